@@ -3,18 +3,19 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { CreateCustomer, Customer, DeletedCustomer, UpdateCustomer } from "../domain/Customer.ts"
 import { PaymentMethod } from "../domain/PaymentMethod.ts"
-import { EMAIL_LENGTH_MAX, text } from "../domain/Text.ts"
+import { BLANK_ADVICE, EMAIL_LENGTH_MAX, hasBlank, text } from "../domain/Text.ts"
 import { commandErrors, errors } from "./Errors.ts"
 import { commandHeaders, requestHeaders } from "./Access.ts"
 import { List, listQuery } from "./List.ts"
 import { searchQuery, SearchResult } from "./Search.ts"
 
-/** Any text may be asked for: what is no address is nobody's (semantics 9.12). */
+/** Nearly any text may be asked for: what is no address is nobody's (semantics 9.12). */
 const EmailFilter = text(EMAIL_LENGTH_MAX)
-  .check(Schema.isMinLength(1))
-  .annotate({
-    rule: `a string of at most ${EMAIL_LENGTH_MAX} characters`
-  })
+  .check(
+    Schema.isMinLength(1),
+    Schema.makeFilter((email: string) => !hasBlank(email))
+  )
+  .annotate({ rule: `a string of at most ${EMAIL_LENGTH_MAX} characters; ${BLANK_ADVICE}` })
 
 const params = { id: Schema.String }
 

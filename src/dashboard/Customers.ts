@@ -4,10 +4,12 @@ import type { Customer } from "../domain/Customer.ts"
 import { CreateCustomer } from "../domain/Customer.ts"
 import type { Clause } from "../domain/SearchQuery.ts"
 import { SUBSTRING_LENGTH_MIN } from "../domain/SearchQuery.ts"
+import { hasBlank } from "../domain/Text.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { FormValues } from "../pages/Forms.ts"
 import type { Child } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
+import { seeOther } from "../pages/PageResponse.ts"
 import * as Commands from "../payments/Customers.ts"
 import { CUSTOMER } from "../payments/Documents.ts"
 import { SEARCHED_CUSTOMER } from "../payments/Search.ts"
@@ -19,6 +21,7 @@ import { NOTHING, time } from "./components/Values.ts"
 import type { CsvFile } from "./CsvFile.ts"
 import { csvFile, csvJson, csvLink, csvTime } from "./CsvFile.ts"
 import { decoded, textIn } from "./Entered.ts"
+import { BLANK } from "./PaymentSearch.ts"
 import { isNew, list, PAGE_ROWS, search } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { action, download, screen } from "./Screens.ts"
@@ -48,6 +51,10 @@ const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> =>
     return value === "" ? [] : [{ negated: false, field, operator, value }]
   })
 
+/** What is wrong with what the address asks for, by field. */
+const problemsOf = (query: URLSearchParams): Readonly<Record<string, string>> =>
+  hasBlank(query.get("email")?.trim() ?? "") ? { email: BLANK } : {}
+
 /** A page of the customers that are like that. */
 const customers = (account: AccountId, clauses: ReadonlyArray<Clause>, page: { cursor: Cursor; limit: number }) =>
   clauses.length === 0
@@ -56,14 +63,19 @@ const customers = (account: AccountId, clauses: ReadonlyArray<Clause>, page: { c
 
 const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
   const { account, query } = visit
+  const errors = problemsOf(query)
+  const isWrong = Object.keys(errors).length > 0
   const clauses = clausesOf(query)
-  const { hasMore, rows } = yield* customers(account, clauses, { cursor: cursorIn(query), limit: PAGE_ROWS })
+  const { hasMore, rows } = isWrong
+    ? { hasMore: false, rows: [] }
+    : yield* customers(account, clauses, { cursor: cursorIn(query), limit: PAGE_ROWS })
   return {
     title: "Customers",
     section: "Customers",
+    ...(isWrong && { status: 400 }),
     live: ["customer"],
     aside: html`<div class="buttons">
-      ${csvLink(visit, "/customers.csv", rows)}
+      ${!isWrong && csvLink(visit, "/customers.csv", rows)}
       ${
         visit.may("build") &&
         dialog("New customer", {
@@ -78,10 +90,12 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
     </div>`,
     content: [
       !isNew(visit, rows) &&
-        filters(visit, "/customers", (fields) => [
-          fields.text({ name: "email", label: "Email" }),
-          fields.text({ name: "name", label: "Name" })
-        ]),
+        filters(
+          visit,
+          "/customers",
+          (fields) => [fields.text({ name: "email", label: "Email" }), fields.text({ name: "name", label: "Name" })],
+          { errors }
+        ),
       table({
         caption: "Customers, newest first",
         columns: [
@@ -137,11 +151,13 @@ const columns: CsvFile<Customer>["columns"] = [
 ]
 
 const file = download("/customers.csv", "see", (visit) =>
-  csvFile(visit, {
-    name: "customers",
-    columns,
-    read: (page) => customers(visit.account, clausesOf(visit.query), page)
-  })
+  Object.keys(problemsOf(visit.query)).length > 0
+    ? Effect.succeed(seeOther(visit.to("/customers", Object.fromEntries(visit.query))))
+    : csvFile(visit, {
+        name: "customers",
+        columns,
+        read: (page) => customers(visit.account, clausesOf(visit.query), page)
+      })
 )
 
 export const layer = Layer.mergeAll(screen("/customers", "see", show), create, file)

@@ -3,6 +3,7 @@
  * else finds payments or customers to a list of those (semantics 9.73).
  */
 import { Effect } from "effect"
+import { hasBlank } from "../domain/Text.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
 import { RequestLog } from "../engine/RequestLog.ts"
@@ -93,7 +94,7 @@ const foundAt = Effect.fnUntraced(function* (visit: Visit, id: string) {
 /** Whatever is no id: a query, the last digits of a card, an email, or else a name. */
 const listOf = (text: string): readonly [path: DashboardPath, query: Readonly<Record<string, string>>] => {
   if (/[:<>~"]|^\d{4}$/.test(text)) return ["/payments", { query: text }]
-  return ["/customers", text.includes("@") ? { email: text } : { name: text }]
+  return ["/customers", text.includes("@") && !hasBlank(text) ? { email: text } : { name: text }]
 }
 
 const show: Show = Effect.fnUntraced(function* (visit) {

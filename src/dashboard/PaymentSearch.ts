@@ -4,6 +4,7 @@ import { DeclineCode } from "../domain/Cards.ts"
 import { Currency } from "../domain/Money.ts"
 import type { Clause, SearchQuery } from "../domain/SearchQuery.ts"
 import { CLAUSES_MAX, parse } from "../domain/SearchQuery.ts"
+import { hasBlank } from "../domain/Text.ts"
 import type { Accounts, Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
 import { moneyOf } from "../pages/Money.ts"
@@ -37,7 +38,8 @@ type Read = ReadonlyArray<Clause> | string
 const amountClauses = (text: string, given: string): Read => {
   if (text === "") return []
   const currency = Schema.is(Currency)(given) ? given.toLowerCase() : "usd"
-  const [from = "", to = from] = text.split(/\s*[-–]\s*/u)
+  const dash = text.search(/[-–]/u)
+  const [from, to] = dash === -1 ? [text, text] : [text.slice(0, dash), text.slice(dash + 1)]
   const [least, most] = [from, to].map((amount) => Amounts.readAmount(amount, moneyOf(currency, "en"))) as [
     Amounts.Read,
     Amounts.Read
@@ -46,6 +48,16 @@ const amountClauses = (text: string, given: string): Read => {
   if (problem !== undefined) return problem
   if (from === to) return [clause("amount", ":", least.minor!)]
   return [clause("amount", ">=", least.minor!), clause("amount", "<=", most.minor!)]
+}
+
+/** What is wrong with an email that is looked for, where a plus was not encoded. */
+export const BLANK = "This has a blank, and no email has one. In a link, + is written as %2B."
+
+/** A customer's id. For an email, `paidBy` has the clauses. */
+const customerClauses = (text: string): Read => {
+  if (text === "" || isEmail(text)) return []
+  if (text.includes("@") && hasBlank(text)) return BLANK
+  return [clause("customer", ":", text)]
 }
 
 const dayClauses = (text: string, clauseOf: (day: number) => Clause): Read => {
@@ -74,10 +86,11 @@ const filteredBy = (query: URLSearchParams): Filtered => {
   const decline = given("decline")
   const read = {
     ...Object.fromEntries(
-      ["status", "currency", "customer", "last4"]
-        .filter((field) => given(field) !== "" && !isEmail(given(field)))
+      ["status", "currency", "last4"]
+        .filter((field) => given(field) !== "")
         .map((field) => [field, [clause(field, ":", given(field))]])
     ),
+    customer: customerClauses(given("customer")),
     decline: Schema.is(DeclineCode)(decline) ? [clause("decline_code", ":", decline)] : [],
     amount: amountClauses(given("amount"), given("currency")),
     from: dayClauses(given("from"), (day) => clause("created", ">=", day)),
@@ -108,6 +121,19 @@ const paidBy = (account: AccountId, email: string) =>
     connective: "OR",
     clauses: [clause("payer_email", ":", email), ...rows.map(({ id }) => clause("customer", ":", id))]
   }))
+
+/** A database's searches for one page: each alternative of one query, with each of the other, is a search. */
+export const SEARCHES_MAX = 2 * CLAUSES_MAX
+
+/** What is wrong with queries that together would take too long. */
+const problemOf = (queries: ReadonlyArray<SearchQuery>): string | undefined => {
+  const alternatives = queries.map(({ clauses, connective }) => (connective === "OR" ? clauses.length : 1))
+  const searches = alternatives.reduce((product, count) => product * count, 1)
+  return searches <= SEARCHES_MAX
+    ? undefined
+    : `With the email beside it, this is ${searches} searches, and ${SEARCHES_MAX} are the most. Leave out some of the ` +
+        "alternatives (OR), or filter by the id of one customer."
+}
 
 /** Fits a query, which is a text in quotes; an id alone, the end of a card's number or an email are meant as such. */
 const queryOf = Effect.fnUntraced(function* (account: AccountId, text: string) {
@@ -144,6 +170,8 @@ export const askedBy = Effect.fnUntraced(function* ({
     ...(clauses.length === 0 ? [] : [{ connective: "AND" as const, clauses }]),
     ...(isEmail(customer) ? [yield* paidBy(account, customer)] : [])
   ]
+  const problem = problemOf(queries)
+  if (problem !== undefined) return { problems: { query: problem }, queries: [] }
   return { problems: null, queries }
 })
 

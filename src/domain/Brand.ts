@@ -1,6 +1,6 @@
 /** What a merchant shows of itself to payers, beside its name: icon, colour, and where to turn to (semantics 9.15). */
 import { Schema } from "effect"
-import { text, TEXT_LENGTH_MAX, WebUrl } from "./Text.ts"
+import { isEmail, text, TEXT_LENGTH_MAX, WebUrl } from "./Text.ts"
 
 export const BrandIcon = WebUrl
 
@@ -9,13 +9,22 @@ export const BrandAccent = Schema.String.check(Schema.isPattern(/^#[0-9A-Fa-f]{6
   rule: "a colour such as #1b7f5e"
 })
 
+/** A part of a URL as it reads; empty if its bytes are no UTF-8. */
+const decoded = (part: string): string => {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return ""
+  }
+}
+
 /** A payer writes an email there, or opens a page. */
 export const BrandSupport = text()
   .check(
     Schema.makeFilter((url: string) => {
       const parsed = URL.parse(url)
       if (parsed?.protocol !== "mailto:") return parsed?.protocol === "https:" || parsed?.protocol === "http:"
-      return /^[^\s@?]+@[^\s@?]+\.[^\s@?]+$/u.test(parsed.pathname)
+      return isEmail(decoded(parsed.pathname))
     })
   )
   .annotate({

@@ -1,6 +1,5 @@
 /** A person signs in to the dashboard of one merchant, in a role (semantics 9.60). */
 import { Schema } from "effect"
-import { Email } from "./Text.ts"
 
 /**
  * What somebody may do there: an owner everything; a developer everything but the team and live keys; support sees, and
@@ -17,7 +16,7 @@ export const Person = Schema.Struct({
   object: Schema.Literal("person"),
   merchant_id: Schema.String,
   /** As it was entered; null until the first owner has chosen one. */
-  email: Schema.NullOr(Email),
+  email: Schema.NullOr(Schema.String),
   role: Role,
   /** Whether a password is set. Without one, only a link leads in. */
   has_password: Schema.Boolean,

@@ -14,6 +14,7 @@
  * Pure: parsing answers with a query or with what is wrong and where, and throws for no text.
  */
 import { Result } from "effect"
+import { BLANK_ADVICE, hasBlank } from "./Text.ts"
 
 export type FieldType = "reference" | "token" | "text" | "number"
 
@@ -23,6 +24,8 @@ export interface Field {
   readonly nullable?: boolean
   /** It has entries, each a token that may be absent: `metadata["key"]`. */
   readonly keyed?: boolean
+  /** It holds email addresses, so that no value with a blank is in it. */
+  readonly email?: boolean
 }
 
 /** What objects can be searched by. */
@@ -124,10 +127,12 @@ class Parser {
     const start = this.#at
     const [field] = this.#match(/\w+/uy) ?? this.#fail("a field is missing")
     if (!Object.hasOwn(this.#fields, field)) this.#fail(`there is no field ${field} to search by`, start)
-    const { keyed, nullable, type } = this.#fields[field]!
+    const { email, keyed, nullable, type } = this.#fields[field]!
     const key = keyed ? this.#key(field) : undefined
     const operator = this.#operator(type, field)
+    const at = this.#at
     const value = this.#value(type, operator, nullable === true || keyed === true)
+    if (email === true && hasBlank(String(value))) this.#fail(BLANK_ADVICE, at)
     return { negated, field, ...(key !== undefined && { key }), operator, value }
   }
 

@@ -38,9 +38,36 @@ export const hasLengthAtMost = (value: string, max: number): boolean => {
 
 export const EMAIL_LENGTH_MAX = 320
 
+/** Controls, formats, unassigned characters and separators, and what else is not seen: hidden letters, the blank of Braille. */
+const UNSEEN = /[\p{C}\p{Z}\s\p{Default_Ignorable_Code_Point}\u2800]/u
+
+/**
+ * Says whether a text can be an email address: one `@`, something before it, and behind it a point with something on
+ * either side; letters of any script, and nothing that is not seen (semantics T22).
+ */
+export const isEmail = (text: string): boolean => {
+  const at = text.indexOf("@")
+  const point = text.indexOf(".", at + 2)
+  return at > 0 && text.lastIndexOf("@") === at && point !== -1 && point < text.length - 1 && !UNSEEN.test(text)
+}
+
 export const Email = text(EMAIL_LENGTH_MAX)
-  .check(Schema.isPattern(/^[^\s@]+@[^\s@]+\.[^\s@]+$/u))
-  .annotate({ rule: `a valid email address of at most ${EMAIL_LENGTH_MAX} characters`, format: "email" })
+  .check(
+    Schema.makeFilter(isEmail, {
+      // Clients may check this much. It also takes characters that are not seen.
+      toJsonSchema: () => ({ pattern: "^[^\\s@]+@[^\\s@]+\\.[^\\s@]+$", format: "email" })
+    })
+  )
+  .annotate({ rule: `a valid email address of at most ${EMAIL_LENGTH_MAX} characters` })
+
+/**
+ * Says whether an email that is looked for has a blank in it. No address has one (semantics T22): it stands for the `+`
+ * of an address that was put into a URL as it is.
+ */
+export const hasBlank = (email: string): boolean => /\s/u.test(email)
+
+/** What to do about it. */
+export const BLANK_ADVICE = "no email has a blank, and a `+` in a URL is written as `%2B`"
 
 /** URLs with these schemes would run or read something instead of leading somewhere. */
 const REDIRECT_SCHEMES_FORBIDDEN: ReadonlySet<string> = new Set([

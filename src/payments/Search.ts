@@ -48,7 +48,7 @@ export const SEARCHED_CUSTOMER: SearchedBy<Customer> = {
   fields: {
     id: { type: "reference" },
     created: { type: "number" },
-    email: { type: "text", nullable: true },
+    email: { type: "text", nullable: true, email: true },
     name: { type: "text", nullable: true },
     metadata: { type: "token", keyed: true }
   },

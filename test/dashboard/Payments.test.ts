@@ -1,5 +1,8 @@
 /** Finding payments, and taking them along as a file (semantics 9.70). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { askedBy } from "../../src/dashboard/PaymentSearch.ts"
+import { Accounts } from "../../src/engine/Accounts.ts"
 import type { Answer, PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
 import { cellsIn } from "./Csv.ts"
@@ -81,6 +84,54 @@ describe("payments of the dashboard", () => {
       assert.include(file.url, "/dashboard/test/payments?")
     }
   })
+
+  it("are not looked for by an email with a blank, which says how a plus is written in an address", async () => {
+    await server.post("/v1/customers", { email: "ada+shop@example.com" })
+    for (const [list, field] of [
+      ["payments", "customer"],
+      ["customers", "email"]
+    ]) {
+      const wrong = await tab.get(`/dashboard/test/${list}?${field}=ada+shop@example.com`)
+      assert.strictEqual(wrong.status, 400)
+      assert.match(wrong.text, new RegExp(`id="filter-${field}-error">This has a blank.*, \\+ is written as %2B`))
+      const file = await tab.get(`/dashboard/test/${list}.csv?${field}=ada+shop@example.com`)
+      assert.include(file.url, `/dashboard/test/${list}?`)
+      assert.strictEqual((await tab.get(`/dashboard/test/${list}?${field}=ada%2Bshop@example.com`)).status, 200)
+    }
+  })
+
+  it("are not looked for by more alternatives than a page may take, and the field says so", async () => {
+    const email = "many@example.com"
+    for (let i = 0; i < 19; i++) await server.post("/v1/customers", { email })
+    const either = (count: number) => Array.from({ length: count }, (_, i) => `amount:${i}`).join(" OR ")
+    for (const [query, searches] of [
+      [either(3), 60],
+      [either(20), 400],
+      [email, 400]
+    ] as const) {
+      const page = await search(query, { customer: email })
+      assert.strictEqual(page.status, 400)
+      assert.match(
+        page.text,
+        new RegExp(`id="filter-query-error">[^<]*this is ${searches} searches, and 40 are the most`)
+      )
+      const query_ = new URLSearchParams({ query, customer: email })
+      assert.include((await tab.get(`/dashboard/test/payments.csv?${query_}`)).url, "/dashboard/test/payments?")
+    }
+    for (const query of [either(2), either(20), email, "amount:1 amount:2"]) {
+      const customer = query === either(20) || query === email ? "" : email
+      assert.strictEqual((await search(query, { customer })).status, 200, query)
+    }
+  })
+
+  it.each(["+", " ", "- ", ".", ",", "0'", "1 ", "\u0301", "–", "1.", "9"])(
+    "are asked for by an amount of a megabyte of %j, and refused soon",
+    async (piece) => {
+      const query = new URLSearchParams({ amount: `1${piece.repeat(1_000_000 / piece.length)}x` })
+      const asked = Effect.provideService(askedBy({ account: "mer_x:test", query }), Accounts, server.accounts)
+      assert.match((await Effect.runPromise(asked)).problems!["amount"]!, /^Enter /)
+    }
+  )
 
   it("are found by the API's queries, by an id, by a card's last digits and by a payer's email", async () => {
     const customer = await server.post("/v1/customers", { email: "Ada@Example.com" })

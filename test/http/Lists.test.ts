@@ -123,6 +123,13 @@ describe("lists", () => {
       assert.deepStrictEqual(reply.body.data, [])
     }
     assertError(await list(`?email=${"x".repeat(321)}`), 400, "parameter_invalid", "email")
+    // A plus in a URL stands for a blank.
+    for (const blank of ["+", "%20", "%C2%A0"]) {
+      const refused = await list(`?email=a${blank}b@example.com`)
+      assertError(refused, 400, "parameter_invalid", "email")
+      assert.include(refused.body.error.message, "a `+` in a URL is written as `%2B`")
+    }
+    assert.deepStrictEqual((await list("?email=a%2Bb@example.com")).body.data, [])
     assert.deepStrictEqual((await get("/v1/payment_intents?customer=cus_x")).body.data, [])
     assertError(await get("/v1/payment_intents?customer=x"), 400, "parameter_invalid", "customer")
     const { body } = await server.request("POST", "/v1/payment_intents", {

@@ -81,7 +81,9 @@ const clause = <A>(random: Random, { fields }: SearchedBy<A>, ids: ReadonlyArray
     currency: ["usd", "EUR"],
     customer: IDS,
     decline_code: [...REASONS, "x"],
-    payer_email: EMAILS
+    payer_email: EMAILS,
+    // With a blank, it is refused.
+    email: TEXTS.filter((text) => !/\s/u.test(text))
   }
   const text = random.pick(choices[field] ?? [...TOKENS, ...TEXTS])
   const part = text.slice(random.below(4))

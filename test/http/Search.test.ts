@@ -40,6 +40,24 @@ describe("9.19: a search", () => {
     assert.deepStrictEqual(await found("customers", 'email:"jenny@example.com"'), [])
   })
 
+  it("refuses an email with a blank, which a plus in a URL stands for, and says how to write it", async () => {
+    const { id } = await post("customers", { email: "jenny+shop@example.com" })
+    const asked = (query: string) => server.request("GET", `/v1/customers/search?query=${query}`)
+    for (const clause of ['email:"jenny+shop@example.com"', '-email~"+shop"', 'name:"x"+email:"a+b"']) {
+      const refused = await asked(clause)
+      assertError(refused, 400, "parameter_invalid", "query")
+      assert.match(
+        refused.body.error.message,
+        /at character \d+, no email has a blank, and a `\+` in a URL is written as `%2B`/
+      )
+    }
+    assert.deepStrictEqual(
+      (await asked('email:"jenny%2Bshop@example.com"')).body.data.map(({ id }: { id: string }) => id),
+      [id]
+    )
+    assertOk(await asked('name:"Jenny+Rosen"'))
+  })
+
   it("takes the card of the newest charge for its last4", async () => {
     const { id } = await post("payment_intents", { amount: 1, currency: "usd", metadata: { cards: "two" } })
     const declined = { body: { payment_method: "pm_card_chargeDeclined" } }
