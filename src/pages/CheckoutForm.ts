@@ -13,6 +13,7 @@ import type { PaymentMethod, PaymentMethodData } from "../domain/PaymentMethod.t
 import type { AddressField } from "./AddressFields.ts"
 import { missingTextOf, orderOf } from "./AddressFields.ts"
 import type { AmountField } from "./AmountField.ts"
+import { readCode, readExpiry, readNumber } from "./assets/card.js"
 import * as Amount from "./AmountField.ts"
 import type { FormValues } from "./Forms.ts"
 import { ANOTHER, CHOICE, GONE, isSaved } from "./SavedCards.ts"
@@ -181,9 +182,10 @@ const RULES: Readonly<Record<Exclude<Field, "amount">, (value: string, values: F
   country: isCountry,
   // It is held against the cards that there are.
   payment_method: () => true,
-  card_number: (value) => isCardNumber(digitsOf(value)),
-  card_expiry: (value) => expiryOf(value) !== undefined,
-  card_cvc: (value, values) => isSecurityCode(value, digitsOf(values.get("card_number") ?? ""))
+  card_number: (value) => isCardNumber(readNumber(value) ?? ""),
+  // A past date is no mistake of the form: the card is declined (semantics I-9).
+  card_expiry: (value) => readExpiry(value) !== undefined,
+  card_cvc: (value, values) => isSecurityCode(readCode(value) ?? "", readNumber(values.get("card_number") ?? "") ?? "")
 }
 
 /**
@@ -191,22 +193,6 @@ const RULES: Readonly<Record<Exclude<Field, "amount">, (value: string, values: F
  */
 const isSecurityCode = (code: string, cardNumber: string): boolean =>
   /^[0-9]{3,4}$/.test(code) && (!isCardNumber(cardNumber) || code.length === cvcLengthOf(cardNumber))
-
-/** A card number as it is printed has spaces, or hyphens, between its groups. */
-const digitsOf = (cardNumber: string): string => cardNumber.replaceAll(/[\s-]/g, "")
-
-/**
- * `12 / 34`, `1/34`, `1234` or `12/2034`. A past date is no mistake of the form: the card is declined (semantics I-9).
- */
-export const expiryOf = (value: string): { readonly exp_month: number; readonly exp_year: number } | undefined => {
-  const found =
-    /^(?<month>[0-9]{1,2})\s*[/-]\s*(?<year>[0-9]{2}|20[0-9]{2})$/.exec(value) ??
-    /^(?<month>[0-9]{2})\s*(?<year>[0-9]{2})$/.exec(value)
-  const { month, year } = found?.groups ?? {}
-  const exp_month = Number(month)
-  if (year === undefined || exp_month < 1 || exp_month > 12) return undefined
-  return { exp_month, exp_year: year.length === 2 ? 2000 + Number(year) : Number(year) }
-}
 
 const customerDetailsOf = (details: Details, { address }: Asked): BillingDetailsParameter => ({
   email: details.email || null,
@@ -224,15 +210,16 @@ const customerDetailsOf = (details: Details, { address }: Asked): BillingDetails
     : null
 })
 
-const paymentMethodDataOf = (values: FormValues, billing_details: BillingDetailsParameter): PaymentMethodData => ({
-  type: "card",
-  card: {
-    number: digitsOf(values.get("card_number") ?? ""),
-    ...expiryOf(values.get("card_expiry") ?? "")!,
-    cvc: values.get("card_cvc") ?? ""
-  },
-  billing_details
-})
+/** The card that was entered, whose fields have no mistakes. */
+const paymentMethodDataOf = (values: FormValues, billing_details: BillingDetailsParameter): PaymentMethodData => {
+  const [number, expiry, code] = CARD_FIELDS.map((field) => values.get(field) ?? "") as [string, string, string]
+  const { month, year } = readExpiry(expiry)!
+  return {
+    type: "card",
+    card: { number: readNumber(number)!, exp_month: month, exp_year: year, cvc: readCode(code)! },
+    billing_details
+  }
+}
 
 /** The form's first values: the payer's earlier input, or what the merchant knew of the payer (semantics S11). */
 export const detailsOf = (

@@ -380,6 +380,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       ["1234", "12 / 34"],
       ["534", "05 / 34"],
       ["1/34", "01 / 34"],
+      ["2034-12", "12 / 34"],
       ["122034", "12 / 34"]
     ] as const) {
       await expiry.fill("")
@@ -409,9 +410,41 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     await expiry.fill("12 / 34")
     assert.deepStrictEqual(await deleteFrom(expiry, 2, 1), ["12 / 34", 5])
     assert.deepStrictEqual(await deleteFrom(expiry, 2, 2), ["12 / 4", 5])
-    // A leading zero is put back as well.
+    // A leading zero is put back as well, until there is no month that it could be of.
     await expiry.fill("12 / 34")
-    assert.deepStrictEqual((await deleteFrom(expiry, 0, 5))[0], "0")
+    assert.deepStrictEqual((await deleteFrom(expiry, 0, 5))[0], "0 / ")
+  })
+
+  it("9.85: reads what the browser fills in, and the digits of an input method, as the server does", async () => {
+    const session = await newSession({ customer_email: "ana@example.com" })
+    const { complaints, page } = await open(session)
+    const fields = {
+      "Card number": ["４２４２４２４２４２４２４２４２", "4242 4242 4242 4242"],
+      "Expiry date": ["2034-12", "12 / 34"],
+      "Security code": ["１２３", "123"]
+    } as const
+    for (const [label, [filled, shown]] of Object.entries(fields)) {
+      await page.getByLabel(label).fill(filled)
+      assert.strictEqual(await page.getByLabel(label).inputValue(), shown)
+    }
+    // Too many digits are not cut off: they would read as another code.
+    await page.getByLabel("Security code").fill("12345")
+    await page.getByLabel("Security code").press("Tab")
+    await page.getByText("The security code has 3 digits").waitFor()
+    await page.getByLabel("Security code").fill("123")
+    await payButton(page).click()
+    await atShop(page, session)
+    assert.deepStrictEqual(complaints, [])
+  })
+
+  it("9.85: takes without script what the browser fills in", async () => {
+    const session = await newSession({ customer_email: "ana@example.com" })
+    const { page } = await open(session, { javaScriptEnabled: false })
+    await page.getByLabel("Card number").fill("４２４２ ４２４２ ４２４２ ４２４２")
+    await page.getByLabel("Expiry date").fill("2034-12")
+    await page.getByLabel("Security code").fill("123")
+    await payButton(page).click()
+    await atShop(page, session)
   })
 
   it("complains about a card number as soon as the field is left, and no longer once it is right", async () => {

@@ -7,14 +7,7 @@ import { ConfirmCheckoutSession } from "../../src/domain/CheckoutSession.ts"
 import type { PaymentMethod } from "../../src/domain/PaymentMethod.ts"
 import type { AmountField } from "../../src/pages/AmountField.ts"
 import type { Asked, Field } from "../../src/pages/CheckoutForm.ts"
-import {
-  CARD_FIELDS,
-  complaintsOf,
-  DETAIL_FIELDS,
-  expiryOf,
-  fieldsOf,
-  readEntered
-} from "../../src/pages/CheckoutForm.ts"
+import { CARD_FIELDS, complaintsOf, DETAIL_FIELDS, fieldsOf, readEntered } from "../../src/pages/CheckoutForm.ts"
 
 const FIELDS: ReadonlyArray<Field> = [...DETAIL_FIELDS, ...CARD_FIELDS]
 
@@ -146,19 +139,4 @@ describe("the checkout form", () => {
       missing
     )
   })
-
-  const month = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 12 }))
-  const year = Schema.Int.check(Schema.isBetween({ minimum: 2000, maximum: 2099 }))
-  const separator = Schema.Literals(["/", " / ", "-", " /", ""])
-
-  it.prop(
-    "reads an expiry date as it is usual to write it",
-    { month, year, separator },
-    ({ month, separator, year }) => {
-      const shown = String(month).padStart(2, "0")
-      const read = { exp_month: month, exp_year: year }
-      assert.deepStrictEqual(expiryOf(`${shown}${separator}${String(year).slice(2)}`), read)
-      if (separator !== "") assert.deepStrictEqual(expiryOf(`${month}${separator}${year}`), read)
-    }
-  )
 })

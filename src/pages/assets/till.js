@@ -5,7 +5,7 @@
  * No card data is kept: it is in the fields while the payer types, goes into one request, and is taken out of the
  * fields as soon as that is answered.
  */
-"use strict"
+import { readCode, readExpiry, readNumber, shapeCode, shapeExpiry, shapeNumber } from "./card.js"
 
 document.documentElement.classList.add("scripted")
 
@@ -210,17 +210,22 @@ async function followAmount(amount, show) {
 
 /** Groups the digits in card fields while the payer types. */
 function enhanceCard(number, expiry, cvc) {
-  number.addEventListener("input", (event) => {
-    reformat(number, groupNumber, event)
-    showBrand(number)
-  })
+  shapeWith(number, (text) => shapeNumber(text, groupsOf(text)))
+  number.addEventListener("input", () => showBrand(number))
   // The length of the security code depends on the number, so another number may make it wrong or right.
   number.addEventListener("change", () => cvc.value !== "" && showError(cvc, complaint(cvc)))
-  expiry.addEventListener("input", (event) => {
-    if (event.inputType !== "deleteContentBackward") reformat(expiry, groupExpiry, event)
-  })
-  cvc.addEventListener("input", () => (cvc.value = digits(cvc.value).slice(0, 4)))
+  shapeWith(expiry, shapeExpiry)
+  shapeWith(cvc, shapeCode)
   showBrand(number)
+}
+
+/** Shapes a field while the payer types, once an input method has composed it. */
+function shapeWith(control, shape) {
+  control.addEventListener("input", (event) => {
+    const isKept = control.name === "card_expiry" && event.inputType === "deleteContentBackward"
+    if (!event.isComposing && !isKept) reformat(control, shape, event)
+  })
+  control.addEventListener("compositionend", (event) => reformat(control, shape, event))
 }
 
 /** Sends the answer to a challenge once, whichever of the two buttons is pressed. */
@@ -277,13 +282,13 @@ function complaint(control) {
 function isValid({ form, name }, value) {
   switch (name) {
     case "email":
-      return /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(value)
+      return /^[^\s@]+@[^\s@][^\s@.]*\.[^\s@]+$/.test(value)
     case "card_number":
-      return /^[0-9]{12,19}$/.test(digits(value)) && luhn(digits(value)) % 10 === 0
+      return /^[0-9]{12,19}$/.test(readNumber(value)) && luhn(readNumber(value)) % 10 === 0
     case "card_expiry":
-      return /^(0?[1-9]|1[0-2])\s*[/-]\s*([0-9]{2}|20[0-9]{2})$/.test(value)
+      return readExpiry(value) !== undefined
     case "card_cvc":
-      return isSecurityCode(value, digits(form.elements.namedItem("card_number").value))
+      return isSecurityCode(readCode(value), readNumber(form.elements.namedItem("card_number").value) ?? "")
     default:
       return true
   }
@@ -303,7 +308,7 @@ function showError(control, text) {
 }
 
 function showBrand(number) {
-  document.getElementById("brand").textContent = brandOf(digits(number.value))?.name ?? ""
+  document.getElementById("brand").textContent = brandOf(readNumber(number.value) ?? "")?.name ?? ""
 }
 
 function brandOf(number) {
@@ -319,40 +324,22 @@ function luhn(number) {
   return sum
 }
 
-function digits(text) {
-  return text.replace(/[^0-9]/g, "")
-}
-
-function groupNumber(text) {
-  let rest = digits(text).slice(0, 19)
-  const parts = []
-  for (const length of brandOf(rest)?.groups ?? [4, 4, 4, 4, 3]) {
-    if (rest === "") break
-    parts.push(rest.slice(0, length))
-    rest = rest.slice(length)
-  }
-  return parts.join(" ")
-}
-
-function groupExpiry(text) {
-  let typed = digits(text)
-  if (/^[2-9]/.test(typed) || /^1\s*\//.test(text)) typed = `0${typed}`
-  if (typed.length > 4 && typed.slice(2, 4) === "20") typed = typed.slice(0, 2) + typed.slice(4)
-  typed = typed.slice(0, 4)
-  return typed.length < 2 ? typed : `${typed.slice(0, 2)} / ${typed.slice(2)}`
+function groupsOf(text) {
+  return brandOf(readNumber(text) ?? "")?.groups ?? [4, 4, 4, 4, 3]
 }
 
 /**
- * Formats a value and keeps the caret behind the digit that it was behind. After a forward Delete, it stays before the
- * digit that it was before: otherwise it would stand before a space that formatting has put back, and the next Delete
- * would take that space instead of the digit.
+ * Shapes a value and keeps the caret behind the digit that it was behind. After a forward Delete, it stays before the
+ * digit that it was before: otherwise the next Delete would take a space that shaping has put back.
  */
-function reformat(control, group, { inputType }) {
+function reformat(control, shape, { inputType }) {
+  const shaped = shape(control.value)
+  const isForward = /^delete.*Forward$/.test(inputType)
+  if (shaped === control.value && !isForward) return
   const before = control.value.slice(0, control.selectionStart)
   const after = control.value.slice(control.selectionStart)
-  control.value = group(control.value)
+  control.value = shaped
   if (after === "") return
-  const isForward = /^delete.*Forward$/.test(inputType)
   let caret = isForward ? control.value.length : 0
   if (isForward) while (caret > 0 && count(control.value.slice(caret)) < count(after)) caret--
   else while (caret < control.value.length && count(control.value.slice(0, caret)) < count(before)) caret++
@@ -360,7 +347,7 @@ function reformat(control, group, { inputType }) {
 }
 
 function count(text) {
-  return digits(text).length
+  return text.match(/\p{Nd}/gu)?.length ?? 0
 }
 
 /** Browsers that cannot open an order by its style show it open on a desk all the same. */
