@@ -13,6 +13,13 @@ const LONG_NUMBERS = /[0-9]{20,}/g
 /** Says at little cost of most texts that there is nothing of that in them. */
 export const isClean = (text: string): boolean => isPlain(text) && text.search(SECRETS) === -1
 
+/** A text without keys and secrets, also where they are percent-encoded, as in the query of a URL. */
+export const withoutSecrets = (text: string): string => {
+  const reading = readingOf(text)
+  const hidden = reading.replaceAll(SECRETS, HIDDEN)
+  return hidden === reading ? text : hidden
+}
+
 /** A text without card numbers, keys and secrets, and without what a database does not take. */
 export const clean = (text: string): string => {
   if (isClean(text)) return text

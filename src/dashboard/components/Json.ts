@@ -1,4 +1,5 @@
 /** JSON as it is read: indented, in the colours of what its parts are, and with a link at each id. */
+import { withoutSecrets } from "../../domain/Secrets.ts"
 import type { Child, Html } from "../../pages/Html.ts"
 import { html } from "../../pages/Html.ts"
 import { addressOf } from "../Objects.ts"
@@ -30,12 +31,13 @@ const colored = (visit: Visit, text: string): Child => {
   return [...parts, text.slice(end)]
 }
 
-/** Whoever has a client secret can pay with it; nobody needs it here. */
-const withoutSecrets = (name: string, value: unknown): unknown => (name === "client_secret" ? undefined : value)
+/** Whoever has a client secret can pay with it, and URLs have it in them, too; nobody needs it here. */
+const shown = (name: string, value: unknown): unknown =>
+  name === "client_secret" ? undefined : typeof value === "string" ? withoutSecrets(value) : value
 
-/** A value, or JSON text, without client secrets. */
+/** A value, or JSON text, without client secrets and keys. */
 export const json = (visit: Visit, value: unknown, label: string): Html => {
-  const text = JSON.stringify(typeof value === "string" ? JSON.parse(value) : value, withoutSecrets, 2)
+  const text = JSON.stringify(typeof value === "string" ? JSON.parse(value) : value, shown, 2)
   return html`<pre
     class="json copy"
     tabindex="0"
