@@ -273,6 +273,31 @@ describe("confirmation", () => {
     assert.deepInclude((await get(`customers/${body.customer}`)).body, customer)
   })
 
+  it("S11: an address that was entered is taken as a whole, and nothing of the card's is put into it", async () => {
+    const { id } = await create({ customer_email: "a@b.co" })
+    const { body } = await confirm(id, {
+      customer_details: { address: { line1: "1 High St", country: "GB" } },
+      payment_method: null,
+      payment_method_data: {
+        type: "card",
+        card: { number: "4242424242424242", exp_month: 12, exp_year: 2034 },
+        billing_details: { name: "On the card", address: { city: "Porto", country: "PT" } }
+      }
+    })
+    const address = { line1: "1 High St", line2: null, city: null, country: "GB", postal_code: null, state: null }
+    assert.deepStrictEqual(body.customer_details, { email: "a@b.co", name: "On the card", phone: null, address })
+  })
+
+  it("S11: where the server confirms the payment itself, all that nobody entered is the card's", async () => {
+    const { id, payment_intent } = await create({})
+    const billing_details = { email: "card@example.com", name: "On the card" }
+    const card = { number: "4242424242424242", exp_month: 12, exp_year: 2034 }
+    const payment_method_data = { type: "card", card, billing_details }
+    assertOk(await post(`payment_intents/${payment_intent}/confirm`, { payment_method_data }))
+    const { customer_details } = (await get(`checkout_sessions/${id}`)).body
+    assert.deepStrictEqual(customer_details, { ...billing_details, phone: null, address: null })
+  })
+
   it("S15: what can be wrong with a confirmation", async () => {
     const { id } = await create()
     assertError(await confirm(id, { payment_method: "pm_none" }), 404, "resource_missing", "payment_method")
