@@ -10,6 +10,7 @@ import { html } from "../pages/Html.ts"
 import type { FormValues } from "../pages/Forms.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import * as DashboardSessions from "../payments/DashboardSessions.ts"
+import { PASSWORD_FIELD as FIELD } from "../payments/GivenUp.ts"
 import { Passwords } from "../payments/Passwords.ts"
 import { fieldsOf } from "./components/Form.ts"
 import { shell } from "./Shell.ts"
@@ -17,9 +18,6 @@ import { SignInLimits } from "./SignInLimits.ts"
 import type { Visit } from "./Visit.ts"
 import type { Visitor } from "./Visitors.ts"
 import { originOf } from "./Visitors.ts"
-
-/** The name of the field, which no form of the dashboard has itself. */
-const FIELD = "confirm_password"
 
 export interface AskedAgain {
   readonly document: Html
@@ -52,7 +50,11 @@ export const ask = Effect.fnUntraced(function* (
   return null
 })
 
-const asking = (visit: Visit, values: FormValues, error: string | null): Html => {
+/** Tells whether a form comes from the page that asks, with the password. */
+export const isAnswered = (values: FormValues): boolean => values.has(FIELD)
+
+/** The page that asks, with the form that was sent in it. */
+export const asking = (visit: Visit, values: FormValues, error: string | null): Html => {
   if (!visit.person.has_password) {
     return shell(visit, {
       title: "Open a new link first",

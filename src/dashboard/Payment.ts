@@ -6,12 +6,13 @@ import { CapturePaymentIntent, RequestedCancellationReason, UpdatePaymentIntent 
 import type { Refund } from "../domain/Refund.ts"
 import { CreateRefund, RefundReason } from "../domain/Refund.ts"
 import { Accounts } from "../engine/Accounts.ts"
-import type { FormValues } from "../pages/Forms.ts"
+import type { Command } from "../http/CarryOutOnce.ts"
 import type { Child } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
 import { moneyOf } from "../pages/Money.ts"
 import * as Amounts from "../pages/assets/amount.js"
 import { CHECKOUT_SESSION, PAYMENT_INTENT, REFUND } from "../payments/Documents.ts"
+import * as GivenUp from "../payments/GivenUp.ts"
 import * as PaymentIntents from "../payments/PaymentIntents.ts"
 import * as Refunds from "../payments/Refunds.ts"
 import type { Problem } from "./components/Form.ts"
@@ -30,9 +31,6 @@ import { find, list } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { action, Invalid, screen } from "./Screens.ts"
 import type { Visit } from "./Visit.ts"
-
-/** Refunds of live money above this ask for the password again, in minor units of any currency. */
-export const REFUND_CONFIRMED_MAX = 100_000
 
 const REFUNDS_MAX = 100
 
@@ -200,11 +198,9 @@ const enteredAmount = (text: string, currency: string): number | Invalid | undef
 const literalIn = <A extends string>(schema: Schema.Codec<A>, value: string | undefined): A | undefined =>
   Schema.is(schema)(value) ? value : undefined
 
-const isLarge = (visit: Visit, values: FormValues): boolean => {
-  // In a currency without decimals an amount is read as a hundred times what it is, and asks the sooner.
-  const amount = enteredAmount(values.get("amount") ?? "", "usd")
-  return visit.livemode && !(typeof amount === "number" && amount <= REFUND_CONFIRMED_MAX)
-}
+/** Asks for the password where much live money would be given up without it (semantics 9.63). */
+const limited = ({ livemode, session }: Visit, id: string, givesUp: GivenUp.GivesUp, command: Command): Command =>
+  livemode ? GivenUp.limited(session, id, givesUp, command) : command
 
 const refund = action({
   name: "refund.create",
@@ -213,9 +209,8 @@ const refund = action({
   path: "/payments/:id/refund",
   show,
   says: "The refund is made.",
-  confirms: isLarge,
-  does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
-    const { currency } = (yield* find(account, PAYMENT_INTENT, id)).value
+  does: Effect.fnUntraced(function* (visit, { id = "" }, values) {
+    const { currency } = (yield* find(visit.account, PAYMENT_INTENT, id)).value
     const amount = enteredAmount(values.get("amount") ?? "", currency)
     if (amount instanceof Invalid) return new Invalid({ amount: amount.message! })
     const reason = literalIn(RefundReason, values.get("reason"))
@@ -225,7 +220,9 @@ const refund = action({
       ...(reason !== undefined && { reason })
     }
     const detail = amount === undefined ? "all" : `${plainAmount(amount, currency)} ${currency.toUpperCase()}`
-    return { entered, detail, command: Effect.flatMap(decoded(CreateRefund, entered), Refunds.create) }
+    const command = Effect.flatMap(decoded(CreateRefund, entered), Refunds.create)
+    const givesUp: GivenUp.GivesUp = (payment) => amount ?? refundableOf(payment)
+    return { entered, detail, command: limited(visit, id, givesUp, command) }
   })
 })
 
@@ -236,14 +233,15 @@ const capture = action({
   path: "/payments/:id/capture",
   show,
   says: "The payment is captured.",
-  does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
-    const { currency } = (yield* find(account, PAYMENT_INTENT, id)).value
+  does: Effect.fnUntraced(function* (visit, { id = "" }, values) {
+    const { currency } = (yield* find(visit.account, PAYMENT_INTENT, id)).value
     const amount = enteredAmount(values.get("amount_to_capture") ?? "", currency)
     if (amount instanceof Invalid) return new Invalid({ amount_to_capture: amount.message! })
     const entered = amount === undefined ? {} : { amount_to_capture: amount }
     const detail = amount === undefined ? "all" : `${plainAmount(amount, currency)} ${currency.toUpperCase()}`
     const command = Effect.flatMap(decoded(CapturePaymentIntent, entered), (it) => PaymentIntents.capture(id, it))
-    return { entered, detail, command }
+    const givesUp: GivenUp.GivesUp = ({ amount_capturable }) => amount_capturable - (amount ?? amount_capturable)
+    return { entered, detail, command: limited(visit, id, givesUp, command) }
   })
 })
 
@@ -254,10 +252,12 @@ const cancel = action({
   path: "/payments/:id/cancel",
   show,
   says: "The payment is canceled.",
-  does: (_, { id = "" }, values) => {
+  does: (visit, { id = "" }, values) => {
     const reason = literalIn(RequestedCancellationReason, values.get("cancellation_reason"))
     const entered = reason === undefined ? {} : { cancellation_reason: reason }
-    return Effect.succeed({ entered, detail: reason ?? null, command: PaymentIntents.cancel(id, entered) })
+    const command = PaymentIntents.cancel(id, entered)
+    const detail = reason ?? null
+    return Effect.succeed({ entered, detail, command: limited(visit, id, (held) => held.amount_capturable, command) })
   }
 })
 

@@ -13,6 +13,7 @@ import { HttpServerResponse } from "effect/http"
 import { withoutCardNumbers } from "../domain/Cards.ts"
 import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"
 import type { ResourceMissing } from "../domain/Errors.ts"
+import { secondsOf } from "../domain/Time.ts"
 import { Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { Command } from "../http/CarryOutOnce.ts"
@@ -27,6 +28,7 @@ import type { Submissions, Submitted } from "../pages/Submission.ts"
 import * as Submission from "../pages/Submission.ts"
 import * as Audit from "../payments/Audit.ts"
 import { isConfirmed } from "../payments/DashboardSessions.ts"
+import { PASSWORD_FIELD } from "../payments/GivenUp.ts"
 import type { Passwords } from "../payments/Passwords.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import type { Problem } from "./components/Form.ts"
@@ -367,11 +369,10 @@ export const action = <R = never>(made: Action<Services | R>) => {
           const onPage = shownAt(visit, atPage)
           return shown(onPage, made.show(onPage, params, problem), { status }, problem)
         }
-        if (made.confirms?.(visit, values) === true && !isConfirmed(visit.session, yield* Clock.currentTimeMillis)) {
-          const asked = yield* Confirmation.ask(request, visit, visitor, values)
-          if (asked !== null) return answer(asked.document, asked.status)
-        }
-        const doing = yield* made.does(visit, params, values)
+        const asks = made.confirms?.(visit, values) === true || Confirmation.isAnswered(values)
+        const confirmed = asks ? yield* confirm(request, visit, visitor, values) : visit
+        if (HttpServerResponse.isHttpServerResponse(confirmed)) return confirmed
+        const doing = yield* made.does(confirmed, params, values)
         if (doing instanceof Invalid) return yield* again(doing, 400)
         const id = submissions.newId()
         if (doing.isPreview === true) {
@@ -385,6 +386,7 @@ export const action = <R = never>(made: Action<Services | R>) => {
           yield* auditBefore(visit, entryOf(ofAction, params, doing), id, idempotencyKey)
         const command = doing.auditedBefore === true ? doing.command : audited(visit, ofAction, params, doing)
         const submitted = yield* submit(submissions, visit, doing, { command, id, idempotencyKey })
+        if (lacksPassword(submitted)) return answer(Confirmation.asking(visit, values, null))
         if (!submitted.ok) return yield* again(invalidOf(submitted), submitted.status)
         const next = doing.next?.(submitted.body as { readonly id?: string })
         if (typeof next === "object") return answer(shell(visit, next), next.status)
@@ -407,6 +409,18 @@ export const action = <R = never>(made: Action<Services | R>) => {
     )
   )
 }
+
+/** The visit of somebody who has proved lately, or proves now, who they are; else the page that asks for it. */
+const confirm = Effect.fnUntraced(function* (request: Request, visit: Visit, visitor: Visitor, values: FormValues) {
+  const now = yield* Clock.currentTimeMillis
+  if (isConfirmed(visit.session, now)) return visit
+  const asked = yield* Confirmation.ask(request, visit, visitor, values)
+  if (asked !== null) return answer(asked.document, asked.status)
+  return { ...visit, session: { ...visit.session, confirmed_at: secondsOf(now) } }
+})
+
+/** True where a command takes somebody who has proved lately who they are. */
+const lacksPassword = (submitted: Submitted): boolean => !submitted.ok && submitted.param === PASSWORD_FIELD
 
 /** A refusal beside the field that it is about. The words are those of the API. */
 const invalidOf = ({ message, param }: Submitted & { readonly ok: false }): Invalid =>

@@ -21,6 +21,7 @@ import {
   REFUND,
   WEBHOOK_ENDPOINT
 } from "./Documents.ts"
+import { GIVEN_UP } from "./GivenUp.ts"
 import { DEFAULT_MERCHANT, MERCHANT } from "./Merchants.ts"
 import { PERSON, PERSON_EMAIL, TEAM } from "./People.ts"
 import { SECRET_PRINT } from "./Sealing.ts"
@@ -35,6 +36,7 @@ export const KINDS = [
   DASHBOARD_LINK,
   DASHBOARD_SESSION,
   DEFAULT_MERCHANT,
+  GIVEN_UP,
   HELD_PAYMENT_METHODS,
   LINE_ITEMS,
   LOOKUP_KEY,
