@@ -47,7 +47,7 @@ const tryCommand = async (command: string): Promise<{ readonly status: string; r
 describe("the first start", () => {
   it.live("prints where it listens, its keys and a command that works; later ones do not show the keys again", () =>
     Effect.gen(function* () {
-      const server = yield* startTill({ withoutKeys: true })
+      const server = yield* startTill({ withoutKeys: true, newCluster: true })
       yield* Effect.promise(async () => {
         assert.include(server.stdout, `Till listens on ${server.baseUrl}\n`)
         const keys = printedKeys(server.stdout)

@@ -15,6 +15,7 @@ import { inject } from "vitest"
 import type { TestProject } from "vitest/node"
 import { sessionSettings } from "../../src/postgres/Database.ts"
 import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.ts"
+import * as ClusterTemplate from "./ClusterTemplate.ts"
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -35,9 +36,15 @@ export default async function setup({ vitest }: TestProject): Promise<(() => Pro
     return undefined
   }
   const folder = fs.mkdtempSync(Path.join(os.tmpdir(), "till-test-"))
+  fs.chmodSync(folder, 0o711)
+  const [template, dataFolder] = ["template", "data"].map((name) => Path.join(folder, name)) as [string, string]
+  await Effect.runPromise(Effect.scoped(EmbeddedPostgres.make({ dataFolder: template })))
+  ClusterTemplate.offer(template)
+  fs.mkdirSync(dataFolder)
+  ClusterTemplate.copyTo(dataFolder)
   const scope = await Effect.runPromise(Scope.make())
   const server = await Effect.runPromise(
-    EmbeddedPostgres.make({ dataFolder: folder, processes: 10 }).pipe(Effect.provideService(Scope.Scope, scope))
+    EmbeddedPostgres.make({ dataFolder, processes: 10 }).pipe(Effect.provideService(Scope.Scope, scope))
   )
   vitest.provide("postgresUrl", Redacted.value(server.url))
   return async () => {

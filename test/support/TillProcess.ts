@@ -10,6 +10,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as Path from "node:path"
 import { running } from "../../src/postgres/embedded/Postmaster.ts"
+import * as ClusterTemplate from "./ClusterTemplate.ts"
 import { HttpExchange, type Answer, type RequestOptions } from "./HttpExchange.ts"
 import { serverPort } from "./ServerPort.ts"
 
@@ -98,10 +99,18 @@ export class TillProcess {
   readonly http: HttpExchange
   readonly variables: Environment
   readonly #args: ReadonlyArray<string>
+  readonly #newCluster: boolean
   #running: Running | undefined
 
-  constructor(folder: string, port: number, variables: Environment, args: ReadonlyArray<string> = []) {
+  constructor(
+    folder: string,
+    port: number,
+    variables: Environment,
+    args: ReadonlyArray<string> = [],
+    newCluster: boolean = false
+  ) {
     this.#args = args
+    this.#newCluster = newCluster || "DATABASE_URL" in variables
     this.folder = folder
     this.port = port
     this.variables = { TILL_DATA_DIR: folder, PORT: String(port), ...variables }
@@ -151,6 +160,7 @@ export class TillProcess {
 
   /** Starts the process and waits until it is ready. */
   async start(): Promise<void> {
+    if (!this.#newCluster && !fs.existsSync(clusterOf(this.folder))) ClusterTemplate.copyTo(this.folder)
     this.#running = run(["serve", ...this.#args], this.variables)
     let end: End | undefined
     void this.#running.ended.then((ended) => (end = ended))
@@ -212,6 +222,8 @@ export interface TillOptions {
   readonly withoutKeys?: boolean
   /** Arguments of `till serve`. */
   readonly args?: ReadonlyArray<string>
+  /** Lets the process make its cluster itself, which takes a second. */
+  readonly newCluster?: boolean
 }
 
 /** A process that is not started yet. */
@@ -220,7 +232,7 @@ export const prepareTill = (options: TillOptions = {}): Effect.Effect<TillProces
     Effect.gen(function* () {
       const variables = { ...(options.withoutKeys === true ? {} : KEY_VARIABLES), ...options.variables }
       const port = yield* serverPort
-      return new TillProcess(temporaryFolder(), port, variables, options.args)
+      return new TillProcess(temporaryFolder(), port, variables, options.args, options.newCluster)
     }),
     (till) => Effect.promise(() => till.destroy())
   )
