@@ -78,7 +78,7 @@ const describeReceiver = (language: Language) => {
   beforeAll(() => {
     folder = fs.mkdtempSync(Path.join(os.tmpdir(), "till-receiver-"))
     build(language, folder)
-  }, 180_000)
+  }, 600_000)
 
   afterAll(async () => {
     await Promise.all(receivers.map((receiver) => receiver.end()))

@@ -39,6 +39,6 @@ describe("Till's deliveries", () => {
           for (const receiver of receivers) assert.deepStrictEqual(receiver.handled, lines)
         })
       }),
-    180_000
+    600_000
   )
 })

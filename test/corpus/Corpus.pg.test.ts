@@ -25,7 +25,7 @@ import { freshDatabase } from "../support/Postgres.ts"
 import { Random } from "../support/Random.ts"
 import { serverPort } from "../support/ServerPort.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
-import { until } from "../support/TillProcess.ts"
+import { pause, until } from "../support/TillProcess.ts"
 import { type Corpus, load, type ReceivedWebhook, restore, versions } from "./Corpus.ts"
 
 type Body = Answer["body"]
@@ -120,9 +120,18 @@ const heldBy = ({ tables }: Corpus): ReadonlyArray<Held> =>
     return prefix === undefined || !account.endsWith(":test") ? [] : [{ id, prefix, deleted: document_at === null }]
   })
 
+/** A GET, again as long as it is refused: a service on a busy machine may do that. */
+const patiently = async (http: HttpExchange, path: string): Promise<Answer> => {
+  for (;;) {
+    const answer = await http.request("GET", path)
+    if (answer.status !== 503) return answer
+    await pause(100)
+  }
+}
+
 /** An answer that is as it should be; nothing but what was deleted may be missing. */
 const get = async (http: HttpExchange, target: Target, path: string, isDeleted = false): Promise<Body> => {
-  const answer = await http.request("GET", path)
+  const answer = await patiently(http, path)
   try {
     assert.include(isDeleted ? [200, 404] : [200], answer.status)
     assertDocumented(target, answer)

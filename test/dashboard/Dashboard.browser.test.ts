@@ -39,7 +39,7 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
   /** A page of somebody who has just come in by a link, with the browser's complaints. */
   const enter = async (options: BrowserContextOptions = {}) => {
     const context = await browser.newContext({ locale: "en-US", ...options })
-    context.setDefaultTimeout(20_000)
+    context.setDefaultTimeout(120_000)
     const page = await context.newPage()
     const complaints: Array<string> = []
     page.on("pageerror", (error) => complaints.push(String(error)))

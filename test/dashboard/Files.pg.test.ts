@@ -98,7 +98,7 @@ describe("files of the dashboard", () => {
 
   it("have the requests that the filters ask for, of all pages, without what was sent", async () => {
     await server.post("/v1/customers", { email: "nobody", description: "Kept to ourselves" }, { status: 400 })
-    await vi.waitFor(async () => assert.strictEqual((await fileOf("/requests?status=4xx")).length, 1))
+    await vi.waitFor(async () => assert.strictEqual((await fileOf("/requests?status=4xx")).length, 1), 120_000)
     const [refused] = await fileOf("/requests?status=4xx")
     assert.deepInclude(refused, { method: "POST", path: "/v1/customers", status: "400", parameter: "email" })
     assert.notInclude(JSON.stringify(refused), "ourselves")

@@ -36,7 +36,7 @@ describe("an id", () => {
     shared = await start("Lumen", undefined, undefined, null, null, null, layerFreshLog({ batchMillis: 20 }))
     world = await makeWorld(shared, (max) => "A kettle".slice(0, max))
     tab = await signedIn(world.server)
-    await vi.waitFor(async () => assert.strictEqual((await open(world.pages["/requests/:id"]!)).status, 200))
+    await vi.waitFor(async () => assert.strictEqual((await open(world.pages["/requests/:id"]!)).status, 200), 120_000)
     const session = world.pages["/checkout-sessions/:id"]!.split("/").at(-1)!
     const endpoint = world.pages["/webhooks/:id"]!.split("/").at(-1)!
     const lists = [...LISTS, `checkout_sessions/${session}/line_items`, `webhook_endpoints/${endpoint}/deliveries`]

@@ -93,7 +93,7 @@ describe("a payment's page", () => {
         assert.include(page.text, `/requests/${noted.request}`)
         return page
       },
-      { timeout: 20_000, interval: 30 }
+      { timeout: 120_000, interval: 30 }
     )
     const items = itemsIn(page)
     const expected: ReadonlyArray<{ readonly says: ReadonlyArray<string>; readonly request?: string }> = [

@@ -77,7 +77,7 @@ describe.skipIf(!hasBrowser)("whoever has no pointer", () => {
     const log = layerFreshLog({ batchMillis: 20 })
     ;[server, browser] = await Promise.all([start("Lumen", undefined, undefined, null, null, null, log), connect()])
     context = await browser.newContext({ locale: "en-US", reducedMotion: "reduce" })
-    context.setDefaultTimeout(20_000)
+    context.setDefaultTimeout(120_000)
     const page = await context.newPage()
     await page.goto(await linkFor(server))
     await page.close()

@@ -25,7 +25,7 @@ describe("a page's stream", () => {
     read().catch(() => (heard.ended = true))
     return heard
   }
-  const until = (check: () => void) => vi.waitFor(check, { timeout: 20_000, interval: 20 })
+  const until = (check: () => void) => vi.waitFor(check, { timeout: 120_000, interval: 20 })
   const streams = () => server.openStreams()
 
   it("tells of what changes in its account, and of nothing else", async () => {

@@ -41,7 +41,7 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
     const tab = await signedIn(world.server)
     await vi.waitFor(async () => {
       assert.strictEqual((await tab.get(`/dashboard/test${world.pages["/requests/:id"]!}`)).status, 200)
-    })
+    }, 120_000)
   })
   afterAll(async () => {
     await browser.close()
@@ -58,7 +58,7 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
     const problems: Array<string> = []
     beforeAll(async () => {
       const context = await browser.newContext({ locale: "en-US", reducedMotion: "reduce", ...ofContext })
-      context.setDefaultTimeout(20_000)
+      context.setDefaultTimeout(120_000)
       page = await context.newPage()
       if (textPixels !== undefined) await setTextSize(page, textPixels)
       page.on("pageerror", (error) => problems.push(String(error)))

@@ -89,7 +89,7 @@ describe("metadata on the dashboard", () => {
         const expected = taken === undefined ? mergeMetadata(now, Object.fromEntries(changed)) : now
         assert.deepStrictEqual(await metadataOf(id), expected)
       }),
-    { arbitrary: { runs: 60 }, timeout: 60_000 }
+    { arbitrary: { runs: 60 } }
   )
 
   const pay = (parameters: object = {}): Promise<Answer> =>

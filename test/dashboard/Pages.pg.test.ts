@@ -20,7 +20,7 @@ describe("every page", () => {
     world = await makeWorld(shared, (max) => "A kettle".slice(0, max))
     owner = await signedIn(world.server)
     const logged = `/dashboard/test${world.pages["/requests/:id"]!}`
-    await vi.waitFor(async () => assert.strictEqual((await owner.get(logged)).status, 200))
+    await vi.waitFor(async () => assert.strictEqual((await owner.get(logged)).status, 200), 120_000)
   })
   afterAll(() => shared.close())
 

@@ -41,7 +41,7 @@ describe("the pages of requests", () => {
         assert.include(page.text, text)
         return page
       },
-      { timeout: 20_000, interval: 30 }
+      { timeout: 120_000, interval: 30 }
     )
 
   it("show a request with what was sent, and its replay as one", async () => {

@@ -80,7 +80,7 @@ describe("pages of the dashboard", () => {
     }
     await vi.waitFor(async () => {
       assert.strictEqual((await tab.get(`/dashboard/test${world.pages["/requests/:id"]!}`)).status, 200)
-    })
+    }, 120_000)
     for (const [route, path] of Object.entries(world.pages)) add(route, await tab.get(`/dashboard/test${path}`))
     const asked = ["customer", "email", "idempotency_key", "object", "path", "done", "type", "state"]
     // None of it is found, whatever it is.
@@ -100,6 +100,6 @@ describe("pages of the dashboard", () => {
         const pages = await pagesWith(textsOf(texts))
         for (const [route, skeleton] of plain) assert.strictEqual(pages.get(route), skeleton, route)
       }),
-    { arbitrary: { runs: 6 }, timeout: 60_000 }
+    { arbitrary: { runs: 6 } }
   )
 })

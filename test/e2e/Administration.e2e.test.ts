@@ -158,7 +158,7 @@ describe("administration", () => {
           assert.isEmpty(socketsOf(server.folder))
         })
       }),
-    180_000
+    600_000
   )
 
   it.live(
@@ -194,6 +194,6 @@ describe("administration", () => {
           assert.strictEqual((await till(["verify"], server.variables)).code, 0)
         })
       }),
-    180_000
+    600_000
   )
 })

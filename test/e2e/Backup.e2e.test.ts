@@ -110,7 +110,7 @@ describe("till backup, beside a service under load", () => {
           assert.match(await succeeds(["backup", backup], restored.variables), /^[1-9]\d* new records\. /)
         })
       }),
-    180_000
+    600_000
   )
 })
 
@@ -200,7 +200,7 @@ describe("kill -9", () => {
           console.log(`${ROUNDS} kills of backups; ${refused + targets.length} of restores that had begun to write`)
         })
       }),
-    ROUNDS * 130_000
+    600_000 + ROUNDS * 130_000
   )
 })
 
@@ -260,7 +260,7 @@ describe("till restore", () => {
           }
         })
       }),
-    180_000
+    600_000
   )
 
   it.live(
@@ -305,6 +305,6 @@ describe("till restore", () => {
           assert.isFalse(fs.existsSync(Path.join(restored.folder, "postgres")))
         })
       }),
-    180_000
+    600_000
   )
 })

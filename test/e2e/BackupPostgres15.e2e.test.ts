@@ -90,6 +90,6 @@ describe("Postgres 15", () => {
           assert.match(await succeeds(["verify"], second), sound)
         })
       }),
-    180_000
+    600_000
   )
 })

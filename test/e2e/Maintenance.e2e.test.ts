@@ -354,6 +354,6 @@ describe("till rebuild", () => {
           assert.isEmpty(problems, problems.join("\n"))
         })
       }),
-    300_000
+    600_000
   )
 })

@@ -25,7 +25,7 @@ const THINK_MILLIS = 20
  */
 const isStarved = () => loadavg()[0]! / availableParallelism() > 4
 const PROBE_MILLIS = 250
-const TEST_MILLIS_MAX = 180_000 + RESTARTS * 60_000
+const TEST_MILLIS_MAX = 600_000 + RESTARTS * 60_000
 
 /** Sends to runners that are ready, and keeps what should not have been. */
 class Balancer {

@@ -95,6 +95,6 @@ describe("one of three runners, killed under load", () => {
           assert.strictEqual(code, 0, stderr)
         })
       ),
-    240_000
+    600_000
   )
 })

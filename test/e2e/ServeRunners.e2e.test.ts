@@ -107,7 +107,7 @@ describe("till serve --runners", () => {
           })
         })
       ),
-    240_000
+    600_000
   )
 
   it.live(
@@ -132,7 +132,7 @@ describe("till serve --runners", () => {
           assert.isBelow(performance.now() - begun, 55_000)
         })
       }),
-    240_000
+    600_000
   )
 
   it.live(
@@ -160,6 +160,6 @@ describe("till serve --runners", () => {
           assert.match(await start(database), /^till: DATABASE_URL: Postgres at 127\.0\.0\.1:1: .*ECONNREFUSED.*\n$/)
         })
       ),
-    180_000
+    600_000
   )
 })

@@ -113,6 +113,6 @@ describe("a service that is stopped under load", () => {
           }
         })
       ),
-    STOPS * 40_000
+    600_000 + STOPS * 40_000
   )
 })

@@ -232,7 +232,7 @@ describe("webhooks", () => {
         }
         yield* Effect.promise(() => endsClean(server))
       }),
-    170_000
+    600_000
   )
 
   it.live(
@@ -294,6 +294,6 @@ describe("webhooks", () => {
           await endsClean(server)
         })
       }),
-    170_000
+    600_000
   )
 })

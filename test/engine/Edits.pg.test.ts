@@ -269,7 +269,7 @@ describe("a database in which a byte was changed", () => {
           assert.isAbove(refused, 0)
         })
       ),
-    { arbitrary: { runs: 1, maxShrinks: 0 }, timeout: 120_000 }
+    { arbitrary: { runs: 1, maxShrinks: 0 } }
   )
 
   it.live("does not take a key for new whose row names no record", () =>

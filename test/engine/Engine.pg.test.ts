@@ -161,10 +161,10 @@ describe("the engine on Postgres", () => {
         second.accounts.read(ACCOUNT, counter.id),
         (read) => read?.deleted === false && (read.value as Toy.Counter).count
       )
-      for (let i = 0; i < 100 && (yield* count) !== 1 + Toy.TIMER_INCREMENT; i++) yield* Effect.sleep(20)
+      for (let i = 0; i < 5000 && (yield* count) !== 1 + Toy.TIMER_INCREMENT; i++) yield* Effect.sleep(20)
       assert.strictEqual(yield* count, 1 + Toy.TIMER_INCREMENT)
       yield* second.accounts.execute(ACCOUNT, Toy.request(null), () => setTimer)
-      for (let i = 0; i < 100 && (yield* count) !== 2 + 2 * Toy.TIMER_INCREMENT; i++) yield* Effect.sleep(20)
+      for (let i = 0; i < 5000 && (yield* count) !== 2 + 2 * Toy.TIMER_INCREMENT; i++) yield* Effect.sleep(20)
       assert.strictEqual(yield* count, 2 + 2 * Toy.TIMER_INCREMENT)
       yield* second.projector.drained
       yield* Harness.verified(storage)

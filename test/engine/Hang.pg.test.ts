@@ -163,7 +163,7 @@ describe("the engine on a Postgres that hangs", () => {
         Effect.option(engine.accounts.read(ACCOUNT, id)),
         (read) => Option.isSome(read) && read.value?.deleted === false && (read.value.value as Toy.Counter).count
       )
-      for (let i = 0; i < 300 && (yield* count) !== 1 + Toy.TIMER_INCREMENT; i++) yield* Effect.sleep(50)
+      for (let i = 0; i < 2000 && (yield* count) !== 1 + Toy.TIMER_INCREMENT; i++) yield* Effect.sleep(50)
       assert.strictEqual(yield* count, 1 + Toy.TIMER_INCREMENT)
       yield* engine.projector.drained
       yield* engine.stop

@@ -12,7 +12,7 @@ const run = (program: string) => {
   return spawnSync(process.execPath, ["--input-type=module", "-e", script], {
     cwd: import.meta.dirname,
     encoding: "utf8",
-    timeout: 30_000
+    timeout: 300_000
   })
 }
 

@@ -119,6 +119,6 @@ describe("an idempotency key", () => {
         yield* engine.stop
         yield* Harness.verified(storage)
       }),
-    { arbitrary: { runs: 12, maxShrinks: 20 }, timeout: 120_000 }
+    { arbitrary: { runs: 12, maxShrinks: 20 } }
   )
 })

@@ -33,7 +33,7 @@ const logged = async (key: string, id: string): Promise<Reply> =>
       assertOk(reply)
       return reply
     },
-    { timeout: 20_000, interval: 10 }
+    { timeout: 120_000, interval: 10 }
   )
 
 /** A customer, its replay, a refusal and a read, in this order. */

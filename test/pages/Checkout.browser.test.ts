@@ -36,7 +36,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
 
   const open = async (session: Answer, options: BrowserContextOptions = {}): Promise<Watched> => {
     const context = await browser.newContext({ locale: "en-US", ...options })
-    context.setDefaultTimeout(15_000)
+    context.setDefaultTimeout(120_000)
     const page = await context.newPage()
     const complaints: Array<string> = []
     page.on("pageerror", (error) => complaints.push(String(error)))
@@ -165,7 +165,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       await fill(page)
       await payButton(page).dblclick()
       // Without script, the second click may cut off the way that the first one has opened, and lead there itself.
-      await vi.waitFor(() => atShop(page, session), { timeout: 10_000 })
+      await vi.waitFor(() => atShop(page, session), { timeout: 120_000 })
       assert.strictEqual(await chargesOf(session), 1)
     })
 

@@ -34,7 +34,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
 
   const open = async (url: string, width = 1280): Promise<Watched> => {
     const context = await browser.newContext({ locale: "en-US", viewport: { width, height: 800 } })
-    context.setDefaultTimeout(15_000)
+    context.setDefaultTimeout(120_000)
     const page = await context.newPage()
     const complaints: Array<string> = []
     const sentToShop: Array<string> = []

@@ -26,7 +26,7 @@ describe.skipIf(!hasBrowser)("saved cards, in a browser", () => {
 
   const open = async (session: Answer, options: BrowserContextOptions = {}): Promise<Page> => {
     const context = await browser.newContext({ locale: "en-US", ...options })
-    context.setDefaultTimeout(15_000)
+    context.setDefaultTimeout(120_000)
     const page = await context.newPage()
     page.on("pageerror", (error) => assert.fail(String(error)))
     await page.goto(session.url)

@@ -252,7 +252,7 @@ describe("several runners, simulated", () => {
       met.repetitions += repetitions
       met.longestWait = Math.max(met.longestWait, longestWait)
     }),
-    { arbitrary: { runs: SEEDS, size: 6 }, timeout: 60_000 + SEEDS * 10_000 }
+    { arbitrary: { runs: SEEDS, size: 6 }, timeout: 600_000 + SEEDS * 10_000 }
   )
 
   it.effect.prop(

@@ -26,8 +26,7 @@ const replayOf = (test: TestCase): string | undefined => {
 /** The command that runs one test again, with the same random choices. */
 export const replayCommand = (test: TestCase, seed: number, isWhole: boolean): string => {
   const replay = replayOf(test)
-  const names = test.fullName.split(" > ").join(" ")
-  const pattern = `^${names.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)}$`
+  const pattern = `^${test.fullName.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)}$`
   return [
     `TILL_SEED=${seed}`,
     ...(replay === undefined ? [] : [`TILL_REPLAY=${quoted(replay)}`]),
@@ -41,18 +40,18 @@ interface Totals {
   files: number
   tests: number
   runs: number
-  millis: number
+  cpuMillis: number
 }
 
-/** A line for each kind: its files, tests and runs of properties, and the time that its tests took one by one. */
+/** A line for each kind: its files, tests and runs of properties, and the CPU time of its workers. */
 export const summary = (modules: ReadonlyArray<TestModule>): ReadonlyArray<string> => {
   const totals = new Map<string, Totals>()
   for (const module of modules) {
-    const of = totals.get(module.project.name) ?? { files: 0, tests: 0, runs: 0, millis: 0 }
+    const of = totals.get(module.project.name) ?? { files: 0, tests: 0, runs: 0, cpuMillis: 0 }
     of.files += 1
     of.tests += [...module.children.allTests()].length
     of.runs += module.meta().runs ?? 0
-    of.millis += module.diagnostic().duration
+    of.cpuMillis += module.meta().cpuMillis ?? 0
     totals.set(module.project.name, of)
   }
   const width = Math.max(...KINDS.map(({ name }) => name.length))
@@ -60,7 +59,7 @@ export const summary = (modules: ReadonlyArray<TestModule>): ReadonlyArray<strin
     const of = totals.get(name)
     if (of === undefined) return []
     const counts = [plural(of.files, "file"), plural(of.tests, "test"), plural(of.runs, "run")]
-    return [`${name.padEnd(width)}  ${counts.join(", ")} of properties, ${duration(of.millis)} of tests`]
+    return [`${name.padEnd(width)}  ${counts.join(", ")} of properties, ${duration(of.cpuMillis)} of CPU`]
   })
 }
 

@@ -126,7 +126,7 @@ describe("requests that are read without node's parser", () => {
       assert.isAbove(counts.left, CASES / 10)
       assert.isAbove(counts.incomplete, CASES / 1000)
     },
-    60_000 + CASES
+    600_000 + CASES
   )
 
   it("are the same however they are cut: at every byte, what is there is the beginning of what comes", async () => {

@@ -37,9 +37,9 @@ const socketsOf = (folder: string): ReadonlyArray<string> =>
     .toSorted()
 
 const until = async (condition: () => boolean) => {
-  const end = performance.now() + 20_000
+  const end = performance.now() + 300_000
   while (!condition()) {
-    if (performance.now() > end) throw new Error("waited 20 s in vain")
+    if (performance.now() > end) throw new Error("waited 300 s in vain")
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
 }
