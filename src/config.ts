@@ -59,6 +59,8 @@ export interface TillConfigShape {
   readonly secretFile: string
   /** The service ends within so many seconds of being told to (9.52). */
   readonly drainSeconds: number
+  /** A process whose event loop stands still for so many seconds is killed; 0 means none is (9.94). */
+  readonly hangSeconds: number
   /** Address at which the other processes on the database reach this one, and TCP port; 0 lets the system choose. */
   readonly runnerHost: string
   readonly runnerPort: number
@@ -275,6 +277,7 @@ const parsers = {
   TILL_RUNNER_HOST: runnerHost,
   TILL_RUNNER_PORT: integer(0, 65_535),
   TILL_DRAIN_SECONDS: integer(5, 600),
+  TILL_HANG_SECONDS: integer(0, 3600),
   TILL_LOG_LEVEL: logLevel
 }
 type Variable = keyof typeof parsers
@@ -302,6 +305,7 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
     dataFolder,
     secretFile: (yield* read("TILL_SECRET_FILE")) ?? Path.join(dataFolder, "secret"),
     drainSeconds: (yield* read("TILL_DRAIN_SECONDS")) ?? 10,
+    hangSeconds: (yield* read("TILL_HANG_SECONDS")) ?? 10,
     runnerHost: (yield* read("TILL_RUNNER_HOST")) ?? "127.0.0.1",
     runnerPort: (yield* read("TILL_RUNNER_PORT")) ?? 0,
     publicUrl: yield* read("TILL_PUBLIC_URL"),

@@ -57,6 +57,7 @@ describe("configuration", () => {
         dashboardInsecure: false,
         plainHttp: true,
         drainSeconds: 10,
+        hangSeconds: 10,
         logLevel: "Info"
       })
       assert.match(defaults.dataFolder, /^\/.*\/\.till$/)
@@ -77,6 +78,7 @@ describe("configuration", () => {
         TILL_DATA_DIR: "/var/lib/till/../till",
         TILL_SECRET_FILE: "/run/secrets/till",
         TILL_DRAIN_SECONDS: "30",
+        TILL_HANG_SECONDS: "0",
         TILL_PUBLIC_URL: "https://pay.example/till/",
         TILL_SK_TEST: "sk_test_12345678",
         TILL_PK_LIVE: "pk_live_abcdefgh_ABC",
@@ -98,6 +100,7 @@ describe("configuration", () => {
         dataFolder: "/var/lib/till",
         secretFile: "/run/secrets/till",
         drainSeconds: 30,
+        hangSeconds: 0,
         publicUrl: "https://pay.example/till",
         liveProcessor: "simulator",
         authorizationHoldSeconds: 60,
@@ -133,6 +136,8 @@ describe("configuration", () => {
     ["TILL_SECRET_FILE", "a\0b"],
     ["TILL_DRAIN_SECONDS", "4"],
     ["TILL_DRAIN_SECONDS", "soon"],
+    ["TILL_HANG_SECONDS", "-1"],
+    ["TILL_HANG_SECONDS", "3601"],
     ["TILL_PUBLIC_URL", "pay.example"],
     ["TILL_PUBLIC_URL", "ftp://pay.example"],
     ["TILL_PUBLIC_URL", "https://pay.example/?a=b"],

@@ -90,8 +90,33 @@ const runOne = (
     })
   )
 
+/** Node's handle of a connection, which may be closed more than once. */
+interface Handle {
+  readonly close: () => void
+}
+
+/**
+ * Closes the connection that a runner was given and has not taken, once the runner has ended: there is one at most. Node
+ * forgets that connection and leaves it open, and its client would wait for ever.
+ */
+const closeUntaken = (worker: Worker): void => {
+  const runner = worker.process
+  let given: Handle | undefined
+  const send = runner.send.bind(runner) as (message: unknown, handle?: Handle, ...more: Array<unknown>) => boolean
+  runner.send = (message: unknown, handle?: unknown, ...more: Array<unknown>): boolean => {
+    if (handle !== undefined) given = handle as Handle
+    return send(message, handle as Handle, ...more)
+  }
+  // The runner has answered to what it was given, and node has closed it or given it to another one.
+  runner.on("internalMessage", ({ ack }: { readonly ack?: number }) => {
+    if (ack !== undefined) given = undefined
+  })
+  worker.once("exit", () => given?.close())
+}
+
 const fork = (settled: app.Settled, ended: Deferred.Deferred<Ended>, onStarted: (started: Started) => void): Worker => {
   const worker = cluster.fork()
+  closeUntaken(worker)
   let message: string | undefined
   worker.on("message", (said: FromRunner) => {
     if (said._tag === "Settle") {

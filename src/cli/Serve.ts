@@ -85,11 +85,25 @@ const greet = Effect.fnUntraced(function* (started: Started) {
   if (started.added.length > 0) yield* Console.log(`\n${additionOf(started.added)}`)
 })
 
+/** Kills this process once its event loop stands still. A start may hold it up for long, and nobody waits for it yet. */
+const watched = Effect.fnUntraced(function* (level: LogLevel.LogLevel | undefined) {
+  const { hangSeconds, logLevel } = yield* Effect.provide(app.TillConfig, app.configuration)
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  app.watchEventLoop({ hangSeconds, logs: (level ?? logLevel) !== "None" }, (error) => {
+    runFork(Effect.logWarning("Nothing watches over the event loop", error.message))
+  })
+})
+
 /** Says that the service takes requests. */
-const greeting = (say: (started: Started) => Effect.Effect<void>, { Started }: typeof Service) =>
+const greeting = (
+  say: (started: Started) => Effect.Effect<void>,
+  level: LogLevel.LogLevel | undefined,
+  { Started }: typeof Service
+) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       yield* say(yield* Started)
+      yield* watched(level)
       // Where NODE_COMPILE_CACHE names a folder, Node would write to it at an orderly end only. Compiling is half of a
       // start, and a service that is killed again and again would do it each time.
       yield* Effect.sync(flushCompileCache)
@@ -103,7 +117,7 @@ const greeting = (say: (started: Started) => Effect.Effect<void>, { Started }: t
 export const run = (options: Service.ServiceOptions, say = greet) =>
   Effect.flatMap(
     Effect.promise(() => import("../service.ts")),
-    (service) => Layer.launch(Layer.provide(greeting(say, service), service.service(options)))
+    (service) => Layer.launch(Layer.provide(greeting(say, options.level, service), service.service(options)))
   )
 
 /** Runs the service as one of several processes on a port, until a signal or the one that has started it ends it. */
@@ -149,7 +163,12 @@ export const serve = Command.make("serve", { runners }, (given) =>
     if (Runners.isRunner) return yield* runAsRunner(level, signals)
     const impatience = signals.again
     return yield* isFirst
-      ? Runners.runMany({ runners: given.runners, level, impatience, greet })
+      ? Runners.runMany({
+          runners: given.runners,
+          level,
+          impatience,
+          greet: (started) => Effect.andThen(greet(started), Effect.orDie(watched(level)))
+        })
       : run({ level, impatience })
   })
 ).pipe(

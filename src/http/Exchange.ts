@@ -13,6 +13,7 @@ import { withoutCardNumbers } from "../domain/Cards.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { Unavailable } from "../engine/Accounts.ts"
 import { idOf, nextSequence } from "../engine/Identifiers.ts"
+import { noteRequest } from "../engine/Watchdog.ts"
 import type { Caller } from "./Authentication.ts"
 import type { Failure } from "./ErrorTable.ts"
 import type { Place } from "./Admission.ts"
@@ -78,7 +79,9 @@ export const makeRequestIds = () => {
     /** Gives the id of the request that arrives now. */
     next: (): string => {
       sequence = nextSequence(sequence, Date.now())
-      return idOf(PREFIXES.request, sequence)
+      const id = idOf(PREFIXES.request, sequence)
+      noteRequest(id)
+      return id
     }
   }
 }

@@ -12,6 +12,7 @@ import { Accounts, Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { RequestLogShape } from "../engine/RequestLog.ts"
 import { RequestLog } from "../engine/RequestLog.ts"
+import { noteRequest } from "../engine/Watchdog.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import { requestKey } from "../payments/IdempotencyKeys.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
@@ -268,6 +269,7 @@ const receive = (
   return andThen(incoming.readBody(), (body) => {
     wait.resume()
     const parsed = () => {
+      noteRequest(exchange.id)
       const read = parseBody(body, incoming.headers["content-type"])
       if (Exit.isSuccess(read) && body.length <= BODY_BYTES_MAX) exchange.body = read.value.value
       return read
@@ -452,6 +454,7 @@ const makeWork = Effect.fnUntraced(function* ({ addressOf, crossOrigin, limits, 
   }
 
   const work = (exchange: Received): void => {
+    noteRequest(exchange.id)
     let answered: Effect.Effect<Answer, Failure>
     try {
       answered = answer(steps, exchange)

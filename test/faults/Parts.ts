@@ -4,6 +4,7 @@ import * as Corruption from "./parts/Corruption.ts"
 import * as Disks from "./parts/Disks.ts"
 import * as Flushes from "./parts/Flushes.ts"
 import * as Freezes from "./parts/Freezes.ts"
+import * as Hangs from "./parts/Hangs.ts"
 import * as Kills from "./parts/Kills.ts"
 import * as Network from "./parts/Network.ts"
 import * as Overload from "./parts/Overload.ts"
@@ -22,6 +23,7 @@ export const PARTS: ReadonlyArray<Part> = [
   { name: "flushes", run: Flushes.run },
   { name: "network", run: Network.run },
   { name: "freezes", run: Freezes.run },
+  { name: "hangs", run: Hangs.run },
   { name: "runners", run: Runners.run },
   { name: "clocks", run: Clocks.run },
   { name: "corruption", run: Corruption.run },

@@ -23,6 +23,8 @@ export interface ServiceOptions {
   readonly variables?: Readonly<Record<string, string>>
   /** Modules that Node loads first. */
   readonly imports?: ReadonlyArray<string>
+  /** Arguments of `till serve`. */
+  readonly args?: ReadonlyArray<string>
 }
 
 /** A start after a crash may have much to replay. */
@@ -103,10 +105,10 @@ export class Service {
   }
 
   #spawn(): void {
-    const { checkout, folder, imports = [] } = this.#options
+    const { args = [], checkout, folder, imports = [] } = this.#options
     const { node, options } = checkout.command
     const loaded = imports.flatMap((module) => ["--import", module])
-    const child = spawn(node, [...options, ...loaded, Path.join(checkout.folder, "src/main.ts"), "serve"], {
+    const child = spawn(node, [...options, ...loaded, Path.join(checkout.folder, "src/main.ts"), "serve", ...args], {
       cwd: folder,
       env: this.#environment,
       stdio: ["ignore", "ignore", "pipe"]
@@ -138,6 +140,24 @@ export class Service {
     } catch {
       return false
     }
+  }
+
+  /** Resolves when the process has ended. */
+  get ended(): Promise<void> {
+    return this.#ended
+  }
+
+  /** Resolves when the process logs something with this text from now on. */
+  logged(text: string): Promise<void> {
+    const { stderr } = this.#child!
+    return new Promise((resolve) => {
+      const look = (chunk: Buffer) => {
+        if (!chunk.includes(text)) return
+        stderr!.off("data", look)
+        resolve()
+      }
+      stderr!.on("data", look)
+    })
   }
 
   signal(name: NodeJS.Signals): void {

@@ -1,0 +1,25 @@
+/**
+ * A process that is watched: it works by the steps that it is given as JSON, and says `done` at their end. `{"hold": n}`
+ * holds its event loop up for so many milliseconds, `{"note": id}` notes a request, `{"turn": n}` lets the loop turn.
+ */
+import { noteRequest, watchEventLoop } from "../../src/engine/Watchdog.ts"
+
+type Step = { readonly hold: number } | { readonly note: string } | { readonly turn: number }
+
+const [options, steps] = process.argv.slice(2).map((text) => JSON.parse(text)) as [
+  Parameters<typeof watchEventLoop>[0],
+  ReadonlyArray<Step>
+]
+
+watchEventLoop(options, (error) => {
+  throw error
+})
+// By then the thread runs.
+await new Promise((resolve) => setTimeout(resolve, 700))
+process.stdout.write("begun\n")
+for (const step of steps) {
+  if ("note" in step) noteRequest(step.note)
+  else if ("turn" in step) await new Promise((resolve) => setTimeout(resolve, step.turn))
+  else for (const end = performance.now() + step.hold; performance.now() < end;);
+}
+process.stdout.write("done\n")
