@@ -1,6 +1,6 @@
 /** What a merchant shows of itself to payers, beside its name: icon, colour, and where to turn to (semantics 9.15). */
 import { Schema } from "effect"
-import { isEmail, text, TEXT_LENGTH_MAX, WebUrl } from "./Text.ts"
+import { hasAuthority, isEmail, text, TEXT_LENGTH_MAX, WebUrl } from "./Text.ts"
 
 export const BrandIcon = WebUrl
 
@@ -23,7 +23,7 @@ export const BrandSupport = text()
   .check(
     Schema.makeFilter((url: string) => {
       const parsed = URL.parse(url)
-      if (parsed?.protocol !== "mailto:") return parsed?.protocol === "https:" || parsed?.protocol === "http:"
+      if (parsed?.protocol !== "mailto:") return parsed !== null && hasAuthority(url)
       return isEmail(decoded(parsed.pathname))
     })
   )

@@ -18,7 +18,8 @@ import { Amount, AMOUNT_CAP, AMOUNT_MAX, AmountOrZero, Currency } from "./Money.
 import { CaptureMethod, PaymentIntentDescription, RETURN_URL, StatementDescriptor } from "./PaymentIntent.ts"
 import { PaymentMethodData } from "./PaymentMethod.ts"
 import { InlinePrice } from "./Price.ts"
-import { Email, RedirectUrl, text, unsettable } from "./Text.ts"
+import { locationOf, RedirectUrl, withSessionId } from "./RedirectUrl.ts"
+import { Email, text, unsettable } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
 
 export { CheckoutPaymentStatus, CheckoutSessionStatus } from "./CheckoutSessionStates.ts"
@@ -166,7 +167,9 @@ export const CreateCheckoutSession = Schema.Struct({
       "is `hosted`, which it is by default."
   }),
   cancel_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({
-    description: "Where the checkout page leads back to. Without it, the page has no way back."
+    description:
+      "Where the checkout page leads back to, with `{CHECKOUT_SESSION_ID}` filled in as in `success_url`. Without it, the " +
+      "page has no way back."
   }),
   customer: Schema.optionalKey(Schema.NullOr(CustomerId)),
   customer_email: Schema.optionalKey(Schema.NullOr(Email)),
@@ -200,11 +203,24 @@ export const ConfirmCheckoutSession = Schema.Struct({
   payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)),
   payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
   customer_details: Schema.optionalKey(Schema.NullOr(BillingDetailsParameter)),
-  return_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({ description: RETURN_URL }),
+  return_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({
+    description: `${RETURN_URL} \`{CHECKOUT_SESSION_ID}\` in it becomes the session's ID.`
+  }),
   custom_unit_amount: Schema.optionalKey(Schema.NullOr(Amount)).annotate({ description: CHOSEN_AMOUNT }),
   client_secret: Schema.optionalKey(Schema.NullOr(text()))
 }).annotate({ identifier: "ConfirmCheckoutSession" })
 export type ConfirmCheckoutSession = typeof ConfirmCheckoutSession.Type
+
+type Ways = Pick<CheckoutSession, "id" | "success_url" | "cancel_url">
+
+/** Returns the URL to which a payer goes who has paid, with the session's id filled in; null if there is none (S14). */
+export const successUrlOf = ({ id, success_url }: Ways): string | null => wayTo(success_url, id)
+
+/** Returns the URL to which a payer goes back without having paid, likewise. */
+export const cancelUrlOf = ({ cancel_url, id }: Ways): string | null => wayTo(cancel_url, id)
+
+const wayTo = (url: string | null, id: string): string | null =>
+  url === null ? null : locationOf(withSessionId(url, id))
 
 /**
  * Says which invariant a session violates; undefined if it is sound. `payerChooses` is true if one of its lines has an

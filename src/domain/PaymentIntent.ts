@@ -7,7 +7,8 @@ import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { Amount, AMOUNT_CAP, AmountOrZero, Currency } from "./Money.ts"
 import { PaymentIntentStatus } from "./PaymentIntentStates.ts"
 import { PaymentMethodData, PaymentMethodType } from "./PaymentMethod.ts"
-import { RedirectUrl, text, unsettable } from "./Text.ts"
+import { RedirectUrl } from "./RedirectUrl.ts"
+import { text, unsettable } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
 
 export { PaymentIntentStatus } from "./PaymentIntentStates.ts"
@@ -111,7 +112,8 @@ export type PaymentIntent = typeof PaymentIntent.Type
 /** Says what a return URL is for, and what it gets (semantics I-14). */
 export const RETURN_URL =
   "Where the payer comes back to from an authentication, with `payment_intent`, `payment_intent_client_secret` and " +
-  "`redirect_status`, which is `succeeded` or `failed`, in the query. Without it, Till's page says how it ended."
+  "`redirect_status`, which is `succeeded` or `failed`, appended to the query; the rest of the URL keeps its bytes. " +
+  "Without it, Till's page says how it ended."
 
 const OFF_SESSION =
   "With `true`, the payer is not there to authenticate: a card that asks for it is declined, with the decline code " +

@@ -1,6 +1,6 @@
 /**
- * Strings of bounded length, and those that have a form: email addresses (semantics T22), and the URLs that merchants
- * hand over (T23), absolute, as the WHATWG parser reads them. Lengths count Unicode code points (T11).
+ * Strings of bounded length, and those that have a form: email addresses (semantics T22), and the URLs from which
+ * something is fetched (T23), absolute, as the WHATWG parser reads them. Lengths count Unicode code points (T11).
  */
 import { Schema } from "effect"
 import { ruleOf } from "./Rule.ts"
@@ -69,37 +69,14 @@ export const hasBlank = (email: string): boolean => /\s/u.test(email)
 /** What to do about it. */
 export const BLANK_ADVICE = "no email has a blank, and a `+` in a URL is written as `%2B`"
 
-/** URLs with these schemes would run or read something instead of leading somewhere. */
-const REDIRECT_SCHEMES_FORBIDDEN: ReadonlySet<string> = new Set([
-  "javascript:",
-  "data:",
-  "vbscript:",
-  "file:",
-  "about:",
-  "blob:"
-])
-
 /** Something is fetched from this URL or sent to it. */
 export const WebUrl = text()
   .check(
-    Schema.makeFilter((url: string) => ["http:", "https:"].includes(schemeOf(url) ?? ""), {
+    Schema.makeFilter((url: string) => hasAuthority(url) && URL.canParse(url), {
       toJsonSchema: () => ({ format: "uri", minLength: 1 })
     })
   )
   .annotate({ rule: `an absolute http or https URL of at most ${TEXT_LENGTH_MAX} characters` })
-
-/** A browser is sent back to this URL; an app's own scheme is fine. */
-export const RedirectUrl = text()
-  .check(
-    Schema.makeFilter(
-      (url: string) => {
-        const scheme = schemeOf(url)
-        return scheme !== undefined && !REDIRECT_SCHEMES_FORBIDDEN.has(scheme)
-      },
-      { toJsonSchema: () => ({ format: "uri", minLength: 1 }) }
-    )
-  )
-  .annotate({ rule: `an absolute URL of at most ${TEXT_LENGTH_MAX} characters that a browser can be redirected to` })
 
 /**
  * Says whether browsers write an origin so, and a content security policy, whose grammar knows no IPv6, can name it.
@@ -108,6 +85,7 @@ export const isWebOrigin = (text: string): boolean =>
   /^https?:\/\/[a-z0-9.-]+(?::[0-9]{1,5})?$/.test(text) && URL.parse(text)?.origin === text
 
 /**
- * Parses the URL, because the parser ignores what a pattern would stumble over, such as a line feed within the scheme.
+ * Says whether a text begins as an absolute http or https URL does. The parser alone would take `https:shop.example`
+ * for one, which on a page of https is a relative address.
  */
-const schemeOf = (url: string): string | undefined => URL.parse(url)?.protocol
+export const hasAuthority = (url: string): boolean => /^https?:\/\/[^/\\?#]/i.test(url)

@@ -7,6 +7,7 @@
  * the product's, as they are now: a merchant who mends one mends it on the pages that are open as well.
  */
 import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
+import { cancelUrlOf } from "../domain/CheckoutSession.ts"
 import type { Price } from "../domain/Price.ts"
 import type { Product } from "../domain/Product.ts"
 import type { Brand } from "./Brand.ts"
@@ -63,10 +64,11 @@ export const order = ({ brand, chosen, goods, lines, locale, merchant, session }
   const items = lines.map((line, index) =>
     lineItem(line, goods[index], session.currency!, locale, chosen?.index === index ? chosen.line : null)
   )
+  const back = cancelUrlOf(session)
   return html`<section class="summary" aria-labelledby="merchant">
     ${
-      session.cancel_url !== null &&
-      html`<a class="back" href="${session.cancel_url}" rel="noreferrer"
+      back !== null &&
+      html`<a class="back" href="${back}" rel="noreferrer"
         ><span aria-hidden="true">←</span> Back to <bdi>${merchant}</bdi></a
       >`
     }

@@ -4,6 +4,7 @@
  * notice instead, which tells the truth about the money.
  */
 import type { CheckoutSession } from "../domain/CheckoutSession.ts"
+import { cancelUrlOf, successUrlOf } from "../domain/CheckoutSession.ts"
 import { COUNTRY_CODES, isCountry } from "../domain/Address.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { PaymentMethod } from "../domain/PaymentMethod.ts"
@@ -67,18 +68,17 @@ const totalOf = (page: CheckoutPage): string =>
   chosenPrices(page)?.total ?? formatAmount(page.session.amount_total!, page.session.currency!, page.locale)
 
 /** The page says this before the payer enters a card, which would be of no use. */
-const noCards = ({ merchant, session }: CheckoutPage): Html =>
-  html`<section class="no-cards" aria-labelledby="no-cards">
+const noCards = ({ merchant, session }: CheckoutPage): Html => {
+  const back = cancelUrlOf(session)
+  return html`<section class="no-cards" aria-labelledby="no-cards">
     <h2 id="no-cards">This shop cannot take cards yet</h2>
     <p>
       <bdi>${merchant}</bdi> has not set up card payments. You have not been charged. Get in touch with the shop to pay
       in another way.
     </p>
-    ${
-      session.cancel_url !== null &&
-      html`<p><a class="go" href="${session.cancel_url}" rel="noreferrer">Go back to ${merchant}</a></p>`
-    }
+    ${back !== null && html`<p><a class="go" href="${back}" rel="noreferrer">Go back to ${merchant}</a></p>`}
   </section>`
+}
 
 const LOCK = html`<svg width="16" height="16" viewBox="0 0 16 16" fill="currentColor" aria-hidden="true">
   <path d="M4 6V5a4 4 0 0 1 8 0v1h1v8H3V6zm2 0h4V5a2 2 0 0 0-4 0z" />
@@ -324,7 +324,7 @@ export const noticeOf = (closed: ClosedSession): Notice => {
   const { brand, merchant, session } = closed
   const said = session.status === "expired" ? expired(closed) : completed(closed)
   // At its `success_url` the shop thanks its payer, so a payer whose payment came to nothing is not led there.
-  const href = said.tone === "bad" ? session.cancel_url : successUrlOf(session)
+  const href = said.tone === "bad" ? cancelUrlOf(session) : successUrlOf(session)
   // A shop without a page for who has paid leads its payers to this one.
   const isHere = href?.endsWith(`/checkout/${session.id}`) === true
   const link = href === null || isHere ? null : { href, text: `Go back to ${merchant}` }
@@ -336,6 +336,7 @@ export const pauseOf = ({ brand, merchant, session }: ClosedSession, closedUntil
   // Minutes are shown, so that of the end is the next.
   const time = new Date(closedUntil + 59_999).toISOString().slice(11, 16)
   const isLast = session.expires_at * 1000 <= closedUntil
+  const back = cancelUrlOf(session)
   return {
     tone: "bad",
     title: "Too many payments have failed here",
@@ -345,7 +346,7 @@ export const pauseOf = ({ brand, merchant, session }: ClosedSession, closedUntil
         ? "This checkout takes no more cards. To buy, go back to the shop and start again."
         : `This page takes cards again in at most an hour, at ${time} UTC. Open it again then.`
     ],
-    link: session.cancel_url === null ? null : { href: session.cancel_url, text: `Go back to ${merchant}` },
+    link: back === null ? null : { href: back, text: `Go back to ${merchant}` },
     brand,
     testMode: !session.livemode
   }
@@ -404,15 +405,3 @@ const completed = ({ locale, merchant, paymentIntent, session }: ClosedSession):
       }
   }
 }
-
-/** Some libraries encode the braces of an address before they send it, so both forms count. */
-const PLACEHOLDER = /\{CHECKOUT_SESSION_ID\}|%7BCHECKOUT_SESSION_ID%7D/gi
-
-/**
- * The URL to which a payer goes who has paid (semantics S14), with the session's id filled in; null if there is none.
- */
-export const successUrlOf = ({ id, success_url }: CheckoutSession): string | null =>
-  success_url === null ? null : normalized(success_url.replaceAll(PLACEHOLDER, id))
-
-/** Encodes the characters that a header cannot carry. */
-const normalized = (url: string): string => new URL(url).href

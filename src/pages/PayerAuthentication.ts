@@ -8,6 +8,7 @@
 import { Effect, Layer, Result } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { AuthenticationOutcome, PaymentIntent } from "../domain/PaymentIntent.ts"
+import { locationOf, withParameters, withSessionId } from "../domain/RedirectUrl.ts"
 import { matchesClientSecret } from "../payments/ClientSecrets.ts"
 import * as PaymentIntentSteps from "../payments/PaymentIntentSteps.ts"
 import * as PaymentIntents from "../payments/PaymentIntents.ts"
@@ -148,28 +149,23 @@ const post = Effect.fnUntraced(function* (
   if (kept?.returnUrl == null) {
     return isScript ? reload : yield* ask(request, (yield* findPaymentIntent(id)) ?? found)
   }
-  return leadOn(
-    isScript,
-    returnUrlOf(kept.returnUrl, {
-      payment_intent: id,
-      payment_intent_client_secret: found.paymentIntent.client_secret,
-      redirect_status: kept.succeeded ? "succeeded" : "failed"
-    })
-  )
+  return leadOn(isScript, wayBack(found, kept.returnUrl, kept.succeeded))
 })
 
-/** Query parameters of a `return_url` (semantics I-14). */
-interface Returned {
-  readonly payment_intent: string
-  readonly payment_intent_client_secret: string
-  readonly redirect_status: "succeeded" | "failed"
-}
-
-/** Adds the outcome of an authentication to a `return_url`. */
-const returnUrlOf = (returnUrl: string, returned: Returned): string => {
-  const url = new URL(returnUrl)
-  for (const [name, value] of Object.entries(returned)) url.searchParams.set(name, value)
-  return url.href
+/** Adds the outcome of an authentication to a `return_url` (semantics I-14, T24). */
+const wayBack = (
+  { checkoutSession, paymentIntent }: FoundPaymentIntent,
+  returnUrl: string,
+  succeeded: boolean
+): string => {
+  const filledIn = checkoutSession === undefined ? returnUrl : withSessionId(returnUrl, checkoutSession)
+  return locationOf(
+    withParameters(filledIn, {
+      payment_intent: paymentIntent.id,
+      payment_intent_client_secret: paymentIntent.client_secret,
+      redirect_status: succeeded ? "succeeded" : "failed"
+    })
+  )
 }
 
 /**

@@ -3,7 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Exit, Schema } from "effect"
 import { enable } from "effect/schema/SchemaJITCompiler"
 import { BillingDetailsParameter } from "../../src/domain/Address.ts"
-import { Email, RedirectUrl, text, unsettable, WebUrl } from "../../src/domain/Text.ts"
+import { RedirectUrl } from "../../src/domain/RedirectUrl.ts"
+import { Email, text, unsettable, WebUrl } from "../../src/domain/Text.ts"
 import { CustomerId } from "../../src/domain/Identifiers.ts"
 import { MetadataParameter } from "../../src/domain/Metadata.ts"
 import { Amount, Currency } from "../../src/domain/Money.ts"
@@ -55,6 +56,10 @@ const wrongsOf = (exit: ReturnType<typeof interpreted>): ReadonlyArray<readonly 
 
 const card = { number: "4242424242424242", exp_month: 1, exp_year: 2030 }
 
+const REDIRECT_RULE =
+  "an absolute URL of at most 5000 characters that a browser can be redirected to: https://…, http://…, or an app's own " +
+  "scheme (app://…), without username and password"
+
 describe("Rules", () => {
   const cases: ReadonlyArray<readonly [string, unknown, string]> = [
     ["amount", "1", "a positive integer"],
@@ -76,16 +81,8 @@ describe("Rules", () => {
     ["metadata", 1, "an object with at most 50 keys, each of 1 to 40 characters and without square brackets"],
     ["url", "ftp://x.example", "an absolute http or https URL of at most 5000 characters"],
     ["url", "/path", "an absolute http or https URL of at most 5000 characters"],
-    [
-      "return_url",
-      "java\nscript:alert(1)",
-      "an absolute URL of at most 5000 characters that a browser can be redirected to"
-    ],
-    [
-      "return_url",
-      " data:text/html,x",
-      "an absolute URL of at most 5000 characters that a browser can be redirected to"
-    ]
+    ["return_url", "java\nscript:alert(1)", REDIRECT_RULE],
+    ["return_url", " data:text/html,x", REDIRECT_RULE]
   ]
   for (const [field, value, rule] of cases) {
     it(`${field} ${JSON.stringify(value).slice(0, 40)}`, () => {

@@ -114,7 +114,7 @@ export const decimal = (...takes: ReadonlyArray<string>): Kind => ({
   refuses: ["-1", "+1", ".5", "5.", "1e3", "1,5", " 1", "1".repeat(13), `0.${"1".repeat(13)}`]
 })
 
-const NO_URLS = ["x", "/a", "//a.b/c", "https://", padded("https://a.b/", 5001)]
+const NO_URLS = ["x", "/a", "//a.b/c", "https://", "https:a.b", "https:/a.b", padded("https://a.b/", 5001)]
 export const webUrl: Kind = {
   type: "string",
   takes: ["https://a.b/c", "http://a.b", padded("https://a.b/", 5000)],
@@ -125,7 +125,7 @@ export const redirectUrl: Kind = {
   type: "string",
   takes: ["https://a.b/{CHECKOUT_SESSION_ID}", "app://back", padded("https://a.b/", 5000)],
   refuses: [...NO_URLS, "javascript:alert(1)", "JAVASCRIPT:alert(1)", "java\nscript:x", "data:,x", "vbscript:x"].concat(
-    ["file:///x", "about:blank", "blob:https://a.b/c"]
+    ["file:///x", "about:blank", "blob:https://a.b/c", "view-source:https://a.b", "intent://a", "https://me:pw@a.b/"]
   )
 }
 

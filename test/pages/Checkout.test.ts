@@ -145,6 +145,21 @@ describe("paying", () => {
     )
   })
 
+  it("leads back to a signed URL byte for byte (T24)", async () => {
+    const success_url = "https://shop.example/r?next=/orders/7&token=exp=16~acl=/live/*&q=a%20b&flag#done"
+    assert.strictEqual((await pay(await openSession(server, { success_url }))).headers.get("location"), success_url)
+  })
+
+  it("fills the id in on the way back to the cart as well, on every page that leads there (T24)", async () => {
+    const cancel_url = "https://shop.example/cart/{CHECKOUT_SESSION_ID}?a=%7BCHECKOUT_SESSION_ID%7D&b=x/y#ü"
+    const session = await openSession(server, { cancel_url })
+    const link = `href="https://shop.example/cart/${session.id}?a=${session.id}&amp;b=x/y#%C3%BC"`
+    assert.include((await visit(session.url)).text, link)
+    await server.post(`/v1/checkout_sessions/${session.id}/expire`, {})
+    assert.include((await visit(session.url)).text, link)
+    assert.strictEqual((await retrieve(session.id)).cancel_url, cancel_url)
+  })
+
   it("collects the address that the session asks for", async () => {
     const session = await openSession(server, { billing_address_collection: "required" })
     const address = { line1: "1 Rua A", line2: "", city: "Porto", state: "", postal_code: "4000-001", country: "PT" }

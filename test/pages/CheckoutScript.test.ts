@@ -97,6 +97,21 @@ describe("what a custom checkout tells a payer", () => {
     return load(`${server.url}/checkout.js`, page)(server.publishableTest).checkout({ clientSecret: client_secret })
   }
 
+  it("comes back to its page as it was, without what an earlier authentication has left there (T24)", async () => {
+    const returned = "payment_intent=pi_1&payment_intent_client_secret=pi_1_secret_a&redirect_status=failed"
+    for (const [address, expected] of [
+      ["/pay?next=/a&flag&q=a%20b#/c?d", "/pay?next=/a&flag&q=a%20b#/c?d"],
+      [`/pay?next=/a&flag&${returned}#/c`, "/pay?next=/a&flag#/c"],
+      [`/pay?${returned}`, "/pay"],
+      ["/pay?", "/pay?"]
+    ] as const) {
+      const checkout = await checkoutAt(`https://shop.example${address}`, await openCustom())
+      const { session } = await checkout.confirm({ payment_method: "pm_card_3ds_required", customer_details })
+      const { next_action } = await server.get(`/v1/payment_intents/${(session as Answer).payment_intent}`)
+      assert.strictEqual(next_action.redirect_to_url.return_url, `https://shop.example${expected}`)
+    }
+  })
+
   const openCustom = (parameters = {}) => openSession(server, { ui_mode: "custom", cancel_url: null, ...parameters })
 
   const card = { number: CARDS.approved, exp_month: 12, exp_year: 2034, cvc: "123" }

@@ -49,6 +49,26 @@ describe("the authentication page", () => {
     assert.strictEqual((await server.get(`/v1/payment_intents/${paymentIntent.id}`)).status, "succeeded")
   })
 
+  it("keeps a signed return_url byte for byte, and fills in a session's id (I-14, T24)", async () => {
+    const return_url =
+      "https://shop.example/r?next=/orders/7&token=exp=16~acl=/live/*&q=a%20b&flag#{CHECKOUT_SESSION_ID}"
+    const paymentIntent = await challenged({ return_url })
+    const { client_secret, id } = paymentIntent
+    const outcome = `&payment_intent=${id}&payment_intent_client_secret=${client_secret}&redirect_status=succeeded`
+    const { headers } = await answerChallenge(addressOf(paymentIntent), "success")
+    assert.strictEqual(headers.get("location"), return_url.replace("#", `${outcome}#`))
+
+    const session = await openSession(server, { ui_mode: "custom", success_url: null, cancel_url: null })
+    const confirmed = await server.post(`/v1/checkout_sessions/${session.id}/confirm`, {
+      payment_method: "pm_card_3ds_required",
+      customer_details: { email: "ana@example.com" },
+      return_url
+    })
+    const ofSession = await server.get(`/v1/payment_intents/${confirmed.payment_intent}`)
+    const back = await answerChallenge(addressOf(ofSession), "failure")
+    assert.match(back.headers.get("location")!, new RegExp(`&flag&payment_intent=.*=failed#${session.id}$`))
+  })
+
   it.each([
     ["a payer who fails", "pm_card_3ds_required", "failure", "payment_intent_authentication_failure"],
     [

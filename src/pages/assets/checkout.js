@@ -262,11 +262,13 @@
     }
   }
 
-  /** This page's address, without what an earlier authentication has left there. */
+  /** This page's address, without what an earlier authentication has left there. The rest keeps its bytes. */
   function hereAgain() {
-    const url = new URL(location.href)
-    for (const name of RETURNED) url.searchParams.delete(name)
-    return url.href
+    const [, address, query, fragment] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(location.href)
+    const own = (query ?? "").slice(1).split("&")
+    const kept = own.filter((parameter) => !RETURNED.includes(parameter.split("=", 1)[0]))
+    if (kept.length === own.length) return location.href
+    return address + (kept.length === 0 ? "" : `?${kept.join("&")}`) + (fragment ?? "")
   }
 
   /** Finds out why an authentication failed from which the payer comes back. Clears the secret from the address. */

@@ -161,7 +161,8 @@ describe("document", () => {
     const back = of("ConfirmPaymentIntent", "return_url")
     assert.match(back, /with `payment_intent`, `payment_intent_client_secret` and `redirect_status`/)
     assert.strictEqual(of("CreatePaymentIntent", "return_url"), `Only with \`confirm: true\`. ${back}`)
-    assert.strictEqual(of("ConfirmCheckoutSession", "return_url"), back)
+    const filledIn = "`{CHECKOUT_SESSION_ID}` in it becomes the session's ID."
+    assert.strictEqual(of("ConfirmCheckoutSession", "return_url"), `${back} ${filledIn}`)
     assert.match(of("CreateCheckoutSession", "success_url"), /`\{CHECKOUT_SESSION_ID\}` in it becomes the session's ID/)
     assert.match(ruleOf(intent.return_url), /^an absolute URL/)
     assert.strictEqual(ruleOf(intent.amount), "a positive integer")
