@@ -6,7 +6,7 @@
  * keep every handler from wanting more. Payloads hold it in two places: as `payment_method_data`, or as the whole of
  * what a payment method is made of.
  */
-import { Exit, Schema } from "effect"
+import { Exit, Schema, SchemaAST } from "effect"
 import { ParameterInvalid, ParameterUnknown } from "../domain/Errors.ts"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
 import type { TokenizedPaymentMethodData } from "../payments/PaymentMethods.ts"
@@ -38,7 +38,9 @@ const makeSchemaDecoder = (schema: Schema.Top): PayloadDecoder => {
   const decoder = schema as Schema.Decoder<object>
   const decode = Schema.decodeUnknownExit(decoder, { onExcessProperty: "error" })
   const diagnose = Schema.decodeUnknownExit(decoder, { onExcessProperty: "error", errors: "all" })
-  return ({ escapes, value }) => {
+  const maps = mapsIn(schema.ast)
+  return ({ escapes, value: sent }) => {
+    const value = maps.reduce(withoutEmptyList, sent)
     const decoded = decode(value)
     const unstorable = escapes ? pathOfUnstorableText(value) : undefined
     if (Exit.isSuccess(decoded) && unstorable === undefined) return Exit.succeed(decoded.value)
@@ -48,6 +50,25 @@ const makeSchemaDecoder = (schema: Schema.Top): PayloadDecoder => {
     if (Exit.isFailure(decoded)) return Exit.fail(parameterErrorOf(schema.ast, decoded, value))
     return Exit.fail(new ParameterInvalid({ param: parameterPath(unstorable!), rule: STORABLE_RULE }))
   }
+}
+
+type Path = ReadonlyArray<string>
+
+/** Lists the paths of the parameters that are maps, whose keys are the client's. */
+const mapsIn = (ast: SchemaAST.AST, path: Path = []): ReadonlyArray<Path> => {
+  if (SchemaAST.isUnion(ast)) return ast.types.flatMap((type) => mapsIn(type, path))
+  if (!SchemaAST.isObjects(ast)) return []
+  const within = ast.propertySignatures.flatMap(({ name, type }) => mapsIn(type, [...path, String(name)]))
+  return ast.indexSignatures.length > 0 ? [path, ...within] : within
+}
+
+/** Puts an empty object in the place of an empty list, which is how PHP writes an empty map (semantics M5). */
+const withoutEmptyList = (value: unknown, [name, ...rest]: Path): unknown => {
+  if (name === undefined) return Array.isArray(value) && value.length === 0 ? {} : value
+  if (!isObject(value) || !Object.hasOwn(value, name)) return value
+  const member = value[name]
+  const changed = withoutEmptyList(member, rest)
+  return changed === member ? value : { ...value, [name]: changed }
 }
 
 /** No array or object of a request may have more members, unless it is one of names to choose from. */

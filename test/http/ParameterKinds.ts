@@ -15,6 +15,8 @@ export interface Kind {
   readonly says?: ReadonlyArray<Says>
   /** Text that follows no pattern, has no format or fixed length and is no enum: empty, it says nothing. */
   readonly free?: boolean
+  /** An object whose keys are the client's. For an empty one an empty list will do (semantics M5). */
+  readonly isMap?: boolean
 }
 
 /** `param` is the parameter's own, unless given. */
@@ -174,8 +176,9 @@ export const object = (...takes: ReadonlyArray<object>): Kind => ({ type: "objec
 const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, "v"]))
 export const metadata: Kind = {
   type: "object",
+  isMap: true,
   takes: [{ a: "b" }, {}, keys(50), { [SMILEY.repeat(40)]: "v" }],
-  refuses: [keys(51), { ["k".repeat(41)]: "v" }, { "a[b]": "v" }, { "": "v" }]
+  refuses: [["a"], [[]], keys(51), { ["k".repeat(41)]: "v" }, { "a[b]": "v" }, { "": "v" }]
 }
 export const metadataValue = text(500)
 
@@ -192,13 +195,13 @@ export const cardNumber: Kind = {
 }
 
 /** Values of the other types of JSON; of a whole number, a broken one too. */
-export const wrongTypes = ({ type }: Kind): ReadonlyArray<unknown> => {
+export const wrongTypes = ({ isMap = false, type }: Kind): ReadonlyArray<unknown> => {
   const samples: ReadonlyArray<readonly [Kind["type"], unknown]> = [
     ["string", "2000"],
     ["integer", 1],
     ["number", 1.5],
     ["boolean", true],
-    ["array", []],
+    ["array", isMap ? ["a"] : []],
     ["object", {}]
   ]
   return samples.filter(([of]) => of !== type && !(type === "number" && of === "integer")).map(([, value]) => value)
