@@ -1,5 +1,5 @@
 /**
- * Node's HTTP server gets eight habits of its own.
+ * Node's HTTP server gets ten habits of its own.
  *
  * - It writes its answers in bursts: those that get ready within a turn of the event loop go out at the turn's end, one
  *   right after the other. A write is mostly the price of waking up whoever reads, and one that comes while they are
@@ -15,6 +15,9 @@
  *   the answers until they are read: from a few thousand bytes, more of them than there is memory.
  * - It ignores an `Expect` that it does not know. Node's own answers that with a 417, which nobody else gets to see.
  * - It reads plain requests under /v1 by itself (`plain/`), once it knows who answers them.
+ * - It reads a target that names the server as if it named the path alone (`RequestTarget.ts`).
+ * - It answers a client that has ended its side of the connection, and ends the connection then. Node's own takes that
+ *   for the end of the connection, though the client may wait for its answer, as `nc -N` does.
  * - It ends connections on which nothing moves, such as those of clients that do not read their answers. Node's own
  *   would keep the answers for as long as the client likes.
  */
@@ -25,6 +28,7 @@ import { hangUp } from "./HangUp.ts"
 import type { Incoming } from "./Incoming.ts"
 import { takeConnections } from "./plain/PlainConnections.ts"
 import type { PlainConnections } from "./plain/PlainConnections.ts"
+import { originFormOf } from "./RequestTarget.ts"
 
 /** A client may send so many requests ahead of an answer. With one more, its connection ends. */
 const PIPELINED_MAX = 256
@@ -111,6 +115,7 @@ const takeTurns = (server: http.Server): void => {
   }
   const pipelined = new WeakMap<Socket, number>()
   const inTurn = (event: string, request: http.IncomingMessage, response: http.ServerResponse) => {
+    request.url = originFormOf(request.url!)
     const { socket } = request
     // Nobody could be answered any more.
     if (socket.writableEnded) {
@@ -179,8 +184,11 @@ export const create = (options: Options = {}): http.Server => {
       if (endsEach) this.shouldKeepAlive = false
       const headers: unknown = args.at(-1)
       // Headers that are set one by one make Node copy all the others first.
-      if (isHeaders(headers)) headers["x-content-type-options"] = "nosniff"
-      else this.setHeader("x-content-type-options", "nosniff")
+      if (isHeaders(headers)) {
+        headers["x-content-type-options"] = "nosniff"
+        // Such an answer has no end that a client could wait for: it ends with its client.
+        if (headers["content-type"] === "text/event-stream") this.socket?.once("end", () => this.destroy())
+      } else this.setHeader("x-content-type-options", "nosniff")
       return super.writeHead(...(args as Parameters<http.ServerResponse["writeHead"]>))
     }
 
@@ -207,6 +215,8 @@ export const create = (options: Options = {}): http.Server => {
     shouldUpgradeCallback: () => false
   })
   server.timeout = stillMillisMax
+  // Node's own setting, without a name in its types.
+  Object.assign(server, { httpAllowHalfOpen: true })
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))
   takeTurns(server)
   const endEach = () => {

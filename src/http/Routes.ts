@@ -37,6 +37,7 @@ import { NodeIncoming } from "./NodeIncoming.ts"
 import * as Pipeline from "./Pipeline.ts"
 import type { Readiness } from "./Readiness.ts"
 import { RequestBodies } from "./RequestBody.ts"
+import { isWrongTarget } from "./RequestTarget.ts"
 import { ApiServer } from "./Server.ts"
 
 /** The contract's endpoints with their handlers. */
@@ -74,7 +75,7 @@ const api = HttpRouter.use((router) =>
     takeApi({
       request: (source, response) => {
         const incoming = new NodeIncoming(source, response, readBody)
-        if (isWithoutHost(source)) pipeline.refuse(incoming, invalidHttp)
+        if (isUnreadable(source)) pipeline.refuse(incoming, invalidHttp)
         else pipeline.answer(incoming)
       },
       plain: pipeline.answer
@@ -83,7 +84,7 @@ const api = HttpRouter.use((router) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
         const refuse = (failure: InvalidHttp | RouteNotFound) =>
           Effect.sync(() => respond(request, requestIds.next(), pipeline.refusal(failure)))
-        if (isWithoutHost(sourceOf(request))) return refuse(invalidHttp)
+        if (isUnreadable(sourceOf(request))) return refuse(invalidHttp)
         return Effect.catch(routed, (error) =>
           isRouteNotFound(error)
             ? refuse(new RouteNotFound({ method: request.method, path: request.url.split("?", 1)[0]! }))
@@ -96,9 +97,12 @@ const api = HttpRouter.use((router) =>
 
 const invalidHttp = new InvalidHttp()
 
-/** HTTP/1.1 requires the header (RFC 9112, 3.2). Node would answer without a body, if its server were to require it. */
-const isWithoutHost = ({ headers, httpVersion }: IncomingMessage): boolean =>
-  headers.host === undefined && httpVersion === "1.1"
+/**
+ * HTTP/1.1 requires `Host` (RFC 9112, 3.2). Node would answer without a body, if its server were to require it. What is
+ * no target is nobody's to guess at.
+ */
+const isUnreadable = (source: IncomingMessage): boolean =>
+  (source.headers.host === undefined && source.httpVersion === "1.1") || isWrongTarget(source)
 
 const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"

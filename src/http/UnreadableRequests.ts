@@ -4,7 +4,7 @@
  * envelope of every error (semantics §3) and its headers (T19), and end the connection as Node's do. Requests that came
  * whole before it on the same connection are answered first.
  *
- * One thing stays Node's: `CONNECT` gets no answer.
+ * `CONNECT` is refused here as well: it asks for a tunnel, and the service is no proxy (semantics T26).
  */
 import type { Server, ServerResponse } from "node:http"
 import { STATUS_CODES } from "node:http"
@@ -53,10 +53,12 @@ export const answerUnreadable = (server: Server, docsUrl: string): Server => {
     socket.write(`${head.join("\r\n")}\r\n\r\n${body}`)
     socket.destroySoon()
   }
-  return server.on("clientError", (error: NodeJS.ErrnoException, socket: Connection) => {
+  const refuseOnce = (error: NodeJS.ErrnoException, socket: Connection) => {
     // More of the same is one error.
     if (refused.has(socket)) return
     refused.add(socket)
     refuse(error, socket)
-  })
+  }
+  server.on("clientError", refuseOnce)
+  return server.on("connect", (_, socket: Connection) => refuseOnce(new Error("No tunnels here."), socket))
 }

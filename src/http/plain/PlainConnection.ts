@@ -2,8 +2,8 @@
  * One connection of a client whose requests have all been plain so far. With the first bytes that are not, it goes to
  * node's own parser, and stays there.
  *
- * Requests are taken up one at a time, each after the answer before it has left. A half-closed connection counts as
- * given up, as with node.
+ * Requests are taken up one at a time, each after the answer before it has left. A client that has ended its side may
+ * still wait for its answers (semantics T27): they are given, and then the connection ends.
  */
 import type { Socket } from "node:net"
 import { Exit } from "effect"
@@ -65,6 +65,9 @@ export class PlainConnection {
   /** By `performance.now()`: since then it waits for what comes next. */
   #since = performance.now()
   #hasServed = false
+  /** True once the client sends nothing more. */
+  #hasEnded = false
+  #isHandedOver = false
 
   constructor(all: Surroundings, socket: Socket) {
     this.#all = all
@@ -85,7 +88,7 @@ export class PlainConnection {
 
   /** Sends the answer to the request that is under way. */
   answer(status: number, headers: Readonly<Record<string, string>>, body: string): void {
-    this.#isLast = this.#all.isClosed
+    this.#isLast = this.#all.isClosed || (this.#hasEnded && this.#ahead.length === 0)
     const keepAliveMillis = this.#isLast ? undefined : this.#all.limits.idleMillis
     this.#response = responseBytes(status, headers, body, keepAliveMillis)
     this.#all.atTurnsEnd(this.#write)
@@ -125,7 +128,7 @@ export class PlainConnection {
   /** Takes up the next request, unless it is still to come. */
   #takeUp(): void {
     const parsed = parse(this.#ahead, 0)
-    if (parsed === NOT_PLAIN || (parsed === INCOMPLETE && this.#pieces >= PIECES_MAX)) return void this.#handOver()
+    if (parsed === NOT_PLAIN || (parsed === INCOMPLETE && this.#pieces >= PIECES_MAX)) return this.#handOver()
     if (parsed === INCOMPLETE) return
     this.#ahead = parsed.end === this.#ahead.length ? nothing : this.#ahead.subarray(parsed.end)
     this.#pieces = 0
@@ -168,14 +171,20 @@ export class PlainConnection {
     this.#since = performance.now()
     if (this.socket.isPaused()) this.socket.resume()
     if (this.#ahead.length > 0) this.#takeUp()
+    if (this.#hasEnded && !this.isBusy) this.#finish()
   }
 
-  /** Whoever ends its side has given up what is under way. What has come of a request by then is node's to judge. */
+  /** The client sends nothing more. What is under way, and what it has sent ahead, is answered first. */
   readonly #onEnd = (): void => {
-    if (this.isGone) return
-    if (this.#ahead.length > 0 && !this.isBusy) return void this.#handOver().emit("end")
-    this.socket.end()
-    this.#leave()
+    this.#hasEnded = true
+    if (!this.isGone && !this.isBusy) this.#finish()
+  }
+
+  /** Ends the connection of a client that has ended its side. A request that has not come whole is node's to judge. */
+  #finish(): void {
+    if (this.#isHandedOver) return
+    if (this.#ahead.length === 0) hangUp(this.socket)
+    else this.#handOver()
   }
 
   readonly #onClose = (): void => {
@@ -193,8 +202,9 @@ export class PlainConnection {
   }
 
   /** Gives the connection to node's parser, with the bytes that are not taken up. */
-  #handOver(): Socket {
+  #handOver(): void {
     const { socket } = this
+    this.#isHandedOver = true
     this.#all.forget(this.socket)
     socket.off("data", this.#onData)
     socket.off("end", this.#onEnd)
@@ -203,7 +213,7 @@ export class PlainConnection {
     this.#all.handOver(socket)
     // It listens to the socket, although what comes from now on reaches it past all listeners.
     if (this.#ahead.length > 0) socket.emit("data", this.#ahead)
-    return socket
+    if (this.#hasEnded) socket.emit("end")
   }
 }
 

@@ -221,17 +221,37 @@ describe("a connection", () => {
     assert.include(connection.text, "400 Bad Request")
   })
 
-  it("that is half closed before its answer is given up, and so is its request", async () => {
-    let tell: (incoming: Incoming) => void
-    const given = new Promise<Incoming>((resolve) => (tell = resolve))
-    const { port } = await listen((incoming) => incoming.onGone(() => tell(incoming)))
+  it("that is half closed before its answer gets it, and ends", async () => {
+    const begun: Array<Incoming> = []
+    const { port } = await listen((incoming) => void begun.push(incoming))
     const { closed, connection, socket } = await open(port, true)
-    socket.end(get("/v1/a"))
-    const incoming = await given
-    assert.isTrue(incoming.isGone)
-    incoming.answer(200, {}, "late")
+    socket.end(get("/v1/a") + get("/v1/b"))
+    await until(() => begun.length === 1)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    assert.isFalse(begun[0]!.isGone)
+    begun[0]!.answer(200, {}, "first;")
+    await until(() => begun.length === 2)
+    begun[1]!.answer(200, {}, "second;")
     await closed
-    assert.deepInclude(connection, { text: "", hasEnded: true, error: "" })
+    assert.deepInclude(connection, { hasEnded: true, error: "" })
+    assert.match(connection.text, /Connection: keep-alive[^]*first;HTTP[^]*Connection: close[^]*second;$/)
+  })
+
+  it("that is half closed and then gone ends once an answer finds nobody there", async () => {
+    const begun: Array<Incoming> = []
+    const { port } = await listen((incoming) => void begun.push(incoming))
+    const { socket } = await open(port, true)
+    socket.end(get("/v1/a") + get("/v1/b"))
+    await until(() => begun.length === 1)
+    socket.destroy()
+    begun[0]!.answer(200, {}, "a".repeat(1000))
+    await until(() => begun.length === 2)
+    begun[1]!.answer(200, {}, "a".repeat(1000))
+    await until(() => begun[1]!.isGone)
+    assert.deepStrictEqual(
+      begun.map(({ url }) => url),
+      ["/v1/a", "/v1/b"]
+    )
   })
 
   it("that is reset gives its request up", async () => {
