@@ -59,7 +59,7 @@ export const commandHeaders = {
   ).annotate({
     description:
       "A repetition with the same key and the same request gets the first one's response for 24 hours. Keys sent with a " +
-      "publishable API key are apart from those sent with a secret one."
+      "publishable API key are apart from those sent with a secret one. Characters that are not ASCII are sent in UTF-8."
   }),
   ...requestHeaders
 }

@@ -11,6 +11,8 @@ import type { HttpApiEndpoint } from "effect/http-api"
 import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Access.ts"
 import type { ApiVersion } from "../domain/ApiVersion.ts"
 import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"
+import { headerOfText } from "../domain/HeaderText.ts"
+import { hasLengthAtMost } from "../domain/Text.ts"
 import { InvalidRequestError } from "./Errors.ts"
 import type { RequestOptions } from "./Methods.ts"
 
@@ -42,7 +44,7 @@ export const refusalOf = (
   idempotencyKey: string | null
 ): InvalidRequestError | undefined => {
   if (idempotencyKey !== null && !isSendable(idempotencyKey)) {
-    return refusal("Idempotency-Key", `1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters`)
+    return refusal("Idempotency-Key", `1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} characters, none of them a control character`)
   }
   return call.identifiers.every(isSegment) ? undefined : refusal("id", "an ID")
 }
@@ -66,7 +68,7 @@ export const requestOf = (
   const { idempotencyKey } = headers
   if (idempotencyKey === null) return HttpClientRequest.appendUrlParams(request, queryOf(call.parameters))
   return request.pipe(
-    HttpClientRequest.setHeader("idempotency-key", idempotencyKey),
+    HttpClientRequest.setHeader("idempotency-key", headerOfText(idempotencyKey)),
     HttpClientRequest.bodyText(JSON.stringify(call.parameters), "application/json")
   )
 }
@@ -79,9 +81,14 @@ const queryOf = (parameters: Call["parameters"]): ReadonlyArray<readonly [string
     )
   )
 
-/** A header can carry this. */
+/** A header can carry this text, and Till takes it. Blanks around it would not arrive. */
 const isSendable = (key: unknown): boolean =>
-  typeof key === "string" && key.length <= IDEMPOTENCY_KEY_LENGTH_MAX && /^[\x20-\x7e]+$/u.test(key)
+  typeof key === "string" &&
+  hasLengthAtMost(key, IDEMPOTENCY_KEY_LENGTH_MAX) &&
+  // oxlint-disable-next-line no-control-regex
+  /^[^\x00-\x1f\x7f]+$/u.test(key) &&
+  key.trim() === key &&
+  key.isWellFormed()
 
 /** Nothing and dots would make another path, and half a character is no part of one. */
 const isSegment = (identifier: unknown): boolean =>

@@ -9,6 +9,7 @@
 import { Clock, Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpServerResponse } from "effect/http"
+import { textOfHeader } from "../domain/HeaderText.ts"
 import type { DashboardSession, Origin, Person } from "../domain/Person.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { Document, Identified, Kind } from "../engine/Document.ts"
@@ -99,7 +100,7 @@ export const originOf = Effect.fnUntraced(function* (request: HttpServerRequest.
   const { trustedProxies } = yield* HttpConfig
   const { headers } = sourceOf(request)
   const address = senderOf(trustedProxies)({ headers, remoteAddress: remoteAddressOf(request) })
-  const agent = (headers["user-agent"] ?? "")
+  const agent = textOfHeader(headers["user-agent"] ?? "")
     .slice(0, AGENT_LENGTH_MAX)
     .replaceAll(/\p{Cc}/gu, "")
     .toWellFormed()

@@ -32,7 +32,7 @@ export interface Exchange {
   readonly path: string
   /** Without the question mark; empty if there is none. */
   readonly query: string
-  /** The response echoes it; undefined if there is none, or none that is valid. */
+  /** The response echoes it, byte by byte; undefined if there is none, or none that is valid. */
   readonly idempotencyKey: string | undefined
   apiVersion: string
   /** Says how that version is served; undefined for the newest. */

@@ -8,6 +8,7 @@ import { Cause, Effect, Exit, Fiber, Result } from "effect"
 import type { OlderVersion, RequestError } from "../domain/ApiVersions.ts"
 import { ApiVersions } from "../domain/ApiVersions.ts"
 import type { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
+import { textOfHeader } from "../domain/HeaderText.ts"
 import { Accounts, Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { RequestLogShape } from "../engine/RequestLog.ts"
@@ -397,8 +398,11 @@ const noteIn =
     if (caller === undefined || isAboutLog(path)) return
     const millis = performance.now() - incoming.arrivedAt
     const at = Date.now()
-    const kept = { id, method, path, query, idempotencyKey, apiVersion }
-    write(caller.account, () => loggedOf({ exchange: kept, caller, answer, body, at, millis }))
+    const kept = { id, method, path, query, apiVersion }
+    write(caller.account, () => {
+      const key = idempotencyKey === undefined ? undefined : textOfHeader(idempotencyKey)
+      return loggedOf({ exchange: { ...kept, idempotencyKey: key }, caller, answer, body, at, millis })
+    })
   }
 
 /** Makes what works on a request, from when it is there until it is answered. */

@@ -2,6 +2,7 @@
 import { Exit } from "effect"
 import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Access.ts"
 import { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
+import { textOfHeader } from "../domain/HeaderText.ts"
 import { hasLengthAtMost } from "../domain/Text.ts"
 import { InvalidApiVersion } from "./HttpErrors.ts"
 import type { Incoming } from "./Incoming.ts"
@@ -15,14 +16,14 @@ const keyInvalid = Exit.fail(
   new ParameterInvalid({ param: KEY, rule: `given once, with 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} characters` })
 )
 
-/** Reads the key of a POST. */
+/** Reads the key of a POST, as a text. */
 export const idempotencyKeyOf = (request: Head): Exit.Exit<string, ParameterMissing | ParameterInvalid> => {
   const key = singleIdempotencyKey(request)
-  if (key !== undefined) return Exit.succeed(key)
+  if (key !== undefined) return Exit.succeed(textOfHeader(key))
   return request.headers["idempotency-key"] === undefined ? keyMissing : keyInvalid
 }
 
-/** Gives the key, if there is a valid one. */
+/** Returns the key, if there is a valid one, byte by byte as it was sent: so the response repeats it. */
 export const singleIdempotencyKey = (request: Head): string | undefined => {
   const key = request.headers["idempotency-key"]
   if (typeof key !== "string" || key === "" || !isShort(key)) return undefined
@@ -30,10 +31,9 @@ export const singleIdempotencyKey = (request: Head): string | undefined => {
   return key.includes(",") && request.isRepeated("idempotency-key") ? undefined : key
 }
 
-/** Node reads headers byte by byte; characters are counted as the client wrote them (semantics T11). */
+/** Counts the characters of the text, and not its bytes (semantics T11, T25). */
 const isShort = (key: string): boolean =>
-  key.length <= IDEMPOTENCY_KEY_LENGTH_MAX ||
-  hasLengthAtMost(Buffer.from(key, "latin1").toString(), IDEMPOTENCY_KEY_LENGTH_MAX)
+  key.length <= IDEMPOTENCY_KEY_LENGTH_MAX || hasLengthAtMost(textOfHeader(key), IDEMPOTENCY_KEY_LENGTH_MAX)
 
 /** Reads the version to answer in. A repeated header arrives with a comma in it, and so is no version. */
 export const apiVersionOf = (
@@ -43,7 +43,7 @@ export const apiVersionOf = (
 ): Exit.Exit<string, InvalidApiVersion> => {
   const sent = headers["x-api-version"]
   if (sent === undefined) return Exit.succeed(accountDefault)
-  const version = String(sent).trim()
+  const version = textOfHeader(String(sent)).trim()
   const supported = known.find((candidate) => candidate === version)
   return supported === undefined ? Exit.fail(new InvalidApiVersion({ version })) : Exit.succeed(supported)
 }

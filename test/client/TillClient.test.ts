@@ -208,12 +208,21 @@ describe("errors", () => {
     }
   })
 
+  it("T25: send an idempotency key of any script as the API takes it", async () => {
+    for (const idempotencyKey of ["заказ-1", "für \u{1f600}", "\u{1f600}".repeat(255)]) {
+      const { id } = await till.customers.create({ name: "A" }, { idempotencyKey })
+      assert.strictEqual((await till.customers.create({ name: "A" }, { idempotencyKey })).id, id)
+      const { data } = await till.events.list({ type: "customer.created", limit: 1 })
+      assert.strictEqual(data[0]!.request!.idempotency_key, idempotencyKey)
+    }
+  })
+
   it("refuse what cannot be sent", async () => {
     const count = proxy.attempts.length
     for (const id of ["", ".", "..", "\ud800", undefined as never]) {
       assert.deepInclude(await failureOf(till.customers.delete(id)), { code: "parameter_invalid", param: "id" })
     }
-    for (const idempotencyKey of ["", "a\nb", "für", "x".repeat(256)]) {
+    for (const idempotencyKey of ["", " ", "a\nb", "a ", "\ud800", "x".repeat(256), "\u{1f600}".repeat(256)]) {
       const error = await failureOf(till.customers.create({}, { idempotencyKey }))
       assert.deepInclude(error, { code: "parameter_invalid", param: "Idempotency-Key", status: null })
     }

@@ -6,6 +6,7 @@ import type { AddressInfo, Socket } from "node:net"
 import { connect } from "node:net"
 import { answerUnreadable } from "../../src/http/UnreadableRequests.ts"
 import type * as Faults from "../engine/storage/Faults.ts"
+import { layerFreshLog } from "../support/RequestLog.ts"
 import type { TestServer } from "./TestServer.ts"
 import { basic, DOCS_URL, start } from "./TestServer.ts"
 
@@ -20,7 +21,9 @@ const faults: Faults.Faults = (point) =>
   })
 
 let server: TestServer
-beforeAll(async () => void (server = await start(faults)))
+beforeAll(async () => {
+  server = await start(faults, {}, undefined, undefined, layerFreshLog({ batchMillis: 5 }))
+})
 afterAll(() => server.close())
 afterEach(() => {
   gate = undefined
@@ -49,7 +52,10 @@ const head = (method: string, path: string, headers: ReadonlyArray<string>) =>
 
 const authorization = () => `Authorization: ${basic(server.keys.secretTest)}`
 
-const exchange = async (text: string): Promise<string> => {
+/** The bytes of a text in UTF-8, one character for each. */
+const latin1 = (text: string): string => Buffer.from(text).toString("latin1")
+
+const exchange = async (text: string | Buffer): Promise<string> => {
   const socket = await open()
   const answer = received(socket)
   socket.write(text)
@@ -85,17 +91,54 @@ describe("sockets", () => {
     assert.match(comma, /^idempotency-key: a, b\r$/im)
   })
 
-  it("T19: an Idempotency-Key comes back byte by byte, whatever its encoding", async () => {
-    for (const bytes of ["kl\u00fcver", Buffer.from("ключ \u{1f600}").toString("latin1")]) {
+  it("T25: an Idempotency-Key is one text everywhere, and comes back byte by byte, whatever its encoding", async () => {
+    for (const [bytes, text] of [
+      ["kl\u00fcver", "kl\u00fcver"],
+      [latin1("заказ-1 \u{1f600}"), "заказ-1 \u{1f600}"],
+      ["kl\u00c3\u00fcver", "kl\u00c3\u00fcver"]
+    ] as const) {
       const socket = await open()
       const answer = received(socket)
       socket.write(Buffer.from(postHead([`Idempotency-Key: ${bytes}`, "Content-Length: 15"]), "latin1"))
       socket.write('{"name":"\u{1f600}"}')
-      const text = await answer
-      assert.strictEqual(statusOf(text), 200)
-      assert.include(text, `idempotency-key: ${bytes}\r\n`)
-      assert.include(Buffer.from(text, "latin1").toString(), '"name":"\u{1f600}"')
+      const sent = await answer
+      assert.strictEqual(statusOf(sent), 200)
+      assert.include(sent, `idempotency-key: ${bytes}\r\n`)
+      assert.include(Buffer.from(sent, "latin1").toString(), '"name":"\u{1f600}"')
+      const { data } = (await server.request("GET", "/v1/events?type=customer.created&limit=1")).body
+      assert.strictEqual(data[0].request.idempotency_key, text)
+      const query = new URLSearchParams({ idempotency_key: text })
+      const logged = async () => (await server.request("GET", `/v1/request_logs?${query}`)).body.data
+      while ((await logged()).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+      assert.deepStrictEqual(
+        (await logged()).map((entry: { idempotency_key: string }) => entry.idempotency_key),
+        [text]
+      )
     }
+  })
+
+  it("T25: one text is one key, also as Latin-1 and through node's parser, and 255 of its characters are counted", async () => {
+    const send = async (key: string, more: ReadonlyArray<string> = []) => {
+      const socket = await open()
+      const answer = received(socket)
+      const text = postHead([`Idempotency-Key: ${key}`, "Content-Length: 2", ...more]) + "{}"
+      socket.write(Buffer.from(text, "latin1"))
+      return answer
+    }
+    assert.notMatch(await send(latin1("größe")), /^idempotent-replayed/im)
+    for (const again of [await send("gr\u00f6\u00dfe"), await send(latin1("größe"), ["TE: trailers"])]) {
+      assert.match(again, /^idempotent-replayed: true\r$/im)
+    }
+    assert.strictEqual(statusOf(await send(latin1("\u{1f600}".repeat(255)))), 200)
+    assert.strictEqual(statusOf(await send(latin1("\u{1f600}".repeat(256)))), 400)
+    assert.strictEqual(statusOf(await send("\u00fc".repeat(256))), 400)
+    const refused = await exchange(
+      Buffer.from(
+        head("GET", "/v1/customers", [authorization(), `X-API-Version: ${latin1("новая")}`, "Connection: close"]),
+        "latin1"
+      )
+    )
+    assert.include(Buffer.from(refused, "latin1").toString(), "Unknown API version 'новая'.")
   })
 
   it("V1: a repeated X-API-Version", async () => {

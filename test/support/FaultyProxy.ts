@@ -76,7 +76,7 @@ export class FaultyProxy {
     if (fault === "hang") return
     if (fault === "lose") return void request.socket.destroy()
     response.writeHead(answer.status, answer.headers)
-    if (fault !== "cut") return void response.end(answer.text)
+    if (fault !== "cut") return void response.end(Buffer.from(answer.text))
     response.write(answer.text.slice(0, answer.text.length / 2), () => request.socket.destroy())
   }
 
@@ -86,7 +86,8 @@ export class FaultyProxy {
         resolve({ status: answer.statusCode!, headers: answer.headers, text: await text(answer) })
       })
       request.once("error", reject)
-      request.end(body)
+      // Node sends headers in the encoding of a body that is text.
+      request.end(Buffer.from(body))
     })
   }
 }

@@ -1,0 +1,23 @@
+/**
+ * Texts in HTTP headers (semantics T25). A header carries bytes; node hands each of them over as one character, and
+ * `fetch` takes no other characters. The text is what these bytes spell in UTF-8. Bytes that are not UTF-8 are read as
+ * Latin-1, which is how older clients send the letters of Western Europe.
+ */
+
+/** Returns the text of a header, which node has read byte by byte. */
+export const textOfHeader = (value: string): string => {
+  if (!NOT_ASCII.test(value)) return value
+  try {
+    return utf8.decode(Uint8Array.from(value, (byte) => byte.charCodeAt(0)))
+  } catch {
+    return value
+  }
+}
+
+/** Returns the header that carries a text, with one character for each of its bytes in UTF-8. */
+export const headerOfText = (text: string): string =>
+  NOT_ASCII.test(text) ? Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("") : text
+
+const NOT_ASCII = /[^ -~]/
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
