@@ -7,7 +7,8 @@
  * start forgets them.
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import { addressGroup, FixedWindows } from "../http/RateLimits.ts"
+import { addressGroup } from "../domain/Networks.ts"
+import { FixedWindows } from "../http/RateLimits.ts"
 
 const WINDOW_MILLIS = 15 * 60 * 1000
 /** Failed attempts per person and window. */

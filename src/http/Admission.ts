@@ -13,6 +13,7 @@
  * A client that does not mind `Retry-After` asks again at once, and this is what bounds how often.
  */
 import { Context } from "effect"
+import { addressGroup } from "../domain/Networks.ts"
 import { ConcurrencyLimit } from "./ConcurrencyLimit.ts"
 
 /** In each turn work may begin for so long as requests come in, and for as long again of what waits. */
@@ -139,6 +140,12 @@ const eventLoop: Surroundings = {
 export const AdmissionTime: Context.Reference<Surroundings> = Context.Reference("till/http/AdmissionTime", {
   defaultValue: () => eventLoop
 })
+
+/**
+ * Names the lane of senders that are not known yet, by their address: an IPv6 host can choose among 2^64 of them, which
+ * share one lane.
+ */
+export const laneAt = (address: string): string => `at ${addressGroup(address)}`
 
 export class Admission {
   readonly #surroundings: Surroundings

@@ -6,7 +6,8 @@
  *
  * A header that was valid is remembered, in memory only, with the two documents that made it so, and holds for as long
  * as the engine shows the same two: a revoked key ends at once. Its look-up is by a hash as well, that of a Map, which
- * is seeded anew in every process.
+ * is seeded anew in every process. Of each key one header is remembered, the latest: a key with ten thousand passwords
+ * takes nobody else's place.
  */
 import { Clock, Effect, Exit } from "effect"
 import type { Unavailable } from "../engine/Accounts.ts"
@@ -40,9 +41,9 @@ export type AuthenticationFailure =
 /** Longer texts are no keys, and not worth hashing. */
 const KEY_LENGTH_MAX = 255
 
-/** So many headers are remembered; far fewer keys are in use at a time. */
+/** The number of keys whose headers are remembered; far fewer are in use at a time. The oldest makes room. */
 const KNOWN_MAX = 10_000
-/** Longer ones have a password, which any key may have any number of. */
+/** The length of a header that is remembered. Longer ones have a long password. */
 const KNOWN_LENGTH_MAX = 512
 
 const missing = Exit.fail(new CredentialsMissing())
@@ -69,6 +70,8 @@ export const make: Effect.Effect<Authentication, never, Accounts> = Effect.gen(f
   const accounts = yield* Accounts
   const clock = yield* Clock.Clock
   const known = new Map<string, Known>()
+  /** The one header that is remembered of each key, by the id of its entry. */
+  const headers = new Map<string, string>()
 
   /** Tells whether nothing has changed behind a header since it was found valid. */
   const isCurrent = ({ entry, merchant }: Known): boolean =>
@@ -79,9 +82,17 @@ export const make: Effect.Effect<Authentication, never, Accounts> = Effect.gen(f
   const isExpired = ({ value }: Document<ApiKeyLookup>): boolean =>
     isPast(value.expires_at, clock.currentTimeMillisUnsafe())
 
+  const forget = (key: string): void => {
+    known.delete(headers.get(key) ?? "")
+    headers.delete(key)
+  }
+
   const remember = (authorization: string, found: Known): void => {
     if (authorization.length > KNOWN_LENGTH_MAX) return
-    if (known.size >= KNOWN_MAX) known.clear()
+    const key = found.entry.id
+    forget(key)
+    if (headers.size >= KNOWN_MAX) forget(headers.keys().next().value!)
+    headers.set(key, authorization)
     known.set(authorization, found)
   }
 

@@ -140,10 +140,16 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
   RequestHeadersTooLarge: () =>
     invalidRequest(431, "request_headers_too_large", "The request's headers must be at most 16 KiB in all.", null),
   RequestTimeout: () => invalidRequest(408, "request_timeout", "The request did not arrive in time.", null),
-  RequestTooLarge: () =>
-    invalidRequest(413, "request_too_large", "The request body must be at most 1 MiB (1048576 bytes).", null, {
-      connection: "close"
-    }),
+  RequestTooLarge: ({ isOfPublishableKey = false }) =>
+    invalidRequest(
+      413,
+      "request_too_large",
+      isOfPublishableKey
+        ? "With a publishable key, the request body must be at most 64 KiB (65536 bytes)."
+        : "The request body must be at most 1 MiB (1048576 bytes).",
+      null,
+      { connection: "close" }
+    ),
   UnsupportedMediaType: () =>
     invalidRequest(415, "unsupported_media_type", "Content-Type must be application/json.", null),
   InvalidJson: () => invalidRequest(400, "invalid_json", "The request body is not valid JSON.", null),

@@ -38,8 +38,10 @@ export class RequestHeadersTooLarge extends Schema.TaggedError<RequestHeadersToo
 ) {}
 /** The request did not come to its end in time. */
 export class RequestTimeout extends Schema.TaggedError<RequestTimeout>()("RequestTimeout", {}) {}
-/** The body is longer than 1 MiB (T6). */
-export class RequestTooLarge extends Schema.TaggedError<RequestTooLarge>()("RequestTooLarge", {}) {}
+/** The body is longer than 1 MiB, or than the 64 KiB that a publishable key may send (T6). */
+export class RequestTooLarge extends Schema.TaggedError<RequestTooLarge>()("RequestTooLarge", {
+  isOfPublishableKey: Schema.optionalKey(Schema.Boolean)
+}) {}
 /** The body is not declared as JSON (T3). */
 export class UnsupportedMediaType extends Schema.TaggedError<UnsupportedMediaType>()("UnsupportedMediaType", {}) {}
 /** The body is not JSON, not UTF-8, or nested too deeply (T4, §8.13). */

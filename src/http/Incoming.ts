@@ -7,6 +7,13 @@ import type { Effect } from "effect"
 import type { Unavailable } from "../engine/Accounts.ts"
 import type { RequestTooLarge } from "./HttpErrors.ts"
 
+/** How much of a body may be read, and for whom. */
+export interface BodyLimits {
+  /** Whoever the bytes of an unfinished body count for. */
+  readonly holder: string
+  readonly bytesMax: number
+}
+
 export interface Incoming {
   readonly method: string
   /** Path and query, as they were sent. */
@@ -23,11 +30,13 @@ export interface Incoming {
   readonly isWhole: boolean
   /** True if node's parser was not needed for it. */
   readonly isPlain: boolean
-  /** Reads the whole body: an `Exit` if it is there. Not to be called while it is being read. */
-  readonly readBody: () => Effect.Effect<Buffer, RequestTooLarge | Unavailable>
+  /** Reads the whole body: an `Exit` if it is there, whatever its length. Not to be called while it is being read. */
+  readonly readBody: (limits?: BodyLimits) => Effect.Effect<Buffer, RequestTooLarge | Unavailable>
   /** The client's address; undefined once it is gone. */
   readonly remoteAddress: string | undefined
-  /** True once nobody is there any more who could read an answer. */
+  /**
+   * True once nobody is there any more who could read an answer. A client that has ended its side still is.
+   */
   readonly isGone: boolean
   /** Has a function called when the client goes away before its answer. */
   readonly onGone: (listener: () => void) => void

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import { Effect, Exit } from "effect"
 import type { Unavailable } from "../engine/Accounts.ts"
 import type { RequestTooLarge } from "./HttpErrors.ts"
-import type { Incoming } from "./Incoming.ts"
+import type { BodyLimits, Incoming } from "./Incoming.ts"
 import { hangUp } from "./HangUp.ts"
 import type { ReadBody } from "./RequestBody.ts"
 
@@ -60,9 +60,9 @@ export class NodeIncoming extends NodeHead implements Incoming {
   }
 
   /** Whoever sends the request on needs the body as well, after somebody has read it here. */
-  readBody(): Effect.Effect<Buffer, RequestTooLarge | Unavailable> {
+  readBody(limits?: BodyLimits): Effect.Effect<Buffer, RequestTooLarge | Unavailable> {
     if (this.#body !== undefined) return this.#body
-    const body = this.#readBody(this.source, this.#response)
+    const body = this.#readBody(this.source, this.#response, limits?.bytesMax, limits?.holder)
     if (Exit.isExit(body)) return body
     return Effect.onExit(body, (exit) =>
       Effect.sync(() => {

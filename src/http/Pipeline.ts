@@ -17,7 +17,7 @@ import { noteRequest } from "../engine/Watchdog.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import { requestKey } from "../payments/IdempotencyKeys.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
-import { Admission, AdmissionTime } from "./Admission.ts"
+import { Admission, AdmissionTime, laneAt } from "./Admission.ts"
 import type { Caller } from "./Authentication.ts"
 import * as Authentication from "./Authentication.ts"
 import type { Carried, Command } from "./CarryOutOnce.ts"
@@ -35,14 +35,16 @@ import type { ForwardedIncoming } from "./forward/Listener.ts"
 import { elsewhereOf, relay } from "./forward/Relay.ts"
 import { withQueryServices } from "./handlers/Handler.ts"
 import { HttpConfig } from "./HttpConfig.ts"
-import type { InvalidHttp, InvalidJson, RequestTooLarge, RouteNotFound, UnsupportedMediaType } from "./HttpErrors.ts"
-import type { Incoming } from "./Incoming.ts"
+import type { InvalidHttp, InvalidJson, RouteNotFound, UnsupportedMediaType } from "./HttpErrors.ts"
+import { RequestTooLarge } from "./HttpErrors.ts"
+import type { BodyLimits, Incoming } from "./Incoming.ts"
 import type { Parsed } from "./JsonBody.ts"
 import { parseBody } from "./JsonBody.ts"
-import { BODY_BYTES_MAX, loggedOf } from "./RequestLogEntry.ts"
+import { BODY_BYTES_MAX as LOGGED_BYTES_MAX, loggedOf } from "./RequestLogEntry.ts"
 import { withoutCardData } from "./Payload.ts"
 import { permit, permitBody, shownTo } from "./Permission.ts"
 import * as RateLimits from "./RateLimits.ts"
+import { BODY_BYTES_MAX, PUBLISHABLE_BODY_BYTES_MAX } from "./RequestBody.ts"
 import { apiVersionOf, idempotencyKeyOf } from "./RequestHeaders.ts"
 import { REQUEST_MILLIS_MAX, RequestTimeouts, Wait } from "./RequestTimeouts.ts"
 import type { Matched } from "./RouteTable.ts"
@@ -93,6 +95,11 @@ const makeSteps = Effect.fnUntraced(function* (
       }
       const caller = callerOf(received)
       return isOver(caller) && Exit.isSuccess(caller) ? accountOf(caller.value, received.path) : undefined
+    },
+    /** Of a body that another process is to have; undefined if nobody knows yet whose it is. */
+    limitsOf: (received: Received): BodyLimits | undefined => {
+      const caller = callerOf(received)
+      return isOver(caller) && Exit.isSuccess(caller) ? limitsOf(caller.value) : undefined
     },
     limit: limits === undefined ? () => Exit.void : limits.admit,
     versions,
@@ -267,15 +274,33 @@ const receive = (
   // One whose body is still to come has no place yet, though it is whole once that is read.
   const { isWhole } = incoming
   wait.pause()
-  return andThen(incoming.readBody(), (body) => {
+  return andThen(bodyOf(incoming, caller), (body) => {
     wait.resume()
     const parsed = () => {
       noteRequest(exchange.id)
       const read = parseBody(body, incoming.headers["content-type"])
-      if (Exit.isSuccess(read) && body.length <= BODY_BYTES_MAX) exchange.body = read.value.value
+      if (Exit.isSuccess(read) && body.length <= LOGGED_BYTES_MAX) exchange.body = read.value.value
       return read
     }
     return isWhole ? parsed() : Effect.andThen(admitted(steps, exchange, caller), Effect.suspend(parsed))
+  })
+}
+
+/** Says how much of a caller's body is read, and with which others it shares memory. */
+const limitsOf = ({ account, keyType }: Caller): BodyLimits => ({
+  holder: `${account} ${keyType}`,
+  bytesMax: keyType === "publishable" ? PUBLISHABLE_BODY_BYTES_MAX : BODY_BYTES_MAX
+})
+
+/** Reads a body. Where it came whole, or to another process, only its length is left to look at. */
+const bodyOf = (incoming: Incoming, caller: Caller): Effect.Effect<Buffer, RequestTooLarge | Unavailable> => {
+  const limits = limitsOf(caller)
+  const read = incoming.readBody(limits)
+  if (isOver(read) && Exit.isSuccess(read) && read.value.length <= limits.bytesMax) return read
+  const tooLarge = new RequestTooLarge({ isOfPublishableKey: caller.keyType === "publishable" })
+  return Effect.matchEffect(read, {
+    onSuccess: (body) => (body.length > limits.bytesMax ? Exit.fail(tooLarge) : Exit.succeed(body)),
+    onFailure: (failure) => Exit.fail(failure instanceof RequestTooLarge ? tooLarge : failure)
   })
 }
 
@@ -449,7 +474,10 @@ const makeWork = Effect.fnUntraced(function* ({ addressOf, crossOrigin, limits, 
         Exit.isSuccess(exit) && exit.value === HERE ? enter(exchange) : incoming.elsewhere(account)
       )
     }
-    const answered = relay(steps.forwarder, exchange, account, () => isRefusedBeforeBody(steps, exchange))
+    const answered = relay(steps.forwarder, exchange, account, {
+      isRefused: () => isRefusedBeforeBody(steps, exchange),
+      limits: () => steps.limitsOf(exchange)
+    })
     waitFor(exchange, answered, (exit) => {
       if (Exit.isFailure(exit)) end(exchange, refused(exit))
       else if (exit.value === HERE) enter(exchange)
@@ -474,8 +502,8 @@ const makeWork = Effect.fnUntraced(function* ({ addressOf, crossOrigin, limits, 
     const before = steps.accountBefore(exchange.incoming.headers.authorization)
     const elsewhere = steps.elsewhere(exchange, before)
     if (elsewhere !== undefined && exchange.moves++ < MOVES_MAX) return goElsewhere(exchange, elsewhere)
-    // Whoever is not known yet takes turns with others at the same address.
-    admit(steps, before ?? `at ${addressOf(exchange.incoming)}`, exchange, {
+    // A sender that is not known yet takes turns with others at the same address.
+    admit(steps, before ?? laneAt(addressOf(exchange.incoming)), exchange, {
       work,
       refuse: (exchange) => end(exchange, tooMany)
     })

@@ -9,8 +9,8 @@
  * process: they start anew with it. Of several processes, the one that serves an account counts its requests, and each
  * counts by address what it was sent itself (9.51). Every answer under /v1 but preflights says where its sender stands.
  */
-import { isIPv6 } from "node:net"
 import { Clock, Effect, Exit } from "effect"
+import { addressGroup } from "../domain/Networks.ts"
 import type { AuthenticationFailure, Caller } from "./Authentication.ts"
 import type { Received } from "./Exchange.ts"
 import type { SenderOf } from "./Forwarding.ts"
@@ -77,19 +77,6 @@ export const make = Effect.fnUntraced(function* (senderOf: SenderOf): Effect.fn.
 })
 
 const isOfApiKeys = (path: string): boolean => /^\/v1\/api_keys(?:\/|$)/.test(path)
-
-/** Names one sender: an IPv4 address, or the /64 that an IPv6 host has to choose its addresses from. */
-export const addressGroup = (address: string): string => {
-  const [plain = ""] = address.split("%", 1)
-  if (!isIPv6(plain)) return plain
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(plain)?.[1]
-  if (mapped !== undefined) return mapped
-  const [head = "", tail] = new URL(`http://[${plain}]`).hostname.slice(1, -1).split("::")
-  const front = head === "" ? [] : head.split(":")
-  const back = tail === undefined || tail === "" ? [] : tail.split(":")
-  const zeros = tail === undefined ? 0 : 8 - front.length - back.length
-  return [...front, ...Array<string>(zeros).fill("0"), ...back].slice(0, 4).join(":")
-}
 
 /** The length of a window. */
 export const WINDOW_MILLIS = 60_000

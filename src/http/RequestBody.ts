@@ -3,15 +3,24 @@
  * all, and what turns out larger is given up at the first byte too many.
  *
  * A client can leave a body unfinished, and what has come of it stays in memory. So all long bodies that are
- * under way share one limit, and what goes beyond it is refused as unavailable; short ones are read whatever others do.
+ * under way share one limit (`UnfinishedBodies.ts`); short ones are read whatever others do.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Context, Effect, Exit, Layer } from "effect"
+import { addressGroup } from "../domain/Networks.ts"
 import { Unavailable } from "../engine/Accounts.ts"
+import type { SenderOf } from "./Forwarding.ts"
+import { senderOf } from "./Forwarding.ts"
+import { HttpConfig } from "./HttpConfig.ts"
 import { RequestTooLarge } from "./HttpErrors.ts"
+import type { Unfinished } from "./UnfinishedBodies.ts"
+import { UnfinishedBodies } from "./UnfinishedBodies.ts"
 
 /** 1 MiB, in bytes. */
 export const BODY_BYTES_MAX = 1_048_576
+
+/** 64 KiB: everybody who has seen a merchant's page has a publishable key, and no form is longer (semantics T6). */
+export const PUBLISHABLE_BODY_BYTES_MAX = 65_536
 
 /** A body is long from here on, in bytes. */
 const LONG_BYTES = 16_384
@@ -22,21 +31,26 @@ const empty = Exit.succeed(Buffer.alloc(0))
 const tooLarge = Exit.fail(new RequestTooLarge())
 const tooMany = Exit.fail(new Unavailable({ reason: "Too many long requests are being sent." }))
 
+const connected = senderOf(undefined)
+
 /**
  * Reads the whole body; `RequestTooLarge` if it is longer than the limit, in bytes; `Unavailable` if too much is under
- * way.
+ * way, most of it of this holder.
  */
 export type ReadBody = (
   source: IncomingMessage,
   response: Pick<ServerResponse, "headersSent" | "writeContinue">,
-  bytesMax?: number
+  bytesMax?: number,
+  holder?: string
 ) => Effect.Effect<Buffer, RequestTooLarge | Unavailable>
 
-/** Makes a reader of bodies, whose long ones share one limit. */
-export const makeReadBody = (): ReadBody => {
-  /** So much is kept of all long bodies that have not ended, in bytes. */
-  let unfinished = 0
-  return (source, response, bytesMax = BODY_BYTES_MAX) => {
+/**
+ * Makes a reader of bodies, whose long ones share one limit. Without a holder, a body counts for the address that
+ * `senderOf` finds.
+ */
+export const makeReadBody = (senderOf: SenderOf = connected): ReadBody => {
+  const unfinished = new UnfinishedBodies(UNFINISHED_BYTES_MAX)
+  return (source, response, bytesMax = BODY_BYTES_MAX, holder = undefined) => {
     const { "content-length": declared, "transfer-encoding": encoding, expect } = source.headers
     if (encoding === undefined && (declared === undefined || declared === "0")) return empty
     if (Number(declared ?? 0) > bytesMax) return tooLarge
@@ -44,10 +58,15 @@ export const makeReadBody = (): ReadBody => {
     return Effect.callback<Buffer, RequestTooLarge | Unavailable>((resume) => {
       let chunks: Array<Buffer> | null = []
       let length = 0
-      let counted = 0
+      let counted: Unfinished | undefined
+      const since = performance.now()
+      const begin = (): Unfinished => {
+        const { headers, socket } = source
+        const address = () => addressGroup(senderOf({ headers, remoteAddress: socket?.remoteAddress }))
+        return { holder: holder ?? `at ${address()}`, since, bytes: 0, giveWay: () => giveUp(tooMany) }
+      }
       const end = () => {
-        unfinished -= counted
-        counted = 0
+        if (counted !== undefined) unfinished.leave(counted)
       }
       const forget = () => {
         chunks = null
@@ -63,12 +82,8 @@ export const makeReadBody = (): ReadBody => {
         if (chunks === null) return
         length += chunk.length
         if (length > bytesMax) return giveUp(tooLarge)
-        if (length > LONG_BYTES) {
-          unfinished += length - counted
-          counted = length
-          if (unfinished > UNFINISHED_BYTES_MAX) return giveUp(tooMany)
-        }
         chunks.push(chunk)
+        if (length > LONG_BYTES) unfinished.grow((counted ??= begin()), length)
       })
       source.on("end", () => {
         end()
@@ -89,5 +104,8 @@ export const makeReadBody = (): ReadBody => {
 export class RequestBodies extends Context.Service<RequestBodies, { readonly readBody: ReadBody }>()(
   "till/http/RequestBodies"
 ) {
-  static readonly layer = Layer.sync(RequestBodies, () => ({ readBody: makeReadBody() }))
+  static readonly layer: Layer.Layer<RequestBodies, never, HttpConfig> = Layer.effect(
+    RequestBodies,
+    Effect.map(HttpConfig, ({ trustedProxies }) => ({ readBody: makeReadBody(senderOf(trustedProxies)) }))
+  )
 }

@@ -244,7 +244,7 @@ const TRANSPORT: Readonly<Record<string, Explanation>> = {
     remedies: ["Send `Content-Type: application/json` and a JSON body.", CORRECT_AND_REPEAT]
   },
   request_too_large: {
-    meaning: "The body is longer than 1 MiB.",
+    meaning: "The body is longer than 1 MiB, or than 64 KiB with a publishable key.",
     causes: ["No operation needs as much; most often, something was put into the body by mistake."],
     remedies: ["Send less.", CORRECT_AND_REPEAT]
   },

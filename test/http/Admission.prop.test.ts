@@ -3,8 +3,9 @@
  * of an event loop: timers, then what comes in, then what was put off to the turn's end.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
 import type { Place } from "../../src/http/Admission.ts"
-import { Admission } from "../../src/http/Admission.ts"
+import { Admission, laneAt } from "../../src/http/Admission.ts"
 import { Random, Seed } from "../support/Random.ts"
 
 /** What it costs to read a request, to work on it, and to refuse it. */
@@ -252,4 +253,16 @@ describe("admission", () => {
     world.admission.close()
     assert.isTrue(world.asked.every(({ begun, refused }) => (begun ?? refused) !== undefined))
   })
+
+  it.prop(
+    "gives one lane to all addresses of an IPv6 host, and another to its neighbour",
+    { host: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0xffff_ffff })) },
+    ({ host }) => {
+      const low = `${(host >>> 16).toString(16)}:${(host & 0xffff).toString(16)}`
+      assert.strictEqual(laneAt(`2001:db8:0:1::${low}`), laneAt("2001:db8:0:1::1"))
+      assert.strictEqual(laneAt(`2001:db8:0:1:${low}:0:0`), laneAt("2001:db8:0:1::1"))
+      assert.notStrictEqual(laneAt(`2001:db8:0:2::${low}`), laneAt("2001:db8:0:1::1"))
+      assert.strictEqual(laneAt("::ffff:192.0.2.1"), laneAt("192.0.2.1"))
+    }
+  )
 })

@@ -6,6 +6,8 @@ import type { ApiKeyLookup } from "../../src/payments/ApiKeys.ts"
 import { API_KEY_LOOKUP, lookupIdOf } from "../../src/payments/ApiKeys.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
 import { MERCHANT } from "../../src/payments/Merchants.ts"
+import { Accounts } from "../../src/engine/Accounts.ts"
+import * as Authentication from "../../src/http/Authentication.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import { assertEnvelope, assertError, assertOk } from "./Assertions.ts"
 import { clockOf } from "./SettableClock.ts"
@@ -74,6 +76,22 @@ describe("authentication", () => {
       assert.strictEqual(reply.body.error.message, "Invalid API key provided.")
       assert.notInclude(reply.text, secretTest)
     }
+  })
+
+  it("A4: a key with ten thousand passwords takes nobody else's place among the headers that are remembered", async () => {
+    const { accountBefore, authenticate } = await Effect.runPromise(
+      Effect.provideService(Authentication.make, Accounts, server.accounts)
+    )
+    const other = await server.merchant()
+    const run = (authorization: string) => Effect.runPromise(authenticate(authorization))
+    await run(basic(other.secretTest))
+    const passwords = Array.from({ length: 10_001 }, (_, i) => encoded(`${server.keys.secretTest}:${i}`))
+    for (const authorization of passwords) await run(authorization)
+    assert.strictEqual(accountBefore(basic(other.secretTest)), `${other.merchantId}:test`)
+    assert.deepStrictEqual(
+      passwords.filter((authorization) => accountBefore(authorization) !== undefined),
+      passwords.slice(-1)
+    )
   })
 
   it("9.26: a key as a bearer token is told the scheme to use, whether it is one or not", async () => {

@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { FixedWindows, KEYS_MAX, WINDOW_MILLIS } from "../../src/http/RateLimits.ts"
-import { addressGroup } from "../../src/http/RateLimits.ts"
+import { addressGroup } from "../../src/domain/Networks.ts"
 
 const START = Date.UTC(2026, 10, 21)
 

@@ -192,16 +192,73 @@ describe("sockets", () => {
     assert.match(refusals[0]!, /^retry-after: 1\r$/im)
     // Short ones are read all the same.
     assert.strictEqual((await server.request("POST", "/v1/customers", { body: { name: "short" } })).status, 200)
-    // Requests that were taken before are answered.
-    const first = received(sockets[0]!, (text) => text.includes("\r\n\r\n{"))
-    sockets[0]!.write("{}")
-    assert.strictEqual(statusOf(await first), 200)
+    // The last ones are the quickest, and are answered.
+    const last = received(sockets.at(-1)!, (text) => text.includes("\r\n\r\n{"))
+    sockets.at(-1)!.write("{}")
+    assert.strictEqual(statusOf(await last), 200)
     // And what is given up makes room.
     for (const socket of sockets) socket.destroy()
     const body = `{}${" ".repeat(long - 2)}`
     let status = 503
     while (status === 503) status = (await server.request("POST", "/v1/customers", { body })).status
     assert.strictEqual(status, 200)
+  })
+
+  it("T6: a body that arrives whole is read, however many another merchant leaves unfinished", async () => {
+    const long = 1_048_576
+    const { secretTest } = await server.merchant()
+    const postOf = (key: string, idempotencyKey: string, length: number) =>
+      head("POST", "/v1/customers", [
+        `Authorization: ${basic(key)}`,
+        "Content-Type: application/json",
+        `Idempotency-Key: ${idempotencyKey}`,
+        `Content-Length: ${length}`
+      ])
+    const hoarding = await Promise.all(
+      Array.from({ length: 80 }, async (_, i) => {
+        const socket = await open()
+        socket.write(postOf(server.keys.secretTest, `hoard-${i}`, long) + " ".repeat(long - 100))
+        return socket
+      })
+    )
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    for (let i = 0; i < 5; i++) {
+      const socket = await open()
+      const answer = received(socket, (text) => text.includes("\r\n\r\n{"))
+      const body = `{"name":"B"}${" ".repeat(30_000)}`
+      socket.write(postOf(secretTest, `neighbour-${i}`, body.length) + body.slice(0, 25_000))
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      socket.write(body.slice(25_000))
+      assert.strictEqual(statusOf(await answer), 200)
+      socket.destroy()
+    }
+    for (const socket of hoarding) socket.destroy()
+  })
+
+  it("T6: a publishable key sends no more than 64 KiB, whole or not", async () => {
+    const { publishableTest } = server.keys
+    const long = (length: number, more: ReadonlyArray<string> = []) =>
+      head("POST", "/v1/payment_methods", [
+        `Authorization: ${basic(publishableTest)}`,
+        "Content-Type: application/json",
+        "Idempotency-Key: long",
+        `Content-Length: ${length}`,
+        "Connection: close",
+        ...more
+      ])
+    const message = "With a publishable key, the request body must be at most 64 KiB (65536 bytes)."
+    for (const text of [
+      long(65_537),
+      long(65_537) + " ".repeat(65_537),
+      long(1_048_577),
+      long(80_000, ["TE: trailers"])
+    ]) {
+      const answer = await exchange(text)
+      assert.strictEqual(statusOf(answer), 413)
+      assert.include(answer, message)
+    }
+    const answer = await exchange(`${long(65_536)}{}${" ".repeat(65_534)}`)
+    assert.strictEqual(codeOf(answer), "parameter_missing")
   })
 
   it("§8.1: the body of an unauthenticated request is not waited for", async () => {

@@ -50,7 +50,7 @@ export const STATUSES: Readonly<Record<string, StatusMeaning>> = {
     headers: retryAfter
   },
   413: {
-    description: "The body is larger than 1 MiB.",
+    description: "The body is larger than 1 MiB, or than 64 KiB with a publishable key.",
     example: invalid("request_too_large", "The request body must be at most 1 MiB (1048576 bytes).")
   },
   415: {

@@ -4,6 +4,7 @@ import type { AccountId } from "../../engine/Document.ts"
 import { Unavailable } from "../../engine/Accounts.ts"
 import type { Answer, Received } from "../Exchange.ts"
 import { RequestTooLarge } from "../HttpErrors.ts"
+import type { BodyLimits } from "../Incoming.ts"
 import type { Kind } from "./ForwardedHead.ts"
 import type { ForwarderShape } from "./Forwarder.ts"
 import { HERE, headersFor } from "./Forwarder.ts"
@@ -26,12 +27,19 @@ const unread = Exit.succeed<Body>({ kind: "unread", bytes: nothing })
 const withoutBody = Exit.succeed<Body>(whole(nothing))
 const ofHead = Exit.succeed<Body>({ kind: "head", bytes: nothing })
 
+/** What the process that a request has come to knows of its body. */
+interface OfBody {
+  /** Tells of a request whose body is still to come whether it is refused without it. */
+  readonly isRefused: () => boolean
+  readonly limits: () => BodyLimits | undefined
+}
+
 /** Reads the body, unless the request is refused whatever it is. A body that cannot be read makes a refusal, too. */
-const bodyOf = ({ incoming, method, wait }: Received, isRefused: () => boolean): Effect.Effect<Body> => {
+const bodyOf = ({ incoming, method, wait }: Received, { isRefused, limits }: OfBody): Effect.Effect<Body> => {
   if (method === "HEAD") return ofHead
   if (method !== "POST") return withoutBody
   if (!incoming.isWhole && isRefused()) return unread
-  const arriving = incoming.readBody()
+  const arriving = incoming.readBody(limits())
   if (Exit.isExit(arriving) && Exit.isSuccess(arriving)) return Exit.succeed(whole(arriving.value as Buffer))
   wait.pause()
   const body = Effect.match(arriving, {
@@ -44,15 +52,12 @@ const bodyOf = ({ incoming, method, wait }: Received, isRefused: () => boolean):
   return Effect.tap(body, () => Effect.sync(() => wait.resume()))
 }
 
-/**
- * Answers as the account's process does, or says that the account is here. `isRefused` tells of a request whose body is
- * still to come whether it is refused without it.
- */
+/** Answers as the account's process does, or says that the account is here. */
 export const relay = (
   forwarder: ForwarderShape,
   exchange: Received,
   account: AccountId,
-  isRefused: () => boolean
+  ofBody: OfBody
 ): Effect.Effect<Answer | typeof HERE, Unavailable> => {
   const { incoming } = exchange
   const { headers, isPlain, rawHeaders, remoteAddress, url } = incoming
@@ -72,7 +77,7 @@ export const relay = (
           }
     )
   }
-  const body = bodyOf(exchange, isRefused)
+  const body = bodyOf(exchange, ofBody)
   return Exit.isExit(body) && Exit.isSuccess(body) ? forward(body.value as Body) : Effect.flatMap(body, forward)
 }
 

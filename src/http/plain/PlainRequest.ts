@@ -28,6 +28,8 @@ export const INCOMPLETE = "incomplete"
 export const HEAD_BYTES_MAX = 16_384
 /** 16 KiB: nobody waits here for the rest of a longer body. Node's requests share a limit for these. */
 export const AWAITED_BODY_BYTES_MAX = 16_384
+/** 64 KiB: a longer body, which not every key may send, is not plain. */
+const BODY_BYTES_MAX = 65_536
 /** Node would leave out those beyond a thousand. */
 const HEADERS_MAX = 100
 
@@ -158,6 +160,7 @@ export const parse = (bytes: Buffer, offset: number): PlainRequest | typeof NOT_
   const length = Number(headers["content-length"] ?? 0)
   const end = at + length
   if (end > bytes.length) return length > AWAITED_BODY_BYTES_MAX ? NOT_PLAIN : INCOMPLETE
+  if (length > BODY_BYTES_MAX) return NOT_PLAIN
   return {
     method: start.method,
     url: bytes.toString("latin1", target, targetEnd),
