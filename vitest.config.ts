@@ -59,7 +59,6 @@ const projectOf = ({ exclude, include, name, needsProcesses }: Kind): TestProjec
     include: [...include],
     exclude: [...exclude],
     setupFiles: [
-      "src/domain/RepairJsonParse.ts",
       "test/support/FileReport.ts",
       ...(needsProcesses ? [] : ["test/support/OneProcess.ts"])
     ],

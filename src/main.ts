@@ -3,8 +3,7 @@
  * written, the database stops. Where others are first given time to do without a service, a second signal ends that
  * time; further ones change nothing. Exit code 0 then, but 1 for a command that was not done; 1 after a failure.
  */
-import "./domain/RepairJsonParse.ts"
-// Before all others: parsers that exist before it would stay interpreted.
+// First: parsers that exist before it would stay interpreted.
 import "effect/schema/SchemaJITCompiler/enable"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"

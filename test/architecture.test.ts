@@ -10,25 +10,26 @@ const SOURCE = Path.join(import.meta.dirname, "..", "src")
 
 /** Which layers a layer may import, beside itself. `*` is everything. */
 const ALLOWED: Readonly<Record<string, ReadonlyArray<string>>> = {
-  engine: [],
-  domain: [],
-  payments: ["domain", "engine"],
+  json: [],
+  engine: ["json"],
+  domain: ["json"],
+  payments: ["domain", "engine", "json"],
   webhooks: ["domain", "engine"],
-  backup: ["engine"],
+  backup: ["engine", "json"],
   postgres: ["domain", "engine", "webhooks"],
   cluster: ["engine"],
   api: ["domain"],
-  http: ["api", "payments", "engine", "domain"],
-  pages: ["api", "payments", "domain"],
+  http: ["api", "payments", "engine", "domain", "json"],
+  pages: ["api", "payments", "domain", "json"],
   // The dashboard is made of the pages' parts.
-  dashboard: ["pages", "payments", "domain"],
-  client: ["api", "domain"],
-  control: ["payments", "engine"],
+  dashboard: ["pages", "payments", "domain", "json"],
+  client: ["api", "domain", "json"],
+  control: ["payments", "engine", "json"],
   config: ["domain"],
   app: ["*"],
   service: ["*"],
   // What a merchant could do as well, a command does as one: through the API.
-  cli: ["app", "service", "client"],
+  cli: ["app", "service", "client", "json"],
   main: ["*"]
 }
 
@@ -78,7 +79,7 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 }
 
 /** Layers that may use `effect` and Node's own modules, and no other package. */
-const ONLY_EFFECT = ["engine", "domain"]
+const ONLY_EFFECT = ["engine", "domain", "json"]
 
 /** `src/engine/Actor.ts` lies in `engine`, `src/app.ts` is `app`. */
 const layerOf = (file: string): string => file.split("/")[0]!.replace(/\.ts$/u, "")

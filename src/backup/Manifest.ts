@@ -11,6 +11,7 @@ import * as Path from "node:path"
 import type { AccountId } from "../engine/Document.ts"
 import type { ChainHead } from "../engine/Record.ts"
 import { FORMAT as RECORD_FORMAT } from "../engine/Record.ts"
+import { parseJson } from "../json/JsonParse.ts"
 import { readIfThere, writeAtomically } from "../postgres/embedded/DataFolder.ts"
 import { BackupFailed } from "./BackupFailed.ts"
 
@@ -102,7 +103,7 @@ const newer = (file: string, what: string, theirs: number, ours: number): string
 
 const parse = (text: string): unknown => {
   try {
-    return (JSON.parse(text) as { readonly manifest?: unknown } | null)?.manifest
+    return (parseJson(text) as { readonly manifest?: unknown } | null)?.manifest
   } catch {
     return undefined
   }

@@ -1,3 +1,4 @@
+import { parseJson } from "../json/JsonParse.ts"
 /**
  * `path=value`: fields of a request's body, as a person types them.
  *
@@ -23,7 +24,7 @@ export const overrideOf = (text: string): Override | undefined => {
 
 const valueOf = (text: string): unknown => {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return text
   }

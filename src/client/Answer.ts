@@ -6,7 +6,7 @@
  * server. Types say what the contract promises; that the server keeps it is tested with the server.
  */
 import { Result } from "effect"
-import { parseJson } from "../domain/JsonParse.ts"
+import { parseJson } from "../json/JsonParse.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { TillError } from "./Errors.ts"
 import {

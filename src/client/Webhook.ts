@@ -1,5 +1,5 @@
 /** Verification of webhooks as programs use it: names are read as they were sent, on every version of Node. */
-import { parseJson } from "../domain/JsonParse.ts"
+import { parseJson } from "../json/JsonParse.ts"
 import type { WebhookEvent } from "./WebhookEvent.ts"
 import type { VerifyWebhookOptions } from "./WebhookVerification.ts"
 import { verifyWebhookWith } from "./WebhookVerification.ts"

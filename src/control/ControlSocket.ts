@@ -19,8 +19,9 @@ import * as http from "node:http"
 import * as net from "node:net"
 import * as os from "node:os"
 import * as Path from "node:path"
-import { json } from "node:stream/consumers"
+import { text } from "node:stream/consumers"
 import { Unavailable } from "../engine/Accounts.ts"
+import { parseJson } from "../json/JsonParse.ts"
 import type { Answer } from "../payments/Administration.ts"
 import { AdministrationFailed, Command } from "../payments/Administration.ts"
 
@@ -184,7 +185,7 @@ const answer = async (
       if (size > BODY_BYTES_MAX) return refusal(400, "The command is too large.")
       chunks.push(chunk)
     }
-    const command = Schema.decodeUnknownExit(Command)(JSON.parse(Buffer.concat(chunks).toString("utf8")))
+    const command = Schema.decodeUnknownExit(Command)(parseJson(Buffer.concat(chunks).toString("utf8")))
     if (Exit.isFailure(command)) return refusal(400, "The running service does not know this command.")
     const exit = await run(command.value)
     if (Exit.isSuccess(exit)) return { status: 200, body: addressed(exit.value, publicUrl) }
@@ -237,7 +238,7 @@ const post = async (socketPath: string, database: string, command: Command): Pro
       const request = http.request({ socketPath, method: "POST", headers, signal, agent: false }, resolve)
       request.once("error", reject).end(JSON.stringify(command))
     })
-    return { status: response.statusCode ?? 503, body: await json(response) }
+    return { status: response.statusCode ?? 503, body: parseJson(await text(response)) }
   } catch (cause) {
     if (cause instanceof Error && "syscall" in cause && cause.syscall === "connect") return undefined
     return { status: 503, body: { message: "The running service did not answer; list the merchants or keys to see." } }

@@ -2,6 +2,7 @@
 import { Effect, Layer } from "effect"
 import { Accounts } from "../engine/Accounts.ts"
 import type { StoredEvent } from "../engine/Events.ts"
+import { parseJson } from "../json/JsonParse.ts"
 import { html } from "../pages/Html.ts"
 import type { EventTypeFilter } from "../domain/Event.ts"
 import { eventTypeFilterOf } from "../domain/Event.ts"
@@ -29,7 +30,7 @@ interface Told {
   readonly object: string
 }
 
-const objectOf = ({ object }: StoredEvent): Told => JSON.parse(object) as Told
+const objectOf = ({ object }: StoredEvent): Told => parseJson(object) as Told
 
 const TYPE = /^[a-z_]+(\.[a-z_]+)*(\.\*)?$/
 
@@ -92,7 +93,7 @@ const shown = (value: unknown) =>
 /** What an update has changed: before, and after. */
 const changes = ({ object, previous }: StoredEvent) => {
   if (previous === null) return null
-  const after = JSON.parse(object) as Readonly<Record<string, unknown>>
+  const after = parseJson(object) as Readonly<Record<string, unknown>>
   return section(
     "What changed",
     table({

@@ -13,6 +13,7 @@ import type { Refund } from "../domain/Refund.ts"
 import type { HistoryEntry } from "../engine/Accounts.ts"
 import type { Document, Identified, Kind, Tombstone } from "../engine/Document.ts"
 import type { StoredEvent } from "../engine/Events.ts"
+import { parseJson } from "../json/JsonParse.ts"
 import type { Child } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
 import {
@@ -52,7 +53,7 @@ interface Seen extends Pick<HistoryEntry, "at" | "documents"> {
 /** What a record comes to, the first of which is its headline. */
 export const toldOf = (entry: HistoryEntry): ReadonlyArray<Told> => {
   const { at, documents, others } = entry
-  const events = Map.groupBy(entry.events, ({ object }) => (JSON.parse(object) as Identified).id)
+  const events = Map.groupBy(entry.events, ({ object }) => (parseJson(object) as Identified).id)
   const seen: Seen = { at, documents, events }
   const money = documents.some(isMoney) ? moneyTold(seen, [...documents, ...others].filter(isMoney)) : []
   const things = documents.filter((it) => !isMoney(it))

@@ -10,6 +10,7 @@
  *   Metadata is the merchant's, whatever it looks like, and an event stays as it was rendered when it happened.
  */
 import { Context, Layer, Result } from "effect"
+import { parseJson } from "../json/JsonParse.ts"
 import { API_VERSIONS } from "./ApiVersion.ts"
 import type { ParameterInvalid, ParameterMissing, ParameterUnknown } from "./ParameterErrors.ts"
 import { PUBLISHABLE_FIELDS } from "./Publishable.ts"
@@ -151,7 +152,7 @@ const olderVersion = (changes: ReadonlyArray<Change>): OlderVersion => {
     },
     answer: (route, newest) => {
       if (newest.body === "" || !(concerns(newest.body) || changesAnswers(route))) return newest
-      const start: VersionedAnswer = { status: newest.status, body: JSON.parse(newest.body) as JsonObject }
+      const start: VersionedAnswer = { status: newest.status, body: parseJson(newest.body) as JsonObject }
       const { body, status } = newestFirst.reduce(({ body, status }, { answers = {}, objects = {} }) => {
         const answer = stepsOf(answers, route).reduce<VersionedAnswer>((answer, step) => step(answer), { body, status })
         return { status: answer.status, body: takenBack(answer.body, objects) as JsonObject }

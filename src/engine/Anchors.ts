@@ -12,6 +12,7 @@
  */
 import { Clock, Context, Effect, Latch, Layer, Redacted, Schedule } from "effect"
 import { createHmac } from "node:crypto"
+import { parseJson } from "../json/JsonParse.ts"
 import type { AccountId, Millis } from "./Document.ts"
 import type { Place, StorageFailure } from "./Journal.ts"
 import { partitionOf, Placement } from "./Placement.ts"
@@ -102,7 +103,7 @@ const overAnchors = Effect.fnUntraced(function* (
 
 const NONE: Mark = { sequence: 0, signature: "" }
 
-const headsIn = ({ heads }: Anchor): ReadonlyArray<readonly [AccountId, number, string]> => JSON.parse(heads)
+const headsIn = ({ heads }: Anchor) => parseJson(heads) as ReadonlyArray<readonly [AccountId, number, string]>
 
 /** Says what is wrong if the anchor that the mark names is not there. */
 const unmarked = (mark: Mark | undefined, marked: boolean): string | null =>

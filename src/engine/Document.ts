@@ -1,3 +1,4 @@
+import { parseJson } from "../json/JsonParse.ts"
 /**
  * Documents: what an account holds.
  *
@@ -174,10 +175,10 @@ class StoredDocument implements Document {
   }
 
   get value(): Identified {
-    return (this.#value ??= JSON.parse(this.json) as Identified)
+    return (this.#value ??= parseJson(this.json) as Identified)
   }
 
   get hidden(): unknown {
-    return this.#hiddenJson === null ? undefined : JSON.parse(this.#hiddenJson)
+    return this.#hiddenJson === null ? undefined : parseJson(this.#hiddenJson)
   }
 }

@@ -8,6 +8,7 @@
  *   repeated requests stay, byte for byte, what they were (semantics W8, I6).
  */
 import { Context, Layer } from "effect"
+import { parseJson } from "../json/JsonParse.ts"
 import { ofDocument } from "./Checksum.ts"
 import type { AccountId, Document, JsonObject, Step, StoredTexts, Tombstone } from "./Document.ts"
 import { stored } from "./Document.ts"
@@ -84,8 +85,8 @@ export const make = (
         if (format > 1 + steps.length) throw tooNew(record.account, record.version, id, format, 1 + steps.length)
         const newer =
           format === 1 + steps.length
-            ? (change.value ?? JSON.parse(document))
-            : JSON.parse(textsAfter(steps.slice(format - 1), document, change.hidden).document)
+            ? (change.value ?? parseJson(document))
+            : parseJson(textsAfter(steps.slice(format - 1), document, change.hidden).document)
         return { ...change, ...derivedOf(derivation, newer as never) }
       })
       return { ...record, changes }
@@ -118,7 +119,7 @@ const tooNew = (account: AccountId, version: number, id: string, format: number,
 
 /** JSON texts of a document after steps. */
 const textsAfter = (steps: ReadonlyArray<Step>, document: string, hidden: string | null) => {
-  const older = { value: JSON.parse(document) as JsonObject, hidden: hidden === null ? undefined : JSON.parse(hidden) }
+  const older = { value: parseJson(document) as JsonObject, hidden: hidden === null ? undefined : parseJson(hidden) }
   const newer = steps.reduce(
     ({ hidden, value }, step) => ({
       value: step.value === undefined ? value : step.value(value),

@@ -9,6 +9,7 @@
  * - What was forgotten with a wipe has no history.
  */
 import { Effect } from "effect"
+import { parseJson } from "../json/JsonParse.ts"
 import type { AccountId, Document, Identified, Millis, Tombstone } from "./Document.ts"
 import type { StoredEvent } from "./Events.ts"
 import { storedEvents } from "./Events.ts"
@@ -93,7 +94,7 @@ export const make = Effect.fnUntraced(function* (
       documents: entries.filter(({ id }) => isAsked(id)),
       others: entries.filter(({ id }) => !isAsked(id)),
       events: [...storedEvents(record).values()]
-        .filter(({ object }) => isAsked((JSON.parse(object) as Identified).id))
+        .filter(({ object }) => isAsked((parseJson(object) as Identified).id))
         .map((event) => today(account, event)),
       answer: record.response?.body ?? null
     }

@@ -7,6 +7,7 @@
  */
 import { hash } from "node:crypto"
 import { Effect, Schema } from "effect"
+import { parseJson } from "../json/JsonParse.ts"
 import type { Derived } from "./Derived.ts"
 import type { AccountId, Identified, Labels, Millis } from "./Document.ts"
 
@@ -450,7 +451,7 @@ const imageText = (
 
 /** Only text that reads back to itself can be replayed byte for byte; anything else must not get into the journal. */
 const canonical = (json: string): string => {
-  if (JSON.stringify(JSON.parse(json)) !== json) throw new Error("A response's body is not canonical JSON")
+  if (JSON.stringify(parseJson(json)) !== json) throw new Error("A response's body is not canonical JSON")
   return json
 }
 
@@ -579,7 +580,7 @@ export const textOf = (bytes: Uint8Array): string =>
 
 const parse = (text: string): RecordJson | undefined => {
   try {
-    return JSON.parse(text)
+    return parseJson(text) as RecordJson
   } catch {
     return undefined
   }

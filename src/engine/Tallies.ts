@@ -7,6 +7,7 @@
  *
  * A sum that came to nothing has no row, or one of zeros: both mean the same.
  */
+import { parseJson } from "../json/JsonParse.ts"
 import type { AccountId, Tally } from "./Document.ts"
 
 /** What a document counts as, as it is kept. */
@@ -102,7 +103,7 @@ export const entriesText = (entries: ReadonlyArray<TallyEntry> | null): string |
 /** The inverse. What somebody has changed there reads as none: verification compares the rows. */
 export const entriesIn = (text: string | null): ReadonlyArray<TallyEntry> | null => {
   if (text === null || !ENTRIES.test(text)) return null
-  const read = JSON.parse(text) as ReadonlyArray<readonly [hour: number, key: string, count: number, amount: number]>
+  const read = parseJson(text) as ReadonlyArray<readonly [hour: number, key: string, count: number, amount: number]>
   return read.map(([hour, key, count, amount]) => ({ hour, key, count, amount }))
 }
 

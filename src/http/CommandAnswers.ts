@@ -10,6 +10,7 @@ import type { CardDeclined } from "../domain/Errors.ts"
 import type { Response } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
 import { encode } from "../engine/Document.ts"
+import { parseJson } from "../json/JsonParse.ts"
 import type { PaymentsConfigShape } from "../payments/PaymentsConfig.ts"
 import { open, seal } from "../payments/Sealing.ts"
 import type { Failure } from "./ErrorTable.ts"
@@ -60,4 +61,4 @@ const storedAnswer = ({ account, config, inItsVersion }: Rendering, answer: obje
 
 /** Gives a kept answer as the client gets it. */
 export const openAnswer = (config: PaymentsConfigShape, account: AccountId, stored: string): string =>
-  stored.startsWith('"') ? open(sealingOf(config, account), JSON.parse(stored) as string) : stored
+  stored.startsWith('"') ? open(sealingOf(config, account), parseJson(stored) as string) : stored

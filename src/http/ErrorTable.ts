@@ -7,7 +7,8 @@ import { withoutCardNumbers } from "../domain/Cards.ts"
 import type { DomainError } from "../domain/Errors.ts"
 import type { IdempotencyKeyInUse, IdempotencyKeyReuse, Response, Unavailable } from "../engine/Accounts.ts"
 import { encode } from "../engine/Document.ts"
-import type { HttpError } from "./HttpErrors.ts"
+import type { HttpError, InvalidJson } from "./HttpErrors.ts"
+import { DEPTH_MAX } from "./JsonBody.ts"
 
 /** A request fails with one of these. Anything else is a defect, and answered as one. */
 export type Failure = DomainError | HttpError | Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse
@@ -89,6 +90,20 @@ const amountNamed = (param: string): string => {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
+/** Names the cause of a body that is not read, and no part of the body: it may hold a card. */
+const notJson = ({ byte, problem }: InvalidJson): string => {
+  switch (problem) {
+    case "syntax":
+      return `The request body is not valid JSON at byte ${byte}.`
+    case "encoding":
+      return `The request body is not UTF-8 at byte ${byte}.`
+    case "byte_order_mark":
+      return "The request body must be JSON without a byte-order mark."
+    case "depth":
+      return `The request body must be JSON of at most ${DEPTH_MAX} levels.`
+  }
+}
+
 /** A defect, or a failure of ours that nobody expected (T20). */
 export const internalError: WireError = unavailable(500, "internal_error", "An unexpected error occurred.")
 
@@ -152,7 +167,7 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
     ),
   UnsupportedMediaType: () =>
     invalidRequest(415, "unsupported_media_type", "Content-Type must be application/json.", null),
-  InvalidJson: () => invalidRequest(400, "invalid_json", "The request body is not valid JSON.", null),
+  InvalidJson: (failure) => invalidRequest(400, "invalid_json", notJson(failure), null),
 
   ParameterUnknown: ({ param }) =>
     invalidRequest(400, "parameter_unknown", said`Received unknown parameter: ${param}.`, param),

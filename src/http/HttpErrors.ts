@@ -45,7 +45,11 @@ export class RequestTooLarge extends Schema.TaggedError<RequestTooLarge>()("Requ
 /** The body is not declared as JSON (T3). */
 export class UnsupportedMediaType extends Schema.TaggedError<UnsupportedMediaType>()("UnsupportedMediaType", {}) {}
 /** The body is not JSON, not UTF-8, or nested too deeply (T4, §8.13). */
-export class InvalidJson extends Schema.TaggedError<InvalidJson>()("InvalidJson", {}) {}
+export class InvalidJson extends Schema.TaggedError<InvalidJson>()("InvalidJson", {
+  problem: Schema.Literals(["syntax", "encoding", "byte_order_mark", "depth"]),
+  /** The first byte that does not fit, counted from 0; the body's length if it ends too early. */
+  byte: Schema.optionalKey(Schema.Number)
+}) {}
 /** The route does not support this `expand[]` (E1). */
 export class FieldNotExpandable extends Schema.TaggedError<FieldNotExpandable>()("FieldNotExpandable", {
   field: Schema.String,

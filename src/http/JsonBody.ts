@@ -2,16 +2,23 @@
  * Reads the JSON of a request's body (semantics T2–T4, §8.13, §8.14).
  *
  * It is strict about the text: UTF-8 without exception, no byte-order mark, and nesting that no later recursion needs
- * to fear. `JSON.parse` keeps `__proto__` as an ordinary own property and lets the last of duplicate keys win.
+ * to fear. Nothing else works on a text before that is known, and finding it out takes time in proportion to the text's
+ * length. `__proto__` is an ordinary own property, and the last of duplicate keys wins.
  */
 import { isUtf8 } from "node:buffer"
 import { Exit } from "effect"
+import { parseJson, syntaxErrorIn } from "../json/JsonParse.ts"
 import { InvalidJson, UnsupportedMediaType } from "./HttpErrors.ts"
 
 /** Objects and arrays may lie within one another on so many levels. */
 export const DEPTH_MAX = 64
 
-const invalidJson = Exit.fail(new InvalidJson())
+const BYTE_ORDER_MARK = Buffer.from("\ufeff")
+/** What decoding puts in the place of bytes that are not UTF-8. */
+const REPLACEMENT = Buffer.from("\ufffd")
+
+const tooDeep = Exit.fail(new InvalidJson({ problem: "depth" }))
+const byteOrderMark = Exit.fail(new InvalidJson({ problem: "byte_order_mark" }))
 const unsupportedMediaType = Exit.fail(new UnsupportedMediaType())
 const emptyObject = Exit.succeed({ value: {}, escapes: false })
 
@@ -28,13 +35,30 @@ export const parseBody = (
 ): Exit.Exit<Parsed, InvalidJson | UnsupportedMediaType> => {
   if (body.length === 0) return emptyObject
   if (contentType === undefined || !isJson(contentType)) return unsupportedMediaType
-  if (!isUtf8(body)) return invalidJson
   const text = body.toString("utf8")
-  if (isTooDeep(text)) return invalidJson
+  if (!isUtf8(body)) return Exit.fail(new InvalidJson({ problem: "encoding", byte: firstByteOfNoText(body, text) }))
+  if (isTooDeep(text)) return tooDeep
   try {
-    return Exit.succeed({ value: JSON.parse(text), escapes: text.includes("\\u") })
+    return Exit.succeed({ value: parseJson(text), escapes: text.includes("\\u") })
   } catch {
-    return invalidJson
+    if (body.indexOf(BYTE_ORDER_MARK) === 0) return byteOrderMark
+    return Exit.fail(
+      new InvalidJson({ problem: "syntax", byte: Buffer.byteLength(text.slice(0, syntaxErrorIn(text))) })
+    )
+  }
+}
+
+/**
+ * Finds the first byte that belongs to no character, in a body that is not UTF-8. Decoding puts U+FFFD in the place of
+ * such bytes, which is a character of its own as well, of three bytes.
+ */
+const firstByteOfNoText = (body: Buffer, decoded: string): number => {
+  let byte = 0
+  for (let from = 0; ; byte += REPLACEMENT.length) {
+    const at = decoded.indexOf("\ufffd", from)
+    byte += Buffer.byteLength(decoded.slice(from, at))
+    if (!body.subarray(byte, byte + REPLACEMENT.length).equals(REPLACEMENT)) return byte
+    from = at + 1
   }
 }
 

@@ -7,6 +7,7 @@ import { Exit } from "effect"
 import { SecretKeyRequired, TestModeOnly } from "../domain/Errors.ts"
 import type { OlderVersion } from "../domain/ApiVersions.ts"
 import { publishable, PUBLISHABLE_FIELDS } from "../domain/Publishable.ts"
+import { parseJson } from "../json/JsonParse.ts"
 import type { Caller } from "./Authentication.ts"
 import type { CommandEndpoint, Endpoint } from "./Endpoints.ts"
 import type { Answer } from "./Exchange.ts"
@@ -57,7 +58,7 @@ interface ErrorBody {
 
 /** Projects a response's JSON. */
 const projectBody = (body: string, fieldsOf = PUBLISHABLE_FIELDS): string => {
-  const value = JSON.parse(body) as ErrorBody
+  const value = parseJson(body) as ErrorBody
   if (value.error === undefined) return JSON.stringify(publishable(value, fieldsOf))
   if (value.error.payment_intent === undefined) return body
   const payment_intent = publishable(value.error.payment_intent, fieldsOf)

@@ -5,6 +5,7 @@
 import { hasCardNumber } from "../domain/Cards.ts"
 import { clean, HIDDEN, isClean } from "../domain/Secrets.ts"
 import type { LoggedError, LoggedRequest } from "../engine/RequestLog.ts"
+import { parseJson } from "../json/JsonParse.ts"
 import type { Caller } from "./Authentication.ts"
 import type { Answer, Exchange } from "./Exchange.ts"
 
@@ -113,7 +114,7 @@ const objectsOf = (path: string, body: string): ReadonlyArray<string> => {
 
 const errorOf = ({ body, status }: Answer): LoggedError | null => {
   if (status < 400) return null
-  const { code, message, param, type } = (JSON.parse(body) as { readonly error: LoggedError }).error
+  const { code, message, param, type } = (parseJson(body) as { readonly error: LoggedError }).error
   return {
     type,
     code,

@@ -3,6 +3,7 @@
  * relative, because Till's base address may have a path of its own.
  */
 import { DECLINE_MESSAGES } from "../domain/Cards.ts"
+import { parseJson } from "../json/JsonParse.ts"
 import type { ErrorExample } from "./ErrorExamples.ts"
 import type { Explanation } from "./ErrorExplanations.ts"
 import { EXPLANATIONS, GROUPS } from "./ErrorExplanations.ts"
@@ -89,7 +90,7 @@ const declineCodes = (): Html =>
 
 /** Shows the bodies as the API answers them; `pre` keeps their line breaks. */
 const responses = (examples: ReadonlyArray<ErrorExample>): Child => {
-  const bodies = examples.flatMap(({ body }) => (body === null ? [] : [JSON.stringify(JSON.parse(body), null, 2)]))
+  const bodies = examples.flatMap(({ body }) => (body === null ? [] : [JSON.stringify(parseJson(body), null, 2)]))
   if (bodies.length === 0) return null
   return html`<h2>${bodies.length === 1 ? "Example" : "Examples"}</h2>
     ${bodies.map((body) => html`<pre tabindex="0" role="region" aria-label="Response">${body}</pre>`)}`

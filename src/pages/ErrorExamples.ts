@@ -28,7 +28,7 @@ export const FAILURES: { readonly [Tag in Failure["_tag"]]: Extract<Failure, { r
   FieldNotExpandable: new Http.FieldNotExpandable({ field: "charges", route: "GET /v1/payment_intents/{id}" }),
   ParameterUnknown: new Domain.ParameterUnknown({ param: "capture_metod" }),
   ParametersExclusive: new Domain.ParametersExclusive({ first: "starting_after", second: "ending_before" }),
-  InvalidJson: new Http.InvalidJson(),
+  InvalidJson: new Http.InvalidJson({ problem: "syntax", byte: 27 }),
   InvalidHttp: new Http.InvalidHttp(),
   InvalidApiVersion: new Http.InvalidApiVersion({ version: "2019-01-01" }),
   RequestHeadersTooLarge: new Http.RequestHeadersTooLarge(),

@@ -235,8 +235,12 @@ const TRANSPORT: Readonly<Record<string, Explanation>> = {
   },
   invalid_json: {
     meaning: "The body is not JSON.",
-    causes: ["A syntax error, text that is not UTF-8, or too many levels of nesting."],
-    remedies: ["Let a library write the JSON.", CORRECT_AND_REPEAT]
+    causes: [
+      "A syntax error at the byte that the message names, counted from 0.",
+      "Text that is not UTF-8, such as Latin-1, or that starts with a byte-order mark.",
+      "More than 64 levels of nesting."
+    ],
+    remedies: ["Let a library write the JSON, and send it as UTF-8.", CORRECT_AND_REPEAT]
   },
   unsupported_media_type: {
     meaning: "The body is not declared as JSON.",

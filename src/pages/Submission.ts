@@ -8,6 +8,7 @@ import type { AccountId } from "../engine/Document.ts"
 import type { Command } from "../http/CarryOutOnce.ts"
 import * as CarryOutOnce from "../http/CarryOutOnce.ts"
 import { RequestIds } from "../http/Exchange.ts"
+import { parseJson } from "../json/JsonParse.ts"
 
 export interface Submission {
   readonly account: AccountId
@@ -53,7 +54,7 @@ export const make = Effect.gen(function* () {
       }
       return Effect.map(
         carryOutOnce(request, () => command),
-        ({ body, status }) => submittedOf(status, JSON.parse(body))
+        ({ body, status }) => submittedOf(status, parseJson(body) as Body)
       )
     },
 
@@ -64,7 +65,11 @@ export const make = Effect.gen(function* () {
 
 export type Submissions = Effect.Success<typeof make>
 
-const submittedOf = (status: number, body: { readonly error?: Omit<Submitted & { ok: false }, "ok"> }): Submitted =>
+interface Body {
+  readonly error?: Omit<Submitted & { ok: false }, "ok">
+}
+
+const submittedOf = (status: number, body: Body): Submitted =>
   body.error === undefined || status < 400
     ? { ok: true, body }
     : { ok: false, status, code: body.error.code, message: body.error.message, param: body.error.param }

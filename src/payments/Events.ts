@@ -13,6 +13,7 @@ import { secondsOf } from "../domain/Time.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { EventVersionsShape, StoredEvent } from "../engine/Events.ts"
 import type { Transaction } from "../engine/Transaction.ts"
+import { parseJson } from "../json/JsonParse.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
 import { sentKey } from "./IdempotencyKeys.ts"
 
@@ -68,7 +69,7 @@ export const shownIn =
   (version, event) => {
     const served = older(version ?? UNWRITTEN_VERSION)
     if (served === undefined || !served.concerns(event.object)) return event
-    const newest = JSON.parse(event.object) as JsonObject
+    const newest = parseJson(event.object) as JsonObject
     const object = served.object(newest)
     if (event.previous === null) return { object: JSON.stringify(object), previous: null }
     const before = served.object(beforeUpdate(newest, event.previous))

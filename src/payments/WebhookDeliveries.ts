@@ -12,6 +12,7 @@ import type { WebhookDelivery, WebhookDeliveryAttempt } from "../domain/WebhookD
 import type { Attempt, DeliveryRow } from "../engine/Deliveries.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import type { StoredEvent } from "../engine/Events.ts"
+import { parseJson } from "../json/JsonParse.ts"
 import { isLive } from "./AccountIds.ts"
 import { findDocument, WEBHOOK_ENDPOINT } from "./Documents.ts"
 import { render } from "./Events.ts"
@@ -82,7 +83,7 @@ export const resend = Effect.fnUntraced(function* ({
   }
   const { account } = transaction
   const text = render(event, { account, pendingWebhooks: pendingWebhooks + anew })
-  return JSON.parse(text) as Event
+  return parseJson(text) as Event
 })
 
 /** Fails for an endpoint that is disabled: nothing is sent to it (semantics W14). */

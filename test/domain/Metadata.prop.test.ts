@@ -4,6 +4,7 @@ import { Exit, Effect, Schema } from "effect"
 import type { Metadata } from "../../src/domain/Metadata.ts"
 import { mergeMetadata, MetadataParameter, previousMetadata, updateMetadata } from "../../src/domain/Metadata.ts"
 import { violations } from "../../src/domain/Rule.ts"
+import { parseJson } from "../../src/json/JsonParse.ts"
 
 /** Few keys, so that updates meet what is there; some that an object has by itself. */
 const key = Schema.Literals(["a", "b", "1", "__proto__", "constructor", "toString", "hasOwnProperty"])
@@ -11,9 +12,9 @@ const value = Schema.Literals(["x", "y"])
 const entries = Schema.Array(Schema.Tuple([key, value]))
 const changes = Schema.Array(Schema.Tuple([key, Schema.NullOr(Schema.Literals(["x", "y", ""]))]))
 
-/** As JSON.parse makes it: every key an own property. */
+/** As parsing makes it: every key an own property. */
 const parsed = <V>(entries: ReadonlyArray<readonly [string, V]>): Record<string, V> =>
-  JSON.parse(JSON.stringify(Object.fromEntries(entries)))
+  parseJson(JSON.stringify(Object.fromEntries(entries))) as Record<string, V>
 
 const decode = Schema.decodeUnknownExit(MetadataParameter, { errors: "all" })
 const wrongs = (input: unknown) => {
@@ -33,7 +34,7 @@ describe("Metadata", () => {
     }
     assert.deepStrictEqual(new Map(Object.entries(merged)), expected)
     assert.strictEqual(Object.getPrototypeOf(merged), Object.prototype)
-    assert.deepStrictEqual(Object.entries(JSON.parse(JSON.stringify(merged))), Object.entries(merged))
+    assert.deepStrictEqual(Object.entries(parseJson(JSON.stringify(merged)) as object), Object.entries(merged))
   })
 
   it.prop("is the same object if, and only if, nothing changes", { entries, changes }, ({ changes, entries }) => {
@@ -74,7 +75,7 @@ describe("Metadata", () => {
 
   it("decodes any key faithfully, and names what is wrong", () => {
     const text = '{"__proto__":"x","constructor":"y"}'
-    const exit = decode(JSON.parse(text))
+    const exit = decode(parseJson(text))
     assert.isTrue(Exit.isSuccess(exit) && JSON.stringify(exit.value) === text)
     const paths = (input: unknown) => wrongs(input).map(({ path }) => path.join("."))
     assert.deepStrictEqual(paths({ a: 1, b: "x".repeat(501), c: "𝒳".repeat(500), d: null, e: "" }), ["a", "b"])

@@ -2,6 +2,7 @@
 import { hash } from "node:crypto"
 import type { JournalRecord, JournalRow } from "../../src/engine/Record.ts"
 import { GENESIS } from "../../src/engine/Record.ts"
+import { parseJson } from "../../src/json/JsonParse.ts"
 
 /** A record behind the one with hash `previous`, in one of the formats before the fifth. */
 export const olderRow = (record: JournalRecord, format: number, previous: string = GENESIS): JournalRow => {
@@ -15,14 +16,14 @@ export const olderRow = (record: JournalRecord, format: number, previous: string
   const nameOf = (json: string): string | undefined => record.changes.find(({ document }) => document === json)?.id
   const events = record.events.map(({ format, id, object, previous, type }) => {
     const of = nameOf(object)
-    const image = of === undefined ? { object: JSON.parse(object), ...(format > 1 && { format }) } : { of }
+    const image = of === undefined ? { object: parseJson(object), ...(format > 1 && { format }) } : { of }
     return { id, type, ...image, ...(previous !== null && { previous }) }
   })
   const { apiVersion, attempts, deliveries, hastened, response, subscriptions, timers } = record
   const of = response === null ? undefined : nameOf(response.body)
   const answer = response && {
     status: response.status,
-    ...(of === undefined ? { body: JSON.parse(response.body) } : { of })
+    ...(of === undefined ? { body: parseJson(response.body) } : { of })
   }
   const rare = {
     ...(apiVersion !== null && { apiVersion }),

@@ -8,6 +8,7 @@ import { Schema } from "effect"
 import { hash } from "node:crypto"
 import type { Change, JournalRecord, JournalRow, Sealed, SealedRecord, Span } from "../../src/engine/Record.ts"
 import { FORMAT, GENESIS, JournalCorrupt, seal, textOf, timeOf, unseal } from "../../src/engine/Record.ts"
+import { parseJson } from "../../src/json/JsonParse.ts"
 import { olderRow } from "./OlderRecords.ts"
 import { Random, Seed } from "../support/Random.ts"
 
@@ -99,7 +100,7 @@ const record = (seed: Random, version: number, account: string): JournalRecord =
         type: "counter.created",
         object,
         format: changes.find(({ document }) => document === object)?.format ?? 1 + seed.below(3),
-        previous: seed.chance(0.5) ? null : { count: JSON.parse(text(seed)) }
+        previous: seed.chance(0.5) ? null : { count: parseJson(text(seed)) }
       }
     }),
     apiVersion: seed.chance(0.5) ? null : "2026-03-09",
@@ -160,7 +161,7 @@ const edited = (sealed: Sealed, from: string, to: string): JournalRow => {
 }
 
 /** What was read from the journal has it at hand. */
-const valueOf = ({ document }: Change): unknown => document && JSON.parse(document)
+const valueOf = ({ document }: Change): unknown => document && parseJson(document)
 
 /** Reads a whole chain; answers with the records, or with what is wrong. */
 const readAll = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<SealedRecord> | JournalCorrupt => {

@@ -1,5 +1,6 @@
 /** Semantics §1.8 and §1.10, row by row, through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { parseJson } from "../../src/json/JsonParse.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"
@@ -108,11 +109,28 @@ describe("metadata", () => {
     assert.deepStrictEqual(body.charges.data[0].metadata, { a: "b" })
   })
 
+  it("keeps every key as it was sent, whatever key another merchant has (semantics 8.13)", async () => {
+    const other = await server.merchant()
+    const send = (body: string, key?: string) => server.request("POST", "/v1/customers", { body, ...(key && { key }) })
+    const keys = [String.raw`\n`, String.raw`a\nb`, String.raw`\"`, String.raw`\u0041\u0042`, String.raw`\\n`]
+    for (const [i, key] of keys.entries()) {
+      const name: string = JSON.parse(`"${key}"`)
+      const bodyOf = (second: string) => `{"metadata":{"first ${i}":"x",${second}:"x"}}`
+      // The key that V8 takes for it: as many characters of its source.
+      assertOk(await send(bodyOf(JSON.stringify(key.slice(0, name.length))), other.secretTest))
+      const created = await send(bodyOf(`"${key}"`))
+      assertOk(created)
+      const shown = await server.request("GET", `/v1/customers/${created.body.id}`)
+      assert.deepStrictEqual(Object.keys(created.body.metadata), [`first ${i}`, name])
+      assert.deepStrictEqual(shown.body, created.body)
+    }
+  })
+
   it("keeps every key as it is, those of JavaScript's prototypes too", async () => {
     const text = '{"metadata":{"__proto__":"p","constructor":"c","toString":"t","1":"one","ä\u{1f600}":"\u2028"}}'
     const created = await server.request("POST", "/v1/customers", { body: text })
     assertOk(created)
-    const { metadata } = JSON.parse(text)
+    const { metadata } = parseJson(text) as { readonly metadata: object } as { readonly metadata: object }
     assert.deepStrictEqual(Object.entries(created.body.metadata), Object.entries(metadata))
     const updated = await update(created.body.id, '{"metadata":{"__proto__":"q","constructor":null}}')
     assert.strictEqual(Object.getOwnPropertyDescriptor(updated.body.metadata, "__proto__")?.value, "q")

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { hash } from "node:crypto"
 import { fingerprint } from "../../src/http/Fingerprint.ts"
+import { parseJson } from "../../src/json/JsonParse.ts"
 
 const KEY = new Uint8Array(32).fill(1)
 const OTHER_KEY = new Uint8Array(32).fill(2)
@@ -71,7 +72,7 @@ const meaning = (node: Node): unknown => {
 }
 
 const of = (node: Node, spelling: Spelling, secret = KEY) =>
-  fingerprint("POST", "/v1/customers", JSON.parse(spell(node, spelling)), secret)
+  fingerprint("POST", "/v1/customers", parseJson(spell(node, spelling)), secret)
 
 describe("fingerprint", () => {
   it.prop(

@@ -1,6 +1,6 @@
 /** A body is taken only if it is JSON, and its texts can be kept. */
 import { assert, describe, it } from "@effect/vitest"
-import { Exit, Schema } from "effect"
+import { Exit, Option, Schema } from "effect"
 import { DEPTH_MAX, parseBody, pathOfUnstorableText } from "../../src/http/JsonBody.ts"
 
 const parse = (text: string | Buffer, contentType: string | undefined = "application/json") =>
@@ -10,6 +10,14 @@ const tagOf = (exit: ReturnType<typeof parse>): string => {
   if (Exit.isSuccess(exit)) return "parsed"
   const [reason] = exit.cause.reasons
   return reason?._tag === "Fail" ? reason.error._tag : "defect"
+}
+
+/** What is wrong, and at which byte. */
+const errorOf = (exit: ReturnType<typeof parse>): object => {
+  const error = Exit.findErrorOption(exit)
+  if (Option.isNone(error) || error.value._tag !== "InvalidJson") return exit
+  const { byte, problem } = error.value
+  return { problem, ...(byte !== undefined && { byte }) }
 }
 
 /** Levels of nesting, by a walk over the parsed value. */
@@ -63,6 +71,38 @@ describe("bodies", () => {
     ["a million brackets", Buffer.from("[".repeat(1_000_000))],
     ["white space only", Buffer.from(" ")]
   ])("with %s are not JSON", (_, body) => assert.strictEqual(tagOf(parse(body)), "InvalidJson"))
+
+  it.prop(
+    "that are not UTF-8 are refused with the first byte that belongs to no character",
+    {
+      before: Schema.Array(Schema.Literals(["a", '"', "é", "\ufffd", "☺", "\ud83d\ude00", "\0"])).check(
+        Schema.isMaxLength(8)
+      ),
+      wrong: Schema.Literals(["fc", "80", "c3", "c0af", "edb080", "efbf", "f09f98", "f4908080", "ff"]),
+      after: Schema.Literals(["", "a", '"', "\ufffd"])
+    },
+    ({ after, before, wrong }) => {
+      const [start, end] = [Buffer.from(before.join("")), Buffer.from(after)]
+      assert.deepStrictEqual(errorOf(parse(Buffer.concat([start, Buffer.from(wrong, "hex"), end]))), {
+        problem: "encoding",
+        byte: start.length
+      })
+    },
+    { arbitrary: { runs: 300 } }
+  )
+
+  it.each([
+    ['{"name":"Müller",}', { problem: "syntax", byte: 18 }],
+    ['{"name":"Müller"', { problem: "syntax", byte: 17 }],
+    ['{"☺":tru}', { problem: "syntax", byte: 10 }],
+    ["{'a':1}", { problem: "syntax", byte: 1 }],
+    ['{"a":"\n"}', { problem: "syntax", byte: 6 }],
+    ['{"a\\n":1,}', { problem: "syntax", byte: 9 }],
+    [`${"[".repeat(65)}${"]".repeat(65)}`, { problem: "depth" }],
+    ["\ufeff{}", { problem: "byte_order_mark" }]
+  ])("such as %j are refused with what is wrong, and where", (text, expected) =>
+    assert.deepStrictEqual(errorOf(parse(text)), expected)
+  )
 
   it.each([
     ["application/json", "parsed"],

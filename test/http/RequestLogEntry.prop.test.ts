@@ -5,6 +5,7 @@ import * as Document from "../../src/api/openapi/Document.ts"
 import { isCardNumber } from "../../src/domain/Cards.ts"
 import { clean } from "../../src/domain/Secrets.ts"
 import { isKept, loggedOf } from "../../src/http/RequestLogEntry.ts"
+import { parseJson } from "../../src/json/JsonParse.ts"
 import { requestFields } from "../support/RequestFields.ts"
 
 const ID = "req_1BqYeS9CKeRSUg6BqwfxGpsY"
@@ -135,7 +136,7 @@ describe("what is kept of a request", () => {
         })
         const { at: _, millis: __, id: ___, sent, ...rest } = kept
         const stored = [sent!, viaQuery.sent!]
-        const found = [...textsIn(rest), ...stored, ...stored.flatMap((text) => textsIn(JSON.parse(text)))]
+        const found = [...textsIn(rest), ...stored, ...stored.flatMap((text) => textsIn(parseJson(text)))]
         const plain = plainOf(number)
         for (const text of found) {
           const runs = text.match(/\d{12,19}/g) ?? []
@@ -170,7 +171,7 @@ describe("what is kept of a request", () => {
   it("is as it was sent, but for what is not listed", () => {
     const card = { number: "4242424242424242", exp_month: 1, exp_year: 2040, cvc: "987" }
     const body = { amount: 4321, metadata: { order: "12" }, payment_method_data: { card, type: "card" }, color: "red" }
-    assert.deepStrictEqual(JSON.parse(logged({ body }).sent!), {
+    assert.deepStrictEqual(parseJson(logged({ body }).sent!), {
       amount: 4321,
       metadata: { order: "12" },
       payment_method_data: { card: "****", type: "card" },

@@ -12,6 +12,7 @@ import { HttpConfig } from "../../src/http/HttpConfig.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { answerUnreadable } from "../../src/http/UnreadableRequests.ts"
+import { parseJson } from "../../src/json/JsonParse.ts"
 import * as Documentation from "../../src/pages/Documentation.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
 import type * as Faults from "../engine/storage/Faults.ts"
@@ -113,7 +114,7 @@ const send = async (url: string, method: string, options: RequestOptions): Promi
     })
   })
   const text = await response.text()
-  return { status: response.status, headers: response.headers, text, body: text === "" ? undefined : JSON.parse(text) }
+  return { status: response.status, headers: response.headers, text, body: text === "" ? undefined : parseJson(text) }
 }
 
 export const basic = (key: string): string => `Basic ${Buffer.from(`${key}:`).toString("base64")}`

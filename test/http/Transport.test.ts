@@ -55,6 +55,17 @@ describe("transport", () => {
     assertError(await customer(new Uint8Array([0x7b, 0x22, 0xc3, 0x28, 0x22, 0x7d])), 400, "invalid_json")
   })
 
+  it.each([
+    [Buffer.from('{"name":"Müller"}', "latin1"), "The request body is not UTF-8 at byte 10."],
+    ['{"name":"Müller",}', "The request body is not valid JSON at byte 18."],
+    ["\ufeff{}", "The request body must be JSON without a byte-order mark."],
+    ["[".repeat(65) + "]".repeat(65), "The request body must be JSON of at most 64 levels."]
+  ])("T4, 8.13: the message names the cause (%#)", async (body, message) => {
+    const reply = await customer(body)
+    assertError(reply, 400, "invalid_json")
+    assert.strictEqual(reply.body.error.message, message)
+  })
+
   it("T5: JSON that is not an object", async () => {
     for (const body of ["[]", "null", "1", '"a"', "true"]) {
       const reply = await customer(body)

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { UpdateCustomer } from "../../src/domain/Customer.ts"
 import { unsettable } from "../../src/domain/Text.ts"
+import { parseJson } from "../../src/json/JsonParse.ts"
 import { CUSTOMER } from "../../src/payments/Documents.ts"
 import * as Customers from "../../src/payments/Customers.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
@@ -39,7 +40,7 @@ describe("Customers", () => {
           assert.strictEqual(event.type, "customer.updated")
           assert.strictEqual(event.object, JSON.stringify(customer))
           // The previous attributes undo the update, and name nothing that it left alone.
-          const previous = JSON.parse(JSON.stringify(event.previous)) as Record<string, unknown>
+          const previous = parseJson(JSON.stringify(event.previous)) as Record<string, unknown>
           for (const [field, old] of Object.entries(previous)) {
             assert.notDeepEqual(JSON.stringify(customer[field as "name"]), JSON.stringify(old))
           }

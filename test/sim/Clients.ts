@@ -3,6 +3,7 @@
  * them to, and some ask twice anyway. A repetition has to get the first answer, byte for byte.
  */
 import { assert } from "@effect/vitest"
+import { parseJson } from "../../src/json/JsonParse.ts"
 import type { Random } from "../support/Random.ts"
 import type { Reply, Wire } from "../models/Wire.ts"
 import { post } from "../models/Wire.ts"
@@ -51,7 +52,7 @@ export class Clients {
         `${request.method} ${request.url} was answered otherwise the second time`
       )
     }
-    return { status: answer.status, body: JSON.parse(answer.text) }
+    return { status: answer.status, body: parseJson(answer.text) }
   }
 
   async #askUntil(request: Request): Promise<Answer> {

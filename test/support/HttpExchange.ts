@@ -5,6 +5,7 @@
  */
 import { randomUUID } from "node:crypto"
 import * as http from "node:http"
+import { parseJson } from "../../src/json/JsonParse.ts"
 
 export interface Answer {
   readonly status: number
@@ -84,7 +85,7 @@ export class HttpExchange {
 /** Undefined for what is no JSON. */
 const parsed = (text: string): unknown => {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return undefined
   }

@@ -1,12 +1,13 @@
 /** JSON as it is read: indented, in the colours of what its parts are, and with a link at each id. */
 import { withoutSecrets } from "../../domain/Secrets.ts"
+import { parseJson } from "../../json/JsonParse.ts"
 import type { Child, Html } from "../../pages/Html.ts"
 import { html } from "../../pages/Html.ts"
 import { addressOf } from "../Objects.ts"
 import type { Visit } from "../Visit.ts"
 
-/** Strings, with the colon behind the name of a field; numbers; and the three words. */
-const PARTS = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b/g
+/** Strings, with the colon behind the name of a field; numbers; and the three words. Every string has its end. */
+const PARTS = /("(?:[^"\\]|\\.)*"?)(:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b/g
 
 /** Words may begin like an id: `"per_unit"`. */
 const ID = /^"[a-z]+_[0-9A-Za-z]{16,}"$/
@@ -37,7 +38,7 @@ const shown = (name: string, value: unknown): unknown =>
 
 /** A value, or JSON text, without client secrets and keys. */
 export const json = (visit: Visit, value: unknown, label: string): Html => {
-  const text = JSON.stringify(typeof value === "string" ? JSON.parse(value) : value, shown, 2)
+  const text = JSON.stringify(typeof value === "string" ? parseJson(value) : value, shown, 2)
   return html`<pre
     class="json copy"
     tabindex="0"

@@ -8,6 +8,7 @@ import type { AccountsShape } from "../../engine/Accounts.ts"
 import { Accounts, IdempotencyKeyInUse, IdempotencyKeyReuse, Unavailable } from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/Document.ts"
 import type { RequestIdentity } from "../../engine/Record.ts"
+import { parseJson } from "../../json/JsonParse.ts"
 import { INSTALLATION } from "../../payments/AccountIds.ts"
 import type { Answer } from "../../payments/Administration.ts"
 import { AdministrationFailed, administer, Command } from "../../payments/Administration.ts"
@@ -76,12 +77,12 @@ const refused = (status: number, message: string): Effect.Effect<Called> =>
 const administration = (command: Command) => ({ path: ADMINISTRATION, body: { command }, mayRepeat: false })
 
 const messageOf = ({ body }: Reply): string => {
-  const { message } = JSON.parse(body.toString()) as { readonly message?: unknown }
+  const { message } = parseJson(body.toString()) as { readonly message?: unknown }
   return typeof message === "string" ? message : "The service failed."
 }
 
 const answerOf = (reply: Reply): Effect.Effect<Answer, AdministrationFailed | Unavailable> => {
-  if (reply.status === 200) return Effect.succeed(JSON.parse(reply.body.toString()) as Answer)
+  if (reply.status === 200) return Effect.succeed(parseJson(reply.body.toString()) as Answer)
   if (reply.status === 503) return Effect.fail(new Unavailable({ reason: messageOf(reply) }))
   return Effect.fail(new AdministrationFailed({ message: messageOf(reply) }))
 }

@@ -8,6 +8,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import { isIPv6 } from "node:net"
+import { parseJson } from "../../json/JsonParse.ts"
 import { RequestTooLarge } from "../HttpErrors.ts"
 import { Unavailable } from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/Document.ts"
@@ -244,7 +245,7 @@ const take = (server: Server, key: Key, handlers: () => Handlers | undefined, ru
         response.setHeader(ANSWER, "carried")
         return own.page(replayed(source, head, body.value), response)
       }
-      runFork(Effect.suspend(() => own.call(source.url!, JSON.parse(body.value.toString())))).addObserver((exit) => {
+      runFork(Effect.suspend(() => own.call(source.url!, parseJson(body.value.toString())))).addObserver((exit) => {
         if (Exit.isFailure(exit)) return void response.destroy()
         if (exit.value === undefined) return void response.writeHead(NOT_HERE, elsewhereHeaders("")).end()
         response.setHeader(ANSWER, "carried")

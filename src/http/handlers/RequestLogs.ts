@@ -8,6 +8,7 @@ import { statusesOf } from "../../domain/RequestLog.ts"
 import { timeIn } from "../../engine/Identifiers.ts"
 import type { LoggedRequest, RequestFilter } from "../../engine/RequestLog.ts"
 import { RequestLog } from "../../engine/RequestLog.ts"
+import { parseJson } from "../../json/JsonParse.ts"
 import { isLive } from "../../payments/AccountIds.ts"
 import { handlers, jsonOf } from "./Handler.ts"
 import { createdOf, cursorOf, listJson } from "./Lists.ts"
@@ -63,7 +64,7 @@ const filterOf = (query: Filters): RequestFilter => ({
 })
 
 const shown = (request: LoggedRequest): Shown => {
-  const sent: unknown = request.sent === null ? null : JSON.parse(request.sent)
+  const sent: unknown = request.sent === null ? null : parseJson(request.sent)
   const isQuery = request.method === "GET"
   return {
     id: request.id,
