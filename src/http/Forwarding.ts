@@ -3,12 +3,18 @@
  *
  * A proxy says in `X-Forwarded-For`, or in `Forwarded` (RFC 7239), from whom it has the request, behind what it was
  * told itself. Only what trusted proxies say counts, so the headers are read from their ends: the first address that is
- * no such proxy is whom the outermost of them has talked to. What stands before that anybody may have written.
+ * no such proxy is whom the outermost of them has talked to. What stands before that anybody may have written: it costs
+ * time in proportion to its length, and no chain of proxies is longer than the limits below.
  */
 import type { BlockList } from "node:net"
 import { isIP } from "node:net"
 import { isWithin } from "../domain/Networks.ts"
 import type { Incoming } from "./Incoming.ts"
+
+/** A chain of more proxies is cut: the sender is the last of these. */
+const NODES_MAX = 32
+/** A longer `Forwarded` is not read: the sender is the connected proxy. 32 addresses of IPv6 fit in. */
+const FORWARDED_LENGTH_MAX = 1024
 
 /** Gives the address of whoever has sent a request; empty once nobody knows any more. */
 export type SenderOf = (incoming: Pick<Incoming, "headers" | "remoteAddress">) => string
@@ -30,7 +36,7 @@ export const senderOf =
 /** Follows the nodes from the last to the first. What is no address ends the way: the proxy behind it is the sender. */
 const lastUntrusted = (trusted: BlockList, peer: string, nodes: ReadonlyArray<string>): string => {
   let sender = peer
-  for (const node of nodes.toReversed()) {
+  for (const node of nodes.slice(-NODES_MAX).toReversed()) {
     const address = addressOf(node.trim())
     if (address === undefined) return sender
     sender = address
@@ -41,13 +47,17 @@ const lastUntrusted = (trusted: BlockList, peer: string, nodes: ReadonlyArray<st
 
 /** The `for` of each element of `Forwarded`; empty where one has none. */
 const elementsOf = (forwarded: string): ReadonlyArray<string> =>
-  outsideQuotes(forwarded, ",").map((element) => {
-    for (const pair of outsideQuotes(element, ";")) {
-      const [, value] = /^\s*for\s*=\s*(.*?)\s*$/i.exec(pair) ?? []
-      if (value !== undefined) return value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value
-    }
-    return ""
-  })
+  forwarded.length > FORWARDED_LENGTH_MAX ? [""] : outsideQuotes(forwarded, ",").map(forOf)
+
+const forOf = (element: string): string => {
+  for (const pair of outsideQuotes(element, ";")) {
+    const at = pair.indexOf("=")
+    if (pair.slice(0, at).trim().toLowerCase() !== "for") continue
+    const value = pair.slice(at + 1).trim()
+    return value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value
+  }
+  return ""
+}
 
 /** Splits a text where the separator is not part of a quoted string. */
 const outsideQuotes = (text: string, separator: string): ReadonlyArray<string> => {
