@@ -168,7 +168,7 @@ const publicUrl = (value: string) => {
   }
   return url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== ""
     ? new Problem("must be a plain base URL, without user, query or fragment")
-    : url.href.replace(/\/+$/, "")
+    : url.href.replace(/(?<!\/)\/+$/, "")
 }
 
 /** A key's prefix and at least 8 more characters, so that a mistyped or truncated key is not taken for one (A7). */

@@ -14,7 +14,7 @@ export const text = (max: number = TEXT_LENGTH_MAX) =>
     Schema.makeFilter(
       (value: string) => hasLengthAtMost(value, max),
       { rule: `a string of at most ${max} characters`, toJsonSchema: () => ({ maxLength: max }) },
-      // No pattern is tried on what is too long: some take the square of the length.
+      // No pattern is tried on a text that is too long.
       true
     )
   )

@@ -54,7 +54,7 @@ const partsOf = (strings: TemplateStringsArray): ReadonlyArray<string> => {
   if (strings.slice(0, -1).some((part) => /=\s*$/.test(part))) {
     throw new Error(`An attribute without quotes: ${strings.join("…")}`)
   }
-  const parts = strings.map((part) => part.replaceAll(/\s*\n\s*/g, "\n"))
+  const parts = strings.map((part) => part.replaceAll(/(?<!\s)\s*\n\s*/g, "\n"))
   known.set(strings, parts)
   return parts
 }

@@ -8,10 +8,10 @@ import * as Amounts from "../../pages/assets/amount.js"
 export const plainAmount = (minor: number, currency: string): string =>
   Amounts.decimalAmount(minor, moneyOf(currency, "en"))
 
-/** The digits of an amount in groups, as it is read: `4321.00` → `4,321.00`. */
+/** The digits of an amount in groups, as it is read: `4321.00` → `4,321.00`. No amount has 19 digits. */
 export const grouped = (amount: string): string => {
   const [whole = "", ...decimals] = amount.split(".")
-  return [whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ","), ...decimals].join(".")
+  return [whole.replaceAll(/\B(?=(?:\d{3}){1,6}$)/g, ","), ...decimals].join(".")
 }
 
 /** An amount in minor units, with its currency: `4,321.00 USD`. */

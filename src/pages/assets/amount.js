@@ -114,7 +114,7 @@ function currencyNamesOf(currency, locale) {
       return unified(parts.find(({ type }) => type === "currency").value).toLowerCase()
     })
   )
-  return [...names, ...names.map((name) => name.replace(/\.+$/, ""))]
+  return [...names, ...names.map((name) => name.replace(/(^|[^.])\.+$/, "$1"))]
 }
 
 /** What a language writes before decimals and between groups, which in a price may be others, and its digits. */

@@ -16,7 +16,7 @@
   function Till(publishableKey, { baseUrl = source } = {}) {
     if (!/^pk_(test|live)_/.test(publishableKey)) throw new TypeError("Till needs a publishable key: pk_…")
     if (baseUrl === undefined) throw new TypeError("Till needs baseUrl where this is no script of a page")
-    const base = new URL(baseUrl === source ? "." : `${baseUrl.replace(/\/+$/, "")}/`, baseUrl)
+    const base = new URL(baseUrl === source ? "." : `${baseUrl.replace(/(^|[^/])\/+$/, "$1")}/`, baseUrl)
     return {
       embeddedCheckout: (options) => embeddedCheckout(base, options),
       checkout: (options) => customCheckout(base, publishableKey, options)

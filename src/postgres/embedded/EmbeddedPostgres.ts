@@ -218,9 +218,8 @@ const start = Effect.fnUntraced(function* (
     if ("processId" in outcome) return outcome
     const output = yield* attempt(`read ${cluster.logFile}`, () => logSince(cluster, logged))
     // Of a lock that somebody holds, the log's terse messages say no more.
-    const isTransient = /Address already in use|pre-existing shared memory block|lock file ".*" already exists/i.test(
-      output
-    )
+    const isTransient =
+      /Address already in use|pre-existing shared memory block|lock file "[^"]*" already exists/i.test(output)
     if (!isTransient || attemptsLeft === 0) return yield* startFailure("Postgres did not start", output)
     yield* Effect.sleep("100 millis")
   }
