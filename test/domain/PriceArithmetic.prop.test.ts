@@ -11,9 +11,9 @@ import type { PriceTerms } from "../../src/domain/PriceArithmetic.ts"
 import { lineAmount, totalAmount } from "../../src/domain/PriceArithmetic.ts"
 import { priceTermsFields } from "../../src/domain/PriceTerms.ts"
 import { Random, runSeed } from "../support/Random.ts"
-import { countRuns, runs } from "../support/Runs.ts"
+import { countRuns } from "../support/Runs.ts"
 
-const RUNS = runs(3000)
+const RUNS = 3000
 
 /** A number as numerator and denominator, never reduced. */
 class Fraction {

@@ -12,9 +12,9 @@ import { lineAmount } from "../../src/domain/PriceArithmetic.ts"
 import type { PriceTermsParameters } from "../../src/domain/PriceTerms.ts"
 import { priceTermsFields, requireAmountsWithinCap, requirePriceTerms } from "../../src/domain/PriceTerms.ts"
 import { Random, runSeed } from "../support/Random.ts"
-import { countRuns, runs } from "../support/Runs.ts"
+import { countRuns } from "../support/Runs.ts"
 
-const RUNS = runs(6000)
+const RUNS = 6000
 
 const DECIMALS = ["0", "5", "5.0", "05", "5.5", "0.000000000001", "999999999999.5"]
 const LONGEST = { day: 1095, week: 156, month: 36, year: 3 }

@@ -3,11 +3,12 @@
  * than it takes to meet most of the cases. Counts what was tried, for the summary of the run.
  */
 
-const isWhole = process.env["TILL_TESTS"] === "all"
+/** True in `npm run test:all`. */
+export const isWhole: boolean = process.env["TILL_TESTS"] === "all"
 
 /** One run in so many is left by `npm test`. */
-const SHARE = 5
-const RUNS_MIN = 20
+const SHARE = 8
+const RUNS_MIN = 5
 
 /** The runs of a property, the requests of a fuzzer or the plans of a simulation: `whole` in `npm run test:all`. */
 export const runs = (whole: number, least: number = RUNS_MIN): number =>
