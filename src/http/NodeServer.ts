@@ -167,12 +167,14 @@ export interface Options {
   readonly keepAliveMillis?: number
   /** False if node's parser is to read all requests. */
   readonly plain?: boolean
+  /** False if a client that has ended its side has gone away: the processes of an installation end both sides at once. */
+  readonly allowHalfOpen?: boolean
   /** A request's header lines may be so long; as long as node says if left out. */
   readonly headBytesMax?: number
 }
 
 export const create = (options: Options = {}): http.Server => {
-  const { arrivalMillisMax = ARRIVAL_MILLIS_MAX, keepAliveMillis = KEEP_ALIVE_MILLIS } = options
+  const { allowHalfOpen = true, arrivalMillisMax = ARRIVAL_MILLIS_MAX, keepAliveMillis = KEEP_ALIVE_MILLIS } = options
   const stillMillisMax = options.stillMillisMax ?? STILL_MILLIS_MAX
   const atTurnsEnd = makeBursts()
   let endsEach = false
@@ -216,7 +218,7 @@ export const create = (options: Options = {}): http.Server => {
   })
   server.timeout = stillMillisMax
   // Node's own setting, without a name in its types.
-  Object.assign(server, { httpAllowHalfOpen: true })
+  Object.assign(server, { httpAllowHalfOpen: allowHalfOpen })
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))
   takeTurns(server)
   const endEach = () => {
@@ -228,7 +230,7 @@ export const create = (options: Options = {}): http.Server => {
   plainTakers.set(server, (answer) => {
     if (options.plain === false) return
     const limits = { idleMillis: keepAliveMillis, arrivalMillis: arrivalMillisMax, stillMillis: stillMillisMax }
-    plain = takeConnections(server, limits, atTurnsEnd, answer)
+    plain = takeConnections(server, { ...limits, allowHalfOpen }, atTurnsEnd, answer)
   })
   return server
 }

@@ -163,7 +163,11 @@ export const listen = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Listener, CannotListen, Scope.Scope> {
   const { host, key, plain, port } = options
-  const server = NodeServer.create({ headBytesMax: HEAD_BYTES_MAX, ...(plain !== undefined && { plain }) })
+  const server = NodeServer.create({
+    headBytesMax: HEAD_BYTES_MAX,
+    allowHalfOpen: false,
+    ...(plain !== undefined && { plain })
+  })
   server.maxHeadersCount = 0
   let handlers: Handlers | undefined
   take(server, key, () => handlers, Effect.runForkWith(yield* Effect.context<never>()))

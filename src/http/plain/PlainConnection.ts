@@ -21,6 +21,8 @@ export interface Limits {
   readonly arrivalMillis: number
   /** Nothing may move for so long on a connection with a request. */
   readonly stillMillis: number
+  /** False if a client that has ended its side has gone away. */
+  readonly allowHalfOpen: boolean
 }
 
 /** What a connection has of its server. */
@@ -177,7 +179,11 @@ export class PlainConnection {
   /** The client sends nothing more. What is under way, and what it has sent ahead, is answered first. */
   readonly #onEnd = (): void => {
     this.#hasEnded = true
-    if (!this.isGone && !this.isBusy) this.#finish()
+    if (this.isGone) return
+    if (!this.isBusy) return this.#finish()
+    if (this.#all.limits.allowHalfOpen) return
+    this.socket.end()
+    this.#leave()
   }
 
   /** Ends the connection of a client that has ended its side. A request that has not come whole is node's to judge. */
