@@ -1,8 +1,9 @@
 /**
  * A request's fingerprint (semantics I4) is equal for every spelling of the same request, and different for any other.
  *
- * It is written to the journal, so card numbers and security codes enter it only as their HMAC: a plain SHA-256 of a
- * request with a 16-digit number in it could be searched for that number.
+ * It is written to the journal, so a card number enters it only as its HMAC: a plain SHA-256 of a request with a
+ * 16-digit number in it could be searched for that number. Nothing that derives from a security code may outlive the
+ * request, not even a keyed hash, so the fingerprint says only whether there is one.
  */
 import { createHmac, hash } from "node:crypto"
 
@@ -19,10 +20,16 @@ const canonical = (value: unknown, key: Uint8Array, inCard: boolean): string => 
   let text = "{"
   for (const name of inOrder(Object.keys(members))) {
     const member = members[name]
-    const isSecret = inCard && (name === "number" || name === "cvc") && typeof member !== "object"
-    text += `${JSON.stringify(name)}:${isSecret ? sealed(canonical(member, key, false), key) : canonical(member, key, name === "card")},`
+    text += `${JSON.stringify(name)}:${inCard ? ofCard(name, member, key) : canonical(member, key, name === "card")},`
   }
   return text + "}"
+}
+
+/** Writes a member of a card, whatever a client has put into it. */
+const ofCard = (name: string, member: unknown, key: Uint8Array): string => {
+  if (name === "cvc") return member === null ? "null" : "<>"
+  const text = canonical(member, key, name === "card")
+  return name === "number" ? sealed(text, key) : text
 }
 
 /** Sorts only where it must: most bodies are written by a program, with a key or two. */

@@ -90,11 +90,23 @@ const textOf = (body: unknown): string => {
   return !whole.includes("\\") && isClean(whole) && isKeptWhole(body) ? whole : jsonOf(cleanValue(body))
 }
 
+/** What a filter says of its parameter, as in `created[gte]`. */
+const COMPARISONS: ReadonlySet<string> = new Set(["gt", "gte", "lt", "lte"])
+
+/** True if a body with these names within one another would be kept. `expand[]` and `line_items[0]` name no member. */
+const isKeptInQuery = (name: string): boolean => {
+  const [outer = "", ...inner] = name.split("[")
+  if (outer === "metadata" || !KEPT.has(outer)) return outer === "metadata"
+  return inner
+    .map((part) => (part.endsWith("]") ? part.slice(0, -1) : part))
+    .every((part) => /^\d*$/.test(part) || KEPT.has(part) || COMPARISONS.has(part))
+}
+
 const cleanQuery = (query: string): object =>
   Object.fromEntries(
     [...new URLSearchParams(query)].map(([name, value]) => [
       clean(name).slice(0, TEXT_MAX),
-      KEPT.has(name.split("[", 1)[0]!) ? clean(value) : HIDDEN
+      isKeptInQuery(name) ? clean(value) : HIDDEN
     ])
   )
 

@@ -63,12 +63,22 @@ const spell = (node: Node, { reverse, space }: Spelling): string => {
   return `{${members.join(`${space},`)}${space}}`
 }
 
-/** The same for two trees if, and only if, they say the same: keys in order, 1e400 apart from everything else. */
-const meaning = (node: Node): unknown => {
+/**
+ * The same for two trees if, and only if, they say the same: keys in order, 1e400 apart from everything else, and of a
+ * card's security code only whether there is one.
+ */
+const meaning = (node: Node, inCard = false): unknown => {
   if (node.kind === "leaf") return node.text === "1e400" ? ["infinity"] : ["leaf", node.text]
-  if (node.kind === "array") return ["array", node.items.map(meaning)]
+  if (node.kind === "array") return ["array", node.items.map((item) => meaning(item, inCard))]
   const entries = node.entries.toSorted((a, b) => (a.key < b.key ? -1 : 1))
-  return ["object", entries.map(({ key, value }) => [key, meaning(value)])]
+  return [
+    "object",
+    entries.map(({ key, value }) =>
+      inCard && key === "cvc"
+        ? [key, value.kind === "leaf" && value.text === "null"]
+        : [key, meaning(value, key === "card")]
+    )
+  ]
 }
 
 const of = (node: Node, spelling: Spelling, secret = KEY) =>
@@ -100,18 +110,27 @@ describe("fingerprint", () => {
     assert.strictEqual(new Set(prints).size, 3)
   })
 
-  it("tells card numbers and security codes apart only with the installation's secret", () => {
-    const body = (number: string) => ({ payment_method_data: { card: { number, cvc: "123" } } })
+  it("tells card numbers apart only with the installation's secret", () => {
+    const body = (number: string) => ({ payment_method_data: { card: { number } } })
     const print = (number: string, key = KEY) => fingerprint("POST", "/v1/payment_intents", body(number), key)
     assert.strictEqual(print("4242424242424242"), print("4242424242424242"))
     assert.notStrictEqual(print("4242424242424242"), print("4000000000000002"))
     assert.notStrictEqual(print("4242424242424242"), print("4242424242424242", OTHER_KEY))
     const plain = `POST /v1/payment_intents\n${JSON.stringify(body("4242424242424242"))}`
     assert.notStrictEqual(print("4242424242424242"), hash("sha256", plain, "base64url"))
-    for (const name of ["number", "cvc"]) {
-      const of = (key: Uint8Array) => fingerprint("POST", "/", { card: { [name]: "123" } }, key)
-      assert.notStrictEqual(of(KEY), of(OTHER_KEY), name)
+    for (const number of ["4242424242424242", 4242424242424242, ["4242424242424242"], { digits: "4242424242424242" }]) {
+      const of = (key: Uint8Array) => fingerprint("POST", "/", { card: { number } }, key)
+      assert.notStrictEqual(of(KEY), of(OTHER_KEY), JSON.stringify(number))
     }
+  })
+
+  it("has nothing of a security code but whether there is one, in whatever form it comes", () => {
+    const of = (card: object) => fingerprint("POST", "/v1/payment_methods", { type: "card", card }, KEY)
+    for (const cvc of ["123", "1234", "", 123, true, ["123"], { digits: "123" }]) {
+      assert.strictEqual(of({ number: "4242424242424242", cvc }), of({ number: "4242424242424242", cvc: "987" }))
+    }
+    assert.notStrictEqual(of({ number: "4242424242424242", cvc: "123" }), of({ number: "4242424242424242" }))
+    assert.notStrictEqual(of({ number: "4242424242424242", cvc: "123" }), of({ number: "4242424242424242", cvc: null }))
   })
 
   it("does not need the secret for anything but a card", () => {
