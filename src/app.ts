@@ -105,7 +105,7 @@ export const paymentsConfig = Layer.effect(
       fingerprintKey: deriveKey(secret, "card fingerprints"),
       sealingKey: deriveKey(secret, "sealed secrets"),
       webhookHosts: {
-        test: { httpsOnly: false, besidePublic: config.webhookTestHosts },
+        test: { httpsOnly: false, besidePublic: config.webhookTestHosts, keepsPrivateAnswers: config.isLocal },
         live: { httpsOnly: true, besidePublic: config.webhookAllowPrivate ? ("any" as const) : PUBLIC_ONLY }
       }
     }

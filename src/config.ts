@@ -79,6 +79,8 @@ export interface TillConfigShape {
   readonly webhookAllowPrivate: boolean
   /** What test webhooks may go to besides public addresses (9.34). */
   readonly webhookTestHosts: "any" | AllowedHosts
+  /** True if the service is for its own machine alone: it listens on loopback, and its links lead there. */
+  readonly isLocal: boolean
   /** The only origins that may show an embedded checkout; undefined means any in test mode, and none in live mode. */
   readonly embedOrigins: ReadonlySet<string> | undefined
   /** Limits requests by merchant and by address (R1, R2). */
@@ -213,6 +215,10 @@ export const dashboardRefusalOf = (config: TillConfigShape): string | null => {
 /** Nobody but this machine reaches the server there, unless something in front of it passes requests on. */
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/i.test(host)
 
+/** Links to another host say that a proxy in front of the server passes requests on, though it listens on loopback. */
+const isLocal = (host: string, publicUrl: string | undefined): boolean =>
+  isLoopback(host) && (publicUrl === undefined || isLoopback(new URL(publicUrl).hostname.replace(/^\[|\]$/g, "")))
+
 /** As browsers write them: `https://shop.example`, `http://localhost:3000`. */
 const embedOrigins = (value: string) => {
   const origins = value.split(",").map((origin) => origin.trim().replace(/\/$/, ""))
@@ -297,6 +303,8 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
   const address = (yield* read("HOST")) ?? "127.0.0.1"
   const databaseUrl = yield* read("DATABASE_URL")
   const dataFolder = (yield* read("TILL_DATA_DIR")) ?? Path.resolve(".till")
+  const publicUrl = yield* read("TILL_PUBLIC_URL")
+  const local = isLocal(address, publicUrl)
   return {
     port: (yield* read("PORT")) ?? 4242,
     host: address,
@@ -308,7 +316,7 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
     hangSeconds: (yield* read("TILL_HANG_SECONDS")) ?? 10,
     runnerHost: (yield* read("TILL_RUNNER_HOST")) ?? "127.0.0.1",
     runnerPort: (yield* read("TILL_RUNNER_PORT")) ?? 0,
-    publicUrl: yield* read("TILL_PUBLIC_URL"),
+    publicUrl,
     defaultKeys: yield* Effect.all({
       secretTest: read(KEY_VARIABLES.secretTest),
       publishableTest: read(KEY_VARIABLES.publishableTest),
@@ -320,7 +328,8 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
     authorizationHoldSeconds: (yield* read("TILL_AUTH_HOLD_SECONDS")) ?? weekSeconds,
     currencies: yield* read("TILL_CURRENCIES"),
     webhookAllowPrivate: (yield* read("TILL_WEBHOOK_ALLOW_PRIVATE")) ?? false,
-    webhookTestHosts: (yield* read("TILL_WEBHOOK_TEST_HOSTS")) ?? (isLoopback(address) ? "any" : PUBLIC_ONLY),
+    webhookTestHosts: (yield* read("TILL_WEBHOOK_TEST_HOSTS")) ?? (local ? "any" : PUBLIC_ONLY),
+    isLocal: local,
     embedOrigins: yield* read("TILL_EMBED_ORIGINS"),
     rateLimit: (yield* read("TILL_RATE_LIMIT")) ?? false,
     trustedProxies: yield* read("TILL_TRUSTED_PROXIES"),

@@ -190,6 +190,14 @@ describe("configuration", () => {
     [{ HOST: "::" }, false],
     [{ HOST: "till.example" }, false],
     [{ HOST: "127.example" }, false],
+    [{ TILL_PUBLIC_URL: "http://localhost:4242" }, true],
+    [{ TILL_PUBLIC_URL: "http://127.0.0.1:4242/till" }, true],
+    [{ TILL_PUBLIC_URL: "https://[::1]" }, true],
+    [{ TILL_PUBLIC_URL: "https://pay.example" }, false],
+    [{ TILL_PUBLIC_URL: "https://localhost.example" }, false],
+    [{ TILL_PUBLIC_URL: "https://10.0.0.7" }, false],
+    [{ HOST: "0.0.0.0", TILL_PUBLIC_URL: "http://localhost:4242" }, false],
+    [{ TILL_PUBLIC_URL: "https://pay.example", TILL_WEBHOOK_TEST_HOSTS: "any" }, true],
     [{ TILL_WEBHOOK_TEST_HOSTS: "public" }, false],
     [{ HOST: "0.0.0.0", TILL_WEBHOOK_TEST_HOSTS: "any" }, true],
     [{ HOST: "0.0.0.0", TILL_WEBHOOK_TEST_HOSTS: "10.0.0.0/8" }, true],
@@ -197,7 +205,8 @@ describe("configuration", () => {
     [{ HOST: "127.0.0.1", TILL_WEBHOOK_TEST_HOSTS: "10.0.0.2" }, false]
   ] as const)("9.34: with %j, test webhooks may go to 10.0.0.1: %s", ([environment, expected]) =>
     Effect.gen(function* () {
-      const { webhookTestHosts } = yield* load(environment)
+      const { isLocal, webhookTestHosts } = yield* load(environment)
+      if (!("TILL_WEBHOOK_TEST_HOSTS" in environment)) assert.strictEqual(isLocal, expected)
       const hosts = { httpsOnly: false, besidePublic: webhookTestHosts }
       assert.strictEqual(mayDial(hosts, "10.0.0.1", "10.0.0.1"), expected)
       assert.isTrue(mayDial(hosts, "8.8.8.8", "8.8.8.8"))

@@ -40,6 +40,23 @@ const EMBEDDING: ReadonlyArray<readonly [network: string, prefix: number]> = [
   ["64:ff9b::", 96]
 ]
 
+/**
+ * At these, clouds give a machine's own credentials and settings to any process on it that asks; no webhook has a
+ * receiver there. All link-local addresses are among them: they are no further away than the machine's own network.
+ */
+const METADATA_IPV4: ReadonlyArray<readonly [network: string, prefix: number, purpose: string]> = [
+  ["100.100.100.200", 32, "Alibaba"],
+  ["168.63.129.16", 32, "Azure's wire server"],
+  ["169.254.0.0", 16, "link-local: most clouds, and credentials of containers"],
+  ["192.0.0.192", 32, "Oracle"]
+]
+const METADATA_IPV6: ReadonlyArray<readonly [network: string, prefix: number, purpose: string]> = [
+  ["fd00:42::42", 128, "Scaleway"],
+  ["fd00:ec2::", 32, "Amazon"],
+  ["fd20:ce::254", 128, "Google"],
+  ["fe80::", 10, "link-local: OpenStack among others"]
+]
+
 const networks = (family: "ipv4" | "ipv6", rows: ReadonlyArray<readonly [string, number, ...Array<string>]>) => {
   const list = new BlockList()
   for (const [network, prefix] of rows) list.addSubnet(network, prefix, family)
@@ -48,6 +65,8 @@ const networks = (family: "ipv4" | "ipv6", rows: ReadonlyArray<readonly [string,
 
 const specialIpv4 = networks("ipv4", SPECIAL_IPV4)
 const specialIpv6 = networks("ipv6", SPECIAL_IPV6)
+const metadataIpv4 = networks("ipv4", METADATA_IPV4)
+const metadataIpv6 = networks("ipv6", METADATA_IPV6)
 const unicastIpv6 = networks("ipv6", [["2000::", 3]])
 const embedding = networks("ipv6", EMBEDDING)
 
@@ -60,6 +79,20 @@ export const isPublicAddress = (address: string): boolean => {
     case 6:
       if (embedding.check(withoutZone, "ipv6")) return isPublicAddress(embeddedIpv4(withoutZone))
       return unicastIpv6.check(withoutZone, "ipv6") && !specialIpv6.check(withoutZone, "ipv6")
+    default:
+      return false
+  }
+}
+
+/** Says whether an IP address, in any notation that Node knows, is one of a metadata service or link-local. */
+export const isMetadataAddress = (address: string): boolean => {
+  const [withoutZone = ""] = address.split("%")
+  switch (isIP(withoutZone)) {
+    case 4:
+      return metadataIpv4.check(withoutZone, "ipv4")
+    case 6:
+      if (embedding.check(withoutZone, "ipv6")) return isMetadataAddress(embeddedIpv4(withoutZone))
+      return metadataIpv6.check(withoutZone, "ipv6")
     default:
       return false
   }

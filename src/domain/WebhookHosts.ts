@@ -4,7 +4,7 @@
  */
 import { BlockList } from "node:net"
 import { isWithin, networksOf } from "./Networks.ts"
-import { isPublicAddress } from "./PublicAddress.ts"
+import { isMetadataAddress, isPublicAddress } from "./PublicAddress.ts"
 
 /** Hosts that are allowed though their addresses are not public. */
 export interface AllowedHosts {
@@ -17,6 +17,11 @@ export interface WebhookHosts {
   readonly httpsOnly: boolean
   /** What may be dialled besides public addresses. */
   readonly besidePublic: "any" | AllowedHosts
+  /**
+   * Keeps what an answer says that is no success also where it comes from an address that is not public: for a service
+   * that is its own machine's alone. Elsewhere a merchant could read what lies inside the network (semantics W9).
+   */
+  readonly keepsPrivateAnswers?: boolean
 }
 
 /** Nothing but public addresses. */
@@ -24,8 +29,9 @@ export const PUBLIC_ONLY: AllowedHosts = { names: new Set(), networks: new Block
 
 const withoutDot = (hostname: string): string => hostname.replace(/\.$/u, "").toLowerCase()
 
-/** Says whether an IP address that a host has, or is, may be dialled. */
+/** Says whether an IP address that a host has, or is, may be dialled. No setting allows a metadata service's. */
 export const mayDial = ({ besidePublic }: WebhookHosts, hostname: string, address: string): boolean => {
+  if (isMetadataAddress(address)) return false
   if (besidePublic === "any" || isPublicAddress(address)) return true
   if (besidePublic.names.has(withoutDot(hostname))) return true
   const [withoutZone = ""] = address.split("%")

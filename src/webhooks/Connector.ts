@@ -10,6 +10,7 @@ import * as dns from "node:dns"
 import { isIP } from "node:net"
 import type { LookupFunction, Socket } from "node:net"
 import { buildConnector } from "undici"
+import { isPublicAddress } from "../domain/PublicAddress.ts"
 import type { WebhookHosts } from "../domain/WebhookHosts.ts"
 import { mayDial } from "../domain/WebhookHosts.ts"
 import { AnswerStart } from "./AnswerStart.ts"
@@ -127,7 +128,34 @@ const watch = (socket: Socket): void => {
   })
 }
 
-export const make = ({ certificates, connectMillis, hosts, resolve }: ConnectorOptions) => {
+/** How connections are opened, and what is known of those that are open. */
+export interface Connector {
+  readonly connect: ReturnType<typeof buildConnector>
+  /** True as long as one of an origin's open connections leads to an address that is not public. */
+  readonly isPrivate: (origin: string) => boolean
+}
+
+/** Counts the open connections of each origin that lead to addresses that are not public. */
+const watchPrivate = () => {
+  const open = new Map<string, number>()
+  const add = (origin: string, change: number) => {
+    const count = (open.get(origin) ?? 0) + change
+    if (count === 0) open.delete(origin)
+    else open.set(origin, count)
+  }
+  return {
+    isPrivate: (origin: string) => open.has(origin),
+    begin: (origin: string, socket: Socket) => {
+      // A socket that has been closed by now has no address.
+      if (socket.destroyed || isPublicAddress(socket.remoteAddress ?? "")) return
+      add(origin, 1)
+      socket.once("close", () => add(origin, -1))
+    }
+  }
+}
+
+export const make = ({ certificates, connectMillis, hosts, resolve }: ConnectorOptions): Connector => {
+  const { begin, isPrivate } = watchPrivate()
   const dial = buildConnector({
     timeout: connectMillis,
     allowH2: false,
@@ -145,8 +173,9 @@ export const make = ({ certificates, connectMillis, hosts, resolve }: ConnectorO
     dial(options, (...[error, socket]) => {
       if (error !== null) return callback(error, null)
       watch(socket)
+      begin(`${options.protocol}//${options.host}`, socket)
       callback(null, socket)
     })
   }
-  return connect
+  return { connect, isPrivate }
 }

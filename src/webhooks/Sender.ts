@@ -87,9 +87,15 @@ const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Se
   }
   const resolve = Connector.sharing(options.resolve ?? Connector.resolveBySystem)
   const { certificates } = options
-  const agentOf = (hosts: WebhookHosts) =>
-    new Agent({
-      connect: Connector.make({ hosts, connectMillis: limits.timeLimitMillis, resolve, certificates }),
+  const throughOf = (hosts: WebhookHosts): Through => {
+    const { connect, isPrivate } = Connector.make({
+      hosts,
+      connectMillis: limits.timeLimitMillis,
+      resolve,
+      certificates
+    })
+    const agent = new Agent({
+      connect,
       // Otherwise all attempts at a host wait for the first one's connection, which tells what the host speaks.
       allowH2: false,
       keepAliveTimeout: KEEP_ALIVE_MILLIS,
@@ -99,17 +105,19 @@ const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Se
       headersTimeout: 0,
       bodyTimeout: 0
     })
+    return { agent, keepsText: (origin) => hosts.keepsPrivateAnswers === true || !isPrivate(origin) }
+  }
   // There is one of each mode, as long as the process lives.
   const agents = yield* Effect.acquireRelease(
-    Effect.sync(() => new Map<WebhookHosts, Agent>()),
-    (agents) => Effect.promise(() => Promise.all([...agents.values()].map((agent) => agent.destroy())))
+    Effect.sync(() => new Map<WebhookHosts, Through>()),
+    (agents) => Effect.promise(() => Promise.all([...agents.values()].map(({ agent }) => agent.destroy())))
   )
-  const agentFor = (hosts: WebhookHosts): Agent => {
+  const throughFor = (hosts: WebhookHosts): Through => {
     const known = agents.get(hosts)
     if (known !== undefined) return known
-    const agent = agentOf(hosts)
-    agents.set(hosts, agent)
-    return agent
+    const through = throughOf(hosts)
+    agents.set(hosts, through)
+    return through
   }
 
   return {
@@ -120,7 +128,7 @@ const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Se
         return () => {}
       }
       const request = requestOf(message, target, Math.floor(clock.currentTimeMillisUnsafe() / 1000))
-      const exchange = new Exchange(limits, request, agentFor(message.endpoint.hosts), done)
+      const exchange = new Exchange(limits, request, throughFor(message.endpoint.hosts), done)
       exchange.begin()
       return () => exchange.abandon()
     }
@@ -169,11 +177,18 @@ interface Limits {
   readonly bodies: Set<Exchange>
 }
 
+/** The connections to the endpoints of a mode. */
+interface Through {
+  readonly agent: Agent
+  /** Says whether the text of an answer that an origin gives now may be kept (semantics W9). */
+  readonly keepsText: (origin: string) => boolean
+}
+
 /** A request and its answer, as undici reports them. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #limits: Limits
   readonly #request: Dispatcher.DispatchOptions
-  readonly #through: Dispatcher
+  readonly #through: Through
   #report: ((result: Result) => void) | null
   #controller: Dispatcher.DispatchController | null = null
   #timer: NodeJS.Timeout
@@ -181,14 +196,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   #bodyBytes = 0
   /** The status of an answer that is no success: it is reported once its text is there. */
   #refusal: number | null = null
+  #keepsText = false
   #text: Array<Buffer> = []
 
-  constructor(
-    limits: Limits,
-    request: Dispatcher.DispatchOptions,
-    through: Dispatcher,
-    report: (result: Result) => void
-  ) {
+  constructor(limits: Limits, request: Dispatcher.DispatchOptions, through: Through, report: (result: Result) => void) {
     this.#limits = limits
     this.#request = request
     this.#through = through
@@ -198,7 +209,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   begin(): void {
     try {
-      this.#through.dispatch(this.#request, this)
+      this.#through.agent.dispatch(this.#request, this)
     } catch (error) {
       this.onResponseError(null, error as Error)
     }
@@ -235,13 +246,14 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (isSuccess(status)) return this.#settle({ status, error: null })
     this.#mayRepeat = false
     this.#refusal = status
+    this.#keepsText = this.#through.keepsText(String(this.#request.origin))
   }
 
   /** The status is known already, and perhaps this answer is not the first that the parser has understood. */
   onResponseStart(): void {}
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#bodyBytes < KEPT_BYTES_MAX && this.#refusal !== null) this.#text.push(chunk)
+    if (this.#bodyBytes < KEPT_BYTES_MAX && this.#keepsText) this.#text.push(chunk)
     this.#bodyBytes += chunk.length
     if (this.#bodyBytes >= KEPT_BYTES_MAX) this.#settle(null)
     if (this.#bodyBytes > BODY_MAX_BYTES) controller.abort(new CutOff("the body is too long"))

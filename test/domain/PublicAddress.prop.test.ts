@@ -1,7 +1,7 @@
 /** Which addresses webhooks may go to (semantics W4). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { isPublicAddress, literalAddressOf } from "../../src/domain/PublicAddress.ts"
+import { isMetadataAddress, isPublicAddress, literalAddressOf } from "../../src/domain/PublicAddress.ts"
 
 /** First and last address of each special network, from IANA's registries. */
 const SPECIAL = [
@@ -56,7 +56,18 @@ const SPELLINGS: Readonly<Record<string, (number: number) => string>> = {
   NAT64: (number) => `[64:ff9b::${addressOf(number)}]`
 }
 
-const isPublicHost = (host: string): boolean => isPublicAddress(literalAddressOf(new URL(`https://${host}/`))!)
+const literal = (host: string): string => literalAddressOf(new URL(`https://${host}/`))!
+const isPublicHost = (host: string): boolean => isPublicAddress(literal(host))
+
+/** First and last address of each network that no setting opens. */
+const METADATA = [
+  ["100.100.100.200", "100.100.100.200"],
+  ["168.63.129.16", "168.63.129.16"],
+  ["169.254.0.0", "169.254.255.255"],
+  ["192.0.0.192", "192.0.0.192"]
+] as const
+const isMetadata = (number: number): boolean =>
+  METADATA.some(([first, last]) => numberOf(first) <= number && number <= numberOf(last))
 
 /** Uniform addresses are nearly all public, so half of them lie at the edge of a special network. */
 const number = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 32 - 1 }))
@@ -118,6 +129,41 @@ describe("public addresses", () => {
     assert.isTrue(isPublicAddress("::ffff:8.8.8.8"))
     for (const text of ["", "example.test", "localhost", "8.8.8", "8.8.8.8.8"]) assert.isFalse(isPublicAddress(text))
   })
+
+  it.prop(
+    "are none at which a cloud answers with credentials: these are known in every spelling, to the last address",
+    {
+      network: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: METADATA.length - 1 })),
+      end: Schema.Literals([0, 1]),
+      distance: Schema.Literals([-1, 0, 1])
+    },
+    ({ distance, end, network }) => {
+      const number = numberOf(METADATA[network]![end]) + distance
+      for (const [name, spell] of Object.entries(SPELLINGS)) {
+        assert.strictEqual(isMetadataAddress(literal(spell(number))), isMetadata(number), `${spell(number)} (${name})`)
+      }
+    },
+    { arbitrary: { runs: 200 } }
+  )
+
+  it.each([
+    ["fe80::a9fe:a9fe", true],
+    ["fe80::1%eth0", true],
+    ["febf:ffff::1", true],
+    ["fec0::1", false],
+    ["fd00:ec2::254", true],
+    ["fd00:ec2::23", true],
+    ["fd00:ec3::254", false],
+    ["fd20:ce::254", true],
+    ["fd20:ce::255", false],
+    ["fd00:42::42", true],
+    ["::1", false],
+    ["10.0.0.1", false],
+    ["localhost", false],
+    ["", false]
+  ])("%s is one of a cloud's metadata service: %s", (address, expected) =>
+    assert.strictEqual(isMetadataAddress(address), expected)
+  )
 
   it("names are no literal addresses", () => {
     for (const host of ["localhost", "example.test", "example.test.", "1.example.test", "ip6-localhost"]) {

@@ -48,7 +48,7 @@ describe("hosts that webhooks may go to", () => {
     for (const [name, address] of [
       ["hooks.internal", "10.0.0.1"],
       ["HOOKS.INTERNAL.", "127.0.0.1"],
-      ["app", "fe80::1%lo"],
+      ["app", "fd12::1%lo"],
       ["my_host-1.a", "192.168.0.1"],
       ["x.example", "10.1.2.3"],
       ["x.example", "fd12::3"],
@@ -63,13 +63,35 @@ describe("hosts that webhooks may go to", () => {
       ["hooks.internal.example", "10.0.0.1"],
       ["x.example", "10.1.2.4"],
       ["x.example", "::ffff:10.1.2.4"],
-      ["x.example", "fe80::1%lo"],
+      ["x.example", "fec0::1%lo"],
       ["x.example", "::2"],
       ["x.example", "not an address"],
       ["x.example", ""]
     ] as const) {
       assert.isFalse(mayDial(hosts, name, address), `${name} ${address}`)
     }
+  })
+
+  it("are no link-local addresses and no metadata services, whatever is set", () => {
+    const hosts = [
+      { httpsOnly: false, besidePublic: "any" as const },
+      allowing("169.254.0.0/16,168.63.129.16,100.64.0.0/10,192.0.0.0/24,fe80::/10,fd00::/8,metadata.internal")
+    ]
+    for (const address of [
+      "169.254.169.254",
+      "::ffff:169.254.169.254",
+      "64:ff9b::a9fe:a9fe",
+      "169.254.170.2",
+      "168.63.129.16",
+      "100.100.100.200",
+      "192.0.0.192",
+      "fe80::a9fe:a9fe%eth0",
+      "fd00:ec2::254",
+      "fd20:ce::254"
+    ]) {
+      for (const one of hosts) assert.isFalse(mayDial(one, "metadata.internal", address), address)
+    }
+    for (const one of hosts) assert.isTrue(mayDial(one, "metadata.internal", "100.64.0.1"))
   })
 
   it("are not guessed from what is neither a name, an address nor a network", () => {

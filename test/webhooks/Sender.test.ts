@@ -3,9 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { verifyWebhook } from "../../src/client/index.ts"
 import { CLOSED, TIMED_OUT } from "../../src/webhooks/AttemptErrors.ts"
+import { parseAllowedHosts } from "../../src/domain/WebhookHosts.ts"
 import { isDelivered, KEPT_BYTES_MAX } from "../../src/webhooks/Sender.ts"
 import { answersWith, answerOf, receiver } from "./RawReceiver.ts"
-import { BODY, makeSender, messageTo, SECRET } from "./Sending.ts"
+import { BODY, makeSender, messageTo, SECRET, sendAndSettle } from "./Sending.ts"
 
 const STATUSES = [200, 201, 202, 204, 226, 299, 300, 301, 302, 304, 307, 308, 400, 401, 404, 410, 429, 500, 503, 599]
 
@@ -100,6 +101,38 @@ describe("the sender", () => {
       const there = yield* receiver(answersWith(200))
       assert.deepStrictEqual(yield* sender.send(messageTo(there.url)), { status: 200, error: null })
     })
+  )
+
+  it.live(
+    "keeps nothing of what an address says that is not public, unless the service is its own machine's alone",
+    () =>
+      Effect.gen(function* () {
+        const body = Buffer.from("internal-secret=hunter2")
+        const head = `HTTP/1.1 403 Forbidden\r\ncontent-length: ${body.length}\r\n`
+        // One by one on a kept connection, and one that is closed with its answer.
+        for (const end of ["\r\n", "connection: close\r\n\r\n"]) {
+          const there = yield* receiver(({ socket }) => {
+            socket.write(Buffer.concat([Buffer.from(head + end), body]))
+            if (end !== "\r\n") socket.end()
+          })
+          const sender = yield* makeSender({
+            resolve: (_hostname, callback) => callback(null, [{ address: "127.0.0.1", family: 4 }])
+          })
+          const named = there.url.replace("127.0.0.1", "hooks.internal")
+          for (const besidePublic of ["any", parseAllowedHosts("hooks.internal,127.0.0.0/8")!] as const) {
+            const hosts = { httpsOnly: false, besidePublic }
+            for (const url of [there.url, named, there.url, named]) {
+              const result = yield* sendAndSettle(sender, messageTo(url, { hosts }))
+              assert.deepStrictEqual(result, { status: 403, error: null }, url)
+            }
+            const own = yield* sendAndSettle(
+              sender,
+              messageTo(named, { hosts: { ...hosts, keepsPrivateAnswers: true } })
+            )
+            assert.deepStrictEqual(own, { status: 403, error: null, body: String(body) })
+          }
+        }
+      })
   )
 
   it.live("sends the same bytes again after a 500, and waits for the status after informational ones", () =>
