@@ -10,6 +10,7 @@ import { join } from "node:path"
 import { Effect, Redacted, Scope } from "effect"
 import { Client } from "pg"
 import * as EmbeddedPostgres from "../src/postgres/embedded/EmbeddedPostgres.ts"
+import { grantIn, MAKES_DATABASES } from "../test/support/DatabaseRights.ts"
 import { BenchFailure, failureOf } from "./BenchFailure.ts"
 import * as ProcessTime from "./ProcessTime.ts"
 
@@ -58,7 +59,10 @@ const url = Effect.gen(function* () {
       problem: `${tmpdir()} is in memory: nothing there is durable. Set TMPDIR to a folder on a disk.`
     })
   }
-  const server = yield* Effect.mapError(EmbeddedPostgres.make({ dataFolder }), failureOf("Postgres does not start"))
+  const server = yield* Effect.mapError(
+    Effect.andThen(grantIn(dataFolder, MAKES_DATABASES), EmbeddedPostgres.make({ dataFolder })),
+    failureOf("Postgres does not start")
+  )
   return Redacted.value(server.url)
 })
 

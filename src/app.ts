@@ -2,11 +2,12 @@
  * The composition root of what commands on an installation need; that of the service is beside it, in service.ts. Reads
  * from the storage up.
  */
-import { Effect, Layer, Logger, type LogLevel, Record, Redacted, References } from "effect"
+import { Clock, Effect, Layer, Logger, type LogLevel, Record, Redacted, References } from "effect"
 import { createHmac } from "node:crypto"
 import * as Path from "node:path"
 import * as Backup from "./backup/Backup.ts"
 import type { Mode } from "./backup/Manifest.ts"
+import { SECRET } from "./backup/Manifest.ts"
 import * as Restore from "./backup/Restore.ts"
 import { report } from "./cluster/Report.ts"
 import type { TillConfigShape } from "./config.ts"
@@ -29,6 +30,7 @@ import * as Scrub from "./engine/Scrub.ts"
 import { SWIFTLY, verify } from "./engine/Verify.ts"
 import * as DataFolder from "./postgres/embedded/DataFolder.ts"
 import * as EmbeddedPostgres from "./postgres/embedded/EmbeddedPostgres.ts"
+import { attempt } from "./postgres/embedded/EmbeddedPostgresError.ts"
 import { freePort } from "./postgres/embedded/FreePort.ts"
 import { isLive } from "./payments/AccountIds.ts"
 import * as Formats from "./payments/Formats.ts"
@@ -49,7 +51,7 @@ import * as ViewsPostgres from "./postgres/ViewsPostgres.ts"
 // The command line names these, and imports no room but this file and the client.
 export { BackupFailed } from "./backup/BackupFailed.ts"
 export { MODES as BACKUP_MODES } from "./backup/Manifest.ts"
-export { databaseUrlOf, endOf, layer as configuration, publicUrlOf, TillConfig } from "./config.ts"
+export { databaseUrlOf, endOf, KEY_VARIABLES, layer as configuration, publicUrlOf, TillConfig } from "./config.ts"
 export { Administration } from "./control/Administration.ts"
 export { API_KEY_GRACE_SECONDS_MAX } from "./domain/ApiKey.ts"
 export { API_VERSIONS } from "./domain/ApiVersion.ts"
@@ -111,6 +113,9 @@ export const paymentsConfig = Layer.effect(
     }
   })
 ).pipe(Layer.provide(installationSecret))
+
+const manifestKeyOf = (file: string, secret: Redacted.Redacted) =>
+  Effect.map(InstallationSecret.secretOf(file, Redacted.value(secret)), (bytes) => deriveKey(bytes, "backup manifests"))
 
 export const anchorKeyOf = (secret: Redacted.Redacted<Uint8Array>) => deriveKey(secret, "anchors")
 
@@ -198,6 +203,14 @@ export const settle = (processes: number) =>
     return { port: config.port, databaseUrl, isEmbedded: config.isEmbedded } satisfies Settled
   })
 
+/** Writes a new file into the data folder, for its owner alone, and answers with its path. */
+export const keepInFolder = Effect.fnUntraced(function* (dataFolder: string, name: string, text: string) {
+  const folder = yield* DataFolder.prepare(dataFolder)
+  const file = Path.join(folder, `${name}-${Math.floor((yield* Clock.currentTimeMillis) / 1000)}`)
+  yield* attempt(`write ${file}`, () => DataFolder.writeAtomically(file, text))
+  return file
+})
+
 /** Ends the embedded Postgres of a data folder, for whoever finds that the process which ran it has been killed. */
 export const endEmbedded: (dataFolder: string) => void = EmbeddedPostgres.endAbandoned
 
@@ -261,12 +274,14 @@ export const verification = (pace: "swiftly" | "gently") =>
 export const backup = (folder: string, mode: Mode) =>
   Effect.gen(function* () {
     const migration = yield* Migrations.requireToday
-    const secret = yield* InstallationSecret.existing((yield* TillConfig).secretFile)
+    const { secretFile } = yield* TillConfig
+    const secret = yield* InstallationSecret.existing(secretFile)
+    const manifestKey = yield* manifestKeyOf(secretFile, secret)
     yield* requireOwnSecret.pipe(
       Effect.provide([paymentsConfig, Formats.layer]),
       Effect.catchTag("ForeignSecret", () => foreignSecret)
     )
-    const installation = { secret, migration, olderLinks: yield* Migrations.olderLinks }
+    const installation = { secret, manifestKey, migration, olderLinks: yield* Migrations.olderLinks }
     const holds = (account: string) => mode === "all" || !isLive(account)
     return yield* Backup.backup({ folder, mode, installation, holds })
   }).pipe(Effect.provide(storageReading), Effect.provide(Config.layer))
@@ -294,8 +309,15 @@ const restoreTarget = ({ secret, manifest }: Restore.Checked) =>
 export const restore = (folder: string, until: number | undefined, into: Redacted.Redacted | undefined) =>
   Effect.gen(function* () {
     const { databaseUrl, ...config } = yield* TillConfig
-    const checked = yield* Restore.check(folder, until, Migrations.newest)
-    yield* InstallationSecret.requireFree(config.secretFile, checked.secret)
+    const { secretFile } = config
+    const isSecretKnown = (yield* InstallationSecret.find(secretFile)) !== undefined
+    const keyOf = (secret: Redacted.Redacted) =>
+      Effect.andThen(
+        // What was put there before counts, not what comes along with the backup.
+        InstallationSecret.requireFree(secretFile, secret),
+        manifestKeyOf(Path.join(folder, SECRET), secret)
+      )
+    const checked = yield* Restore.check({ folder, until, migration: Migrations.newest, keyOf })
     const loaded = Restore.load(checked).pipe(
       // Backups hold no anchors, so the service makes them anew.
       Effect.andThen(AnchorsPostgres.forget(config.dataFolder)),
@@ -305,5 +327,6 @@ export const restore = (folder: string, until: number | undefined, into: Redacte
       Effect.provide(restoreTarget(checked)),
       Effect.provideService(TillConfig, { ...config, databaseUrl: into ?? databaseUrl })
     )
-    return { accounts: checked.versions.size, records: checked.records, at: checked.at }
+    const { at, records, versions } = checked
+    return { accounts: versions.size, records, at, secretFile: isSecretKnown ? secretFile : null }
   }).pipe(Effect.provide(Config.layer))

@@ -63,7 +63,8 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   backup: {
     "postgres/embedded/DataFolder.ts": "a backup's files appear as those of the data folder do: whole and durable",
-    "postgres/embedded/EmbeddedPostgresError.ts": "what the system says of a file is put into the same words"
+    "postgres/embedded/EmbeddedPostgresError.ts": "what the system says of a file is put into the same words",
+    "postgres/embedded/OwnFiles.ts": "no link is followed in a backup's folder, either"
   },
   pages: {
     "engine/Accounts.ts": "a page reads the objects that it shows, and says so when an account is unavailable",

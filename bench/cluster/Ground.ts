@@ -5,6 +5,7 @@ import { partitionOf } from "../../src/engine/Placement.ts"
 import type { AccountId } from "../../src/engine/Document.ts"
 import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.ts"
 import { freePort } from "../../src/postgres/embedded/FreePort.ts"
+import { grantIn, MAKES_DATABASES } from "../../test/support/DatabaseRights.ts"
 import { BenchFailure, failureOf } from "../BenchFailure.ts"
 import type { StartedServer } from "../Contender.ts"
 import { contenders, start } from "../Contender.ts"
@@ -25,7 +26,8 @@ export interface Ground {
 export const sole = Effect.gen(function* () {
   const dataFolder = join(yield* Database.temporaryFolder, "data")
   const embedded = { dataFolder }
-  const accounts = yield* EmbeddedPostgres.make(embedded).pipe(
+  const accounts = yield* grantIn(dataFolder, MAKES_DATABASES).pipe(
+    Effect.andThen(EmbeddedPostgres.make(embedded)),
     Effect.mapError(failureOf("Postgres does not start")),
     Effect.flatMap(({ url }) => Seed.accounts(Redacted.value(url))),
     Effect.scoped

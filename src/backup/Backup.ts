@@ -10,6 +10,8 @@
  * - A record whose hash does not follow from the one before is not copied: the backup ends with its place.
  * - A folder takes the history of one installation. What does not go on from there (another database, or this one put
  *   back to an earlier state) is refused.
+ * - The folder is the caller's own, and nobody else can change what is in it, or put another one in its place. No link
+ *   in it is followed.
  */
 import { Clock, Effect, Redacted, type Scope } from "effect"
 import { hash } from "node:crypto"
@@ -21,8 +23,9 @@ import { Journal } from "../engine/Journal.ts"
 import { Progress } from "../engine/Progress.ts"
 import type { ChainHead, JournalCorrupt, JournalRow } from "../engine/Record.ts"
 import { BEFORE_ALL, checked, checkLink, FORMAT as RECORD_FORMAT, lost } from "../engine/Record.ts"
-import { lock, syncFolder, writeAtomically } from "../postgres/embedded/DataFolder.ts"
+import * as DataFolder from "../postgres/embedded/DataFolder.ts"
 import type { EmbeddedPostgresError } from "../postgres/embedded/EmbeddedPostgresError.ts"
+import * as OwnFiles from "../postgres/embedded/OwnFiles.ts"
 import { attempt, BackupFailed } from "./BackupFailed.ts"
 import type { Heads, Manifest, Mode, RecordFile } from "./Manifest.ts"
 import * as Manifests from "./Manifest.ts"
@@ -36,6 +39,8 @@ const FILE_BYTES = 64 * 1_048_576
 export interface Installation {
   /** As it stands in the data folder. */
   readonly secret: Redacted.Redacted
+  /** Follows from the secret. */
+  readonly manifestKey: Manifests.ManifestKey
   /** The newest migration of the database. */
   readonly migration: number
   /** Ids up to this one are found without a number of their account. */
@@ -88,17 +93,21 @@ const run = Effect.fnUntraced(function* (options: Options) {
     files,
     accounts: [...reached].map(([account, { hash, version }]) => ({ account, version, hash }))
   })
-  const files = yield* openFiles(folder, known?.files ?? [], options.fileBytes ?? FILE_BYTES, manifestOf)
+  const keep: Keep = (name, files) => Manifests.write(folder, name, manifestOf(files), options.installation.manifestKey)
+  const files = yield* openFiles(folder, known?.files ?? [], options.fileBytes ?? FILE_BYTES, keep)
   const added = yield* copyAll(targets, reached, files)
-  const manifest = manifestOf(yield* files.close)
+  const all = yield* files.close
   yield* attempt(`write to ${folder}`, () => {
-    Manifests.write(folder, Manifests.MANIFEST, manifest)
+    keep(Manifests.MANIFEST, all)
     fs.rmSync(Path.join(folder, Manifests.UNFINISHED), { force: true })
-    syncFolder(folder)
+    DataFolder.syncFolder(folder)
   })
-  const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0)
-  return { accounts: reached.size, records: Manifests.recordsOf(manifest), bytes, added, at }
+  const bytes = all.reduce((sum, file) => sum + file.bytes, 0)
+  return { accounts: reached.size, records: Manifests.recordsOf(manifestOf(all)), bytes, added, at }
 })
+
+/** Writes down which files of a backup there are. */
+type Keep = (name: Manifests.Name, files: ReadonlyArray<RecordFile>) => void
 
 const sha256 = (secret: Redacted.Redacted): string => hash("sha256", Redacted.value(secret))
 
@@ -121,8 +130,7 @@ const openFolder = Effect.fnUntraced(function* (
   path: string
 ): Effect.fn.Return<string, BackupFailed | EmbeddedPostgresError, Scope.Scope> {
   const folder = yield* attempt(`use the folder ${path}`, () => {
-    fs.mkdirSync(path, { recursive: true, mode: 0o700 })
-    const real = fs.realpathSync(path)
+    const real = prepare(path)
     // A file system of its own has this folder from the beginning.
     const names = fs.readdirSync(real).filter((name) => name !== "lost+found")
     const stranger = names.find((name) => !OWN_NAMES.has(name) && !LEFTOVER.test(name))
@@ -130,28 +138,59 @@ const openFolder = Effect.fnUntraced(function* (
       throw new BackupFailed({ message: `${path} has something else in it (${stranger}): give another folder.` })
     }
     // Everything in it is for its owner alone as well; others need not even see it.
-    if (names.length === 0) fs.chmodSync(real, 0o700)
+    OwnFiles.makeFolder(real)
     return real
   })
-  yield* lock(folder, (owner) => `Another backup is being written to ${folder}${owner}.`)
-  yield* attempt(`write to ${folder}`, () =>
-    fs.mkdirSync(Path.join(folder, Manifests.RECORDS), { recursive: true, mode: 0o700 })
-  )
+  yield* DataFolder.lock(folder, (owner) => `Another backup is being written to ${folder}${owner}.`)
+  const records = Path.join(folder, Manifests.RECORDS)
+  yield* attempt(`use the folder ${records}`, () => OwnFiles.makeFolder(records))
   return folder
 })
 
+/** Makes a folder where nobody else can interfere, and answers with its real path. Nothing is made elsewhere. */
+const prepare = (path: string): string => {
+  const given = Path.resolve(path)
+  requirePrivate(path, given)
+  DataFolder.makeFolder(given, 0o700)
+  const real = fs.realpathSync(given)
+  requirePrivate(path, real)
+  const owner = fs.statSync(real).uid
+  if (owner !== process.geteuid?.()) refuseIntrusion(path, `${real} belongs to another user (${owner})`)
+  return real
+}
+
+/** Throws `BackupFailed` if somebody else could change what is in a folder or on the way to it. */
+export const requirePrivate = (given: string, folder: string): void => {
+  const problem = OwnFiles.intrusionInto(folder)
+  if (problem !== undefined) refuseIntrusion(given, problem)
+}
+
+const refuseIntrusion = (given: string, problem: string): never => {
+  throw new BackupFailed({
+    message:
+      `${given} is no safe place for a backup: ${problem}. ` +
+      "Use a folder that is yours, and that nobody else can write to, with all folders above it."
+  })
+}
+
 /** What runs before this one have left; undefined if there was none. */
 const knownIn = (folder: string, { installation, mode }: Options): Manifest | undefined => {
-  const known = Manifests.read(folder, Manifests.UNFINISHED) ?? Manifests.read(folder, Manifests.MANIFEST)
-  if (known === undefined) return undefined
-  const refuse = (problem: string) => {
+  const refuse = (problem: string): never => {
     throw new BackupFailed({ message: `${folder} ${problem}: give another folder.` })
   }
+  const readIfOwn = (name: Manifests.Name): Manifest | undefined => {
+    const found = Manifests.find(folder, name)
+    if (found === undefined) return undefined
+    // Another installation's is not to be called damaged.
+    if (found.secretSha256 !== sha256(installation.secret)) refuse("holds a backup of another installation")
+    return found.authenticated(installation.manifestKey)
+  }
+  const known = readIfOwn(Manifests.UNFINISHED) ?? readIfOwn(Manifests.MANIFEST)
+  if (known === undefined) return undefined
   if (known.mode !== mode) refuse(`holds a backup with --mode ${known.mode}`)
-  if (known.secret_sha256 !== sha256(installation.secret)) refuse("holds a backup of another installation")
   if (known.migration > installation.migration) refuse("holds a backup that a newer Till has made")
   for (const { bytes, name } of known.files) {
-    const size = fs.statSync(Path.join(folder, Manifests.RECORDS, name), { throwIfNoEntry: false })?.size
+    const size = fs.lstatSync(Path.join(folder, Manifests.RECORDS, name), { throwIfNoEntry: false })?.size
     if (size !== bytes) refuse(`holds a backup whose file ${name} is ${size === undefined ? "missing" : "damaged"}`)
   }
   return known
@@ -188,7 +227,7 @@ const tidy = (folder: string, files: ReadonlyArray<RecordFile>, secret: Redacted
     if (isNameOfFile(name) && !names.has(name)) fs.rmSync(Path.join(records, name))
   }
   for (const name of fs.readdirSync(folder)) if (LEFTOVER.test(name)) fs.rmSync(Path.join(folder, name))
-  writeAtomically(Path.join(folder, Manifests.SECRET), Redacted.value(secret))
+  DataFolder.writeAtomically(Path.join(folder, Manifests.SECRET), Redacted.value(secret))
 }
 
 /** Where the records go: into one file after another. */
@@ -203,7 +242,7 @@ const openFiles = Effect.fnUntraced(function* (
   folder: string,
   known: ReadonlyArray<RecordFile>,
   bytesMax: number,
-  manifestOf: (files: ReadonlyArray<RecordFile>) => Manifest
+  keep: Keep
 ): Effect.fn.Return<Files, never, Scope.Scope> {
   const records = Path.join(folder, Manifests.RECORDS)
   const files = [...known]
@@ -213,7 +252,7 @@ const openFiles = Effect.fnUntraced(function* (
     if (writer === undefined) return
     files.push(await writer.finish())
     writer = undefined
-    Manifests.write(folder, Manifests.UNFINISHED, manifestOf(files))
+    keep(Manifests.UNFINISHED, files)
   }
   return {
     append: (rows) =>

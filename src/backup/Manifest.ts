@@ -4,22 +4,28 @@
  *
  * A run that is under way keeps another one, of what it has finished so far: the next run goes on from there if this
  * one is killed. Nobody restores from that one.
+ *
+ * Its HMAC, under a key that follows from the installation's secret, says that somebody has written it who has that
+ * secret; and with it all that it names, by their hashes. Whoever takes the secret from the backup itself learns only
+ * that the two belong together.
  */
-import { Schema } from "effect"
-import { hash } from "node:crypto"
+import { Redacted, Schema } from "effect"
+import { createHmac, timingSafeEqual } from "node:crypto"
 import * as Path from "node:path"
 import type { AccountId } from "../engine/Document.ts"
 import type { ChainHead } from "../engine/Record.ts"
 import { FORMAT as RECORD_FORMAT } from "../engine/Record.ts"
 import { parseJson } from "../json/JsonParse.ts"
-import { readIfThere, writeAtomically } from "../postgres/embedded/DataFolder.ts"
+import { writeAtomically } from "../postgres/embedded/DataFolder.ts"
+import { readIfThere } from "../postgres/embedded/OwnFiles.ts"
 import { BackupFailed } from "./BackupFailed.ts"
 
 /** Rises when a backup is laid out in a way that an older Till cannot read. */
-export const FORMAT = 1
+export const FORMAT = 2
 
 export const MANIFEST = "manifest.json"
 export const UNFINISHED = "unfinished.json"
+export type Name = typeof MANIFEST | typeof UNFINISHED
 /** The installation's secret, as in the data folder. */
 export const SECRET = "secret"
 /** The folder of the files with records. */
@@ -68,38 +74,68 @@ export const headsOf = ({ accounts }: Manifest): Heads =>
 /** How many records all accounts have. */
 export const recordsOf = ({ accounts }: Manifest): number => accounts.reduce((sum, { version }) => sum + version, 0)
 
-/** The text has one form alone, so a byte that was changed anywhere shows. */
-const textOf = (manifest: unknown): string =>
-  `${JSON.stringify({ sha256: hash("sha256", JSON.stringify(manifest)), manifest }, null, 1)}\n`
+/** Follows from the installation's secret. */
+export type ManifestKey = Redacted.Redacted<Uint8Array>
+
+/** The text has one form alone, so a byte that was changed anywhere shows, and so does another file's text. */
+const textOf = (name: Name, manifest: unknown, key: ManifestKey): string => {
+  const hmac = createHmac("sha256", Redacted.value(key)).update(`${name}\n${JSON.stringify(manifest)}`)
+  return `${JSON.stringify({ hmac_sha256: hmac.digest("hex"), manifest }, null, 1)}\n`
+}
 
 /** Throws if it cannot be written. */
-export const write = (folder: string, name: typeof MANIFEST | typeof UNFINISHED, manifest: Manifest): void =>
-  writeAtomically(Path.join(folder, name), textOf(manifest))
+export const write = (folder: string, name: Name, manifest: Manifest, key: ManifestKey): void =>
+  writeAtomically(Path.join(folder, name), textOf(name, manifest, key))
 
 const decode = Schema.decodeUnknownSync(Manifest)
 
-/** The manifest under this name; undefined if there is none. Throws `BackupFailed` for one that is not as written. */
-export const read = (folder: string, name: typeof MANIFEST | typeof UNFINISHED): Manifest | undefined => {
+/** A manifest as it was found: nobody knows yet who has written it. */
+export interface Found {
+  /** Which secret it says that its key follows from. */
+  readonly secretSha256: unknown
+  /** The manifest, if it was written with the key and is as it was written; throws `BackupFailed` otherwise. */
+  readonly authenticated: (key: ManifestKey) => Manifest
+}
+
+/** Looks for a manifest; undefined if there is none. Throws `BackupFailed` for one that this Till cannot read. */
+export const find = (folder: string, name: Name): Found | undefined => {
   const file = Path.join(folder, name)
   const text = readIfThere(file)
   if (text === undefined) return undefined
   const manifest = parse(text)
-  if (manifest === undefined || textOf(manifest) !== text) {
-    throw new BackupFailed({ message: `${file} is damaged: it is not what was written.` })
+  const damaged = new BackupFailed({
+    message: `${file} is damaged, or was not written with this installation's secret: its HMAC does not match.`
+  })
+  if (typeof manifest !== "object" || manifest === null) throw damaged
+  const {
+    format,
+    record_format: recordFormat,
+    secret_sha256: secretSha256
+  } = manifest as Readonly<Record<string, unknown>>
+  refuseOther(file, "backups", format, FORMAT, FORMAT)
+  refuseOther(file, "records", recordFormat, 0, RECORD_FORMAT)
+  return {
+    secretSha256,
+    authenticated: (key) => {
+      if (!isSame(textOf(name, manifest, key), text)) throw damaged
+      return decode(manifest)
+    }
   }
-  const { format, record_format: recordFormat } = manifest as {
-    readonly format: number
-    readonly record_format: number
-  }
-  if (format > FORMAT) throw new BackupFailed({ message: newer(file, "backups in format", format, FORMAT) })
-  if (recordFormat > RECORD_FORMAT) {
-    throw new BackupFailed({ message: newer(file, "records in format", recordFormat, RECORD_FORMAT) })
-  }
-  return decode(manifest)
 }
 
-const newer = (file: string, what: string, theirs: number, ours: number): string =>
-  `${file} is of a newer Till, with ${what} ${theirs}; this one knows them up to ${ours}.`
+const isSame = (one: string, other: string): boolean => {
+  const [first, second] = [Buffer.from(one), Buffer.from(other)]
+  return first.length === second.length && timingSafeEqual(first, second)
+}
+
+/** What is no number at all is left to the HMAC. */
+const refuseOther = (file: string, what: string, theirs: unknown, oldest: number, newest: number): void => {
+  if (typeof theirs !== "number" || (theirs >= oldest && theirs <= newest)) return
+  const [age, known] = theirs > newest ? ["a newer", `up to ${newest}`] : ["an older", `from ${oldest} on`]
+  throw new BackupFailed({
+    message: `${file} is of ${age} Till, with ${what} in format ${theirs}; this one knows them ${known}.`
+  })
+}
 
 const parse = (text: string): unknown => {
   try {

@@ -13,6 +13,7 @@ import * as stream from "node:stream"
 import * as zlib from "node:zlib"
 import type { JournalRow } from "../engine/Record.ts"
 import { syncFolder } from "../postgres/embedded/DataFolder.ts"
+import { openToRead } from "../postgres/embedded/OwnFiles.ts"
 import { BackupFailed } from "./BackupFailed.ts"
 import type { RecordFile } from "./Manifest.ts"
 
@@ -45,7 +46,8 @@ export class Writer {
   constructor(folder: string, name: string) {
     this.#folder = folder
     this.#name = name
-    const file = fs.createWriteStream(this.#partial, { mode: 0o600, flush: true })
+    const fd = fs.openSync(this.#partial, "wx", 0o600)
+    const file = fs.createWriteStream(this.#partial, { fd, flush: true })
     this.#ended = stream.promises.pipeline(this.#zstd, (source: AsyncIterable<Buffer>) => this.#weighed(source), file)
     // Whoever writes next, or ends it, is told.
     this.#ended.catch(() => {})
@@ -96,14 +98,20 @@ export class Writer {
 /** Fails with `BackupFailed` if a file is not as its manifest says. */
 export const checkFile = async (folder: string, { bytes, name, sha256 }: RecordFile): Promise<void> => {
   const file = Path.join(folder, name)
-  const found = fs.statSync(file, { throwIfNoEntry: false })
-  if (found === undefined) throw new BackupFailed({ message: `${file} is missing.` })
+  if (!fs.existsSync(file)) throw new BackupFailed({ message: `${file} is missing.` })
   const digest = createHash("sha256")
-  for await (const chunk of fs.createReadStream(file)) digest.update(chunk as Buffer)
-  if (found.size !== bytes || digest.digest("hex") !== sha256) {
+  let size = 0
+  for await (const chunk of streamOf(file)) {
+    digest.update(chunk)
+    size += chunk.length
+  }
+  if (size !== bytes || digest.digest("hex") !== sha256) {
     throw new BackupFailed({ message: `${file} is damaged: its SHA-256 is not the one in the manifest.` })
   }
 }
+
+const streamOf = (file: string): AsyncIterable<Buffer> & NodeJS.ReadableStream =>
+  fs.createReadStream(file, { fd: openToRead(file) })
 
 /** Rows that are given at once: so many at most, and none behind those that weigh so much together. */
 const ROWS_MAX = 1000
@@ -130,11 +138,7 @@ export async function* rowsIn(folder: string, { name }: Pick<RecordFile, "name">
 
 async function* linesIn(file: string): AsyncGenerator<Buffer> {
   // What fails is told by the stream that is read.
-  const decompressed = stream.pipeline(
-    fs.createReadStream(file),
-    zlib.createZstdDecompress({ chunkSize: CHUNK_BYTES }),
-    () => {}
-  )
+  const decompressed = stream.pipeline(streamOf(file), zlib.createZstdDecompress({ chunkSize: CHUNK_BYTES }), () => {})
   // Parts of a line that has not ended yet.
   let parts: Array<Buffer> = []
   for await (const chunk of decompressed as AsyncIterable<Buffer>) {

@@ -1,7 +1,8 @@
 /**
- * Restores a backup. First everything is read once and held against the manifest: the checksum of each file, the chain
- * of hashes of each account, up to the record that the manifest names. Nothing is written before all of it has passed.
- * Then the records go into the journal of an empty installation, and the views are made of them, as by `till rebuild`.
+ * Restores a backup. First everything is read once: the manifest is held against its HMAC, and all else against the
+ * manifest: the checksum of each file, the chain of hashes of each account, up to the record that it names. Nothing is
+ * written before all of it has passed. Then the records go into the journal of an empty installation, and the views are
+ * made of them, as by `till rebuild`.
  *
  * A backup can be cut at a time. Each account then ends with its newest record that was written until then. Accounts do
  * not cross, so each prefix is a state that its account was in.
@@ -17,9 +18,11 @@ import { Progress } from "../engine/Progress.ts"
 import { Projector } from "../engine/Projector.ts"
 import type { ChainHead, JournalCorrupt, JournalRow } from "../engine/Record.ts"
 import { BEFORE_ALL, checked, timeOf } from "../engine/Record.ts"
-import { linked } from "./Backup.ts"
+import type { EmbeddedPostgresError } from "../postgres/embedded/EmbeddedPostgresError.ts"
+import { readIfThere } from "../postgres/embedded/OwnFiles.ts"
+import { linked, requirePrivate } from "./Backup.ts"
 import { attempt, BackupFailed } from "./BackupFailed.ts"
-import type { Manifest } from "./Manifest.ts"
+import type { Manifest, ManifestKey } from "./Manifest.ts"
 import * as Manifests from "./Manifest.ts"
 import { checkFile, rowsIn } from "./RecordFile.ts"
 
@@ -38,14 +41,31 @@ export interface Checked {
   readonly at: Millis
 }
 
-/** Holds a backup against its manifest. `migration` is the newest one that this Till knows. */
-export const check = Effect.fnUntraced(function* (
-  path: string,
-  until: Millis | undefined,
-  migration: number
-): Effect.fn.Return<Checked, BackupFailed | JournalCorrupt> {
-  const folder = Path.resolve(path)
-  const { manifest, secret } = yield* attempt(`read ${folder}`, () => open(folder, migration))
+export interface Options {
+  readonly folder: string
+  /** The time up to which to restore; undefined means all. */
+  readonly until: Millis | undefined
+  /** The newest migration that this Till knows. */
+  readonly migration: number
+  /** Derives the manifest's key from the secret in the backup, or refuses a secret that is not the known one. */
+  readonly keyOf: (secret: Redacted.Redacted) => Effect.Effect<ManifestKey, EmbeddedPostgresError>
+}
+
+/** Holds a backup against its manifest, and the manifest against its HMAC. */
+export const check = Effect.fnUntraced(function* ({
+  folder: path,
+  keyOf,
+  migration,
+  until
+}: Options): Effect.fn.Return<Checked, BackupFailed | EmbeddedPostgresError | JournalCorrupt> {
+  const { folder, found, secret } = yield* attempt(`read ${path}`, () => open(path))
+  const key = yield* keyOf(secret)
+  const manifest = yield* attempt(`read ${folder}`, () => found.authenticated(key))
+  if (manifest.migration > migration) {
+    return yield* new BackupFailed({
+      message: `${folder} holds a backup of a newer Till (migration ${manifest.migration}; this one knows ${migration}).`
+    })
+  }
   const records = Path.join(folder, Manifests.RECORDS)
   ;(yield* Progress).begin(Manifests.recordsOf(manifest))
   yield* Effect.forEach(manifest.files, (file) => attempt(`read ${records}`, () => checkFile(records, file)))
@@ -65,9 +85,13 @@ export const check = Effect.fnUntraced(function* (
   }
 })
 
-const open = (folder: string, migration: number): Pick<Checked, "manifest" | "secret"> => {
-  const manifest = Manifests.read(folder, Manifests.MANIFEST)
-  if (manifest === undefined) {
+/** Opens a backup that nobody else can change while it is read. */
+const open = (path: string) => {
+  const given = Path.resolve(path)
+  const folder = fs.existsSync(given) ? fs.realpathSync(given) : given
+  for (const one of [given, folder]) requirePrivate(path, one)
+  const found = Manifests.find(folder, Manifests.MANIFEST)
+  if (found === undefined) {
     const isBegun = fs.existsSync(Path.join(folder, Manifests.RECORDS))
     throw new BackupFailed({
       message: isBegun
@@ -75,17 +99,14 @@ const open = (folder: string, migration: number): Pick<Checked, "manifest" | "se
         : `${folder} holds no backup.`
     })
   }
-  if (manifest.migration > migration) {
-    throw new BackupFailed({
-      message: `${folder} holds a backup of a newer Till (migration ${manifest.migration}; this one knows ${migration}).`
-    })
-  }
   const file = Path.join(folder, Manifests.SECRET)
-  const secret = fs.readFileSync(file, "utf8")
-  if (hash("sha256", secret) !== manifest.secret_sha256) {
-    throw new BackupFailed({ message: `${file} is damaged: its SHA-256 is not the one in the manifest.` })
+  const secret = readIfThere(file)
+  if (secret === undefined) throw new BackupFailed({ message: `${file} is missing.` })
+  if (hash("sha256", secret) !== found.secretSha256) {
+    const manifest = Path.join(folder, Manifests.MANIFEST)
+    throw new BackupFailed({ message: `${file} is not the secret that ${manifest} names: one of them is damaged.` })
   }
-  return { manifest, secret: Redacted.make(secret, { label: "installation secret" }) }
+  return { folder, found, secret: Redacted.make(secret, { label: "installation secret" }) }
 }
 
 /** Follows the chain of each account to its end, and says with which version each is to end. */

@@ -38,9 +38,16 @@ export const restore = Command.make(
     Effect.gen(function* () {
       const url = Option.isSome(into) ? yield* app.databaseUrlOf("--into", into.value) : undefined
       const work = app.restore(folder, Option.getOrUndefined(until), url)
-      const { accounts, at, records } = yield* Interruption.failing(ProgressLine.shown(work, process.stderr))
+      const { accounts, at, records, secretFile } = yield* Interruption.failing(
+        ProgressLine.shown(work, process.stderr)
+      )
       yield* Console.log(
         `Restored ${grouped.format(records)} records of ${accounts} accounts, as of ${new Date(at).toISOString()}.`
+      )
+      yield* Console.log(
+        secretFile === null
+          ? "The backup is whole. Who has made it was not checked: there was no secret here but the backup's own."
+          : `The backup is whole, and was made with the secret in ${secretFile}.`
       )
     })
 ).pipe(

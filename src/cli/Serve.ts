@@ -46,13 +46,45 @@ const KEY_NAMES: Readonly<Record<KeySlot, string>> = {
   publishableLive: "Publishable key, live mode"
 }
 
-const greetingOf = ({ baseUrl, dashboardLink, dashboardRefusal, generated, isKeySet }: Started): string => {
-  const lines = [`Till listens on ${baseUrl}`]
-  const slots = (Object.keys(KEY_NAMES) as Array<KeySlot>).filter((slot) => generated[slot] !== undefined)
-  if (slots.length > 0) {
-    lines.push("", "These keys are shown this once; only their hashes are stored:")
-    for (const slot of slots) lines.push(`  ${KEY_NAMES[slot].padEnd(27)} ${Redacted.value(generated[slot]!)}`)
-  }
+const SLOTS = Object.keys(KEY_NAMES) as ReadonlyArray<KeySlot>
+const LIVE_SLOTS: ReadonlyArray<KeySlot> = ["secretLive", "publishableLive"]
+
+/** Where the generated keys of live mode went that are not printed; undefined if none is kept from printing. */
+type LiveKeys = { readonly file: string; readonly problem: string | undefined } | undefined
+
+/**
+ * Keys that move money are not printed where nobody looks: the output of a service without a terminal goes into a log,
+ * which others read, and which is kept. They go into a file of the data folder.
+ */
+const keepLiveKeys = Effect.fnUntraced(function* (generated: Started["generated"]): Effect.fn.Return<LiveKeys> {
+  const slots = LIVE_SLOTS.filter((slot) => generated[slot] !== undefined)
+  if (process.stdout.isTTY || slots.length === 0) return undefined
+  const { dataFolder } = yield* Effect.orDie(Effect.provide(app.TillConfig, app.configuration))
+  const text = slots.map((slot) => `${app.KEY_VARIABLES[slot]}=${Redacted.value(generated[slot]!)}\n`).join("")
+  return yield* app.keepInFolder(dataFolder, "live-keys", text).pipe(
+    Effect.map((file) => ({ file, problem: undefined })),
+    Effect.catch(({ message }) => Effect.succeed({ file: dataFolder, problem: message }))
+  )
+})
+
+const keyLinesOf = (generated: Started["generated"], live: LiveKeys): ReadonlyArray<string> => {
+  const made = SLOTS.filter((slot) => generated[slot] !== undefined)
+  const printed = live === undefined ? made : made.filter((slot) => !LIVE_SLOTS.includes(slot))
+  return [
+    ...(printed.length === 0 ? [] : ["", "These keys are shown this once; only their hashes are stored:"]),
+    ...printed.map((slot) => `  ${KEY_NAMES[slot].padEnd(27)} ${Redacted.value(generated[slot]!)}`),
+    ...(live === undefined ? [] : ["", liveKeysLineOf(live)])
+  ]
+}
+
+const liveKeysLineOf = ({ file, problem }: NonNullable<LiveKeys>): string =>
+  problem === undefined
+    ? `The keys of live mode are in ${file}, for its owner alone. Put them where you keep secrets, and remove the file.`
+    : `The keys of live mode are lost: ${problem} \`till keys roll\` makes new ones.`
+
+const greetingOf = (started: Started, live: LiveKeys): string => {
+  const { baseUrl, dashboardLink, dashboardRefusal, generated, isKeySet } = started
+  const lines = [`Till listens on ${baseUrl}`, ...keyLinesOf(generated, live)]
   if (dashboardLink !== null) {
     lines.push(
       "",
@@ -81,7 +113,7 @@ const additionOf = (added: ReadonlyArray<KeySlot>): string =>
   "`till keys revoke key_…` ends one."
 
 const greet = Effect.fnUntraced(function* (started: Started) {
-  yield* Console.log(greetingOf(started))
+  yield* Console.log(greetingOf(started, yield* keepLiveKeys(started.generated)))
   if (started.added.length > 0) yield* Console.log(`\n${additionOf(started.added)}`)
 })
 
@@ -176,7 +208,8 @@ export const serve = Command.make("serve", { runners }, (given) =>
   Command.withDescription(
     "Run the service until it gets a SIGINT or SIGTERM. Its settings are environment variables, which the README " +
       "lists: PORT (4242, or 0 for one that is free), TILL_DATA_DIR (./.till), DATABASE_URL (by default a Postgres " +
-      "of its own), TILL_SK_TEST and the other keys (generated, and printed once). It takes requests once it has " +
+      "of its own), TILL_SK_TEST and the other keys (generated, and printed once; those of live mode go to a file of " +
+      "TILL_DATA_DIR where the output is no terminal). It takes requests once it has " +
       "written where it listens. With DATABASE_URL, several may serve one database: one that is told to end says so at " +
       "/readyz, and goes on to answer until others have noticed; it is gone within TILL_DRAIN_SECONDS (10). A second " +
       "signal makes it wait for nobody. --runners N serves the port with N processes of one service, also with the Postgres of " +

@@ -6,7 +6,8 @@ import * as Path from "node:path"
 import type { Anchor, Mark } from "../engine/Anchors.ts"
 import { AnchorStore } from "../engine/Anchors.ts"
 import { StorageFailure } from "../engine/Journal.ts"
-import { readIfThere, writeAtomically } from "./embedded/DataFolder.ts"
+import { writeAtomically } from "./embedded/DataFolder.ts"
+import { readIfThere } from "./embedded/OwnFiles.ts"
 import { ask, bigint } from "./Rows.ts"
 
 interface Row {

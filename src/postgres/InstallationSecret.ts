@@ -10,8 +10,9 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { prepare, readIfThere, syncFolder, writeAtomically } from "./embedded/DataFolder.ts"
+import { prepare, syncFolder, writeAtomically } from "./embedded/DataFolder.ts"
 import { attempt, embeddedPostgresError, type EmbeddedPostgresError } from "./embedded/EmbeddedPostgresError.ts"
+import { readNamedIfThere } from "./embedded/OwnFiles.ts"
 
 const secretBytes = 32
 
@@ -26,18 +27,19 @@ export const load = Effect.fnUntraced(function* (
   const found = yield* find(file)
   if (found !== undefined) return found
   yield* prepare(Path.dirname(file))
-  return yield* secretOf(file, yield* attempt(`read or write ${file}`, () => readIfThere(file) ?? create(file)))
+  return yield* secretOf(file, yield* attempt(`read or write ${file}`, () => readNamedIfThere(file) ?? create(file)))
 })
 
 /** Reads the secret; undefined if there is no such file. */
 export const find = Effect.fnUntraced(function* (
   file: string
 ): Effect.fn.Return<Redacted.Redacted<Uint8Array> | undefined, EmbeddedPostgresError> {
-  const text = yield* attempt(`read ${file}`, () => readIfThere(file))
+  const text = yield* attempt(`read ${file}`, () => readNamedIfThere(file))
   return text === undefined ? undefined : yield* secretOf(file, text)
 })
 
-const secretOf = (file: string, text: string) => {
+/** Reads what such a file holds. */
+export const secretOf = (file: string, text: string) => {
   const secret = Buffer.from(text.trim(), "hex")
   return secret.length === secretBytes
     ? Effect.succeed(Redacted.make(new Uint8Array(secret), { label: "installation secret" }))
@@ -50,7 +52,7 @@ const secretOf = (file: string, text: string) => {
 export const existing = Effect.fnUntraced(function* (
   file: string
 ): Effect.fn.Return<Redacted.Redacted, EmbeddedPostgresError> {
-  const text = yield* attempt(`read ${file}`, () => readIfThere(file))
+  const text = yield* attempt(`read ${file}`, () => readNamedIfThere(file))
   if (text === undefined) {
     return yield* embeddedPostgresError(
       "FolderUnusable",
@@ -78,7 +80,7 @@ const isThere = Effect.fnUntraced(function* (
   file: string,
   secret: Redacted.Redacted
 ): Effect.fn.Return<boolean, EmbeddedPostgresError> {
-  const known = yield* attempt(`read ${file}`, () => readIfThere(file))
+  const known = yield* attempt(`read ${file}`, () => readNamedIfThere(file))
   if (known === undefined || known.trim() === Redacted.value(secret).trim()) return known !== undefined
   return yield* embeddedPostgresError(
     "FolderUnusable",

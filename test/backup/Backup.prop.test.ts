@@ -5,7 +5,9 @@
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Redacted } from "effect"
+import { Context, Effect, Exit, Redacted, Schema } from "effect"
+import { spawnSync } from "node:child_process"
+import { createHmac } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -26,8 +28,15 @@ const ACCOUNTS = ["mer_1:live", "mer_1:test", "mer_2:test", "till"]
 const MIGRATION = 11
 const START = 1_790_000_000_000
 
+/** Follows from the secret, as one does in the service. */
+const keyOf = (secret: Redacted.Redacted): Manifests.ManifestKey =>
+  Redacted.make(createHmac("sha256", Redacted.value(secret)).update("manifests").digest())
+
+const SECRET = Redacted.make("ab".repeat(32))
+
 const installation: Installation = {
-  secret: Redacted.make("ab".repeat(32)),
+  secret: SECRET,
+  manifestKey: keyOf(SECRET),
   migration: MIGRATION,
   olderLinks: "0000000000000000"
 }
@@ -128,20 +137,45 @@ const backUp = (storage: Storage, { folder, fileBytes, mode = "all", pages = Inf
   return backup({
     folder,
     mode,
-    installation: secret === undefined ? installation : { ...installation, secret },
+    installation: secret === undefined ? installation : { ...installation, secret, manifestKey: keyOf(secret) },
     holds: (account) => mode === "all" || !account.endsWith(":live"),
     ...(fileBytes !== undefined && { fileBytes })
   }).pipe(Effect.provideService(Journal, failing))
 }
 
+const checking = (folder: string, until?: number) =>
+  check({ folder, until, migration: MIGRATION, keyOf: (secret) => Effect.succeed(keyOf(secret)) })
+
+const manifestIn = (folder: string, name: Manifests.Name = "manifest.json"): Manifests.Manifest | undefined =>
+  Manifests.find(folder, name)?.authenticated(installation.manifestKey)
+
 const restored = Effect.fnUntraced(function* (folder: string, until?: number) {
-  const checked = yield* check(folder, until, MIGRATION)
+  const checked = yield* checking(folder, until)
   const storage = yield* Harness.storageInMemory
   yield* Harness.projecting(storage, load(checked))
   const report = yield* Harness.verified(storage)
   assert.strictEqual(report.records, checked.records)
   return yield* rowsOf(storage)
 })
+
+/** Something outside of a backup that a link in it leads to: a file and a folder, and a name that is free. */
+const outside = (folder: string) => {
+  const [file, inner, free] = ["file", "folder", "free"].map((name) => Path.join(folder, name)) as [
+    string,
+    string,
+    string
+  ]
+  fs.writeFileSync(file, "an important file")
+  fs.chmodSync(file, 0o644)
+  fs.mkdirSync(inner, { mode: 0o755 })
+  fs.writeFileSync(Path.join(inner, "secret"), "another one")
+  const seen = () =>
+    ["", ...fs.readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted()].map((name) => {
+      const { gid, mode, size, uid } = fs.lstatSync(Path.join(folder, name))
+      return [name, uid, gid, mode, size]
+    })
+  return { file, folder: inner, free, seen }
+}
 
 const filesOf = (folder: string) =>
   fs
@@ -175,7 +209,7 @@ describe("a backup", () => {
             if (random.chance(0.5)) fs.writeFileSync(Path.join(folder, "manifest.json.0123456789ab"), "half")
             if (random.chance(0.5)) yield* source.grow(random.below(9))
           }
-          const known = Manifests.read(folder, "unfinished.json") ?? Manifests.read(folder, "manifest.json")
+          const known = manifestIn(folder, "unfinished.json") ?? manifestIn(folder)
           const done = yield* backUp(source.storage, { folder, ...(fileBytes !== undefined && { fileBytes }) })
           const now = yield* rowsOf(source.storage)
           const total = [...now.values()].flat().length
@@ -186,7 +220,7 @@ describe("a backup", () => {
           before = filesOf(folder)
             .filter((name) => name.startsWith("records/"))
             .map((name) => [name, fs.readFileSync(Path.join(folder, name))])
-          const named = Manifests.read(folder, "manifest.json")!.files.map(({ name }) => `records/${name}`)
+          const named = manifestIn(folder)!.files.map(({ name }) => `records/${name}`)
           assert.deepStrictEqual(
             filesOf(folder).toSorted(),
             ["lock", "manifest.json", "owner", "secret", ...named].toSorted()
@@ -248,13 +282,13 @@ describe("a backup", () => {
           for (const damaged of [flipped, bytes.subarray(0, -1), undefined]) {
             if (damaged === undefined) fs.rmSync(file)
             else fs.writeFileSync(file, damaged)
-            const refused = yield* Effect.flip(check(folder, undefined, MIGRATION))
+            const refused = yield* Effect.flip(checking(folder))
             assert.notInclude(refused.message, "\n")
             assert.include(refused.message, name === "manifest.json" && damaged === undefined ? folder : file)
           }
           fs.writeFileSync(file, bytes)
         }
-        yield* check(folder, undefined, MIGRATION)
+        yield* checking(folder)
       }),
     { arbitrary: { runs: 15, maxShrinks: 5 } }
   )
@@ -266,9 +300,168 @@ const grown = Effect.fnUntraced(function* (count: number) {
   return { source, folder: Path.join(yield* temporaryFolder(), "backup") }
 })
 
-/** Writes the manifest anew, as somebody would who has made it. */
+/** Writes the manifest anew, as somebody would who has the secret. */
 const edited = (folder: string, edit: (manifest: Manifests.Manifest) => object) =>
-  Manifests.write(folder, "manifest.json", edit(Manifests.read(folder, "manifest.json")!) as Manifests.Manifest)
+  Manifests.write(folder, "manifest.json", edit(manifestIn(folder)!) as Manifests.Manifest, installation.manifestKey)
+
+/** Every name that a backup gives to something in its folder. */
+const NAMES = [
+  "lock",
+  "lock-journal",
+  "owner",
+  "manifest.json",
+  "unfinished.json",
+  "secret",
+  "records",
+  "records/00000001.zst",
+  "records/00000001.zst.part",
+  "records/00000002.zst",
+  "records/00000002.zst.part"
+]
+
+describe("a folder for backups", () => {
+  it.effect.prop(
+    "with a link, a pipe or a folder in the place of a file is refused, or the file takes its place; nothing outside changes",
+    {
+      name: Schema.Literals(NAMES),
+      planted: Schema.Literals(["file", "folder", "free", "relative", "pipe", "directory"]),
+      isFirst: Schema.Boolean
+    },
+    ({ isFirst, name, planted }) =>
+      Effect.gen(function* () {
+        const { folder, source } = yield* grown(20)
+        const place = outside(yield* temporaryFolder())
+        if (!isFirst) yield* backUp(source.storage, { folder, fileBytes: 2000 })
+        const path = Path.join(folder, name)
+        fs.rmSync(path, { recursive: true, force: true })
+        fs.mkdirSync(Path.dirname(path), { recursive: true, mode: 0o700 })
+        if (planted === "pipe") spawnSync("mkfifo", [path])
+        else if (planted === "directory") fs.mkdirSync(path)
+        else if (planted === "relative") fs.symlinkSync(Path.relative(Path.dirname(path), place.file), path)
+        else fs.symlinkSync(place[planted], path)
+        const before = place.seen()
+        yield* source.grow(20)
+        const done = yield* Effect.exit(backUp(source.storage, { folder, fileBytes: 2000 }))
+        yield* Effect.exit(checking(folder))
+        assert.deepStrictEqual(place.seen(), before)
+        assert.strictEqual(fs.readFileSync(place.file, "utf8"), "an important file")
+        if (Exit.isFailure(done)) {
+          const { message } = (yield* Effect.flip(done)) as Error
+          assert.notInclude(message, "\n")
+          assert.include(message, folder)
+        }
+      }),
+    { arbitrary: { runs: 150, maxShrinks: 5 } }
+  )
+
+  const mine = process.geteuid!()
+  const OTHERS: Readonly<Record<string, (folder: string) => void>> = {
+    "that its group may write to": (folder) => fs.chmodSync(folder, 0o770),
+    "that everybody may write to": (folder) => fs.chmodSync(folder, 0o777),
+    "that everybody may write to, though not over others' files": (folder) => fs.chmodSync(folder, 0o1777),
+    "in a folder that everybody may write to": (folder) => fs.chmodSync(Path.dirname(folder), 0o777),
+    ...(mine === 0 && {
+      "of somebody else": (folder) => fs.chownSync(folder, 65_534, 65_534),
+      "in a folder of somebody else": (folder) => fs.chownSync(Path.dirname(folder), 65_534, 65_534)
+    })
+  }
+
+  it.effect.each(Object.keys(OTHERS))("%s is refused, empty or not, to write and to read", (name) =>
+    Effect.gen(function* () {
+      const { folder, source } = yield* grown(10)
+      yield* backUp(source.storage, { folder })
+      const empty = Path.join(yield* temporaryFolder(), "backup")
+      fs.mkdirSync(empty)
+      for (const one of [folder, empty]) {
+        OTHERS[name]!(one)
+        const names = fs.readdirSync(one, { recursive: true })
+        const { message } = yield* Effect.flip(backUp(source.storage, { folder: one }))
+        assert.match(
+          message,
+          /is no safe place for a backup: .* (belongs to another user|others may write to)|others may/u
+        )
+        assert.notInclude(message, "\n")
+        assert.deepStrictEqual(fs.readdirSync(one, { recursive: true }), names)
+      }
+      assert.include((yield* Effect.flip(checking(folder))).message, "is no safe place for a backup: ")
+    })
+  )
+
+  it.effect.skipIf(mine !== 0)("is refused behind a link of somebody else, and nothing is made where it leads", () =>
+    Effect.gen(function* () {
+      const { source } = yield* grown(5)
+      const shared = yield* temporaryFolder()
+      fs.chmodSync(shared, 0o1777)
+      const link = Path.join(shared, "backups")
+      const target = yield* temporaryFolder()
+      fs.symlinkSync(target, link)
+      fs.lchownSync(link, 65_534, 65_534)
+      for (const folder of [link, Path.join(link, "new")]) {
+        const { message } = yield* Effect.flip(backUp(source.storage, { folder }))
+        assert.include(message, `${link} belongs to another user (65534)`)
+      }
+      assert.deepStrictEqual(fs.readdirSync(target), [])
+    })
+  )
+
+  it.effect(
+    "in one where each name is its owner's is used, behind a link of one's own as well, and gets mode 0700",
+    () =>
+      Effect.gen(function* () {
+        const { source } = yield* grown(5)
+        const shared = yield* temporaryFolder()
+        fs.chmodSync(shared, 0o1777)
+        const folder = Path.join(shared, "a", "b")
+        fs.mkdirSync(folder, { recursive: true, mode: 0o755 })
+        fs.symlinkSync(folder, Path.join(shared, "link"))
+        yield* backUp(source.storage, { folder: Path.join(shared, "link") })
+        assert.strictEqual(fs.statSync(folder).mode & 0o777, 0o700)
+        yield* checking(Path.join(shared, "link"))
+      })
+  )
+})
+
+describe("a manifest", () => {
+  it.effect.prop(
+    "that somebody has written without the secret is refused, whatever of it is changed, and so is another one's place",
+    { seed: Seed },
+    ({ seed }) =>
+      Effect.gen(function* () {
+        const random = new Random(seed)
+        const { folder, source } = yield* grown(random.integer(5, 30))
+        yield* backUp(source.storage, { folder, fileBytes: 2000 })
+        const file = Path.join(folder, "manifest.json")
+        const text = fs.readFileSync(file, "utf8")
+        const manifest = manifestIn(folder)!
+        const forged = random.pick<object>([
+          { at: manifest.at + 1 },
+          { files: manifest.files.slice(0, -1) },
+          { accounts: manifest.accounts.slice(1) },
+          { migration: manifest.migration - 1 },
+          { mode: "test" },
+          { older_links: "z" }
+        ])
+        Manifests.write(folder, "manifest.json", { ...manifest, ...forged }, keyOf(Redacted.make("another secret")))
+        const forgery = fs.readFileSync(file, "utf8")
+        const stale = JSON.stringify({ ...JSON.parse(text), manifest: { ...manifest, ...forged } }, null, 1) + "\n"
+        for (const written of [forgery, stale]) {
+          fs.writeFileSync(file, written)
+          for (const refused of [checking(folder), backUp(source.storage, { folder })]) {
+            const { message } = yield* Effect.flip(Effect.asVoid(refused as Effect.Effect<unknown, Error>))
+            assert.include(message, `${file} is damaged, or was not written with this installation's secret: `)
+          }
+        }
+        // What a run that was killed has finished so far is not a backup.
+        fs.rmSync(file)
+        Manifests.write(folder, "unfinished.json", manifest, installation.manifestKey)
+        fs.renameSync(Path.join(folder, "unfinished.json"), file)
+        assert.include((yield* Effect.flip(checking(folder))).message, "its HMAC does not match")
+        fs.writeFileSync(file, text)
+        yield* checking(folder)
+      }),
+    { arbitrary: { runs: 20, maxShrinks: 5 } }
+  )
+})
 
 describe("a backup of something else", () => {
   it.effect("is not gone on with", () =>
@@ -319,7 +512,7 @@ describe("a backup of something else", () => {
     Effect.gen(function* () {
       const { folder, source } = yield* grown(5)
       yield* backUp(source.storage, { folder })
-      const refusal = Effect.map(Effect.flip(check(folder, undefined, MIGRATION)), ({ message }) => message)
+      const refusal = Effect.map(Effect.flip(checking(folder)), ({ message }) => message)
       edited(folder, (manifest) => ({ ...manifest, migration: MIGRATION + 1 }))
       assert.include(yield* refusal, "holds a backup of a newer Till (migration 12; this one knows 11).")
       edited(folder, (manifest) => ({ ...manifest, migration: MIGRATION, record_format: 99 }))
@@ -331,9 +524,13 @@ describe("a backup of something else", () => {
     Effect.gen(function* () {
       const { folder, source } = yield* grown(5)
       yield* backUp(source.storage, { folder })
-      edited(folder, () => ({ format: 2, something: "else" }))
-      const { message } = yield* Effect.flip(check(folder, undefined, MIGRATION))
-      assert.include(message, "is of a newer Till, with backups in format 2; this one knows them up to 1.")
+      const manifest = manifestIn(folder)!
+      const refusal = Effect.map(Effect.flip(checking(folder)), ({ message }) => message)
+      edited(folder, () => ({ format: 3, something: "else" }))
+      assert.include(yield* refusal, "is of a newer Till, with backups in format 3; this one knows them up to 2.")
+      fs.rmSync(Path.join(folder, "manifest.json"))
+      Manifests.write(folder, "manifest.json", { ...manifest, format: 1 } as never, installation.manifestKey)
+      assert.include(yield* refusal, "is of an older Till, with backups in format 1; this one knows them from 2 on.")
     })
   )
 

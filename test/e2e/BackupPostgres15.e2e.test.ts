@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { userOf } from "../../src/postgres/embedded/PostgresUser.ts"
+import { usersOf } from "../../src/postgres/embedded/PostgresUser.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 import { prepareTill, till } from "../support/TillProcess.ts"
 import { serverPort } from "../support/ServerPort.ts"
@@ -17,7 +17,7 @@ const PROGRAMS = "/usr/lib/postgresql/15/bin"
 const isThere = fs.existsSync(Path.join(PROGRAMS, "postgres"))
 
 /** Postgres does not run as root. */
-const user = process.geteuid?.() === 0 ? userOf(fs.readFileSync("/etc/passwd", "utf8")) : undefined
+const user = process.geteuid?.() === 0 ? usersOf(fs.readFileSync("/etc/passwd", "utf8"))?.maker : undefined
 const as = user === undefined ? {} : { uid: user.userId, gid: user.groupId }
 
 const program = (name: string, ...args: ReadonlyArray<string>): string => {

@@ -1,6 +1,7 @@
 /** `till serve --runners N` is one service of several processes: to clients, to who starts it, and to who ends it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
+import * as fs from "node:fs"
 import { createServer } from "node:net"
 import { socketsOf } from "../../src/control/ControlSocket.ts"
 import { HttpExchange, Lost } from "../support/HttpExchange.ts"
@@ -62,7 +63,9 @@ describe("till serve --runners", () => {
           await server.start()
           assert.strictEqual(occurrences(server.stdout, "Till listens on"), 1)
           const keys = [...server.stdout.matchAll(/ ([sp]k_(?:test|live)_\w{32})$/gm)].map(([, key]) => key!)
-          assert.strictEqual(new Set(keys).size, 4)
+          assert.strictEqual(new Set(keys).size, 2)
+          const [, kept] = /^The keys of live mode are in (\S+), for its owner alone\./m.exec(server.stdout)!
+          assert.match(fs.readFileSync(kept!, "utf8"), /^TILL_SK_LIVE=sk_live_\w{32}\nTILL_PK_LIVE=pk_live_\w{32}\n$/u)
           const key = keys[0]!
           const before = runnersOf(server)
           assert.strictEqual(before.length, RUNNERS)

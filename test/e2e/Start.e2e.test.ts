@@ -2,7 +2,7 @@
 import { PgConnection } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { execFileSync, spawnSync } from "node:child_process"
+import { execFileSync, spawn, spawnSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import * as fs from "node:fs"
 import * as net from "node:net"
@@ -17,6 +17,7 @@ import {
   signalIfThere,
   startTill,
   till,
+  TILL,
   type TillProcess,
   until
 } from "../support/TillProcess.ts"
@@ -28,7 +29,19 @@ const payment = { amount: 2000, currency: "usd" }
 /** The keys that a start has printed, by prefix. */
 const printedKeys = (stdout: string): Record<string, string> =>
   Object.fromEntries(
-    [...stdout.matchAll(/^ {2}.*\s(([sp]k_(?:test|live)_)\w{32})$/gm)].map(([, key, prefix]) => [prefix, key])
+    [...stdout.matchAll(/^ {2}.*\s(([sp]k_(?:test|live)_)\w{32})\r?$/gm)].map(([, key, prefix]) => [prefix, key])
+  )
+
+/** The file with the keys that a start has not printed. */
+const keptFile = (stdout: string): string =>
+  /^The keys of live mode are in (\S+), for its owner alone\./m.exec(stdout)![1]!
+
+/** The keys in it, by prefix. */
+const keptKeys = (stdout: string): Record<string, string> =>
+  Object.fromEntries(
+    [...fs.readFileSync(keptFile(stdout), "utf8").matchAll(/^TILL_[SP]K_LIVE=(([sp]k_live_)\w{32})$/gm)].map(
+      ([, key, prefix]) => [prefix, key]
+    )
   )
 
 /** The command that a start has printed below "Try it:". */
@@ -45,35 +58,67 @@ const tryCommand = async (command: string): Promise<{ readonly status: string; r
 }
 
 describe("the first start", () => {
-  it.live("prints where it listens, its keys and a command that works; later ones do not show the keys again", () =>
-    Effect.gen(function* () {
-      const server = yield* startTill({ withoutKeys: true, newCluster: true })
-      yield* Effect.promise(async () => {
-        assert.include(server.stdout, `Till listens on ${server.baseUrl}\n`)
-        const keys = printedKeys(server.stdout)
-        assert.sameMembers(Object.keys(keys), ["sk_test_", "pk_test_", "sk_live_", "pk_live_"])
-        const tried = await tryCommand(printedCommand(server.stdout))
-        assert.deepInclude(tried, { status: "succeeded", amount: 2000 })
-        // Node's own parser takes the later names for the first one.
-        for (const name of ["\\", "\n", '"']) {
-          const metadata = { order: "1", [name]: "2" }
-          const customer = await server.post("/v1/customers", { metadata }, { key: keys["sk_test_"]! })
-          assert.deepStrictEqual(Object.entries(customer.metadata), Object.entries(metadata))
-        }
-        await server.kill("SIGTERM")
+  it.live(
+    "prints where it listens, its test keys and a command that works; later ones do not show the keys again",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* startTill({ withoutKeys: true, newCluster: true })
+        yield* Effect.promise(async () => {
+          assert.include(server.stdout, `Till listens on ${server.baseUrl}\n`)
+          const printed = printedKeys(server.stdout)
+          assert.sameMembers(Object.keys(printed), ["sk_test_", "pk_test_"])
+          const kept = keptKeys(server.stdout)
+          assert.sameMembers(Object.keys(kept), ["sk_live_", "pk_live_"])
+          for (const key of Object.values(kept)) assert.notInclude(server.stdout, key)
+          const file = keptFile(server.stdout)
+          assert.strictEqual(Path.dirname(file), server.folder)
+          assert.strictEqual(fs.statSync(file).mode & 0o777, 0o600)
+          const keys: Record<string, string> = { ...printed, ...kept }
+          const tried = await tryCommand(printedCommand(server.stdout))
+          assert.deepInclude(tried, { status: "succeeded", amount: 2000 })
+          // Node's own parser takes the later names for the first one.
+          for (const name of ["\\", "\n", '"']) {
+            const metadata = { order: "1", [name]: "2" }
+            const customer = await server.post("/v1/customers", { metadata }, { key: keys["sk_test_"]! })
+            assert.deepStrictEqual(Object.entries(customer.metadata), Object.entries(metadata))
+          }
+          await server.kill("SIGTERM")
 
-        await server.start()
-        assert.include(server.stdout, `Till listens on ${server.baseUrl}\n`)
-        assert.notMatch(server.stdout, /[sp]k_(test|live)_/)
-        const listed = await server.get("/v1/payment_intents", { key: keys["sk_test_"]! })
-        assert.deepStrictEqual(listed.data, [tried])
-        assert.isEmpty((await server.get("/v1/payment_intents", { key: keys["sk_live_"]! })).data)
-        for (const prefix of ["pk_test_", "pk_live_"]) {
-          const refused = await server.request("GET", "/v1/payment_intents", { key: keys[prefix]! })
-          assert.strictEqual(refused.body.error.code, "secret_key_required")
-        }
-        for (const key of Object.values(keys)) assert.notInclude(server.stderr, key)
+          await server.start()
+          assert.include(server.stdout, `Till listens on ${server.baseUrl}\n`)
+          assert.notMatch(server.stdout, /[sp]k_(test|live)_/)
+          const listed = await server.get("/v1/payment_intents", { key: keys["sk_test_"]! })
+          assert.deepStrictEqual(listed.data, [tried])
+          assert.isEmpty((await server.get("/v1/payment_intents", { key: keys["sk_live_"]! })).data)
+          for (const prefix of ["pk_test_", "pk_live_"]) {
+            const refused = await server.request("GET", "/v1/payment_intents", { key: keys[prefix]! })
+            assert.strictEqual(refused.body.error.code, "secret_key_required")
+          }
+          for (const key of Object.values(keys)) assert.notInclude(server.stderr, key)
+        })
       })
+  )
+
+  it.live.skipIf(spawnSync("script", ["--version"]).status !== 0)("prints all its keys to a terminal", () =>
+    Effect.gen(function* () {
+      const server = yield* prepareTill({ withoutKeys: true })
+      const command = [process.execPath, ...TILL, "serve"].map((part) => `'${part}'`).join(" ")
+      const terminal = spawn("script", ["--quiet", "--return", "--command", command, "/dev/null"], {
+        env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"], ...server.variables },
+        stdio: ["pipe", "pipe", "inherit"]
+      })
+      let shown = ""
+      terminal.stdout.on("data", (chunk) => (shown += String(chunk)))
+      const ended = new Promise((resolve) => terminal.once("close", resolve))
+      yield* Effect.promise(async () => {
+        await until("it takes requests", () => shown.includes("Try it:"), 60)
+        // As somebody presses Ctrl-C.
+        terminal.stdin.write("\u0003")
+        await ended
+      })
+      assert.sameMembers(Object.keys(printedKeys(shown)), ["sk_test_", "pk_test_", "sk_live_", "pk_live_"])
+      assert.notInclude(shown, "The keys of live mode are in")
+      assert.isEmpty(fs.readdirSync(server.folder).filter((name) => name.startsWith("live-keys")))
     })
   )
 

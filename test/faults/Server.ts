@@ -6,6 +6,7 @@ import { Effect, Exit, Redacted, Scope } from "effect"
 import { Client } from "pg"
 import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.ts"
 import { environment } from "../../src/postgres/embedded/Postmaster.ts"
+import { grantIn, MAKES_DATABASES } from "../support/DatabaseRights.ts"
 import { killFamily, pause } from "../support/TillProcess.ts"
 
 const CONNECT_TRIES = 40
@@ -32,7 +33,10 @@ export class Server {
       for (const name of Object.keys(variables)) delete environment[name]
     }
     try {
-      const making = EmbeddedPostgres.make({ dataFolder }).pipe(Scope.provide(scope))
+      const making = grantIn(dataFolder, MAKES_DATABASES).pipe(
+        Effect.andThen(EmbeddedPostgres.make({ dataFolder })),
+        Scope.provide(scope)
+      )
       return new Server(await Effect.runPromise(making), scope, forget)
     } catch (error) {
       forget()

@@ -58,13 +58,20 @@ const agreesAnew = (storage: Storage) =>
 /** The same journal in other storage, by way of a backup. */
 const restored = Effect.fnUntraced(function* (storage: Storage, target: Storage) {
   const folder = Path.join(yield* temporaryFolder(), "backup")
+  const secret = Redacted.make("ab".repeat(32))
+  const manifestKey = Redacted.make(new Uint8Array(32))
   yield* backup({
     folder,
     mode: "all",
-    installation: { secret: Redacted.make("ab".repeat(32)), migration: newest, olderLinks: "0000000000000000" },
+    installation: { secret, manifestKey, migration: newest, olderLinks: "0000000000000000" },
     holds: () => true
   }).pipe(Effect.provideContext(storage))
-  const checked = yield* check(folder, undefined, newest)
+  const checked = yield* check({
+    folder,
+    until: undefined,
+    migration: newest,
+    keyOf: () => Effect.succeed(manifestKey)
+  })
   yield* Harness.projecting(target, load(checked), KINDS)
 })
 

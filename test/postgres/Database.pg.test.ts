@@ -8,6 +8,7 @@ import { innermostMessage } from "../../src/engine/Journal.ts"
 import { connect, layer, layerReading, requireAlone, serverAt } from "../../src/postgres/Database.ts"
 import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.ts"
 import { freshDatabase, freshDatabaseWith } from "../support/Postgres.ts"
+import { grantIn } from "../support/DatabaseRights.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 import { till } from "../support/TillProcess.ts"
 
@@ -140,6 +141,7 @@ describe("Database", () => {
     Effect.gen(function* () {
       // One of its own: all who use the run's would be warned.
       const dataFolder = yield* temporaryFolder()
+      yield* grantIn(dataFolder, "SUPERUSER")
       const { url } = yield* EmbeddedPostgres.make({ dataFolder })
       const sql = yield* open(url)
       const warnings: Array<string> = []
@@ -205,7 +207,10 @@ describe("Database", () => {
       yield* start
       fs.writeFileSync(Path.join(dataFolder, "postgres", "password"), "another\n")
       const { message } = yield* Effect.flip(start)
-      assert.strictEqual(message, `The Postgres in ${dataFolder}: password authentication failed for user "till".`)
+      assert.strictEqual(
+        message,
+        `The Postgres in ${dataFolder}: password authentication failed for user "till_service".`
+      )
     })
   )
 })

@@ -313,7 +313,8 @@ describe("a database of somebody else's", () => {
       const database = yield* PostgresStorage.make
       yield* database.edit("CREATE SCHEMA shop CREATE TABLE orders (id int)")
       yield* database.edit("CREATE TABLE brought_along (id int)")
-      yield* database.edit("ALTER EXTENSION plpgsql ADD TABLE brought_along")
+      yield* database.edit("CREATE EXTENSION fuzzystrmatch")
+      yield* database.edit("ALTER EXTENSION fuzzystrmatch ADD TABLE brought_along")
       const storage = yield* database.connect("till")
       assert.deepStrictEqual(yield* journalOf(storage).read(ACCOUNT, 0, 10), [])
     })

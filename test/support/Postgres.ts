@@ -16,6 +16,7 @@ import type { TestProject } from "vitest/node"
 import { sessionSettings } from "../../src/postgres/Database.ts"
 import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.ts"
 import * as ClusterTemplate from "./ClusterTemplate.ts"
+import { grantIn, MAKES_DATABASES } from "./DatabaseRights.ts"
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -44,7 +45,10 @@ export default async function setup({ vitest }: TestProject): Promise<(() => Pro
   ClusterTemplate.copyTo(dataFolder)
   const scope = await Effect.runPromise(Scope.make())
   const server = await Effect.runPromise(
-    EmbeddedPostgres.make({ dataFolder, processes: 10 }).pipe(Effect.provideService(Scope.Scope, scope))
+    grantIn(dataFolder, MAKES_DATABASES).pipe(
+      Effect.andThen(EmbeddedPostgres.make({ dataFolder, processes: 10 })),
+      Effect.provideService(Scope.Scope, scope)
+    )
   )
   vitest.provide("postgresUrl", Redacted.value(server.url))
   return async () => {

@@ -3,14 +3,19 @@
  *
  * Guarantees: the cluster is there whole and on disk, or not at all (it is made under another name and then renamed),
  * so a start that was killed half-way leaves nothing that the next one trips over. Only a cluster of this Postgres' own
- * major version is opened. It is reachable with the password that lies next to it, which only its owner can read.
+ * major version is opened.
+ *
+ * One role can log in, from this machine, with the password that lies next to the cluster, which only Till's user can
+ * read (semantics 9.96). The role owns its database and can do nothing else: it reads and writes no file, runs no
+ * program and makes no role. The superuser cannot log in; its work is done by Postgres' single-user mode, before a
+ * server runs.
  */
 import { Effect, Redacted } from "effect"
 import { spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { readIfThere, syncFolder, writeAtomically } from "./DataFolder.ts"
+import { syncFolder, writeAtomically } from "./DataFolder.ts"
 import {
   attempt,
   describeCause,
@@ -18,12 +23,23 @@ import {
   errorCode,
   type EmbeddedPostgresError
 } from "./EmbeddedPostgresError.ts"
+import { readIfThere, write } from "./OwnFiles.ts"
 import { install, locate, type PackagedPostgres } from "./PostgresBinaries.ts"
-import { choose, commandAs, own, type PostgresUser, type UserCommand } from "./PostgresUser.ts"
+import { choose, commandAs, give, isOwnedBy, own, type PostgresUsers, type UserCommand } from "./PostgresUser.ts"
 import { environment } from "./Postmaster.ts"
 
-/** The database role that owns the cluster. */
-export const roleName = "till"
+/** The role that Till works as. */
+export const roleName = "till_service"
+/** That role's database. */
+export const databaseName = "postgres"
+/** The role that `initdb` makes, which cannot be taken its powers. */
+const superuserName = "till"
+
+/** Who gets in. */
+const ACCESS = `# Written by Till.
+local all ${roleName} scram-sha-256
+host all ${roleName} 127.0.0.1/32 scram-sha-256
+`
 
 export interface Cluster {
   /** The cluster proper (Postgres' `data_directory`). */
@@ -32,10 +48,12 @@ export interface Cluster {
   readonly socketFolder: string | undefined
   readonly logFile: string
   readonly password: Redacted.Redacted
-  /** The command that runs one of the packaged programs as the cluster's user. */
+  readonly users: PostgresUsers
+  /** The command that runs one of the packaged programs as one of the cluster's users. */
   readonly command: (
     program: "initdb" | "postgres",
-    args: ReadonlyArray<string>
+    args: ReadonlyArray<string>,
+    user?: keyof PostgresUsers
   ) => Effect.Effect<UserCommand, EmbeddedPostgresError>
 }
 
@@ -69,17 +87,18 @@ export const served = (folder: string): Effect.Effect<ServedCluster | undefined,
 export const open = Effect.fnUntraced(function* (folder: string): Effect.fn.Return<Cluster, EmbeddedPostgresError> {
   const packaged = yield* locate
   const home = homeIn(folder)
-  const user = yield* choose(home)
-  yield* own(home, user)
+  const users = yield* choose(home)
+  yield* own(home, users.keeper)
   const cluster: Cluster = {
     path: pathIn(folder),
     socketFolder: fitsSocket(home) ? home : undefined,
     logFile: Path.join(folder, "postgres.log"),
-    password: yield* password(home, user),
-    command: Effect.fnUntraced(function* (program, args) {
+    password: yield* password(home),
+    users,
+    command: Effect.fnUntraced(function* (program, args, user = "keeper") {
       const programs = yield* install(packaged, Path.join(folder, "programs"))
       return yield* attempt(`run ${program}`, () =>
-        commandAs(user, [home, packaged.native], Path.join(programs, program), args)
+        commandAs(users[user], [Path.join(home, "data"), packaged.native], Path.join(programs, program), args)
       )
     })
   }
@@ -109,7 +128,7 @@ const refuseForeign = (cluster: Cluster) =>
     }
   })
 
-const password = (home: string, user: PostgresUser): Effect.Effect<Redacted.Redacted, EmbeddedPostgresError> =>
+const password = (home: string): Effect.Effect<Redacted.Redacted, EmbeddedPostgresError> =>
   attempt(`read or write the password in ${home}`, () => {
     const file = passwordFile(home)
     const known = readIfThere(file)?.trim()
@@ -117,7 +136,6 @@ const password = (home: string, user: PostgresUser): Effect.Effect<Redacted.Reda
     if (fs.existsSync(Path.join(home, "data"))) throw new Error(`${file} is missing`)
     const made = randomBytes(24).toString("hex")
     writeAtomically(file, `${made}\n`)
-    if (user !== undefined) fs.chownSync(file, user.userId, user.groupId)
     return Redacted.make(made, { label: "database password" })
   })
 
@@ -127,11 +145,11 @@ const initialize = (cluster: Cluster, home: string): Effect.Effect<void, Embedde
   Effect.gen(function* () {
     yield* removeUnfinished(home)
     const unfinished = Path.join(home, `${unfinishedPrefix}${randomBytes(6).toString("hex")}`)
-    const command = yield* cluster.command("initdb", [
+    yield* own(unfinished, cluster.users.maker)
+    const args = [
       `--pgdata=${unfinished}`,
-      `--username=${roleName}`,
-      `--pwfile=${passwordFile(home)}`,
-      "--auth=scram-sha-256",
+      `--username=${superuserName}`,
+      "--auth=reject",
       "--encoding=UTF8",
       "--locale=C",
       "--locale-provider=builtin",
@@ -139,8 +157,9 @@ const initialize = (cluster: Cluster, home: string): Effect.Effect<void, Embedde
       "--no-instructions",
       // One call for the whole file system in place of a thousand, where the system has it.
       `--sync-method=${process.platform === "linux" ? "syncfs" : "fsync"}`
-    ])
-    yield* run(command, home)
+    ]
+    yield* run(yield* cluster.command("initdb", args, "maker"), home)
+    yield* bringUpToDate({ ...cluster, path: unfinished })
     yield* attempt(`write ${cluster.path}`, () => {
       fs.renameSync(unfinished, cluster.path)
       syncFolder(home)
@@ -157,16 +176,66 @@ const removeUnfinished = (home: string): Effect.Effect<void, EmbeddedPostgresErr
     }
   })
 
+const accessFile = (path: string): string => Path.join(path, "pg_hba.conf")
+
+/** False of a cluster that an older Till has made, whose role could do everything, or that another user keeps. */
+export const isUpToDate = ({ path, users }: Cluster): boolean =>
+  isOwnedBy(path, users.keeper) && readIfThere(accessFile(path)) === ACCESS
+
+/** Makes a cluster what this Till makes. No server may run on it. The next run finishes one that was killed. */
+export const bringUpToDate = Effect.fnUntraced(function* (
+  cluster: Cluster
+): Effect.fn.Return<void, EmbeddedPostgresError> {
+  const { path, users } = cluster
+  if (yield* attempt(`read ${path}`, () => readIfThere(accessFile(path)) !== ACCESS)) {
+    yield* administrate(cluster, statementsOf(Redacted.value(cluster.password)))
+    yield* attempt(`write ${accessFile(path)}`, () => write(accessFile(path), ACCESS))
+  }
+  const { keeper } = users
+  if (keeper !== undefined) yield* attempt(`write to ${path}`, () => !isOwnedBy(path, keeper) && give(path, keeper))
+})
+
+/** Runs statements as the superuser, one after the other. No server may run on the cluster. */
+export const administrate = Effect.fnUntraced(function* (
+  cluster: Cluster,
+  statements: ReadonlyArray<string>
+): Effect.fn.Return<void, EmbeddedPostgresError> {
+  const { path, users } = cluster
+  const { maker } = users
+  if (maker !== undefined) yield* attempt(`write to ${path}`, () => !isOwnedBy(path, maker) && give(path, maker))
+  // Statements may have a password in them, which is not to be logged.
+  const settings = ["exit_on_error=on", "log_checkpoints=off", "log_min_error_statement=panic"]
+  const args = ["--single", "-D", path, ...settings.flatMap((setting) => ["-c", setting]), databaseName]
+  yield* run(yield* cluster.command("postgres", args, "maker"), path, `${statements.join("\n")}\n`)
+})
+
+/** What the role needs: its password, and to own all that there is. Each is one line. */
+const statementsOf = (password: string): ReadonlyArray<string> => [
+  `DO $$ BEGIN IF to_regrole('${roleName}') IS NULL THEN CREATE ROLE ${roleName}; END IF; END $$`,
+  `ALTER ROLE ${roleName} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS PASSWORD ` +
+    `'${password.replaceAll("'", "''")}'`,
+  `ALTER ROLE ${superuserName} PASSWORD NULL`,
+  // The owner of the database may make tables in its schema.
+  `ALTER DATABASE ${databaseName} OWNER TO ${roleName}`,
+  `DO $$ DECLARE statement text; BEGIN FOR statement IN ` +
+    `SELECT format('ALTER TABLE %s OWNER TO ${roleName}', oid::regclass) FROM pg_class ` +
+    `WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') UNION ALL ` +
+    `SELECT format('ALTER ROUTINE %s OWNER TO ${roleName}', oid::regprocedure) FROM pg_proc ` +
+    `WHERE pronamespace = 'public'::regnamespace LOOP EXECUTE statement; END LOOP; END $$`
+]
+
 /** Runs a program to its end; fails with its own last error line. */
-const run = (command: UserCommand, directory: string): Effect.Effect<void, EmbeddedPostgresError> =>
+const run = (command: UserCommand, directory: string, input = ""): Effect.Effect<void, EmbeddedPostgresError> =>
   Effect.callback((resume) => {
     const child = spawn(command.file, [...command.args], {
       ...command.options,
       cwd: directory,
       env: environment,
       detached: true,
-      stdio: ["ignore", "ignore", "pipe"]
+      stdio: ["pipe", "ignore", "pipe"]
     })
+    // A program that has ended takes no more of it, and says why.
+    child.stdin.on("error", () => {}).end(input)
     let errors = ""
     child.stderr.setEncoding("utf8").on("data", (chunk: string) => (errors = (errors + chunk).slice(-8192)))
     child.once("error", (cause) => resume(Effect.fail(cannotRun(command, cause))))

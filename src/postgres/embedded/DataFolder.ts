@@ -17,6 +17,7 @@ import {
   errorCode,
   type EmbeddedPostgresError
 } from "./EmbeddedPostgresError.ts"
+import * as OwnFiles from "./OwnFiles.ts"
 
 /** Rises when the folder's layout changes in a way that an older Till cannot use. */
 export const dataFolderFormat = 1
@@ -36,7 +37,7 @@ export const prepare = (path: string): Effect.Effect<string, EmbeddedPostgresErr
  * Makes the folder, and those that it lies in. Node's own way to do so never ends where a file system has no folders to
  * give, such as /proc, and calls one that is read-only one that is missing.
  */
-const makeFolder = (path: string, mode: number): void => {
+export const makeFolder = (path: string, mode: number): void => {
   try {
     fs.mkdirSync(path, { mode })
   } catch (error) {
@@ -87,8 +88,7 @@ const locked = (folder: string, inUse: (owner: string) => string): Effect.Effect
     const file = Path.join(folder, "lock")
     const database = yield* attempt(`lock the folder ${folder}`, () => {
       // A process that can read the file can lock it, and SQLite would let everybody read it.
-      fs.closeSync(fs.openSync(file, "a", 0o600))
-      fs.chmodSync(file, 0o600)
+      OwnFiles.make(file)
       return new DatabaseSync(file, { timeout: 0 })
     })
     yield* Effect.try({
@@ -99,9 +99,7 @@ const locked = (folder: string, inUse: (owner: string) => string): Effect.Effect
       Effect.onError(() => Effect.sync(() => database.close()))
     )
     // For the message that a second starter prints; the lock alone decides.
-    yield* attempt(`write to the folder ${folder}`, () =>
-      fs.writeFileSync(ownerFile(folder), `${process.pid}\n`, { mode: 0o600 })
-    )
+    yield* attempt(`write to the folder ${folder}`, () => OwnFiles.write(ownerFile(folder), `${process.pid}\n`))
     return database
   })
 
@@ -112,7 +110,7 @@ const isBusy = (cause: unknown) => cause instanceof Error && "errcode" in cause 
 const heldByAnother = (folder: string, inUse: (owner: string) => string) => {
   let owner = ""
   try {
-    owner = ` (process ${Number.parseInt(fs.readFileSync(ownerFile(folder), "utf8"), 10)})`
+    owner = ` (process ${Number.parseInt(OwnFiles.readIfThere(ownerFile(folder))!, 10)})`
   } catch {
     // The message does without it.
   }
@@ -125,7 +123,7 @@ const unlockable = (folder: string, cause: unknown) =>
 const checkFormat = (folder: string): Effect.Effect<void, EmbeddedPostgresError> =>
   Effect.gen(function* () {
     const file = Path.join(folder, "format")
-    const text = yield* attempt(`read ${file}`, () => readIfThere(file))
+    const text = yield* attempt(`read ${file}`, () => OwnFiles.readIfThere(file))
     if (text === undefined) {
       return yield* attempt(`write ${file}`, () => writeAtomically(file, `${dataFolderFormat}\n`))
     }
@@ -140,16 +138,6 @@ const checkFormat = (folder: string): Effect.Effect<void, EmbeddedPostgresError>
       return yield* embeddedPostgresError("FolderUnusable", `${file} is damaged: it must hold a format number.`)
     }
   })
-
-/** The file's text, or undefined if there is no such file. */
-export const readIfThere = (file: string): string | undefined => {
-  try {
-    return fs.readFileSync(file, "utf8")
-  } catch (cause) {
-    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return undefined
-    throw cause
-  }
-}
 
 /** The file appears whole and durable, or not at all. Mode 0600. */
 export const writeAtomically = (file: string, content: string | Uint8Array): void => {

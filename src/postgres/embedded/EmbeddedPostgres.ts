@@ -12,10 +12,23 @@ import { PgConnection } from "@effect/sql-pg"
 import { Effect, Option, Redacted, Schedule, type Scope } from "effect"
 import * as fs from "node:fs"
 import * as Loop from "../../engine/Loop.ts"
-import { cannotRun, open, pathIn, roleName, served, startFailure, type Cluster, type ServedCluster } from "./Cluster.ts"
+import {
+  bringUpToDate,
+  cannotRun,
+  databaseName,
+  isUpToDate,
+  open,
+  pathIn,
+  roleName,
+  served,
+  startFailure,
+  type Cluster,
+  type ServedCluster
+} from "./Cluster.ts"
 import { hold, prepare } from "./DataFolder.ts"
 import { attempt, describeCause, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 import { freePort } from "./FreePort.ts"
+import { openToAppend, write } from "./OwnFiles.ts"
 import {
   disownLeftover,
   isAtWorkOn,
@@ -37,8 +50,6 @@ export interface EmbeddedPostgres {
   /** Process id of the server as it is now; it changes when the server had to be started again. */
   readonly processId: Effect.Effect<number>
 }
-
-const databaseName = "postgres"
 
 // For two cores and many small commits: few processes, seldom checkpoints where little is written, no planning extras.
 // Everything else is Postgres' default. The log leaves statements and key values out: they hold customers' data.
@@ -82,6 +93,11 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<EmbeddedPostgres, EmbeddedPostgresError, Scope.Scope> {
   const folder = yield* hold(options.dataFolder)
   const cluster = yield* open(folder)
+  if (!(yield* attempt(`read ${cluster.path}`, () => isUpToDate(cluster)))) {
+    // A killed Till of an older version may have left its server.
+    yield* stop(cluster)
+    yield* bringUpToDate(cluster)
+  }
   const adopted = yield* adopt(cluster)
   const connections = connectionsFor(options.processes ?? 1)
   const first = yield* Effect.acquireRelease(
@@ -186,20 +202,15 @@ const checkAnswer = (
   Effect.gen(function* () {
     const url = connectionUrl(cluster, port, socketFolder)
     const connection = yield* PgConnection.make({ url, applicationName: "till start" })
-    const rows = yield* connection.queryValues("SHOW data_directory")
-    return rows[0]?.[0]
+    // That it lets us in shows that it is this cluster's: the password is proved by both sides.
+    yield* connection.queryValues("SELECT 1")
   }).pipe(
     Effect.scoped,
-    Effect.catch((error) => Effect.succeed(error.message)),
-    Effect.flatMap((answer) =>
-      answer === cluster.path
-        ? Effect.void
-        : Effect.fail(
-            embeddedPostgresError(
-              "StartFailed",
-              `A Postgres left running on ${cluster.path} does not answer as it should: ${describeCause(answer)}.`
-            )
-          )
+    Effect.mapError((error) =>
+      embeddedPostgresError(
+        "StartFailed",
+        `A Postgres left running on ${cluster.path} does not answer as it should: ${describeCause(error)}.`
+      )
     )
   )
 
@@ -244,7 +255,7 @@ const startOnce = Effect.fnUntraced(function* (
   const child = yield* attempt(`start Postgres on ${cluster.path}`, () => {
     disownLeftover(cluster.path)
     if (cluster.socketFolder !== undefined) removeDeadSockets(cluster.path, cluster.socketFolder)
-    const log = fs.openSync(cluster.logFile, "a", 0o600)
+    const log = openToAppend(cluster.logFile)
     try {
       return spawnDetached(command, log, cluster.path)
     } finally {
@@ -315,7 +326,7 @@ const stop = (cluster: Cluster): Effect.Effect<void> => {
 const logCheckInterval = "10 minutes"
 const logBytesMax = 8 * 1024 * 1024
 
-const logSize = (cluster: Cluster): number => fs.statSync(cluster.logFile, { throwIfNoEntry: false })?.size ?? 0
+const logSize = (cluster: Cluster): number => fs.lstatSync(cluster.logFile, { throwIfNoEntry: false })?.size ?? 0
 
 const logSince = (cluster: Cluster, offset: number): string =>
   fs.readFileSync(cluster.logFile).subarray(offset).toString("utf8")
@@ -324,6 +335,8 @@ const logSince = (cluster: Cluster, offset: number): string =>
 const boundLog = (cluster: Cluster): Effect.Effect<void> =>
   attempt("bound the log", () => {
     if (logSize(cluster) <= logBytesMax) return
-    fs.copyFileSync(cluster.logFile, `${cluster.logFile}.1`)
-    fs.truncateSync(cluster.logFile)
+    const kept = `${cluster.logFile}.1`
+    fs.rmSync(kept, { force: true })
+    fs.copyFileSync(cluster.logFile, kept, fs.constants.COPYFILE_EXCL)
+    write(cluster.logFile, "")
   }).pipe(Effect.ignore)

@@ -30,7 +30,8 @@ const errnoTexts: Record<string, string> = {
   EDQUOT: "the disk quota is used up",
   ENOTDIR: "a part of the path is not a folder",
   EEXIST: "it exists and is not a folder",
-  ELOOP: "too many symbolic links",
+  ELOOP: "a symbolic link is in its place",
+  ENXIO: "something that is no file is in its place",
   ENAMETOOLONG: "the path is too long",
   EMFILE: "too many open files"
 }

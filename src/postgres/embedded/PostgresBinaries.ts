@@ -10,8 +10,8 @@ import { Effect } from "effect"
 import * as fs from "node:fs"
 import { createRequire } from "node:module"
 import * as Path from "node:path"
-import { readIfThere } from "./DataFolder.ts"
 import { attempt, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
+import { readIfThere } from "./OwnFiles.ts"
 
 export interface PackagedPostgres {
   /** The package's folder with `bin`, `lib` and `share`. */

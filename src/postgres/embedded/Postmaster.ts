@@ -8,7 +8,7 @@
 import { spawnSync, spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { readIfThere } from "./DataFolder.ts"
+import * as OwnFiles from "./OwnFiles.ts"
 import type { UserCommand } from "./PostgresUser.ts"
 
 /** `postmaster.pid` says this. */
@@ -24,7 +24,7 @@ const recordFile = (cluster: string) => Path.join(cluster, "postmaster.pid")
 
 /** The record of the server that is alive on this cluster, or undefined. */
 export const running = (cluster: string): PostmasterRecord | undefined => {
-  const lines = (readIfThere(recordFile(cluster)) ?? "").split("\n").map((line) => line.trim())
+  const lines = (OwnFiles.readIfThere(recordFile(cluster)) ?? "").split("\n").map((line) => line.trim())
   const processId = Number(lines[0])
   if (!isAtWorkOn(processId, cluster)) return undefined
   return {
@@ -55,9 +55,9 @@ export const isAtWorkOn = (processId: number, cluster: string): boolean => {
  */
 export const disownLeftover = (cluster: string): void => {
   const file = recordFile(cluster)
-  const text = readIfThere(file)
+  const text = OwnFiles.readIfThere(file)
   if (text === undefined || running(cluster) !== undefined) return
-  fs.writeFileSync(file, text.replace(/^[^\n]*/, String(impossibleProcessId)))
+  OwnFiles.write(file, text.replace(/^[^\n]*/, String(impossibleProcessId)))
 }
 
 /**

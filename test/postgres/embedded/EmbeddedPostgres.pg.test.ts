@@ -6,7 +6,9 @@ import * as fs from "node:fs"
 import * as Path from "node:path"
 import { inspect } from "node:util"
 import * as EmbeddedPostgres from "../../../src/postgres/embedded/EmbeddedPostgres.ts"
+import { give } from "../../../src/postgres/embedded/PostgresUser.ts"
 import { disownLeftover, isAtWorkOn } from "../../../src/postgres/embedded/Postmaster.ts"
+import { grantIn } from "../../support/DatabaseRights.ts"
 import { temporaryFolder } from "../../support/TemporaryFolder.ts"
 
 /** A folder that goes away with the scope; whatever still runs in it is ended first. */
@@ -57,6 +59,10 @@ const query = (url: Redacted.Redacted, ...statements: ReadonlyArray<string>) =>
       return rows
     })
   )
+
+/** Which of a process' capabilities are in force. */
+const capabilitiesOf = (processId: number): bigint =>
+  BigInt(`0x${/^CapEff:\t([0-9a-f]+)$/m.exec(fs.readFileSync(`/proc/${processId}/status`, "utf8"))![1]}`)
 
 const failureOf = (dataFolder: string) =>
   Effect.flip(Effect.scoped(EmbeddedPostgres.make({ dataFolder }))).pipe(
@@ -134,8 +140,7 @@ describe("EmbeddedPostgres", () => {
           const rows = yield* query(
             url,
             `SELECT name, setting FROM pg_settings WHERE name IN
-             ('fsync', 'synchronous_commit', 'full_page_writes', 'listen_addresses', 'unix_socket_directories', 'TimeZone',
-              'wal_sync_method')
+             ('fsync', 'synchronous_commit', 'full_page_writes', 'listen_addresses', 'TimeZone', 'wal_sync_method')
              ORDER BY name COLLATE "C"`
           )
           assert.deepStrictEqual(rows, [
@@ -144,16 +149,197 @@ describe("EmbeddedPostgres", () => {
             ["full_page_writes", "on"],
             ["listen_addresses", "127.0.0.1"],
             ["synchronous_commit", "on"],
-            ["unix_socket_directories", Path.join(folder, "postgres")],
             ["wal_sync_method", process.platform === "darwin" ? "fsync_writethrough" : "fdatasync"]
           ])
-          const wrong = Redacted.make(`postgres://till:wrong@127.0.0.1:${port}/postgres`)
+          const wrong = Redacted.make(`postgres://till_service:wrong@127.0.0.1:${port}/postgres`)
           assert.include(inspect(yield* Effect.flip(query(wrong, "SELECT 1")), { depth: 9 }), "authentication failed")
           const mode = (file: string) => fs.statSync(Path.join(folder, "postgres", file)).mode & 0o777
           assert.deepStrictEqual([mode("password"), mode("data"), mode(".")], [0o600, 0o700, 0o700])
           assert.strictEqual(mode("../lock"), 0o600)
         })
       )
+    })
+  )
+
+  it.live("lets one role in, which owns its database and can do nothing else", () =>
+    Effect.gen(function* () {
+      const folder = yield* clusterFolder
+      const file = Path.join(folder, "rootonly.txt")
+      fs.writeFileSync(file, "a secret", { mode: 0o600 })
+      yield* using(folder, ({ port, url }) =>
+        Effect.gen(function* () {
+          const refused = Effect.fnUntraced(function* (statement: string, as = url) {
+            return inspect(yield* Effect.flip(query(as, statement)), { depth: 9 })
+          })
+          yield* query(url, "CREATE TABLE own (t text)", "ANALYZE own", "TRUNCATE own")
+          for (const statement of [
+            `SELECT pg_read_file('${file}')`,
+            `SELECT pg_read_binary_file('${file}')`,
+            `SELECT pg_ls_dir('${folder}')`,
+            `SELECT lo_import('${file}')`,
+            `COPY (SELECT 1) TO '${Path.join(folder, "written.txt")}'`,
+            "COPY (SELECT 1) TO PROGRAM 'id'",
+            `COPY own FROM '${file}'`,
+            "COPY own FROM PROGRAM 'id'",
+            "CREATE EXTENSION file_fdw",
+            "CREATE EXTENSION dblink",
+            "CREATE FUNCTION f() RETURNS int LANGUAGE c AS 'libc.so.6', 'getpid'",
+            "CREATE ROLE other",
+            "CREATE DATABASE other",
+            "ALTER ROLE till_service SUPERUSER",
+            "SET ROLE till",
+            "ALTER SYSTEM SET fsync = off",
+            "SELECT * FROM pg_authid"
+          ]) {
+            assert.match(yield* refused(statement), /\bcode: '42501'/u, statement)
+          }
+          assert.isFalse(fs.existsSync(Path.join(folder, "written.txt")))
+          const known = new URL(Redacted.value(url)).password
+          for (const role of ["till", "postgres", "pg_monitor"]) {
+            for (const password of [known, ""]) {
+              const other = Redacted.make(`postgres://${role}:${password}@127.0.0.1:${port}/postgres?sslmode=disable`)
+              assert.include(yield* refused("SELECT 1", other), "no pg_hba.conf entry")
+            }
+          }
+          yield* query(url, "DROP TABLE own")
+        })
+      )
+    })
+  )
+
+  it.live.skipIf(process.platform !== "linux")(
+    "runs without capabilities; where a folder above is closed to its user, with one that only passes and reads",
+    () =>
+      Effect.gen(function* () {
+        const open = yield* clusterFolder
+        fs.chmodSync(open, 0o711)
+        yield* using(open, ({ processId }) =>
+          Effect.map(processId, (id) => {
+            assert.strictEqual(capabilitiesOf(id), 0n)
+            if (process.geteuid!() === 0) assert.notStrictEqual(fs.statSync(`/proc/${id}`).uid, 65_534)
+          })
+        )
+        if (process.geteuid!() !== 0) return
+        // CAP_DAC_READ_SEARCH, and CAP_DAC_OVERRIDE where this process has not got that one.
+        const least = (capabilitiesOf(process.pid) & 4n) !== 0n ? 4n : 2n
+        const closed = yield* clusterFolder
+        fs.chmodSync(closed, 0o700)
+        yield* using(Path.join(closed, "data"), ({ processId, url }) =>
+          Effect.gen(function* () {
+            assert.deepStrictEqual(yield* query(url, "SELECT 1"), [[1]])
+            const id = yield* processId
+            assert.strictEqual(capabilitiesOf(id), least)
+            const status = fs.readFileSync(`/proc/${id}/status`, "utf8")
+            for (const set of ["CapInh", "CapPrm", "CapBnd", "CapAmb"]) {
+              assert.include(status, `${set}:\t${least.toString(16).padStart(16, "0")}\n`)
+            }
+            assert.include(status, "NoNewPrivs:\t1\n")
+          })
+        )
+      })
+  )
+
+  it.live(
+    "takes a cluster over that an older Till has made, whose role could do everything, with all that is in it",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* clusterFolder
+        const access = Path.join(clusterOf(folder), "pg_hba.conf")
+        yield* grantIn(folder, "SUPERUSER")
+        // As it was: the superuser owns all, and gets in.
+        yield* using(folder, ({ url }) =>
+          query(
+            url,
+            "SET ROLE till",
+            "CREATE TABLE kept (n serial PRIMARY KEY)",
+            "INSERT INTO kept VALUES (7)",
+            "CREATE FUNCTION one(text) RETURNS int LANGUAGE sql AS 'SELECT 1'",
+            "RESET ROLE",
+            "ALTER DATABASE postgres OWNER TO till"
+          )
+        )
+        fs.writeFileSync(access, "local all all scram-sha-256\nhost all all 127.0.0.1/32 scram-sha-256\n")
+        if (process.geteuid!() === 0) {
+          give(clusterOf(folder), { userId: 65_534, groupId: 65_534 })
+          fs.chownSync(Path.join(folder, "postgres"), 65_534, 65_534)
+        }
+        yield* using(folder, ({ processId, url }) =>
+          Effect.gen(function* () {
+            assert.deepStrictEqual(yield* query(url, "SELECT n, one('a') FROM kept"), [[7, 1]])
+            yield* query(url, "ALTER TABLE kept ADD m int", "INSERT INTO kept (m) VALUES (1)", "DROP FUNCTION one")
+            const rows = yield* query(
+              url,
+              `SELECT rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls FROM pg_roles
+             WHERE rolname = current_user`
+            )
+            assert.deepStrictEqual(rows, [[false, false, false, false, false]])
+            assert.include(
+              inspect(yield* Effect.flip(query(url, "CREATE ROLE other")), { depth: 9 }),
+              "permission denied"
+            )
+            if (process.geteuid!() === 0) {
+              assert.notStrictEqual(fs.statSync(`/proc/${yield* processId}`).uid, 65_534)
+            }
+          })
+        )
+        assert.match(
+          fs.readFileSync(access, "utf8"),
+          /^# Written by Till\.\nlocal all till_service scram-sha-256\nhost /u
+        )
+      })
+  )
+
+  it.live("follows no link and touches nothing outside, whatever has a name of the data folder's", () =>
+    Effect.gen(function* () {
+      const outside = yield* temporaryFolder()
+      const [file, inner] = [Path.join(outside, "file"), Path.join(outside, "folder")]
+      fs.writeFileSync(file, "4242\nan important file\n")
+      fs.chmodSync(file, 0o644)
+      fs.mkdirSync(inner, { mode: 0o755 })
+      const seen = () =>
+        ["", "file", "folder", "free"].map((name) => {
+          const found = fs.lstatSync(Path.join(outside, name), { throwIfNoEntry: false })
+          return (
+            found && [
+              found.uid,
+              found.gid,
+              found.mode,
+              found.isFile() && fs.readFileSync(Path.join(outside, name), "utf8")
+            ]
+          )
+        })
+      const before = seen()
+      const made = yield* clusterFolder
+      yield* using(made, () => Effect.void)
+      fs.writeFileSync(Path.join(made, "postgres.log"), "x".repeat(9_000_000))
+      const names = [
+        "lock",
+        "lock-journal",
+        "owner",
+        "format",
+        "programs",
+        "postgres.log",
+        "postgres.log.1",
+        "postgres/password",
+        "postgres/data/pg_hba.conf",
+        "postgres/data/postmaster.pid",
+        "postgres/data/PG_VERSION",
+        "postgres"
+      ]
+      for (const name of names) {
+        const path = Path.join(made, name)
+        const kept = `${made}.kept`
+        if (fs.existsSync(path)) fs.renameSync(path, kept)
+        for (const target of [file, inner, Path.join(outside, "free")]) {
+          fs.rmSync(path, { recursive: true, force: true })
+          fs.symlinkSync(target, path)
+          const started = yield* Effect.exit(using(made, () => Effect.sleep("50 millis")))
+          assert.deepStrictEqual(seen(), before, `${name} -> ${target}: ${String(started)}`)
+        }
+        fs.rmSync(path, { recursive: true, force: true })
+        if (fs.existsSync(kept)) fs.renameSync(kept, path)
+      }
+      yield* using(made, ({ url }) => Effect.map(query(url, "SELECT 1"), (rows) => assert.deepStrictEqual(rows, [[1]])))
     })
   )
 

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { choose, commandAs, own, userOf } from "../../../src/postgres/embedded/PostgresUser.ts"
+import { choose, commandAs, give, own, usersOf } from "../../../src/postgres/embedded/PostgresUser.ts"
 import { temporaryFolder } from "../../support/TemporaryFolder.ts"
 
 // Every folder above counts, and the one for temporary files may be closed to others.
@@ -54,29 +54,66 @@ describe("the user of the embedded Postgres", () => {
   it.effect.skipIf(process.geteuid!() !== 0)("is whoever has the cluster already, and root never", () =>
     Effect.gen(function* () {
       const folder = Path.join(yield* folderForAll, "postgres")
-      const chosen = yield* choose(folder)
-      assert.isAbove(chosen!.userId, 0)
+      const { keeper } = yield* choose(folder)
+      assert.isAbove(keeper!.userId, 0)
       fs.mkdirSync(folder)
-      assert.deepStrictEqual(yield* choose(folder), chosen)
+      assert.deepStrictEqual((yield* choose(folder)).keeper, keeper)
       yield* own(folder, OTHER)
       const { gid, mode, uid } = fs.statSync(folder)
       assert.deepStrictEqual([uid, gid, mode & 0o777], [OTHER.userId, OTHER.groupId, 0o700])
-      assert.deepStrictEqual(yield* choose(folder), OTHER)
+      assert.deepStrictEqual((yield* choose(folder)).keeper, OTHER)
     })
+  )
+
+  it.effect.skipIf(process.geteuid!() !== 0)(
+    "is given a folder with all that is in it, and nothing that links lead to",
+    () =>
+      Effect.gen(function* () {
+        const outside = yield* folderForAll
+        fs.writeFileSync(Path.join(outside, "file"), "")
+        const folder = Path.join(yield* folderForAll, "data")
+        fs.mkdirSync(Path.join(folder, "base", "1"), { recursive: true })
+        fs.writeFileSync(Path.join(folder, "base", "1", "a"), "")
+        fs.symlinkSync(outside, Path.join(folder, "base", "folder"))
+        fs.symlinkSync(Path.join(outside, "file"), Path.join(folder, "file"))
+        give(folder, OTHER)
+        const owners = (top: string, names: ReadonlyArray<string>) =>
+          new Set(names.map((name) => fs.lstatSync(Path.join(top, name)).uid))
+        const all = ["", "base", "base/1", "base/1/a", "base/folder", "file"]
+        assert.deepStrictEqual(owners(folder, all), new Set([OTHER.userId]))
+        assert.deepStrictEqual(owners(outside, ["", "file"]), new Set([0]))
+        fs.symlinkSync(outside, Path.join(outside, "link"))
+        assert.throws(() => give(Path.join(outside, "link"), OTHER))
+        assert.deepStrictEqual(owners(outside, ["", "file", "link"]), new Set([0]))
+      })
   )
 })
 
-describe("the user that root runs Postgres as", () => {
+describe("the users that root runs Postgres as, and makes its cluster as", () => {
+  const nobody = { userId: 65534, groupId: 65534 }
   const linux = "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
   const macOS = "nobody:*:-2:-2::/var/empty:/usr/bin/false\nroot:*:0:0::/var/root:/bin/sh\n"
 
-  it("is the one that the machine has for Postgres, else nobody", () => {
-    assert.deepStrictEqual(userOf(linux), { userId: 65534, groupId: 65534 })
-    assert.deepStrictEqual(userOf(`${linux}postgres:x:70:71::/:/bin/sh\n`), { userId: 70, groupId: 71 })
-    assert.deepStrictEqual(userOf(`${macOS}_postgres:*:216:216:PostgreSQL Server:/var/empty:/usr/bin/false\n`), {
-      userId: 216,
-      groupId: 216
-    })
-    assert.isUndefined(userOf(macOS))
+  it("are the one that the machine has for Postgres", () => {
+    const alone = (userId: number, groupId: number) => ({ keeper: { userId, groupId }, maker: { userId, groupId } })
+    assert.deepStrictEqual(usersOf(`${linux}postgres:x:70:71::/:/bin/sh\n`), alone(70, 71))
+    const macOSWith = `${macOS}_postgres:*:216:216:PostgreSQL Server:/var/empty:/usr/bin/false\n`
+    assert.deepStrictEqual(usersOf(macOSWith), alone(216, 216))
+    assert.isUndefined(usersOf(macOS))
+  })
+
+  it("are a number that nobody has, and nobody to make it, where there is none: nobody keeps no cluster", () => {
+    const free = { keeper: { userId: 61_000, groupId: 61_000 }, maker: nobody }
+    assert.deepStrictEqual(usersOf(linux), free)
+    assert.deepStrictEqual(usersOf(linux, nobody), free)
+    assert.deepStrictEqual(usersOf(linux, { userId: 0, groupId: 0 }), free)
+    const next = { userId: 61_002, groupId: 61_002 }
+    assert.deepStrictEqual(usersOf(`${linux}a:x:61000:100::/:/bin/sh\nb:x:7:61001::/:/bin/sh\n`)?.keeper, next)
+  })
+
+  it("are whoever has a cluster already", () => {
+    assert.deepStrictEqual(usersOf(linux, OTHER), { keeper: OTHER, maker: nobody })
+    const named = `${linux}ann:x:${OTHER.userId}:100::/:/bin/sh\n`
+    assert.deepStrictEqual(usersOf(named, OTHER), { keeper: OTHER, maker: OTHER })
   })
 })

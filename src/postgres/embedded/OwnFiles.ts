@@ -1,0 +1,96 @@
+/**
+ * Files and folders that Till makes and uses by a fixed name. Another user may have put something under that name
+ * before: a link that leads elsewhere, a pipe, a device. None of these is followed, opened or changed, so everything
+ * outside of the folder stays as it is (semantics 9.95).
+ */
+import * as fs from "node:fs"
+import * as Path from "node:path"
+
+const { O_APPEND, O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = fs.constants
+
+/** Opens a regular file. Fails for anything else, at once: a pipe would keep the caller waiting otherwise. */
+const open = (file: string, flags: number): number => {
+  const descriptor = fs.openSync(file, flags | O_NOFOLLOW | O_NONBLOCK, 0o600)
+  if (fs.fstatSync(descriptor).isFile()) return descriptor
+  fs.closeSync(descriptor)
+  throw new Error("something that is no file is in its place")
+}
+
+const using = <A>(descriptor: number, use: (descriptor: number) => A): A => {
+  try {
+    return use(descriptor)
+  } finally {
+    fs.closeSync(descriptor)
+  }
+}
+
+/** Opens a file to append to, and makes it if it is not there. The caller closes the descriptor. */
+export const openToAppend = (file: string): number => open(file, O_WRONLY | O_APPEND | O_CREAT)
+
+/** Opens a file to read it. The caller closes the descriptor. */
+export const openToRead = (file: string): number => open(file, O_RDONLY)
+
+/** Writes a small file in its place. It stays the same file, with its owner and its mode. */
+export const write = (file: string, text: string): void =>
+  using(open(file, O_WRONLY | O_CREAT), (descriptor) => {
+    fs.ftruncateSync(descriptor)
+    fs.writeFileSync(descriptor, text)
+  })
+
+/** Makes a file if it is not there, and readable for its owner alone. */
+export const make = (file: string): void => using(openToAppend(file), (descriptor) => fs.fchmodSync(descriptor, 0o600))
+
+const unlessMissing = (read: () => string): string | undefined => {
+  try {
+    return read()
+  } catch (cause) {
+    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return undefined
+    throw cause
+  }
+}
+
+/** Reads a file's text; undefined if there is none. */
+export const readIfThere = (file: string): string | undefined =>
+  unlessMissing(() => using(openToRead(file), (descriptor) => fs.readFileSync(descriptor, "utf8")))
+
+/** The same of a file that a person has named, who may have named a link: secrets in Kubernetes are links. */
+export const readNamedIfThere = (file: string): string | undefined => unlessMissing(() => fs.readFileSync(file, "utf8"))
+
+/** Makes a folder if it is not there, for its owner alone. A link to one is none. */
+export const makeFolder = (folder: string, owner?: { readonly userId: number; readonly groupId: number }): void => {
+  try {
+    fs.mkdirSync(folder, { mode: 0o700 })
+  } catch (cause) {
+    if (!(cause instanceof Error && "code" in cause && cause.code === "EEXIST")) throw cause
+  }
+  using(fs.openSync(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), (descriptor) => {
+    if (owner !== undefined) fs.fchownSync(descriptor, owner.userId, owner.groupId)
+    fs.fchmodSync(descriptor, 0o700)
+  })
+}
+
+/** The users who may change what is on the way to a folder: the caller, and root, or its stand-in in a sandbox. */
+const trusted = (): ReadonlySet<number | undefined> => new Set([process.geteuid?.(), 0, fs.statSync("/").uid])
+
+const OTHERS_WRITE = 0o022
+const STICKY = 0o1000
+
+/**
+ * Says why somebody else could change what is in a folder, or put another one in its place; undefined if nobody can.
+ * Folders above may be for all where each name is its owner's alone, as in /tmp. The folder need not be there yet.
+ */
+export const intrusionInto = (folder: string): string | undefined => {
+  const friends = trusted()
+  const problemOf = (path: string): string | undefined => {
+    const found = fs.lstatSync(path, { throwIfNoEntry: false })
+    if (found === undefined) return undefined
+    if (!friends.has(found.uid)) return `${path} belongs to another user (${found.uid})`
+    if (found.isSymbolicLink() || (found.mode & OTHERS_WRITE) === 0) return undefined
+    if (path !== folder && (found.mode & STICKY) !== 0) return undefined
+    return `others may write to ${path} (mode ${(found.mode & 0o7777).toString(8)})`
+  }
+  for (let path = folder; ; path = Path.dirname(path)) {
+    const problem = problemOf(path)
+    if (problem !== undefined || path === Path.dirname(path)) return problem
+  }
+}
