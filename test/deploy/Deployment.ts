@@ -10,16 +10,31 @@ export const FOLDER = Path.join(ROOT, "deploy")
 export const read = (file: string): string => fs.readFileSync(Path.join(FOLDER, file), "utf8")
 
 export interface ComposeService {
+  readonly image: string
+  readonly user?: string
+  readonly read_only?: boolean
+  readonly cap_drop?: ReadonlyArray<string>
+  readonly cap_add?: ReadonlyArray<string>
+  readonly privileged?: boolean
+  readonly security_opt?: ReadonlyArray<string>
+  readonly networks?: { readonly default: { readonly ipv4_address: string } }
   readonly environment: Readonly<Record<string, string>>
   readonly healthcheck: { readonly test: ReadonlyArray<string> }
   readonly stop_grace_period: string
   readonly volumes: ReadonlyArray<string>
 }
 
+export interface ComposeNetwork {
+  readonly subnet: string
+  /** Addresses that containers are given. */
+  readonly ip_range: string
+  readonly gateway: string
+}
+
 export interface Compose {
   readonly services: Readonly<Record<string, ComposeService>>
   readonly secrets: Readonly<Record<string, { readonly file: string }>>
-  readonly networks: { readonly default: { readonly ipam: { readonly config: ReadonlyArray<{ subnet: string }> } } }
+  readonly networks: { readonly default: { readonly ipam: { readonly config: ReadonlyArray<ComposeNetwork> } } }
 }
 
 /** The compose file, with what it merges in. */
@@ -53,6 +68,12 @@ interface Named {
 }
 
 interface Container {
+  readonly image: string
+  readonly securityContext: {
+    readonly allowPrivilegeEscalation: boolean
+    readonly readOnlyRootFilesystem: boolean
+    readonly capabilities: unknown
+  }
   readonly ports: ReadonlyArray<Named & { readonly containerPort: number }>
   readonly env: ReadonlyArray<Named & { readonly value?: string; readonly valueFrom?: unknown }>
   readonly startupProbe: { readonly httpGet: { readonly path: string; readonly port: string } }
@@ -60,6 +81,12 @@ interface Container {
   readonly livenessProbe: Container["startupProbe"]
   readonly lifecycle: { readonly preStop: { readonly exec: { readonly command: ReadonlyArray<string> } } }
   readonly volumeMounts: ReadonlyArray<Named>
+}
+
+interface PolicyPeer {
+  readonly podSelector?: Selector
+  readonly namespaceSelector?: Selector
+  readonly ipBlock?: { readonly cidr: string; readonly except?: ReadonlyArray<string> }
 }
 
 /** What the tests look at, whose types the compiler has been asked about. */
@@ -86,7 +113,9 @@ export interface Kubernetes {
   readonly policy: {
     readonly spec: {
       readonly podSelector: Selector
+      readonly policyTypes: ReadonlyArray<string>
       readonly ingress: ReadonlyArray<{ readonly ports: unknown; readonly from?: unknown }>
+      readonly egress: ReadonlyArray<{ readonly ports?: unknown; readonly to?: ReadonlyArray<PolicyPeer> }>
     }
   }
 }

@@ -8,10 +8,13 @@ import { Ajv } from "ajv"
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import { createRequire } from "node:module"
+import { isIP } from "node:net"
 import * as os from "node:os"
 import * as Path from "node:path"
+import { isWithin, networksOf } from "../../src/domain/Networks.ts"
 import {
   compose,
+  type ComposeNetwork,
   composeRunners,
   dockerfile,
   environmentFile,
@@ -42,6 +45,9 @@ const complaintOf = (program: string, parameters: ReadonlyArray<string>): string
   const { status, stderr, stdout } = spawnSync(program, parameters, { encoding: "utf8" })
   return status === 0 ? undefined : `${program} ended with ${status}: ${stdout}${stderr}`
 }
+
+/** The name of an image with a version that is never given to another one. */
+const EXACT = /^[a-z0-9./-]+:(\d+\.){1,2}\d+(-[a-z]+)*$/u
 
 const secondsOf = (text: string): number => Number(/^(\d+)s?$/u.exec(text)![1])
 
@@ -84,12 +90,56 @@ describe("the Compose file", () => {
     }
   })
 
-  it("gives a runner longer to end than that takes, and trusts the proxies of its own network", () => {
-    const { networks } = compose()
+  it("gives a runner longer to end than that takes", () => {
     for (const [, { environment, stop_grace_period }] of composeRunners()) {
       assert.isAbove(secondsOf(stop_grace_period), Number(environment["TILL_DRAIN_SECONDS"]))
-      assert.strictEqual(environment["TILL_TRUSTED_PROXIES"], networks.default.ipam.config[0]!.subnet)
     }
+  })
+
+  it("trusts its proxy alone: no other container and nobody on the machine can have that address", () => {
+    const { networks, services } = compose()
+    const address = services["proxy"]!.networks!.default.ipv4_address
+    for (const [, { environment }] of composeRunners()) {
+      assert.strictEqual(environment["TILL_TRUSTED_PROXIES"], address)
+    }
+    const [{ gateway, ip_range, subnet }] = networks.default.ipam.config as [ComposeNetwork]
+    assert.isTrue(isWithin(networksOf(subnet)!, address))
+    assert.isFalse(isWithin(networksOf(`${ip_range},${gateway}`)!, address))
+  })
+
+  it("gives no container a capability of root's, a way to one, or its image to write to", () => {
+    for (const [name, service] of Object.entries(compose().services)) {
+      const { cap_add, cap_drop, privileged, read_only, security_opt } = service
+      assert.deepStrictEqual(
+        { name, cap_add, cap_drop, privileged, read_only, security_opt },
+        {
+          name,
+          cap_add: undefined,
+          cap_drop: ["ALL"],
+          privileged: undefined,
+          read_only: true,
+          security_opt: ["no-new-privileges:true"]
+        }
+      )
+    }
+    // Its image would begin as root otherwise, and take capabilities to become another user.
+    assert.match(compose().services["postgres"]!.user!, /^[1-9]\d*:[1-9]\d*$/u)
+  })
+
+  it("names the images that it does not build by exact versions", () => {
+    const others = Object.entries(compose().services).filter(([name]) => !/^till\d$/u.test(name))
+    assert.sameMembers(
+      others.map(([name]) => name),
+      ["proxy", "postgres"]
+    )
+    for (const [, { image }] of others) assert.match(image, EXACT)
+  })
+
+  it("is told a secret that the containers' user alone can read", () => {
+    const [user] = dockerfile().filter(({ name }) => name === "USER")
+    const [uid, gid] = user!.value.split(":")
+    assert.include(read("README.md"), `| sudo install -m 0400 -o ${uid} -g ${gid} /dev/stdin secret `)
+    assert.include(read("README.md"), "| install -m 0400 /dev/stdin /etc/till/secret\n")
   })
 
   it("keeps what is secret out of the repository", () => {
@@ -128,6 +178,12 @@ describe("the Dockerfile", () => {
     fs.accessSync(entry.replace("/opt/till", ROOT), fs.constants.X_OK)
     assert.deepStrictEqual(JSON.parse(valuesOfAll("CMD")[0]!), ["serve"])
     assert.deepStrictEqual(valuesOfAll("USER"), ["10001:10001"])
+  })
+
+  it("builds on images of exact versions", () => {
+    const images = valuesOfAll("FROM").map((value) => value.split(" ")[0]!)
+    assert.lengthOf(images, 2)
+    for (const image of images) assert.match(image, EXACT)
   })
 
   it("leaves out nothing but packages for developers and the embedded Postgres", () => {
@@ -220,13 +276,68 @@ describe("the Kubernetes manifest", () => {
     assert.deepStrictEqual(names(container.volumeMounts), names(pod.volumes))
   })
 
-  it("lets only runners reach the port that is theirs", () => {
-    const [anybody, runners] = policy.spec.ingress
-    assert.deepStrictEqual(anybody, { ports: [{ port: "http" }] })
+  it("lets only runners reach the port that is theirs, and only the ingress controller the other", () => {
+    const [clients, runners] = policy.spec.ingress
+    assert.deepStrictEqual(clients, {
+      from: [{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "ingress-nginx" } } }],
+      ports: [{ port: "http" }]
+    })
+    assert.lengthOf(policy.spec.ingress, 2)
     assert.deepStrictEqual(runners?.ports, [{ port: "runners" }])
     assert.deepStrictEqual(runners?.from, [{ podSelector: policy.spec.podSelector }])
     assert.deepStrictEqual(variables["TILL_RUNNER_HOST"], { valueFrom: { fieldRef: { fieldPath: "status.podIP" } } })
     assert.deepStrictEqual(variables["TILL_RUNNER_PORT"], { value: "4243" })
+  })
+
+  it("lets runners reach one another, Postgres and name servers, and else public addresses only", () => {
+    assert.deepStrictEqual(policy.spec.policyTypes, ["Ingress", "Egress"])
+    const [runners, postgres, names, webhooks] = policy.spec.egress
+    assert.lengthOf(policy.spec.egress, 4)
+    assert.deepStrictEqual(runners, { to: [{ podSelector: policy.spec.podSelector }], ports: [{ port: 4243 }] })
+    assert.deepStrictEqual(postgres, { ports: [{ port: 5432 }] })
+    assert.deepStrictEqual(names!.ports, [
+      { port: 53, protocol: "UDP" },
+      { port: 53, protocol: "TCP" }
+    ])
+    const blocks = webhooks!.to!.map(({ ipBlock }) => ipBlock!)
+    const isReached = (address: string) =>
+      blocks.some(
+        ({ cidr, except }) =>
+          isWithin(networksOf(cidr)!, address) &&
+          !(except !== undefined && isWithin(networksOf(except.join(","))!, address))
+      )
+    for (const address of ["8.8.8.8", "93.184.216.34", "2606:4700::1111"]) assert.isTrue(isReached(address), address)
+    for (const address of [
+      "10.96.0.1",
+      "127.0.0.1",
+      "172.20.0.1",
+      "192.168.1.1",
+      "100.100.100.200",
+      "169.254.169.254",
+      "168.63.129.16",
+      "192.0.0.192",
+      "224.0.0.1",
+      "255.255.255.255",
+      "::1",
+      "fd00:ec2::254",
+      "fe80::1"
+    ]) {
+      assert.isFalse(isReached(address), address)
+    }
+  })
+
+  it("trusts proxies by their addresses, not a network with everybody in it", () => {
+    const proxies = variables["TILL_TRUSTED_PROXIES"]!.value!.split(",")
+    for (const proxy of proxies) assert.notStrictEqual(isIP(proxy), 0, proxy)
+  })
+
+  it("gives its container no capability of root's, and an image that it cannot write to", () => {
+    assert.deepStrictEqual(container.securityContext, {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] }
+    })
+    assert.match(container.image, EXACT)
   })
 
   it("gives a runner longer to end than that takes, and never stops two of them at once", () => {
@@ -257,6 +368,18 @@ describe("the units of systemd", () => {
     assert.isAbove(secondsOf(valueOf(runner, "Service", "TimeoutStopSec")), Number(TILL_DRAIN_SECONDS))
     assert.deepStrictEqual(valuesOf(runner, "Install", "WantedBy"), ["till.target"])
     assert.deepStrictEqual(valuesOf(runner, "Unit", "PartOf"), ["till.target"])
+  })
+
+  it("send webhooks of test mode to public addresses only, for a proxy stands before them on the same machine", () => {
+    const { TILL_PUBLIC_URL, TILL_TRUSTED_PROXIES, TILL_WEBHOOK_TEST_HOSTS } = variablesOf(environmentFile())
+    assert.deepStrictEqual(
+      { TILL_PUBLIC_URL, TILL_TRUSTED_PROXIES, TILL_WEBHOOK_TEST_HOSTS },
+      {
+        TILL_PUBLIC_URL: "https://pay.example",
+        TILL_TRUSTED_PROXIES: "127.0.0.1",
+        TILL_WEBHOOK_TEST_HOSTS: "public"
+      }
+    )
   })
 
   it("start commands that are there, each with a folder and a copy of the secret", () => {
@@ -304,6 +427,23 @@ describe("the units of systemd", () => {
 })
 
 describe("the proxies", () => {
+  const instructionsOf = (file: string) =>
+    read(file)
+      .split("\n")
+      .map((line) => line.trim())
+      .filter((line) => line !== "" && !line.startsWith("#"))
+
+  it("drop what a client says of whom it is from, and tell browsers over TLS to come by TLS alone", () => {
+    assert.includeMembers(instructionsOf("haproxy.cfg"), [
+      "http-request del-header Forwarded",
+      'http-response set-header Strict-Transport-Security "max-age=63072000" if { ssl_fc }'
+    ])
+    assert.includeMembers(instructionsOf("nginx.conf"), [
+      'proxy_set_header Forwarded "";',
+      "add_header Strict-Transport-Security $strict_transport always;"
+    ])
+  })
+
   it.skipIf(!isInstalled("haproxy", "-v"))("haproxy.cfg is one for HAProxy", () => {
     assert.isUndefined(complaintOf("haproxy", ["-c", "-f", Path.join(FOLDER, "haproxy.cfg")]))
   })

@@ -65,7 +65,7 @@ export const compose = ({ databaseUrl, folder, ports }: Place): ReadonlyArray<La
   const last = (name: string): string => dockerfile().findLast((one) => one.name === name)!.value
   const image = variablesOf(last("ENV").split(" "))
   const secret = Path.join(folder, "secret")
-  fs.writeFileSync(secret, `${SECRET}\n`, { mode: 0o444 })
+  fs.writeFileSync(secret, `${SECRET}\n`, { mode: 0o400 })
   const runners = composeRunners().slice(0, ports.length >> 1)
   return runners.map(([name, { environment, healthcheck }], index): Launch => {
     const [port, runnerPort] = [ports[2 * index]!, ports[2 * index + 1]!]
