@@ -59,6 +59,21 @@ describe("the license", () => {
 })
 
 describe("package-lock.json", () => {
+  it("has every package by its hash, and none from another place than the registry", () => {
+    const packages: Readonly<Record<string, { readonly resolved?: string; readonly integrity?: string }>> =
+      jsonIn("package-lock.json").packages
+    for (const [path, { integrity, resolved }] of Object.entries(packages)) {
+      if (path === "") continue
+      assert.match(integrity ?? "", /^sha512-[A-Za-z0-9+/]{86}==$/u, path)
+      assert.match(resolved ?? "https://registry.npmjs.org/", /^https:\/\/registry\.npmjs\.org\//u, path)
+    }
+  })
+
+  it("has no package whose scripts npm would run", () => {
+    const settings = fs.readFileSync(Path.join(import.meta.dirname, "..", ".npmrc"), "utf8").split("\n")
+    assert.include(settings, "ignore-scripts=true")
+  })
+
   // All of them run on the Node that comes along. npm would look at the one that it runs on itself, and on one older
   // than they ask for leave out, without a word, what vitest, oxlint and oxfmt have for each platform.
   it("does not say which Node a package needs: delete the `engines` that npm has written", () => {
