@@ -111,8 +111,9 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
         ],
         rows,
         href: ({ id }) => visit.to(`/customers/${id}`),
-        empty:
-          clauses.length > 0
+        empty: isWrong
+          ? "This cannot be looked for."
+          : clauses.length > 0
             ? clauses.some(({ operator }) => operator === ":")
               ? `No customer has just that. A part is looked for if it has ${SUBSTRING_LENGTH_MIN} characters or more.`
               : "No customer is like that."

@@ -136,7 +136,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         empty: isFiltered
           ? problems === null
             ? "No payment is like that."
-            : "This search cannot be understood."
+            : "This cannot be looked for."
           : noPayments(visit)
       }),
       (isFiltered ? pagesFound : pages)(visit, rows, hasMore)

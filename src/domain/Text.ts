@@ -38,7 +38,7 @@ export const hasLengthAtMost = (value: string, max: number): boolean => {
 
 export const EMAIL_LENGTH_MAX = 320
 
-/** Controls, formats, unassigned characters and separators, and what else is not seen: hidden letters, the blank of Braille. */
+/** Controls, formats, unassigned characters, separators, other default ignorable ones, and the blank of Braille. */
 const UNSEEN = /[\p{C}\p{Z}\s\p{Default_Ignorable_Code_Point}\u2800]/u
 
 /**

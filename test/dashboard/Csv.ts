@@ -28,7 +28,7 @@ export const cellsIn = (text: string, separator = ","): ReadonlyArray<ReadonlyAr
   return rows
 }
 
-/** The text of a cell, by the rule of semantics 9.70: without one apostrophe at each place where a formula could begin. */
+/** The text of a cell (semantics 9.70): without one apostrophe at each place where a formula could begin. */
 export const textOf = (cell: string): string => {
   let text = ""
   let isBegin = true

@@ -1,6 +1,6 @@
 /**
- * Live money that is given up without a password: never more than a sum, in whatever currencies, and however it is split
- * (semantics 9.63).
+ * Live money that is given up without a password: never more than a sum, in whatever currencies, and however it is
+ * split (semantics 9.63).
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"

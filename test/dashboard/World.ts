@@ -20,6 +20,9 @@ export interface World {
   readonly pages: Readonly<Record<string, string>>
 }
 
+/** What can stand before the `@` of an email. */
+const local = (text: string): string => text.replaceAll(/[\s@\p{C}\p{Z}\p{DI}\u2800]/gu, "x")
+
 /** What can stand in a header. */
 const printable = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, "").trim() || "x"
 
@@ -36,7 +39,7 @@ export const makeWorld = async (shared: PagesServer, text: Text): Promise<World>
   const brand = { name: text(200), support: `https://shop.example/?${text(100)}`, accent: "#1b7f5e" }
   await run(accounts.run(INSTALLATION, Merchants.show(keys.merchantId, brand)))
   // An address is one person's, of whatever merchant.
-  const email = `${text(30).replaceAll(/[\s@]/gu, "x")}@${keys.merchantId.toLowerCase()}.example`
+  const email = `${local(text(30))}@${keys.merchantId.toLowerCase()}.example`
   const person = await run(accounts.run(INSTALLATION, People.add(keys.merchantId, { email, role: "developer" })))
   const objects = await makeObjects(server, text)
   const { documents } = await run(
@@ -59,7 +62,7 @@ const makeObjects = async (server: PagesServer, text: Text) => {
     description: text(500),
     metadata
   })
-  const email = `${text(30).replaceAll(/[\s@]/gu, "x")}@example.com`
+  const email = `${local(text(30))}@example.com`
   const payer = { email, name: text(100), phone: text(20) }
   const customer = await post("/v1/customers", { ...payer, description: text(500), metadata })
   await post(`/v1/customers/${customer.id}`, { description: "Written anew" })

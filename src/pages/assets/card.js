@@ -34,7 +34,7 @@ function slashed(text) {
     .replace(/[\s.．/／\p{Pd}]+/gu, "/")
 }
 
-/** `12 / 34`, `1/34`, `1234`, `534`, `12/2034`, `122034`, `2034-12`, `203412`; undefined if it means no date, or two. */
+/** `12 / 34`, `1/34`, `1234`, `534`, `12/2034`, `122034`, `2034-12`, `203412`; undefined if it is no date. */
 export function readExpiry(text) {
   const parts = slashed(text).split("/").filter(Boolean)
   const [first, second] = parts.length === 1 ? partsOf(parts[0]) : parts
