@@ -99,8 +99,14 @@ export const readingOf = (text: string): string => {
   for (let times = 0; times < ENCODED_TIMES_MAX && reading.includes("%"); times++) {
     reading = reading.replaceAll(PERCENT, decoded)
   }
-  return isAscii(reading) ? reading : reading.normalize("NFKC").replaceAll(/[^0-9\P{Nd}]/gu, asciiDigit)
+  return isAscii(reading) ? reading : reading.replaceAll(NOT_ASCII, plainForm).replaceAll(/[^0-9\P{Nd}]/gu, asciiDigit)
 }
+
+// oxlint-disable-next-line no-control-regex -- these are the characters of ASCII
+const NOT_ASCII = /[^\0-\x7f]/gu
+
+/** Each character by itself: to put a long run of signs above a letter in order takes the square of its length. */
+const plainForm = (character: string): string => character.normalize("NFKC")
 
 /** Bytes that are no UTF-8 stay, but for those of ASCII among them. */
 const decoded = (bytes: string): string => {

@@ -70,6 +70,10 @@ function minorOf(whole, fraction, decimals) {
 const ARABIC_DECIMAL = "\u066b"
 const ARABIC_GROUP = "\u066c"
 
+/** No amount is this long, in characters: to normalize a text can take the square of its length. */
+const LENGTH_MAX = 200
+const NO_AMOUNT = "?"
+
 /** Marks that only say in which direction a text runs. */
 const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
@@ -80,6 +84,7 @@ const unified = (text) => text.normalize("NFKC").replace(DIRECTIONS, "").replace
  * alone has between groups or before decimals is written as in Arabic, which has no other use for its own.
  */
 function normalized(text, money) {
+  if (text.length > LENGTH_MAX) return NO_AMOUNT
   const { decimalsMarks, digits, groupMarks } = charactersOf(money)
   return [...withoutCurrency(unified(text), money)]
     .map((character) => {
