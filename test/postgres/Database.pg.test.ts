@@ -4,6 +4,7 @@ import { Effect, Layer, Logger, Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
 import * as fs from "node:fs"
 import * as Path from "node:path"
+import { inject } from "vitest"
 import { innermostMessage } from "../../src/engine/Journal.ts"
 import { connect, layer, layerReading, requireAlone, serverAt } from "../../src/postgres/Database.ts"
 import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.ts"
@@ -85,15 +86,17 @@ describe("Database", () => {
     })
   )
 
-  it.live("makes do with as many connections as its role may have", () =>
+  it.live("makes do with as many connections as its database may have", () =>
     Effect.gen(function* () {
-      const url = new URL(Redacted.value(yield* freshDatabase))
-      const sql = yield* open(Redacted.make(url.href))
-      const role = `${url.pathname.slice(1)}_owner`
-      yield* Effect.acquireRelease(sql.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'p/w' CONNECTION LIMIT 7`), () =>
-        Effect.orDie(sql.unsafe(`DROP ROLE ${role}`))
-      )
-      const own = Redacted.make(Object.assign(url, { username: role, password: encodeURIComponent("p/w") }).href)
+      const own = yield* freshDatabase
+      const name = new URL(Redacted.value(own)).pathname.slice(1)
+      const limitTo = (count: number) =>
+        Effect.scoped(
+          Effect.flatMap(open(Redacted.make(inject("postgresUrl"))), (sql) =>
+            sql.unsafe(`ALTER DATABASE ${name} CONNECTION LIMIT ${count}`)
+          )
+        )
+      yield* limitTo(7)
       const asked = yield* Effect.scoped(
         Effect.gen(function* () {
           const limited = yield* open(own)
@@ -108,11 +111,35 @@ describe("Database", () => {
         })
       )
       assert.strictEqual(new Set(asked.map(({ process }) => process)).size, 2)
-      yield* sql.unsafe(`ALTER ROLE ${role} CONNECTION LIMIT 3`)
+      yield* limitTo(3)
       yield* Effect.repeat(refusal(own), {
         until: (message) => message.includes("allows 3 connections at once here; Till needs 4 and uses up to 13."),
         schedule: Schedule.spaced("10 millis")
       })
+    })
+  )
+
+  it.live("makes do with as many connections as its role may have", () =>
+    Effect.gen(function* () {
+      const dataFolder = yield* temporaryFolder()
+      const opened = Effect.scoped(
+        Effect.flatMap(EmbeddedPostgres.make({ dataFolder }), ({ url }) =>
+          Effect.flatMap(open(url), (sql) =>
+            Effect.all(
+              Array.from(
+                { length: 16 },
+                () => sql<{ process: number }>`SELECT pg_backend_pid() AS process, pg_sleep(0.05)`
+              ),
+              { concurrency: "unbounded" }
+            )
+          )
+        )
+      )
+      yield* grantIn(dataFolder, "CONNECTION LIMIT 7")
+      assert.strictEqual(new Set((yield* opened).flat().map(({ process }) => process)).size, 2)
+      yield* grantIn(dataFolder, "CONNECTION LIMIT 3")
+      const { message } = yield* Effect.flip(opened)
+      assert.include(message, "allows 3 connections at once here; Till needs 4 and uses up to 13.")
     })
   )
 
