@@ -31,7 +31,7 @@ import { SWIFTLY, verify } from "./engine/Verify.ts"
 import * as DataFolder from "./postgres/embedded/DataFolder.ts"
 import * as EmbeddedPostgres from "./postgres/embedded/EmbeddedPostgres.ts"
 import { attempt } from "./postgres/embedded/EmbeddedPostgresError.ts"
-import { freePort } from "./postgres/embedded/FreePort.ts"
+import { freePortOfBoth } from "./postgres/embedded/FreePort.ts"
 import { isLive } from "./payments/AccountIds.ts"
 import * as Formats from "./payments/Formats.ts"
 import { layerEventVersions } from "./payments/Merchants.ts"
@@ -47,6 +47,7 @@ import * as Migrations from "./postgres/Migrations.ts"
 import * as RestoreTarget from "./postgres/RestoreTarget.ts"
 import * as SnapshotPostgres from "./postgres/SnapshotPostgres.ts"
 import * as ViewsPostgres from "./postgres/ViewsPostgres.ts"
+import * as WritingPostgres from "./postgres/WritingPostgres.ts"
 
 // The command line names these, and imports no room but this file and the client.
 export { BackupFailed } from "./backup/BackupFailed.ts"
@@ -68,7 +69,12 @@ export { NothingThere, requireAlone } from "./postgres/Database.ts"
 /** Of Till. */
 export const VERSION = "0.1.0"
 
-export const stores = Layer.mergeAll(JournalPostgres.layer, SnapshotPostgres.layer, ViewsPostgres.layer)
+export const stores = Layer.mergeAll(
+  JournalPostgres.layer,
+  SnapshotPostgres.layer,
+  ViewsPostgres.layer,
+  WritingPostgres.layer
+)
 export const tables = Layer.provideMerge(stores, Migrations.layer)
 
 /** The journal and the views, on the configured Postgres, with their tables up to date. */
@@ -136,8 +142,10 @@ export const foreignSecret = Effect.flatMap(TillConfig, ({ dataFolder, secretFil
 export const apiVersions = ApiVersions.layer()
 
 /** Names the variable by which the server cannot listen. */
-export const cannotListen = ({ host, port }: TillConfigShape, cause: unknown): InvalidConfiguration =>
-  cannotListenAt({ HOST: host, PORT: port }, cause)
+export const cannotListen = ({ host, hostBeside, port }: TillConfigShape, cause: unknown): InvalidConfiguration => {
+  const isBeside = hostBeside !== undefined && (cause as { readonly address?: unknown }).address === hostBeside
+  return cannotListenAt({ HOST: isBeside ? hostBeside : host, PORT: port }, cause)
+}
 
 /** The variables are the one for the address and the one for the port. */
 export const cannotListenAt = (
@@ -180,6 +188,9 @@ export const logging = (level: LogLevel.LogLevel | undefined) =>
     )
   )
 
+/** The configured port, or one for 0, where nobody else listens on it; fails with what keeps the server from listening. */
+export const freePortOf = ({ host, hostBeside, port }: TillConfigShape) => freePortOfBoth(host, hostBeside, port)
+
 /** The configuration to serve by. For `PORT=0` a port is chosen now, because links carry it. */
 export const serveConfig = Layer.effect(
   TillConfig,
@@ -187,7 +198,7 @@ export const serveConfig = Layer.effect(
     const config = yield* Config.load
     if (config.port !== 0) return config
     // The server says what keeps it from listening.
-    return { ...config, port: yield* Effect.orElseSucceed(freePort(config.host, 0), () => 0) }
+    return { ...config, port: yield* Effect.orElseSucceed(freePortOf(config), () => 0) }
   })
 )
 
@@ -198,7 +209,7 @@ export type Settled = Partial<Pick<TillConfigShape, "port" | "databaseUrl" | "is
 export const settle = (processes: number) =>
   Effect.gen(function* () {
     const config = yield* TillConfig
-    yield* Effect.mapError(freePort(config.host, config.port), (cause) => cannotListen(config, cause))
+    yield* Effect.mapError(freePortOf(config), (cause) => cannotListen(config, cause))
     const databaseUrl = config.databaseUrl ?? (yield* EmbeddedPostgres.make({ ...config, processes })).url
     return { port: config.port, databaseUrl, isEmbedded: config.isEmbedded } satisfies Settled
   })

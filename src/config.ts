@@ -49,6 +49,8 @@ export interface TillConfigShape {
   readonly port: number
   /** Address that the HTTP server binds. */
   readonly host: string
+  /** A second address that it binds where the machine has it; undefined if `HOST` names the only one (9.96). */
+  readonly hostBeside: string | undefined
   /** The Postgres to use; undefined means the embedded one. */
   readonly databaseUrl: Redacted.Redacted | undefined
   /** True if that is the Postgres that comes along, whoever runs it: nobody else's processes are on it. */
@@ -300,7 +302,8 @@ const read = <V extends Variable>(variable: V): Effect.Effect<Value<V> | undefin
 
 /** Reads and checks every variable; fails with the first one that is wrong. */
 export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect.gen(function* () {
-  const address = (yield* read("HOST")) ?? "127.0.0.1"
+  const given = yield* read("HOST")
+  const address = given ?? "127.0.0.1"
   const databaseUrl = yield* read("DATABASE_URL")
   const dataFolder = (yield* read("TILL_DATA_DIR")) ?? Path.resolve(".till")
   const publicUrl = yield* read("TILL_PUBLIC_URL")
@@ -308,6 +311,8 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
   return {
     port: (yield* read("PORT")) ?? 4242,
     host: address,
+    // `localhost` is one or the other, whichever a client tries first.
+    hostBeside: given === undefined ? "::1" : undefined,
     databaseUrl,
     isEmbedded: databaseUrl === undefined,
     dataFolder,

@@ -36,7 +36,6 @@ import * as NodeServer from "./http/NodeServer.ts"
 import * as Readiness from "./http/Readiness.ts"
 import * as Routes from "./http/Routes.ts"
 import * as Server from "./http/Server.ts"
-import { freePort } from "./postgres/embedded/FreePort.ts"
 import { HttpConfig } from "./http/HttpConfig.ts"
 import { answerUnreadable } from "./http/UnreadableRequests.ts"
 import { AdministrationFailed } from "./payments/Administration.ts"
@@ -81,6 +80,7 @@ import {
   apiVersions,
   cannotListen,
   cannotListenAt,
+  freePortOf,
   installationOf,
   logging,
   serveConfig
@@ -245,6 +245,7 @@ const server = Layer.unwrap(
   Effect.map(TillConfig, (config) =>
     Server.layer(() => answerUnreadable(NodeServer.create({ plain: config.plainHttp }), docsUrlOf(config)), {
       host: config.host,
+      hostBeside: config.hostBeside,
       port: config.port,
       gracefulShutdownTimeout: endOf(config).answerMillisMax
     }).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(cannotListen(config, error.cause)))))
@@ -268,7 +269,7 @@ class FirstStart extends Context.Service<
       // Keys that are made now are shown once the server listens; if it cannot, nobody would ever see them. A port that
       // several processes share was looked at by the one that has started them.
       if (!cluster.isWorker) {
-        yield* Effect.mapError(freePort(config.host, config.port), (cause) => cannotListen(config, cause))
+        yield* Effect.mapError(freePortOf(config), (cause) => cannotListen(config, cause))
       }
       const given = Object.fromEntries(
         Object.entries(config.defaultKeys).flatMap(([slot, key]) =>

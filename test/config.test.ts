@@ -42,6 +42,7 @@ describe("configuration", () => {
       assert.deepInclude(defaults, {
         port: 4242,
         host: "127.0.0.1",
+        hostBeside: "::1",
         databaseUrl: undefined,
         publicUrl: undefined,
         apiKey: undefined,
@@ -97,6 +98,7 @@ describe("configuration", () => {
       assert.deepInclude(config, {
         port: 8080,
         host: "::1",
+        hostBeside: undefined,
         dataFolder: "/var/lib/till",
         secretFile: "/run/secrets/till",
         drainSeconds: 30,

@@ -15,6 +15,7 @@ import type { Fenced, JournalShape, StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import * as Loop from "./Loop.ts"
 import type { ChainedRow, Sealed } from "./Record.ts"
+import { unlessRefused } from "./Writing.ts"
 
 /** A turn of the event loop that is shorter did nothing. */
 const IDLE_TURN_MILLIS = 0.05
@@ -125,7 +126,7 @@ const makeAppend = (journal: JournalShape, close: Close) => {
           return append(live.filter((entry) => !fenced.includes(entry)))
         }
         close(live, "failed")
-        return Effect.as(Effect.logError("A flush of the journal failed", exit.cause), [])
+        return Effect.as(unlessRefused(Effect.logError("A flush of the journal failed", exit.cause)), [])
       })
     })
   return append

@@ -19,6 +19,7 @@ import { Progress } from "./Progress.ts"
 import type { JournalCorrupt, JournalRecord, SealedRecord } from "./Record.ts"
 import { checked, GENESIS, lost, readRow, unsealAll } from "./Record.ts"
 import { Views } from "./Views.ts"
+import { unlessRefused } from "./Writing.ts"
 
 /** Records in one transaction, at most. */
 const BATCH_MAX = 512
@@ -107,7 +108,9 @@ const make: Effect.Effect<ProjectorShape, never, Formats | Journal | Views | Sco
     const leasedUntil = batch.some(({ leased }) => leased) ? (yield* Clock.currentTimeMillis) + LEASE_MILLIS : 0
     const projection = project(records.slice(0, batch.length))
     yield* Effect.flatMap(views.apply(projection, leasedUntil), (refused) => applied(batch, refused)).pipe(
-      Effect.tapError((error) => Effect.logError("The projection failed; it will be tried again", error.message)),
+      Effect.tapError((error) =>
+        unlessRefused(Effect.logError("The projection failed; it will be tried again", error.message))
+      ),
       Effect.retry({ schedule: Schedule.spaced("250 millis") }),
       Effect.orDie
     )

@@ -148,7 +148,7 @@ interface FailureOptions {
   /** The reason of an interruption. */
   readonly interruption: string
   /** Decides which of the requests that find the engine unavailable are logged. */
-  readonly outages: LogThrottle
+  readonly outages: Pick<LogThrottle, "take">
 }
 
 /** The answer to a failure, and what is to be logged of it. */

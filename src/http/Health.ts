@@ -2,15 +2,16 @@
 import { Effect, Fiber, Layer } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Accounts } from "../engine/Accounts.ts"
+import { Writing } from "../engine/Writing.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import type { Answer } from "./Exchange.ts"
 import { RequestIds, respond } from "./Exchange.ts"
 import type { Phase } from "./Readiness.ts"
 import { Readiness } from "./Readiness.ts"
 
-const state = (status: "ok" | "unavailable" | Phase): Answer => ({
+const state = (status: "ok" | "unavailable" | Phase, reason?: string): Answer => ({
   status: status === "ok" ? 200 : 503,
-  body: JSON.stringify({ status }),
+  body: JSON.stringify({ status, reason }),
   ...(status !== "ok" && { headers: { "retry-after": "1" } })
 })
 
@@ -20,14 +21,19 @@ const PROBE = "readiness_probe"
 /** The one who asks gives up soon, and takes that for a no as well. */
 const READY_MILLIS = 3000
 
-/** `/healthz`: the process answers. `/readyz`: so does its storage, and it is neither about to start nor to end. */
+/**
+ * `/healthz`: the process answers. `/readyz`: so does its storage, which also takes writes as far as is known, and the
+ * process is neither about to start nor to end.
+ */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Accounts | Readiness | RequestIds> =
   HttpRouter.use((router) =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const { phase } = yield* Readiness
       const requestIds = yield* RequestIds
-      const probe = Effect.flatMap(Effect.forkDetach(accounts.read(INSTALLATION, PROBE)), Fiber.join)
+      const writing = yield* Writing
+      const read = Effect.flatMap(Effect.forkDetach(accounts.read(INSTALLATION, PROBE)), Fiber.join)
+      const probe = Effect.andThen(read, Effect.flatMap(Effect.forkDetach(writing.probe), Fiber.join))
       const answer = (found: Effect.Effect<Answer>) =>
         Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
           const id = requestIds.next()
@@ -42,8 +48,8 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Accounts |
             if (phase() !== "serving") return Effect.succeed(state(phase()))
             // A read that loads for others as well goes on to its end, and is only not waited for.
             return Effect.match(Effect.timeout(Effect.interruptible(probe), READY_MILLIS), {
-              onSuccess: () => state("ok"),
-              onFailure: () => state("unavailable")
+              onSuccess: (refusal) => (refusal === undefined ? state("ok") : state("unavailable", refusal)),
+              onFailure: () => state("unavailable", writing.refusal())
             })
           })
         )

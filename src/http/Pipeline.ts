@@ -14,6 +14,7 @@ import type { AccountId } from "../engine/Document.ts"
 import type { RequestLogShape } from "../engine/RequestLog.ts"
 import { RequestLog } from "../engine/RequestLog.ts"
 import { noteRequest } from "../engine/Watchdog.ts"
+import { Writing } from "../engine/Writing.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import { requestKey } from "../payments/IdempotencyKeys.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
@@ -54,6 +55,9 @@ import { RouteTable } from "./RouteTable.ts"
 const OUTAGE_LOG_MILLIS = 1000
 /** A request follows its account so often. */
 const MOVES_MAX = 8
+
+/** What fails because nothing can be written is logged as that. */
+const NEVER = { take: () => undefined }
 
 const ELSEWHERE = "elsewhere"
 
@@ -434,6 +438,7 @@ const noteIn =
 const makeWork = Effect.fnUntraced(function* ({ addressOf, crossOrigin, limits, steps }: Surroundings) {
   const { docsUrl } = yield* HttpConfig
   const outages = new LogThrottle(OUTAGE_LOG_MILLIS)
+  const writing = yield* Writing
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const waitFor = yield* makeWaiting()
   const note = noteIn(yield* RequestLog)
@@ -460,7 +465,8 @@ const makeWork = Effect.fnUntraced(function* ({ addressOf, crossOrigin, limits, 
     if (account !== undefined && exchange.moves++ < MOVES_MAX) return goElsewhere(exchange, account)
     if (Cause.hasInterruptsOnly(exit.cause) && incoming.isGone) return
     const interruption = wait.isOver ? "The storage does not answer in time." : "Till stops."
-    const failed = answerFailed(exchange, exit.cause, { docsUrl, outages, interruption })
+    const unlogged = writing.refusal() === undefined ? outages : NEVER
+    const failed = answerFailed(exchange, exit.cause, { docsUrl, outages: unlogged, interruption })
     if (failed.log !== undefined) runFork(failed.log)
     respond(exchange, failed.answer)
   }

@@ -1,7 +1,11 @@
-/** Listens. What is under /v1 goes to the API as node has read it; everything else goes through Effect's HTTP. */
+/**
+ * Listens, on one address or on two. What is under /v1 goes to the API as node has read it; everything else goes through
+ * Effect's HTTP.
+ */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer } from "effect"
+import { HttpServerError } from "effect/http"
 import type { TakeApi } from "./NodeServer.ts"
 import { endConnections, setApi } from "./NodeServer.ts"
 
@@ -18,18 +22,60 @@ export class ApiServer extends Context.Service<
   }
 >()("till/http/ApiServer") {}
 
+export interface Options extends NodeHttpServer.Options {
+  readonly port: number
+  /** A second address of the machine to listen on, if the machine has it. */
+  readonly hostBeside?: string | undefined
+}
+
 /** Has a server listen, as long as the layer lives. */
-export const layer = (make: () => Server, options: NodeHttpServer.Options) =>
+export const layer = (make: () => Server, { hostBeside, ...options }: Options) =>
   Layer.unwrap(
     Effect.sync(() => {
       const server = make()
-      return Layer.merge(
-        NodeHttpServer.layer(() => server, options),
-        Layer.succeed(ApiServer, {
-          takeApi: (take) => setApi(server, take),
-          endConnections: Effect.sync(() => endConnections(server)),
-          takeUp: (request, response) => void server.emit("request", request, response)
-        })
-      )
+      const beside = hostBeside === undefined ? undefined : besideOf(server, make())
+      const servers = beside === undefined ? [server] : [server, beside]
+      const api = Layer.succeed(ApiServer, {
+        takeApi: (take) => {
+          for (const one of servers) setApi(one, take)
+        },
+        endConnections: Effect.sync(() => {
+          for (const one of servers) endConnections(one)
+        }),
+        takeUp: (request, response) => void server.emit("request", request, response)
+      })
+      const listening = NodeHttpServer.layer(() => server, options)
+      return beside === undefined
+        ? Layer.merge(listening, api)
+        : Layer.merge(api, Layer.provideMerge(listen(beside, { host: hostBeside, port: options.port }), listening))
+    })
+  )
+
+/** The machine does not have the address, as one without IPv6 does not have `::1`. */
+const NO_ADDRESS: ReadonlySet<string | undefined> = new Set(["EADDRNOTAVAIL", "EAFNOSUPPORT"])
+
+/** Makes a server the second one of a service: what is not the API's goes to the first, and both close together. */
+const besideOf = (server: Server, beside: Server): Server => {
+  for (const event of ["request", "checkContinue"]) {
+    beside.on(event, (request: IncomingMessage, response: ServerResponse) => server.emit(event, request, response))
+  }
+  const close = server.close.bind(server)
+  server.close = (callback) => {
+    const besideClosed = new Promise<void>((resolve) => beside.close(() => resolve()))
+    return close((error) => void besideClosed.then(() => callback?.(error)))
+  }
+  return beside
+}
+
+const listen = (server: Server, address: { readonly host: string | undefined; readonly port: number }) =>
+  Layer.effectDiscard(
+    Effect.callback<void, HttpServerError.ServeError>((resume) => {
+      const onError = (cause: NodeJS.ErrnoException) =>
+        resume(NO_ADDRESS.has(cause.code) ? Effect.void : Effect.fail(new HttpServerError.ServeError({ cause })))
+      server.once("error", onError)
+      server.listen(address, () => {
+        server.off("error", onError)
+        resume(Effect.void)
+      })
     })
   )

@@ -7,6 +7,7 @@ import type { ChainedRow, JournalRow } from "../engine/Record.ts"
 import { GENESIS, textOf } from "../engine/Record.ts"
 import { ask, bigint, bigints, byteStrings, cut, failureOf, ints, placed, texts } from "./Rows.ts"
 import { makeWithin } from "./StatementLimit.ts"
+import { noting } from "./WritingPostgres.ts"
 
 interface Row {
   readonly account: string
@@ -82,10 +83,11 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
     const { isHanging, within } = yield* makeWithin
+    const noted = noting(sql, "journal")
 
     return Journal.of({
       isHanging,
-      append: (rows) => within(append(sql, rows)),
+      append: (rows) => noted(within(append(sql, rows))),
       read: (account, after, limit) =>
         within(
           ask(

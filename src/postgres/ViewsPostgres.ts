@@ -36,6 +36,7 @@ import {
   toTimer
 } from "./Rows.ts"
 import { makeWithin } from "./StatementLimit.ts"
+import { noting } from "./WritingPostgres.ts"
 
 const TIMER_COLUMNS = `account, id, name, version, due_at, wake_at, checksum`
 
@@ -44,6 +45,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
     const { within } = yield* makeWithin
+    const noted = noting(sql, "views")
     const single = reads(sql)
     const loaded = loads(sql)
     const numbers = numbersOf(sql)
@@ -81,7 +83,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       apply: (projection, leasedUntil) => {
         const lease = { until: leasedUntil, now: clock.currentTimeMillisUnsafe() }
         const applied = ProjectionPostgres.apply(sql, projection, lease)
-        return projection.sweep === null ? within(applied) : applied
+        return noted(projection.sweep === null ? within(applied) : applied)
       },
       runningTime: (now) => within(runningTime(sql, now)),
       keepRunningTime: (at) => within(keepRunningTime(sql, at)),

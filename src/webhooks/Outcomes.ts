@@ -12,6 +12,7 @@ import { Deliveries } from "../engine/Deliveries.ts"
 import type { AccountId, Millis } from "../engine/Document.ts"
 import * as Loop from "../engine/Loop.ts"
 import { Placement } from "../engine/Placement.ts"
+import { unlessRefused } from "../engine/Writing.ts"
 import * as Until from "./Until.ts"
 
 const BATCH_MAX = 256
@@ -67,7 +68,9 @@ export const make = Effect.fnUntraced(function* (
         .pipe(
           // A defect, too: an outcome that is given up would be attempted again.
           Effect.sandbox,
-          Effect.tapError((cause) => Effect.logWarning("Outcomes of webhooks could not be written yet", cause)),
+          Effect.tapError((cause) =>
+            unlessRefused(Effect.logWarning("Outcomes of webhooks could not be written yet", cause))
+          ),
           Effect.retry(Schedule.spaced(RETRY_MILLIS))
         )
       for (const { over } of entries.splice(0, batch.length)) kept.push(over)

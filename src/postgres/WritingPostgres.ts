@@ -1,0 +1,113 @@
+/**
+ * Knows when Postgres refuses to write, by what it answers to the writes that there are: its disk is full, it is
+ * read-only, it may not (semantics 9.95). One line a minute says so.
+ *
+ * While that lasts, whoever asks has a write tried, at most once a second: a process that a balancer has taken out of
+ * its rotation gets no other. The try is a row of the journal, large enough to take pages of its own, in a transaction
+ * that is rolled back; what it has taken is free for records after the next vacuum.
+ */
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Layer } from "effect"
+import { randomBytes } from "node:crypto"
+import { innermostMessage } from "../engine/Journal.ts"
+import { Writing } from "../engine/Writing.ts"
+import { sqlStateOf } from "./SqlState.ts"
+
+const LOG_MILLIS = 60_000
+const PROBE_PAUSE_MILLIS = 1000
+const PROBE_BYTES = 65_536
+const PROBE_ACCOUNT = "probe"
+
+/** Says why a write was refused, unless it failed for a reason that concerns it alone, or with its outcome open. */
+const refusalOf = (error: unknown): string | undefined => {
+  const sqlState = sqlStateOf(error)
+  if (sqlState === undefined) return undefined
+  if (sqlState === "53100") return "The disk of the database is full."
+  if (sqlState === "25006") return "The database is read-only, as a standby is."
+  if (sqlState === "42501") return "The database does not let Till write."
+  // Postgres has no code of its own for it.
+  if (/quota/i.test(innermostMessage(error))) return "The database has used up its quota of the disk."
+  return sqlState.startsWith("58") ? "The disk of the database fails." : undefined
+}
+
+/** Kinds of writes that succeed or fail by themselves. */
+type Part = "journal" | "views"
+
+class Refusals {
+  readonly #parts = new Map<Part, string>()
+  #loggedAt = -Infinity
+  #isLogged = false
+  probedAt = -Infinity
+
+  get first(): string | undefined {
+    return this.#parts.values().next().value
+  }
+
+  /** Notes how a write ended, and logs it if it is to be logged. */
+  note(part: Part, error: unknown): Effect.Effect<void> {
+    return Effect.suspend(() => (error === undefined ? this.#written(part) : this.#failed(part, error)))
+  }
+
+  #failed(part: Part, error: unknown): Effect.Effect<void> {
+    const refusal = refusalOf(error)
+    if (refusal === undefined) return Effect.void
+    this.#parts.set(part, refusal)
+    const now = performance.now()
+    if (now - this.#loggedAt < LOG_MILLIS) return Effect.void
+    this.#loggedAt = now
+    this.#isLogged = true
+    return Effect.logError(`Nothing can be written: ${refusal}`, innermostMessage(error))
+  }
+
+  #written(part: Part): Effect.Effect<void> {
+    if (!this.#parts.delete(part) || this.#parts.size > 0 || !this.#isLogged) return Effect.void
+    this.#isLogged = false
+    return Effect.logWarning("The database takes writes again")
+  }
+}
+
+const refusals = new WeakMap<PgClient.PgClient, Refusals>()
+
+const refusalsOf = (sql: PgClient.PgClient): Refusals => {
+  const known = refusals.get(sql) ?? new Refusals()
+  refusals.set(sql, known)
+  return known
+}
+
+/** Makes what notes how writes of a part end. */
+export const noting = (sql: PgClient.PgClient, part: Part) => {
+  const known = refusalsOf(sql)
+  return <A, E, R>(write: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    write.pipe(
+      Effect.tapError((error) => known.note(part, error)),
+      Effect.tap(() => known.note(part, undefined))
+    )
+}
+
+class TakenBack extends Error {}
+
+export const layer: Layer.Layer<never, never, PgClient.PgClient> = Layer.effect(
+  Writing,
+  Effect.map(PgClient.PgClient, (sql) => {
+    const known = refusalsOf(sql)
+    const row = sql`INSERT INTO journal (account, version, hash, record)
+      VALUES (${PROBE_ACCOUNT}, 1, ''::bytea, ${randomBytes(PROBE_BYTES)})`
+    const write = sql.withTransaction(Effect.andThen(row, Effect.fail(new TakenBack()))).pipe(
+      Effect.catchIf(
+        (error) => error instanceof TakenBack,
+        () => Effect.void
+      ),
+      noting(sql, "journal"),
+      Effect.ignore
+    )
+    return {
+      refusal: () => known.first,
+      probe: Effect.suspend(() => {
+        const now = performance.now()
+        if (known.first === undefined || now - known.probedAt < PROBE_PAUSE_MILLIS) return Effect.succeed(known.first)
+        known.probedAt = now
+        return Effect.map(write, () => known.first)
+      })
+    }
+  })
+)
