@@ -188,7 +188,7 @@ export const logging = (level: LogLevel.LogLevel | undefined) =>
     )
   )
 
-/** The configured port, or one for 0, where nobody else listens on it; fails with what keeps the server from listening. */
+/** The configured port, or a free one for 0. Fails with the reason for which the server cannot listen on it. */
 export const freePortOf = ({ host, hostBeside, port }: TillConfigShape) => freePortOfBoth(host, hostBeside, port)
 
 /** The configuration to serve by. For `PORT=0` a port is chosen now, because links carry it. */

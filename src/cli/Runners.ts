@@ -96,8 +96,8 @@ interface Handle {
 }
 
 /**
- * Closes the connection that a runner was given and has not taken, once the runner has ended: there is one at most. Node
- * forgets that connection and leaves it open, and its client would wait for ever.
+ * Closes the connection that a runner was given and has not taken, once the runner has ended: there is one at most.
+ * Node forgets that connection and leaves it open, and its client would wait for ever.
  */
 const closeUntaken = (worker: Worker): void => {
   const runner = worker.process

@@ -117,7 +117,7 @@ const greet = Effect.fnUntraced(function* (started: Started) {
   if (started.added.length > 0) yield* Console.log(`\n${additionOf(started.added)}`)
 })
 
-/** Kills this process once its event loop stands still. A start may hold it up for long, and nobody waits for it yet. */
+/** Kills this process once its event loop stands still: not before, because a start may hold it up for long. */
 const watched = Effect.fnUntraced(function* (level: LogLevel.LogLevel | undefined) {
   const { hangSeconds, logLevel } = yield* Effect.provide(app.TillConfig, app.configuration)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())

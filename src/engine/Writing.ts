@@ -8,7 +8,7 @@ import { Context, Effect } from "effect"
 export interface WritingShape {
   /** Why nothing can be written, in a sentence; undefined as long as the last write was not refused. */
   readonly refusal: () => string | undefined
-  /** Tries to write something that is taken back, if the last write was refused, and answers with the same as `refusal`. */
+  /** Tries a write that is taken back, if the last write was refused, and answers with the same as `refusal`. */
   readonly probe: Effect.Effect<string | undefined>
 }
 

@@ -1,6 +1,6 @@
 /**
- * Listens, on one address or on two. What is under /v1 goes to the API as node has read it; everything else goes through
- * Effect's HTTP.
+ * Listens, on one address or on two. What is under /v1 goes to the API as node has read it; everything else goes
+ * through Effect's HTTP.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"

@@ -2,9 +2,9 @@
  * One attempt: one HTTP POST (semantics W7, W9). Never fails; what went wrong is its result. No fiber waits for it:
  * there are thousands a second.
  *
- * - The status line decides (`AnswerStart.ts`). Whatever comes after it (a long body, one that drips or never ends, what
- *   is no HTTP) is read up to 64 KiB for a short while, so that the connection can be used again, and then the connection
- *   is closed. A result that is no success waits meanwhile for the beginning of the body, which may say why.
+ * - The status line decides (`AnswerStart.ts`). Whatever comes after it (a long body, one that drips or never ends,
+ *   what is no HTTP) is read up to 64 KiB for a short while, so that the connection can be used again, and then the
+ *   connection is closed. A result that is no success waits meanwhile for the beginning of the body, which may say why.
  * - No redirect is followed. The time limit counts from the start, and covers look-up, connecting, TLS, sending, and
  *   whatever a server sends before its status line.
  * - Connections are kept for the next attempt, of endpoints that may go to the same hosts only: what was dialled for

@@ -1,6 +1,6 @@
 /**
- * A process that is watched: it works by the steps that it is given as JSON, and says `done` at their end. `{"hold": n}`
- * holds its event loop up for so many milliseconds, `{"note": id}` notes a request, `{"turn": n}` lets the loop turn.
+ * A process that is watched: it works by the steps that it is given as JSON, and says `done` at their end. A step holds
+ * its event loop up for so many milliseconds (`hold`), notes a request (`note`), or lets the loop turn (`turn`).
  */
 import { noteRequest, watchEventLoop } from "../../src/engine/Watchdog.ts"
 

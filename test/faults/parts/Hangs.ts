@@ -1,6 +1,6 @@
 /**
- * The event loop of a process stands still for good. The process is killed by its watchdog; one that is alone is started
- * again by the suite, as a supervisor would, and one of two by the process that has started both.
+ * The event loop of a process stands still for good. The process is killed by its watchdog; one that is alone is
+ * started again by the suite, as a supervisor would, and one of two by the process that has started both.
  */
 import * as Path from "node:path"
 import { family, signalIfThere } from "../../support/TillProcess.ts"
