@@ -214,6 +214,10 @@ export const dashboardRefusalOf = (config: TillConfigShape): string | null => {
         "set TILL_PUBLIC_URL to its https:// address; or, where nobody can listen, set TILL_DASHBOARD_INSECURE=on."
 }
 
+/** True if only browsers of this machine have a way to the dashboard, where it has no other name than the machine's. */
+export const isForThisMachine = ({ host, publicUrl }: TillConfigShape): boolean =>
+  isLoopback(host) && (publicUrl === undefined || isLoopback(new URL(publicUrl).hostname.replaceAll(/[[\]]/g, "")))
+
 /** Nobody but this machine reaches the server there, unless something in front of it passes requests on. */
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/i.test(host)
 

@@ -16,7 +16,7 @@ import type { Protocol } from "./cluster/Sessions.ts"
 import { Sessions } from "./cluster/Sessions.ts"
 import type { TillConfigShape } from "./config.ts"
 import * as Config from "./config.ts"
-import { dashboardRefusalOf, endOf, InvalidConfiguration, publicUrlOf, TillConfig } from "./config.ts"
+import { dashboardRefusalOf, endOf, InvalidConfiguration, isForThisMachine, publicUrlOf, TillConfig } from "./config.ts"
 import * as ControlSocket from "./control/ControlSocket.ts"
 import { AccountNumbers } from "./engine/AccountNumbers.ts"
 import { Accounts, Unavailable } from "./engine/Accounts.ts"
@@ -402,7 +402,10 @@ const installationReports = Layer.effect(
 const pages = Layer.unwrap(
   Effect.map(TillConfig, (config) => {
     if (!config.dashboard) return Pages.layer
-    const settings = Layer.succeed(DashboardConfig, { refusal: dashboardRefusalOf(config) })
+    const settings = Layer.succeed(DashboardConfig, {
+      refusal: dashboardRefusalOf(config),
+      isForThisMachine: isForThisMachine(config)
+    })
     return Layer.merge(Pages.layer, Layer.provide(Dashboard.layer, [settings, installationReports, Passwords.layer()]))
   })
 )

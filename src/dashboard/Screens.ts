@@ -7,6 +7,7 @@
  * code runs. It comes to a command, which is carried out once per form, as over the API, and leaves an audit entry in
  * its own record.
  */
+import { isIP } from "node:net"
 import { Clock, Effect, Layer, Result } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpServerResponse } from "effect/http"
@@ -22,7 +23,7 @@ import { html } from "../pages/Html.ts"
 import type { FormValues } from "../pages/Forms.ts"
 import { idempotencyKeyOf, readForm } from "../pages/Forms.ts"
 import { page, seeOther } from "../pages/PageResponse.ts"
-import type { PageServices } from "../pages/Routing.ts"
+import type { PageHandler, PageServices } from "../pages/Routing.ts"
 import { routeWith } from "../pages/Routing.ts"
 import type { Submissions, Submitted } from "../pages/Submission.ts"
 import * as Submission from "../pages/Submission.ts"
@@ -33,7 +34,7 @@ import type { Passwords } from "../payments/Passwords.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import type { Problem } from "./components/Form.ts"
 import * as Confirmation from "./Confirmation.ts"
-import type { DashboardConfig } from "./DashboardConfig.ts"
+import { DashboardConfig } from "./DashboardConfig.ts"
 import { door, shell } from "./Shell.ts"
 import type { Screen } from "./Shell.ts"
 import type { DashboardPath } from "./Place.ts"
@@ -77,12 +78,41 @@ const notShown = (request: Request, status: 413 | 500 | 503): Response =>
 /** A link that signs somebody in is nothing for logs. */
 const LINK = /^\/dashboard\/link\/.*/
 
-/** Routes of the dashboard, whose failures look like its pages. */
-export const route = routeWith({
+const guardedRoute = routeWith({
   tooLarge: (request) => notShown(request, 413),
   unavailable: notShown,
   shownPath: (path) => withoutCardNumbers(path.replace(LINK, "/dashboard/link/…"))
 })
+
+/**
+ * Tells whether a request names this machine, or an address. Another name was perhaps made to lead here by whoever owns
+ * it, so that a page of theirs could read the dashboard as its own (DNS rebinding).
+ */
+const namesThisMachine = ({ headers }: Request): boolean => {
+  const name = URL.parse(`http://${headers["host"] ?? ""}`)?.hostname ?? ""
+  return /^(?:.+\.)?localhost$/.test(name) || isIP(name.replaceAll(/[[\]]/g, "")) !== 0
+}
+
+const misnamed = (request: Request): Response =>
+  answer(
+    door({
+      title: "Open the dashboard as localhost",
+      depth: placeOf(request).depth,
+      content: html`<p>
+        This Till is for its own machine, and was asked for by another name. Open it as <code>localhost</code>, or set
+        TILL_PUBLIC_URL to the address that it is to have.
+      </p>`
+    }),
+    403
+  )
+
+/** Routes of the dashboard, whose failures look like its pages. */
+export const route = <E, R>(method: "GET" | "POST", path: `/${string}`, handler: PageHandler<E, R>) =>
+  guardedRoute<E, R | DashboardConfig>(method, path, (request, params) =>
+    Effect.flatMap(DashboardConfig, ({ isForThisMachine }) =>
+      isForThisMachine && !namesThisMachine(request) ? Effect.succeed(misnamed(request)) : handler(request, params)
+    )
+  )
 
 const modeOf = ({ mode }: Params): Mode | undefined => (mode === "test" || mode === "live" ? mode : undefined)
 

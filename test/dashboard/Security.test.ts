@@ -1,11 +1,13 @@
 /** Who gets in, and what nobody gets done (semantics 9.60 to 9.64). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { get } from "node:http"
 import { Effect } from "effect"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as Audit from "../../src/payments/Audit.ts"
 import { DASHBOARD_SESSION } from "../../src/payments/DashboardSessions.ts"
 import { ADDRESS_FAILURES_MAX } from "../../src/dashboard/SignInLimits.ts"
+import { basic } from "../http/TestServer.ts"
 import { merchant } from "../support/MemoryService.ts"
 import type { Answer, PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
@@ -169,6 +171,34 @@ describe("the dashboard", () => {
       for (const term of ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=43200"]) assert.include(cookie!, term)
       assert.notInclude(cookie!, "Domain")
     })
+  })
+
+  it("is for this machine by its own names only, where it has no other address", async () => {
+    const { port } = new URL(server.url)
+    const statusAs = (host: string | undefined, path: string) =>
+      new Promise<readonly [number, number]>((resolve, reject) => {
+        const headers = { cookie: owner.cookie, authorization: basic(server.secretTest), ...(host && { host }) }
+        get({ host: "127.0.0.1", port, path, headers }, (response) => {
+          response.resume()
+          resolve([response.statusCode!, response.headers["set-cookie"]?.length ?? 0])
+        }).on("error", reject)
+      })
+    for (const host of ["localhost", `localhost:${port}`, "127.0.0.1", "[::1]:8080", "till.localhost", "192.0.2.7"]) {
+      assert.deepStrictEqual(await statusAs(host, "/dashboard/test"), [200, 0], host)
+    }
+    for (const host of [
+      "evil.example",
+      `evil.example:${port}`,
+      "127.0.0.1.evil.example",
+      "localhost.evil.example",
+      "é"
+    ]) {
+      for (const path of ["/dashboard/test", "/dashboard/sign-in", "/dashboard/link/x", "/dashboard/test/live"]) {
+        assert.deepStrictEqual(await statusAs(host, path), [403, 0], `${host} ${path}`)
+      }
+      // Whoever has a key may ask by any name.
+      assert.deepStrictEqual(await statusAs(host, "/v1/customers"), [200, 0], host)
+    }
   })
 
   it("ends a session with a sign-out: its cookie is of no use to whoever has stolen it", async () => {

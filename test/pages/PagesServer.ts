@@ -58,7 +58,7 @@ const service = (
   requestLog: Layer.Layer<never, never, Placement>
 ) =>
   Routes.serveWith(Layer.merge(Pages.layer, Dashboard.layer)).pipe(
-    Layer.provide([Layer.succeed(DashboardConfig, { refusal }), Passwords.layer(2 ** 10)]),
+    Layer.provide([Layer.succeed(DashboardConfig, { refusal, isForThisMachine: true }), Passwords.layer(2 ** 10)]),
     Layer.provideMerge(Layer.provideMerge(Streams.ending, Streams.layer)),
     Layer.provide(Layer.succeed(PagesConfig, { embedOrigins })),
     Layer.provide(
