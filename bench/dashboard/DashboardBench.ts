@@ -78,7 +78,7 @@ const measurePage = Effect.fnUntraced(function* (
       (i) => loadPage(visitor, page, i),
       { concurrency }
     )
-  yield* warmUp(visitor, page)
+  yield* warmUp(visitor!, page)
   const { spent, value: alone } = yield* around({ server, database, workers: [] }, load(WARM_UP_LOADS, 1))
   const atOnce = yield* load(WARM_UP_LOADS + loads, LOADS_AT_ONCE)
   return {
@@ -121,14 +121,14 @@ export const run = Effect.fnUntraced(function* (pace: DashboardPace) {
   // Statistics and the visibility of rows are what autovacuum would have seen to in ninety days.
   yield* database.rows(Creates.NAME, "VACUUM ANALYZE")
   yield* Suite.settled(server, database)
-  const visitor = yield* signIn(server, merchant, LOADS_AT_ONCE)
+  const [visitor] = yield* signIn(server, merchant, { connections: LOADS_AT_ONCE, people: 1 })
   const pages: Array<PageFigures> = []
   const asked = pagesOf(shop, today, pace.payments)
   // What the pages have in common is compiled by then; the first one would have all of that in its figures.
-  for (const page of asked) yield* warmUp(visitor, page)
+  for (const page of asked) yield* warmUp(visitor!, page)
   for (const page of asked) {
     yield* Console.log(`  ${page.title} …`)
-    pages.push(yield* measurePage({ database, server }, visitor, page, pace.loadsPerPage))
+    pages.push(yield* measurePage({ database, server }, visitor!, page, pace.loadsPerPage))
   }
   yield* Console.log(`  ${pace.openPages} pages are opened …`)
   const ground = { database, account: shop, server }

@@ -9,8 +9,8 @@ import type { DashboardPace } from "./DashboardBench.ts"
 import type { Visitor } from "./Visitors.ts"
 import { signIn } from "./Visitors.ts"
 
-/** A browser's session has no more streams. */
-const PAGES_PER_SESSION = 20
+/** A person has no more streams. */
+const PAGES_PER_PERSON = 40
 const SAMPLE_MILLIS = 100
 
 /** Opens so many pages, home and payments in turn; each loads itself again when it is told to, as its script does. */
@@ -24,7 +24,7 @@ const openPages = Effect.fnUntraced(function* (
       try: () =>
         Promise.all(
           Array.from({ length: count }, (_, i) => {
-            const visitor = visitors[Math.floor(i / PAGES_PER_SESSION)]!
+            const visitor = visitors[Math.floor(i / PAGES_PER_PERSON)]!
             const path = i % 2 === 0 ? "" : "/payments"
             let isLoading = false
             return visitor.listen(() => {
@@ -63,8 +63,8 @@ export const measure = Effect.fnUntraced(function* (
   merchant: string,
   pace: DashboardPace
 ) {
-  const sessions = Math.ceil(pace.openPages / PAGES_PER_SESSION)
-  const visitors = yield* Effect.replicateEffect(signIn(server, merchant, PAGES_PER_SESSION), sessions)
+  const people = Math.ceil(pace.openPages / PAGES_PER_PERSON)
+  const visitors = yield* signIn(server, merchant, { connections: PAGES_PER_PERSON, people })
   const round = (samples: Array<number>) => noting(server.pid, samples, creates.run(pace.secondsPerRound))
   const open: Array<number> = []
   const without: Array<number> = []

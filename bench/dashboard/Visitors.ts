@@ -67,23 +67,66 @@ export class Visitor {
   }
 }
 
-/** Signs the merchant's owner in once more, by a link of `till dashboard`. */
-export const signIn = Effect.fnUntraced(function* (server: StartedServer, merchant: string, connections: number) {
-  const { command, dataFolder } = server.installation
+const tokenIn = (page: string, action: string): string => {
+  const token = new RegExp(`action="[^"]*${action}"[^]*?name="token" value="([^"]+)"`).exec(page)?.[1]
+  if (token === undefined) throw new Error(`a page has no form to ${action}`)
+  return token
+}
+
+/** Sends a form of a page, as a browser does. */
+const send = async (url: URL, cookie: string, action: string, entered: Readonly<Record<string, string>> = {}) => {
+  const page = await (await fetch(url, { headers: { ...HTML, cookie } })).text()
+  return await fetch(new URL(`/dashboard${action}`, url), {
+    method: "POST",
+    redirect: "manual",
+    headers: { ...HTML, cookie, origin: url.origin, "content-type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams({ ...entered, token: tokenIn(page, action) }).toString()
+  })
+}
+
+/** Signs in by a link; answers with the cookie. */
+const signInBy = async (link: URL): Promise<string> => {
+  const answer = await send(link, "", link.pathname.replace(/^\/dashboard/, ""))
+  const cookies = answer.headers.getSetCookie().map((cookie) => cookie.split(";", 1)[0])
+  if (cookies.length === 0) throw new Error(`the link is answered with ${answer.status}`)
+  return cookies.join("; ")
+}
+
+const ownersLink = async ({ installation, port }: StartedServer, merchant: string): Promise<URL> => {
+  const { command, dataFolder } = installation
+  const parameters = [...command.options, MAIN, "dashboard", "--merchant", merchant]
+  const options = { cwd: dataFolder, env: variablesOf(installation) }
+  const { stdout } = await promisify(execFile)(command.node, parameters, options)
+  return new URL(new URL(stdout.trim()).pathname, `http://127.0.0.1:${port}`)
+}
+
+/** Has the owner add somebody; answers with the link of whom was added. */
+const added = async (server: StartedServer, owner: string, email: string): Promise<URL> => {
+  const team = new URL("/dashboard/test/team", `http://127.0.0.1:${server.port}`)
+  const answer = await send(team, owner, "/test/team/add", { email, role: "support" })
+  const link = /\/dashboard\/link\/\w+/.exec(await answer.text())?.[0]
+  if (link === undefined) throw new Error(`adding somebody is answered with ${answer.status}`)
+  return new URL(link, team)
+}
+
+/** Signs people of a merchant in, each in a browser: first the owner, by a link of `till dashboard`. */
+export const signIn = Effect.fnUntraced(function* (
+  server: StartedServer,
+  merchant: string,
+  { connections, people }: { readonly connections: number; readonly people: number }
+) {
   return yield* Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
-        const parameters = [...command.options, MAIN, "dashboard", "--merchant", merchant]
-        const options = { cwd: dataFolder, env: variablesOf(server.installation) }
-        const { stdout } = await promisify(execFile)(command.node, parameters, options)
-        const link = `http://127.0.0.1:${server.port}${new URL(stdout.trim()).pathname}`
-        const answer = await fetch(link, { redirect: "manual", headers: HTML })
-        const cookies = answer.headers.getSetCookie().map((cookie) => cookie.split(";", 1)[0])
-        if (cookies.length === 0) throw new Error(`the link is answered with ${answer.status}`)
-        return new Visitor(server.port, cookies.join("; "), connections)
+        const cookies = [await signInBy(await ownersLink(server, merchant))]
+        while (cookies.length < people) {
+          const email = `person-${cookies.length}@example.com`
+          cookies.push(await signInBy(await added(server, cookies[0]!, email)))
+        }
+        return cookies.map((cookie) => new Visitor(server.port, cookie, connections))
       },
       catch: failureOf("Nobody can sign in")
     }),
-    (visitor) => Effect.sync(() => visitor.close())
+    (visitors) => Effect.sync(() => visitors.forEach((visitor) => visitor.close()))
   )
 })

@@ -113,7 +113,7 @@ const credentials = action({
         ...(wrong !== undefined && { password: wrong })
       })
     }
-    const hash = yield* Passwords.use(({ hash }) => hash(password))
+    const hash = yield* Passwords.use(({ hash }) => hash({ person: person.id, email }, password))
     return {
       account: INSTALLATION,
       entered: { email },

@@ -14,7 +14,7 @@ import { PASSWORD_FIELD as FIELD } from "../payments/GivenUp.ts"
 import { Passwords } from "../payments/Passwords.ts"
 import { fieldsOf } from "./components/Form.ts"
 import { shell } from "./Shell.ts"
-import { SignInLimits } from "./SignInLimits.ts"
+import { HELD_BACK, SignInLimits } from "./SignInLimits.ts"
 import type { Visit } from "./Visit.ts"
 import type { Visitor } from "./Visitors.ts"
 import { originOf } from "./Visitors.ts"
@@ -39,13 +39,13 @@ export const ask = Effect.fnUntraced(function* (
   if (password === undefined || !person.has_password) return asked(200, null)
   const limits = yield* SignInLimits
   const { address } = yield* originOf(request)
-  const waitSeconds = yield* limits.attempt(person.id, address)
-  if (waitSeconds > 0) return asked(429, "Too many attempts. Try again in a quarter of an hour.")
-  if (!(yield* Passwords.use(({ verify }) => verify(password, document.hidden.password)))) {
-    yield* limits.failed(person.id)
-    return asked(403, "This is not your password.")
-  }
-  yield* limits.succeeded(person.id, address)
+  const check = Effect.map(
+    Passwords.use(({ ownersOf }) => ownersOf(person.email!, password, [document])),
+    ([owner]) => owner
+  )
+  const found = yield* limits.attempt({ who: person.id, address }, check)
+  if (found === HELD_BACK) return asked(429, "Too many attempts. Try again in a quarter of an hour.")
+  if (found === undefined) return asked(403, "This is not your password.")
   yield* Effect.ignore(Accounts.use((accounts) => accounts.run(INSTALLATION, DashboardSessions.confirm(session.id))))
   return null
 })

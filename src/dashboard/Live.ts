@@ -28,8 +28,8 @@ export const REQUEST = "request"
 
 /** Streams of all people together. */
 export const STREAMS_MAX = 1000
-/** Streams of one session: a browser with many tabs. */
-export const SESSION_STREAMS_MAX = 20
+/** Streams of one person, in all of their sessions: a few browsers with many tabs. */
+export const PERSON_STREAMS_MAX = 40
 /** So often a stream says that it is there, and looks whether its session is. Proxies end what is silent for long. */
 const PULSE_MILLIS = 15_000
 /** The browser comes back so long after its stream has ended. */
@@ -69,7 +69,7 @@ const accountNews = Effect.fnUntraced(function* (account: AccountId) {
 /** Calls it, until the scope closes, with the kinds of what has changed in an account. */
 type Hear = (account: AccountId, told: Told) => Effect.Effect<void, never, Scope.Scope>
 
-/** The streams that are open, by their sessions. */
+/** The streams that are open, by their people. */
 class OpenStreams {
   readonly #wakeUp = new Map<() => void, string>()
   readonly turns = new Turns()
@@ -84,14 +84,14 @@ class OpenStreams {
     return this.#wakeUp.size
   }
 
-  hasRoomFor(session: string): boolean {
+  hasRoomFor(person: string): boolean {
     if (this.isClosing || this.#wakeUp.size >= STREAMS_MAX) return false
-    return [...this.#wakeUp.values()].filter((other) => other === session).length < SESSION_STREAMS_MAX
+    return [...this.#wakeUp.values()].filter((other) => other === person).length < PERSON_STREAMS_MAX
   }
 
-  readonly opened = (session: string, wakeUp: () => void) =>
+  readonly opened = (person: string, wakeUp: () => void) =>
     Effect.acquireRelease(
-      Effect.sync(() => this.#wakeUp.set(wakeUp, session)),
+      Effect.sync(() => this.#wakeUp.set(wakeUp, person)),
       () => Effect.sync(() => this.#wakeUp.delete(wakeUp))
     )
 
@@ -127,7 +127,7 @@ export class Streams extends Context.Service<Streams, OpenStreams>()("till/dashb
 /** The stream of one page. `isGood` looks whether its session still is. */
 const streamOf = Effect.fnUntraced(function* (
   streams: OpenStreams,
-  { account, session }: { readonly account: AccountId; readonly session: string },
+  { account, person }: { readonly account: AccountId; readonly person: string },
   isGood: Effect.Effect<boolean>
 ) {
   const signal = yield* Queue.sliding<true>(1)
@@ -139,7 +139,7 @@ const streamOf = Effect.fnUntraced(function* (
     mayTell = true
     wakeUp()
   }
-  yield* streams.opened(session, wakeUp)
+  yield* streams.opened(person, wakeUp)
   yield* Effect.addFinalizer(() => Effect.sync(() => streams.turns.forget(account, turn)))
   yield* streams.hear(account, (kinds) => {
     for (const kind of kinds) changed.add(kind)
@@ -176,17 +176,17 @@ const open = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerR
   const streams = yield* Streams
   const visitor = yield* visitorOf(request)
   if (visitor === undefined || (mode !== "test" && mode !== "live")) return HttpServerResponse.empty({ status: 401 })
-  const session = visitor.session.id
+  const person = visitor.person.id
   const account = accountOf(visitor.merchant.id, mode === "live")
   yield* belongsTo(account)
-  if (!streams.hasRoomFor(session)) return HttpServerResponse.empty({ status: 503 })
+  if (!streams.hasRoomFor(person)) return HttpServerResponse.empty({ status: 503 })
   const services = yield* Effect.context<Services>()
   const isGood = visitorOf(request).pipe(
     Effect.map((now) => now !== undefined),
     Effect.orElseSucceed(() => true),
     Effect.provideContext(services)
   )
-  const stream = Stream.unwrap(streamOf(streams, { account, session }, isGood))
+  const stream = Stream.unwrap(streamOf(streams, { account, person }, isGood))
   return HttpServerResponse.stream(stream, { contentType: "text/event-stream", headers: HEADERS })
 })
 

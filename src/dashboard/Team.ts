@@ -29,7 +29,7 @@ export const membersOf = Effect.fnUntraced(function* (merchantId: string) {
   return people.flatMap((person) => (person === undefined ? [] : [person.value]))
 })
 
-/** The newest attempts to sign in as a person. */
+/** The newest sign-ins of a person. */
 export const signInsOf = Effect.fnUntraced(function* (person: string, limit: number) {
   const { documents } = yield* Accounts.use((accounts) =>
     accounts.list(INSTALLATION, {
@@ -41,9 +41,6 @@ export const signInsOf = Effect.fnUntraced(function* (person: string, limit: num
   )
   return documents.map((document) => (document as Document<SignIn>).value)
 })
-
-/** Attempts are looked through for one that has succeeded. */
-const ATTEMPTS_MAX = 10
 
 export const nameOf = ({ email }: Pick<Person, "email">) => email ?? html`<i class="whole">no email yet</i>`
 
@@ -57,11 +54,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
   const people = yield* membersOf(visit.merchant.id)
   const rows = yield* Effect.forEach(
     people,
-    (person) =>
-      Effect.map(signInsOf(person.id, ATTEMPTS_MAX), (attempts) => ({
-        ...person,
-        lastIn: attempts.find(({ succeeded }) => succeeded)?.created
-      })),
+    (person) => Effect.map(signInsOf(person.id, 1), ([last]) => ({ ...person, lastIn: last?.created })),
     { concurrency: 4 }
   )
   const add = dialog("Add somebody", {

@@ -118,3 +118,12 @@ export const isFromHere = (publicUrl: string, { headers }: HttpServerRequest.Htt
   if (origin === undefined) return true
   return origin === new URL(publicUrl).origin || URL.parse(origin)?.host === host
 }
+
+/**
+ * The same for a form of somebody who has no session: its token is anybody's, and binds it to no browser, so the
+ * browser has to say where the form comes from. All have done so since 2020.
+ */
+export const isSaidToBeFromHere = (publicUrl: string, request: HttpServerRequest.HttpServerRequest): boolean => {
+  const { origin, "sec-fetch-site": site } = request.headers
+  return (origin !== undefined || site !== undefined) && isFromHere(publicUrl, request)
+}

@@ -61,7 +61,7 @@ export const DashboardSession = Schema.Struct({
 })
 export type DashboardSession = typeof DashboardSession.Type
 
-/** An attempt to sign in as somebody whom there is. */
+/** Somebody has signed in. */
 export const SignIn = Schema.Struct({
   /** `sin_…` */
   id: Schema.String,
@@ -69,7 +69,6 @@ export const SignIn = Schema.Struct({
   person: Schema.String,
   merchant_id: Schema.String,
   means: SignInMeans,
-  succeeded: Schema.Boolean,
   ...Origin.fields,
   /** Unix seconds. */
   created: Schema.Int

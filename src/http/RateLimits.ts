@@ -81,7 +81,7 @@ const isOfApiKeys = (path: string): boolean => /^\/v1\/api_keys(?:\/|$)/.test(pa
 /** The length of a window. */
 export const WINDOW_MILLIS = 60_000
 
-/** More keys than this in one minute are counted together. */
+/** Keys that are counted at once, at most. */
 export const KEYS_MAX = 100_000
 
 /** Tells where a key stands in the current window. */
@@ -95,14 +95,16 @@ export interface Standing {
   readonly resetSeconds: number
 }
 
-const OTHERS = ""
-
 /**
  * Counts how often something happened in the current window, a minute by default, by key (semantics R1: fixed windows).
  *
- * All windows end together, with the clock's minute, and are then forgotten together: what it holds is bounded by what
- * happened in one window, and by `KEYS_MAX`; keys beyond those share one count. A clock that is set back begins new
- * windows, so nobody ever waits longer than for one.
+ * All windows end together, with the clock's minute, and are then forgotten together. A clock that is set back begins
+ * new windows, so nobody ever waits longer than for one.
+ *
+ * Nobody is refused because of other keys, and memory is bounded: with `KEYS_MAX` keys, the half with the lowest counts
+ * is forgotten. A sender with very many addresses gains nothing that it could not have by yet another one, and a key
+ * that has come near its limit stays counted: to have it forgotten, half as many others have to be counted as often.
+ * Keys have to be short; whoever counts by a text that a client chooses takes its hash.
  */
 export class FixedWindows {
   readonly #limit: number
@@ -123,35 +125,43 @@ export class FixedWindows {
 
   /** Counts one more, at a time in Unix milliseconds. */
   count(key: string, nowMillis: number): Standing {
-    const known = this.#known(key, nowMillis)
-    const used = (this.#counts.get(known) ?? 0) + 1
-    this.#counts.set(known, used)
+    this.#enter(nowMillis)
+    const before = this.#counts.get(key)
+    if (before === undefined && this.#counts.size >= KEYS_MAX) this.#makeRoom()
+    // One beyond the limit is as good as many.
+    const used = Math.min((before ?? 0) + 1, this.#limit + 1)
+    this.#counts.set(key, used)
     return this.#standing(used, nowMillis)
   }
 
   /** The same, without counting. */
   peek(key: string, nowMillis: number): Standing {
-    return this.#standing(this.#counts.get(this.#known(key, nowMillis)) ?? 0, nowMillis)
+    this.#enter(nowMillis)
+    return this.#standing(this.#counts.get(key) ?? 0, nowMillis)
   }
 
   /** Takes back one that was counted of a key, if it was in the current window. */
   uncount(key: string): void {
     const used = this.#counts.get(key)
-    if (used !== undefined) this.#counts.set(key, used - 1)
+    if (used === 1) this.#counts.delete(key)
+    else if (used !== undefined) this.#counts.set(key, used - 1)
   }
 
-  /** Takes back what was counted of a key in the current window. */
-  forget(key: string): void {
-    this.#counts.delete(key)
-  }
-
-  #known(key: string, nowMillis: number): string {
+  #enter(nowMillis: number): void {
     const window = Math.floor(nowMillis / this.#windowMillis)
-    if (window !== this.#window) {
-      this.#counts.clear()
-      this.#window = window
+    if (window === this.#window) return
+    this.#counts.clear()
+    this.#window = window
+  }
+
+  /** The oldest go first among keys of one count. */
+  #makeRoom(): void {
+    let left = KEYS_MAX / 2
+    for (let lowest = 1; left > 0; lowest++) {
+      for (const [key, used] of this.#counts) {
+        if (used === lowest && left-- > 0) this.#counts.delete(key)
+      }
     }
-    return this.#counts.has(key) || this.#counts.size < KEYS_MAX ? key : OTHERS
   }
 
   #standing(used: number, nowMillis: number): Standing {

@@ -2,16 +2,20 @@
  * The lifecycle of sessions in the dashboard, and of the links that open one (semantics 9.60). They lie in the
  * installation's account, and are known by hashes only: what a browser or a link holds cannot be had from here.
  *
- * A session is good for twelve hours. It ends earlier with a sign-out, when it is revoked, and when its person goes or
- * gets another password. A link is good for ten minutes, and once.
+ * A session is good for twelve hours. It ends earlier with a sign-out, when it is revoked, when its person goes or gets
+ * another password, and when the person opens too many others. A link is good for ten minutes, and once. It dies with
+ * its person, and when that gets another password or role.
+ *
+ * Only sign-ins that have succeeded are kept: an email address may be that of people of several merchants, and none of
+ * these is to learn from a failed one that, and from where, somebody tries to sign in elsewhere.
  */
 import { hash, timingSafeEqual } from "node:crypto"
 import { Effect, Redacted, Schema } from "effect"
 import type { ParameterInvalid } from "../domain/Errors.ts"
 import { ResourceMissing } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
-import type { Origin, Person, SignInMeans } from "../domain/Person.ts"
-import { DashboardSession, SignIn } from "../domain/Person.ts"
+import type { Origin, Person } from "../domain/Person.ts"
+import { DashboardSession, SignIn, SignInMeans } from "../domain/Person.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { Document, Millis } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
@@ -20,6 +24,8 @@ import type { PersonDocument } from "./People.ts"
 import { ensureOwner, PERSON } from "./People.ts"
 import { timer, timerId } from "./TimerNames.ts"
 
+/** A person has so many sessions at most; with one more, the oldest ends. */
+export const SESSIONS_MAX = 20
 /** A session is good for so long, in seconds. */
 export const SESSION_SECONDS = 12 * 60 * 60
 /** A link is good for so long, in seconds. */
@@ -41,9 +47,18 @@ export type DashboardSessionDocument = Document<DashboardSession, DashboardSessi
 export const DASHBOARD_SESSION: Kept<DashboardSession, DashboardSessionHidden> = {
   name: "dashboard_session",
   shape: { value: DashboardSession, hidden: DashboardSessionHidden },
-  prefix: PREFIXES.dashboard_session,
-  labels: ({ merchant_id, person }) => ({ merchant_id, person })
+  prefix: PREFIXES.dashboard_session
 }
+
+/** The sessions of a person that have not ended by themselves yet, oldest first. */
+const SessionsOf = Schema.Struct({
+  /** `sessions_of:<person>` */
+  id: Schema.String,
+  sessions: Schema.Array(Schema.String)
+})
+export const SESSIONS_OF: Kept<typeof SessionsOf.Type> = { name: "sessions_of", shape: { value: SessionsOf } }
+
+export const sessionsOfId = (person: string): string => `sessions_of:${person}`
 
 export const SIGN_IN: Kept<SignIn> = {
   name: "sign_in",
@@ -56,26 +71,54 @@ const DashboardLink = Schema.Struct({
   /** `dashboard_link_<SHA-256 of the secret, hex>` */
   id: Schema.String,
   person: Schema.String,
+  /** Of its person, when it was made. */
+  epoch: Schema.Int,
+  /** The person has proved by these to be it: by the link itself, or by a password before. */
+  means: SignInMeans,
   /** Milliseconds. */
   expires_at: Schema.Int
 })
-export const DASHBOARD_LINK: Kept<typeof DashboardLink.Type> = {
+export type DashboardLink = typeof DashboardLink.Type
+export const DASHBOARD_LINK: Kept<DashboardLink> = {
   name: "dashboard_link",
   shape: { value: DashboardLink }
 }
 
 const hashOf = (secret: string): string => hash("sha256", secret, "hex")
-const linkId = (secret: string): string => `dashboard_link_${hashOf(secret)}`
+export const linkIdOf = (secret: string): string => `dashboard_link_${hashOf(secret)}`
 
-/** Makes a link for a person; the secret is in the answer, and nowhere else. */
+/**
+ * Makes a link for a person; the secret is in the answer, and nowhere else. Fails with `ResourceMissing` if there is no
+ * such person.
+ */
 export const makeLink = Effect.fnUntraced(function* (
-  person: Pick<Person, "id">
-): Effect.fn.Return<Redacted.Redacted, never, Transaction> {
+  { id }: Pick<Person, "id">,
+  means: SignInMeans = "link"
+): Effect.fn.Return<Redacted.Redacted, ResourceMissing, Transaction> {
   const transaction = yield* Transaction
+  const person = yield* transaction.get(PERSON, id)
+  if (person === undefined) return yield* new ResourceMissing({ kind: "Person", id, param: "id" })
   const secret = transaction.newSecret(SECRET_LENGTH)
-  const expires_at = transaction.now + LINK_SECONDS * 1000
-  transaction.put(DASHBOARD_LINK, { id: linkId(secret), person: person.id, expires_at })
+  const link: DashboardLink = {
+    id: linkIdOf(secret),
+    person: id,
+    epoch: person.hidden.link_epoch,
+    means,
+    expires_at: transaction.now + LINK_SECONDS * 1000
+  }
+  transaction.put(DASHBOARD_LINK, link)
+  transaction.setTimer(timer("dashboard_link.expire", link.id, link.expires_at))
   return Redacted.make(secret, { label: "sign-in link" })
+})
+
+/** Tells whether a link signs that person in, at a time in milliseconds. */
+export const isLinkGood = ({ epoch, expires_at }: DashboardLink, { hidden }: PersonDocument, now: Millis): boolean =>
+  epoch === hidden.link_epoch && now < expires_at
+
+/** Removes a link that nobody has used, when its timer fires. */
+export const expireLink = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
+  const transaction = yield* Transaction
+  if ((yield* transaction.get(DASHBOARD_LINK, id)) !== undefined) transaction.delete(DASHBOARD_LINK, id)
 })
 
 /** Makes a link for the first owner of a merchant. Fails with `ResourceMissing` if there is no such merchant. */
@@ -93,73 +136,80 @@ export interface OpenedSession {
   readonly secret: Redacted.Redacted
 }
 
-/** Opens a session for a person who has proved to be it. */
+/**
+ * Opens a session for a person who has proved to be it. Fails with `ResourceMissing` if the person has gone since, or
+ * got another password.
+ */
 export const open = Effect.fnUntraced(function* (
-  { hidden, value: person }: PersonDocument,
+  proved: PersonDocument,
   means: SignInMeans,
   origin: Origin
-): Effect.fn.Return<OpenedSession, never, Transaction> {
+): Effect.fn.Return<OpenedSession, ResourceMissing, Transaction> {
   const transaction = yield* Transaction
+  const person = yield* transaction.get(PERSON, proved.id)
+  if (person === undefined || person.hidden.epoch !== proved.hidden.epoch) {
+    return yield* new ResourceMissing({ kind: "Person", id: proved.id, param: "id" })
+  }
   const secret = transaction.newSecret(SECRET_LENGTH)
   const now = secondsOf(transaction.now)
+  const opened = { means, ...origin, created: now }
+  const { merchant_id } = person.value
   const session: DashboardSession = {
     id: transaction.newId(PREFIXES.dashboard_session),
     object: "dashboard_session",
     person: person.id,
-    merchant_id: person.merchant_id,
-    means,
-    ...origin,
-    created: now,
+    merchant_id,
+    ...opened,
     expires_at: now + SESSION_SECONDS,
     confirmed_at: now
   }
-  transaction.put(DASHBOARD_SESSION, session, { hash: hashOf(secret), epoch: hidden.epoch })
+  transaction.put(DASHBOARD_SESSION, session, { hash: hashOf(secret), epoch: person.hidden.epoch })
   transaction.setTimer(timer("dashboard_session.expire", session.id, session.expires_at * 1000))
-  remember(transaction, person, { means, origin, succeeded: true })
+  yield* addToSessions(session)
+  const id = transaction.newId(PREFIXES.sign_in)
+  transaction.put(SIGN_IN, { id, object: "sign_in", person: person.id, merchant_id, ...opened })
   return { session, secret: Redacted.make(secret, { label: "session" }) }
 })
 
-/** Keeps that somebody has tried to sign in. */
-const remember = (
-  transaction: Transaction,
-  person: Pick<Person, "id" | "merchant_id">,
-  { means, origin, succeeded }: { readonly means: SignInMeans; readonly origin: Origin; readonly succeeded: boolean }
-): void =>
-  transaction.put(SIGN_IN, {
-    id: transaction.newId(PREFIXES.sign_in),
-    object: "sign_in",
-    person: person.id,
-    merchant_id: person.merchant_id,
-    means,
-    succeeded,
-    ...origin,
-    created: secondsOf(transaction.now)
-  })
+const addToSessions = Effect.fnUntraced(function* ({
+  id,
+  person
+}: DashboardSession): Effect.fn.Return<void, never, Transaction> {
+  const transaction = yield* Transaction
+  const known = yield* transaction.get(SESSIONS_OF, sessionsOfId(person))
+  const sessions = [...(known?.value.sessions ?? []), id]
+  transaction.put(SESSIONS_OF, { id: sessionsOfId(person), sessions })
+  for (const oldest of sessions.slice(0, -SESSIONS_MAX)) yield* Effect.ignore(end(oldest))
+})
 
-/** Keeps that somebody has tried a wrong password. */
-export const refused = Effect.fnUntraced(function* (
-  person: Pick<Person, "id" | "merchant_id">,
-  origin: Origin
-): Effect.fn.Return<void, never, Transaction> {
-  remember(yield* Transaction, person, { means: "password", origin, succeeded: false })
+const takeFromSessions = Effect.fnUntraced(function* ({
+  id,
+  person
+}: DashboardSession): Effect.fn.Return<void, never, Transaction> {
+  const transaction = yield* Transaction
+  const known = yield* transaction.get(SESSIONS_OF, sessionsOfId(person))
+  const sessions = known?.value.sessions.filter((other) => other !== id) ?? []
+  if (sessions.length > 0) transaction.put(SESSIONS_OF, { id: sessionsOfId(person), sessions })
+  else if (known !== undefined) transaction.delete(SESSIONS_OF, known.id)
 })
 
 /**
  * Opens a session by a link, which is of no use any more then. Fails with `ResourceMissing` if there is no such link,
- * if it was used before or is too old, and if its person has gone.
+ * if it was used before or is too old, and if its person has gone or got another password or role.
  */
 export const openByLink = Effect.fnUntraced(function* (
   secret: string,
   origin: Origin
 ): Effect.fn.Return<OpenedSession, ResourceMissing, Transaction> {
   const transaction = yield* Transaction
-  const link = yield* transaction.get(DASHBOARD_LINK, linkId(secret))
+  const link = yield* transaction.get(DASHBOARD_LINK, linkIdOf(secret))
   const person = link === undefined ? undefined : yield* transaction.get(PERSON, link.value.person)
-  if (link === undefined || person === undefined || transaction.now >= link.value.expires_at) {
+  if (link === undefined || person === undefined || !isLinkGood(link.value, person, transaction.now)) {
     return yield* new ResourceMissing({ kind: "Session", id: "link", param: "id" })
   }
   transaction.delete(DASHBOARD_LINK, link.id)
-  return yield* open(person, "link", origin)
+  transaction.clearTimer(timerId("dashboard_link.expire", link.id))
+  return yield* open(person, link.value.means, origin)
 })
 
 /** Has a session go on whose person got another password in it just now; all others of the person have ended. */
@@ -198,6 +248,7 @@ export const end = Effect.fnUntraced(function* (
   }
   transaction.delete(DASHBOARD_SESSION, id)
   transaction.clearTimer(timerId("dashboard_session.expire", id))
+  yield* takeFromSessions(found.value)
   return found.value
 })
 

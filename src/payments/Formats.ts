@@ -6,7 +6,7 @@ import { EMITTED_EVENT_TYPES } from "../domain/Event.ts"
 import { Formats } from "../engine/Formats.ts"
 import { API_KEY, API_KEY_LOOKUP } from "./ApiKeys.ts"
 import { AUDIT_ENTRY } from "./Audit.ts"
-import { DASHBOARD_LINK, DASHBOARD_SESSION, SIGN_IN } from "./DashboardSessions.ts"
+import { DASHBOARD_LINK, DASHBOARD_SESSION, SESSIONS_OF, SIGN_IN } from "./DashboardSessions.ts"
 import {
   CHARGE,
   CHECKOUT_SESSION,
@@ -49,6 +49,7 @@ export const KINDS = [
   PRODUCT,
   REFUND,
   SECRET_PRINT,
+  SESSIONS_OF,
   SIGN_IN,
   TEAM,
   WEBHOOK_ENDPOINT

@@ -1,16 +1,21 @@
 /**
- * Passwords as they are kept: salted, hashed by scrypt, and sealed with the installation's own key, so that the
- * database alone is of no use to whoever guesses.
+ * Passwords as they are kept: salted, hashed by scrypt, and sealed with the installation's own key for the one person
+ * who has it, so that the database alone is of no use to whoever guesses, and no hash can be moved to another person.
+ *
+ * An email address may be that of people of several merchants (semantics 9.60). The salt follows from the address and
+ * the installation's key, so one hash tells whose password it is among all of them: an attempt costs the same, in time
+ * and memory, whether nobody, one person or a hundred have the address.
  *
  * A hash takes 32 MiB and a tenth of a second of a core, on Node's own threads. So only a few are made at a time, and
  * whoever comes while too many wait is told to come again: no flood of sign-ins takes memory from payments.
  */
 import type { ScryptOptions } from "node:crypto"
-import { randomBytes, scrypt, timingSafeEqual } from "node:crypto"
-import { Context, Effect, Layer, Semaphore } from "effect"
+import { createHmac, scrypt, timingSafeEqual } from "node:crypto"
+import { Context, Effect, Layer, Redacted, Semaphore } from "effect"
 import { Unavailable } from "../engine/Accounts.ts"
 import type { PaymentsConfigShape } from "./PaymentsConfig.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
+import type { Sealing } from "./Sealing.ts"
 import { open, seal } from "./Sealing.ts"
 
 /** OWASP's choice for 32 MiB. What was hashed with others is still checked with those. */
@@ -19,25 +24,39 @@ const BLOCK_SIZE = 8
 const PARALLELIZATION = 3
 /** Node wants to be told that so much memory is meant, in bytes; scrypt takes 128 × cost × block size. */
 const MEMORY_BYTES_MAX = 64 * 2 ** 20
-const SALT_BYTES = 16
 const HASH_BYTES = 32
 /** So many hashes are made at a time. Node has four threads for them and for files. */
 const AT_ONCE = 2
 /** So many more may wait: two seconds' worth. */
 const WAITING_MAX = 16
 
-/** `cost$block size$parallelization$salt$hash`, sealed. */
+/** `cost$block size$parallelization$hash`, sealed. */
 export type PasswordHash = string
 
-export interface PasswordsShape {
-  /** Makes of a password what is kept of it. Fails with `Unavailable` while too many wait. */
-  readonly hash: (password: string) => Effect.Effect<PasswordHash, Unavailable>
-  /**
-   * Tells whether this is the password. With no hash, it takes as long and is false, so that nobody learns from the
-   * time whether there is such a person. Fails with `Unavailable` while too many wait.
-   */
-  readonly verify: (password: string, hash: PasswordHash | null) => Effect.Effect<boolean, Unavailable>
+/** Somebody who may have the password. */
+export interface Candidate {
+  readonly id: string
+  readonly hidden: { readonly password: PasswordHash | null }
 }
+
+export interface PasswordsShape {
+  /** Makes of a password what is kept of it for a person. Fails with `Unavailable` while too many wait. */
+  readonly hash: (
+    of: { readonly person: string; readonly email: string },
+    password: string
+  ) => Effect.Effect<PasswordHash, Unavailable>
+  /**
+   * Answers with those people of an address whose password this is. It takes as long however many they are, also for
+   * none, so nobody learns from the time whether there is such a person. Fails with `Unavailable` while too many wait.
+   */
+  readonly ownersOf: <P extends Candidate>(
+    email: string,
+    password: string,
+    people: ReadonlyArray<P>
+  ) => Effect.Effect<ReadonlyArray<P>, Unavailable>
+}
+
+type Keys = Pick<PaymentsConfigShape, "sealingKey">
 
 export class Passwords extends Context.Service<Passwords, PasswordsShape>()("till/payments/Passwords") {
   /** Hashes at this cost, a power of two. What has one hashed faster is for tests. */
@@ -46,6 +65,7 @@ export class Passwords extends Context.Service<Passwords, PasswordsShape>()("til
       Passwords,
       Effect.gen(function* () {
         const config = yield* PaymentsConfig
+        const usual = [cost, BLOCK_SIZE, PARALLELIZATION].join("$")
         const turns = yield* Semaphore.make(AT_ONCE)
         let waiting = 0
         const inTurn = <A>(make: Effect.Effect<A>): Effect.Effect<A, Unavailable> =>
@@ -60,39 +80,70 @@ export class Passwords extends Context.Service<Passwords, PasswordsShape>()("til
             )
           })
         return {
-          hash: (password) => inTurn(Effect.map(made(cost, password), (text) => seal(sealingOf(config), text))),
-          verify: (password, hash) =>
-            inTurn(verified(cost, password, hash === null ? null : open(sealingOf(config), hash)))
+          hash: ({ email, person }, password) =>
+            inTurn(
+              Effect.map(derive(config, email, password, usual), (hash) =>
+                seal(sealingOf(config, person), `${usual}$${hash.toString("base64url")}`)
+              )
+            ),
+          ownersOf: (email, password, people) => inTurn(found(config, email, password, people, usual))
         }
       })
     )
 }
 
-const sealingOf = ({ sealingKey }: Pick<PaymentsConfigShape, "sealingKey">) => ({
+const sealingOf = ({ sealingKey }: Keys, person: string): Sealing => ({
   key: sealingKey,
-  purpose: "password"
+  purpose: `password ${person}`
 })
 
-/** Two keyboards may write the same letter in two ways. */
-const derive = (password: string, salt: Buffer, options: ScryptOptions): Effect.Effect<Buffer> =>
+/** The prefix keeps this use of the key apart from the print of the secret. */
+const saltOf = ({ sealingKey }: Keys, email: string): Buffer =>
+  createHmac("sha256", Redacted.value(sealingKey)).update(`salt of passwords|${email.toLowerCase()}`).digest()
+
+/** `parameters` are cost, block size and parallelization. Two keyboards may write the same letter in two ways. */
+const derive = (config: Keys, email: string, password: string, parameters: string): Effect.Effect<Buffer> =>
   Effect.callback((resume) => {
-    scrypt(password.normalize("NFKC"), salt, HASH_BYTES, { ...options, maxmem: MEMORY_BYTES_MAX }, (error, hash) =>
+    const [N, r, p] = parameters.split("$").map(Number) as [number, number, number]
+    const options: ScryptOptions = { N, r, p, maxmem: MEMORY_BYTES_MAX }
+    scrypt(password.normalize("NFKC"), saltOf(config, email), HASH_BYTES, options, (error, hash) =>
       resume(error === null ? Effect.succeed(hash) : Effect.die(error))
     )
   })
 
-const made = (cost: number, password: string): Effect.Effect<string> => {
-  const salt = randomBytes(SALT_BYTES)
-  return Effect.map(derive(password, salt, { N: cost, r: BLOCK_SIZE, p: PARALLELIZATION }), (hash) =>
-    [cost, BLOCK_SIZE, PARALLELIZATION, salt.toString("base64url"), hash.toString("base64url")].join("$")
-  )
+interface Kept<P> {
+  readonly person: P
+  readonly parameters: string
+  readonly hash: Buffer
 }
 
-const verified = (usual: number, password: string, kept: string | null): Effect.Effect<boolean> => {
-  if (kept === null) return Effect.as(made(usual, password), false)
-  const [cost, blockSize, parallelization, salt, hash] = kept.split("$") as [string, string, string, string, string]
-  const options = { N: Number(cost), r: Number(blockSize), p: Number(parallelization) }
-  return Effect.map(derive(password, Buffer.from(salt, "base64url"), options), (found) =>
-    timingSafeEqual(found, Buffer.from(hash, "base64url"))
-  )
+/** What is kept of a person's password. One that was not sealed for this very person lets nobody in. */
+const keptOf = <P extends Candidate>(config: Keys, person: P): Effect.Effect<ReadonlyArray<Kept<P>>> => {
+  const { password } = person.hidden
+  if (password === null) return Effect.succeed([])
+  try {
+    const text = open(sealingOf(config, person.id), password)
+    const end = text.lastIndexOf("$")
+    const hash = Buffer.from(text.slice(end + 1), "base64url")
+    return Effect.succeed([{ person, parameters: text.slice(0, end), hash }])
+  } catch {
+    return Effect.as(Effect.logError(`The password of ${person.id} was changed in the database`), [])
+  }
 }
+
+/** One hash for everybody whose password was hashed with the same parameters; and one if there is nobody. */
+const found = Effect.fnUntraced(function* <P extends Candidate>(
+  config: Keys,
+  email: string,
+  password: string,
+  people: ReadonlyArray<P>,
+  usual: string
+) {
+  const kept = (yield* Effect.forEach(people, (person) => keptOf(config, person))).flat()
+  const parameters = new Set(kept.length === 0 ? [usual] : kept.map(({ parameters }) => parameters))
+  const hashes = new Map<string, Buffer>()
+  for (const some of parameters) hashes.set(some, yield* derive(config, email, password, some))
+  return kept
+    .filter(({ hash, parameters }) => timingSafeEqual(hash, hashes.get(parameters)!))
+    .map(({ person }) => person)
+})

@@ -2,8 +2,8 @@
  * The lifecycle of people, who sign in to the dashboard of a merchant (semantics 9.60). They lie in the installation's
  * account, beside the merchants.
  *
- * An email address leads to one person of the installation, so that it says by itself whose dashboard it opens. A
- * merchant always has an owner.
+ * An email address is one person's of a merchant, and merchants know nothing of one another's: each may have somebody
+ * with the same one. A merchant always has an owner.
  */
 import { Effect, Schema } from "effect"
 import { ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
@@ -21,7 +21,9 @@ export const PersonHidden = Schema.Struct({
   /** What is kept of the password; null if there is none. */
   password: Schema.NullOr(Schema.String),
   /** Sessions that were opened under another one have ended. */
-  epoch: Schema.Int
+  epoch: Schema.Int,
+  /** Links that were made under another one are of no use any more. */
+  link_epoch: Schema.Int
 })
 export type PersonHidden = typeof PersonHidden.Type
 export type PersonDocument = Document<Person, PersonHidden>
@@ -33,11 +35,12 @@ export const PERSON: Kept<Person, PersonHidden> = {
   labels: ({ merchant_id }) => ({ merchant_id })
 }
 
-/** An address leads to its person. */
+/** An address leads to the people who have it. */
 const PersonEmail = Schema.Struct({
   /** `person_email:<address, in lower case>` */
   id: Schema.String,
-  person: Schema.String
+  /** By their merchants. */
+  people: Schema.Record(Schema.String, Schema.String)
 })
 export const PERSON_EMAIL: Kept<typeof PersonEmail.Type> = { name: "person_email", shape: { value: PersonEmail } }
 
@@ -83,30 +86,46 @@ const ownersOf = Effect.fnUntraced(function* (
   return people.flatMap((person) => (person?.value.role === "owner" ? [person.value] : []))
 })
 
-/** Takes an address for a person. Fails with `ParameterInvalid` if somebody else has it. */
-const takeEmail = Effect.fnUntraced(function* (
-  person: string,
+/** The people of an address, by their merchants. */
+const peopleOf = Effect.fnUntraced(function* (
   email: string
-): Effect.fn.Return<void, ParameterInvalid, Transaction> {
+): Effect.fn.Return<Readonly<Record<string, string>>, never, Transaction> {
   const transaction = yield* Transaction
-  const id = personEmailId(email)
-  const known = yield* transaction.get(PERSON_EMAIL, id)
-  if (known !== undefined && known.value.person !== person) {
-    return yield* new ParameterInvalid({ param: "email", rule: "an address that nobody else signs in with" })
-  }
-  transaction.put(PERSON_EMAIL, { id, person })
+  return (yield* transaction.get(PERSON_EMAIL, personEmailId(email)))?.value.people ?? {}
 })
 
-const giveEmailBack = Effect.fnUntraced(function* (email: string | null): Effect.fn.Return<void, never, Transaction> {
+/** Takes an address for a person. Fails with `ParameterInvalid` if somebody else of the merchant has it. */
+const takeEmail = Effect.fnUntraced(function* (
+  { id: person, merchant_id }: Pick<Person, "id" | "merchant_id">,
+  email: string
+): Effect.fn.Return<void, ParameterInvalid, Transaction> {
+  const people = yield* peopleOf(email)
+  const known = people[merchant_id]
+  if (known !== undefined && known !== person) {
+    return yield* new ParameterInvalid({
+      param: "email",
+      rule: "an address that nobody else in the team signs in with"
+    })
+  }
+  const transaction = yield* Transaction
+  transaction.put(PERSON_EMAIL, { id: personEmailId(email), people: { ...people, [merchant_id]: person } })
+})
+
+const giveEmailBack = Effect.fnUntraced(function* ({
+  email,
+  merchant_id
+}: Pick<Person, "email" | "merchant_id">): Effect.fn.Return<void, never, Transaction> {
   if (email === null) return
   const transaction = yield* Transaction
+  const { [merchant_id]: _, ...others } = yield* peopleOf(email)
   const id = personEmailId(email)
-  if ((yield* transaction.get(PERSON_EMAIL, id)) !== undefined) transaction.delete(PERSON_EMAIL, id)
+  if (Object.keys(others).length === 0) transaction.delete(PERSON_EMAIL, id)
+  else transaction.put(PERSON_EMAIL, { id, people: others })
 })
 
 /**
  * Adds a person, who has no password yet. Fails with `ResourceMissing` if there is no such merchant, and with
- * `ParameterInvalid` for an address that somebody has, or one person too many.
+ * `ParameterInvalid` for an address that somebody else of the merchant has, or one person too many.
  */
 export const add = Effect.fnUntraced(function* (
   merchantId: string,
@@ -129,8 +148,8 @@ export const add = Effect.fnUntraced(function* (
     has_password: false,
     created: secondsOf(transaction.now)
   }
-  if (email !== null) yield* takeEmail(person.id, email)
-  transaction.put(PERSON, person, { password: null, epoch: 0 })
+  if (email !== null) yield* takeEmail(person, email)
+  transaction.put(PERSON, person, { password: null, epoch: 0, link_epoch: 0 })
   transaction.put(TEAM, { id: teamId(merchantId), people: [...people, person.id] })
   return person
 })
@@ -145,7 +164,7 @@ export const ensureOwner = Effect.fnUntraced(function* (
 
 /**
  * Sets what a person signs in with. All sessions of the person end, but for one that is opened anew under the epoch of
- * the answer. Fails with `ParameterInvalid` for an address that somebody else has.
+ * the answer, and so do all links. Fails with `ParameterInvalid` for an address that somebody else of the merchant has.
  */
 export const setCredentials = Effect.fnUntraced(function* (
   merchantId: string,
@@ -154,10 +173,10 @@ export const setCredentials = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Person, ResourceMissing | ParameterInvalid, Transaction> {
   const transaction = yield* Transaction
   const { hidden, value } = yield* find(merchantId, id)
-  yield* takeEmail(id, email)
-  if (value.email !== null && personEmailId(value.email) !== personEmailId(email)) yield* giveEmailBack(value.email)
+  yield* takeEmail(value, email)
+  if (value.email !== null && personEmailId(value.email) !== personEmailId(email)) yield* giveEmailBack(value)
   const changed: Person = { ...value, email, has_password: true }
-  transaction.put(PERSON, changed, { password, epoch: hidden.epoch + 1 })
+  transaction.put(PERSON, changed, { password, epoch: hidden.epoch + 1, link_epoch: hidden.link_epoch + 1 })
   return changed
 })
 
@@ -170,7 +189,10 @@ const requireOtherOwner = Effect.fnUntraced(function* (
   return yield* new ParameterInvalid({ param, rule: "such that an owner is left" })
 })
 
-/** Gives a person another role, from the next request on. Fails with `ParameterInvalid` for the last owner. */
+/**
+ * Gives a person another role, from the next request on. Links that were made for the role before are of no use any
+ * more. Fails with `ParameterInvalid` for the last owner.
+ */
 export const setRole = Effect.fnUntraced(function* (
   merchantId: string,
   id: string,
@@ -181,7 +203,7 @@ export const setRole = Effect.fnUntraced(function* (
   if (value.role === role) return value
   yield* requireOtherOwner(value, "role")
   const changed: Person = { ...value, role }
-  transaction.put(PERSON, changed, hidden)
+  transaction.put(PERSON, changed, { ...hidden, link_epoch: hidden.link_epoch + 1 })
   return changed
 })
 
@@ -193,7 +215,7 @@ export const remove = Effect.fnUntraced(function* (
   const transaction = yield* Transaction
   const { value } = yield* find(merchantId, id)
   yield* requireOtherOwner(value, "id")
-  yield* giveEmailBack(value.email)
+  yield* giveEmailBack(value)
   transaction.delete(PERSON, id)
   const people = (yield* idsOf(merchantId)).filter((other) => other !== id)
   transaction.put(TEAM, { id: teamId(merchantId), people })

@@ -19,7 +19,9 @@ const PREFIXES = {
   /** After too many attempts, a Checkout Session takes payments again (semantics 9.29). */
   "checkout.session.reopen": "reopen",
   /** The time of a session in the dashboard is over (semantics 9.60). */
-  "dashboard_session.expire": "dashboard_session"
+  "dashboard_session.expire": "dashboard_session",
+  /** Nobody has used a sign-in link in time (semantics 9.60). */
+  "dashboard_link.expire": "dashboard_link"
 } as const
 
 export type TimerName = keyof typeof PREFIXES

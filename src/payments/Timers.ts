@@ -40,7 +40,8 @@ const HANDLERS: Readonly<Record<TimerName, Handler>> = {
   "api_key.expire": ApiKeys.expire,
   "checkout.session.expire": CheckoutSessions.expireWhenDue,
   "checkout.session.reopen": CheckoutSessionSteps.reopenWhenDue,
-  "dashboard_session.expire": DashboardSessions.expire
+  "dashboard_session.expire": DashboardSessions.expire,
+  "dashboard_link.expire": DashboardSessions.expireLink
 }
 
 /** Runs the lifecycle behind a timer. Fails with `Postponed` if the timer is to fire later instead. */
@@ -65,6 +66,8 @@ export const layerInstallation: Layer.Layer<TimerHandler> = Layer.succeed(TimerH
       return ApiKeys.expire(subjectOf(id))
     case "dashboard_session.expire":
       return DashboardSessions.expire(subjectOf(id))
+    case "dashboard_link.expire":
+      return DashboardSessions.expireLink(subjectOf(id))
     default:
       return Effect.die(new Error(`The installation has no ${name}`))
   }

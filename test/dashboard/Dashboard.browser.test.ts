@@ -6,7 +6,7 @@ import { connect, hasBrowser, overflows } from "../pages/Browser.ts"
 import type { Answer, PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
 import { fail } from "./FailedDelivery.ts"
-import { linkFor } from "./People.ts"
+import { linkFor, signInBy } from "./People.ts"
 
 interface ScrollWidths {
   readonly scrollWidth: number
@@ -46,7 +46,7 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     page.on("console", (message) => {
       if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) complaints.push(message.text())
     })
-    await page.goto(await linkFor(server))
+    await signInBy(page, await linkFor(server))
     return { page, complaints }
   }
   const address = (path: string) => `${server.url}/dashboard/test${path}`

@@ -303,7 +303,7 @@ describe("a payment's page", () => {
     const run = <A, E>(effect: Effect.Effect<A, E, Accounts>): Promise<A> =>
       Effect.runPromise(Effect.orDie(Effect.provideService(effect, Accounts, server.accounts)))
     const stranger = openTab(server)
-    await stranger.get(await linkFor({ ...server, ...(await run(merchant("Stranger"))) }))
+    await stranger.signIn(await linkFor({ ...server, ...(await run(merchant("Stranger"))) }))
     for (const query of ["", `?after=${"9".repeat(16)}`]) {
       const page = await stranger.get(`/dashboard/test/payments/${id}${query}`)
       assert.deepStrictEqual([page.status, itemsIn(page)], [404, []])

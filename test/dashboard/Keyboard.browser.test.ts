@@ -11,7 +11,7 @@ import { start } from "../pages/PagesServer.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
 import type { TriedAction } from "./Actions.ts"
 import { ACTIONS } from "./Actions.ts"
-import { formTo, linkFor, openTab } from "./People.ts"
+import { formTo, linkFor, openTab, signInBy } from "./People.ts"
 
 const PASSWORD = "correct horse battery"
 const STEPS_MAX = 150
@@ -79,7 +79,7 @@ describe.skipIf(!hasBrowser)("whoever has no pointer", () => {
     context = await browser.newContext({ locale: "en-US", reducedMotion: "reduce" })
     context.setDefaultTimeout(120_000)
     const page = await context.newPage()
-    await page.goto(await linkFor(server))
+    await signInBy(page, await linkFor(server))
     await page.close()
     // Where there is nothing, there is nothing to filter.
     const customer = await server.post("/v1/customers", { email: "ada@example.com", name: "Ada" })
@@ -194,7 +194,7 @@ describe.skipIf(!hasBrowser)("whoever has no pointer", () => {
     const link = await linkFor(server, "support")
     await context.clearCookies()
     const page = await context.newPage()
-    await page.goto(link)
+    await signInBy(page, link)
     await page.goto(address("/account"))
     await skipToContent(page)
     const credentials = { email: "keys@example.com", password: PASSWORD }

@@ -10,7 +10,7 @@ import { accessibilityProblems, connect, hasBrowser, setTextSize } from "../page
 import type { PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
-import { linkFor, signedIn } from "./People.ts"
+import { linkFor, signedIn, signInBy } from "./People.ts"
 import type { World } from "./World.ts"
 import { makeWorld } from "./World.ts"
 
@@ -65,7 +65,7 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
       page.on("console", (message) => {
         if (message.type() === "error" && !/status of 404/.test(message.text())) problems.push(message.text())
       })
-      await page.goto(await linkFor(world.server))
+      await signInBy(page, await linkFor(world.server))
     })
     afterAll(() => page.context().close())
     beforeEach(() => void (problems.length = 0))

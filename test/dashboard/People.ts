@@ -1,6 +1,8 @@
 /** People in front of the dashboard: how they come in, and what they send. */
 import { Effect } from "effect"
-import type { Role } from "../../src/domain/Person.ts"
+import type { Page as BrowserPage } from "playwright-core"
+import type { Person, Role } from "../../src/domain/Person.ts"
+import type { Transaction } from "../../src/engine/Transaction.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as DashboardSessions from "../../src/payments/DashboardSessions.ts"
 import * as People from "../../src/payments/People.ts"
@@ -8,9 +10,18 @@ import type { PagesServer } from "../pages/PagesServer.ts"
 import { visit } from "../pages/Shop.ts"
 
 /** A link that signs a new person of the merchant in, or its first owner. */
-export const linkFor = async ({ accounts, merchantId, url }: PagesServer, role?: Role): Promise<string> => {
-  const person = role === undefined ? People.ensureOwner(merchantId) : People.add(merchantId, { email: null, role })
-  const link = Effect.flatMap(person, DashboardSessions.makeLink)
+export const linkFor = (server: PagesServer, role?: Role): Promise<string> =>
+  linkTo(
+    server,
+    role === undefined ? People.ensureOwner(server.merchantId) : People.add(server.merchantId, { email: null, role })
+  )
+
+/** A link that signs a person in. */
+export const linkTo = async <E>(
+  { accounts, url }: PagesServer,
+  person: Effect.Effect<Pick<Person, "id">, E, Transaction>
+): Promise<string> => {
+  const link = Effect.flatMap(person, (person) => DashboardSessions.makeLink(person))
   return url + DashboardSessions.pathOf(await Effect.runPromise(Effect.orDie(accounts.run(INSTALLATION, link))))
 }
 
@@ -30,6 +41,8 @@ export interface Tab {
     values: Readonly<Record<string, string>>,
     headers?: Readonly<Record<string, string>>
   ) => Promise<Page>
+  /** Opens a sign-in link, and sends its form. */
+  readonly signIn: (link: string) => Promise<Page>
 }
 
 export interface Page {
@@ -63,6 +76,10 @@ export const openTab = (server: Pick<PagesServer, "url">): Tab => {
         body: new URLSearchParams(values).toString()
       })
       return await followed({ status: response.status, headers: response.headers, text: await response.text(), url })
+    },
+    signIn: async (link) => {
+      const { action, values } = formTo(await tab.get(link), new URL(link).pathname)
+      return await tab.post(action, values)
     }
   }
   const followed = async (page: Page): Promise<Page> => {
@@ -74,10 +91,17 @@ export const openTab = (server: Pick<PagesServer, "url">): Tab => {
   return tab
 }
 
+/** Signs in by a link in a real browser. */
+export const signInBy = async (page: BrowserPage, link: string): Promise<void> => {
+  await page.goto(link)
+  await page.getByRole("button", { name: "Sign in" }).click()
+  await page.waitForURL(/\/dashboard\/test$/)
+}
+
 /** A tab in which a new person of that role is signed in, or the first owner. */
 export const signedIn = async (server: PagesServer, role?: Role): Promise<Tab> => {
   const tab = openTab(server)
-  await tab.get(await linkFor(server, role))
+  await tab.signIn(await linkFor(server, role))
   return tab
 }
 

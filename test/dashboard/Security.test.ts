@@ -1,20 +1,22 @@
 /** Who gets in, and what nobody gets done (semantics 9.60 to 9.64). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { get } from "node:http"
 import { Effect } from "effect"
+import { Accounts } from "../../src/engine/Accounts.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as Audit from "../../src/payments/Audit.ts"
 import { DASHBOARD_SESSION } from "../../src/payments/DashboardSessions.ts"
-import { ADDRESS_FAILURES_MAX } from "../../src/dashboard/SignInLimits.ts"
+import { ADDRESS_FAILURES_MAX, PERSON_ATTEMPTS_MAX } from "../../src/dashboard/SignInLimits.ts"
+import { clockOf } from "../http/SettableClock.ts"
 import { basic } from "../http/TestServer.ts"
 import { merchant } from "../support/MemoryService.ts"
 import type { Answer, PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
 import { visit } from "../pages/Shop.ts"
 import { ACTIONS } from "./Actions.ts"
-import type { Tab } from "./People.ts"
-import { formTo, linkFor, openTab, signedIn } from "./People.ts"
+import type { Page, Tab } from "./People.ts"
+import { formsIn, formTo, linkFor, linkTo, openTab, signedIn } from "./People.ts"
 
 const PASSWORD = "correct horse battery"
 
@@ -24,7 +26,10 @@ describe("the dashboard", () => {
   let another: Tab
   let support: Tab
   beforeAll(async () => {
-    server = await start()
+    // Attempts are counted by the quarter of an hour, so this file begins with one.
+    const ago = Date.now() % (15 * 60_000)
+    const clock = clockOf(() => Date.now() - ago)
+    server = await start(undefined, undefined, undefined, null, null, null, undefined, clock)
     owner = await signedIn(server)
     another = await signedIn(server, "owner")
     support = await signedIn(server, "support")
@@ -48,15 +53,21 @@ describe("the dashboard", () => {
   }
 
   /** Sets a new person's email and password, and answers with the tab in which that was done. */
-  const withPassword = async (email: string): Promise<Tab> => {
-    const tab = await signedIn(server, "support")
-    await setPassword(tab, email)
+  const withPassword = async (email: string, password: string = PASSWORD, of: PagesServer = server): Promise<Tab> => {
+    const tab = await signedIn(of, "support")
+    await setPassword(tab, email, password)
     return tab
   }
-  const setPassword = async (tab: Tab, email: string) => {
+  const setPassword = async (tab: Tab, email: string, password: string = PASSWORD) => {
     const { action, values } = formTo(await tab.get("/dashboard/test/account"), "/credentials")
-    const page = await tab.post(action, { ...values, email, password: PASSWORD })
+    const page = await tab.post(action, { ...values, email, password })
     assert.include(page.text, "From now on you sign in with this")
+  }
+
+  /** The id of the merchant's person with this address. */
+  const idOf = async (email: string): Promise<string> => {
+    const { text } = await owner.get("/dashboard/test/team")
+    return /\bper_\w+/.exec(text.split(email)[0]!.split("<tr").at(-1)!)![0]
   }
 
   const signIn = async (tab: Tab, email: string, password: string, more: Readonly<Record<string, string>> = {}) => {
@@ -65,19 +76,83 @@ describe("the dashboard", () => {
   }
 
   describe("signing in", () => {
-    it("leads from the link to the home page, once", async () => {
-      const tab = openTab(server)
+    it("takes a link's button, once, and nothing that only looks at the link", async () => {
       const link = await linkFor(server)
-      // Programs that look ahead do not use it up.
+      const before = await server.journalOfAll()
       assert.strictEqual((await fetch(link, { method: "HEAD" })).status, 200)
-      assert.strictEqual((await tab.get(link, { "sec-purpose": "prefetch" })).status, 200)
-      const home = await tab.get(link)
-      assert.strictEqual(home.status, 200)
+      for (const headers of [{}, { "sec-purpose": "prefetch" }, { "sec-fetch-site": "cross-site" }]) {
+        const { headers: answered, status } = await visit(link, headers)
+        assert.deepStrictEqual([status, answered.getSetCookie()], [200, []])
+      }
+      const tab = openTab(server)
+      const page = await tab.get(link)
+      assert.include(page.text, "Sign in to Lumen Coffee")
+      assert.include(page.text, "You sign in as owner, with no email yet.")
+      assert.notInclude(page.text, "<script")
+      const { action, values } = formTo(page, new URL(link).pathname)
+      const elsewhere = { origin: "https://evil.example", "sec-fetch-site": "cross-site" }
+      for (const [sent, headers] of [
+        [{}, {}],
+        [{ token: formTo(await tab.get("/dashboard/sign-in"), "/sign-in").values["token"]! }, {}],
+        [values, elsewhere],
+        [values, { origin: "null" }],
+        [values, { "sec-fetch-site": "same-site" }],
+        [values, { "content-type": "text/plain" }]
+      ] as const) {
+        assert.strictEqual((await tab.post(action, sent, headers)).status, 403)
+      }
+      // Whoever has a link has a token for it, so the browser has to say where the form comes from.
+      const silent = await fetch(link, { method: "POST", body: new URLSearchParams(values) })
+      assert.strictEqual(silent.status, 403)
+      assert.strictEqual(await server.journalOfAll(), before)
+      assert.strictEqual(tab.cookie, "")
+
+      const home = await tab.post(action, values)
+      assert.deepStrictEqual([home.status, new URL(home.url).pathname], [200, "/dashboard/test"])
       for (const name of ["Payments", "Developers"])
         assert.match(home.text, new RegExp(`<a href="[^"]+"\\s*>${name}</a>`))
       const other = openTab(server)
-      assert.strictEqual((await other.get(link)).status, 410)
+      for (const late of [await other.get(link), await other.post(action, values)]) {
+        assert.strictEqual(late.status, 410)
+        assert.include(late.text, "A link signs in once")
+      }
       assert.strictEqual(other.cookie, "")
+      // Somebody who is signed in is led on.
+      assert.strictEqual(new URL((await tab.get(link)).url).pathname, "/dashboard/test")
+    })
+
+    it("opens one session by a link, however many forms are sent at once", async () => {
+      const link = await linkFor(server)
+      const tabs = Array.from({ length: 8 }, () => openTab(server))
+      const { action, values } = formTo(await tabs[0]!.get(link), new URL(link).pathname)
+      const statuses = (await Promise.all(tabs.map((tab) => tab.post(action, values)))).map(({ status }) => status)
+      assert.deepStrictEqual(statuses.toSorted(), [200, ...Array<number>(7).fill(410)])
+    })
+
+    it("says who is signed in whose session a link would end", async () => {
+      const tab = await withPassword("before@example.com")
+      const page = await tab.get(await linkFor(server, "developer"))
+      assert.match(
+        page.text,
+        /In this browser you are signed in to <bdi>Lumen Coffee<\/bdi> as <b><bdi>before@example.com/
+      )
+      assert.include(page.text, "You sign in as developer, with no email yet.")
+    })
+
+    it("takes no link from before another password or role", async () => {
+      const email = "again@example.com"
+      const tab = await withPassword(email)
+      const id = await idOf(email)
+      const linkOf = () => linkTo(server, Effect.succeed({ id }))
+      const [first, second] = [await linkOf(), await linkOf()]
+      assert.strictEqual((await openTab(server).get(first)).status, 200)
+      await setPassword(tab, email)
+      assert.strictEqual((await openTab(server).get(first)).status, 410)
+      const third = await linkOf()
+      const { action, values } = formTo(await owner.get(`/dashboard/test/team/${id}`), "/role")
+      await owner.post(action, { ...values, role: "developer" })
+      for (const link of [second, third]) assert.strictEqual((await openTab(server).get(link)).status, 410)
+      assert.strictEqual((await openTab(server).get(await linkOf())).status, 200)
     })
 
     it("shows nothing to whoever has not, and leads back to where they wanted", async () => {
@@ -102,8 +177,6 @@ describe("the dashboard", () => {
         const tab = openTab(server)
         const shown = await tab.get(`/dashboard/sign-in?to=${encodeURIComponent(to)}`)
         assert.strictEqual(formTo(shown, "/sign-in").values["to"], "")
-        await tab.get(await linkFor(server))
-        tab.cookie = tab.cookie.replace(/.$/, "")
         const answer = await visit(`${server.url}/dashboard/sign-in?to=${encodeURIComponent(to)}`, {
           cookie: owner.cookie
         })
@@ -121,7 +194,7 @@ describe("the dashboard", () => {
       assert.notStrictEqual(tab.cookie, before)
       // The link of another person, opened in the same browser.
       const held = tab.cookie
-      await tab.get(await linkFor(server))
+      await tab.signIn(await linkFor(server))
       assert.notStrictEqual(tab.cookie, held)
       attacker.cookie = held
       assert.include((await attacker.get("/dashboard/test")).url, "/sign-in")
@@ -154,22 +227,137 @@ describe("the dashboard", () => {
     })
 
     it("lets in who comes by a link or knows their password, however many they are at an address", async () => {
-      const tab = await withPassword("often@example.com")
+      const tab = openTab(server)
       for (let i = 0; i <= ADDRESS_FAILURES_MAX; i++) {
         assert.strictEqual((await visit(`${server.url}/dashboard/link/${"x".repeat(32)}`)).status, 410)
       }
-      for (let i = 0; i <= ADDRESS_FAILURES_MAX; i++) {
-        assert.strictEqual((await signIn(openTab(server), "often@example.com", PASSWORD)).status, 200)
+      const people = Array.from(
+        { length: ADDRESS_FAILURES_MAX / PERSON_ATTEMPTS_MAX + 1 },
+        (_, i) => `o${i}@example.com`
+      )
+      for (const email of people) {
+        await withPassword(email)
+        for (let i = 0; i < PERSON_ATTEMPTS_MAX; i++) {
+          assert.strictEqual((await signIn(openTab(server), email, PASSWORD)).status, 200)
+        }
+        assert.strictEqual((await signIn(openTab(server), email, PASSWORD)).status, 429)
       }
-      assert.strictEqual((await tab.get(await linkFor(server, "support"))).status, 200)
+      assert.strictEqual((await tab.signIn(await linkFor(server, "support"))).status, 200)
     })
 
     it("sends a cookie that is for this host, and for nobody's script", async () => {
-      const { headers } = await visit(await linkFor(server))
-      const [cookie] = headers.getSetCookie()
+      const tab = openTab(server)
+      const link = await linkFor(server)
+      const { values } = formTo(await tab.get(link), new URL(link).pathname)
+      const headers = { origin: server.url }
+      const body = new URLSearchParams(values)
+      const response = await fetch(link, { method: "POST", redirect: "manual", headers, body })
+      assert.deepStrictEqual([response.status, response.headers.get("location")], [303, "../../dashboard/test"])
+      const [cookie] = response.headers.getSetCookie()
       assert.match(cookie!, /^till_dashboard_\d+=dse_\w{24}\.\w{32}; /)
       for (const term of ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=43200"]) assert.include(cookie!, term)
       assert.notInclude(cookie!, "Domain")
+    })
+  })
+
+  describe("an email address that people of two merchants have", () => {
+    let stranger: PagesServer
+    beforeAll(async () => {
+      const keys = await Effect.runPromise(Effect.provideService(merchant("Stranger"), Accounts, server.accounts))
+      stranger = { ...server, ...keys }
+    })
+    const merchantIn = (page: Page) => /<p class="merchant"><bdi>([^<]+)</.exec(page.text)?.[1]
+    const plain = ({ status, text }: Page) => [
+      status,
+      text.replaceAll(/\b(?:per|mer|dse)_\w+|value="[^"]*"|link\/\w+|<time.*?<\/time>|id="[^"]*"/g, "")
+    ]
+
+    it("leads each of them to their own, by their own password", async () => {
+      await withPassword("both@example.com", "the first password")
+      await withPassword("BOTH@example.com", "the other password", stranger)
+      const [first, other] = [openTab(server), openTab(server)]
+      assert.strictEqual(merchantIn(await signIn(first, "both@example.com", "the first password")), "Lumen Coffee")
+      assert.strictEqual(merchantIn(await signIn(other, "both@example.com", "the other password")), "Stranger")
+    })
+
+    it("asks whose dashboard it is to be where one password is right for both, and for nobody else", async () => {
+      const [email, to] = ["same@example.com", "/test/payments"]
+      const tab = await withPassword(email)
+      await withPassword(email, PASSWORD, stranger)
+      await withPassword(email, "another password", {
+        ...server,
+        ...(await Effect.runPromise(Effect.provideService(merchant("Third"), Accounts, server.accounts)))
+      })
+      const other = openTab(server)
+      const page = await signIn(other, email, PASSWORD, { to })
+      assert.strictEqual(page.status, 200)
+      assert.strictEqual(other.cookie, "")
+      const forms = formsIn(page)
+      assert.deepStrictEqual(
+        [...page.text.matchAll(/<button[^>]*><bdi>([^<]*)</g)].map(([, name]) => name),
+        ["Lumen Coffee", "Stranger"]
+      )
+      const entered = await other.post(forms[1]!.action, forms[1]!.values)
+      assert.strictEqual(merchantIn(entered), "Stranger")
+      assert.strictEqual(new URL(entered.url).pathname, "/dashboard/test/payments")
+      await vi.waitFor(async () => {
+        const { text } = await other.get("/dashboard/test/account")
+        assert.match(text, /Sign-ins, newest first[^]*?<td[^>]*>\s*<time[^]*?<td[^>]*>\s*password\b/)
+      })
+      assert.strictEqual((await openTab(server).post(forms[1]!.action, forms[1]!.values)).status, 410)
+      // The other button is a link, and dies as one.
+      await setPassword(tab, email)
+      assert.strictEqual((await openTab(server).post(forms[0]!.action, forms[0]!.values)).status, 410)
+    })
+
+    it("is taken by neither from the other, and says to neither whether the other has it", async () => {
+      await withPassword("theirs@example.com", "the password of a stranger", stranger)
+      const add = async (email: string) => {
+        const { action, values } = formTo(await owner.get("/dashboard/test/team"), "/add")
+        return await owner.post(action, { ...values, email, role: "support" })
+      }
+      const [known, unknown] = [await add("theirs@example.com"), await add("nobody@example.com")]
+      const named = (page: Page) => plain(page).map((part) => String(part).replaceAll(/(?:theirs|nobody)@/g, "@"))
+      assert.deepStrictEqual(named(known), named(unknown))
+      assert.strictEqual(known.status, 200)
+      // With a password for the address, one merchant's person is still told nothing of the other's.
+      for (const page of [known, unknown]) {
+        const email = page === known ? "theirs@example.com" : "nobody@example.com"
+        const tab = openTab(server)
+        await tab.signIn(new RegExp(`${server.url}/dashboard/link/\\w{32}`).exec(page.text)![0])
+        await setPassword(tab, email, "what an owner has made up")
+      }
+      const answers = async (email: string) => {
+        const made: Array<unknown> = []
+        for (const password of ["what an owner has made up", "wrong", "what an owner has made up"]) {
+          const page = await signIn(openTab(server), email, password)
+          made.push(...named(page), merchantIn(page))
+        }
+        return made
+      }
+      assert.deepStrictEqual(await answers("theirs@example.com"), await answers("nobody@example.com"))
+      const found = await signIn(openTab(server), "theirs@example.com", "the password of a stranger")
+      assert.strictEqual(merchantIn(found), "Stranger")
+    })
+
+    it("is guessed at as often as any, also by somebody who knows the password of one of the two", async () => {
+      await withPassword("guess@example.com", "the password of a stranger", stranger)
+      await withPassword("guess@example.com", "what an owner has made up")
+      for (let i = 0; i < PERSON_ATTEMPTS_MAX; i++) {
+        const page = await signIn(openTab(server), "guess@example.com", "what an owner has made up")
+        assert.strictEqual(merchantIn(page), "Lumen Coffee")
+      }
+      const page = await signIn(openTab(server), "guess@example.com", "what an owner has made up")
+      assert.strictEqual(page.status, 429)
+    })
+
+    it("leaves nothing in the journal of who has tried a wrong password", async () => {
+      await withPassword("tried@example.com")
+      const before = await server.journalOfAll()
+      for (const email of ["tried@example.com", "untried@example.com", "x".repeat(400)]) {
+        assert.strictEqual((await signIn(openTab(server), email, "wrong")).status, 401)
+      }
+      assert.strictEqual(await server.journalOfAll(), before)
     })
   })
 
@@ -226,7 +414,7 @@ describe("the dashboard", () => {
   it("shows no session that another password has ended", async () => {
     const [tab, other] = [await withPassword("shown@example.com"), openTab(server)]
     await signIn(other, "shown@example.com", PASSWORD)
-    const member = `/dashboard/test/team/${/\bper_\w+/.exec((await owner.get("/dashboard/test/team")).text.split("shown@example.com")[0]!.split("<tr").at(-1)!)![0]}`
+    const member = `/dashboard/test/team/${await idOf("shown@example.com")}`
     const endsIn = async (tab: Tab, path: string) =>
       [...(await tab.get(path)).text.matchAll(/<form[^>]*action="[^"]*\/end"/g)].length
     assert.deepStrictEqual([await endsIn(tab, "/dashboard/test/account"), await endsIn(owner, member)], [1, 2])
@@ -354,7 +542,7 @@ describe("the dashboard", () => {
       )
     )
     const tab = openTab(server)
-    await tab.get(await linkFor({ ...server, merchantId: stranger.merchantId }))
+    await tab.signIn(await linkFor({ ...server, merchantId: stranger.merchantId }))
     const own = await owner.get(`/dashboard/test/payments/${id}`)
     const { action, values } = formTo(own, "/refund")
     for (const path of [`/dashboard/test/payments/${id}`, `/dashboard/live/payments/${id}`]) {
@@ -442,7 +630,7 @@ describe("the dashboard", () => {
     assert.include(short.text, "Take at least 12 characters")
     const taken = await tab.post(action, { ...values, email: "TAKEN@example.com", password: PASSWORD })
     assert.strictEqual(taken.status, 400)
-    assert.include(taken.text, "an address that nobody else signs in with")
+    assert.include(taken.text, "an address that nobody else in the team signs in with")
   })
 
   /** As if the person had last proved who they are a while ago. */

@@ -73,7 +73,7 @@ describe("keys and the team", () => {
     const link = new RegExp(`${server.url}/dashboard/link/\\w{32}`).exec(made.text)![0]
     assert.notMatch((await owner.post(action, entered)).text, /\/dashboard\/link\/\w{32}/)
     const tab = openTab(server)
-    assert.strictEqual((await tab.get(link)).status, 200)
+    assert.strictEqual((await tab.signIn(link)).status, 200)
     assert.strictEqual((await openTab(server).get(link)).status, 410)
     const page = hrefIn(made, /href="([^"]*\/team\/per_\w+)"/)
 
@@ -85,7 +85,7 @@ describe("keys and the team", () => {
     assert.include((await submit(owner, page, "/end")).text, "Signed in nowhere.")
     assert.include((await tab.get("/dashboard/test/team")).url, "/sign-in")
     const another = await submit(owner, page, "/link")
-    await tab.get(new RegExp(`${server.url}/dashboard/link/\\w{32}`).exec(another.text)![0])
+    await tab.signIn(new RegExp(`${server.url}/dashboard/link/\\w{32}`).exec(another.text)![0])
     assert.strictEqual((await tab.get("/dashboard/test/team")).status, 200)
     const taken = await submit(owner, "/dashboard/test/team", "/add", { email: "NEW@example.com", role: "owner" })
     assert.strictEqual(taken.status, 400)
@@ -117,7 +117,7 @@ describe("keys and the team", () => {
   it("does and shows nothing of another merchant's people, sessions and actions", async () => {
     const stranger = await Effect.runPromise(Effect.provideService(merchant("Stranger"), Accounts, server.accounts))
     const tab = openTab(server)
-    await tab.get(await linkFor({ ...server, merchantId: stranger.merchantId }))
+    await tab.signIn(await linkFor({ ...server, merchantId: stranger.merchantId }))
     const theirs = /dse_\w+/.exec(tab.cookie)![0]
     const person = People.ensureOwner(stranger.merchantId)
     const { id } = await Effect.runPromise(Effect.orDie(server.accounts.run(INSTALLATION, person)))

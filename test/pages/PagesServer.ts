@@ -3,11 +3,12 @@
  * so that a browser can follow them.
  */
 import { Effect, Layer, ManagedRuntime } from "effect"
-import { HttpServer } from "effect/http"
+import { HttpRouter, HttpServer } from "effect/http"
 import * as Dashboard from "../../src/dashboard/Dashboard.ts"
 import { Streams } from "../../src/dashboard/Live.ts"
 import { DashboardConfig } from "../../src/dashboard/DashboardConfig.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
+import { Journal } from "../../src/engine/Journal.ts"
 import type { Placement } from "../../src/engine/Placement.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
@@ -26,6 +27,30 @@ import { paymentsConfig } from "../support/PaymentsConfig.ts"
 // oxlint-disable-next-line typescript/no-explicit-any -- tests look into whatever came back
 export type Answer = any
 
+export interface Route {
+  readonly method: string
+  readonly path: string
+}
+
+/** Notes the routes that a layer adds to the router. */
+const noting = <E, R>(
+  routes: Array<Route>,
+  layer: Layer.Layer<never, E, R>
+): Layer.Layer<never, E, R | HttpRouter.HttpRouter> =>
+  Layer.provide(
+    layer,
+    Layer.effect(
+      HttpRouter.HttpRouter,
+      Effect.map(HttpRouter.HttpRouter, (router): HttpRouter.HttpRouter => ({
+        ...router,
+        add: (method, path, ...rest) => {
+          routes.push({ method, path })
+          return router.add(method, path, ...rest)
+        }
+      }))
+    )
+  )
+
 export interface PagesServer extends Keys {
   /** `http://127.0.0.1:<port>` */
   readonly url: string
@@ -39,6 +64,10 @@ export interface PagesServer extends Keys {
   readonly get: (path: string, key?: string) => Promise<Answer>
   /** Everything that the journal holds of the test account. */
   readonly journal: () => Promise<string>
+  /** Everything that the journal holds of all accounts, the installation's included. */
+  readonly journalOfAll: () => Promise<string>
+  /** What the server answers: the routes of its router, and those of the API. */
+  readonly routes: ReadonlyArray<Route>
   /** How many pages of the dashboard listen to what changes. */
   readonly openStreams: () => number
   readonly close: () => Promise<void>
@@ -50,6 +79,7 @@ const addressOf = Effect.map(HttpServer.HttpServer, ({ address }) => {
 })
 
 const service = (
+  routes: Array<Route>,
   faults: Faults.Faults,
   requestMillisMax: number,
   embedOrigins: ReadonlySet<string> | null,
@@ -57,7 +87,7 @@ const service = (
   refusal: string | null,
   requestLog: Layer.Layer<never, never, Placement>
 ) =>
-  Routes.serveWith(Layer.merge(Pages.layer, Dashboard.layer)).pipe(
+  Routes.serveWith(noting(routes, Layer.merge(Pages.layer, Dashboard.layer))).pipe(
     Layer.provide([Layer.succeed(DashboardConfig, { refusal, isForThisMachine: true }), Passwords.layer(2 ** 10)]),
     Layer.provideMerge(Layer.provideMerge(Streams.ending, Streams.layer)),
     Layer.provide(Layer.succeed(PagesConfig, { embedOrigins })),
@@ -88,10 +118,18 @@ export const start = async (
   embedOrigins: ReadonlySet<string> | null = null,
   liveProcessor: "simulator" | null = null,
   refusal: string | null = null,
-  requestLog: Layer.Layer<never, never, Placement> = Layer.empty
+  requestLog: Layer.Layer<never, never, Placement> = Layer.empty,
+  clock: Layer.Layer<never> = Layer.empty
 ): Promise<PagesServer> => {
+  const routes: Array<Route> = [
+    ...Routes.endpoints,
+    { method: "GET", path: "/healthz" },
+    { method: "GET", path: "/readyz" }
+  ]
   const runtime = ManagedRuntime.make(
-    service(faults, requestMillisMax, embedOrigins, liveProcessor, refusal, requestLog)
+    service(routes, faults, requestMillisMax, embedOrigins, liveProcessor, refusal, requestLog).pipe(
+      Layer.provide(clock)
+    )
   )
   const url = await runtime.runPromise(addressOf)
   const accounts = await runtime.runPromise(Accounts)
@@ -119,6 +157,13 @@ export const start = async (
     get: async (path, key = keys.secretTest) =>
       (await fetch(url + path, { headers: { authorization: basic(key) } })).json(),
     journal: () => runtime.runPromise(MemoryService.journalText(`${keys.merchantId}:test`)),
+    journalOfAll: () =>
+      runtime.runPromise(
+        Effect.flatMap(Effect.orDie(Journal.use(({ accounts }) => accounts)), (accounts) =>
+          Effect.map(Effect.forEach(accounts, MemoryService.journalText), (texts) => texts.join("\n"))
+        )
+      ),
+    routes,
     openStreams: () => streams.size,
     close: () => runtime.dispose()
   }

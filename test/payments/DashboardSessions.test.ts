@@ -1,6 +1,7 @@
 /** Sessions in the dashboard: opened by a link or a password, ended in every way, and kept by hashes only. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
+import type { Role } from "../../src/domain/Person.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as Audit from "../../src/payments/Audit.ts"
 import * as Sessions from "../../src/payments/DashboardSessions.ts"
@@ -45,6 +46,47 @@ describe("A link", () => {
     })
   )
 
+  it.effect("dies with another password or role of its person, for good, and with no other change", () =>
+    Effect.gen(function* () {
+      const { account, merchant, person } = yield* begin
+      yield* account.run(People.add(merchant.id, { email: null, role: "owner" }))
+      const role = (role: Role) => People.setRole(merchant.id, person.id, role)
+      const email = "ana@example.com"
+      const changes = [
+        Effect.andThen(role("support"), role("owner")),
+        role("developer"),
+        People.setCredentials(merchant.id, person.id, { email, password: "kept" }),
+        // The same once more.
+        People.setCredentials(merchant.id, person.id, { email, password: "kept" })
+      ]
+      for (const change of changes) {
+        const [dead, alive] = [
+          Redacted.value(yield* account.run(Sessions.makeLink(person))),
+          Effect.map(account.run(Sessions.makeLink(person)), Redacted.value)
+        ]
+        yield* account.run(change)
+        assert.strictEqual((yield* Effect.flip(account.run(Sessions.openByLink(dead, origin))))._tag, "ResourceMissing")
+        assert.strictEqual((yield* account.run(Sessions.openByLink(yield* alive, origin))).session.person, person.id)
+      }
+      const link = Redacted.value(yield* account.run(Sessions.makeLink(person)))
+      yield* account.run(role("developer"))
+      yield* account.run(Merchants.show(merchant.id, { name: "Another" }))
+      yield* account.run(Sessions.openByLink(link, origin))
+    })
+  )
+
+  it.effect("that nobody uses leaves nothing behind", () =>
+    Effect.gen(function* () {
+      const { account, open, person } = yield* begin
+      yield* account.run(Sessions.makeLink(person))
+      yield* open
+      assert.strictEqual(account.timers.size, 2)
+      yield* account.advance(Sessions.LINK_SECONDS * 1000)
+      assert.lengthOf(account.all(Sessions.DASHBOARD_LINK), 0)
+      assert.strictEqual(account.timers.size, 1)
+    })
+  )
+
   it.effect("is of no use after ten minutes, nor once its person has gone", () =>
     Effect.gen(function* () {
       const { account, merchant, person } = yield* begin
@@ -74,6 +116,41 @@ describe("A session", () => {
       assert.isFalse(isGood(session.id, Redacted.value(secret)))
       assert.lengthOf(account.all(Sessions.DASHBOARD_SESSION), 0)
       assert.strictEqual(account.timers.size, 0)
+    })
+  )
+
+  it.effect("is one of so many of a person, and the oldest ends for a new one", () =>
+    Effect.gen(function* () {
+      const { account, isGood, merchant, open } = yield* begin
+      const other = yield* account.run(People.add(merchant.id, { email: "bo@example.com", role: "owner" }))
+      const theirs = Redacted.value(yield* account.run(Sessions.makeLink(other)))
+      yield* account.run(Sessions.openByLink(theirs, origin))
+      const opened = yield* Effect.replicateEffect(open, Sessions.SESSIONS_MAX)
+      const good = () => opened.map(({ secret, session }) => isGood(session.id, Redacted.value(secret)))
+      assert.notInclude(good(), false)
+      yield* account.run(Sessions.end(opened[3]!.session.id))
+      yield* open
+      assert.deepStrictEqual(good(), [true, true, true, false, ...Array<boolean>(16).fill(true)])
+      yield* open
+      yield* open
+      assert.deepStrictEqual(good(), [false, false, true, false, ...Array<boolean>(16).fill(true)])
+      assert.lengthOf(account.all(Sessions.DASHBOARD_SESSION), Sessions.SESSIONS_MAX + 1)
+      yield* account.advance(Sessions.SESSION_SECONDS * 1000)
+      assert.lengthOf(account.all(Sessions.SESSIONS_OF), 0)
+    })
+  )
+
+  it.effect("is not opened for a password that was changed while it was looked at", () =>
+    Effect.gen(function* () {
+      const { account, merchant, person } = yield* begin
+      const [before] = account.all(People.PERSON)
+      yield* account.run(People.setCredentials(merchant.id, person.id, { email: "ana@example.com", password: "new" }))
+      const failure = yield* Effect.flip(account.run(Sessions.open(before!, "password", origin)))
+      assert.strictEqual(failure._tag, "ResourceMissing")
+      assert.lengthOf(account.all(Sessions.DASHBOARD_SESSION), 0)
+      const [after] = account.all(People.PERSON)
+      const { session } = yield* account.run(Sessions.open(after!, "password", origin))
+      assert.strictEqual(session.person, person.id)
     })
   )
 
@@ -140,38 +217,70 @@ describe("An audit entry", () => {
 describe("A password", () => {
   const passwords = Passwords.layer().pipe(Layer.provide(Layer.succeed(PaymentsConfig, paymentsConfig())))
 
-  it.live("is kept as a sealed hash, and told from every other", () =>
+  const ana = { person: "per_1", email: "ana@example.com" }
+  const candidate = (password: string | null, id: string = ana.person) => ({ id, hidden: { password } })
+
+  it.live("is kept as a hash that is sealed for its person, and told from every other", () =>
     Effect.gen(function* () {
-      const { hash, verify } = yield* Passwords
-      const [one, other] = yield* Effect.all([hash("correct horse"), hash("correct horse")], { concurrency: 2 })
-      assert.notStrictEqual(one, other)
+      const { hash, ownersOf } = yield* Passwords
+      const [one, again] = yield* Effect.all([hash(ana, "correct horse"), hash(ana, "correct horse")])
+      assert.notStrictEqual(one, again)
       assert.notInclude(one, "correct")
       assert.notInclude(one, "$")
+      const isRight = (password: string, kept: string | null, { email, person } = ana) =>
+        Effect.map(ownersOf(email, password, [candidate(kept, person)]), ({ length }) => length === 1)
       const found = yield* Effect.all(
         [
-          verify("correct horse", one),
-          verify("correct horsf", one),
-          verify("", one),
-          verify("correct horse", null),
+          isRight("correct horse", one),
+          isRight("correct horse", one, { ...ana, email: "ANA@Example.com" }),
+          isRight("correct horsf", one),
+          isRight("", one),
+          isRight("correct horse", null),
+          // As if whoever can write the database had given it to somebody else.
+          isRight("correct horse", one, { ...ana, person: "per_2" }),
+          isRight("correct horse", one, { ...ana, email: "bo@example.com" }),
           // The same letter, in two ways.
-          Effect.flatMap(hash("caf\u00e9 caf\u00e9"), (kept) => verify("cafe\u0301 cafe\u0301", kept))
+          Effect.flatMap(hash(ana, "caf\u00e9 caf\u00e9"), (kept) => isRight("cafe\u0301 cafe\u0301", kept))
         ],
-        { concurrency: "unbounded" }
+        { concurrency: 4 }
       )
-      assert.deepStrictEqual(found, [true, false, false, false, true])
+      assert.deepStrictEqual(found, [true, true, false, false, false, false, false, true])
+    }).pipe(Effect.provide(passwords))
+  )
+
+  it.live("is looked for among all people of an address by one hash, and so is none", () =>
+    Effect.gen(function* () {
+      const { hash, ownersOf } = yield* Passwords
+      const people = yield* Effect.forEach(Array.from({ length: 12 }), (_, i) =>
+        Effect.map(hash({ ...ana, person: `per_${i}` }, `password ${i % 3}`), (kept) => candidate(kept, `per_${i}`))
+      )
+      const cpuOf = (of: typeof people) =>
+        Effect.gen(function* () {
+          const before = process.cpuUsage()
+          const found = yield* ownersOf(ana.email, "password 1", of)
+          const { system, user } = process.cpuUsage(before)
+          return { found: found.map(({ id }) => id), micros: system + user }
+        })
+      yield* cpuOf(people)
+      const [all, nobody] = [yield* cpuOf(people), yield* cpuOf([])]
+      assert.deepStrictEqual(all.found, ["per_1", "per_4", "per_7", "per_10"])
+      assert.deepStrictEqual(nobody.found, [])
+      assert.isBelow(all.micros, 3 * nobody.micros)
+      assert.isBelow(nobody.micros, 3 * all.micros)
     }).pipe(Effect.provide(passwords))
   )
 
   it.live("is not hashed while too many wait, and is again then", () =>
     Effect.gen(function* () {
-      const { verify } = yield* Passwords
-      const flood = Array.from({ length: 20 }, () => Effect.result(verify("x", null)))
+      const { ownersOf } = yield* Passwords
+      const attempt = ownersOf(ana.email, "x", [])
+      const flood = Array.from({ length: 20 }, () => Effect.result(attempt))
       const results = yield* Effect.all(flood, { concurrency: "unbounded" })
       assert.deepStrictEqual(
         results.flatMap((result) => (result._tag === "Failure" ? [result.failure._tag] : [])),
         ["Unavailable", "Unavailable"]
       )
-      assert.deepStrictEqual(yield* verify("x", null), false)
+      assert.deepStrictEqual(yield* attempt, [])
     }).pipe(Effect.provide(passwords))
   )
 })

@@ -38,7 +38,7 @@ const stepOf = (step: typeof Step.Type, merchantId: string, id: string) => {
 
 describe("People", () => {
   it.effect.prop(
-    "keep an owner, have an address each that is nobody else's, and are no other merchant's",
+    "keep an owner, have an address each that is nobody else's of the merchant, and are no other merchant's",
     { steps: Schema.Array(Step).check(Schema.isMaxLength(30)) },
     ({ steps }) =>
       Effect.gen(function* () {
@@ -68,8 +68,12 @@ describe("People", () => {
             assert.isTrue(hasOwner || !hadOwner.has(id), "the last owner has gone")
             if (hasOwner) hadOwner.add(id)
           }
-          const taken = people.flatMap(({ email, id }) => (email === null ? [] : [[People.personEmailId(email), id]]))
-          const entries = account.all(People.PERSON_EMAIL).map(({ id, value }) => [id, value.person])
+          const taken = people.flatMap(({ email, id, merchant_id }) =>
+            email === null ? [] : [[People.personEmailId(email), merchant_id, id]]
+          )
+          const entries = account
+            .all(People.PERSON_EMAIL)
+            .flatMap(({ id, value }) => Object.entries(value.people).map((entry) => [id, ...entry]))
           assert.sameDeepMembers(entries, taken)
         }
       }),

@@ -1,9 +1,9 @@
-/** Attempts to sign in as somebody, newest first. */
+/** When somebody has signed in, newest first. */
 import type { SignIn } from "../../domain/Person.ts"
 import type { Html } from "../../pages/Html.ts"
 import { html } from "../../pages/Html.ts"
 import { table } from "./Table.ts"
-import { badge, time } from "./Values.ts"
+import { time } from "./Values.ts"
 
 const BROWSERS = [
   ["Edge", /\bEdg/],
@@ -35,10 +35,9 @@ export const originHtml = ({ address, agent }: Pick<SignIn, "address" | "agent">
 
 export const signInTable = (rows: ReadonlyArray<SignIn>): Html =>
   table({
-    caption: "Attempts to sign in, newest first",
+    caption: "Sign-ins, newest first",
     columns: [
       { name: "When", cell: ({ created }) => time(created) },
-      { name: "Outcome", cell: ({ succeeded }) => (succeeded ? badge("succeeded") : badge("refused", "bad")) },
       { name: "By", cell: ({ means }) => means },
       { name: "From", cell: originHtml, wide: true }
     ],
