@@ -30,8 +30,8 @@ import { FORMAT, JournalCorrupt } from "./engine/Record.ts"
 import * as Scrub from "./engine/Scrub.ts"
 import { remakeOutdated, verifyAccount } from "./engine/Verify.ts"
 import { administerAnywhere } from "./http/forward/Calls.ts"
-import { keyOf } from "./http/forward/ForwardedHead.ts"
 import * as Forwarder from "./http/forward/Forwarder.ts"
+import * as RunnerTls from "./http/forward/RunnerTls.ts"
 import * as NodeServer from "./http/NodeServer.ts"
 import * as Readiness from "./http/Readiness.ts"
 import * as Routes from "./http/Routes.ts"
@@ -91,7 +91,7 @@ const PROTOCOL: Protocol = {
   records: FORMAT,
   migration: Migrations.newest,
   // One more with each change to `http/forward` after which an older Till could not ask this one, or answer it.
-  requests: 1
+  requests: 2
 }
 
 /** Several processes share a database that a URL names; one that brings its own along has it to itself. */
@@ -211,6 +211,10 @@ const endpoints = Layer.effect(
 /** The service's webhooks, as long as the layer lives. */
 const webhooks = Dispatcher.layer.pipe(Layer.provide([endpoints, Sender.layer()]))
 
+const runnerTls = Effect.map(InstallationSecret.InstallationSecret, (secret) =>
+  RunnerTls.make(deriveKey(secret, "connections between runners"))
+)
+
 /** Requests go to whoever serves their account, and come from others. */
 const forwarding = Layer.unwrap(
   Effect.gen(function* () {
@@ -219,8 +223,7 @@ const forwarding = Layer.unwrap(
     const { plainHttp: plain, runnerHost: host } = config
     // Several on one machine and one port have the same environment.
     const port = cluster.isWorker ? 0 : config.runnerPort
-    const key = keyOf(deriveKey(yield* InstallationSecret.InstallationSecret, "requests between runners"))
-    return Layer.catch(Forwarder.layer({ key, host, port, plain }), ({ cause }) =>
+    return Layer.catch(Forwarder.layer({ tls: yield* runnerTls, host, port, plain }), ({ cause }) =>
       Layer.effectContext(Effect.fail(cannotListenAt({ TILL_RUNNER_HOST: host, TILL_RUNNER_PORT: port }, cause)))
     )
   })
@@ -234,9 +237,9 @@ const membership = Layer.unwrap(
     if (sessions === null || url === null) return Cluster.layerAlone
     const { handOverMillisMax } = endOf(yield* TillConfig)
     const { layer } = yield* Effect.promise(() => import("./cluster/Runner.ts"))
-    return layer({ url, version: VERSION, sessions, handOverMillisMax })
+    return layer({ url, version: VERSION, sessions, handOverMillisMax, tls: (yield* runnerTls).client })
   })
-)
+).pipe(Layer.provide(installationSecret))
 
 /** From then on there is somebody to answer for each account. */
 const joined = Layer.effectDiscard(Effect.flatMap(Cluster, ({ ready }) => ready))

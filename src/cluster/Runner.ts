@@ -15,12 +15,14 @@ import { RunnerStorage } from "effect/cluster/RunnerStorage"
 import { Sharding } from "effect/cluster/Sharding"
 import * as ShardingModule from "effect/cluster/Sharding"
 import * as ShardingConfig from "effect/cluster/ShardingConfig"
+import type { ConnectionOptions } from "node:tls"
 import { Clock, Context, Effect, Exit, Fiber, Layer, LogLevel, Option, References, Schedule, Scope } from "effect"
 import type { Partition, PlacementShape } from "../engine/Placement.ts"
 import { CONFIRMED_MILLIS, PARTITIONS, Placement } from "../engine/Placement.ts"
 import type { ClusterShape } from "./Cluster.ts"
 import { Cluster } from "./Cluster.ts"
-import { addressOf, isAlive, isGone, urlOf } from "./Health.ts"
+import * as Health from "./Health.ts"
+import { addressOf, urlOf } from "./Health.ts"
 import * as Locks from "./Locks.ts"
 import * as Places from "./Places.ts"
 import { vacated } from "./Takeover.ts"
@@ -32,6 +34,8 @@ export interface RunnerOptions {
   /** Of Till. */
   readonly version: string
   readonly sessions: RunnerSessions
+  /** By which other runners prove that they are there. */
+  readonly tls: ConnectionOptions
   /** Of one that leaves, partitions that have not moved after so long are given up all at once, in milliseconds. */
   readonly handOverMillisMax: number
 }
@@ -71,7 +75,8 @@ const make = Effect.fnUntraced(function* (
   options: RunnerOptions
 ): Effect.fn.Return<ClusterShape, never, Placement | Scope.Scope> {
   const placement = yield* Placement
-  const { handOverMillisMax, sessions, url, version } = options
+  const { handOverMillisMax, sessions, tls, url, version } = options
+  const health = Health.make(tls)
   let state: "member" | "leaving" | "out" = "member"
   const { confirmed, ended, isConfirmed } = makeConfirmation(placement)
   const places = yield* Places.make({ url, version }, sessions, placement, isConfirmed)
@@ -86,7 +91,7 @@ const make = Effect.fnUntraced(function* (
   // It ends before the layer does, because a runner goes on asking others for a while.
   const scope = yield* Scope.fork(yield* Effect.scope)
   const services = yield* Layer.buildWithScope(
-    shardingOf(options, {
+    shardingOf(options, health, {
       confirmed,
       ended: () => {
         ended()
@@ -96,7 +101,7 @@ const make = Effect.fnUntraced(function* (
       isEmpty,
       isOut: (address) => {
         if (urlOf(address) === url) return Effect.succeed(state === "out")
-        return places.isLeaving(urlOf(address)) ? Effect.succeed(true) : isGone(address)
+        return places.isLeaving(urlOf(address)) ? Effect.succeed(true) : health.isGone(address)
       },
       freed: places.freed,
       news: places.news,
@@ -105,7 +110,9 @@ const make = Effect.fnUntraced(function* (
     scope
   )
   // Their registrations outlive the library's scope: it would end them one after the other, all locks in its hands.
-  yield* register(Context.get(services, Sharding), (partition) => served(partition, placement, places, begun))
+  yield* register(Context.get(services, Sharding), (partition) =>
+    served(partition, vacated(places, health, partition), placement, places, begun)
+  )
   const hasOthers = Context.get(services, RunnerStorage).getRunners.pipe(
     Effect.map((runners) => runners.some(([{ address }, isHealthy]) => isHealthy && urlOf(address) !== url)),
     // A database that is away has nobody to take over.
@@ -170,6 +177,7 @@ const once = (work: Effect.Effect<void>): Effect.Effect<Effect.Effect<void>> =>
 
 const shardingOf = (
   { sessions, url }: RunnerOptions,
+  { isAlive }: Health.Health,
   observer: Locks.Observer
 ): Layer.Layer<Sharding | RunnerStorage> => {
   const address = addressOf(url)
@@ -233,13 +241,14 @@ export const nameOf = (sharding: Pick<Sharding["Service"], "getShardId">, partit
 
 const served = (
   partition: Partition,
+  vacancy: Effect.Effect<void>,
   { gain, release }: PlacementShape,
   places: Places.Places,
   begun: Set<Partition>
 ) =>
   Effect.suspend(() => {
     begun.add(partition)
-    return vacated(places, partition).pipe(
+    return vacancy.pipe(
       Effect.andThen(gain(partition)),
       Effect.andThen(Effect.sync(() => places.open(partition))),
       Effect.andThen(Effect.never),

@@ -11,7 +11,8 @@
  *   Postgres, and then its row never says so: it is taken as soon as what it was confirmed is over. That is so
  *   `CONFIRMED_MILLIS` after its last sign of life was first seen here. It gives one in the database, over the session
  *   of its locks, whenever it has something confirmed; one that is newer is seen by the look after its lock was got;
- * - if it does not answer, it is frozen or cut off, and the time that the database says of that sign is believed.
+ * - if it does not answer, or another program listens there, it may be frozen or cut off, and the time that the
+ *   database says of that sign is believed.
  *
  * Postgres ends a session after six seconds without any sign, so nobody waits for a frozen runner once more.
  *
@@ -20,7 +21,7 @@
 import { Effect } from "effect"
 import type { Partition } from "../engine/Placement.ts"
 import { CONFIRMED_MILLIS } from "../engine/Placement.ts"
-import { presenceOf } from "./Health.ts"
+import type { Health } from "./Health.ts"
 import type { Places } from "./Places.ts"
 
 /** The table and the other runner are asked again after so long, if nobody says anything. */
@@ -29,6 +30,7 @@ const AGAIN_MILLIS = 100
 /** Waits until no other runner can answer for a partition, whose lock this one has. */
 export const vacated = (
   { look, news, ownerOf }: Pick<Places, "look" | "news" | "ownerOf">,
+  { presenceOf }: Pick<Health, "presenceOf">,
   partition: Partition
 ): Effect.Effect<void> =>
   Effect.gen(function* () {

@@ -17,6 +17,7 @@ import { noteRequest } from "../engine/Watchdog.ts"
 import type { Caller } from "./Authentication.ts"
 import type { Failure } from "./ErrorTable.ts"
 import type { Place } from "./Admission.ts"
+import type { Course } from "./forward/Course.ts"
 import type { Incoming } from "./Incoming.ts"
 import { NodeHead } from "./NodeIncoming.ts"
 import { envelope, internalError, wireErrorOf } from "./ErrorTable.ts"
@@ -49,6 +50,8 @@ export interface Received extends Exchange {
   place: Place | undefined
   /** So often it has turned out that its account is served by another process than was thought. */
   moves: number
+  /** What has become of it at other processes. */
+  readonly course: Course
   /** Who has sent it, once that is known. */
   caller: Caller | undefined
   /** The JSON of its body, once that is read; undefined for one that the log of requests would not keep. */

@@ -28,8 +28,6 @@ export interface Incoming {
   readonly arrivedAt: number
   /** True if its body, if any, has arrived with it. */
   readonly isWhole: boolean
-  /** True if node's parser was not needed for it. */
-  readonly isPlain: boolean
   /** Reads the whole body: an `Exit` if it is there, whatever its length. Not to be called while it is being read. */
   readonly readBody: (limits?: BodyLimits) => Effect.Effect<Buffer, RequestTooLarge | Unavailable>
   /** The client's address; undefined once it is gone. */

@@ -42,7 +42,6 @@ export class NodeIncoming extends NodeHead implements Incoming {
   readonly arrivedAt = performance.now()
   readonly #response: ServerResponse
   readonly #readBody: ReadBody
-  readonly isPlain = false
   #body: Exit.Exit<Buffer, RequestTooLarge | Unavailable> | undefined
 
   constructor(source: IncomingMessage, response: ServerResponse, readBody: ReadBody) {

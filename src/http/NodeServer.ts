@@ -22,11 +22,13 @@
  *   would keep the answers for as long as the client likes.
  */
 import * as http from "node:http"
+import * as https from "node:https"
 import type { Socket } from "node:net"
+import type { TlsOptions } from "node:tls"
 import { makeBursts } from "./Bursts.ts"
 import { hangUp } from "./HangUp.ts"
 import type { Incoming } from "./Incoming.ts"
-import { takeConnections } from "./plain/PlainConnections.ts"
+import { connectionEventOf, takeConnections } from "./plain/PlainConnections.ts"
 import type { PlainConnections } from "./plain/PlainConnections.ts"
 import { originFormOf } from "./RequestTarget.ts"
 
@@ -141,7 +143,7 @@ const takeTurns = (server: http.Server): void => {
 /** Makes the server close as the module's comment says. `onClose` is called before anything is ended. */
 const closeGently = (server: http.Server, onClose: () => void, isBusy: (connection: Connection) => boolean): void => {
   const connections = new Set<Socket>()
-  server.on("connection", (connection: Socket) => {
+  server.on(connectionEventOf(server), (connection: Socket) => {
     connections.add(connection)
     connection.once("close", () => connections.delete(connection))
   })
@@ -171,6 +173,8 @@ export interface Options {
   readonly allowHalfOpen?: boolean
   /** A request's header lines may be so long; as long as node says if left out. */
   readonly headBytesMax?: number
+  /** Every connection is TLS by these terms; none is if left out. */
+  readonly tls?: TlsOptions
 }
 
 export const create = (options: Options = {}): http.Server => {
@@ -207,7 +211,7 @@ export const create = (options: Options = {}): http.Server => {
     }
   }
 
-  const server = http.createServer({
+  const settings = {
     keepAliveTimeout: keepAliveMillis,
     requestTimeout: arrivalMillisMax,
     requireHostHeader: false,
@@ -215,7 +219,9 @@ export const create = (options: Options = {}): http.Server => {
     ServerResponse: Response,
     // Nothing here speaks another protocol, and what Node hands over for one is answered without any of these habits.
     shouldUpgradeCallback: () => false
-  })
+  }
+  const { tls } = options
+  const server = tls === undefined ? http.createServer(settings) : https.createServer({ ...tls, ...settings })
   server.timeout = stillMillisMax
   // Node's own setting, without a name in its types.
   Object.assign(server, { httpAllowHalfOpen: allowHalfOpen })

@@ -31,7 +31,7 @@ import type { Answer, Exchange, Received } from "./Exchange.ts"
 import { answerFailed, begin, headersOf, inItsVersion, LogThrottle, RequestIds } from "./Exchange.ts"
 import type { SenderOf } from "./Forwarding.ts"
 import { senderOf } from "./Forwarding.ts"
-import { Forwarder, HERE } from "./forward/Forwarder.ts"
+import { Forwarder, HERE, newCourse } from "./forward/Forwarder.ts"
 import type { ForwardedIncoming } from "./forward/Listener.ts"
 import { elsewhereOf, relay } from "./forward/Relay.ts"
 import { withQueryServices } from "./handlers/Handler.ts"
@@ -569,6 +569,7 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
         wait: new Wait(),
         place: undefined,
         moves: 0,
+        course: newCourse(),
         caller: undefined,
         body: undefined
       }

@@ -5,7 +5,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import { withoutCardNumbers } from "../domain/Cards.ts"
 import { Accounts, Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
-import { Forwarder } from "../http/forward/Forwarder.ts"
+import { Forwarder, newCourse } from "../http/forward/Forwarder.ts"
 import { relayPage } from "../http/forward/PageRelay.ts"
 import { HttpConfig } from "../http/HttpConfig.ts"
 import { RequestTooLarge } from "../http/HttpErrors.ts"
@@ -78,12 +78,14 @@ const following = <E, R>(
   request: HttpServerRequest.HttpServerRequest,
   answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
   millisMax: number,
-  moves: number = MOVES_MAX
+  moves: number = MOVES_MAX,
+  course = newCourse()
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E | Unavailable | RequestTooLarge, R | RequestBodies> =>
   Effect.catch(answer, (failure) => {
     const account = failure instanceof Unavailable && failure.isElsewhere ? failure.account : undefined
     if (account === undefined || moves === 0) return Effect.fail(failure)
-    return relayPage(request, account, millisMax, following(request, answer, millisMax, moves - 1))
+    const again = following(request, answer, millisMax, moves - 1, course)
+    return relayPage(request, account, millisMax, course, again)
   })
 
 /**

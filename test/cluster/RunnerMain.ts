@@ -5,17 +5,19 @@
  * makes it leave, and end.
  */
 import { Effect, Layer, Logger, Redacted } from "effect"
-import * as http from "node:http"
 import type { AddressInfo } from "node:net"
+import * as tls from "node:tls"
 import { Cluster } from "../../src/cluster/Cluster.ts"
 import * as Runner from "../../src/cluster/Runner.ts"
 import { Sessions } from "../../src/cluster/Sessions.ts"
 import { partitionOf, PARTITIONS, Placement } from "../../src/engine/Placement.ts"
+import * as RunnerTls from "../../src/http/forward/RunnerTls.ts"
 import * as Database from "../../src/postgres/Database.ts"
 import * as Migrations from "../../src/postgres/Migrations.ts"
 
 const [databaseUrl = "", drainMillis = "0"] = process.argv.slice(2)
 const PERIOD_MILLIS = 4
+const TLS = RunnerTls.make(Redacted.make(new Uint8Array(32)))
 
 const say = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
 const now = () => Number(process.hrtime.bigint()) / 1e6
@@ -27,24 +29,26 @@ const ACCOUNTS = Array.from({ length: PARTITIONS }, (_, partition) => {
 
 const listening = Effect.acquireRelease(
   Effect.promise(async () => {
-    const server = http.createServer((_, response) => response.end("ok"))
+    const server = tls.createServer(TLS.server)
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
     return server
   }),
-  (server) =>
-    Effect.sync(() => {
-      server.close()
-      server.closeAllConnections()
-    })
+  (server) => Effect.sync(() => void server.close())
 )
 
 const runner = Layer.unwrap(
   Effect.gen(function* () {
     const server = yield* listening
     const { port } = server.address() as AddressInfo
-    const url = `http://127.0.0.1:${port}`
+    const url = `https://127.0.0.1:${port}`
     say({ url })
-    return Runner.layer({ url, version: "0.0.0", sessions: (yield* Sessions)!, handOverMillisMax: 4500 })
+    return Runner.layer({
+      url,
+      version: "0.0.0",
+      sessions: (yield* Sessions)!,
+      handOverMillisMax: 4500,
+      tls: TLS.client
+    })
   })
 )
 

@@ -22,7 +22,6 @@ class Arrived implements ForwardedIncoming {
   readonly rawHeaders: ReadonlyArray<string>
   readonly arrivedAt = 0
   readonly isWhole = true
-  readonly isPlain = true
   readonly remoteAddress = "127.0.0.1"
   readonly isGone = false
   readonly readBody: ForwardedIncoming["readBody"]

@@ -2,7 +2,7 @@
  * A process of the whole service but its sockets and its Postgres: the real pipeline, engine and payments, on storage
  * that outlives it, in a time of the test's own. It can be killed at any moment.
  */
-import { Context, Effect, Exit, Layer, Redacted, References, Scope } from "effect"
+import { Context, Effect, Exit, Layer, References, Scope } from "effect"
 import { ApiVersions } from "../../src/domain/ApiVersions.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
@@ -10,7 +10,6 @@ import type { PlacementShape } from "../../src/engine/Placement.ts"
 import { Placement } from "../../src/engine/Placement.ts"
 import { AdmissionTime } from "../../src/http/Admission.ts"
 import { RequestIds } from "../../src/http/Exchange.ts"
-import { keyOf } from "../../src/http/forward/ForwardedHead.ts"
 import * as Forwarder from "../../src/http/forward/Forwarder.ts"
 import type { ForwardedIncoming } from "../../src/http/forward/Listener.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
@@ -63,7 +62,6 @@ class Received implements Incoming {
   readonly headers: Readonly<Record<string, string>>
   readonly arrivedAt = 0
   readonly isWhole = true
-  readonly isPlain = true
   readonly rawHeaders: ReadonlyArray<string>
   readonly remoteAddress = "127.0.0.1"
   isGone = false
@@ -111,7 +109,6 @@ export interface Among {
   readonly forwarding?: { readonly url: string; readonly links: Forwarder.Connections }
 }
 
-const KEY = keyOf(Redacted.make(new Uint8Array(32)))
 const ALONE: Among = { placement: Placement.layerSole, gate: Effect.void }
 
 /** Starts a process. Its clock says `now`; what waits in it waits for the clock of the test. */
@@ -139,7 +136,7 @@ export const start = Effect.fnUntraced(function* (
       ? Layer.empty
       : Layer.effect(
           Forwarder.Forwarder,
-          Forwarder.over(forwarding.links, { key: KEY }, { url: forwarding.url, serve: () => Effect.void })
+          Forwarder.over(forwarding.links, {}, { url: forwarding.url, serve: () => Effect.void })
         )
   const layer = service.pipe(
     Layer.provide(forwarder),

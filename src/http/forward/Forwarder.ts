@@ -7,6 +7,8 @@
  *   reads again, and a POST is done once by its idempotency key. A DELETE that may have been done is not repeated; its
  *   client is told what a client is told whose answer the storage has lost.
  * - A place that hangs is not waited for once the account has another one.
+ * - A request is sent again once after a process has fallen silent with it. It may be the request that has killed or
+ *   hung the process: it does not get at a third one.
  * - All of this takes as long as the request may wait, and no longer than some seconds before something is under way.
  *   Then it is unavailable, which is all that a client ever sees of a move.
  */
@@ -16,12 +18,15 @@ import type { AccountId } from "../../engine/Document.ts"
 import { Unavailable } from "../../engine/Accounts.ts"
 import type { Place } from "../../engine/Placement.ts"
 import { Placement } from "../../engine/Placement.ts"
-import type { Key, Kind, Message } from "./ForwardedHead.ts"
+import type { Course } from "./Course.ts"
+import { newCourse } from "./Course.ts"
+import type { Kind } from "./ForwardedHead.ts"
 import { ACCOUNT, ANSWER, CONNECTION, linesOf } from "./ForwardedHead.ts"
 import type { CannotListen, Handlers } from "./Listener.ts"
 import * as Listener from "./Listener.ts"
 import type { Headers, Reply, Sink } from "./Links.ts"
 import { Links } from "./Links.ts"
+import { makeWarning } from "./RunnerTls.ts"
 
 /** Requests of one account that may be under way at a time: others of the same process shall have room beside them. */
 const OWN_MAX = 1024
@@ -36,17 +41,21 @@ const LOOK_MILLIS = 500
 const ARRIVAL_MILLIS_MAX = 1000
 const CALL_MILLIS_MAX = 15_000
 
+/** Processes that have fallen silent with the same request in their hands. It is sent again after the first one. */
+const SILENT_MAX = 2
+
 /** A request as a client has sent it. */
-export interface Outgoing extends Message {
+export interface Outgoing {
   readonly account: AccountId
   readonly kind: Kind
+  readonly method: string
+  readonly url: string
   readonly rawHeaders: ReadonlyArray<string>
   readonly remoteAddress: string | undefined
   readonly body: Buffer
-  /** True if node's parser was not needed for it. */
-  readonly isPlain: boolean
   /** True if it may be sent again after it was perhaps carried out. */
   readonly mayRepeat: boolean
+  readonly course: Course
   /** The answer has to begin within so long, in milliseconds, where nobody else has an eye on that. */
   readonly millisMax?: number
   /** Takes an answer that is too long to wait for its end. */
@@ -92,7 +101,6 @@ export type Connections = Pick<Links, "send" | "forget" | "close">
 
 /** What passages have in common. */
 interface Ways {
-  readonly key: Key
   readonly seekMillisMax: number
   readonly links: Connections
   readonly placement: Placement["Service"]
@@ -158,8 +166,16 @@ class Passage {
     // An answer may still be on its way from where the account has been.
     if (hasMoved && this.#hasMoved) {
       this.#giveUp?.()
-      this.#seek()
+      if (this.#mayTryAgain()) this.#seek()
     } else this.#hasMoved = hasMoved
+  }
+
+  /** Counts that a process has fallen silent with the request. Ends the request if it was not the first one. */
+  #mayTryAgain(): boolean {
+    const { course, mayRepeat } = this.#outgoing
+    const mayTryAgain = mayRepeat && ++course.silent < SILENT_MAX
+    if (!mayTryAgain) this.#end(unavailable("The answer of the account's process was lost."))
+    return mayTryAgain
   }
 
   #seek(): void {
@@ -179,19 +195,20 @@ class Passage {
   }
 
   #send(url: string): void {
-    const { key, links } = this.#ways
-    const { body, isPlain, kind, method, onLong, remoteAddress = "" } = this.#outgoing
-    const lines = linesOf(key, this.#outgoing, { kind, remoteAddress }, body)
+    const { links } = this.#ways
+    const { body, kind, method, onLong, rawHeaders, remoteAddress = "" } = this.#outgoing
+    const lines = linesOf(rawHeaders, { kind, remoteAddress })
     this.#url = url
-    const sent = { method, url: this.#outgoing.url, lines, body, isPlain }
+    const sent = { method, url: this.#outgoing.url, lines, body }
     const giveUp = links.send(url, sent, {
       onReply: (reply) => this.#receive(url, reply),
       onLong: onLong && ((head) => this.#passOn(onLong, head)),
       onLost: (wasSent) => {
         links.forget(url)
-        if (wasSent && !this.#outgoing.mayRepeat)
-          this.#end(unavailable("The answer of the account's process was lost."))
-        else this.#again()
+        if (!wasSent) return this.#again()
+        // Other connections to a process that has died are found to be closed meanwhile.
+        this.#pauseMillis ||= PAUSE_MILLIS_MIN
+        if (this.#mayTryAgain()) this.#again()
       }
     })
     if (giveUp === undefined) this.#end(unavailable("Too many requests are forwarded."))
@@ -210,7 +227,7 @@ class Passage {
         return this.#again()
       }
       default:
-        // Somebody else listens there, or does not believe this process.
+        // It does not understand this process.
         return this.#again()
     }
   }
@@ -269,19 +286,27 @@ export interface Options extends Listener.Options {
 export const layer = (options: Options): Layer.Layer<never, CannotListen, Placement> =>
   Layer.effect(
     Forwarder,
-    Effect.flatMap(Listener.listen(options), (listener) => over(new Links(), options, listener))
+    Effect.gen(function* () {
+      const listener = yield* Listener.listen(options)
+      const warn = yield* makeWarning
+      const links = new Links(options.tls, (url, error) => warn(`${UNPROVEN} ${url}`, error))
+      return yield* over(links, options, listener)
+    })
   )
+
+const UNPROVEN =
+  "Nothing was sent to another process of the service, because it did not prove that it has the installation's " +
+  "secret: another program listens at its address, or its TILL_SECRET_FILE is another one. The address is"
 
 /** Forwards by the placement, over these ways, as long as the scope lives. */
 export const over = Effect.fnUntraced(function* (
   links: Connections,
-  { key, seekMillisMax = SEEK_MILLIS_MAX }: Pick<Options, "key" | "seekMillisMax">,
+  { seekMillisMax = SEEK_MILLIS_MAX }: Pick<Options, "seekMillisMax">,
   { serve, url }: Listener.Listener
 ): Effect.fn.Return<ForwarderShape, never, Placement | Scope.Scope> {
   yield* Effect.addFinalizer(() => Effect.promise(() => links.close()))
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const ways: Ways = {
-    key,
     seekMillisMax,
     links,
     placement: yield* Placement,
@@ -336,22 +361,21 @@ const callOf = (account: AccountId, { body, mayRepeat, path }: Parameters<Forwar
   kind: "call",
   method: "POST",
   url: path,
-  headers: {},
   rawHeaders: [],
   remoteAddress: undefined,
   body: Buffer.from(JSON.stringify(body)),
-  isPlain: false
+  course: newCourse()
 })
 
 /** Asks one process, whatever it serves, and once. */
 const askAt = (ways: Ways, url: string, outgoing: Outgoing): Effect.Effect<Reply, Unavailable> =>
   Effect.callback((resume) => {
-    const { body, isPlain, method } = outgoing
-    const lines = linesOf(ways.key, outgoing, { kind: "call", remoteAddress: "" }, body)
+    const { body, kind, method, rawHeaders } = outgoing
+    const lines = linesOf(rawHeaders, { kind, remoteAddress: "" })
     const fail = (reason: string, isElsewhere = false) => resume(Effect.fail(new Unavailable({ reason, isElsewhere })))
     const giveUp = ways.links.send(
       url,
-      { method, url: outgoing.url, lines, body, isPlain },
+      { method, url: outgoing.url, lines, body },
       {
         onReply: (reply) => {
           const answer = reply.headers[ANSWER]
@@ -386,4 +410,5 @@ export const headersFor = ({ headers }: Pick<Reply, "headers">): Record<string, 
   return shown
 }
 
-export type { Headers, Reply, Sink }
+export { newCourse }
+export type { Course, Headers, Reply, Sink }

@@ -1,18 +1,16 @@
 /**
- * Connections to the other processes of the installation, kept from one request to the next.
+ * Connections to the other processes of the installation, kept from one request to the next. All of them are TLS in
+ * which the other side has proved that it is one (`RunnerTls.ts`), before it is sent anything.
  *
  * A connection has one request at a time: behind another one it would wait for that one's answer, which may wait for
- * the storage, while there are connections to spare. Plain requests have a client and connections of their own
- * (PlainLink.ts), because the first request that is not so plain makes its connection one of node's parser for good.
+ * the storage, while there are connections to spare. Requests leave in bursts, as answers do.
  */
 import type { IncomingHttpHeaders } from "node:http"
 import type { Dispatcher } from "undici"
-import { Pool } from "undici"
+import { buildConnector, Pool } from "undici"
+import type { AtTurnsEnd } from "../Bursts.ts"
 import { makeBursts } from "../Bursts.ts"
-import { AWAITED_BODY_BYTES_MAX, HEAD_BYTES_MAX as PLAIN_HEAD_BYTES_MAX } from "../plain/PlainRequest.ts"
-import type { PlainReply } from "../plain/PlainReply.ts"
-import type { PlainReceiver } from "./PlainLink.ts"
-import { PlainLink } from "./PlainLink.ts"
+import type { RunnerTls } from "./RunnerTls.ts"
 
 /** Requests to one process at a time: so many are carried, and others wait for a connection. */
 const CONNECTIONS_MAX = 256
@@ -30,8 +28,6 @@ export interface Sent {
   readonly url: string
   readonly lines: Array<string>
   readonly body: Buffer
-  /** True if the receiver can read it without node's parser, most likely. */
-  readonly isPlain: boolean
 }
 
 export type Headers = Readonly<Record<string, string | ReadonlyArray<string>>>
@@ -62,27 +58,14 @@ export interface Receiver {
 }
 
 interface Link {
-  readonly plain: PlainLink
-  readonly other: Pool
+  readonly pool: Pool
   underWay: number
 }
 
 const lengthOf = (headers: Headers): number => Number(headers["content-length"] ?? Number.NaN)
 
-/** The bytes of a plain request; undefined if what the sender has added makes it too long to be one. */
-const plainBytes = ({ body, lines, method, url }: Sent): Buffer | undefined => {
-  let head = `${method} ${url} HTTP/1.1\r\n`
-  for (let i = 0; i < lines.length; i += 2) head += `${lines[i]}: ${lines[i + 1]}\r\n`
-  head += method === "POST" ? `content-length: ${body.length}\r\n\r\n` : "\r\n"
-  if (head.length > PLAIN_HEAD_BYTES_MAX || body.length > AWAITED_BODY_BYTES_MAX) return undefined
-  const bytes = Buffer.allocUnsafe(head.length + body.length)
-  bytes.write(head, "latin1")
-  body.copy(bytes, head.length)
-  return bytes
-}
-
-/** A request on its way, by whichever client. */
-class Request implements Dispatcher.DispatchHandler, PlainReceiver {
+/** A request on its way. */
+class Request implements Dispatcher.DispatchHandler {
   readonly #link: Link
   readonly #sent: Sent
   readonly #receiver: Receiver
@@ -101,31 +84,14 @@ class Request implements Dispatcher.DispatchHandler, PlainReceiver {
     this.#receiver = receiver
   }
 
-  begin(): void {
+  begin(atTurnsEnd: AtTurnsEnd): void {
     this.#link.underWay++
-    const bytes = this.#sent.isPlain ? plainBytes(this.#sent) : undefined
-    if (bytes === undefined) this.#dispatch()
-    else this.#abort = this.#link.plain.send(bytes, this)
+    atTurnsEnd(() => this.#dispatch())
   }
 
   /** Nobody waits for its answer any more. */
   readonly giveUp = (): void => {
     if (this.#finish()) this.#abort?.()
-  }
-
-  readonly onReply = (reply: PlainReply): void => {
-    if (this.#finish()) this.#receiver.onReply(reply)
-  }
-
-  readonly onOther = (): void => {
-    this.#wasSent = true
-    this.#dispatch()
-  }
-
-  readonly onLost = (wasSent: boolean): void => {
-    if (!this.#finish()) return
-    if (this.#sink === undefined) this.#receiver.onLost(wasSent)
-    else this.#sink.fail()
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -158,16 +124,18 @@ class Request implements Dispatcher.DispatchHandler, PlainReceiver {
   }
 
   onResponseError(): void {
-    this.onLost(this.#wasSent)
+    if (!this.#finish()) return
+    if (this.#sink === undefined) this.#receiver.onLost(this.#wasSent)
+    else this.#sink.fail()
   }
 
   #dispatch(): void {
+    if (this.#isOver) return
     const { body, lines, method, url } = this.#sent
-    this.#abort = undefined
     // The body's length is said with every request that may have one.
     const ofBody = body.length > 0 || method === "POST" ? { body } : {}
     const options = { method: method as Dispatcher.HttpMethod, path: url, headers: lines, ...ofBody }
-    this.#link.other.dispatch(options, this)
+    this.#link.pool.dispatch(options, this)
   }
 
   #finish(): boolean {
@@ -178,21 +146,26 @@ class Request implements Dispatcher.DispatchHandler, PlainReceiver {
   }
 }
 
-const destroy = ({ other, plain }: Link): Promise<void> => {
-  plain.destroy()
-  return other.destroy()
-}
+/** Takes why there is no connection to a process. */
+export type OnFailed = (url: string, error: Error) => void
 
 export class Links {
   readonly #atTurnsEnd = makeBursts()
   readonly #links = new Map<string, Link>()
+  readonly #connect: buildConnector.connector
+  readonly #onFailed: OnFailed
+
+  constructor({ client }: RunnerTls, onFailed: OnFailed) {
+    this.#connect = buildConnector({ ...client, timeout: CONNECT_MILLIS, maxCachedSessions: 0, allowH2: false })
+    this.#onFailed = onFailed
+  }
 
   /** Sends a request; gives what gives it up. Undefined if too many are under way there. */
   send(url: string, sent: Sent, receiver: Receiver): (() => void) | undefined {
     const link = this.#linkTo(url)
     if (link.underWay >= UNDER_WAY_MAX) return undefined
     const request = new Request(link, sent, receiver)
-    request.begin()
+    request.begin(this.#atTurnsEnd)
     return request.giveUp
   }
 
@@ -201,23 +174,29 @@ export class Links {
     const link = this.#links.get(url)
     if (link === undefined || link.underWay > 0) return
     this.#links.delete(url)
-    void destroy(link)
+    void link.pool.destroy()
   }
 
   async close(): Promise<void> {
     const links = [...this.#links.values()]
     this.#links.clear()
-    await Promise.all(links.map(destroy))
+    await Promise.all(links.map(({ pool }) => pool.destroy()))
   }
 
   #linkTo(url: string): Link {
     let link = this.#links.get(url)
     if (link === undefined) {
-      const other = new Pool(url, {
+      // By https, undici would name the client's Host in the ClientHello, and connect anew for each other Host.
+      const pool = new Pool(url.replace("https:", "http:"), {
         connections: CONNECTIONS_MAX,
         pipelining: 1,
-        connect: { timeout: CONNECT_MILLIS },
-        allowH2: false,
+        // Nothing goes without TLS. The name that undici gives is the client's.
+        connect: ({ servername: _, ...options }, callback) =>
+          this.#connect({ ...options, protocol: "https:" }, (...outcome) => {
+            const [error] = outcome
+            if (error !== null) this.#onFailed(url, error)
+            callback(...outcome)
+          }),
         // Whoever waits has a limit of its own.
         headersTimeout: 0,
         bodyTimeout: 0,
@@ -225,13 +204,7 @@ export class Links {
         keepAliveMaxTimeout: KEEP_ALIVE_MILLIS,
         maxHeaderSize: HEAD_BYTES_MAX
       })
-      const plain = new PlainLink(url, {
-        connectionsMax: CONNECTIONS_MAX,
-        connectMillis: CONNECT_MILLIS,
-        idleMillis: KEEP_ALIVE_MILLIS,
-        atTurnsEnd: this.#atTurnsEnd
-      })
-      link = { plain, other, underWay: 0 }
+      link = { pool, underWay: 0 }
       this.#links.set(url, link)
     }
     return link

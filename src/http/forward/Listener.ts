@@ -1,12 +1,12 @@
 /**
  * The listener for other processes of the installation: it takes what they forward, and what they ask of this process
- * itself. Nobody else is told anything by it, but that the process is there (`GET /health`; semantics 9.51).
+ * itself, over connections on which they have proved to be one (`RunnerTls.ts`; semantics 9.51).
  */
 import type { Scope } from "effect"
 import { Data, Effect, Exit } from "effect"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import * as http from "node:http"
-import type { AddressInfo } from "node:net"
+import type { AddressInfo, Socket } from "node:net"
 import { isIPv6 } from "node:net"
 import { parseJson } from "../../json/JsonParse.ts"
 import { RequestTooLarge } from "../HttpErrors.ts"
@@ -16,8 +16,10 @@ import type { Incoming } from "../Incoming.ts"
 import { NodeIncoming } from "../NodeIncoming.ts"
 import * as NodeServer from "../NodeServer.ts"
 import { makeReadBody } from "../RequestBody.ts"
-import type { Found, Key } from "./ForwardedHead.ts"
-import { ACCOUNT, ANSWER, clientsOwn, CONNECTION, found, isOf } from "./ForwardedHead.ts"
+import type { Said } from "./ForwardedHead.ts"
+import { ACCOUNT, ANSWER, clientsOwn, CONNECTION, saidIn } from "./ForwardedHead.ts"
+import type { RunnerTls } from "./RunnerTls.ts"
+import { makeWarning } from "./RunnerTls.ts"
 
 /** Header lines of a client, and what is said with them. */
 const HEAD_BYTES_MAX = 65_536
@@ -48,7 +50,7 @@ export interface Handlers {
 export class CannotListen extends Data.TaggedError("CannotListen")<{ readonly cause: unknown }> {}
 
 export interface Options {
-  readonly key: Key
+  readonly tls: RunnerTls
   readonly host: string
   /** 0 stands for a free one. */
   readonly port: number
@@ -69,16 +71,16 @@ const tooMany = Exit.fail(new Unavailable({ reason: "Too many long requests are 
 /** A request of a client as the process that has forwarded it has read it. */
 class Forwarded implements ForwardedIncoming {
   readonly #inner: Incoming
-  readonly #found: Found
+  readonly #said: Said
   readonly #body: Buffer
   readonly method: string
   readonly isWhole = true
 
-  constructor(inner: Incoming, found: Found, body: Buffer) {
+  constructor(inner: Incoming, said: Said, body: Buffer) {
     this.#inner = inner
-    this.#found = found
+    this.#said = said
     this.#body = body
-    this.method = found.kind === "head" ? "HEAD" : inner.method
+    this.method = said.kind === "head" ? "HEAD" : inner.method
   }
 
   get url(): string {
@@ -93,10 +95,6 @@ class Forwarded implements ForwardedIncoming {
     return this.#inner.rawHeaders
   }
 
-  get isPlain(): boolean {
-    return this.#inner.isPlain
-  }
-
   isRepeated(name: string): boolean {
     return this.#inner.isRepeated(name)
   }
@@ -106,7 +104,7 @@ class Forwarded implements ForwardedIncoming {
   }
 
   readBody(): Exit.Exit<Buffer, RequestTooLarge | Unavailable> {
-    switch (this.#found.kind) {
+    switch (this.#said.kind) {
       case "too_large":
         return tooLarge
       case "too_many":
@@ -120,7 +118,7 @@ class Forwarded implements ForwardedIncoming {
   }
 
   get remoteAddress(): string | undefined {
-    return this.#found.remoteAddress
+    return this.#said.remoteAddress
   }
 
   get isGone(): boolean {
@@ -147,10 +145,10 @@ const NOT_HERE = 421
 const REFUSED = 403
 
 /** What was said with a page's request that was forwarded here. */
-const said = new WeakMap<IncomingMessage, Found>()
+const said = new WeakMap<IncomingMessage, Said>()
 
 /** What was said with a request that came through another process; undefined if it came from its client. */
-export const saidWith = (request: IncomingMessage): Found | undefined => said.get(request)
+export const saidWith = (request: IncomingMessage): Said | undefined => said.get(request)
 
 /** Headers of an answer by which a forwarded request is refused, because the account is not here. */
 export const elsewhereHeaders = (account: AccountId): Record<string, string> => ({
@@ -162,19 +160,22 @@ export const elsewhereHeaders = (account: AccountId): Record<string, string> => 
 export const listen = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Listener, CannotListen, Scope.Scope> {
-  const { host, key, plain, port } = options
+  const { host, plain, port, tls } = options
   const server = NodeServer.create({
     headBytesMax: HEAD_BYTES_MAX,
     allowHalfOpen: false,
+    tls: tls.server,
     ...(plain !== undefined && { plain })
   })
   server.maxHeadersCount = 0
+  const warn = yield* makeWarning
+  server.on("tlsClientError", (error: Error, socket: Socket) => warn(`${UNPROVEN} ${socket.remoteAddress}`, error))
   let handlers: Handlers | undefined
-  take(server, key, () => handlers, Effect.runForkWith(yield* Effect.context<never>()))
+  take(server, () => handlers, Effect.runForkWith(yield* Effect.context<never>()))
   yield* Effect.acquireRelease(open(server, host, port), () => Effect.promise(() => close(server)))
   const { port: opened } = server.address() as AddressInfo
   return {
-    url: `http://${isIPv6(host) ? `[${host}]` : host}:${opened}`,
+    url: `https://${isIPv6(host) ? `[${host}]` : host}:${opened}`,
     serve: (own) =>
       Effect.asVoid(
         Effect.acquireRelease(
@@ -189,6 +190,10 @@ export const listen = Effect.fnUntraced(function* (
       )
   }
 })
+
+const UNPROVEN =
+  "A connection to TILL_RUNNER_PORT was refused, because the other side did not prove that it has the installation's " +
+  "secret: it is no process of this service, or its TILL_SECRET_FILE is another one. It came from"
 
 const open = (server: Server, host: string, port: number): Effect.Effect<void, CannotListen> =>
   Effect.callback((resume) => {
@@ -211,16 +216,16 @@ type RunFork = <A, E>(
 ) => { readonly addObserver: (then: (exit: Exit.Exit<A, E>) => void) => unknown }
 
 /** Has the server take requests. Before there are handlers, and after them, no account is here. */
-const take = (server: Server, key: Key, handlers: () => Handlers | undefined, runFork: RunFork): void => {
+const take = (server: Server, handlers: () => Handlers | undefined, runFork: RunFork): void => {
   const readBody = makeReadBody()
 
   const refuse = (incoming: Incoming): void => incoming.answer(REFUSED, {}, "")
 
   const takeApi = (incoming: Incoming): void => {
-    const head = found(key, incoming)
+    const head = saidIn(incoming.headers)
     if (head === undefined || head.kind === "call") return refuse(incoming)
     const go = (body: Exit.Exit<Buffer, unknown>): void => {
-      if (Exit.isFailure(body) || !isOf(head, body.value)) return refuse(incoming)
+      if (Exit.isFailure(body)) return refuse(incoming)
       const forwarded = new Forwarded(incoming, head, body.value)
       const api = handlers()?.api
       if (api === undefined) forwarded.elsewhere("")
@@ -237,12 +242,11 @@ const take = (server: Server, key: Key, handlers: () => Handlers | undefined, ru
   })
 
   server.on("request", (source: IncomingMessage, response: ServerResponse) => {
-    if (source.url === "/health" && source.method === "GET") return answerJson(response, 200, { status: "ok" })
     const incoming = new NodeIncoming(source, response, readBody)
-    const head = found(key, incoming)
+    const head = saidIn(source.headers)
     if (head === undefined) return refuse(incoming)
     runFork(incoming.readBody()).addObserver((body) => {
-      if (Exit.isFailure(body) || !isOf(head, body.value)) return refuse(incoming)
+      if (Exit.isFailure(body)) return refuse(incoming)
       const own = handlers()
       if (own === undefined) return void response.writeHead(NOT_HERE, elsewhereHeaders("")).end()
       if (head.kind !== "call") {
@@ -265,7 +269,7 @@ const answerJson = (response: ServerResponse, status: number, body: unknown): vo
 }
 
 /** The client's request, for those who read its body themselves. */
-const replayed = (source: IncomingMessage, head: Found, body: Buffer): IncomingMessage => {
+const replayed = (source: IncomingMessage, head: Said, body: Buffer): IncomingMessage => {
   const request = new http.IncomingMessage(source.socket)
   request.method = head.kind === "head" ? "HEAD" : source.method!
   request.url = source.url!

@@ -11,7 +11,7 @@ import type { AccountId } from "../../engine/Document.ts"
 import { responseOf, sourceOf } from "../Exchange.ts"
 import type { RequestTooLarge } from "../HttpErrors.ts"
 import { RequestBodies } from "../RequestBody.ts"
-import type { Outgoing, Sink } from "./Forwarder.ts"
+import type { Course, Outgoing, Sink } from "./Forwarder.ts"
 import { Forwarder, HERE, headersFor } from "./Forwarder.ts"
 import { elsewhereHeaders, saidWith } from "./Listener.ts"
 
@@ -46,6 +46,7 @@ export const relayPage = <E, R>(
   request: HttpServerRequest.HttpServerRequest,
   account: AccountId,
   millisMax: number,
+  course: Course,
   again: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E | Unavailable | RequestTooLarge, R | RequestBodies> =>
   Effect.gen(function* () {
@@ -61,14 +62,13 @@ export const relayPage = <E, R>(
       kind: "request",
       method,
       url: source.url!,
-      headers: source.headers,
       rawHeaders: source.rawHeaders,
       remoteAddress: source.socket.remoteAddress,
       body: method === "POST" ? yield* readBodyOf(request) : nothing,
-      isPlain: false,
       // A form is done once by its token.
       mayRepeat: method !== "DELETE",
       millisMax,
+      course,
       onLong: (head) => sinkOf(request, head)
     }
     const reply = yield* forwarder.forward(outgoing)
@@ -79,7 +79,7 @@ export const relayPage = <E, R>(
 /** Writes an answer as it came. What Effect's HTTP would make of it has less of its headers. */
 const write = (
   request: HttpServerRequest.HttpServerRequest,
-  reply: { readonly status: number; readonly headers: Outgoing["headers"] | object; readonly body: Buffer }
+  reply: { readonly status: number; readonly headers: object; readonly body: Buffer }
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
   Effect.callback((resume) => {
     const response = responseOf(request)

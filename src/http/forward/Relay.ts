@@ -60,10 +60,10 @@ export const relay = (
   ofBody: OfBody
 ): Effect.Effect<Answer | typeof HERE, Unavailable> => {
   const { incoming } = exchange
-  const { headers, isPlain, rawHeaders, remoteAddress, url } = incoming
+  const { rawHeaders, remoteAddress, url } = incoming
   const forward = ({ bytes, kind }: Body) => {
     const method = kind === "head" ? "GET" : exchange.method
-    const sent = { account, kind, method, url, headers, rawHeaders, remoteAddress, isPlain, body: bytes }
+    const sent = { account, kind, method, url, rawHeaders, remoteAddress, body: bytes, course: exchange.course }
     // A POST is done once by its idempotency key.
     const mayRepeat = method !== "DELETE"
     return Effect.map(forwarder.forward({ ...sent, mayRepeat }), (reply): Answer | typeof HERE =>

@@ -230,7 +230,6 @@ class PlainIncoming implements Incoming {
   readonly headers: PlainRequest["headers"]
   readonly arrivedAt: number
   readonly isWhole = true
-  readonly isPlain = true
   readonly #connection: PlainConnection
   readonly #body: Buffer
   #isAnswered = false

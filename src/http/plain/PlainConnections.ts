@@ -6,6 +6,7 @@
  */
 import type { Server } from "node:http"
 import type { Socket } from "node:net"
+import { Server as TlsServer } from "node:tls"
 import type { AtTurnsEnd } from "../Bursts.ts"
 import type { Incoming } from "../Incoming.ts"
 import type { Limits, Surroundings } from "./PlainConnection.ts"
@@ -21,6 +22,10 @@ export interface PlainConnections {
   readonly close: () => void
 }
 
+/** The event with which a server takes up a connection; over TLS, that is after its handshake. */
+export const connectionEventOf = (server: Server): "connection" | "secureConnection" =>
+  server instanceof TlsServer ? "secureConnection" : "connection"
+
 /** Makes plain requests of the server's connections from now on go to `onRequest`. */
 export const takeConnections = (
   server: Server,
@@ -31,8 +36,9 @@ export const takeConnections = (
   const connections = new Map<Socket, PlainConnection>()
   let isClosed = false
 
+  const event = connectionEventOf(server)
   // Node's listener is the first, for its server has added it.
-  const [listener] = server.listeners("connection")
+  const [listener] = server.listeners(event)
   const handOver = (socket: Socket): void => Reflect.apply(listener!, server, [socket])
 
   const refuseLate = (socket: Socket): void => {
@@ -63,8 +69,8 @@ export const takeConnections = (
     }
   }
 
-  server.off("connection", listener as () => void)
-  server.on("connection", (socket: Socket) => {
+  server.off(event, listener as () => void)
+  server.on(event, (socket: Socket) => {
     connections.set(socket, new PlainConnection(surroundings, socket))
     timer ??= setInterval(sweep, sweepMillis).unref()
   })

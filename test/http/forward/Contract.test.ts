@@ -13,7 +13,7 @@ import { Random, runSeed } from "../../support/Random.ts"
 import { countRuns, runs } from "../../support/Runs.ts"
 import { basic } from "../TestServer.ts"
 import type { Runners } from "./Runners.ts"
-import { comparable, KEY, RawClient, start } from "./Runners.ts"
+import { comparable, RawClient, start, TLS } from "./Runners.ts"
 
 const REQUESTS = runs(Number(process.env["TILL_FUZZ_REQUESTS"] ?? 400))
 
@@ -248,11 +248,9 @@ describe("a request at any process", () => {
 
   it("is not carried out without its body where another process has not read that", async () => {
     const headers = { authorization: basic(keys.secretTest), "idempotency-key": "unread-1" }
-    const message = { method: "POST", url: "/v1/customers", headers, rawHeaders: Object.entries(headers).flat() }
-    const said = { kind: "unread", remoteAddress: "192.0.2.1" } as const
-    const lines = linesOf(KEY, message, said, Buffer.alloc(0))
+    const lines = linesOf(Object.entries(headers).flat(), { kind: "unread", remoteAddress: "192.0.2.1" })
     const text = Array.from({ length: lines.length / 2 }, (_, i) => `${lines[2 * i]}: ${lines[2 * i + 1]}`)
-    const client = new RawClient(Number(new URL(runners.all[owner]!.url).port))
+    const client = new RawClient(Number(new URL(runners.all[owner]!.url).port), TLS.client)
     const answer = await client.send(
       ["POST /v1/customers HTTP/1.1", "Host: a", "Content-Length: 0", ...text, "", ""].join("\r\n")
     )

@@ -1,17 +1,14 @@
 /** What becomes of a request whose account's process refuses it, hangs, goes away or is somebody else. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, ManagedRuntime } from "effect"
-import * as http from "node:http"
-import type { AddressInfo, Server, Socket } from "node:net"
-import * as net from "node:net"
+import type { AddressInfo, Socket } from "node:net"
+import * as tls from "node:tls"
 import type { PlacementShape } from "../../../src/engine/Placement.ts"
 import { partitionOf, Placement } from "../../../src/engine/Placement.ts"
 import type { ForwarderShape, Outgoing } from "../../../src/http/forward/Forwarder.ts"
-import { Forwarder, layer } from "../../../src/http/forward/Forwarder.ts"
-import { found, keyOf, linesOf, WINDOW_MILLIS } from "../../../src/http/forward/ForwardedHead.ts"
+import { Forwarder, layer, newCourse } from "../../../src/http/forward/Forwarder.ts"
 import type { ForwardedIncoming } from "../../../src/http/forward/Listener.ts"
-import { Redacted } from "effect"
-import { KEY } from "./Runners.ts"
+import { TLS } from "./Runners.ts"
 
 const ACCOUNT = "mer_1:test"
 const PARTITION = partitionOf(ACCOUNT)
@@ -28,7 +25,7 @@ interface Process {
 }
 
 const startProcess = async (): Promise<Process> => {
-  const options = { key: KEY, host: "127.0.0.1", port: 0, seekMillisMax: 2000 }
+  const options = { tls: TLS, host: "127.0.0.1", port: 0, seekMillisMax: 2000 }
   const runtime = ManagedRuntime.make(layer(options).pipe(Layer.provideMerge(Placement.layerShared)))
   endings.push(() => runtime.dispose())
   const placement = await runtime.runPromise(Placement)
@@ -49,10 +46,10 @@ const startOwner = async (answer: (incoming: ForwardedIncoming) => void): Promis
   return process
 }
 
-/** A socket that does with each connection what it is told. */
+/** A process of the installation that does with each connection what it is told. */
 const startDouble = async (onConnection: (socket: Socket) => void): Promise<string> => {
   const sockets = new Set<Socket>()
-  const server: Server = net.createServer((socket) => {
+  const server = tls.createServer(TLS.server, (socket) => {
     sockets.add(socket)
     socket.on("error", () => undefined)
     onConnection(socket)
@@ -62,7 +59,7 @@ const startDouble = async (onConnection: (socket: Socket) => void): Promise<stri
     for (const socket of sockets) socket.destroy()
     server.close()
   })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 const outgoing = (method = "GET", body = "", more: Partial<Outgoing> = {}): Outgoing => ({
@@ -70,12 +67,11 @@ const outgoing = (method = "GET", body = "", more: Partial<Outgoing> = {}): Outg
   kind: "request",
   method,
   url: "/v1/customers/cus_x",
-  headers: { authorization: "Basic x" },
   rawHeaders: ["Authorization", "Basic x"],
   remoteAddress: "192.0.2.1",
   body: Buffer.from(body),
-  isPlain: true,
   mayRepeat: method !== "DELETE",
+  course: newCourse(),
   ...more
 })
 
@@ -152,13 +148,13 @@ describe("a request whose account is elsewhere", () => {
     assert.strictEqual(bodyOf(await run(forwarder.forward(outgoing()))), "{}")
   })
 
-  it("is not answered by whoever else listens there", async () => {
-    const stranger = await startDouble((socket) => {
+  it("is not answered by a process that says nothing of an answer to it", async () => {
+    const other = await startDouble((socket) => {
       socket.on("data", () => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]"))
     })
     const owner = await startOwner(ok)
     const { forwarder, placement } = await startProcess()
-    placement.placed(PARTITION, stranger)
+    placement.placed(PARTITION, other)
     const answer = run(forwarder.forward(outgoing()))
     await new Promise((resolve) => setTimeout(resolve, 100))
     placement.placed(PARTITION, owner.url)
@@ -225,6 +221,65 @@ describe("a connection that ends under a request", () => {
   })
 })
 
+/** What a request does to each process that gets it. */
+const DEADLY = {
+  kills: (socket: Socket) => socket.destroy(),
+  hangs: (socket: Socket) => socket.pause()
+}
+
+describe("a request that silences its process", () => {
+  for (const [what, silence] of Object.entries(DEADLY)) {
+    it(`is sent again once if it ${what} it, and then is unavailable`, async () => {
+      const got: Array<string> = []
+      const victim = (name: string) =>
+        startDouble((socket) => {
+          socket.once("data", () => {
+            got.push(name)
+            silence(socket)
+          })
+        })
+      const [first, second] = [await victim("first"), await victim("second")]
+      const third = await startOwner((incoming) => {
+        got.push("third")
+        ok(incoming)
+      })
+      const { forwarder, placement } = await startProcess()
+      placement.placed(PARTITION, first)
+      const answer = run(forwarder.forward(outgoing("POST", "{}")))
+      await until(() => got.includes("first"))
+      placement.placed(PARTITION, second)
+      await until(() => got.includes("second"))
+      placement.placed(PARTITION, third.url)
+      const exit = await answer
+      assert.isTrue(Exit.isFailure(exit) && String(exit.cause).includes("lost"), String(exit))
+      assert.deepStrictEqual(got, ["first", "second"])
+      // Others are served.
+      assert.strictEqual(bodyOf(await run(forwarder.forward(outgoing("POST", "{}")))), "{}")
+    })
+  }
+
+  it("is counted over all of its ways, also where its account was here in between", async () => {
+    let got = 0
+    const victim = await startDouble((socket) => {
+      socket.once("data", () => {
+        got++
+        socket.destroy()
+      })
+    })
+    const { forwarder, placement } = await startProcess()
+    const sent = outgoing("POST", "{}")
+    placement.placed(PARTITION, victim)
+    const answer = run(forwarder.forward(sent))
+    await until(() => got === 1)
+    await Effect.runPromise(placement.gain(PARTITION))
+    assert.strictEqual(bodyOf(await answer), "here")
+    await Effect.runPromise(placement.release(PARTITION))
+    placement.placed(PARTITION, victim)
+    assert.isTrue(Exit.isFailure(await run(forwarder.forward(sent))))
+    assert.strictEqual(got, 2)
+  })
+})
+
 describe("a client that goes away", () => {
   it("is gone for the account's process, too", async () => {
     let incoming: ForwardedIncoming | undefined
@@ -240,104 +295,5 @@ describe("a client that goes away", () => {
     fiber.interruptUnsafe()
     await until(() => isGone)
     assert.isTrue(incoming!.isGone)
-  })
-})
-
-const ask = (url: string, method: string, path: string, lines: Array<string>, body = ""): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const headers: Record<string, string> = {}
-    for (let i = 0; i < lines.length; i += 2) headers[lines[i]!] = lines[i + 1]!
-    if (body !== "") headers["content-length"] = String(Buffer.byteLength(body))
-    const request = http.request(url + path, { method, headers, agent: false }, (response) => {
-      let text = `${response.statusCode} `
-      response.on("data", (chunk: Buffer) => (text += chunk.toString())).on("end", () => resolve(text))
-    })
-    request.on("error", reject).end(body)
-  })
-
-describe("the listener for other processes", () => {
-  const said = { kind: "request", remoteAddress: "192.0.2.1" } as const
-  const message = { method: "POST", url: "/v1/customers", headers: { "x-a": "1" }, rawHeaders: ["X-A", "1"] }
-  const body = Buffer.from('{"name":"A"}')
-
-  it("says that it is there, and takes nothing that is not signed for it", async () => {
-    let carried = 0
-    const { url } = await startOwner((incoming) => {
-      carried++
-      ok(incoming)
-    })
-    const lines = () => linesOf(KEY, message, said, body)
-    const send = (method: string, path: string, lines: Array<string>, sent = body) =>
-      ask(url, method, path, lines, sent.toString())
-    assert.strictEqual(await ask(url, "GET", "/health", []), '200 {"status":"ok"}')
-    assert.strictEqual(await send("POST", "/v1/customers", lines()), "200 {}")
-    assert.strictEqual(carried, 1)
-
-    const refused = "403 "
-    const with_ = (change: (line: string, index: number) => string) => lines().map(change)
-    const wrong: Readonly<Record<string, Promise<string>>> = {
-      "no signature": send("POST", "/v1/customers", ["X-A", "1"]),
-      "a signature of nobody's": send(
-        "POST",
-        "/v1/customers",
-        with_((line, i) => (i === 3 ? "x".repeat(43) : line))
-      ),
-      "one that is cut off": send(
-        "POST",
-        "/v1/customers",
-        with_((line, i) => (i === 3 ? line.slice(1) : line))
-      ),
-      "another key": send(
-        "POST",
-        "/v1/customers",
-        linesOf(keyOf(Redacted.make(new Uint8Array(32))), message, said, body)
-      ),
-      "another path": send("POST", "/v1/products", lines()),
-      "another query": send("POST", "/v1/customers?a=1", lines()),
-      "another method": send("PUT", "/v1/customers", lines()),
-      "another body": send("POST", "/v1/customers", lines(), Buffer.from('{"name":"B"}')),
-      "no body": send("POST", "/v1/customers", lines(), Buffer.alloc(0)),
-      "another header": send("POST", "/v1/customers", [...lines(), "Authorization", "Basic y"]),
-      "another header's value": send(
-        "POST",
-        "/v1/customers",
-        with_((line) => (line === "1" ? "2" : line))
-      ),
-      "another client": send(
-        "POST",
-        "/v1/customers",
-        with_((line) => line.replace("192.0.2.1", "192.0.2.2"))
-      ),
-      "a page": send("GET", "/checkout/cs_x", []),
-      "a command": send("POST", "/administration", ["X-A", "1"])
-    }
-    for (const [what, answer] of Object.entries(wrong)) assert.strictEqual(await answer, refused, what)
-    assert.strictEqual(carried, 1)
-  })
-
-  it("takes a signature for a minute, by one of two clocks", () => {
-    const lines = linesOf(KEY, message, said, body)
-    const received = { ...message, headers: { "x-a": "1", [lines[0]!]: lines[1]!, [lines[2]!]: lines[3]! } }
-    const wall = Date.now
-    const running = performance.now
-    const at = (wallMillis: number, runningMillis: number) => {
-      const [wallNow, runningNow] = [wall() + wallMillis, performance.now() + runningMillis]
-      Date.now = () => wallNow
-      performance.now = () => runningNow
-      try {
-        return found(KEY, received)?.remoteAddress
-      } finally {
-        Date.now = wall
-        performance.now = running
-      }
-    }
-    const late = WINDOW_MILLIS + 2000
-    assert.strictEqual(at(0, 0), "192.0.2.1")
-    assert.strictEqual(at(WINDOW_MILLIS - 2000, WINDOW_MILLIS - 2000), "192.0.2.1")
-    // A clock was set, or a machine has slept.
-    assert.strictEqual(at(3_600_000, 10), "192.0.2.1")
-    assert.strictEqual(at(10, -3_600_000), "192.0.2.1")
-    assert.isUndefined(at(late, late))
-    assert.isUndefined(at(-late, -late))
   })
 })

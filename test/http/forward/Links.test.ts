@@ -1,14 +1,12 @@
 /** Connections to another process: how many there are, what they are used for, and what becomes of what breaks. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import type { AddressInfo, Socket } from "node:net"
-import * as net from "node:net"
-import { makeBursts } from "../../../src/http/Bursts.ts"
+import * as tls from "node:tls"
 import type { Reply, Sent } from "../../../src/http/forward/Links.ts"
 import { Links } from "../../../src/http/forward/Links.ts"
-import type { Terms } from "../../../src/http/forward/PlainLink.ts"
-import { PlainLink } from "../../../src/http/forward/PlainLink.ts"
 import { responseBytes } from "../../../src/http/plain/PlainResponse.ts"
-import { pause, until } from "../../support/TillProcess.ts"
+import { until } from "../../support/TillProcess.ts"
+import { TLS } from "./Runners.ts"
 
 const endings: Array<() => unknown> = []
 afterEach(async () => {
@@ -26,7 +24,7 @@ interface Arrival {
 const startPeer = async (take: (arrival: Arrival) => void) => {
   const sockets: Array<Socket> = []
   const arrivals: Array<Arrival> = []
-  const server = net.createServer((socket) => {
+  const server = tls.createServer(TLS.server, (socket) => {
     const connection = sockets.push(socket) - 1
     let ahead = ""
     socket.on("error", () => {})
@@ -46,7 +44,7 @@ const startPeer = async (take: (arrival: Arrival) => void) => {
     for (const socket of sockets) socket.destroy()
     server.close()
   })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
   return { url, arrivals, sockets, close: () => new Promise((resolve) => server.close(resolve)) }
 }
 
@@ -57,14 +55,13 @@ const sent = (url: string, body = ""): Sent => ({
   method: body === "" ? "GET" : "POST",
   url,
   lines: ["Host", "till", "till-forwarded", "a;b"],
-  body: Buffer.from(body),
-  isPlain: true
+  body: Buffer.from(body)
 })
 
 type Outcome = Reply | { readonly wasSent: boolean }
 
 const linksOf = (): Links => {
-  const links = new Links()
+  const links = new Links(TLS, () => {})
   endings.push(() => links.close())
   return links
 }
@@ -77,8 +74,8 @@ const ask = (links: Links, url: string, request: Sent): Promise<Outcome> =>
 
 const askedOf = (outcome: Outcome) => ("headers" in outcome ? outcome.headers["x-asked"] : outcome)
 
-describe("plain requests to another process", () => {
-  it("go one after the other over one connection, each in one piece", async () => {
+describe("requests to another process", () => {
+  it("go one after the other over one connection", async () => {
     const peer = await startPeer(answer)
     const links = linksOf()
     for (const path of ["/v1/a", "/v1/b", "/v1/c"]) {
@@ -89,7 +86,8 @@ describe("plain requests to another process", () => {
     assert.strictEqual(peer.sockets.length, 1)
     assert.strictEqual(
       peer.arrivals[3]!.text,
-      'POST /v1/d HTTP/1.1\r\nHost: till\r\ntill-forwarded: a;b\r\ncontent-length: 13\r\n\r\n{"name":"Ã©"}'
+      "POST /v1/d HTTP/1.1\r\nhost: till\r\nconnection: keep-alive\r\ntill-forwarded: a;b\r\ncontent-length: 13\r\n\r\n" +
+        '{"name":"Ã©"}'
     )
   })
 
@@ -110,7 +108,17 @@ describe("plain requests to another process", () => {
     for (const outcome of outcomes) assert.strictEqual((outcome as Reply).body.toString(), "é".repeat(50))
   })
 
-  it("are asked again in another way where the answer is not plain", async () => {
+  it("keep their connection, whatever Host their clients have named", async () => {
+    const peer = await startPeer(answer)
+    const links = linksOf()
+    for (const host of ["till", "pay.example", "192.0.2.1"]) {
+      const outcome = await ask(links, peer.url, { ...sent("/v1/a"), lines: ["Host", host] })
+      assert.strictEqual(askedOf(outcome), "/v1/a")
+    }
+    assert.strictEqual(peer.sockets.length, 1)
+  })
+
+  it("are sent once, whatever way their answer comes", async () => {
     const peer = await startPeer(({ socket, text }) => {
       socket.write(
         `HTTP/1.1 200 OK\r\nx-asked: ${text.split(" ")[1]}\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`
@@ -118,30 +126,13 @@ describe("plain requests to another process", () => {
     })
     const outcome = (await ask(linksOf(), peer.url, sent("/v1/a", "{}"))) as Reply
     assert.deepStrictEqual([askedOf(outcome), outcome.body.toString()], ["/v1/a", "{}"])
-    assert.strictEqual(peer.arrivals.length, 2)
-    assert.isTrue(peer.arrivals.every(({ text }) => text.startsWith("POST /v1/a ") && text.endsWith("\r\n\r\n{}")))
-    await until("the first connection has ended", () => peer.sockets[0]!.destroyed)
+    assert.strictEqual(peer.arrivals.length, 1)
   })
 
-  it("count as sent where the answer was not plain, though nobody takes them in the other way", async () => {
-    const peer = await startPeer(({ socket }) => {
-      void peer.close()
-      socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n")
-    })
-    assert.deepStrictEqual(await ask(linksOf(), peer.url, sent("/v1/a")), { wasSent: true })
-  })
-
-  it("go another way if they are long", async () => {
+  it("go to no address without a proof, though it begins with http", async () => {
     const peer = await startPeer(answer)
-    const links = linksOf()
-    assert.strictEqual(askedOf(await ask(links, peer.url, sent("/v1/a"))), "/v1/a")
-    assert.strictEqual(askedOf(await ask(links, peer.url, sent("/v1/b", "b".repeat(20_000)))), "/v1/b")
-    const long = { ...sent("/v1/c"), lines: ["Host", "till", "x-long", "c".repeat(16_384)] }
-    assert.strictEqual(askedOf(await ask(links, peer.url, long)), "/v1/c")
-    assert.deepStrictEqual(
-      peer.arrivals.map(({ connection }) => connection === 0),
-      [true, false, false]
-    )
+    const url = peer.url.replace("https:", "http:")
+    assert.strictEqual(askedOf(await ask(linksOf(), url, sent("/v1/a"))), "/v1/a")
   })
 
   it("get no connection that has said it ends, or more than it was asked", async () => {
@@ -182,75 +173,5 @@ describe("plain requests to another process", () => {
     await until("its connection has ended", () => peer.sockets[0]!.destroyed)
     assert.strictEqual(askedOf(await ask(links, peer.url, sent("/v1/kept"))), "/v1/kept")
     assert.deepStrictEqual(heard, [])
-  })
-})
-
-describe("the plain connections to a process", () => {
-  const linkTo = (url: string, terms: Partial<Terms> = {}): PlainLink => {
-    const usual = { connectionsMax: 2, connectMillis: 2000, idleMillis: 60_000, atTurnsEnd: makeBursts() }
-    const link = new PlainLink(url, { ...usual, ...terms })
-    endings.push(() => link.destroy())
-    return link
-  }
-  const bytes = (path: string) => Buffer.from(`GET ${path} HTTP/1.1\r\nHost: till\r\n\r\n`)
-
-  const sendTo = (link: PlainLink, path: string, heard: Array<string>) =>
-    link.send(bytes(path), {
-      onReply: ({ headers }) => void heard.push(headers["x-asked"]!),
-      onOther: () => void heard.push(`${path} otherwise`),
-      onLost: (wasSent) => void heard.push(`${path} lost, ${wasSent ? "sent" : "not sent"}`)
-    })
-
-  it("are no more than they may be: others wait, but those that are given up", async () => {
-    const peer = await startPeer(() => {})
-    const link = linkTo(peer.url)
-    const heard: Array<string> = []
-    const giveUps = ["/1", "/2", "/3", "/4", "/5"].map((path) => sendTo(link, path, heard))
-    await until("two have come", () => peer.arrivals.length === 2)
-    giveUps[2]!()
-    await pause(50)
-    assert.strictEqual(peer.arrivals.length, 2)
-    answer(peer.arrivals[0]!)
-    await until("the next one has come", () => peer.arrivals.length === 3)
-    // One that ends makes room as well.
-    peer.arrivals[1]!.socket.destroy()
-    await until("the last one has come", () => peer.arrivals.length === 4)
-    for (const arrival of peer.arrivals.slice(2)) answer(arrival)
-    await until("all is over", () => heard.length === 4)
-    assert.sameMembers(heard, ["/1", "/2 lost, sent", "/4", "/5"])
-    assert.strictEqual(peer.sockets.length, 3)
-  })
-
-  it("end when nobody has needed them for so long, and others are opened then", async () => {
-    const peer = await startPeer(answer)
-    const link = linkTo(peer.url, { idleMillis: 20 })
-    const heard: Array<string> = []
-    for (const [i, path] of ["/1", "/2"].entries()) {
-      sendTo(link, path, heard)
-      await until("it is answered", () => heard.length === i + 1)
-      await until("its connection has ended", () => peer.sockets[i]!.destroyed)
-    }
-    assert.deepStrictEqual(heard, ["/1", "/2"])
-  })
-
-  it("end with all that is under way", async () => {
-    const peer = await startPeer(() => {})
-    const link = linkTo(peer.url)
-    const heard: Array<string> = []
-    for (const path of ["/1", "/2", "/3"]) sendTo(link, path, heard)
-    await until("two have come", () => peer.arrivals.length === 2)
-    link.destroy()
-    await until("all are lost", () => heard.length === 3)
-    assert.sameMembers(heard, ["/1 lost, sent", "/2 lost, sent", "/3 lost, not sent"])
-    await until("the connections have ended", () => peer.sockets.every(({ destroyed }) => destroyed))
-  })
-
-  it("that nobody takes are given up after a while", async () => {
-    // Nothing that is sent there comes anywhere.
-    const link = linkTo("http://192.0.2.1:9", { connectMillis: 50 })
-    const heard: Array<string> = []
-    sendTo(link, "/1", heard)
-    await until("it is lost", () => heard.length === 1)
-    assert.deepStrictEqual(heard, ["/1 lost, not sent"])
   })
 })

@@ -6,6 +6,8 @@ import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import { connect } from "node:net"
 import type { Socket } from "node:net"
+import { connect as connectTls } from "node:tls"
+import type { ConnectionOptions } from "node:tls"
 import { ApiVersions } from "../../../src/domain/ApiVersions.ts"
 import type { AccountId } from "../../../src/engine/Document.ts"
 import { Accounts } from "../../../src/engine/Accounts.ts"
@@ -14,8 +16,7 @@ import type { PlacementShape } from "../../../src/engine/Placement.ts"
 import { partitionOf, PARTITIONS, Placement } from "../../../src/engine/Placement.ts"
 import { Forwarder } from "../../../src/http/forward/Forwarder.ts"
 import * as Forward from "../../../src/http/forward/Forwarder.ts"
-import type { Key } from "../../../src/http/forward/ForwardedHead.ts"
-import { keyOf } from "../../../src/http/forward/ForwardedHead.ts"
+import * as RunnerTls from "../../../src/http/forward/RunnerTls.ts"
 import { HttpConfig } from "../../../src/http/HttpConfig.ts"
 import type { HttpConfigShape } from "../../../src/http/HttpConfig.ts"
 import * as NodeServer from "../../../src/http/NodeServer.ts"
@@ -35,7 +36,7 @@ import type { Keys } from "../../support/MemoryService.ts"
 import * as MemoryService from "../../support/MemoryService.ts"
 import { paymentsConfig } from "../../support/PaymentsConfig.ts"
 
-export const KEY: Key = keyOf(Redacted.make(new Uint8Array(32).fill(7)))
+export const TLS = RunnerTls.make(Redacted.make(new Uint8Array(32).fill(7)))
 export const DOCS_URL = "https://docs.example.test"
 
 /** Well within what a placement takes for confirmed. */
@@ -79,7 +80,7 @@ const routes = (storage: Storage, config: Partial<HttpConfigShape>, more: MorePa
     Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL, ...config })),
     Layer.provideMerge(engine),
     Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig({ publicUrl: "https://pay.example.test" }))),
-    Layer.provideMerge(Forward.layer({ key: KEY, host: "127.0.0.1", port: 0, plain: MemoryService.PLAIN_HTTP })),
+    Layer.provideMerge(Forward.layer({ tls: TLS, host: "127.0.0.1", port: 0, plain: MemoryService.PLAIN_HTTP })),
     Layer.provideMerge(Placement.layerShared)
   )
 }
@@ -150,8 +151,10 @@ export class RawClient {
   #wake: () => void = () => undefined
   #hasEnded = false
 
-  constructor(port: number) {
-    this.#socket = connect({ port, host: "127.0.0.1" })
+  /** With `tls`, as one of the runners. */
+  constructor(port: number, tls?: ConnectionOptions) {
+    const address = { port, host: "127.0.0.1" }
+    this.#socket = tls === undefined ? connect(address) : connectTls({ ...tls, ...address })
     this.#socket.on("data", (chunk) => {
       this.#received = Buffer.concat([this.#received, chunk])
       this.#wake()
