@@ -49,7 +49,7 @@ export interface TillConfigShape {
   readonly port: number
   /** Address that the HTTP server binds. */
   readonly host: string
-  /** A second address that it binds where the machine has it; undefined if `HOST` names the only one (9.96). */
+  /** A second address that it binds where the machine has it; undefined if `HOST` names the only one (9.88). */
   readonly hostBeside: string | undefined
   /** The Postgres to use; undefined means the embedded one. */
   readonly databaseUrl: Redacted.Redacted | undefined
@@ -61,7 +61,7 @@ export interface TillConfigShape {
   readonly secretFile: string
   /** The service ends within so many seconds of being told to (9.52). */
   readonly drainSeconds: number
-  /** A process whose event loop stands still for so many seconds is killed; 0 means none is (9.94). */
+  /** A process whose event loop stands still for so many seconds is killed; 0 means none is (9.86). */
   readonly hangSeconds: number
   /** Address at which the other processes on the database reach this one, and TCP port; 0 lets the system choose. */
   readonly runnerHost: string

@@ -1,5 +1,5 @@
 /**
- * Kills a process whose event loop does not turn any more (semantics 9.94). Such a process answers nothing, not even
+ * Kills a process whose event loop does not turn any more (semantics 9.86). Such a process answers nothing, not even
  * that it should end; what it has acknowledged is durable, and its supervisor starts it again.
  *
  * A thread of its own looks at a counter in shared memory that the event loop raises. The thread counts its own ticks

@@ -1,6 +1,6 @@
 /**
  * Knows when Postgres refuses to write, by what it answers to the writes that there are: its disk is full, it is
- * read-only, it may not (semantics 9.95). One line a minute says so.
+ * read-only, it may not (semantics 9.87). One line a minute says so.
  *
  * While that lasts, whoever asks has a write tried, at most once a second: a process that a balancer has taken out of
  * its rotation gets no other. The try is a row of the journal, large enough to take pages of its own, in a transaction

@@ -1,4 +1,4 @@
-/** A service whose event loop stands still is killed, and goes on with all that it acknowledged (semantics 9.94). */
+/** A service whose event loop stands still is killed, and goes on with all that it acknowledged (semantics 9.86). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Path from "node:path"

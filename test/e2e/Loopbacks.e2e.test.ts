@@ -1,4 +1,4 @@
-/** Where HOST is not set, both loopback addresses are listened on: `localhost` is one or the other (semantics 9.96). */
+/** Where HOST is not set, both loopback addresses are listened on: `localhost` is one or the other (semantics 9.88). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as http from "node:http"

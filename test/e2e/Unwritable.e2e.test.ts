@@ -1,6 +1,6 @@
 /**
  * A database that refuses writes takes a process out of a balancer's rotation, with the reason, and brings it back when
- * writes are possible again, though no client sends one (semantics 9.95). Postgres refuses by a trigger, in the words
+ * writes are possible again, though no client sends one (semantics 9.87). Postgres refuses by a trigger, in the words
  * and with the codes that it has for full disks and the like.
  */
 import { PgConnection } from "@effect/sql-pg"

@@ -1,4 +1,4 @@
-/** A process whose event loop stands still is killed, and no other (semantics 9.94). */
+/** A process whose event loop stands still is killed, and no other (semantics 9.86). */
 import { assert, describe, it } from "@effect/vitest"
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"

@@ -4,11 +4,10 @@ import { Effect, Layer, Logger, Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { inject } from "vitest"
 import { innermostMessage } from "../../src/engine/Journal.ts"
 import { connect, layer, layerReading, requireAlone, serverAt } from "../../src/postgres/Database.ts"
 import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.ts"
-import { freshDatabase, freshDatabaseWith } from "../support/Postgres.ts"
+import { freshDatabase, freshDatabaseWith, serverUrl } from "../support/Postgres.ts"
 import { grantIn } from "../support/DatabaseRights.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 import { till } from "../support/TillProcess.ts"
@@ -92,7 +91,7 @@ describe("Database", () => {
       const name = new URL(Redacted.value(own)).pathname.slice(1)
       const limitTo = (count: number) =>
         Effect.scoped(
-          Effect.flatMap(open(Redacted.make(inject("postgresUrl"))), (sql) =>
+          Effect.flatMap(open(Redacted.make(serverUrl())), (sql) =>
             sql.unsafe(`ALTER DATABASE ${name} CONNECTION LIMIT ${count}`)
           )
         )

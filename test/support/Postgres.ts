@@ -57,23 +57,28 @@ export default async function setup({ vitest }: TestProject): Promise<(() => Pro
   }
 }
 
+/** The URL of the run's server, for a role that may make databases. */
+export const serverUrl = (): string => {
+  const url = inject("postgresUrl")
+  if (url === undefined) throw new Error("This kind of test has no Postgres: a file that needs it ends in .pg.test.ts")
+  return url
+}
+
 /** Creates a database that is dropped when the scope closes, and answers with its URL. */
 export const freshDatabaseWith = Effect.fnUntraced(function* (
   options: string
 ): Effect.fn.Return<Redacted.Redacted, never, Scope.Scope> {
-  const serverUrl = inject("postgresUrl")
-  if (serverUrl === undefined)
-    throw new Error("This kind of test has no Postgres: a file that needs it ends in .pg.test.ts")
+  const server = serverUrl()
   const name = `test_${randomBytes(8).toString("hex")}`
   const administrate = (statement: string) =>
     Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(statement)).pipe(
-      Effect.provide(PgClient.layer({ url: Redacted.make(serverUrl), maxConnections: 1 })),
+      Effect.provide(PgClient.layer({ url: Redacted.make(server), maxConnections: 1 })),
       Effect.orDie
     )
   yield* Effect.acquireRelease(administrate(`CREATE DATABASE ${name} ${options}`), () =>
     administrate(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
   )
-  const url = new URL(serverUrl)
+  const url = new URL(server)
   url.pathname = `/${name}`
   return Redacted.make(url.href)
 })

@@ -6,7 +6,7 @@
  * major version is opened.
  *
  * One role can log in, from this machine, with the password that lies next to the cluster, which only Till's user can
- * read (semantics 9.96). The role owns its database and can do nothing else: it reads and writes no file, runs no
+ * read (semantics 9.90). The role owns its database and can do nothing else: it reads and writes no file, runs no
  * program and makes no role. The superuser cannot log in; its work is done by Postgres' single-user mode, before a
  * server runs.
  */

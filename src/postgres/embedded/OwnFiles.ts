@@ -1,7 +1,7 @@
 /**
  * Files and folders that Till makes and uses by a fixed name. Another user may have put something under that name
  * before: a link that leads elsewhere, a pipe, a device. None of these is followed, opened or changed, so everything
- * outside of the folder stays as it is (semantics 9.95).
+ * outside of the folder stays as it is (semantics 9.89).
  */
 import * as fs from "node:fs"
 import * as Path from "node:path"
