@@ -58,10 +58,7 @@ const projectOf = ({ exclude, include, name, needsProcesses }: Kind): TestProjec
     name,
     include: [...include],
     exclude: [...exclude],
-    setupFiles: [
-      "test/support/FileReport.ts",
-      ...(needsProcesses ? [] : ["test/support/OneProcess.ts"])
-    ],
+    setupFiles: ["test/support/FileReport.ts", ...(needsProcesses ? [] : ["test/support/OneProcess.ts"])],
     globalSetup: [...SETUPS[name]]
   }
 })

@@ -72,7 +72,10 @@ export const withParameters = (url: string, parameters: Readonly<Record<string, 
  */
 export const locationOf = (url: string): string => {
   if (!NOT_PRINTABLE.test(url)) return url
-  const [, scheme = "", authority = "", rest = url] = /^([^:/?#]+:\/\/)([^/\\?#]*)(.*)$/su.exec(url) ?? []
+  const [scheme = ""] = /^[^:/?#]+:\/\//u.exec(url) ?? []
+  const behind = url.slice(scheme.length)
+  const [authority = ""] = scheme === "" ? [] : (/^[^/\\?#]*/u.exec(behind) ?? [])
+  const rest = behind.slice(authority.length)
   const parsed = URL.parse(url)
   const isForeign = NOT_PRINTABLE.test(authority) && parsed !== null && isWeb(parsed)
   return scheme + (isForeign ? parsed.host : escaped(authority)) + escaped(rest)

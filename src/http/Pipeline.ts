@@ -434,16 +434,13 @@ const noteIn =
     })
   }
 
-/** Makes what works on a request, from when it is there until it is answered. */
-const makeWork = Effect.fnUntraced(function* ({ addressOf, crossOrigin, limits, steps }: Surroundings) {
-  const { docsUrl } = yield* HttpConfig
-  const outages = new LogThrottle(OUTAGE_LOG_MILLIS)
-  const writing = yield* Writing
-  const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  const waitFor = yield* makeWaiting()
+/** Makes what writes answers. */
+const makeRespond = Effect.fnUntraced(function* ({
+  crossOrigin,
+  limits
+}: Pick<Surroundings, "crossOrigin" | "limits">) {
   const note = noteIn(yield* RequestLog)
-
-  const respond = (exchange: Received, answer: Answer): void => {
+  return (exchange: Received, answer: Answer): void => {
     const { incoming } = exchange
     if (answer.isComplete === true) return incoming.answer(answer.status, answer.headers!, answer.body)
     const headers = headersOf(exchange, answer)
@@ -455,6 +452,16 @@ const makeWork = Effect.fnUntraced(function* ({ addressOf, crossOrigin, limits, 
     incoming.answer(answer.status, shown, answer.body)
     note(exchange, answer)
   }
+})
+
+/** Makes what works on a request, from when it is there until it is answered. */
+const makeWork = Effect.fnUntraced(function* ({ addressOf, crossOrigin, limits, steps }: Surroundings) {
+  const { docsUrl } = yield* HttpConfig
+  const outages = new LogThrottle(OUTAGE_LOG_MILLIS)
+  const writing = yield* Writing
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const waitFor = yield* makeWaiting()
+  const respond = yield* makeRespond({ crossOrigin, limits })
 
   const end = (exchange: Received, exit: Exit.Exit<Answer, Failure>, hasWaited: boolean = false): void => {
     if (exchange.place !== undefined) steps.admission.leave(exchange.place, hasWaited)

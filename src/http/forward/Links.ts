@@ -191,12 +191,15 @@ export class Links {
         connections: CONNECTIONS_MAX,
         pipelining: 1,
         // Nothing goes without TLS. The name that undici gives is the client's.
-        connect: ({ servername: _, ...options }, callback) =>
-          this.#connect({ ...options, protocol: "https:" }, (...outcome) => {
+        connect: (options, callback) => {
+          const secured = { ...options, protocol: "https:" }
+          delete secured.servername
+          this.#connect(secured, (...outcome) => {
             const [error] = outcome
             if (error !== null) this.#onFailed(url, error)
             callback(...outcome)
-          }),
+          })
+        },
         // Whoever waits has a limit of its own.
         headersTimeout: 0,
         bodyTimeout: 0,
