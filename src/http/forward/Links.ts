@@ -190,11 +190,9 @@ export class Links {
       const pool = new Pool(url.replace("https:", "http:"), {
         connections: CONNECTIONS_MAX,
         pipelining: 1,
-        // Nothing goes without TLS. The name that undici gives is the client's.
-        connect: (options, callback) => {
-          const secured = { ...options, protocol: "https:" }
-          delete secured.servername
-          this.#connect(secured, (...outcome) => {
+        // Nothing goes without TLS. The name of the server that undici has is the client's Host: it is left out.
+        connect: ({ hostname, port }, callback) =>
+          this.#connect({ hostname, port, protocol: "https:" }, (...outcome) => {
             const [error] = outcome
             if (error !== null) this.#onFailed(url, error)
             callback(...outcome)
