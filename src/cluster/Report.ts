@@ -81,7 +81,7 @@ const runnersOf = (sql: PgClient.PgClient) => sql<RunnerRow>`SELECT url, version
     (extract(epoch FROM since) * 1000)::float8 AS since,
     (extract(epoch FROM now() - last_heartbeat::timestamp AT TIME ZONE 'UTC') * 1000)::float8 AS confirmed_millis_ago,
     coalesce(healthy, false) AS healthy, is_leaving AS leaving, ahead_millis AS clock_ahead_millis
-  FROM runners LEFT JOIN cluster_runners ON 'http://' || address = translate(url, '[]', '')
+  FROM runners LEFT JOIN cluster_runners ON 'https://' || address = translate(url, '[]', '')
   WHERE seen_at > now() - make_interval(secs => ${GONE_SECONDS}) ORDER BY url`
 
 /** By the partition as `partitionOf` says it. */

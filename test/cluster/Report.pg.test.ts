@@ -9,7 +9,7 @@ import { layerFreshDatabase } from "../support/Postgres.ts"
 
 const database = Layer.provideMerge(Migrations.layer, layerFreshDatabase)
 
-const [FIRST, SECOND, LOST] = ["http://127.0.0.1:4901", "http://[::1]:4902", "http://10.0.0.9:4903"]
+const [FIRST, SECOND, LOST] = ["https://127.0.0.1:4901", "https://[::1]:4902", "https://10.0.0.9:4903"]
 
 describe("the report of a cluster", () => {
   it.live("is empty where nobody shares", () =>
