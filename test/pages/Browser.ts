@@ -1,16 +1,9 @@
-/** What tests of pages do with the Chromium of the run (`test/support/Chromium.ts`). */
+/** What tests of pages do in a browser. */
 import type { AxeResults, RunOptions } from "axe-core"
 import axe from "axe-core"
-import type { Browser, Frame, Page } from "playwright-core"
-import { chromium } from "playwright-core"
-import { inject } from "vitest"
+import type { Frame, Page } from "playwright-core"
 
-const endpoint = inject("chromiumEndpoint")
-
-export const hasBrowser: boolean = endpoint !== undefined
-
-/** Connects to the browser. Each context is a profile of its own, which ends with the connection. */
-export const connect = (): Promise<Browser> => chromium.connect(endpoint!)
+export { connect, hasBrowser } from "../support/Chromium.ts"
 
 /** Sets the size that a page's reader has chosen for text, in pixels. */
 export const setTextSize = async (page: Page, pixels: number): Promise<void> => {

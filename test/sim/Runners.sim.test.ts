@@ -6,8 +6,8 @@
  * nothing that was acknowledged is unseen afterwards, nothing is done twice, no timer fires twice; and no merchant
  * waits for longer than ten seconds.
  *
- * `TILL_SIM_SEEDS=10000 npm run test:all -- test/sim` for more of them. A failure prints the token that replays it alone:
- * `{ arbitrary: { replay: "…" } }`.
+ * `TILL_SIM_SEEDS=10000 npm run test:all -- test/sim` for more of them. A failure prints the command that
+ * replays it alone.
  */
 import { assert, describe, it, vi } from "@effect/vitest"
 import { Arbitrary, Cause, Clock, Effect, Exit, Fiber, Schema } from "effect"

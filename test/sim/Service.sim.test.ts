@@ -5,8 +5,8 @@
  * its answer, its events and all that can be seen of it are the state tables of test/models; besides, a repetition gets
  * the first answer, byte for byte.
  *
- * `TILL_SIM_SEEDS=10000 npm run test:all -- test/sim` for more of them. A failure prints the token that replays it alone:
- * `{ arbitrary: { replay: "…" } }`.
+ * `TILL_SIM_SEEDS=10000 npm run test:all -- test/sim` for more of them. A failure prints the command that
+ * replays it alone.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"

@@ -1,18 +1,13 @@
 /**
- * The Chromium of the tests, one for the whole run: the machine's own, best without its windows (the headless shell),
- * which takes a fifth of the time for a page. Vitest runs this file's setup for the tests that need it; where there is
- * no Chromium, these are left out, and say so.
+ * A real browser for the tests of pages: the machine's own Chromium, best without its windows (the headless shell),
+ * which takes a fifth of the time for a page. Where there is none, the tests that need it are left out, and say so.
+ *
+ * Each worker starts it once, for all its files. One for the whole run, behind Playwright's server, took a fifth more
+ * of the CPU: every message then goes through a process in between.
  */
 import * as fs from "node:fs"
+import type { Browser } from "playwright-core"
 import { chromium } from "playwright-core"
-import type { TestProject } from "vitest/node"
-
-declare module "vitest" {
-  export interface ProvidedContext {
-    /** Undefined in a run without tests that need it, and on a machine without one. */
-    readonly chromiumEndpoint: string | undefined
-  }
-}
 
 const PLACES = [
   process.env["CHROMIUM"],
@@ -23,6 +18,17 @@ const PLACES = [
   "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
   "/Applications/Chromium.app/Contents/MacOS/Chromium"
 ]
+
+const executablePath = PLACES.find((place) => place !== undefined && place !== "" && fs.existsSync(place))
+
+export const hasBrowser: boolean = executablePath !== undefined
+
+if (!hasBrowser) {
+  console.warn(
+    "The browser tests are left out: there is no Chromium on this machine. On Debian or Ubuntu, " +
+      "`apt-get install chromium-headless-shell`, or `chromium`, brings one; elsewhere, set CHROMIUM to the path of a Chromium or Chrome."
+  )
+}
 
 /** Nothing of the browser's own leaves the machine, and it works in a container without a sandbox or a GPU. */
 const FLAGS = [
@@ -36,17 +42,15 @@ const FLAGS = [
   "--disable-sync"
 ]
 
-/** Starts the Chromium of the run. The function that it returns ends it. */
-export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  const executablePath = PLACES.find((place) => place !== undefined && place !== "" && fs.existsSync(place))
-  if (executablePath === undefined) {
-    console.warn(
-      "The browser tests are left out: there is no Chromium on this machine. On Debian or Ubuntu, " +
-        "`apt-get install chromium-headless-shell`, or `chromium`, brings one; elsewhere, set CHROMIUM to the path of a Chromium or Chrome."
-    )
-    return undefined
-  }
-  const server = await chromium.launchServer({ executablePath, args: FLAGS })
-  project.provide("chromiumEndpoint", server.wsEndpoint())
-  return () => server.close()
+let running: Promise<Browser> | undefined
+
+/**
+ * Connects a test file to its worker's browser. Each context is a profile of its own. `close` ends the contexts; the
+ * browser ends with the worker.
+ */
+export const connect = async (): Promise<Browser> => {
+  const options = executablePath === undefined ? {} : { executablePath }
+  const browser = await (running ??= chromium.launch({ ...options, args: FLAGS }))
+  const close = async () => void (await Promise.all(browser.contexts().map((context) => context.close())))
+  return Object.create(browser, { close: { value: close } })
 }

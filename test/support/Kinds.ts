@@ -31,8 +31,8 @@ const named: ReadonlyArray<Kind> = [
 
 /** All kinds, the slowest one first. */
 export const KINDS: ReadonlyArray<Kind> = [
-  ...named,
   { name: "bench", include: [`${BENCH}/*.test.ts`], exclude: [], needsProcesses: true },
+  ...named,
   {
     name: "unit",
     include: ["test/**/*.test.ts"],

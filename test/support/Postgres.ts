@@ -1,8 +1,10 @@
 /**
  * The Postgres of the tests: one embedded server per run in a folder of its own, and in it a fresh database for each
- * test that asks for one. Vitest runs this file's setup for each kind of test that may use it. `TILL_TEST_DATABASE_URL` names another server in its place, on
- * 127.0.0.1, and a role that may create databases and roles there: so every version that Till promises can be tried. It
- * is not `DATABASE_URL`, which developers may have set for something else.
+ * test that asks for one. Vitest runs this file's setup for each kind of test that may use it.
+ *
+ * `TILL_TEST_DATABASE_URL` names another server in its place, on 127.0.0.1, and a role that may create databases and
+ * roles there: so every version that Till promises can be tried. It is not `DATABASE_URL`, which developers may have
+ * set for something else.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Exit, Layer, Redacted, Scope } from "effect"

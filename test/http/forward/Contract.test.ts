@@ -10,12 +10,12 @@ import type { FuzzRequest, Target } from "../../support/ContractFuzz.ts"
 import { ContractFuzz } from "../../support/ContractFuzz.ts"
 import type { Keys } from "../../support/MemoryService.ts"
 import { Random, runSeed } from "../../support/Random.ts"
-import { countRuns, runs } from "../../support/Runs.ts"
+import { countRuns } from "../../support/Runs.ts"
 import { basic } from "../TestServer.ts"
 import type { Runners } from "./Runners.ts"
 import { comparable, RawClient, start, TLS } from "./Runners.ts"
 
-const REQUESTS = runs(Number(process.env["TILL_FUZZ_REQUESTS"] ?? 400))
+const REQUESTS = Number(process.env["TILL_FUZZ_REQUESTS"] ?? 400)
 
 let runners: Runners
 let keys: Keys
