@@ -196,8 +196,7 @@ export class Links {
             const [error] = outcome
             if (error !== null) this.#onFailed(url, error)
             callback(...outcome)
-          })
-        },
+          }),
         // Whoever waits has a limit of its own.
         headersTimeout: 0,
         bodyTimeout: 0,
