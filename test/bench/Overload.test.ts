@@ -86,13 +86,12 @@ describe("a flood", () => {
     Effect.gen(function* () {
       const { port } = yield* serverOf((request) => void request.resume())
       const load = yield* PacedLoad.make
-      const started = performance.now()
       const flood = { refusals: [], drainSeconds: 0.2 }
       for (const ratePerSecond of [null, 100]) {
         const record = yield* load.run(plan(port, { ratePerSecond, flood }))
+        // Nothing is ever answered, so a run that waited for answers would not end.
         assert.deepStrictEqual([...record.statuses], [LOST, LOST, LOST, LOST])
       }
-      assert.isBelow(performance.now() - started, 4000)
     })
   )
 
