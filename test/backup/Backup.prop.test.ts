@@ -5,184 +5,32 @@
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Redacted, Schema } from "effect"
-import { spawnSync } from "node:child_process"
-import { createHmac } from "node:crypto"
+import { Context, Effect, Exit, Redacted } from "effect"
 import * as fs from "node:fs"
 import * as Path from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { backup, type Installation } from "../../src/backup/Backup.ts"
-import type { Mode } from "../../src/backup/Manifest.ts"
 import * as Manifests from "../../src/backup/Manifest.ts"
-import { check, load } from "../../src/backup/Restore.ts"
-import { Journal, StorageFailure } from "../../src/engine/Journal.ts"
-import type { JournalRecord, JournalRow, Sealed } from "../../src/engine/Record.ts"
-import { GENESIS, seal, textOf } from "../../src/engine/Record.ts"
+import { Journal } from "../../src/engine/Journal.ts"
 import type { Storage } from "../engine/Harness.ts"
 import * as Harness from "../engine/Harness.ts"
-import { COUNTER } from "../engine/Toy.ts"
 import { Random, Seed } from "../support/Random.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
-
-const ACCOUNTS = ["mer_1:live", "mer_1:test", "mer_2:test", "till"]
-const MIGRATION = 11
-const START = 1_790_000_000_000
-
-/** Follows from the secret, as one does in the service. */
-const keyOf = (secret: Redacted.Redacted): Manifests.ManifestKey =>
-  Redacted.make(createHmac("sha256", Redacted.value(secret)).update("manifests").digest())
-
-const SECRET = Redacted.make("ab".repeat(32))
-
-const installation: Installation = {
-  secret: SECRET,
-  manifestKey: keyOf(SECRET),
-  migration: MIGRATION,
-  olderLinks: "0000000000000000"
-}
-
-const AWKWARD = ["", "plain", "ünï→😀", "a\nb", "\u0000\ud800", '"__proto__"', "x".repeat(5000)]
-
-/** A journal that goes on: rows are appended to any account, and the clock steps back now and then. */
-class Source {
-  readonly storage: Storage
-  readonly #random: Random
-  readonly #heads = new Map<string, Sealed>()
-  #now = START
-
-  constructor(storage: Storage, random: Random) {
-    this.storage = storage
-    this.#random = random
-  }
-
-  grow(count: number) {
-    const rows = Array.from({ length: count }, () => this.#row(this.#random.pick(ACCOUNTS)))
-    return Effect.orDie(Effect.forEach(rows, (row) => Harness.journalOf(this.storage).append([row])))
-  }
-
-  #row(account: string) {
-    const head = this.#heads.get(account)
-    const version = (head?.record.version ?? 0) + 1
-    this.#now += this.#random.chance(0.1) ? -this.#random.below(5000) : this.#random.below(1000)
-    const sealed = seal(head?.hash ?? GENESIS, this.#record(account, version))
-    this.#heads.set(account, sealed)
-    return { account, version, hash: sealed.hash, bytes: sealed.bytes, previous: sealed.previous }
-  }
-
-  #record(account: string, version: number): JournalRecord {
-    const id = `ctr_${this.#random.below(5)}`
-    const name = this.#random.pick(AWKWARD)
-    return {
-      account,
-      version,
-      at: this.#now,
-      now: this.#now,
-      clock: 0,
-      advanced: 0,
-      wiped: false,
-      sequence: version,
-      request: null,
-      changes: [
-        {
-          id,
-          kind: COUNTER.name,
-          document: JSON.stringify({ id, object: "counter", slot: "a", name, count: version }),
-          hidden: null,
-          labels: {},
-          format: 1,
-          created: false
-        }
-      ],
-      events: [],
-      apiVersion: null,
-      timers: [],
-      subscriptions: [],
-      deliveries: [],
-      attempts: [],
-      hastened: [],
-      response: null
-    }
-  }
-}
-
-const rowsOf = (storage: Storage) =>
-  Effect.gen(function* () {
-    const journal = Harness.journalOf(storage)
-    const rows = new Map<string, ReadonlyArray<JournalRow>>()
-    for (const account of yield* journal.accounts) rows.set(account, yield* journal.read(account, 0, 1_000_000))
-    return rows
-  }).pipe(Effect.orDie)
-
-/** What is compared of a journal: hashes stand for all of a chain. */
-const summary = (rows: ReadonlyMap<string, ReadonlyArray<JournalRow>>) =>
-  [...rows].map(([account, chain]) => [account, chain.length, chain.at(-1)?.hash])
-
-interface Run {
-  readonly folder: string
-  readonly mode?: Mode
-  readonly fileBytes?: number
-  /** The journal cannot be read any more after so many pages. */
-  readonly pages?: number
-  readonly secret?: Redacted.Redacted
-}
-
-const backUp = (storage: Storage, { folder, fileBytes, mode = "all", pages = Infinity, secret }: Run) => {
-  const journal = Harness.journalOf(storage)
-  let left = pages
-  const failing: Journal["Service"] = {
-    ...journal,
-    read: (account, after, limit) =>
-      left-- > 0 ? journal.read(account, after, Math.min(limit, 7)) : new StorageFailure({ cause: "killed" })
-  }
-  return backup({
-    folder,
-    mode,
-    installation: secret === undefined ? installation : { ...installation, secret, manifestKey: keyOf(secret) },
-    holds: (account) => mode === "all" || !account.endsWith(":live"),
-    ...(fileBytes !== undefined && { fileBytes })
-  }).pipe(Effect.provideService(Journal, failing))
-}
-
-const checking = (folder: string, until?: number) =>
-  check({ folder, until, migration: MIGRATION, keyOf: (secret) => Effect.succeed(keyOf(secret)) })
-
-const manifestIn = (folder: string, name: Manifests.Name = "manifest.json"): Manifests.Manifest | undefined =>
-  Manifests.find(folder, name)?.authenticated(installation.manifestKey)
-
-const restored = Effect.fnUntraced(function* (folder: string, until?: number) {
-  const checked = yield* checking(folder, until)
-  const storage = yield* Harness.storageInMemory
-  yield* Harness.projecting(storage, load(checked))
-  const report = yield* Harness.verified(storage)
-  assert.strictEqual(report.records, checked.records)
-  return yield* rowsOf(storage)
-})
-
-/** Something outside of a backup that a link in it leads to: a file and a folder, and a name that is free. */
-const outside = (folder: string) => {
-  const [file, inner, free] = ["file", "folder", "free"].map((name) => Path.join(folder, name)) as [
-    string,
-    string,
-    string
-  ]
-  fs.writeFileSync(file, "an important file")
-  fs.chmodSync(file, 0o644)
-  fs.mkdirSync(inner, { mode: 0o755 })
-  fs.writeFileSync(Path.join(inner, "secret"), "another one")
-  const seen = () =>
-    ["", ...fs.readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted()].map((name) => {
-      const { gid, mode, size, uid } = fs.lstatSync(Path.join(folder, name))
-      return [name, uid, gid, mode, size]
-    })
-  return { file, folder: inner, free, seen }
-}
-
-const filesOf = (folder: string) =>
-  fs
-    .readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((name) => fs.statSync(Path.join(folder, name)).isFile())
-
-const writtenAt = ({ bytes }: JournalRow): number => (JSON.parse(textOf(bytes)) as { at: number }).at
+import {
+  MIGRATION,
+  keyOf,
+  installation,
+  Source,
+  rowsOf,
+  summary,
+  type Run,
+  backUp,
+  checking,
+  manifestIn,
+  restored,
+  filesOf,
+  writtenAt,
+  grown
+} from "./Backups.ts"
 
 describe("a backup", () => {
   it.effect.prop(
@@ -294,132 +142,9 @@ describe("a backup", () => {
   )
 })
 
-const grown = Effect.fnUntraced(function* (count: number) {
-  const source = new Source(yield* Harness.storageInMemory, new Random(1))
-  yield* source.grow(count)
-  return { source, folder: Path.join(yield* temporaryFolder(), "backup") }
-})
-
 /** Writes the manifest anew, as somebody would who has the secret. */
 const edited = (folder: string, edit: (manifest: Manifests.Manifest) => object) =>
   Manifests.write(folder, "manifest.json", edit(manifestIn(folder)!) as Manifests.Manifest, installation.manifestKey)
-
-/** Every name that a backup gives to something in its folder. */
-const NAMES = [
-  "lock",
-  "lock-journal",
-  "owner",
-  "manifest.json",
-  "unfinished.json",
-  "secret",
-  "records",
-  "records/00000001.zst",
-  "records/00000001.zst.part",
-  "records/00000002.zst",
-  "records/00000002.zst.part"
-]
-
-describe("a folder for backups", () => {
-  it.effect.prop(
-    "with a link, a pipe or a folder in the place of a file is refused, or the file takes its place; nothing outside changes",
-    {
-      name: Schema.Literals(NAMES),
-      planted: Schema.Literals(["file", "folder", "free", "relative", "pipe", "directory"]),
-      isFirst: Schema.Boolean
-    },
-    ({ isFirst, name, planted }) =>
-      Effect.gen(function* () {
-        const { folder, source } = yield* grown(20)
-        const place = outside(yield* temporaryFolder())
-        if (!isFirst) yield* backUp(source.storage, { folder, fileBytes: 2000 })
-        const path = Path.join(folder, name)
-        fs.rmSync(path, { recursive: true, force: true })
-        fs.mkdirSync(Path.dirname(path), { recursive: true, mode: 0o700 })
-        if (planted === "pipe") spawnSync("mkfifo", [path])
-        else if (planted === "directory") fs.mkdirSync(path)
-        else if (planted === "relative") fs.symlinkSync(Path.relative(Path.dirname(path), place.file), path)
-        else fs.symlinkSync(place[planted], path)
-        const before = place.seen()
-        yield* source.grow(20)
-        const done = yield* Effect.exit(backUp(source.storage, { folder, fileBytes: 2000 }))
-        yield* Effect.exit(checking(folder))
-        assert.deepStrictEqual(place.seen(), before)
-        assert.strictEqual(fs.readFileSync(place.file, "utf8"), "an important file")
-        if (Exit.isFailure(done)) {
-          const { message } = (yield* Effect.flip(done)) as Error
-          assert.notInclude(message, "\n")
-          assert.include(message, folder)
-        }
-      }),
-    { arbitrary: { runs: 150, maxShrinks: 5 } }
-  )
-
-  const mine = process.geteuid!()
-  const OTHERS: Readonly<Record<string, (folder: string) => void>> = {
-    "that its group may write to": (folder) => fs.chmodSync(folder, 0o770),
-    "that everybody may write to": (folder) => fs.chmodSync(folder, 0o777),
-    "that everybody may write to, though not over others' files": (folder) => fs.chmodSync(folder, 0o1777),
-    "in a folder that everybody may write to": (folder) => fs.chmodSync(Path.dirname(folder), 0o777),
-    ...(mine === 0 && {
-      "of somebody else": (folder) => fs.chownSync(folder, 65_534, 65_534),
-      "in a folder of somebody else": (folder) => fs.chownSync(Path.dirname(folder), 65_534, 65_534)
-    })
-  }
-
-  it.effect.each(Object.keys(OTHERS))("%s is refused, empty or not, to write and to read", (name) =>
-    Effect.gen(function* () {
-      const { folder, source } = yield* grown(10)
-      yield* backUp(source.storage, { folder })
-      const empty = Path.join(yield* temporaryFolder(), "backup")
-      fs.mkdirSync(empty)
-      for (const one of [folder, empty]) {
-        OTHERS[name]!(one)
-        const names = fs.readdirSync(one, { recursive: true })
-        const { message } = yield* Effect.flip(backUp(source.storage, { folder: one }))
-        assert.match(
-          message,
-          /is no safe place for a backup: .* (belongs to another user|others may write to)|others may/u
-        )
-        assert.notInclude(message, "\n")
-        assert.deepStrictEqual(fs.readdirSync(one, { recursive: true }), names)
-      }
-      assert.include((yield* Effect.flip(checking(folder))).message, "is no safe place for a backup: ")
-    })
-  )
-
-  it.effect.skipIf(mine !== 0)("is refused behind a link of somebody else, and nothing is made where it leads", () =>
-    Effect.gen(function* () {
-      const { source } = yield* grown(5)
-      const shared = yield* temporaryFolder()
-      fs.chmodSync(shared, 0o1777)
-      const link = Path.join(shared, "backups")
-      const target = yield* temporaryFolder()
-      fs.symlinkSync(target, link)
-      fs.lchownSync(link, 65_534, 65_534)
-      for (const folder of [link, Path.join(link, "new")]) {
-        const { message } = yield* Effect.flip(backUp(source.storage, { folder }))
-        assert.include(message, `${link} belongs to another user (65534)`)
-      }
-      assert.deepStrictEqual(fs.readdirSync(target), [])
-    })
-  )
-
-  it.effect(
-    "in one where each name is its owner's is used, behind a link of one's own as well, and gets mode 0700",
-    () =>
-      Effect.gen(function* () {
-        const { source } = yield* grown(5)
-        const shared = yield* temporaryFolder()
-        fs.chmodSync(shared, 0o1777)
-        const folder = Path.join(shared, "a", "b")
-        fs.mkdirSync(folder, { recursive: true, mode: 0o755 })
-        fs.symlinkSync(folder, Path.join(shared, "link"))
-        yield* backUp(source.storage, { folder: Path.join(shared, "link") })
-        assert.strictEqual(fs.statSync(folder).mode & 0o777, 0o700)
-        yield* checking(Path.join(shared, "link"))
-      })
-  )
-})
 
 describe("a manifest", () => {
   it.effect.prop(

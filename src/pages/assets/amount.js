@@ -71,7 +71,7 @@ const ARABIC_DECIMAL = "\u066b"
 const ARABIC_GROUP = "\u066c"
 
 /** No amount is this long, in characters: to normalize a text can take the square of its length. */
-const LENGTH_MAX = 200
+const LENGTH_MAX = 1000
 const NO_AMOUNT = "?"
 
 /** Marks that only say in which direction a text runs. */
