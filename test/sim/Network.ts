@@ -1,18 +1,70 @@
 /**
  * The network between runners, in memory: requests that one forwards to another arrive later or never, and so do the
  * answers, as over connections of TCP. Nothing comes twice.
+ *
+ * At the address of a runner that is gone a stranger may listen. Each connection begins with a hello, random bytes, and
+ * goes on if whoever listens answers with their hash under the installation's key, which a stranger has not got.
  */
 import { Effect } from "effect"
+import { createHmac } from "node:crypto"
 import type { IncomingHttpHeaders } from "node:http"
 import { ACCOUNT, ANSWER, clientsOwn } from "../../src/http/forward/ForwardedHead.ts"
 import type { Links, Receiver, Reply, Sent } from "../../src/http/forward/Links.ts"
 import type { ForwardedIncoming } from "../../src/http/forward/Listener.ts"
+import type { Random } from "../support/Random.ts"
 import type { Runner, World } from "./Runner.ts"
 
 /** One way takes so long at most, in milliseconds. */
 const HOP_MILLIS_MAX = 8
 /** Whoever does not answer is not connected to for longer. */
 const CONNECT_MILLIS = 2000
+
+const INSTALLATION_KEY = "the installation's"
+const HELLO_BYTES = 32
+
+const helloTo = (random: Random): Buffer => Buffer.from(Array.from({ length: HELLO_BYTES }, () => random.below(256)))
+const proofOf = (hello: Buffer, key: string): Buffer => createHmac("sha256", key).update(hello).digest()
+
+/** What a stranger does with a connection. */
+const MANNERS = ["says nothing", "says junk", "says the hello back", "has another key"] as const
+
+/** Text of a stranger's answer to a request. */
+export const FORGED = '{"id":"forged"}'
+
+/** Somebody else at the address of a runner that is gone. It keeps all that it is sent. */
+export class Stranger {
+  hellos = 0
+  /** What it was sent beside hellos. */
+  readonly learned: Array<string> = []
+  readonly #manner: (typeof MANNERS)[number]
+  readonly #random: Random
+
+  constructor(random: Random) {
+    this.#random = random
+    this.#manner = random.pick(MANNERS)
+  }
+
+  /** Gives what it says to the first bytes of a connection; undefined if nothing. */
+  greet(hello: Buffer): Buffer | undefined {
+    this.hellos++
+    switch (this.#manner) {
+      case "says nothing":
+        return undefined
+      case "says junk":
+        return helloTo(this.#random)
+      case "says the hello back":
+        return hello
+      case "has another key":
+        return proofOf(hello, "its own")
+    }
+  }
+
+  /** Gives its answer to a request, in the form of a runner's. */
+  answer({ body, lines, method, url }: Sent): Reply {
+    this.learned.push(`${method} ${url} ${lines.join(" ")} ${body}`)
+    return { status: 200, headers: { [ANSWER]: "carried" }, body: Buffer.from(FORGED) }
+  }
+}
 
 /** A request at the runner that it was forwarded to. */
 class Arrived implements ForwardedIncoming {
@@ -57,11 +109,29 @@ class Arrived implements ForwardedIncoming {
 export const linksOf = (world: World, from: () => Runner): Pick<Links, "send" | "forget" | "close"> => {
   const hop = Effect.suspend(() => Effect.sleep(world.random.below(HOP_MILLIS_MAX)))
 
+  /** Sends the request to a stranger only if that proves what it cannot. */
+  const meet = (stranger: Stranger, sent: Sent, receiver: Receiver): Effect.Effect<void> =>
+    Effect.gen(function* () {
+      const hello = helloTo(world.random)
+      const proof = stranger.greet(hello)
+      if (proof === undefined) yield* Effect.sleep(CONNECT_MILLIS)
+      else yield* hop
+      yield* from().gate
+      const isProved = proof?.equals(proofOf(hello, INSTALLATION_KEY)) === true
+      if (!isProved && world.mistake !== "asks for no proof") return receiver.onLost(false)
+      const reply = stranger.answer(sent)
+      yield* hop
+      yield* from().gate
+      return receiver.onReply(reply)
+    })
+
   const exchange = (url: string, sent: Sent, receiver: Receiver): Effect.Effect<void> =>
     Effect.gen(function* () {
       yield* from().gate
       yield* hop
       const to = [...world.runners].find(({ name }) => name === url)
+      const stranger = world.strangers.get(url)
+      if (stranger !== undefined) return yield* meet(stranger, sent, receiver)
       if (to === undefined) return receiver.onLost(false)
       const connected = yield* Effect.timeoutOption(Effect.andThen(from().open, to.open), CONNECT_MILLIS)
       if (connected._tag === "None") return receiver.onLost(false)

@@ -14,6 +14,7 @@ import type { Random } from "../support/Random.ts"
 import type { Postgres, Session } from "./Postgres.ts"
 import type { Answer, Process, Request } from "./Process.ts"
 import { start } from "./Process.ts"
+import type { Stranger } from "./Network.ts"
 import { linksOf } from "./Network.ts"
 
 const REFRESH_MILLIS = 1000
@@ -33,11 +34,17 @@ export interface World {
   readonly wallNow: () => number
   readonly fork: <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
   readonly runners: Set<Runner>
+  /** Those who listen at the addresses of runners that are gone, by these. */
+  readonly strangers: Map<string, Stranger>
   readonly mistake: Mistake | undefined
 }
 
 /** A rule that is broken on purpose, to see that it is noticed. */
-export type Mistake = "serves unconfirmed" | "lets others in before it has drained" | "forwards a DELETE twice"
+export type Mistake =
+  | "serves unconfirmed"
+  | "lets others in before it has drained"
+  | "forwards a DELETE twice"
+  | "asks for no proof"
 
 export class Runner {
   readonly name: string

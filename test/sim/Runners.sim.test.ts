@@ -6,6 +6,13 @@
  * nothing that was acknowledged is unseen afterwards, nothing is done twice, no timer fires twice; and no merchant
  * waits for longer than ten seconds.
  *
+ * A stranger at the address of a runner that was killed is sent nothing of a request, and no answer of it is believed.
+ * The network is memory, and proof of the installation's key is a keyed hash of a number that is new with each
+ * connection. So the model leaves out how TLS proves it, what the bytes of a connection say, other connections to the
+ * stranger (signs of life, calls), those that it opens itself or stands between, and what it may send again:
+ * test/http/forward/RunnerTls.test.ts has all of these over sockets. When a runner takes over from one whose address a
+ * stranger has is test/cluster/Takeover.pg.test.ts's.
+ *
  * `TILL_SIM_SEEDS=10000 npm run test:all -- test/sim` for more of them. A failure prints the command that
  * replays it alone.
  */
@@ -29,6 +36,7 @@ import { Postgres } from "./Postgres.ts"
 import { start } from "./Process.ts"
 import type { Mistake, World } from "./Runner.ts"
 import { Runner } from "./Runner.ts"
+import { FORGED, Stranger } from "./Network.ts"
 
 const SEEDS = Number(process.env["TILL_SIM_SEEDS"] ?? 200)
 const RUNNERS = 3
@@ -41,6 +49,7 @@ const Plan = Schema.Struct({
       what: Schema.Literals([
         "kill",
         "kill two",
+        "kill, and a stranger takes its address",
         "freeze",
         "cut off from Postgres",
         "cut off from the others",
@@ -54,6 +63,7 @@ const Plan = Schema.Struct({
   ).check(Schema.isMinLength(1), Schema.isMaxLength(3))
 })
 type Plan = typeof Plan.Type
+type Faults = Plan["faults"]
 
 /** A client waits so long for an answer before it asks another runner, in milliseconds. */
 const ANSWER_MILLIS_MAX = 2000
@@ -118,7 +128,7 @@ class Chaos {
     this.#start = start
   }
 
-  readonly follow = (faults: Plan["faults"]): Effect.Effect<void> =>
+  readonly follow = (faults: Faults): Effect.Effect<void> =>
     Effect.forEach(
       faults,
       ({ after, lasts, what }) =>
@@ -129,8 +139,8 @@ class Chaos {
       { discard: true }
     )
 
-  readonly #strike = Effect.fnUntraced({ self: this }, function* (what: Plan["faults"][number]["what"], lasts: number) {
-    const { random, runners } = this.#world
+  readonly #strike = Effect.fnUntraced({ self: this }, function* (what: Faults[number]["what"], lasts: number) {
+    const { postgres, random, runners, strangers } = this.#world
     const left = [...runners]
     const victim = () => left.splice(random.below(left.length), 1)[0]!
     this.strikes++
@@ -141,6 +151,15 @@ class Chaos {
         yield* Effect.sleep(lasts)
         while (runners.size < RUNNERS) yield* this.#start
         return
+      }
+      case "kill, and a stranger takes its address": {
+        // One that requests are forwarded to, if there is any.
+        const served = [...runners].filter(({ name }) => [...postgres.places.values()].includes(name))
+        const dead = served.length > 0 ? random.pick(served) : victim()
+        dead.kill(random.chance(0.5))
+        strangers.set(dead.name, new Stranger(random))
+        yield* Effect.sleep(lasts)
+        return yield* Effect.asVoid(this.#start)
       }
       case "freeze": {
         const frozen = victim()
@@ -196,7 +215,8 @@ const carryOutPlan = Effect.fnUntraced(function* (plan: Plan, programs: Programs
   const postgres = new Postgres([...new Set(partitions)], now, (name) =>
     [...runners].some((runner) => runner.name === name && runner.isReached)
   )
-  const world: World = { storage, postgres, random, now, wallNow: () => time.now, fork, runners, mistake }
+  const strangers = new Map<string, Stranger>()
+  const world: World = { storage, postgres, random, now, wallNow: () => time.now, fork, runners, strangers, mistake }
   const trace: Array<string> = []
   let started = 0
   const another = Effect.suspend(() => Runner.start(world, `http://runner-${++started}`))
@@ -215,6 +235,7 @@ const carryOutPlan = Effect.fnUntraced(function* (plan: Plan, programs: Programs
       trace.push(`${now()}: ${request.method} ${request.url} at ${asked.name}: ${answer?.status} ${answer?.text}`)
       if (answer === undefined) silent.set(request.key, asked)
       else silent.delete(request.key)
+      assert.notStrictEqual(answer?.text, FORGED, "a stranger was believed")
       return answer
     }
   })
@@ -237,23 +258,44 @@ const carryOutPlan = Effect.fnUntraced(function* (plan: Plan, programs: Programs
   for (const runner of runners) yield* runner.leave
   yield* Harness.verified(storage, PaymentsFormats.KINDS)
   assert.isAtMost(clients.longestWait, WAIT_MILLIS_MAX, "a merchant was served by nobody")
-  return { strikes: chaos.strikes, repetitions: clients.repetitions, longestWait: clients.longestWait, trace }
+  let hellos = 0
+  for (const stranger of strangers.values()) {
+    assert.deepStrictEqual(stranger.learned, [], "a stranger was sent a request")
+    hellos += stranger.hellos
+  }
+  const { longestWait, repetitions } = clients
+  return { strikes: chaos.strikes, repetitions, longestWait, hellos, trace }
 })
 
-const met = { runs: 0, strikes: 0, repetitions: 0, longestWait: 0 }
+/** Partitions are served by then, and merchants have most of their programs before them. */
+const SQUAT: Faults[number] = { what: "kill, and a stranger takes its address", after: 1200, lasts: 8000 }
+const SQUAT_SEEDS = Math.ceil(SEEDS / 8)
+
+const met = { runs: 0, strikes: 0, repetitions: 0, longestWait: 0, hellos: 0 }
 
 describe("several runners, simulated", () => {
   it.effect.prop(
     "do what the state tables say, once, whoever dies, stands still, is cut off, comes and goes",
     { plan: Plan, ...programs },
     Effect.fnUntraced(function* ({ plan, ...programs }) {
-      const { longestWait, repetitions, strikes } = yield* simulate(plan, programs)
+      const { hellos, longestWait, repetitions, strikes } = yield* simulate(plan, programs)
       met.runs++
       met.strikes += strikes
       met.repetitions += repetitions
+      met.hellos += hellos
       met.longestWait = Math.max(met.longestWait, longestWait)
     }),
     { arbitrary: { runs: SEEDS, size: 6 }, timeout: 600_000 + SEEDS * 10_000 }
+  )
+
+  it.effect.prop(
+    "believe no stranger at the address of one that was killed, and send it nothing",
+    { seed: Seed, ...programs },
+    Effect.fnUntraced(function* ({ seed, ...programs }) {
+      const { hellos } = yield* simulate({ seed, faults: [SQUAT, SQUAT] }, programs)
+      met.hellos += hellos
+    }),
+    { arbitrary: { runs: SQUAT_SEEDS, size: 16 }, timeout: 600_000 + SQUAT_SEEDS * 10_000 }
   )
 
   it.effect.prop(
@@ -268,19 +310,19 @@ describe("several runners, simulated", () => {
   )
 
   it("have really met what it is about", () => {
-    const { longestWait, repetitions, runs, strikes } = met
+    const { hellos, longestWait, repetitions, runs, strikes } = met
     console.log(
-      `${runs} runs, ${strikes} faults, ${repetitions} repetitions, nobody waited for more than ${longestWait} ms`
+      `${runs} runs, ${strikes} faults, ${repetitions} repetitions, ${hellos} connections to strangers, ` +
+        `nobody waited for more than ${longestWait} ms`
     )
     assert.isAbove(strikes, 0)
     assert.isAbove(repetitions, 0)
+    assert.isAbove(hellos, 0)
   })
 })
 
 const CONTROL_RUNS_MAX = 150
 const CONTROL_SEED = 3
-
-type Faults = Plan["faults"]
 
 /** Rules that are broken on purpose, each with the faults that have to show it. */
 const CONTROLS: ReadonlyArray<readonly [Mistake, Faults]> = [
@@ -292,7 +334,8 @@ const CONTROLS: ReadonlyArray<readonly [Mistake, Faults]> = [
     ]
   ],
   ["lets others in before it has drained", [{ what: "leave", after: 1000, lasts: 0 }]],
-  ["forwards a DELETE twice", []]
+  ["forwards a DELETE twice", []],
+  ["asks for no proof", [SQUAT]]
 ]
 
 // Up to a hundred runs each, from a seed of their own: more than `npm test` has time for.
