@@ -30,7 +30,8 @@ const prepared = Effect.gen(function* () {
     DATABASE_URL: Redacted.value(yield* freshDatabase),
     TILL_SECRET_FILE: `${yield* temporaryFolder()}/secret`,
     // Answers are the same whoever gives them.
-    TILL_PUBLIC_URL: "http://till.test"
+    TILL_PUBLIC_URL: "http://till.test",
+    TILL_WEBHOOK_TEST_HOSTS: "127.0.0.1"
   }
   return yield* Effect.all(Array.from({ length: RUNNERS }, () => prepareTill({ variables })))
 })

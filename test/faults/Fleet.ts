@@ -144,6 +144,8 @@ export class Fleet {
       TILL_SECRET_FILE: Path.join(parent, "secret"),
       // Answers must be the same whoever gives them.
       TILL_PUBLIC_URL: "http://till.test",
+      // Whoever names another host than this one has to allow its own endpoints.
+      TILL_WEBHOOK_TEST_HOSTS: "127.0.0.1",
       FAULTS_CLOCK: Path.join(folder, "clock"),
       FAULTS_ROUTES: Path.join(folder, "routes")
     }

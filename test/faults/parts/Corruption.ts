@@ -62,7 +62,11 @@ const corruption = (
   chosen: (columns: ReadonlyArray<Column>) => ReadonlyArray<Column>
 ): Promise<Row> =>
   withServer(Path.join(context.folder, "server"), async (server) => {
-    const variables = { TILL_DATA_DIR: Path.join(context.folder, "shared"), TILL_PUBLIC_URL: "http://till.test" }
+    const variables = {
+      TILL_DATA_DIR: Path.join(context.folder, "shared"),
+      TILL_PUBLIC_URL: "http://till.test",
+      TILL_WEBHOOK_TEST_HOSTS: "127.0.0.1"
+    }
     const databaseUrl = await server.createDatabase(BASE)
     let truth: Truth | undefined
     const options = { fault: FAULT, service: { databaseUrl, variables }, judgedBefore: true }
