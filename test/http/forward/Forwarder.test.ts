@@ -8,7 +8,8 @@ import { partitionOf, Placement } from "../../../src/engine/Placement.ts"
 import type { ForwarderShape, Outgoing } from "../../../src/http/forward/Forwarder.ts"
 import { Forwarder, layer, newCourse } from "../../../src/http/forward/Forwarder.ts"
 import type { ForwardedIncoming } from "../../../src/http/forward/Listener.ts"
-import { TLS } from "./Runners.ts"
+import { basic } from "../TestServer.ts"
+import { start, TLS } from "./Runners.ts"
 
 const ACCOUNT = "mer_1:test"
 const PARTITION = partitionOf(ACCOUNT)
@@ -277,6 +278,44 @@ describe("a request that silences its process", () => {
     placement.placed(PARTITION, victim)
     assert.isTrue(Exit.isFailure(await run(forwarder.forward(sent))))
     assert.strictEqual(got, 2)
+  })
+})
+
+describe("a client whose request silences every process that gets it", () => {
+  it("is told 503 and when to try again", async () => {
+    const runners = await start(2)
+    endings.push(() => runners.close())
+    const { merchantId, secretTest } = await runners.merchant()
+    const account = `${merchantId}:test`
+    // The process with the installation's account knows the key.
+    const asked = runners.ownerOf("till")
+    await runners.move(account, 1 - asked)
+    let got = 0
+    const victim = await startDouble((socket) => {
+      socket.once("data", () => {
+        got++
+        socket.destroy()
+      })
+    })
+    const { placement, port } = runners.all[asked]!
+    placement.placed(partitionOf(account), victim)
+    for (const [method, times] of [
+      ["POST", 2],
+      ["GET", 2],
+      ["DELETE", 1]
+    ] as const) {
+      got = 0
+      const path = method === "DELETE" ? "/v1/customers/cus_x" : "/v1/customers"
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+        method,
+        headers: { authorization: basic(secretTest), "content-type": "application/json", "idempotency-key": "k" },
+        ...(method === "POST" && { body: "{}" })
+      })
+      const { error } = (await response.json()) as { readonly error: { readonly code: string } }
+      assert.deepStrictEqual([response.status, error.code], [503, "service_unavailable"])
+      assert.strictEqual(response.headers.get("retry-after"), "1")
+      assert.strictEqual(got, times, method)
+    }
   })
 })
 
