@@ -109,6 +109,11 @@ export class FleetScene {
     )
   }
 
+  /** Makes a finding of what must not have happened. */
+  find(text: string): void {
+    this.#findings.add("wrong", text, `round ${this.rounds}: ${text}`)
+  }
+
   async #recovery(since: number): Promise<void> {
     const limit = this.#context.patience
     const times = await Promise.all(this.#shops.map(({ traffic }) => traffic.acknowledgedAfter(since, limit * 1000)))

@@ -1,6 +1,6 @@
 /**
- * Three runners of one service: they are killed, stand still, are cut off from one another and from Postgres, tell the
- * wrong time, come and go, and are restarted one after the other.
+ * Three runners of one service: they are killed, have their addresses taken by somebody else, stand still, are cut off
+ * from one another and from Postgres, tell the wrong time, come and go, and are restarted one after the other.
  */
 import * as Path from "node:path"
 import { pause } from "../../support/TillProcess.ts"
@@ -11,6 +11,7 @@ import { fleetScene } from "../FleetScene.ts"
 import type { Context, Row } from "../Scene.ts"
 import type { Server } from "../Server.ts"
 import { withServer } from "../Server.ts"
+import { Stranger } from "../Stranger.ts"
 
 const RUNNERS = 3
 const FREEZE_MILLIS = 12_000
@@ -66,6 +67,22 @@ const killWithPostgres =
     await Promise.race([recovered(), pause(TAKEOVER_MILLIS_MAX)])
     await scene.fleet.begin(victim!)
   }
+
+/**
+ * Somebody else takes the port of a runner that was killed, and answers forged. As long as it listens there the runner
+ * does not come back: others have to do without.
+ */
+const impersonate: Round = async (scene, began, recovered) => {
+  const [victim] = someOf(scene, 1)
+  began()
+  await scene.fleet.kill(victim!)
+  const stranger = await Stranger.listen(victim!.listenerPort)
+  await Promise.race([recovered(), pause(TAKEOVER_MILLIS_MAX)])
+  await stranger.close()
+  if (stranger.connections === 0) throw new Error("nobody came to the stranger")
+  for (const bytes of stranger.learned) scene.find(`a stranger at ${victim!.name}'s port was sent ${bytes}`)
+  await scene.fleet.begin(victim!)
+}
 
 const freeze =
   (millis: number): Round =>
@@ -161,6 +178,7 @@ export const run = (context: Context): Promise<ReadonlyArray<Row>> =>
       { fault: "kill -9 of a runner", rounds: [1, 12], inject: kill(1) },
       { fault: "kill -9 of two runners", rounds: [1, 4], inject: kill(2) },
       { fault: "kill -9 of a runner and Postgres", rounds: [1, 4], inject: killWithPostgres(server) },
+      { fault: "somebody else listens there", rounds: [1, 8], inject: impersonate },
       { fault: `SIGSTOP of a runner, ${freezeMillis / 1000} s`, rounds: [1, 4], inject: freeze(freezeMillis) },
       { fault: "SIGSTOP of a runner, 2 s", rounds: [1, 4], inject: freeze(SHORT_MILLIS) },
       { fault: "clocks of two runners ± 1 h", rounds: [1, 10], inject: shiftClocks, isGentle: true },
