@@ -23,6 +23,7 @@ export class Stranger {
   /** What came over each connection. */
   readonly #heard = new Map<Socket, Array<Buffer>>()
   readonly #server: Server
+  readonly #met = Promise.withResolvers<void>()
 
   private constructor() {
     this.#server = createServer((socket) => {
@@ -31,6 +32,7 @@ export class Stranger {
       socket.on("error", () => {})
       socket.on("data", (bytes) => {
         heard.push(bytes)
+        this.#met.resolve()
         socket.write(FORGED)
       })
     })
@@ -59,6 +61,11 @@ export class Stranger {
 
   get #messages(): ReadonlyArray<Buffer> {
     return [...this.#heard.values()].map((pieces) => Buffer.concat(pieces)).filter(({ length }) => length > 0)
+  }
+
+  /** Ends when something has come. */
+  get met(): Promise<void> {
+    return this.#met.promise
   }
 
   /** Those over which something came. */

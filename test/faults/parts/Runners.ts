@@ -77,7 +77,8 @@ const impersonate: Round = async (scene, began, recovered) => {
   began()
   await scene.fleet.kill(victim!)
   const stranger = await Stranger.listen(victim!.listenerPort)
-  await Promise.race([recovered(), pause(TAKEOVER_MILLIS_MAX)])
+  // Also where it had no account of a merchant: others look whether it lives.
+  await Promise.race([Promise.all([recovered(), stranger.met]), pause(TAKEOVER_MILLIS_MAX)])
   await stranger.close()
   if (stranger.connections === 0) throw new Error("nobody came to the stranger")
   for (const bytes of stranger.learned) scene.find(`a stranger at ${victim!.name}'s port was sent ${bytes}`)
@@ -178,7 +179,7 @@ export const run = (context: Context): Promise<ReadonlyArray<Row>> =>
       { fault: "kill -9 of a runner", rounds: [1, 12], inject: kill(1) },
       { fault: "kill -9 of two runners", rounds: [1, 4], inject: kill(2) },
       { fault: "kill -9 of a runner and Postgres", rounds: [1, 4], inject: killWithPostgres(server) },
-      { fault: "somebody else listens there", rounds: [1, 8], inject: impersonate },
+      { fault: "somebody else listens there", rounds: [2, 8], inject: impersonate },
       { fault: `SIGSTOP of a runner, ${freezeMillis / 1000} s`, rounds: [1, 4], inject: freeze(freezeMillis) },
       { fault: "SIGSTOP of a runner, 2 s", rounds: [1, 4], inject: freeze(SHORT_MILLIS) },
       { fault: "clocks of two runners ± 1 h", rounds: [1, 10], inject: shiftClocks, isGentle: true },
