@@ -6,6 +6,7 @@
  * still wait for its answers (semantics T27): they are given, and then the connection ends.
  */
 import type { Socket } from "node:net"
+import { TLSSocket } from "node:tls"
 import { Exit } from "effect"
 import type { AtTurnsEnd } from "../Bursts.ts"
 import { hangUp } from "../HangUp.ts"
@@ -100,8 +101,8 @@ export class PlainConnection {
   sweep(now: number): void {
     const { arrivalMillis, idleMillis, stillMillis } = this.#all.limits
     const waited = now - this.#since
-    // A timer of its own knows whether the answer moves.
-    if (this.#isSending || this.isGone) return
+    if (this.isGone) return
+    if (this.#isSending) return this.#watch()
     if (this.#request !== undefined) {
       if (waited >= stillMillis) this.socket.destroy()
     } else if (this.#ahead.length === 0 && this.#hasServed) {
@@ -143,21 +144,30 @@ export class PlainConnection {
     this.#request = undefined
     const { socket } = this
     if (this.isGone) return
-    if (typeof this.#response === "string") socket.write(this.#response, "latin1")
-    else socket.write(this.#response)
+    const response = this.#response
     this.#response = ""
+    // Over TLS, what has left is always known a moment later.
+    const onLate = socket instanceof TLSSocket ? this.#onLate : undefined
+    if (typeof response === "string") socket.write(response, "latin1", onLate)
+    else socket.write(response, onLate)
     if (socket.writableLength === 0) return this.#onSent()
-    // The kernel has not taken all of it.
     this.#isSending = true
-    socket.setTimeout(this.#all.limits.stillMillis, this.#onStill)
+    if (onLate !== undefined) return
+    // The kernel has not taken all of it.
+    this.#watch()
     socket.write(nothing, this.#onLate)
+  }
+
+  /** A timer of its own knows whether an answer moves that has not left. */
+  #watch(): void {
+    if (!this.socket.timeout) this.socket.setTimeout(this.#all.limits.stillMillis, this.#onStill)
   }
 
   readonly #onStill = (): void => void this.socket.destroy()
 
   readonly #onLate = (): void => {
     this.#isSending = false
-    this.socket.setTimeout(0, this.#onStill)
+    if (this.socket.timeout) this.socket.setTimeout(0, this.#onStill)
     if (!this.isGone) this.#onSent()
   }
 

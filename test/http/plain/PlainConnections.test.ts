@@ -1,16 +1,26 @@
 /** What clients see of connections whose plain requests are read without node's parser, over real sockets. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { connect } from "node:net"
 import { buffer } from "node:stream/consumers"
+import type { ConnectionOptions } from "node:tls"
+import { connect as connectTls } from "node:tls"
+import * as RunnerTls from "../../../src/http/forward/RunnerTls.ts"
 import type { Incoming } from "../../../src/http/Incoming.ts"
 import type { Options } from "../../../src/http/NodeServer.ts"
 import * as NodeServer from "../../../src/http/NodeServer.ts"
 import { answerUnreadable } from "../../../src/http/UnreadableRequests.ts"
 import { Random, runSeed } from "../../support/Random.ts"
 import { pieces, requestBytes } from "./RequestBytes.ts"
+
+const TLS = RunnerTls.make(Redacted.make(new Uint8Array(32).fill(7)))
+/** Terms of both sides. */
+const TRANSPORTS: ReadonlyArray<readonly [string, Options, ConnectionOptions | undefined]> = [
+  ["over TCP", {}, undefined],
+  ["over TLS", { tls: TLS.server }, TLS.client]
+]
 
 const servers: Array<Server> = []
 afterEach(() => {
@@ -30,14 +40,15 @@ const listen = async (
 }
 
 /** An open connection, with what has come on it so far, and its end. */
-const open = async (port: number, allowHalfOpen = false) => {
-  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen })
+const open = async (port: number, allowHalfOpen = false, terms?: ConnectionOptions) => {
+  const address = { port, host: "127.0.0.1" }
+  const socket = terms === undefined ? connect({ ...address, allowHalfOpen }) : connectTls({ ...address, ...terms })
   const connection = { socket, text: "", hasEnded: false, error: "" }
   socket.on("data", (chunk) => (connection.text += chunk.toString("latin1")))
   socket.on("end", () => (connection.hasEnded = true))
   socket.on("error", (error: NodeJS.ErrnoException) => (connection.error = error.code ?? error.message))
   const closed = new Promise((resolve) => socket.once("close", resolve))
-  await new Promise((resolve) => socket.once("connect", resolve))
+  await new Promise((resolve) => socket.once(terms === undefined ? "connect" : "secureConnect", resolve))
   return { connection, closed, socket }
 }
 
@@ -305,38 +316,41 @@ describe("a connection", () => {
     assert.strictEqual(connection.text, "")
   })
 
-  it("of a client that does not read is ended, and nothing more is taken up on it", async () => {
-    let begun = 0
-    const { port } = await listen(
-      (incoming) => {
-        begun++
-        incoming.answer(200, {}, "a".repeat(64 * 1024 * 1024))
-      },
-      { stillMillisMax: 100 }
-    )
-    const { closed, socket } = await open(port)
-    socket.pause()
-    socket.write(get("/v1/a") + get("/v1/b"))
-    await until(() => begun === 1)
-    await new Promise((resolve) => setTimeout(resolve, 1000))
-    socket.resume()
-    await closed
-    assert.strictEqual(begun, 1)
-    assert.isBelow(socket.bytesRead, 64 * 1024 * 1024)
-  })
+  for (const [over, ofServer, ofClient] of TRANSPORTS) {
+    it(`of a client that does not read is ended, and nothing more is taken up on it, ${over}`, async () => {
+      let begun = 0
+      const { port } = await listen(
+        (incoming) => {
+          begun++
+          incoming.answer(200, {}, "a".repeat(64 * 1024 * 1024))
+        },
+        { ...ofServer, stillMillisMax: 100 }
+      )
+      const { closed, socket } = await open(port, false, ofClient)
+      socket.pause()
+      socket.write(get("/v1/a") + get("/v1/b"))
+      await until(() => begun === 1)
+      await new Promise((resolve) => setTimeout(resolve, 1000))
+      socket.resume()
+      await closed
+      assert.strictEqual(begun, 1)
+      assert.isBelow(socket.bytesRead, 64 * 1024 * 1024)
+    })
 
-  it("of a client that reads slowly gets all of a long answer, and then the next", async () => {
-    const { port } = await listen((incoming) =>
-      incoming.answer(200, {}, `${"ü".repeat(4 * 1024 * 1024)}${incoming.url};`)
-    )
-    const { connection, socket } = await open(port)
-    socket.pause().write(get("/v1/a") + get("/v1/b"))
-    const slowly = setInterval(() => socket.resume() && setImmediate(() => socket.pause()), 2)
-    await until(() => connection.text.endsWith("/v1/b;"))
-    clearInterval(slowly)
-    assert.strictEqual(count(connection.text, "\xc3\xbc"), 8 * 1024 * 1024)
-    socket.destroy()
-  })
+    it(`of a client that reads slowly gets all of a long answer, and then the next, ${over}`, async () => {
+      const { port } = await listen(
+        (incoming) => incoming.answer(200, {}, `${"ü".repeat(4 * 1024 * 1024)}${incoming.url};`),
+        ofServer
+      )
+      const { connection, socket } = await open(port, false, ofClient)
+      socket.pause().write(get("/v1/a") + get("/v1/b"))
+      const slowly = setInterval(() => socket.resume() && setImmediate(() => socket.pause()), 2)
+      await until(() => connection.text.endsWith("/v1/b;"))
+      clearInterval(slowly)
+      assert.strictEqual(count(connection.text, "\xc3\xbc"), 8 * 1024 * 1024)
+      socket.destroy()
+    })
+  }
 })
 
 describe("a server that is closed", () => {
