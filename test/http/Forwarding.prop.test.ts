@@ -78,6 +78,24 @@ describe("the sender of a request that came through proxies", () => {
     assert.strictEqual(sender({ remoteAddress: "10.0.0.1", headers: agreed }), "203.0.113.1")
   })
 
+  it("reads the last 32 addresses, and a Forwarded of at most 1,024 characters", () => {
+    const remoteAddress = "10.0.0.1"
+    const proxiesOf = (count: number) => Array.from({ length: count }, (_, i) => `10.0.1.${i}`)
+    const through = (count: number) => ["203.0.113.1", ...proxiesOf(count)]
+    const asForwarded = (nodes: ReadonlyArray<string>) => nodes.map((node) => `for=${node}`).join(",")
+    for (const [count, expected] of [
+      [31, "203.0.113.1"],
+      [32, "10.0.1.0"]
+    ] as const) {
+      const nodes = through(count)
+      assert.strictEqual(sender({ remoteAddress, headers: { "x-forwarded-for": nodes.join(", ") } }), expected)
+      assert.strictEqual(sender({ remoteAddress, headers: { forwarded: asForwarded(nodes) } }), expected)
+    }
+    const padded = (length: number) => "for=203.0.113.1;by=".padEnd(length, "x")
+    assert.strictEqual(sender({ remoteAddress, headers: { forwarded: padded(1024) } }), "203.0.113.1")
+    assert.strictEqual(sender({ remoteAddress, headers: { forwarded: padded(1025) } }), remoteAddress)
+  })
+
   it("knows a proxy by IPv4 also where the socket speaks IPv6", () => {
     const headers = { "x-forwarded-for": "203.0.113.1" }
     assert.strictEqual(sender({ remoteAddress: "::ffff:10.0.0.1", headers }), "203.0.113.1")
