@@ -169,7 +169,7 @@ export interface Options {
   readonly keepAliveMillis?: number
   /** False if node's parser is to read all requests. */
   readonly plain?: boolean
-  /** False if a client that has ended its side has gone away: the processes of an installation end both sides at once. */
+  /** False if a client that has ended its side is gone: processes of an installation end both sides at once. */
   readonly allowHalfOpen?: boolean
   /** A request's header lines may be so long; as long as node says if left out. */
   readonly headBytesMax?: number

@@ -3,9 +3,9 @@
  *
  * V8 since Node 24 may read a name that is written with an escape as another name
  * (https://issues.chromium.org/issues/521080746). Of the name's source it takes as many characters as the name has, and
- * looks for them among the names of earlier objects: `"a\nb"` has three characters, its source begins with `a\n`, and is
- * read as "a", backslash, "n" if an earlier object had that name. A merchant with such a key in their metadata would
- * change what other merchants' requests say.
+ * looks for them among the names of earlier objects: `"a\nb"` has three characters, its source begins with `a\n`, and
+ * it is read as "a", backslash, "n" if an earlier object had that name. A merchant with such a key in their metadata
+ * would change what other merchants' requests say.
  *
  * Every text goes to `JSON.parse` first, so nothing else works on text that is not JSON. A text with an escape in a
  * name, which is rare, is then read once more by `JsonReader`. The time for both is proportional to the text's length.

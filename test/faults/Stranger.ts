@@ -1,4 +1,4 @@
-/** Somebody who has got a port of a runner that is gone: keeps what it is sent there, and answers everything, forged. */
+/** A program that has got the port of a runner that is gone: keeps what it receives, and forges an answer to it. */
 import type { Server, Socket } from "node:net"
 import { createServer } from "node:net"
 import { pause } from "../support/TillProcess.ts"

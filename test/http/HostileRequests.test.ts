@@ -101,7 +101,7 @@ const assertAsFast = async (harmless: Sent, hostile: ReadonlyArray<readonly [nam
   assert.deepStrictEqual(slow, [])
 }
 
-/** One text in five, other ones in each run, is enough for `npm test`: LinearTime tries the functions with all of them. */
+/** One text in five, others in each run, is enough for `npm test`: LinearTime tries the functions with all of them. */
 const some = (frames: ReadonlyArray<Frame>) => {
   const random = new Random(runSeed)
   return hostileTexts(frames).filter(() => isWhole || random.chance(0.2))

@@ -53,7 +53,7 @@ const restartsOf = (source: string, flags: string): ReadonlyArray<string> => {
   const automatonOf = (...parts: ReadonlyArray<Part>) =>
     NFA.fromRegex(concatenation(parts), { maxCharacter }, { unknowns: "disable" })
 
-  /** What the quantifier reads has a part that reads like the beginning of the pattern, and goes on as the quantifier. */
+  /** A part of what the quantifier reads is like the beginning of the pattern, and goes on as the quantifier does. */
   const beginsAgain = (before: ReadonlyArray<Part>, quantifier: NoParent<Quantifier>): boolean => {
     const repeated = { ...quantifier, min: 0 } as Part
     return !isDisjointWith(automatonOf(repeated), automatonOf(anything, ...before, repeated))

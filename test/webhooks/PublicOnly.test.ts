@@ -16,7 +16,7 @@ import { AUTHORITY, KEY, LOCALHOST } from "./Certificates.ts"
 import { answersWith, receiver } from "./RawReceiver.ts"
 import { makeSender, messageTo, PUBLIC, sendAndSettle } from "./Sending.ts"
 
-const REFUSED = { status: null, error: "address not allowed" }
+const REFUSED = { status: null, error: "The address of the host is not allowed." }
 
 const URLS = [
   // The loopback address in every notation.
