@@ -100,6 +100,8 @@ describe("attaching", () => {
     assertError(declined, 402, "card_declined")
     assert.strictEqual(declined.body.error.decline_code, "expired_card")
     assertError(await by("pm_card_processor_error"), 500, "processor_unavailable")
+    // What is processing ends now, and not among the events of a later test.
+    await post("test_helpers/clock/advance", { seconds: 2 })
   })
 
   it("9.18: a customer holds 100 payment methods", async () => {
