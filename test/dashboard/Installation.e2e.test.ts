@@ -17,7 +17,7 @@ describe("the dashboard of two runners", () => {
       const server = yield* startTill({ args: ["--runners", "2"], variables })
       yield* Effect.promise(async () => {
         const tab = openTab({ url: server.baseUrl })
-        await tab.get((await till(["dashboard"], server.variables)).stdout.trim().split(/\s+/).at(-1)!)
+        await tab.signIn((await till(["dashboard"], server.variables)).stdout.trim().split(/\s+/).at(-1)!)
         // Endpoints at which nobody listens keep their deliveries waiting.
         const url = "http://127.0.0.1:9/w"
         await server.post("/v1/webhook_endpoints", { url, enabled_events: ["customer.created"] })
@@ -31,7 +31,7 @@ describe("the dashboard of two runners", () => {
         assert.match(told, /Till 0\.\d+\.\d+ Node\.js \d+\.\d+\.\d+ Up for/)
         assert.match(told, /Database State answers Answered in \d+ ms Postgres \d+(\.\d+)* .*Size \d+\.\d MiB/)
         assert.match(told, /Records [1-9]\d* Size about \d+(\.\d)? (bytes|KiB) Not yet in lists/)
-        assert.strictEqual(told.match(/http:\/\/127\.0\.0\.1:\d+ serving \d+ 0\.\d+\.\d+/g)?.length, 2)
+        assert.strictEqual(told.match(/https:\/\/127\.0\.0\.1:\d+ serving \d+ 0\.\d+\.\d+/g)?.length, 2)
         const other = await till(["merchants", "create", "Another"], server.variables)
         assert.strictEqual(other.code, 0, other.stderr)
         const withAnother = await health()
