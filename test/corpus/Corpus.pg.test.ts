@@ -256,7 +256,7 @@ const replayAll = async (http: HttpExchange, { exchanges }: Corpus, version: str
     // anew.
     if (version === "0.1.0" && request.key.startsWith("pk_")) continue
     const answer = await http.request("POST", path, request)
-    // Till 0.1.0 kept what derives from a security code, to compare repetitions by. Nothing computes that any more (I4).
+    // Till 0.1.0 kept what derives from a security code, to compare repetitions by. Nothing computes that now (I4).
     if (version === "0.1.0" && JSON.stringify(request.body).includes('"cvc":')) {
       assert.deepInclude(answer, { status: 422 }, path)
       continue

@@ -13,6 +13,7 @@ import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as Path from "node:path"
+import { setTimeout as pause } from "node:timers/promises"
 import { inject } from "vitest"
 import type { TestProject } from "vitest/node"
 import { sessionSettings } from "../../src/postgres/Database.ts"
@@ -74,12 +75,15 @@ export const freshDatabaseWith = Effect.fnUntraced(function* (
   const name = `test_${randomBytes(8).toString("hex")}`
   const administrate = (statement: string) =>
     Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(statement)).pipe(
-      Effect.provide(PgClient.layer({ url: Redacted.make(server), maxConnections: 1 })),
-      Effect.orDie
+      Effect.provide(PgClient.layer({ url: Redacted.make(server), maxConnections: 1 }))
     )
-  yield* Effect.acquireRelease(administrate(`CREATE DATABASE ${name} ${options}`), () =>
-    administrate(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  const create = Effect.orDie(administrate(`CREATE DATABASE ${name} ${options}`))
+  // Autovacuum may be at work there, which this role may not end: it ends by itself.
+  const drop = administrate(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`).pipe(
+    Effect.tapError(() => Effect.promise(() => pause(200))),
+    Effect.retry({ times: 100 })
   )
+  yield* Effect.acquireRelease(create, () => Effect.orDie(drop))
   const url = new URL(server)
   url.pathname = `/${name}`
   return Redacted.make(url.href)

@@ -141,7 +141,7 @@ describe("an endpoint to public addresses only", () => {
       for (const url of [...INVALID, ...OTHER_SCHEMES]) {
         const result = yield* sender.send(messageTo(url.replace("PORT", String(port)), { hosts: PUBLIC }))
         assert.isNull(result.status, url)
-        if (INVALID.includes(url)) assert.strictEqual(result.error, "invalid URL", url)
+        if (INVALID.includes(url)) assert.strictEqual(result.error, "The URL is not valid.", url)
       }
       assert.strictEqual(connections(), 0)
     })
