@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import * as Path from "node:path"
 import { HttpExchange, Lost } from "../support/HttpExchange.ts"
 import type { TillProcess } from "../support/TillProcess.ts"
-import { family, KEYS, signalIfThere, startTill, until } from "../support/TillProcess.ts"
+import { KEYS, runnersOf, signalIfThere, startTill, until } from "../support/TillProcess.ts"
 
 const HANG = Path.resolve(import.meta.dirname, "../support/HangOnSignal.ts")
 /** With fewer seconds than by default, a busy machine would keep the other process waiting for as long. */
@@ -43,9 +43,7 @@ describe("a service whose event loop stands still", () => {
   it.live("as one of two processes is started again by the one that has started it, while the other one answers", () =>
     Effect.flatMap(startTill({ variables, args: ["--runners", "2"] }), (server) =>
       Effect.promise(async () => {
-        const postgres = new Set(family(server.postgresProcessId!))
-        const runners = () => family(server.processId).filter((id) => id !== server.processId && !postgres.has(id))
-        const [victim] = runners()
+        const [victim] = runnersOf(server)
         const created = async (name: string): Promise<boolean> => {
           // A connection of its own, which may lead to the one that stands still.
           const http = new HttpExchange(server.port, KEYS.secretTest)
@@ -61,7 +59,10 @@ describe("a service whose event loop stands still", () => {
         for (const name of ["a", "b", "c", "d"]) assert.isTrue(await created(name))
         signalIfThere(victim!, "SIGUSR2")
         for (const name of ["e", "f", "g", "h"]) await until(`${name} is created`, () => created(name))
-        await until("it is started again", () => runners().length === 2 && !runners().includes(victim!))
+        await until("it is started again", () => {
+          const runners = runnersOf(server)
+          return runners.length === 2 && !runners.includes(victim!)
+        })
         assert.include(server.stderr, "A runner has ended")
         assert.lengthOf(lastWords(server), 1)
         await until("both answer", async () => (await Promise.all(["i", "j", "k", "l"].map(created))).every(Boolean))

@@ -7,7 +7,7 @@ import { socketsOf } from "../../src/control/ControlSocket.ts"
 import { HttpExchange, Lost } from "../support/HttpExchange.ts"
 import { freshDatabase } from "../support/Postgres.ts"
 import {
-  family,
+  runnersOf,
   KEYS,
   prepareTill,
   run,
@@ -19,13 +19,6 @@ import {
 } from "../support/TillProcess.ts"
 
 const RUNNERS = 2
-
-/** The processes that were started by the first, other than Postgres. */
-const runnersOf = (server: TillProcess): ReadonlyArray<number> => {
-  const postgres = server.postgresProcessId
-  const others = new Set(postgres === undefined ? [] : family(postgres))
-  return family(server.processId).filter((id) => id !== server.processId && !others.has(id))
-}
 
 const isThere = (processId: number): boolean => {
   try {

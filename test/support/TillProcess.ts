@@ -248,6 +248,12 @@ export const family = (processId: number): Array<number> => {
   return members
 }
 
+/** The processes of `serve --runners`: those that the first one has started itself, other than Postgres. */
+export const runnersOf = (server: Pick<TillProcess, "processId" | "postgresProcessId">): ReadonlyArray<number> => {
+  const postgres = server.postgresProcessId
+  return parentsOfAll().flatMap(([child, parent]) => (parent === server.processId && child !== postgres ? [child] : []))
+}
+
 /** A parent's id for each process' id. */
 const parentsOfAll = (): Array<readonly [number, number]> => {
   if (process.platform !== "linux") {

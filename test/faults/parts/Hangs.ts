@@ -3,7 +3,7 @@
  * started again by the suite, as a supervisor would, and one of two by the process that has started both.
  */
 import * as Path from "node:path"
-import { family, signalIfThere } from "../../support/TillProcess.ts"
+import { runnersOf, signalIfThere } from "../../support/TillProcess.ts"
 import type { Context, Row, Scene } from "../Scene.ts"
 import { scene } from "../Scene.ts"
 
@@ -41,8 +41,7 @@ const hangAlone: Hang = async ({ service }, began) => {
 }
 
 const hangRunner: Hang = async ({ random, service }, began) => {
-  const postgres = new Set(family(service.postgresProcessId!))
-  const runners = family(service.processId).filter((id) => id !== service.processId && !postgres.has(id))
+  const runners = runnersOf(service)
   if (runners.length !== RUNNERS) throw new Error(`there are ${runners.length} runners`)
   signalIfThere(random.pick(runners), "SIGUSR2")
   began()
