@@ -43,9 +43,9 @@ const kindsToRun = (): ReadonlyArray<Kind> => {
 
 /** What the tests of a kind share for the whole run. */
 const SETUPS: Readonly<Record<Kind["name"], ReadonlyArray<string>>> = {
-  e2e: ["test/support/Postgres.ts"],
-  browser: ["test/support/Postgres.ts"],
-  pg: ["test/support/Postgres.ts"],
+  e2e: ["test/support/Bundle.ts", "test/support/Postgres.ts"],
+  browser: ["test/support/Bundle.ts", "test/support/Postgres.ts"],
+  pg: ["test/support/Bundle.ts", "test/support/Postgres.ts"],
   sim: [],
   prop: [],
   bench: [],

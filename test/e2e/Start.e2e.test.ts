@@ -418,7 +418,7 @@ describe("a stop", () => {
       const cache = (yield* prepareTill()).folder
       const server = yield* startTill({ variables: { NODE_COMPILE_CACHE: cache } })
       yield* Effect.promise(async () => {
-        await until("what was compiled is written", () => compiledFiles(cache) > 100)
+        await until("what was compiled is written", () => compiledFiles(cache) > 0)
         const made = await server.post("/v1/payment_intents", payment)
         const postgres = server.postgresProcessId
         assert.isDefined(postgres)

@@ -1,5 +1,5 @@
 /**
- * The real service as a process of its own: `node src/main.ts serve` on a data folder of its own and a free port.
+ * The real service as a process of its own: `till serve` on a data folder of its own and a free port.
  *
  * Guarantees: whatever happens to the test, the process, the Postgres that it started and the folder go away with the
  * scope. It works as root, where the Postgres runs as another user, and as an ordinary user.
@@ -10,12 +10,13 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as Path from "node:path"
 import { running } from "../../src/postgres/embedded/Postmaster.ts"
+import { program } from "./Bundle.ts"
 import * as ClusterTemplate from "./ClusterTemplate.ts"
 import { HttpExchange, type Answer, type RequestOptions } from "./HttpExchange.ts"
 import { serverPort } from "./ServerPort.ts"
 
 /** Arguments that make Node run Till. */
-export const TILL = [Path.resolve(import.meta.dirname, "../../src/main.ts")]
+export const TILL = [program()]
 
 type Environment = Readonly<Record<string, string>>
 

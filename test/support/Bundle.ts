@@ -1,0 +1,52 @@
+/**
+ * The program that tests start as processes: Till in one file, made once per run (vitest's `globalSetup` of the kinds
+ * that start processes). A process that loads it needs half of the CPU time that one of 600 modules takes. Without the
+ * setup, tests run the sources.
+ */
+import { createHash } from "node:crypto"
+import * as fs from "node:fs"
+import * as Path from "node:path"
+
+const ROOT = Path.resolve(import.meta.dirname, "../..")
+const SOURCES = Path.join(ROOT, "src/main.ts")
+const BUNDLES = Path.join(ROOT, "node_modules/.cache/till/bundles")
+const VARIABLE = "TILL_TEST_PROGRAM"
+const KEPT_MILLIS = 24 * 3_600_000
+
+/** The file to run. */
+export const program = (): string => process.env[VARIABLE] ?? SOURCES
+
+/** Bundles Till, unless the same bundle is there: Node keeps compiled code by the file's path. */
+export default async function setup(): Promise<void> {
+  if (process.env[VARIABLE] !== undefined) return
+  const { rolldown } = await import("rolldown")
+  const bundle = await rolldown({ input: SOURCES, platform: "node", logLevel: "silent" })
+  const { output } = await bundle.generate({ format: "esm" })
+  await bundle.close()
+  const content = createHash("sha256")
+  for (const part of output) content.update(part.type === "chunk" ? part.code : part.source)
+  const assets = Path.join(ROOT, "src/pages/assets")
+  for (const name of fs.readdirSync(assets).toSorted()) content.update(fs.readFileSync(Path.join(assets, name)))
+  const folder = Path.join(BUNDLES, content.digest("hex").slice(0, 16))
+  if (!fs.existsSync(folder)) {
+    removeOld()
+    const temporary = `${folder}.${process.pid}`
+    for (const part of output) {
+      const file = Path.join(temporary, part.fileName)
+      fs.mkdirSync(Path.dirname(file), { recursive: true })
+      fs.writeFileSync(file, part.type === "chunk" ? part.code : part.source)
+    }
+    fs.cpSync(assets, Path.join(temporary, "assets"), { recursive: true })
+    fs.renameSync(temporary, folder)
+  }
+  process.env[VARIABLE] = Path.join(folder, "main.js")
+}
+
+/** A run of another state of the sources may still use its own. */
+const removeOld = (): void => {
+  fs.mkdirSync(BUNDLES, { recursive: true })
+  for (const name of fs.readdirSync(BUNDLES)) {
+    const folder = Path.join(BUNDLES, name)
+    if (Date.now() - fs.statSync(folder).mtimeMs > KEPT_MILLIS) fs.rmSync(folder, { recursive: true, force: true })
+  }
+}
