@@ -17,17 +17,17 @@ import { Administration } from "./control/Administration.ts"
 import * as ControlSocket from "./control/ControlSocket.ts"
 import { ApiVersions } from "./domain/ApiVersions.ts"
 import { PUBLIC_ONLY } from "./domain/WebhookHosts.ts"
-import { AccountNumbers } from "./engine/AccountNumbers.ts"
+import { AccountNumbers } from "./engine/log/AccountNumbers.ts"
 import { Accounts } from "./engine/Accounts.ts"
-import { Alarm } from "./engine/Alarm.ts"
-import * as Anchors from "./engine/Anchors.ts"
-import { Outbox } from "./engine/Outbox.ts"
-import { innermostMessage } from "./engine/Journal.ts"
-import { Placement } from "./engine/Placement.ts"
-import { RunningTime } from "./engine/RunningTime.ts"
-import { Projector } from "./engine/Projector.ts"
-import * as Scrub from "./engine/Scrub.ts"
-import { SWIFTLY, verify } from "./engine/Verify.ts"
+import { WakeUp } from "./engine/process/WakeUp.ts"
+import * as Anchors from "./engine/verify/Anchors.ts"
+import { CommitFeed } from "./engine/views/CommitFeed.ts"
+import { innermostMessage } from "./engine/log/Journal.ts"
+import { Placement } from "./engine/process/Placement.ts"
+import { RunningTime } from "./engine/actor/RunningTime.ts"
+import { Projector } from "./engine/actor/Projector.ts"
+import * as Scrub from "./engine/verify/Scrub.ts"
+import { SWIFTLY, verify } from "./engine/verify/Verify.ts"
 import * as DataFolder from "./postgres/embedded/DataFolder.ts"
 import * as EmbeddedPostgres from "./postgres/embedded/EmbeddedPostgres.ts"
 import { attempt } from "./postgres/embedded/EmbeddedPostgresError.ts"
@@ -60,9 +60,9 @@ export type { BrandSetting } from "./domain/Brand.ts"
 export { BRAND_SETTING_NAMES } from "./domain/Brand.ts"
 export type { RecipeInput } from "./domain/TriggerRecipes.ts"
 export { TRIGGER_RECIPES } from "./domain/TriggerRecipes.ts"
-export { Progress } from "./engine/Progress.ts"
-export { watchEventLoop } from "./engine/Watchdog.ts"
-export { rebuild } from "./engine/Verify.ts"
+export { Progress } from "./engine/process/Progress.ts"
+export { watchEventLoop } from "./engine/process/Watchdog.ts"
+export { rebuild } from "./engine/verify/Verify.ts"
 export type { Answer, Command } from "./payments/Administration.ts"
 export { NothingThere, requireAlone } from "./postgres/Database.ts"
 
@@ -228,7 +228,7 @@ export const endEmbedded: (dataFolder: string) => void = EmbeddedPostgres.endAba
 /** Accounts without what runs by itself, for commands on the installation: nobody is woken, no request is taken. */
 export const accountsAlone = Accounts.layer().pipe(
   // Nothing that the installation's own account holds is found by its id alone.
-  Layer.provide([Alarm.layer, Outbox.layer, Placement.layerSole, RunningTime.layer, Timers.layerInstallation]),
+  Layer.provide([WakeUp.layer, CommitFeed.layer, Placement.layerSole, RunningTime.layer, Timers.layerInstallation]),
   Layer.provide([AccountNumbers.layerNone, Layer.provide(layerEventVersions, apiVersions)]),
   Layer.provide(Projector.layer),
   Layer.provide(Formats.layer)

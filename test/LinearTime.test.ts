@@ -4,11 +4,11 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { askedBy } from "../src/dashboard/PaymentSearch.ts"
-import { csvCell } from "../src/dashboard/CsvFile.ts"
-import { cursorIn } from "../src/dashboard/components/Table.ts"
-import { grouped } from "../src/dashboard/components/Values.ts"
-import { isReturn } from "../src/dashboard/Place.ts"
+import { askedBy } from "../src/dashboard/payments/PaymentSearch.ts"
+import { csvCell } from "../src/dashboard/frame/CsvFile.ts"
+import { cursorIn } from "../src/dashboard/frame/Table.ts"
+import { grouped } from "../src/dashboard/frame/Values.ts"
+import { isReturn } from "../src/dashboard/frame/Links.ts"
 import { BrandAccent, BrandSupport } from "../src/domain/Brand.ts"
 import { isCardNumber, withoutCardNumbers } from "../src/domain/Cards.ts"
 import { MetadataParameter } from "../src/domain/Metadata.ts"
@@ -21,21 +21,21 @@ import { meaningOf } from "../src/client/Answer.ts"
 import { verifyWebhook, WebhookVerificationError } from "../src/client/index.ts"
 import { Accounts } from "../src/engine/Accounts.ts"
 import { usernameOf } from "../src/http/Authentication.ts"
-import { senderOf } from "../src/http/Forwarding.ts"
+import { clientAddressOf } from "../src/server/ClientAddress.ts"
 import { parseBody, pathOfUnstorableText, withoutUnstorableText } from "../src/http/JsonBody.ts"
 import { makePayloadDecoder } from "../src/http/Payload.ts"
-import * as PlainRequest from "../src/http/plain/PlainRequest.ts"
+import * as PlainRequest from "../src/server/PlainRequest.ts"
 import { makeQueryDecoder } from "../src/http/QueryString.ts"
 import { apiVersionOf, idempotencyKeyOf } from "../src/http/RequestHeaders.ts"
 import { loggedOf } from "../src/http/RequestLogEntry.ts"
 import { syntaxErrorIn } from "../src/json/JsonParse.ts"
 import { JsonReader, JsonSyntaxError } from "../src/json/JsonReader.ts"
-import * as Amounts from "../src/pages/assets/amount.js"
-import * as CardText from "../src/pages/assets/card.js"
-import { readEntered } from "../src/pages/CheckoutForm.ts"
-import { escape } from "../src/pages/Html.ts"
-import { localeOf, moneyOf } from "../src/pages/Money.ts"
-import { withoutSlash } from "../src/pages/Routing.ts"
+import * as Amounts from "../src/html/assets/amount.js"
+import * as CardText from "../src/html/assets/card.js"
+import { readEntered } from "../src/pages/checkout/CheckoutForm.ts"
+import { escape } from "../src/html/Html.ts"
+import { localeOf, moneyOf } from "../src/html/Money.ts"
+import { withoutSlash } from "../src/html/Routing.ts"
 import { SEARCHED_PAYMENT_INTENT } from "../src/payments/Search.ts"
 import { CreateCustomer } from "../src/domain/Customer.ts"
 import type { Prepare } from "./support/Growth.ts"
@@ -90,7 +90,7 @@ const ofBody =
   }
 
 const proxies = networksOf("10.0.0.0/8")!
-const sender = senderOf(proxies)
+const sender = clientAddressOf(proxies)
 const sentThrough = (name: string): Prepare =>
   ofHeader((value) => sender({ remoteAddress: "10.0.0.1", headers: { [name]: value } }))
 

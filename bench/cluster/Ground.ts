@@ -1,8 +1,8 @@
 /** Installations for the bench of several runners: each with as many runners, a database and accounts of its own. */
 import { join } from "node:path"
 import { Effect, Redacted, Schedule } from "effect"
-import { partitionOf } from "../../src/engine/Placement.ts"
-import type { AccountId } from "../../src/engine/Document.ts"
+import { partitionOf } from "../../src/engine/process/Placement.ts"
+import type { AccountId } from "../../src/engine/log/Document.ts"
 import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.ts"
 import { freePort } from "../../src/postgres/embedded/FreePort.ts"
 import { grantIn, MAKES_DATABASES } from "../../test/support/DatabaseRights.ts"

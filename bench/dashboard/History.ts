@@ -11,7 +11,7 @@ import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { violatedInvariant } from "../../src/domain/PaymentIntentInvariants.ts"
 import { PREFIXES } from "../../src/domain/Identifiers.ts"
 import type { Refund } from "../../src/domain/Refund.ts"
-import type { Transaction } from "../../src/engine/Transaction.ts"
+import type { Transaction } from "../../src/engine/actor/Transaction.ts"
 import { merchantIdOf } from "../../src/payments/AccountIds.ts"
 
 /** Declines for this reason are one in so many payments; nobody's card was ever declined for the other one. */

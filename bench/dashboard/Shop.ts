@@ -4,8 +4,8 @@
  */
 import { Clock, Console, Effect } from "effect"
 import { Accounts } from "../../src/engine/Accounts.ts"
-import type { AccountId } from "../../src/engine/Document.ts"
-import { Transaction } from "../../src/engine/Transaction.ts"
+import type { AccountId } from "../../src/engine/log/Document.ts"
+import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import { CHARGE, CUSTOMER, PAYMENT_INTENT, REFUND } from "../../src/payments/Documents.ts"
 import { emit } from "../../src/payments/Events.ts"
 import { failureOf } from "../BenchFailure.ts"

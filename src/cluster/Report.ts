@@ -5,8 +5,8 @@
 import { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
-import type { Partition } from "../engine/Placement.ts"
-import { PARTITIONS } from "../engine/Placement.ts"
+import type { Partition } from "../engine/process/Placement.ts"
+import { PARTITIONS } from "../engine/process/Placement.ts"
 
 export interface RunnerReport {
   /** Where other runners reach it. */

@@ -17,15 +17,15 @@ import * as ShardingModule from "effect/cluster/Sharding"
 import * as ShardingConfig from "effect/cluster/ShardingConfig"
 import type { ConnectionOptions } from "node:tls"
 import { Clock, Context, Effect, Exit, Fiber, Layer, LogLevel, Option, References, Schedule, Scope } from "effect"
-import type { Partition, PlacementShape } from "../engine/Placement.ts"
-import { CONFIRMED_MILLIS, PARTITIONS, Placement } from "../engine/Placement.ts"
+import type { Partition, PlacementShape } from "../engine/process/Placement.ts"
+import { CONFIRMED_MILLIS, PARTITIONS, Placement } from "../engine/process/Placement.ts"
 import type { ClusterShape } from "./Cluster.ts"
 import { Cluster } from "./Cluster.ts"
 import * as Health from "./Health.ts"
 import { addressOf, urlOf } from "./Health.ts"
-import * as Locks from "./Locks.ts"
-import * as Places from "./Places.ts"
-import { vacated } from "./Takeover.ts"
+import * as RunnerLocks from "./RunnerLocks.ts"
+import * as PartitionTable from "./PartitionTable.ts"
+import { vacated } from "./LockTakeover.ts"
 import type { RunnerSessions } from "./Sessions.ts"
 
 export interface RunnerOptions {
@@ -79,7 +79,7 @@ const make = Effect.fnUntraced(function* (
   const health = Health.make(tls)
   let state: "member" | "leaving" | "out" = "member"
   const { confirmed, ended, isConfirmed } = makeConfirmation(placement)
-  const places = yield* Places.make({ url, version }, sessions, placement, isConfirmed)
+  const places = yield* PartitionTable.make({ url, version }, sessions, placement, isConfirmed)
   /** From before it is gained until after it is released. */
   const begun = new Set<Partition>()
   const isEmpty = () => begun.size === 0
@@ -178,13 +178,13 @@ const once = (work: Effect.Effect<void>): Effect.Effect<Effect.Effect<void>> =>
 const shardingOf = (
   { sessions, url }: RunnerOptions,
   { isAlive }: Health.Health,
-  observer: Locks.Observer
+  observer: RunnerLocks.Observer
 ): Layer.Layer<Sharding | RunnerStorage> => {
   const address = addressOf(url)
   return ShardingModule.layer.pipe(
     Layer.provide([Runners.layerNoop, Layer.succeed(RunnerHealth, { isAlive })]),
-    Layer.provide(Layer.effectDiscard(Locks.forgetDead(address, isAlive))),
-    Layer.provideMerge(Locks.layer(sessions, observer)),
+    Layer.provide(Layer.effectDiscard(RunnerLocks.forgetDead(address, isAlive))),
+    Layer.provideMerge(RunnerLocks.layer(sessions, observer)),
     Layer.provide(MessageStorage.layerNoop),
     Layer.provide(configOf(address)),
     Layer.provide([quieter, steady])
@@ -243,7 +243,7 @@ const served = (
   partition: Partition,
   vacancy: Effect.Effect<void>,
   { gain, release }: PlacementShape,
-  places: Places.Places,
+  places: PartitionTable.PartitionTable,
   begun: Set<Partition>
 ) =>
   Effect.suspend(() => {

@@ -13,7 +13,7 @@ import { Clock, Context, Effect, Layer, Schedule, Schema } from "effect"
 import type { Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
 import type { SqlError } from "effect/sql"
-import { innermostMessage } from "../engine/Journal.ts"
+import { innermostMessage } from "../engine/log/Journal.ts"
 
 /** What runners have to agree on; each number only grows, and more of one that stands before counts more. */
 export interface Protocol {

@@ -1,34 +1,34 @@
 /** The one door to accounts: nothing outside may assume that an account's actor is in this process. */
 import { Clock, Context, Effect, Layer, Option, Schedule } from "effect"
-import type { AccountNumbersShape } from "./AccountNumbers.ts"
-import { AccountNumbers } from "./AccountNumbers.ts"
-import type { Actor } from "./Actor.ts"
-import type { Options } from "./Actors.ts"
-import { Unavailable } from "./Actors.ts"
-import * as Actors from "./Actors.ts"
-import * as Batcher from "./Batcher.ts"
-import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
-import { EventVersions } from "./Events.ts"
-import * as Events from "./Events.ts"
-import { Formats } from "./Formats.ts"
-import type { HistoryEntry, HistoryPage, RequestQuery } from "./History.ts"
-import * as History from "./History.ts"
-import type { MakeCommand, Reply, Response } from "./Idempotency.ts"
-import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "./Idempotency.ts"
-import * as Idempotency from "./Idempotency.ts"
-import * as Lists from "./Lists.ts"
-import type { StorageFailure } from "./Journal.ts"
-import { Journal } from "./Journal.ts"
-import { Placement } from "./Placement.ts"
-import { Projector } from "./Projector.ts"
-import type { RequestIdentity } from "./Record.ts"
-import type { Transaction } from "./Transaction.ts"
-import type { DeliveryRow, TimerRow } from "./Projection.ts"
-import type { StoredEvent } from "./Events.ts"
-import { wasWithin } from "./Created.ts"
-import type { CreatedQuery, Search } from "./Lists.ts"
-import type { TalliesOfStep, TallyQuery } from "./Tallies.ts"
-import { DELIVERY_PREFIX, EVENT_PREFIX } from "./Transaction.ts"
+import type { AccountNumbersShape } from "./log/AccountNumbers.ts"
+import { AccountNumbers } from "./log/AccountNumbers.ts"
+import type { Actor } from "./actor/Actor.ts"
+import type { Options } from "./actor/Actors.ts"
+import { Unavailable } from "./actor/Actors.ts"
+import * as Actors from "./actor/Actors.ts"
+import * as Batcher from "./process/Batcher.ts"
+import type { AccountId, Document, Millis, Tombstone } from "./log/Document.ts"
+import { EventVersions } from "./log/Events.ts"
+import * as Events from "./log/Events.ts"
+import { DocumentFormats } from "./views/DocumentFormats.ts"
+import type { HistoryEntry, HistoryPage, RequestQuery } from "./read/History.ts"
+import * as History from "./read/History.ts"
+import type { MakeCommand, Reply, Response } from "./actor/Idempotency.ts"
+import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "./actor/Idempotency.ts"
+import * as Idempotency from "./actor/Idempotency.ts"
+import * as Lists from "./read/Lists.ts"
+import type { StorageFailure } from "./log/Journal.ts"
+import { Journal } from "./log/Journal.ts"
+import { Placement } from "./process/Placement.ts"
+import { Projector } from "./actor/Projector.ts"
+import type { RequestIdentity } from "./log/Record.ts"
+import type { Transaction } from "./actor/Transaction.ts"
+import type { DeliveryRow, TimerRow } from "./views/Projection.ts"
+import type { StoredEvent } from "./log/Events.ts"
+import { wasWithin } from "./log/Created.ts"
+import type { CreatedQuery, Search } from "./read/Lists.ts"
+import type { TalliesOfStep, TallyQuery } from "./log/Tallies.ts"
+import { DELIVERY_PREFIX, EVENT_PREFIX } from "./actor/Transaction.ts"
 import type {
   DeliveryPage,
   DeliveryQuery,
@@ -38,8 +38,8 @@ import type {
   ListQuery,
   RevisionQuery,
   ViewsShape
-} from "./Views.ts"
-import { Views } from "./Views.ts"
+} from "./views/Views.ts"
+import { Views } from "./views/Views.ts"
 
 export { IdempotencyKeyInUse, IdempotencyKeyReuse, Unavailable }
 export type { HistoryEntry, MakeCommand, Reply, Response }
@@ -169,7 +169,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
 
   const { list, peek: peekList, search } = yield* Lists.make
   const readEvents = yield* Events.makeReader(Lists.LISTS_MAX)
-  const formats = yield* Formats
+  const formats = yield* DocumentFormats
   const { shownIn } = yield* EventVersions
   const today = (account: AccountId, event: StoredEvent): StoredEvent => {
     const newest = formats.event(account, event)

@@ -10,22 +10,22 @@
  */
 import type { Scope } from "effect"
 import { Context, Effect, Layer } from "effect"
-import type { AccountNumbers } from "./AccountNumbers.ts"
+import type { AccountNumbers } from "./log/AccountNumbers.ts"
 import type { AccountsShape } from "./Accounts.ts"
 import { Accounts } from "./Accounts.ts"
-import type { Options } from "./Actors.ts"
+import type { Options } from "./actor/Actors.ts"
 import type { Deliveries } from "./Deliveries.ts"
-import type { AccountId } from "./Document.ts"
+import type { AccountId } from "./log/Document.ts"
 import * as Engine from "./Engine.ts"
-import type { EventVersions } from "./Events.ts"
-import type { Formats } from "./Formats.ts"
-import type { Journal } from "./Journal.ts"
-import type { Outbox } from "./Outbox.ts"
-import type { Attendant, Partition, PlacementShape } from "./Placement.ts"
-import { partitionOf, PARTITIONS, Placement } from "./Placement.ts"
-import type { Projector } from "./Projector.ts"
-import type { TimerHandler } from "./Timers.ts"
-import type { Views } from "./Views.ts"
+import type { EventVersions } from "./log/Events.ts"
+import type { DocumentFormats } from "./views/DocumentFormats.ts"
+import type { Journal } from "./log/Journal.ts"
+import type { CommitFeed } from "./views/CommitFeed.ts"
+import type { Attendant, Partition, PlacementShape } from "./process/Placement.ts"
+import { partitionOf, PARTITIONS, Placement } from "./process/Placement.ts"
+import type { Projector } from "./actor/Projector.ts"
+import type { TimerHandler } from "./actor/Timers.ts"
+import type { Views } from "./views/Views.ts"
 
 /** Where accounts lie. */
 export interface DatabaseMap<E, R> {
@@ -36,14 +36,14 @@ export interface DatabaseMap<E, R> {
 }
 
 /** The engine on one database. */
-export type DatabaseEngine = Context.Context<Accounts | Deliveries | Outbox | Projector>
+export type DatabaseEngine = Context.Context<Accounts | Deliveries | CommitFeed | Projector>
 
 export interface DatabasesShape {
   /** By the names of the databases. */
   readonly engines: ReadonlyMap<string, DatabaseEngine>
 }
 
-type Needs = AccountNumbers | EventVersions | Formats | Placement | TimerHandler
+type Needs = AccountNumbers | EventVersions | DocumentFormats | Placement | TimerHandler
 
 export class Databases extends Context.Service<Databases, DatabasesShape>()("till/engine/Databases") {
   /** An engine on each database, and all accounts behind one door. Dies if the map names a database without storage. */

@@ -15,25 +15,25 @@ import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import type { Scope } from "effect"
 import { Accounts } from "./Accounts.ts"
 import type { Unavailable } from "./Accounts.ts"
-import type { Committed } from "./Outbox.ts"
-import { Outbox } from "./Outbox.ts"
-import type { AccountId, Millis } from "./Document.ts"
-import * as Events from "./Events.ts"
-import type { Journal, StorageFailure } from "./Journal.ts"
-import * as Loop from "./Loop.ts"
-import type { Partition } from "./Placement.ts"
-import { Placement, PARTITIONS } from "./Placement.ts"
-import { LEASE_MILLIS, Projector } from "./Projector.ts"
-import type { AttemptOutcome } from "./Record.ts"
-import type { StoredEvent } from "./Events.ts"
-import { Transaction } from "./Transaction.ts"
-import type { DueDelivery } from "./Views.ts"
-import { Views } from "./Views.ts"
+import type { Committed } from "./views/CommitFeed.ts"
+import { CommitFeed } from "./views/CommitFeed.ts"
+import type { AccountId, Millis } from "./log/Document.ts"
+import * as Events from "./log/Events.ts"
+import type { Journal, StorageFailure } from "./log/Journal.ts"
+import * as Loop from "./process/Loop.ts"
+import type { Partition } from "./process/Placement.ts"
+import { Placement, PARTITIONS } from "./process/Placement.ts"
+import { LEASE_MILLIS, Projector } from "./actor/Projector.ts"
+import type { AttemptOutcome } from "./log/Record.ts"
+import type { StoredEvent } from "./log/Events.ts"
+import { Transaction } from "./actor/Transaction.ts"
+import type { DueDelivery } from "./views/Views.ts"
+import { Views } from "./views/Views.ts"
 
-export type { Committed } from "./Outbox.ts"
-export type { Attempt, AttemptOutcome, DeliveryState } from "./Record.ts"
-export type { DeliveryRow } from "./Projection.ts"
-export type { DueDelivery } from "./Views.ts"
+export type { Committed } from "./views/CommitFeed.ts"
+export type { Attempt, AttemptOutcome, DeliveryState } from "./log/Record.ts"
+export type { DeliveryRow } from "./views/Projection.ts"
+export type { DueDelivery } from "./views/Views.ts"
 
 /** Pause after the views could not be read. */
 const RETRY_MILLIS = 1000
@@ -86,18 +86,21 @@ export interface DeliveriesShape {
 }
 
 export class Deliveries extends Context.Service<Deliveries, DeliveriesShape>()("till/engine/Deliveries") {
-  static readonly layer: Layer.Layer<Deliveries, never, Accounts | Outbox | Journal | Placement | Projector | Views> =
-    Layer.effect(
-      Deliveries,
-      Effect.suspend(() => make)
-    )
+  static readonly layer: Layer.Layer<
+    Deliveries,
+    never,
+    Accounts | CommitFeed | Journal | Placement | Projector | Views
+  > = Layer.effect(
+    Deliveries,
+    Effect.suspend(() => make)
+  )
 }
 
 const EVERY: ReadonlyArray<Partition> = Array.from({ length: PARTITIONS }, (_, partition) => partition)
 
 const make = Effect.gen(function* () {
   const accounts = yield* Accounts
-  const outbox = yield* Outbox
+  const outbox = yield* CommitFeed
   const placement = yield* Placement
   const projector = yield* Projector
   const views = yield* Views

@@ -1,20 +1,20 @@
 /** The whole engine on a journal and views. */
 import { Layer } from "effect"
-import type { AccountNumbers } from "./AccountNumbers.ts"
+import type { AccountNumbers } from "./log/AccountNumbers.ts"
 import { Accounts } from "./Accounts.ts"
-import type { Options } from "./Actors.ts"
-import { Alarm } from "./Alarm.ts"
+import type { Options } from "./actor/Actors.ts"
+import { WakeUp } from "./process/WakeUp.ts"
 import { Deliveries } from "./Deliveries.ts"
-import { Outbox } from "./Outbox.ts"
-import type { EventVersions } from "./Events.ts"
-import type { Formats } from "./Formats.ts"
-import type { Journal } from "./Journal.ts"
-import type { Placement } from "./Placement.ts"
-import { Projector } from "./Projector.ts"
-import { RunningTime } from "./RunningTime.ts"
+import { CommitFeed } from "./views/CommitFeed.ts"
+import type { EventVersions } from "./log/Events.ts"
+import type { DocumentFormats } from "./views/DocumentFormats.ts"
+import type { Journal } from "./log/Journal.ts"
+import type { Placement } from "./process/Placement.ts"
+import { Projector } from "./actor/Projector.ts"
+import { RunningTime } from "./actor/RunningTime.ts"
 import * as Scheduler from "./Scheduler.ts"
-import type { TimerHandler } from "./Timers.ts"
-import type { Views } from "./Views.ts"
+import type { TimerHandler } from "./actor/Timers.ts"
+import type { Views } from "./views/Views.ts"
 
 /**
  * Accounts, with the scheduler of their timers running, their deliveries for whoever carries them out, and what changes
@@ -23,13 +23,13 @@ import type { Views } from "./Views.ts"
 export const layer = (
   options: Partial<Options> = {}
 ): Layer.Layer<
-  Accounts | Deliveries | Outbox | Projector,
+  Accounts | Deliveries | CommitFeed | Projector,
   never,
-  AccountNumbers | EventVersions | Formats | Journal | Placement | Views | TimerHandler
+  AccountNumbers | EventVersions | DocumentFormats | Journal | Placement | Views | TimerHandler
 > =>
   Layer.merge(Scheduler.layer(options.replicated ?? null), Deliveries.layer).pipe(
     Layer.provideMerge(Accounts.layer(options)),
-    Layer.provideMerge(Outbox.layer),
-    Layer.provide(Layer.mergeAll(Alarm.layer, RunningTime.layer)),
+    Layer.provideMerge(CommitFeed.layer),
+    Layer.provide(Layer.mergeAll(WakeUp.layer, RunningTime.layer)),
     Layer.provideMerge(Projector.layer)
   )

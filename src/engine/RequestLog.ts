@@ -7,10 +7,10 @@
  */
 import { Context, Effect } from "effect"
 import type { Scope } from "effect"
-import type { Unavailable } from "./Actors.ts"
-import type { Created } from "./Created.ts"
-import type { AccountId, Millis } from "./Document.ts"
-import type { Cursor } from "./Views.ts"
+import type { Unavailable } from "./actor/Actors.ts"
+import type { Created } from "./log/Created.ts"
+import type { AccountId, Millis } from "./log/Document.ts"
+import type { Cursor } from "./views/Views.ts"
 
 export interface LoggedError {
   readonly type: string

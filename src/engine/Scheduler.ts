@@ -16,21 +16,21 @@
  */
 import { Clock, Effect, Latch, Layer, Schedule } from "effect"
 import { Accounts } from "./Accounts.ts"
-import { Alarm } from "./Alarm.ts"
-import { Outbox } from "./Outbox.ts"
-import type { AccountId, Millis } from "./Document.ts"
-import type { StorageFailure } from "./Journal.ts"
-import { Journal } from "./Journal.ts"
-import { RETENTION_MILLIS } from "./KeyFilter.ts"
-import * as Loop from "./Loop.ts"
-import type { Partition } from "./Placement.ts"
-import { partitionOf, PARTITIONS, Placement } from "./Placement.ts"
-import { Projector } from "./Projector.ts"
-import type { RunningTimeShape } from "./RunningTime.ts"
-import { RunningTime } from "./RunningTime.ts"
-import { RETRY_MILLIS } from "./Timers.ts"
-import type { ViewsShape } from "./Views.ts"
-import { Views } from "./Views.ts"
+import { WakeUp } from "./process/WakeUp.ts"
+import { CommitFeed } from "./views/CommitFeed.ts"
+import type { AccountId, Millis } from "./log/Document.ts"
+import type { StorageFailure } from "./log/Journal.ts"
+import { Journal } from "./log/Journal.ts"
+import { RETENTION_MILLIS } from "./actor/KeyFilter.ts"
+import * as Loop from "./process/Loop.ts"
+import type { Partition } from "./process/Placement.ts"
+import { partitionOf, PARTITIONS, Placement } from "./process/Placement.ts"
+import { Projector } from "./actor/Projector.ts"
+import type { RunningTimeShape } from "./actor/RunningTime.ts"
+import { RunningTime } from "./actor/RunningTime.ts"
+import { RETRY_MILLIS } from "./actor/Timers.ts"
+import type { ViewsShape } from "./views/Views.ts"
+import { Views } from "./views/Views.ts"
 
 /** Timers of accounts that are not in memory that one look into the views finds. */
 const TIMERS_MAX = 256
@@ -45,7 +45,7 @@ const FORGET_KEYS_MAX = 10_000
 /** Runs the scheduler as long as the layer lives. */
 export const layer = (
   replicated: AccountId | null
-): Layer.Layer<never, never, Accounts | Alarm | Journal | Outbox | Placement | Projector | RunningTime | Views> =>
+): Layer.Layer<never, never, Accounts | WakeUp | Journal | CommitFeed | Placement | Projector | RunningTime | Views> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const placement = yield* Placement
@@ -62,7 +62,7 @@ type CatchUp = (isWanted: (account: AccountId) => boolean) => Effect.Effect<void
 /** Brings partitions up to date, after they have come; several that come one right after the other, at once. */
 const catchUpWhatComes = Effect.fnUntraced(function* (catchUp: CatchUp) {
   const placement = yield* Placement
-  const alarm = yield* Alarm
+  const alarm = yield* WakeUp
   const come = new Set<Partition>()
   const some = Latch.makeUnsafe(false)
   yield* placement.attend({
@@ -87,7 +87,7 @@ const catchUpWhatComes = Effect.fnUntraced(function* (catchUp: CatchUp) {
 /** After a crash the journal may hold timers and deliveries that the views have not seen. */
 const makeCatchUp = Effect.gen(function* () {
   const journal = yield* Journal
-  const outbox = yield* Outbox
+  const outbox = yield* CommitFeed
   const projector = yield* Projector
   const views = yield* Views
   const catchUp = ([account, version]: readonly [AccountId, number]) =>
@@ -110,7 +110,7 @@ const makeCatchUp = Effect.gen(function* () {
 /** Wakes the accounts that have something due, and sleeps if none has. */
 const makeRound = Effect.fnUntraced(function* (replicated: AccountId | null) {
   const accounts = yield* Accounts
-  const alarm = yield* Alarm
+  const alarm = yield* WakeUp
   const placement = yield* Placement
   const projector = yield* Projector
   const views = yield* Views

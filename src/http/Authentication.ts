@@ -12,13 +12,13 @@
 import { Clock, Effect, Exit } from "effect"
 import type { Unavailable } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
-import type { AccountId, Document, Identified, Kind, Tombstone } from "../engine/Document.ts"
+import type { AccountId, Document, Identified, Kind, Tombstone } from "../engine/log/Document.ts"
 import { accountOf, INSTALLATION } from "../payments/AccountIds.ts"
 import type { ApiKeyLookup, ApiKeyType } from "../payments/ApiKeys.ts"
 import { API_KEY_LOOKUP, lookupIdOf } from "../payments/ApiKeys.ts"
 import type { Merchant } from "../payments/Merchants.ts"
 import { MERCHANT } from "../payments/Merchants.ts"
-import { ApiKeyExpired, CredentialsBearer, CredentialsInvalid, CredentialsMissing } from "./HttpErrors.ts"
+import { ApiKeyExpired, CredentialsBearer, CredentialsInvalid, CredentialsMissing } from "../server/HttpErrors.ts"
 
 /** The sender of a request, as its key tells it. */
 export interface Caller {

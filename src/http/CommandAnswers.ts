@@ -8,15 +8,15 @@
 import { Result } from "effect"
 import type { CardDeclined } from "../domain/Errors.ts"
 import type { Response } from "../engine/Accounts.ts"
-import type { AccountId } from "../engine/Document.ts"
-import { encode } from "../engine/Document.ts"
+import type { AccountId } from "../engine/log/Document.ts"
+import { encode } from "../engine/log/Document.ts"
 import { parseJson } from "../json/JsonParse.ts"
 import type { PaymentsConfigShape } from "../payments/PaymentsConfig.ts"
 import { open, seal } from "../payments/Sealing.ts"
 import type { Failure } from "./ErrorTable.ts"
 import { refusal } from "./ErrorTable.ts"
 import type { Answered } from "./handlers/Handler.ts"
-import { firstAnswer, Revealed } from "./Revealed.ts"
+import { firstAnswer, Revealed } from "./OneTimeSecrets.ts"
 
 /** The writer of an answer needs to know these. */
 export interface Rendering {

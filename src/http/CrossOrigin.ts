@@ -9,7 +9,7 @@
 import { Exit } from "effect"
 import { usernameOf } from "./Authentication.ts"
 import type { Endpoint } from "./Endpoints.ts"
-import type { Incoming } from "./Incoming.ts"
+import type { Incoming } from "../server/Incoming.ts"
 import { RouteTable } from "./RouteTable.ts"
 
 /** Browsers may keep for so long what a preflight allowed, in seconds. None of them keeps it for longer. */

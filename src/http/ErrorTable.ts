@@ -6,8 +6,8 @@ import type { ErrorType } from "../api/Errors.ts"
 import { withoutCardNumbers } from "../domain/Cards.ts"
 import type { DomainError } from "../domain/Errors.ts"
 import type { IdempotencyKeyInUse, IdempotencyKeyReuse, Response, Unavailable } from "../engine/Accounts.ts"
-import { encode } from "../engine/Document.ts"
-import type { HttpError, InvalidJson } from "./HttpErrors.ts"
+import { encode } from "../engine/log/Document.ts"
+import type { HttpError, InvalidJson } from "../server/HttpErrors.ts"
 import { DEPTH_MAX } from "./JsonBody.ts"
 
 /** A request fails with one of these. Anything else is a defect, and answered as one. */

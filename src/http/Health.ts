@@ -2,10 +2,10 @@
 import { Effect, Fiber, Layer } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Accounts } from "../engine/Accounts.ts"
-import { Writing } from "../engine/Writing.ts"
+import { Writing } from "../engine/process/Writing.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
-import type { Answer } from "./Exchange.ts"
-import { RequestIds, respond } from "./Exchange.ts"
+import type { Answer } from "./RequestContext.ts"
+import { RequestIds, respond } from "./RequestContext.ts"
 import type { Phase } from "./Readiness.ts"
 import { Readiness } from "./Readiness.ts"
 

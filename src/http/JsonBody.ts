@@ -8,7 +8,7 @@
 import { isUtf8 } from "node:buffer"
 import { Exit } from "effect"
 import { parseJson, syntaxErrorIn } from "../json/JsonParse.ts"
-import { InvalidJson, UnsupportedMediaType } from "./HttpErrors.ts"
+import { InvalidJson, UnsupportedMediaType } from "../server/HttpErrors.ts"
 
 /** Objects and arrays may lie within one another on so many levels. */
 export const DEPTH_MAX = 64

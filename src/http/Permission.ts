@@ -10,7 +10,7 @@ import { publishable, PUBLISHABLE_FIELDS } from "../domain/Publishable.ts"
 import { parseJson } from "../json/JsonParse.ts"
 import type { Caller } from "./Authentication.ts"
 import type { CommandEndpoint, Endpoint } from "./Endpoints.ts"
-import type { Answer } from "./Exchange.ts"
+import type { Answer } from "./RequestContext.ts"
 
 const secretKeyRequired = Exit.fail(new SecretKeyRequired())
 const testModeOnly = Exit.fail(new TestModeOnly())

@@ -10,42 +10,42 @@ import { ApiVersions } from "../domain/ApiVersions.ts"
 import type { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
 import { textOfHeader } from "../domain/HeaderText.ts"
 import { Accounts, Unavailable } from "../engine/Accounts.ts"
-import type { AccountId } from "../engine/Document.ts"
+import type { AccountId } from "../engine/log/Document.ts"
 import type { RequestLogShape } from "../engine/RequestLog.ts"
 import { RequestLog } from "../engine/RequestLog.ts"
-import { noteRequest } from "../engine/Watchdog.ts"
-import { Writing } from "../engine/Writing.ts"
+import { noteRequest } from "../engine/process/Watchdog.ts"
+import { Writing } from "../engine/process/Writing.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import { requestKey } from "../payments/IdempotencyKeys.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { Admission, AdmissionTime, laneAt } from "./Admission.ts"
 import type { Caller } from "./Authentication.ts"
 import * as Authentication from "./Authentication.ts"
-import type { Carried, Command } from "./CarryOutOnce.ts"
-import * as CarryOutOnce from "./CarryOutOnce.ts"
+import type { Carried, Command } from "./IdempotentCommand.ts"
+import * as IdempotentCommand from "./IdempotentCommand.ts"
 import type { CommandEndpoint, Endpoint, QueryEndpoint, RunCommand } from "./Endpoints.ts"
 import * as CrossOrigin from "./CrossOrigin.ts"
 import { envelope, wireErrorOf } from "./ErrorTable.ts"
 import type { Failure } from "./ErrorTable.ts"
-import type { Answer, Exchange, Received } from "./Exchange.ts"
-import { answerFailed, begin, headersOf, inItsVersion, LogThrottle, RequestIds } from "./Exchange.ts"
-import type { SenderOf } from "./Forwarding.ts"
-import { senderOf } from "./Forwarding.ts"
+import type { Answer, RequestContext, Received } from "./RequestContext.ts"
+import { answerFailed, begin, headersOf, inItsVersion, LogThrottle, RequestIds } from "./RequestContext.ts"
+import type { ClientAddressOf } from "../server/ClientAddress.ts"
+import { clientAddressOf } from "../server/ClientAddress.ts"
 import { Forwarder, HERE, newCourse } from "./forward/Forwarder.ts"
 import type { ForwardedIncoming } from "./forward/Listener.ts"
-import { elsewhereOf, relay } from "./forward/Relay.ts"
+import { elsewhereOf, forwardApi } from "./forward/ForwardApi.ts"
 import { withQueryServices } from "./handlers/Handler.ts"
-import { HttpConfig } from "./HttpConfig.ts"
-import type { InvalidHttp, InvalidJson, RouteNotFound, UnsupportedMediaType } from "./HttpErrors.ts"
-import { RequestTooLarge } from "./HttpErrors.ts"
-import type { BodyLimits, Incoming } from "./Incoming.ts"
+import { HttpConfig } from "../server/HttpConfig.ts"
+import type { InvalidHttp, InvalidJson, RouteNotFound, UnsupportedMediaType } from "../server/HttpErrors.ts"
+import { RequestTooLarge } from "../server/HttpErrors.ts"
+import type { BodyLimits, Incoming } from "../server/Incoming.ts"
 import type { Parsed } from "./JsonBody.ts"
 import { parseBody } from "./JsonBody.ts"
 import { BODY_BYTES_MAX as LOGGED_BYTES_MAX, loggedOf } from "./RequestLogEntry.ts"
 import { withoutCardData } from "./Payload.ts"
 import { permit, permitBody, shownTo } from "./Permission.ts"
 import * as RateLimits from "./RateLimits.ts"
-import { BODY_BYTES_MAX, PUBLISHABLE_BODY_BYTES_MAX } from "./RequestBody.ts"
+import { BODY_BYTES_MAX, PUBLISHABLE_BODY_BYTES_MAX } from "../server/RequestBody.ts"
 import { apiVersionOf, idempotencyKeyOf } from "./RequestHeaders.ts"
 import { REQUEST_MILLIS_MAX, RequestTimeouts, Wait } from "./RequestTimeouts.ts"
 import type { Matched } from "./RouteTable.ts"
@@ -108,12 +108,12 @@ const makeSteps = Effect.fnUntraced(function* (
     limit: limits === undefined ? () => Exit.void : limits.admit,
     versions,
     /** Has the exchange be answered in a version. */
-    answerIn: (exchange: Exchange, version: string) => {
+    answerIn: (exchange: RequestContext, version: string) => {
       exchange.apiVersion = version
       exchange.older = versions.older(version)
     },
-    find: ({ method, path }: Exchange) => routes.find(method, path),
-    ...(yield* CarryOutOnce.make),
+    find: ({ method, path }: RequestContext) => routes.find(method, path),
+    ...(yield* IdempotentCommand.make),
     withQueryServices: withQueryServices(yield* PaymentsConfig, yield* Accounts)
   }
 })
@@ -345,7 +345,7 @@ const requestOf = (
   { caller: { account }, endpoint: { installationWide }, exchange }: Call<CommandEndpoint>,
   idempotencyKey: string | null,
   { value: body }: Parsed
-): CarryOutOnce.OnceRequest => {
+): IdempotentCommand.OnceRequest => {
   const { apiVersion, id, method, path } = exchange
   const request = { id, account, idempotencyKey, apiVersion, method, path, body, installationWide }
   if (exchange.older === undefined) return request
@@ -387,7 +387,7 @@ interface Surroundings {
   readonly steps: Steps
   readonly limits: RateLimits.RateLimits | undefined
   readonly crossOrigin: CrossOrigin.CrossOrigin
-  readonly addressOf: SenderOf
+  readonly addressOf: ClientAddressOf
 }
 
 /** Makes what runs a part of a request that has to wait. */
@@ -487,7 +487,7 @@ const makeWork = Effect.fnUntraced(function* ({ addressOf, crossOrigin, limits, 
         Exit.isSuccess(exit) && exit.value === HERE ? enter(exchange) : incoming.elsewhere(account)
       )
     }
-    const answered = relay(steps.forwarder, exchange, account, {
+    const answered = forwardApi(steps.forwarder, exchange, account, {
       isRefused: () => isRefusedBeforeBody(steps, exchange),
       limits: () => steps.limitsOf(exchange)
     })
@@ -551,7 +551,7 @@ const admit = (
 export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoint>) {
   const { docsUrl, rateLimit, trustedProxies } = yield* HttpConfig
   const requestIds = yield* RequestIds
-  const addressOf = senderOf(trustedProxies)
+  const addressOf = clientAddressOf(trustedProxies)
   const limits = rateLimit === true ? yield* RateLimits.make(addressOf) : undefined
   const crossOrigin = CrossOrigin.make(endpoints)
   const steps = yield* makeSteps(endpoints, limits)

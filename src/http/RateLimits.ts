@@ -12,9 +12,9 @@
 import { Clock, Effect, Exit } from "effect"
 import { addressGroup } from "../domain/Networks.ts"
 import type { AuthenticationFailure, Caller } from "./Authentication.ts"
-import type { Received } from "./Exchange.ts"
-import type { SenderOf } from "./Forwarding.ts"
-import { RateLimitExceeded } from "./HttpErrors.ts"
+import type { Received } from "./RequestContext.ts"
+import type { ClientAddressOf } from "../server/ClientAddress.ts"
+import { RateLimitExceeded } from "../server/HttpErrors.ts"
 
 /** Requests per minute of a merchant in one environment, and with one type of key. */
 export const ACCOUNT_LIMIT = 1500
@@ -37,14 +37,14 @@ export interface RateLimits {
 }
 
 /** Makes limits that count for as long as the pipeline lives. */
-export const make = Effect.fnUntraced(function* (senderOf: SenderOf): Effect.fn.Return<RateLimits> {
+export const make = Effect.fnUntraced(function* (clientAddressOf: ClientAddressOf): Effect.fn.Return<RateLimits> {
   const clock = yield* Clock.Clock
   const accounts = new FixedWindows(ACCOUNT_LIMIT)
   const apiKeys = new FixedWindows(API_KEYS_LIMIT)
   const addresses = new FixedWindows(ADDRESS_LIMIT)
   const standings = new WeakMap<Received, Standing>()
   const now = () => clock.currentTimeMillisUnsafe()
-  const groupOf = ({ incoming }: Received) => addressGroup(senderOf(incoming))
+  const groupOf = ({ incoming }: Received) => addressGroup(clientAddressOf(incoming))
   const refusal = (exchange: Received) => {
     const standing = standings.get(exchange)
     return standing?.isExceeded ? new RateLimitExceeded({ retryAfterSeconds: standing.resetSeconds }) : undefined

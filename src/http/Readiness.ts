@@ -3,7 +3,7 @@
  * change, so a process that is to end says so first, and goes on to answer whatever still comes (semantics 9.52).
  */
 import { Context, Effect, Layer } from "effect"
-import { ApiServer } from "./Server.ts"
+import { ApiServer } from "../server/Server.ts"
 
 /** Requests are answered in each phase in which the server listens. */
 export type Phase = "starting" | "serving" | "stopping"

@@ -4,8 +4,8 @@ import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Access.ts"
 import { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
 import { textOfHeader } from "../domain/HeaderText.ts"
 import { hasLengthAtMost } from "../domain/Text.ts"
-import { InvalidApiVersion } from "./HttpErrors.ts"
-import type { Incoming } from "./Incoming.ts"
+import { InvalidApiVersion } from "../server/HttpErrors.ts"
+import type { Incoming } from "../server/Incoming.ts"
 
 type Head = Pick<Incoming, "headers" | "isRepeated">
 

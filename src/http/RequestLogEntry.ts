@@ -7,7 +7,7 @@ import { clean, HIDDEN, isClean } from "../domain/Secrets.ts"
 import type { LoggedError, LoggedRequest } from "../engine/RequestLog.ts"
 import { parseJson } from "../json/JsonParse.ts"
 import type { Caller } from "./Authentication.ts"
-import type { Answer, Exchange } from "./Exchange.ts"
+import type { Answer, RequestContext } from "./RequestContext.ts"
 
 /** Larger bodies are not kept, in bytes as they were sent. */
 export const BODY_BYTES_MAX = 4096
@@ -137,7 +137,7 @@ const errorOf = ({ body, status }: Answer): LoggedError | null => {
 
 /** What is known of a request when it is answered. */
 export interface Answered {
-  readonly exchange: Pick<Exchange, "id" | "method" | "path" | "query" | "idempotencyKey" | "apiVersion">
+  readonly exchange: Pick<RequestContext, "id" | "method" | "path" | "query" | "idempotencyKey" | "apiVersion">
   readonly caller: Pick<Caller, "account" | "apiKey">
   readonly answer: Answer
   /** The body as JSON has it; undefined if there was none, or none that is kept. */

@@ -3,7 +3,7 @@
  * start. A literal segment wins over a parameter. Trailing and doubled slashes make another path.
  */
 import { Exit } from "effect"
-import { MethodNotAllowed, RouteNotFound } from "./HttpErrors.ts"
+import { MethodNotAllowed, RouteNotFound } from "../server/HttpErrors.ts"
 import { isStorable } from "./JsonBody.ts"
 
 export interface Matched<Endpoint> {

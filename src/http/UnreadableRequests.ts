@@ -11,8 +11,8 @@ import { STATUS_CODES } from "node:http"
 import type { Socket } from "node:net"
 import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"
 import { envelope, wireErrorOf } from "./ErrorTable.ts"
-import { makeRequestIds } from "./Exchange.ts"
-import { InvalidHttp, RequestHeadersTooLarge, RequestTimeout, RequestTooLarge } from "./HttpErrors.ts"
+import { makeRequestIds } from "./RequestContext.ts"
+import { InvalidHttp, RequestHeadersTooLarge, RequestTimeout, RequestTooLarge } from "../server/HttpErrors.ts"
 
 /** By the code of the parser's or the server's error. Anything else is not HTTP. */
 const FAILURES: Readonly<Record<string, RequestHeadersTooLarge | RequestTimeout | RequestTooLarge>> = {

@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import * as HomePage from "./HomePage.ts"
-import { page } from "./PageResponse.ts"
+import { page } from "../html/PageResponse.ts"
 
 /** Browsers name the type; programs take anything, or JSON. */
 const wantsHtml = (accept: string | undefined): boolean =>

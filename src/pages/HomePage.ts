@@ -2,9 +2,9 @@
  * The page at Till's own address (semantics 9.28). It says what this is, whether money can move here, where to read on,
  * and how to see a checkout. Nothing on it does anything, and it shows nothing of any merchant.
  */
-import type { Html } from "./Html.ts"
-import { html } from "./Html.ts"
-import { layout } from "./Layout.ts"
+import type { Html } from "../html/Html.ts"
+import { html } from "../html/Html.ts"
+import { layout } from "../html/Layout.ts"
 
 export interface HomePage {
   /** Where Till is, without a slash at the end. */

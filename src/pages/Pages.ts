@@ -1,13 +1,13 @@
 /** All routes that a person sees in a browser. They are served together with the API's routes. */
 import { Layer } from "effect"
-import * as AccentStyle from "./AccentStyle.ts"
-import * as Assets from "./Assets.ts"
-import * as Checkout from "./Checkout.ts"
-import * as Documentation from "./Documentation.ts"
-import * as ErrorDocs from "./ErrorDocs.ts"
+import * as AccentStyle from "../html/AccentStyle.ts"
+import * as Assets from "../html/Assets.ts"
+import * as Checkout from "./checkout/Checkout.ts"
+import * as Documentation from "./docs/Documentation.ts"
+import * as ErrorDocs from "./docs/ErrorDocs.ts"
 import * as Home from "./Home.ts"
-import * as PayerAuthentication from "./PayerAuthentication.ts"
-import * as StrayAddresses from "./StrayAddresses.ts"
+import * as PayerAuthentication from "./authentication/PayerAuthentication.ts"
+import * as NotFound from "./NotFound.ts"
 
 export const layer = Layer.mergeAll(
   AccentStyle.layer,
@@ -17,5 +17,5 @@ export const layer = Layer.mergeAll(
   ErrorDocs.layer,
   Home.layer,
   PayerAuthentication.layer,
-  StrayAddresses.layer
+  NotFound.layer
 )

@@ -1,7 +1,7 @@
 /** What an account's clock says: the wall clock, or ahead of it in a test environment whose clock was moved. */
 import { Effect } from "effect"
 import { secondsOf } from "../domain/Time.ts"
-import { Transaction } from "../engine/Transaction.ts"
+import { Transaction } from "../engine/actor/Transaction.ts"
 
 export interface AccountClock {
   /** Unix seconds. */

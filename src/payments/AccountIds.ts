@@ -2,7 +2,7 @@
  * The ids of accounts. Every merchant has one account per environment, and the installation has one of its own for
  * merchants and API keys. Nothing crosses accounts, so environments are isolated by construction (semantics A9).
  */
-import type { AccountId } from "../engine/Document.ts"
+import type { AccountId } from "../engine/log/Document.ts"
 
 /** The installation's account, which holds merchants and API keys. */
 export const INSTALLATION: AccountId = "till"

@@ -8,7 +8,7 @@ import { AuditEntry } from "../domain/AuditEntry.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import type { Person } from "../domain/Person.ts"
 import { secondsOf } from "../domain/Time.ts"
-import { Transaction } from "../engine/Transaction.ts"
+import { Transaction } from "../engine/actor/Transaction.ts"
 import type { Kept } from "./Documents.ts"
 
 export const AUDIT_ENTRY: Kept<AuditEntry> = {

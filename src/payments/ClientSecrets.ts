@@ -2,7 +2,7 @@
 import { hash, timingSafeEqual } from "node:crypto"
 import { Effect } from "effect"
 import { ResourceMissing, SecretKeyRequired } from "../domain/Errors.ts"
-import type { Identified } from "../engine/Document.ts"
+import type { Identified } from "../engine/log/Document.ts"
 import type { Resource } from "./Documents.ts"
 
 /** Compares in constant time. Nothing matches an object that has no secret. */

@@ -5,10 +5,10 @@ import type { ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
-import type { AccountId } from "../engine/Document.ts"
-import { Transaction } from "../engine/Transaction.ts"
+import type { AccountId } from "../engine/log/Document.ts"
+import { Transaction } from "../engine/actor/Transaction.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
-import * as Attachments from "./Attachments.ts"
+import * as PaymentMethodAttachments from "./PaymentMethodAttachments.ts"
 import { CUSTOMER, findDocument } from "./Documents.ts"
 import { emit, previousAttributes } from "./Events.ts"
 
@@ -66,7 +66,7 @@ export const remove = Effect.fnUntraced(function* (
 ): Effect.fn.Return<DeletedCustomer, ResourceMissing, Transaction> {
   const transaction = yield* Transaction
   yield* find(id, "id")
-  yield* Attachments.detachAll(id)
+  yield* PaymentMethodAttachments.detachAll(id)
   emit(transaction, "customer.deleted", id)
   transaction.delete(CUSTOMER, id)
   return deletedCustomer(transaction.account, id)

@@ -3,10 +3,9 @@
  *
  * A field is added, renamed, dropped or retyped as follows (semantics 9.27); what was written stays as it is.
  * 1. Change the schema in `src/domain`, or that of the hidden part here, and whatever writes such documents.
- * 2. Give the kind one more step, which says what older documents have there. If Customer gets `tax_id: string | null`,
- *    it is `steps: [{ value: adding({ tax_id: null }) }]`; `src/engine/Formats.ts` has `renaming` and `inside` as well,
- *    and any pure function will do. All changes between two releases can share one step. One that was released never
- *    changes.
+ * 2. Give the kind one more step, which adds what older documents lack. If Customer gets `tax_id: string | null`, it is
+ *    `steps: [{ value: adding({ tax_id: null }) }]`; `src/engine/views/DocumentFormats.ts` has `renaming` and `inside`,
+ *    and any pure function will do. All changes between two releases can share one step. A released step never changes.
  * 3. Give a step to every kind that holds copies of the document, too: to PAYMENT_INTENT for a change of Charge,
  *    `{ value: inside("charges", inside("data", adding({ fee: null }))) }`.
  * 4. Keep steps from what `labels` derives from, and labels from changing: lists find documents by those that were
@@ -30,9 +29,9 @@ import { Price } from "../domain/Price.ts"
 import { Product } from "../domain/Product.ts"
 import { Refund } from "../domain/Refund.ts"
 import { WebhookEndpoint } from "../domain/WebhookEndpoint.ts"
-import type { Document, Identified, JsonObject, Kind } from "../engine/Document.ts"
-import { inside } from "../engine/Formats.ts"
-import { Transaction } from "../engine/Transaction.ts"
+import type { Document, Identified, JsonObject, Kind } from "../engine/log/Document.ts"
+import { inside } from "../engine/views/DocumentFormats.ts"
+import { Transaction } from "../engine/actor/Transaction.ts"
 import { FILTERED_PAYMENT_INTENT, searchable, SEARCHED_CUSTOMER } from "./Search.ts"
 import * as Tallies from "./Tallies.ts"
 

@@ -3,7 +3,7 @@
  * 9.27).
  */
 import { EMITTED_EVENT_TYPES } from "../domain/Event.ts"
-import { Formats } from "../engine/Formats.ts"
+import { DocumentFormats } from "../engine/views/DocumentFormats.ts"
 import { API_KEY, API_KEY_LOOKUP } from "./ApiKeys.ts"
 import { AUDIT_ENTRY } from "./Audit.ts"
 import { DASHBOARD_LINK, DASHBOARD_SESSION, SESSIONS_OF, SIGN_IN } from "./DashboardSessions.ts"
@@ -59,4 +59,4 @@ export const KINDS = [
 const kindsOfEvents: Readonly<Record<string, string>> = EMITTED_EVENT_TYPES
 
 /** Tells the engine of them. */
-export const layer = Formats.layer(KINDS, (type) => kindsOfEvents[type])
+export const layer = DocumentFormats.layer(KINDS, (type) => kindsOfEvents[type])

@@ -41,17 +41,17 @@ import type {
 import { latestCharge } from "../domain/PaymentIntentInvariants.ts"
 import type { PaymentIntentOperation } from "../domain/PaymentIntentStates.ts"
 import { secondsOf } from "../domain/Time.ts"
-import { Transaction } from "../engine/Transaction.ts"
+import { Transaction } from "../engine/actor/Transaction.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
-import * as Attachments from "./Attachments.ts"
-import type { CheckoutSessionDocument } from "./CheckoutSessionSteps.ts"
-import * as CheckoutSessionSteps from "./CheckoutSessionSteps.ts"
+import * as PaymentMethodAttachments from "./PaymentMethodAttachments.ts"
+import type { CheckoutSessionDocument } from "./CheckoutSessionTransitions.ts"
+import * as CheckoutSessionSteps from "./CheckoutSessionTransitions.ts"
 import { requireClientSecretOf } from "./ClientSecrets.ts"
 import * as Customers from "./Customers.ts"
 import { PAYMENT_INTENT } from "./Documents.ts"
 import { emit } from "./Events.ts"
-import type { Payment } from "./PaymentIntentSteps.ts"
-import { change, find, findOfSession, isAuthenticated, requireAllowed, save, step } from "./PaymentIntentSteps.ts"
+import type { Payment } from "./PaymentIntentTransitions.ts"
+import { change, find, findOfSession, isAuthenticated, requireAllowed, save, step } from "./PaymentIntentTransitions.ts"
 import type { PaymentSource } from "./PaymentMethods.ts"
 import * as PaymentMethods from "./PaymentMethods.ts"
 import { PaymentsConfig, requireAcceptedCurrency } from "./PaymentsConfig.ts"
@@ -476,7 +476,7 @@ const withSavedPaymentMethod = Effect.fnUntraced(function* (
   charge: Charge
 ): Effect.fn.Return<Charge, never, Transaction | PaymentsConfig> {
   if (setup_future_usage === null || customer === null) return charge
-  return { ...charge, payment_method: yield* Attachments.save(charge.payment_method, customer) }
+  return { ...charge, payment_method: yield* PaymentMethodAttachments.save(charge.payment_method, customer) }
 })
 
 /** The payment with the customer that its session creates when it completes (semantics S9). */

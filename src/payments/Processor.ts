@@ -10,7 +10,7 @@ import type { DeclineCode } from "../domain/Cards.ts"
 import { ProcessorNotConfigured } from "../domain/Errors.ts"
 import type { Card } from "../domain/PaymentMethod.ts"
 import type { RefundFailureReason } from "../domain/Refund.ts"
-import type { Millis } from "../engine/Document.ts"
+import type { Millis } from "../engine/log/Document.ts"
 
 /** A payer types a card so. It exists while a request is being decoded and tokenized, and nowhere else. */
 export interface CardData {

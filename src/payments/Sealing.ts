@@ -11,11 +11,11 @@
  */
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto"
 import { Effect, Redacted, Schema } from "effect"
-import type { Document } from "../engine/Document.ts"
-import { Formats } from "../engine/Formats.ts"
-import type { StorageFailure } from "../engine/Journal.ts"
-import { Transaction } from "../engine/Transaction.ts"
-import { Views } from "../engine/Views.ts"
+import type { Document } from "../engine/log/Document.ts"
+import { DocumentFormats } from "../engine/views/DocumentFormats.ts"
+import type { StorageFailure } from "../engine/log/Journal.ts"
+import { Transaction } from "../engine/actor/Transaction.ts"
+import { Views } from "../engine/views/Views.ts"
 import { INSTALLATION } from "./AccountIds.ts"
 import type { Kept } from "./Documents.ts"
 import type { PaymentsConfigShape } from "./PaymentsConfig.ts"
@@ -74,12 +74,15 @@ export const keepPrint = Effect.fnUntraced(function* (
 /**
  * Fails with `ForeignSecret` if the views have another print. It is asked before anything runs that works by itself.
  */
-export const requireOwnSecret: Effect.Effect<void, ForeignSecret | StorageFailure, Formats | Views | PaymentsConfig> =
-  Effect.gen(function* () {
-    const formats = yield* Formats
-    const views = yield* Views
-    const [row] = yield* views.documents([{ account: INSTALLATION, id: SECRET_PRINT_ID }])
-    if (row === undefined) return
-    const { value } = formats.document(row) as Document<SecretPrint>
-    if (value.print !== printOf(yield* PaymentsConfig)) return yield* new ForeignSecret()
-  })
+export const requireOwnSecret: Effect.Effect<
+  void,
+  ForeignSecret | StorageFailure,
+  DocumentFormats | Views | PaymentsConfig
+> = Effect.gen(function* () {
+  const formats = yield* DocumentFormats
+  const views = yield* Views
+  const [row] = yield* views.documents([{ account: INSTALLATION, id: SECRET_PRINT_ID }])
+  if (row === undefined) return
+  const { value } = formats.document(row) as Document<SecretPrint>
+  if (value.print !== printOf(yield* PaymentsConfig)) return yield* new ForeignSecret()
+})

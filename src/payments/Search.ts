@@ -7,9 +7,9 @@ import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { PaymentIntentStatus } from "../domain/PaymentIntentStates.ts"
 import type { Clause, Field, Fields, SearchQuery, Values } from "../domain/SearchQuery.ts"
 import { folded } from "../domain/SearchQuery.ts"
-import type { Searchable } from "../engine/Document.ts"
-import type { Filter } from "../engine/Search.ts"
-import { trigramsOf } from "../engine/Search.ts"
+import type { Searchable } from "../engine/log/Document.ts"
+import type { Filter } from "../engine/log/Search.ts"
+import { trigramsOf } from "../engine/log/Search.ts"
 
 /** What objects of a kind are searched by, and what they have there. */
 export interface SearchedBy<Value> {

@@ -7,8 +7,8 @@ import type { Charge } from "../domain/Charge.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { Refund } from "../domain/Refund.ts"
 import { Accounts } from "../engine/Accounts.ts"
-import type { AccountId, Tally } from "../engine/Document.ts"
-import type { TallyQuery } from "../engine/Tallies.ts"
+import type { AccountId, Tally } from "../engine/log/Document.ts"
+import type { TallyQuery } from "../engine/log/Tallies.ts"
 
 /** Of what was declined, `code` says why. */
 export type Counted =

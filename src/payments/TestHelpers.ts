@@ -4,7 +4,7 @@ import { ParameterInvalid, TestModeOnly } from "../domain/Errors.ts"
 import type { AdvanceTestClock, AuthenticatePaymentIntent, DeletedTestData, TestClock } from "../domain/TestHelpers.ts"
 import { CLOCK_AHEAD_SECONDS_MAX } from "../domain/TestHelpers.ts"
 import { secondsOf } from "../domain/Time.ts"
-import { Transaction } from "../engine/Transaction.ts"
+import { Transaction } from "../engine/actor/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
 import * as PaymentIntents from "./PaymentIntents.ts"
 

@@ -2,7 +2,7 @@
  * The timers of payments. Each is about one object, and its id says which. Journals hold names and ids: none may
  * change.
  */
-import type { Millis } from "../engine/Document.ts"
+import type { Millis } from "../engine/log/Document.ts"
 
 /** The ids of each timer begin with its prefix. */
 const PREFIXES = {

@@ -5,10 +5,10 @@
  */
 import type { PgClient } from "@effect/sql-pg"
 import type { Fragment } from "effect/sql/Statement"
-import type { Between } from "../engine/Created.ts"
-import type { AccountId } from "../engine/Document.ts"
-import type { DocumentRow, EventRow } from "../engine/Projection.ts"
-import type { Cursor, EventQuery, ListQuery, Views } from "../engine/Views.ts"
+import type { Between } from "../engine/log/Created.ts"
+import type { AccountId } from "../engine/log/Document.ts"
+import type { DocumentRow, EventRow } from "../engine/views/Projection.ts"
+import type { Cursor, EventQuery, ListQuery, Views } from "../engine/views/Views.ts"
 import type { Sql, SqlDocument } from "./Rows.ts"
 import { ask, bigints, labelsText, texts, toDocument, toEvent } from "./Rows.ts"
 

@@ -9,8 +9,8 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { PgMigrator } from "@effect/sql-pg"
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { innermostMessage } from "../engine/Journal.ts"
-import { idOf, nextSequence } from "../engine/Identifiers.ts"
+import { innermostMessage } from "../engine/log/Journal.ts"
+import { idOf, nextSequence } from "../engine/log/Identifiers.ts"
 import { requireNoOlder, RESTORE_TABLE } from "./Database.ts"
 
 const statements = (...texts: ReadonlyArray<string>) =>
@@ -260,7 +260,7 @@ export const migrations = {
     `CREATE TABLE lease_holders (holder int PRIMARY KEY)`
   ),
   "0014_anchors": statements(
-    // Signed statements of how far the journals were: see `engine/Anchors.ts`.
+    // Signed statements of how far the journals were: see `engine/verify/Anchors.ts`.
     `CREATE TABLE anchors (
       sequence bigint PRIMARY KEY,
       at bigint NOT NULL,

@@ -1,8 +1,8 @@
 /** A projection in Postgres: one statement, and so one transaction and one round trip. */
 import type { PgClient } from "@effect/sql-pg"
 import type { Fragment } from "effect/sql/Statement"
-import { ofCheckpoint } from "../engine/Checksum.ts"
-import type { AccountId } from "../engine/Document.ts"
+import { ofCheckpoint } from "../engine/log/Checksum.ts"
+import type { AccountId } from "../engine/log/Document.ts"
 import type {
   EventRow,
   KeyRow,
@@ -11,8 +11,8 @@ import type {
   SubscriptionRow,
   Sweep,
   TimerRow
-} from "../engine/Projection.ts"
-import { entriesText } from "../engine/Tallies.ts"
+} from "../engine/views/Projection.ts"
+import { entriesText } from "../engine/log/Tallies.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import { ask, bigint, bigints, ints, labelsText, termsText, texts } from "./Rows.ts"
 import * as RevisionsPostgres from "./RevisionsPostgres.ts"

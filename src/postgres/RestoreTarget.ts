@@ -8,7 +8,7 @@
  */
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { innermostMessage } from "../engine/Journal.ts"
+import { innermostMessage } from "../engine/log/Journal.ts"
 import { DatabaseUnavailable, RESTORE_TABLE } from "./Database.ts"
 
 /** There is something in the database. */

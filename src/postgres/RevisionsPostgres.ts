@@ -1,10 +1,10 @@
 /** Revisions in Postgres: which records have written a document, all but the newest, which is in the document's row. */
 import type { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
-import type { AccountId } from "../engine/Document.ts"
-import type { Projection, RevisionRow } from "../engine/Projection.ts"
-import type { Revision, RevisionQuery } from "../engine/Views.ts"
-import { recordId, revisionAt } from "../engine/Views.ts"
+import type { AccountId } from "../engine/log/Document.ts"
+import type { Projection, RevisionRow } from "../engine/views/Projection.ts"
+import type { Revision, RevisionQuery } from "../engine/views/Views.ts"
+import { recordId, revisionAt } from "../engine/views/Views.ts"
 import type { Sql } from "./Rows.ts"
 import { ask, bigint, bigints, labelsText, texts } from "./Rows.ts"
 

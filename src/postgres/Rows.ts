@@ -7,8 +7,8 @@ import { type PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Result } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Fragment } from "effect/sql/Statement"
-import type { Labels } from "../engine/Document.ts"
-import { StorageFailure } from "../engine/Journal.ts"
+import type { Labels } from "../engine/log/Document.ts"
+import { StorageFailure } from "../engine/log/Journal.ts"
 import type {
   DocumentRow,
   EventRow,
@@ -16,11 +16,11 @@ import type {
   ProjectedDocument,
   SubscriptionRow,
   TimerRow
-} from "../engine/Projection.ts"
-import type { Span } from "../engine/Record.ts"
-import { RECORD_BYTES_MAX, textOf } from "../engine/Record.ts"
-import { entriesIn } from "../engine/Tallies.ts"
-import type { DocumentTexts } from "../engine/Views.ts"
+} from "../engine/views/Projection.ts"
+import type { Span } from "../engine/log/Record.ts"
+import { RECORD_BYTES_MAX, textOf } from "../engine/log/Record.ts"
+import { entriesIn } from "../engine/log/Tallies.ts"
+import type { DocumentTexts } from "../engine/views/Views.ts"
 import { isDamage, sqlStateOf } from "./SqlState.ts"
 
 /** `text[]` */

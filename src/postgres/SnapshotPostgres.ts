@@ -2,8 +2,8 @@
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import type { StorageFailure } from "../engine/Journal.ts"
-import { Snapshot } from "../engine/Snapshot.ts"
+import type { StorageFailure } from "../engine/log/Journal.ts"
+import { Snapshot } from "../engine/log/Snapshot.ts"
 import { storageFailure } from "./Rows.ts"
 
 export const layer: Layer.Layer<never, never, PgClient.PgClient> = Layer.effect(

@@ -22,7 +22,7 @@
 import { PgClient, PgConnection } from "@effect/sql-pg"
 import { Context, Effect, Exit, Fiber } from "effect"
 import type { Scope } from "effect"
-import { StorageFailure } from "../engine/Journal.ts"
+import { StorageFailure } from "../engine/log/Journal.ts"
 import type { HangLimits as Limits } from "./Breaker.ts"
 import { Breaker } from "./Breaker.ts"
 import { connectionsMax } from "./Database.ts"

@@ -5,7 +5,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
-import type { AccountId, Millis } from "../engine/Document.ts"
+import type { AccountId, Millis } from "../engine/log/Document.ts"
 import { bigint } from "./Rows.ts"
 
 export interface StorageReport {

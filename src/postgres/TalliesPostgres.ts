@@ -4,10 +4,10 @@
  */
 import type { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
-import type { AccountId } from "../engine/Document.ts"
-import type { Projection } from "../engine/Projection.ts"
-import type { Sum, TalliesOfStep, TallyQuery, TallyRow } from "../engine/Tallies.ts"
-import { ENTRIES_PATTERN, spanOf, SPANS, tallyAt } from "../engine/Tallies.ts"
+import type { AccountId } from "../engine/log/Document.ts"
+import type { Projection } from "../engine/views/Projection.ts"
+import type { Sum, TalliesOfStep, TallyQuery, TallyRow } from "../engine/log/Tallies.ts"
+import { ENTRIES_PATTERN, spanOf, SPANS, tallyAt } from "../engine/log/Tallies.ts"
 import type { Sql } from "./Rows.ts"
 import { ask, bigints, ints, texts } from "./Rows.ts"
 

@@ -9,8 +9,8 @@
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
-import { innermostMessage } from "../engine/Journal.ts"
-import { Writing } from "../engine/Writing.ts"
+import { innermostMessage } from "../engine/log/Journal.ts"
+import { Writing } from "../engine/process/Writing.ts"
 import { sqlStateOf } from "./SqlState.ts"
 
 const LOG_MILLIS = 60_000

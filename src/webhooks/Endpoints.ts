@@ -3,8 +3,8 @@ import type { Effect, Redacted } from "effect"
 import { Context } from "effect"
 import type { WebhookHosts } from "../domain/WebhookHosts.ts"
 import type { Unavailable } from "../engine/Accounts.ts"
-import type { AccountId } from "../engine/Document.ts"
-import type { StoredEvent } from "../engine/Events.ts"
+import type { AccountId } from "../engine/log/Document.ts"
+import type { StoredEvent } from "../engine/log/Events.ts"
 
 /** A delivery goes there, as it is at the attempt (semantics W14). */
 export interface Endpoint {

@@ -11,10 +11,10 @@
  * - What there is no room for is not taken in. It is still in the table, and comes from there when its lease is over.
  */
 import type { DueDelivery } from "../engine/Deliveries.ts"
-import type { AccountId, Millis } from "../engine/Document.ts"
-import type { StoredEvent } from "../engine/Events.ts"
-import type { Partition } from "../engine/Placement.ts"
-import { partitionOf } from "../engine/Placement.ts"
+import type { AccountId, Millis } from "../engine/log/Document.ts"
+import type { StoredEvent } from "../engine/log/Events.ts"
+import type { Partition } from "../engine/process/Placement.ts"
+import { partitionOf } from "../engine/process/Placement.ts"
 
 /** Attempts that have taken less than a second, at most. */
 const SLOTS = 512

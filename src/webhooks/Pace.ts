@@ -9,7 +9,7 @@
  *   After two seconds of that they are held back no more, whatever it costs the requests; where only retries and what
  *   was left over wait, which are late by minutes, after eight.
  */
-import type { Millis } from "../engine/Document.ts"
+import type { Millis } from "../engine/log/Document.ts"
 
 /** Attempts that begin in one turn, at most: begun in one piece, more would make everybody else wait. */
 export const PER_TURN_MAX = 32

@@ -21,7 +21,7 @@ import { clean } from "../domain/Secrets.ts"
 import type { WebhookHosts } from "../domain/WebhookHosts.ts"
 import type { Start } from "./AnswerStart.ts"
 import * as AttemptErrors from "./AttemptErrors.ts"
-import * as Connector from "./Connector.ts"
+import * as GuardedDial from "./GuardedDial.ts"
 import type { Endpoint } from "./Endpoints.ts"
 import { signatureOf } from "./Signature.ts"
 
@@ -69,7 +69,7 @@ export interface Options {
   readonly timeLimitMillis?: number
   readonly bodyMillis?: number
   /** Instead of the system's look-up. */
-  readonly resolve?: Connector.Resolve
+  readonly resolve?: GuardedDial.Resolve
   /** Certificates to trust instead of those that Node trusts, in PEM format. */
   readonly certificates?: string
 }
@@ -85,10 +85,10 @@ const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Se
     bodyMillis: options.bodyMillis ?? BODY_MILLIS,
     bodies: new Set()
   }
-  const resolve = Connector.sharing(options.resolve ?? Connector.resolveBySystem)
+  const resolve = GuardedDial.sharing(options.resolve ?? GuardedDial.resolveBySystem)
   const { certificates } = options
   const throughOf = (hosts: WebhookHosts): Through => {
-    const { connect, isPrivate } = Connector.make({
+    const { connect, isPrivate } = GuardedDial.make({
       hosts,
       connectMillis: limits.timeLimitMillis,
       resolve,
@@ -232,7 +232,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#controller = controller
     // Given up while it was waiting for a connection.
     if (this.#report === null) controller.abort(new CutOff("given up"))
-    else Connector.expectAnswer((start) => this.#onStart(start))
+    else GuardedDial.expectAnswer((start) => this.#onStart(start))
   }
 
   #onStart(start: Start): void {
@@ -265,7 +265,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    if (this.#mayRepeat && this.#report !== null && AttemptErrors.isClosed(error) && Connector.isClosedIdle(error)) {
+    if (this.#mayRepeat && this.#report !== null && AttemptErrors.isClosed(error) && GuardedDial.isClosedIdle(error)) {
       this.#mayRepeat = false
       return this.begin()
     }

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { lineOf, shown } from "../../src/cli/ProgressLine.ts"
-import { Progress } from "../../src/engine/Progress.ts"
+import { Progress } from "../../src/engine/process/Progress.ts"
 
 /** Works on so many records, a thousand each second. */
 const work = Effect.fnUntraced(function* (records: number) {

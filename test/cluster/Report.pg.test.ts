@@ -3,7 +3,7 @@ import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { report } from "../../src/cluster/Report.ts"
-import { partitionOf, PARTITIONS } from "../../src/engine/Placement.ts"
+import { partitionOf, PARTITIONS } from "../../src/engine/process/Placement.ts"
 import * as Migrations from "../../src/postgres/Migrations.ts"
 import { layerFreshDatabase } from "../support/Postgres.ts"
 

@@ -3,8 +3,8 @@ import type { JsonSchema } from "effect"
 import { Schema } from "effect"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import type { Step } from "../../src/engine/Document.ts"
-import { formatOf } from "../../src/engine/Document.ts"
+import type { Step } from "../../src/engine/log/Document.ts"
+import { formatOf } from "../../src/engine/log/Document.ts"
 import { KINDS } from "../../src/payments/Formats.ts"
 
 type JsonSchemaDocument = JsonSchema.Document<"draft-2020-12">

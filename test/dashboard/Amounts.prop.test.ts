@@ -1,10 +1,10 @@
 /** Amounts as the dashboard shows them: in groups of three digits, and read back as what they are (semantics 9.72). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { amountText, grouped, money, plainAmount } from "../../src/dashboard/components/Values.ts"
+import { amountText, grouped, money, plainAmount } from "../../src/dashboard/frame/Values.ts"
 import { AMOUNT_MAX } from "../../src/domain/Money.ts"
-import { moneyOf } from "../../src/pages/Money.ts"
-import { readAmount } from "../../src/pages/assets/amount.js"
+import { moneyOf } from "../../src/html/Money.ts"
+import { readAmount } from "../../src/html/assets/amount.js"
 import { ISO_CODES } from "../support/Currencies.ts"
 
 const amount = Schema.Union([

@@ -1,7 +1,7 @@
 /** Customers, products and prices, as merchants keep them without a script (semantics 9.72). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { amountText, plainAmount } from "../../src/dashboard/components/Values.ts"
+import { amountText, plainAmount } from "../../src/dashboard/frame/Values.ts"
 import { lineAmount } from "../../src/domain/PriceArithmetic.ts"
 import type { PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"

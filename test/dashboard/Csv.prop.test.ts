@@ -1,7 +1,7 @@
 /** Cells of CSV files: no reader finds a formula in them, and the text can be had back (semantics 9.70). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { csvCell } from "../../src/dashboard/CsvFile.ts"
+import { csvCell } from "../../src/dashboard/frame/CsvFile.ts"
 import { cellsIn, textOf } from "./Csv.ts"
 
 const PIECES = [

@@ -1,7 +1,7 @@
 /** Has an attempt at an endpoint's newest delivery fail, by default its last: no dispatcher runs in pages' tests. */
 import { Effect } from "effect"
-import type { AttemptOutcome } from "../../src/engine/Record.ts"
-import { Transaction } from "../../src/engine/Transaction.ts"
+import type { AttemptOutcome } from "../../src/engine/log/Record.ts"
+import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import type { PagesServer } from "../pages/PagesServer.ts"
 
 export const fail = async (

@@ -4,8 +4,8 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { plainAmount } from "../../src/dashboard/components/Values.ts"
-import { Transaction } from "../../src/engine/Transaction.ts"
+import { plainAmount } from "../../src/dashboard/frame/Values.ts"
+import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import { DASHBOARD_SESSION } from "../../src/payments/DashboardSessions.ts"
 import { GIVEN_UP_MAX } from "../../src/payments/GivenUp.ts"

@@ -4,7 +4,7 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core"
-import { actionNames } from "../../src/dashboard/Screens.ts"
+import { actionNames } from "../../src/dashboard/frame/Page.ts"
 import { connect, hasBrowser } from "../pages/Browser.ts"
 import type { PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"

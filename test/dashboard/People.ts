@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { Page as BrowserPage } from "playwright-core"
 import type { Person, Role } from "../../src/domain/Person.ts"
-import type { Transaction } from "../../src/engine/Transaction.ts"
+import type { Transaction } from "../../src/engine/actor/Transaction.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as DashboardSessions from "../../src/payments/DashboardSessions.ts"
 import * as People from "../../src/payments/People.ts"

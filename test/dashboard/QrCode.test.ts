@@ -1,6 +1,6 @@
 /** A code says what it was made of: module for module as another encoder has it (semantics 9.80). */
 import { assert, describe, it } from "@effect/vitest"
-import { qrCode } from "../../src/dashboard/components/QrCode.ts"
+import { qrCode } from "../../src/dashboard/frame/QrCode.ts"
 
 /** Of `https://pay.example/c/1`, by python-qrcode 8.2: bytes, version 2, level M, mask 1. */
 const KNOWN = `

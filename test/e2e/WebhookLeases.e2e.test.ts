@@ -5,7 +5,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { partitionOf } from "../../src/engine/Placement.ts"
+import { partitionOf } from "../../src/engine/process/Placement.ts"
 import { freshDatabase } from "../support/Postgres.ts"
 import { serverPort } from "../support/ServerPort.ts"
 import { prepareTill, startTill, till, until, type TillProcess } from "../support/TillProcess.ts"

@@ -7,9 +7,9 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
-import type { Identified } from "../../src/engine/Document.ts"
-import { JournalCorrupt } from "../../src/engine/Record.ts"
-import { Transaction } from "../../src/engine/Transaction.ts"
+import type { Identified } from "../../src/engine/log/Document.ts"
+import { JournalCorrupt } from "../../src/engine/log/Record.ts"
+import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import { Random, Seed } from "../support/Random.ts"
 import * as Harness from "./Harness.ts"
 import * as PostgresStorage from "./PostgresStorage.ts"

@@ -7,7 +7,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Schema } from "effect"
-import { keyId } from "../../src/engine/Views.ts"
+import { keyId } from "../../src/engine/views/Views.ts"
 import { ACCOUNTS, Clients, everythingHolds } from "./Clients.ts"
 import * as Harness from "./Harness.ts"
 import { ModelRun, Steps } from "./ModelRun.ts"

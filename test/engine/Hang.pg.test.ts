@@ -1,8 +1,8 @@
 /** The engine on a Postgres that hangs: nothing waits for good, and nothing is lost or done twice. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Option, Schedule } from "effect"
-import { project } from "../../src/engine/Projection.ts"
-import type { ViewsShape } from "../../src/engine/Views.ts"
+import { project } from "../../src/engine/views/Projection.ts"
+import type { ViewsShape } from "../../src/engine/views/Views.ts"
 import { HangLimits, StatementLimit } from "../../src/postgres/StatementLimit.ts"
 import { ACCOUNTS } from "./Clients.ts"
 import * as Harness from "./Harness.ts"

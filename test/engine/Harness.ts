@@ -6,36 +6,36 @@ import { assert } from "@effect/vitest"
 import { Clock, Context, Effect, Exit, Layer, Redacted, References, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { AccountsShape } from "../../src/engine/Accounts.ts"
-import type { AccountNumbersShape } from "../../src/engine/AccountNumbers.ts"
-import type { Anchored } from "../../src/engine/Anchors.ts"
-import { AccountNumbers, make as makeNumbers } from "../../src/engine/AccountNumbers.ts"
+import type { AccountNumbersShape } from "../../src/engine/log/AccountNumbers.ts"
+import type { Anchored } from "../../src/engine/verify/Anchors.ts"
+import { AccountNumbers, make as makeNumbers } from "../../src/engine/log/AccountNumbers.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import type { DeliveriesShape } from "../../src/engine/Deliveries.ts"
-import { Alarm } from "../../src/engine/Alarm.ts"
-import { Outbox } from "../../src/engine/Outbox.ts"
+import { WakeUp } from "../../src/engine/process/WakeUp.ts"
+import { CommitFeed } from "../../src/engine/views/CommitFeed.ts"
 import { Deliveries } from "../../src/engine/Deliveries.ts"
-import type { Document } from "../../src/engine/Document.ts"
+import type { Document } from "../../src/engine/log/Document.ts"
 import * as Engine from "../../src/engine/Engine.ts"
-import type { Formatted } from "../../src/engine/Formats.ts"
-import { Formats } from "../../src/engine/Formats.ts"
-import type { JournalShape } from "../../src/engine/Journal.ts"
-import { Journal, StorageFailure } from "../../src/engine/Journal.ts"
-import type { PlacementShape } from "../../src/engine/Placement.ts"
-import { Placement } from "../../src/engine/Placement.ts"
-import type { ProjectorShape } from "../../src/engine/Projector.ts"
-import { Projector } from "../../src/engine/Projector.ts"
-import type { JournalRecord } from "../../src/engine/Record.ts"
-import { GENESIS, unseal } from "../../src/engine/Record.ts"
-import { RunningTime } from "../../src/engine/RunningTime.ts"
+import type { Formatted } from "../../src/engine/views/DocumentFormats.ts"
+import { DocumentFormats } from "../../src/engine/views/DocumentFormats.ts"
+import type { JournalShape } from "../../src/engine/log/Journal.ts"
+import { Journal, StorageFailure } from "../../src/engine/log/Journal.ts"
+import type { PlacementShape } from "../../src/engine/process/Placement.ts"
+import { Placement } from "../../src/engine/process/Placement.ts"
+import type { ProjectorShape } from "../../src/engine/actor/Projector.ts"
+import { Projector } from "../../src/engine/actor/Projector.ts"
+import type { JournalRecord } from "../../src/engine/log/Record.ts"
+import { GENESIS, unseal } from "../../src/engine/log/Record.ts"
+import { RunningTime } from "../../src/engine/actor/RunningTime.ts"
 import * as Scheduler from "../../src/engine/Scheduler.ts"
-import { TimerHandler } from "../../src/engine/Timers.ts"
-import type { Manner } from "../../src/engine/Verify.ts"
-import { rebuild, SWIFTLY, verify } from "../../src/engine/Verify.ts"
-import type { EventVersionsShape, StoredEvent } from "../../src/engine/Events.ts"
-import { EventVersions } from "../../src/engine/Events.ts"
-import type { ViewsShape } from "../../src/engine/Views.ts"
-import { recordId, revisionId, Views } from "../../src/engine/Views.ts"
-import type { RevisionRow } from "../../src/engine/Projection.ts"
+import { TimerHandler } from "../../src/engine/actor/Timers.ts"
+import type { Manner } from "../../src/engine/verify/Verify.ts"
+import { rebuild, SWIFTLY, verify } from "../../src/engine/verify/Verify.ts"
+import type { EventVersionsShape, StoredEvent } from "../../src/engine/log/Events.ts"
+import { EventVersions } from "../../src/engine/log/Events.ts"
+import type { ViewsShape } from "../../src/engine/views/Views.ts"
+import { recordId, revisionId, Views } from "../../src/engine/views/Views.ts"
+import type { RevisionRow } from "../../src/engine/views/Projection.ts"
 import * as Faults from "./storage/Faults.ts"
 import * as JournalMemory from "./storage/JournalMemory.ts"
 import * as ViewsMemory from "./storage/ViewsMemory.ts"
@@ -99,7 +99,7 @@ const layerWith = (schedulers: 0 | 1 | 2, options: Parameters<typeof Engine.laye
   const scheduler = Scheduler.layer(null)
   return (schedulers === 0 ? alone : Layer.mergeAll(alone, scheduler, Layer.fresh(scheduler))).pipe(
     Layer.provideMerge(Accounts.layer(options)),
-    Layer.provide(Layer.mergeAll(Alarm.layer, Outbox.layer, RunningTime.layer)),
+    Layer.provide(Layer.mergeAll(WakeUp.layer, CommitFeed.layer, RunningTime.layer)),
     Layer.provideMerge(Projector.layer)
   )
 }
@@ -185,7 +185,7 @@ export const recordsOf = Effect.fnUntraced(function* (storage: Storage, account:
   })
 })
 
-export const formatsOf = (kinds: ReadonlyArray<Formatted>) => Formats.layer(kinds, (type) => type.split(".")[0])
+export const formatsOf = (kinds: ReadonlyArray<Formatted>) => DocumentFormats.layer(kinds, (type) => type.split(".")[0])
 
 /** Verifies as `till verify` does, in this manner. */
 export const verification = (

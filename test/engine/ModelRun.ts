@@ -4,8 +4,8 @@
  */
 import { assert } from "@effect/vitest"
 import { Effect, Exit, Fiber, Schema } from "effect"
-import type { DueTimer } from "../../src/engine/Timers.ts"
-import { Transaction } from "../../src/engine/Transaction.ts"
+import type { DueTimer } from "../../src/engine/actor/Timers.ts"
+import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import type { RunningEngine, Storage } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
 import { Random } from "../support/Random.ts"

@@ -1,7 +1,7 @@
 /** Records as an older Till wrote them: each says its account and version, and names documents by their ids. */
 import { hash } from "node:crypto"
-import type { JournalRecord, JournalRow } from "../../src/engine/Record.ts"
-import { GENESIS } from "../../src/engine/Record.ts"
+import type { JournalRecord, JournalRow } from "../../src/engine/log/Record.ts"
+import { GENESIS } from "../../src/engine/log/Record.ts"
 import { parseJson } from "../../src/json/JsonParse.ts"
 
 /** A record behind the one with hash `previous`, in one of the formats before the fifth. */

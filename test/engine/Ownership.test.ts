@@ -1,10 +1,10 @@
 /** What an engine does with accounts whose partition it gains, gives up, or cannot be sure of. */
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Fiber, Latch } from "effect"
-import type { AccountNumbersShape } from "../../src/engine/AccountNumbers.ts"
+import type { AccountNumbersShape } from "../../src/engine/log/AccountNumbers.ts"
 import type { Accounts } from "../../src/engine/Accounts.ts"
 import { Unavailable } from "../../src/engine/Accounts.ts"
-import { CONFIRMED_MILLIS, partitionOf, Placement } from "../../src/engine/Placement.ts"
+import { CONFIRMED_MILLIS, partitionOf, Placement } from "../../src/engine/process/Placement.ts"
 import type { RunningEngine } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
 import type { FaultPoint } from "./storage/Faults.ts"

@@ -2,7 +2,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { PgClient, PgMigrator } from "@effect/sql-pg"
 import { type Context, Effect, Layer, Redacted, Scope } from "effect"
-import type { AnchorStore } from "../../src/engine/Anchors.ts"
+import type { AnchorStore } from "../../src/engine/verify/Anchors.ts"
 import * as AnchorsPostgres from "../../src/postgres/AnchorsPostgres.ts"
 import { sessionSettings } from "../../src/postgres/Database.ts"
 import * as JournalPostgres from "../../src/postgres/JournalPostgres.ts"

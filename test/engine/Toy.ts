@@ -4,11 +4,11 @@
  */
 import { Effect, Schema } from "effect"
 import type { Response } from "../../src/engine/Accounts.ts"
-import type { Kind } from "../../src/engine/Document.ts"
-import { encode } from "../../src/engine/Document.ts"
-import type { RequestIdentity } from "../../src/engine/Record.ts"
-import type { DueTimer } from "../../src/engine/Timers.ts"
-import { Transaction } from "../../src/engine/Transaction.ts"
+import type { Kind } from "../../src/engine/log/Document.ts"
+import { encode } from "../../src/engine/log/Document.ts"
+import type { RequestIdentity } from "../../src/engine/log/Record.ts"
+import type { DueTimer } from "../../src/engine/actor/Timers.ts"
+import { Transaction } from "../../src/engine/actor/Transaction.ts"
 
 export interface Counter {
   readonly id: string

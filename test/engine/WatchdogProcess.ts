@@ -2,7 +2,7 @@
  * A process that is watched: it works by the steps that it is given as JSON, and says `done` at their end. A step holds
  * its event loop up for so many milliseconds (`hold`), notes a request (`note`), or lets the loop turn (`turn`).
  */
-import { noteRequest, watchEventLoop } from "../../src/engine/Watchdog.ts"
+import { noteRequest, watchEventLoop } from "../../src/engine/process/Watchdog.ts"
 
 type Step = { readonly hold: number } | { readonly note: string } | { readonly turn: number }
 

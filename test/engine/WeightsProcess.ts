@@ -2,9 +2,9 @@
  * Tells what documents take in memory, and what they are said to weigh there, as JSON on standard output. A process of
  * its own, with `--expose-gc`: whatever else lies in memory would be measured as well.
  */
-import type { StoredTexts } from "../../src/engine/Document.ts"
-import { stored, weightOf } from "../../src/engine/Document.ts"
-import { EntryCache } from "../../src/engine/EntryCache.ts"
+import type { StoredTexts } from "../../src/engine/log/Document.ts"
+import { stored, weightOf } from "../../src/engine/log/Document.ts"
+import { EntryCache } from "../../src/engine/actor/EntryCache.ts"
 
 export interface Measured {
   readonly what: string

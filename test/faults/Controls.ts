@@ -58,7 +58,7 @@ export const CONTROLS: ReadonlyArray<Control> = [
   {
     name: "served unconfirmed",
     mutation: {
-      file: "src/engine/Placement.ts",
+      file: "src/engine/process/Placement.ts",
       find: "return this.#now() - this.#confirmedAt < CONFIRMED_MILLIS",
       replace: "return true"
     },
@@ -70,7 +70,7 @@ export const CONTROLS: ReadonlyArray<Control> = [
   {
     name: "acknowledged before the flush",
     mutation: {
-      file: "src/engine/GroupCommit.ts",
+      file: "src/engine/actor/GroupCommit.ts",
       find: "    const durable = yield* append(batch)\n",
       replace:
         "    for (const { actor, sealed, settle } of batch) (actor.markDurable(sealed.record.version), settle(Exit.void))\n" +
@@ -84,7 +84,7 @@ export const CONTROLS: ReadonlyArray<Control> = [
   {
     name: "no idempotency record",
     mutation: {
-      file: "src/engine/Idempotency.ts",
+      file: "src/engine/actor/Idempotency.ts",
       find: "const responseOf = idempotencyKey === null ? () => null : responseToKeep",
       replace: "const responseOf = () => null"
     },
@@ -97,7 +97,7 @@ export const CONTROLS: ReadonlyArray<Control> = [
     name: "webhook before commit",
     // The projector is not told: views of what is in no journal would keep everybody waiting.
     mutation: {
-      file: "src/engine/Actors.ts",
+      file: "src/engine/actor/Actors.ts",
       find: "makeServices(options, active, commit)), lose,",
       replace:
         "makeServices(options, active, commit)), append: ((actor, sealed, settle) => " +
@@ -111,7 +111,7 @@ export const CONTROLS: ReadonlyArray<Control> = [
   {
     name: "hash unchecked on read",
     mutation: {
-      file: "src/engine/Record.ts",
+      file: "src/engine/log/Record.ts",
       find: 'if (hash("sha256", Buffer.concat([Buffer.from(front), row.bytes]), "hex") === row.hash) return',
       replace: "if (front !== row.hash) return"
     },

@@ -1,7 +1,7 @@
 /** Semantics S16 and S17, through a real socket: sessions end unpaid. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { Transaction } from "../../src/engine/Transaction.ts"
+import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import { CHECKOUT_SESSION } from "../../src/payments/Documents.ts"
 import { timer } from "../../src/payments/TimerNames.ts"
 import { assertError, assertOk } from "./Assertions.ts"

@@ -8,8 +8,8 @@ import * as Domain from "../../src/domain/Errors.ts"
 import { IdempotencyKeyInUse, Unavailable } from "../../src/engine/Accounts.ts"
 import type { Failure, WireError } from "../../src/http/ErrorTable.ts"
 import { envelope, internalError, wireErrorOf } from "../../src/http/ErrorTable.ts"
-import { FAILURES } from "../../src/pages/ErrorExamples.ts"
-import { EXPLANATIONS } from "../../src/pages/ErrorExplanations.ts"
+import { FAILURES } from "../../src/pages/docs/ErrorExamples.ts"
+import { EXPLANATIONS } from "../../src/pages/docs/ErrorExplanations.ts"
 
 interface Row {
   readonly status: number

@@ -1,7 +1,7 @@
 /** While the storage fails, a client gets an honest 503, and nothing is half-done (semantics T20, §3). */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { StorageFailure } from "../../src/engine/Journal.ts"
+import { StorageFailure } from "../../src/engine/log/Journal.ts"
 import type * as Faults from "../engine/storage/Faults.ts"
 import { assertError, assertHeaders, assertOk } from "./Assertions.ts"
 import type { TestServer } from "./TestServer.ts"

@@ -5,7 +5,7 @@
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as vm from "node:vm"
 import type { CheckoutState, ConfirmParameters, TillCheckout } from "till/checkout"
-import * as Assets from "../../src/pages/Assets.ts"
+import * as Assets from "../../src/html/Assets.ts"
 import type { Answer, PagesServer } from "./PagesServer.ts"
 import { start } from "./PagesServer.ts"
 import { CARDS, openSession } from "./Shop.ts"

@@ -2,7 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as vm from "node:vm"
 import type { TillCheckout } from "till/checkout"
-import * as Assets from "../../src/pages/Assets.ts"
+import * as Assets from "../../src/html/Assets.ts"
 import type { Answer, PagesServer } from "./PagesServer.ts"
 import { start } from "./PagesServer.ts"
 import { CARDS, filledIn, openSession, pay, send, tokenIn, visit } from "./Shop.ts"

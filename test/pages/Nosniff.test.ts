@@ -1,7 +1,7 @@
 /** Every answer of the service, of whatever kind, tells browsers not to guess at its type. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { connect } from "node:net"
-import { stylesheet } from "../../src/pages/Assets.ts"
+import { stylesheet } from "../../src/html/Assets.ts"
 import { basic } from "../http/TestServer.ts"
 import type { Answer, PagesServer } from "./PagesServer.ts"
 import { start } from "./PagesServer.ts"

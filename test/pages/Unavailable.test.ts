@@ -1,7 +1,7 @@
 /** While the storage fails, payers get a page, which tells them truly that sending a form again does not pay twice. */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { StorageFailure } from "../../src/engine/Journal.ts"
+import { StorageFailure } from "../../src/engine/log/Journal.ts"
 import type { FaultPoint } from "../engine/storage/Faults.ts"
 import { until } from "../support/TillProcess.ts"
 import type { PagesServer } from "./PagesServer.ts"

@@ -6,12 +6,12 @@
  * one.
  */
 import { assert, describe, it } from "@effect/vitest"
-import * as Checksum from "../../src/engine/Checksum.ts"
+import * as Checksum from "../../src/engine/log/Checksum.ts"
 import { Schema, SchemaRepresentation } from "effect"
-import type { Document, Step } from "../../src/engine/Document.ts"
-import { formatOf } from "../../src/engine/Document.ts"
-import type { FormatsShape } from "../../src/engine/Formats.ts"
-import * as EngineFormats from "../../src/engine/Formats.ts"
+import type { Document, Step } from "../../src/engine/log/Document.ts"
+import { formatOf } from "../../src/engine/log/Document.ts"
+import type { DocumentFormatsShape } from "../../src/engine/views/DocumentFormats.ts"
+import * as EngineFormats from "../../src/engine/views/DocumentFormats.ts"
 import { EMITTED_EVENT_TYPES } from "../../src/domain/Event.ts"
 import { KINDS } from "../../src/payments/Formats.ts"
 import { migrations } from "../../src/postgres/Migrations.ts"
@@ -28,7 +28,7 @@ interface AnyKind {
 }
 const kinds: ReadonlyArray<AnyKind> = KINDS
 
-const formatsOf = (of: ReadonlyArray<AnyKind>): FormatsShape =>
+const formatsOf = (of: ReadonlyArray<AnyKind>): DocumentFormatsShape =>
   EngineFormats.make(of, (type) => (EMITTED_EVENT_TYPES as Readonly<Record<string, string>>)[type])
 
 /** A schema that was kept, to make values of. */

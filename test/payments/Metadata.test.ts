@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { MetadataParameter } from "../../src/domain/Metadata.ts"
-import type { Transaction } from "../../src/engine/Transaction.ts"
+import type { Transaction } from "../../src/engine/actor/Transaction.ts"
 import * as CheckoutSessions from "../../src/payments/CheckoutSessions.ts"
 import * as Customers from "../../src/payments/Customers.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"

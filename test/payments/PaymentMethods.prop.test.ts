@@ -7,7 +7,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HELD_MAX } from "../../src/domain/PaymentMethod.ts"
-import * as Attachments from "../../src/payments/Attachments.ts"
+import * as PaymentMethodAttachments from "../../src/payments/PaymentMethodAttachments.ts"
 import * as Customers from "../../src/payments/Customers.ts"
 import {
   CHARGE,
@@ -55,10 +55,12 @@ const driverOf = (account: MemoryAccount, customers: ReadonlyArray<string>): Dri
     switch (command.op) {
       case "attach":
         return answerOf(
-          account.run(Attachments.attach(Table.idOf(ids(), command.card), { customer: customers[command.who]! }))
+          account.run(
+            PaymentMethodAttachments.attach(Table.idOf(ids(), command.card), { customer: customers[command.who]! })
+          )
         )
       case "detach":
-        return answerOf(account.run(Attachments.detach(Table.idOf(ids(), command.card))))
+        return answerOf(account.run(PaymentMethodAttachments.detach(Table.idOf(ids(), command.card))))
       case "delete":
         return answerOf(account.run(Customers.remove(customers[command.who]!)))
       case "pay":
@@ -236,11 +238,12 @@ describe("a customer", () => {
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const { id: customer } = yield* account.run(Customers.create({}))
-      for (let i = 0; i < HELD_MAX; i++) yield* account.run(Attachments.attach("pm_card_visa", { customer }))
+      for (let i = 0; i < HELD_MAX; i++)
+        yield* account.run(PaymentMethodAttachments.attach("pm_card_visa", { customer }))
       const { id } = yield* account.run(makeCard("approving"))
       const before = account.text
       assert.strictEqual(
-        yield* answerOf(account.run(Attachments.attach(id, { customer }))),
+        yield* answerOf(account.run(PaymentMethodAttachments.attach(id, { customer }))),
         "parameter_invalid customer"
       )
       assert.strictEqual(account.text, before)
@@ -252,9 +255,9 @@ describe("a customer", () => {
 
       // What it has already is not one more, and what it gives up makes room.
       const [oldest] = account.all(PAYMENT_METHOD)
-      yield* account.run(Attachments.attach(oldest!.id, { customer }))
-      yield* account.run(Attachments.detach(oldest!.id))
-      yield* account.run(Attachments.attach(id, { customer }))
+      yield* account.run(PaymentMethodAttachments.attach(oldest!.id, { customer }))
+      yield* account.run(PaymentMethodAttachments.detach(oldest!.id))
+      yield* account.run(PaymentMethodAttachments.attach(id, { customer }))
       assertOneHolder(account)
       const events = account.events.length
       yield* account.run(Customers.remove(customer))

@@ -8,8 +8,8 @@
 import { Effect } from "effect"
 import { createHmac } from "node:crypto"
 import type { IncomingHttpHeaders } from "node:http"
-import { ACCOUNT, ANSWER, clientsOwn } from "../../src/http/forward/ForwardedHead.ts"
-import type { Links, Receiver, Reply, Sent } from "../../src/http/forward/Links.ts"
+import { ACCOUNT, ANSWER, clientsOwn } from "../../src/http/forward/SignedRequest.ts"
+import type { Connections, Receiver, Reply, Sent } from "../../src/http/forward/Connections.ts"
 import type { ForwardedIncoming } from "../../src/http/forward/Listener.ts"
 import type { Random } from "../support/Random.ts"
 import type { Runner, World } from "./Runner.ts"
@@ -106,7 +106,7 @@ class Arrived implements ForwardedIncoming {
 }
 
 /** The connections of a runner to the others. */
-export const linksOf = (world: World, from: () => Runner): Pick<Links, "send" | "forget" | "close"> => {
+export const linksOf = (world: World, from: () => Runner): Pick<Connections, "send" | "forget" | "close"> => {
   const hop = Effect.suspend(() => Effect.sleep(world.random.below(HOP_MILLIS_MAX)))
 
   /** Sends the request to a stranger only if that proves what it cannot. */

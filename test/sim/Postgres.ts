@@ -5,7 +5,7 @@
  * Who is not reached by the others is to hold nothing.
  */
 import { hash } from "node:crypto"
-import type { Partition } from "../../src/engine/Placement.ts"
+import type { Partition } from "../../src/engine/process/Placement.ts"
 
 /** A session that says nothing for so long is ended, in milliseconds. */
 const SESSION_MILLIS_MAX = 6000

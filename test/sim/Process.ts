@@ -6,14 +6,14 @@ import { Context, Effect, Exit, Layer, References, Scope } from "effect"
 import { ApiVersions } from "../../src/domain/ApiVersions.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
-import type { PlacementShape } from "../../src/engine/Placement.ts"
-import { Placement } from "../../src/engine/Placement.ts"
+import type { PlacementShape } from "../../src/engine/process/Placement.ts"
+import { Placement } from "../../src/engine/process/Placement.ts"
 import { AdmissionTime } from "../../src/http/Admission.ts"
-import { RequestIds } from "../../src/http/Exchange.ts"
+import { RequestIds } from "../../src/http/RequestContext.ts"
 import * as Forwarder from "../../src/http/forward/Forwarder.ts"
 import type { ForwardedIncoming } from "../../src/http/forward/Listener.ts"
-import { HttpConfig } from "../../src/http/HttpConfig.ts"
-import type { Incoming } from "../../src/http/Incoming.ts"
+import { HttpConfig } from "../../src/server/HttpConfig.ts"
+import type { Incoming } from "../../src/server/Incoming.ts"
 import * as Pipeline from "../../src/http/Pipeline.ts"
 import { endpoints } from "../../src/http/Routes.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
@@ -106,7 +106,7 @@ export interface Among {
   /** Is open as long as the process does not stand still. */
   readonly gate: Effect.Effect<void>
   /** How it reaches others, and where they reach it. */
-  readonly forwarding?: { readonly url: string; readonly links: Forwarder.Connections }
+  readonly forwarding?: { readonly url: string; readonly links: Forwarder.Links }
 }
 
 const ALONE: Among = { placement: Placement.layerSole, gate: Effect.void }

@@ -4,9 +4,9 @@
  * when it stands still goes on later, with the clock moved on: nothing gets in or out meanwhile.
  */
 import { Effect, Fiber, Latch } from "effect"
-import type { StorageFailure } from "../../src/engine/Journal.ts"
-import type { Partition, PlacementShape } from "../../src/engine/Placement.ts"
-import { Placement } from "../../src/engine/Placement.ts"
+import type { StorageFailure } from "../../src/engine/log/Journal.ts"
+import type { Partition, PlacementShape } from "../../src/engine/process/Placement.ts"
+import { Placement } from "../../src/engine/process/Placement.ts"
 import type { ForwardedIncoming } from "../../src/http/forward/Listener.ts"
 import type { Storage } from "../engine/Harness.ts"
 import type { Faults } from "../engine/storage/Faults.ts"

@@ -11,7 +11,7 @@
  * connection. So the model leaves out how TLS proves it, what the bytes of a connection say, other connections to the
  * stranger (signs of life, calls), those that it opens itself or stands between, and what it may send again:
  * test/http/forward/RunnerTls.test.ts has all of these over sockets. When a runner takes over from one whose address a
- * stranger has is test/cluster/Takeover.pg.test.ts's.
+ * stranger has is test/cluster/LockTakeover.pg.test.ts's.
  *
  * `TILL_SIM_SEEDS=10000 npm run test:all -- test/sim` for more of them. A failure prints the command that
  * replays it alone.
@@ -21,8 +21,8 @@ import { Arbitrary, Cause, Clock, Effect, Exit, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import crypto from "node:crypto"
 import { syncBuiltinESMExports } from "node:module"
-import { randomText } from "../../src/engine/Identifiers.ts"
-import { partitionOf } from "../../src/engine/Placement.ts"
+import { randomText } from "../../src/engine/log/Identifiers.ts"
+import { partitionOf } from "../../src/engine/process/Placement.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as PaymentsFormats from "../../src/payments/Formats.ts"
 import * as Harness from "../engine/Harness.ts"

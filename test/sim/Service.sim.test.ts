@@ -10,7 +10,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { StorageFailure } from "../../src/engine/Journal.ts"
+import { StorageFailure } from "../../src/engine/log/Journal.ts"
 import * as PaymentsFormats from "../../src/payments/Formats.ts"
 import * as Harness from "../engine/Harness.ts"
 import type { Faults } from "../engine/storage/Faults.ts"

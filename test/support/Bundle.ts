@@ -25,7 +25,7 @@ export default async function setup(): Promise<void> {
   await bundle.close()
   const content = createHash("sha256")
   for (const part of output) content.update(part.type === "chunk" ? part.code : part.source)
-  const assets = Path.join(ROOT, "src/pages/assets")
+  const assets = Path.join(ROOT, "src/html/assets")
   for (const name of fs.readdirSync(assets).toSorted()) content.update(fs.readFileSync(Path.join(assets, name)))
   const folder = Path.join(BUNDLES, content.digest("hex").slice(0, 16))
   if (!fs.existsSync(folder)) {

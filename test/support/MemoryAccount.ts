@@ -4,12 +4,12 @@
  * own.
  */
 import { Context, Effect, Exit, Result } from "effect"
-import type { Document, Identified, Kind, Tombstone } from "../../src/engine/Document.ts"
-import { stored } from "../../src/engine/Document.ts"
-import { idOf, nextSequence } from "../../src/engine/Identifiers.ts"
-import type { EventEntry, RequestIdentity } from "../../src/engine/Record.ts"
-import type { AccountState } from "../../src/engine/Transaction.ts"
-import { ActiveTransaction, Transaction } from "../../src/engine/Transaction.ts"
+import type { Document, Identified, Kind, Tombstone } from "../../src/engine/log/Document.ts"
+import { stored } from "../../src/engine/log/Document.ts"
+import { idOf, nextSequence } from "../../src/engine/log/Identifiers.ts"
+import type { EventEntry, RequestIdentity } from "../../src/engine/log/Record.ts"
+import type { AccountState } from "../../src/engine/actor/Transaction.ts"
+import { ActiveTransaction, Transaction } from "../../src/engine/actor/Transaction.ts"
 import type { PaymentsConfigShape } from "../../src/payments/PaymentsConfig.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
 import { Processor } from "../../src/payments/Processor.ts"

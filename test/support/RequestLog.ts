@@ -1,7 +1,7 @@
 /** The log of requests in a fresh database of its own. */
 import type { PgClient } from "@effect/sql-pg"
 import { Layer } from "effect"
-import type { Placement } from "../../src/engine/Placement.ts"
+import type { Placement } from "../../src/engine/process/Placement.ts"
 import * as Migrations from "../../src/postgres/Migrations.ts"
 import * as RequestLogPostgres from "../../src/postgres/RequestLogPostgres.ts"
 import { layerFreshDatabase } from "./Postgres.ts"

@@ -14,18 +14,18 @@
  */
 import type { Scope } from "effect"
 import { Context, Effect, Exit, Layer } from "effect"
-import type { AccountId } from "../../engine/Document.ts"
+import type { AccountId } from "../../engine/log/Document.ts"
 import { Unavailable } from "../../engine/Accounts.ts"
-import type { Place } from "../../engine/Placement.ts"
-import { Placement } from "../../engine/Placement.ts"
+import type { Place } from "../../engine/process/Placement.ts"
+import { Placement } from "../../engine/process/Placement.ts"
 import type { Course } from "./Course.ts"
 import { newCourse } from "./Course.ts"
-import type { Kind } from "./ForwardedHead.ts"
-import { ACCOUNT, ANSWER, CONNECTION, linesOf } from "./ForwardedHead.ts"
+import type { Kind } from "./SignedRequest.ts"
+import { ACCOUNT, ANSWER, CONNECTION, linesOf } from "./SignedRequest.ts"
 import type { CannotListen, Handlers } from "./Listener.ts"
 import * as Listener from "./Listener.ts"
-import type { Headers, Reply, Sink } from "./Links.ts"
-import { Links } from "./Links.ts"
+import type { Headers, Reply, Sink } from "./Connections.ts"
+import { Connections } from "./Connections.ts"
 import { makeWarning } from "./RunnerTls.ts"
 
 /** Requests of one account that may be under way at a time: others of the same process shall have room beside them. */
@@ -97,12 +97,12 @@ export const Forwarder: Context.Reference<ForwarderShape> = Context.Reference("t
 })
 
 /** The ways to the other processes. */
-export type Connections = Pick<Links, "send" | "forget" | "close">
+export type Links = Pick<Connections, "send" | "forget" | "close">
 
 /** What passages have in common. */
 interface Ways {
   readonly seekMillisMax: number
-  readonly links: Connections
+  readonly links: Links
   readonly placement: Placement["Service"]
   readonly passages: Set<Passage>
   readonly ofAccounts: Map<AccountId, number>
@@ -289,7 +289,7 @@ export const layer = (options: Options): Layer.Layer<never, CannotListen, Placem
     Effect.gen(function* () {
       const listener = yield* Listener.listen(options)
       const warn = yield* makeWarning
-      const links = new Links(options.tls, (url, error) => warn(`${UNPROVEN} ${url}`, error))
+      const links = new Connections(options.tls, (url, error) => warn(`${UNPROVEN} ${url}`, error))
       return yield* over(links, options, listener)
     })
   )
@@ -300,7 +300,7 @@ const UNPROVEN =
 
 /** Forwards by the placement, over these ways, as long as the scope lives. */
 export const over = Effect.fnUntraced(function* (
-  links: Connections,
+  links: Links,
   { seekMillisMax = SEEK_MILLIS_MAX }: Pick<Options, "seekMillisMax">,
   { serve, url }: Listener.Listener
 ): Effect.fn.Return<ForwarderShape, never, Placement | Scope.Scope> {

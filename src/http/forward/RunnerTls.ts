@@ -11,7 +11,7 @@
  */
 import type { ConnectionOptions, TlsOptions } from "node:tls"
 import { Effect, Redacted } from "effect"
-import { LogThrottle } from "../Exchange.ts"
+import { LogThrottle } from "../RequestContext.ts"
 
 /** The name of the key, which is no secret. */
 const IDENTITY = "till runner"

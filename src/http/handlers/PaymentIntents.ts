@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import * as Contract from "../../api/PaymentIntents.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
-import type { AccountId } from "../../engine/Document.ts"
+import type { AccountId } from "../../engine/log/Document.ts"
 import { requireClientSecretOf } from "../../payments/ClientSecrets.ts"
 import { deletedCustomer } from "../../payments/Customers.ts"
 import { CUSTOMER, PAYMENT_INTENT } from "../../payments/Documents.ts"

@@ -1,7 +1,7 @@
 /** Payment methods over HTTP (semantics H3, 9.18). */
 import { Effect } from "effect"
 import * as Contract from "../../api/PaymentMethods.ts"
-import * as Attachments from "../../payments/Attachments.ts"
+import * as PaymentMethodAttachments from "../../payments/PaymentMethodAttachments.ts"
 import { CUSTOMER, PAYMENT_METHOD } from "../../payments/Documents.ts"
 import * as PaymentMethods from "../../payments/PaymentMethods.ts"
 import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
@@ -10,8 +10,8 @@ import { listDocuments } from "./Lists.ts"
 
 export const paymentMethods = handlers(Contract.PaymentMethods, {
   create: ({ payload }) => PaymentMethods.create(payload),
-  attach: ({ params, payload }) => Attachments.attach(params.id, payload),
-  detach: ({ params }) => Attachments.detach(params.id),
+  attach: ({ params, payload }) => PaymentMethodAttachments.attach(params.id, payload),
+  detach: ({ params }) => PaymentMethodAttachments.detach(params.id),
 
   list: Effect.fnUntraced(function* ({ caller: { account }, path, query }) {
     // The customer is what the list is of, no filter: one that is not there is an error (semantics T17).

@@ -9,7 +9,7 @@ import { webhookDeliveryOf } from "../../payments/WebhookDeliveries.ts"
 import * as WebhookEndpoints from "../../payments/WebhookEndpoints.ts"
 import { documentJson, handlers, jsonOf, readDocument } from "./Handler.ts"
 import { createdOf, cursorOf, listDocuments, listJson } from "./Lists.ts"
-import { Revealed } from "../Revealed.ts"
+import { Revealed } from "../OneTimeSecrets.ts"
 
 /** Whoever repeats the request gets the secret again, because it is of no use to lose it (semantics I6, W2). */
 const revealed = ({ secret, value }: WebhookEndpoints.WithSecret) =>

@@ -11,7 +11,7 @@
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Option, Redacted, Schedule, type Scope } from "effect"
 import * as fs from "node:fs"
-import * as Loop from "../../engine/Loop.ts"
+import * as Loop from "../../engine/process/Loop.ts"
 import {
   bringUpToDate,
   cannotRun,

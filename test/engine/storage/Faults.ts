@@ -1,8 +1,8 @@
 /** Puts faults into a journal and views of any kind: for tests that let the storage fail, hang or die at any step. */
 import { Context, Effect, Layer } from "effect"
-import type { StorageFailure } from "../../../src/engine/Journal.ts"
-import { Journal } from "../../../src/engine/Journal.ts"
-import { Views } from "../../../src/engine/Views.ts"
+import type { StorageFailure } from "../../../src/engine/log/Journal.ts"
+import { Journal } from "../../../src/engine/log/Journal.ts"
+import { Views } from "../../../src/engine/views/Views.ts"
 
 /**
  * A failure after a write leaves its outcome unknown to the engine, as a lost connection does. What is repeated anyway,

@@ -1,10 +1,10 @@
 /** The journal in memory, for tests: what it holds ends with the layer. */
 import { Effect, Layer } from "effect"
-import type { AccountId } from "../../../src/engine/Document.ts"
-import { Fenced, firsts, Journal } from "../../../src/engine/Journal.ts"
-import { READ_BYTES_MAX } from "../../../src/engine/Memory.ts"
-import type { JournalRow } from "../../../src/engine/Record.ts"
-import { GENESIS, textOf } from "../../../src/engine/Record.ts"
+import type { AccountId } from "../../../src/engine/log/Document.ts"
+import { Fenced, firsts, Journal } from "../../../src/engine/log/Journal.ts"
+import { READ_BYTES_MAX } from "../../../src/engine/process/Memory.ts"
+import type { JournalRow } from "../../../src/engine/log/Record.ts"
+import { GENESIS, textOf } from "../../../src/engine/log/Record.ts"
 
 /** Rows that are read at once. */
 const pageOf = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<JournalRow> => {

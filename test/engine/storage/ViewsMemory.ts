@@ -1,8 +1,8 @@
 /** Views in memory, for tests: the same contract as the ones in Postgres. */
 import { Clock, Effect, Layer } from "effect"
-import type { AccountId, Millis } from "../../../src/engine/Document.ts"
-import type { Between } from "../../../src/engine/Created.ts"
-import { Journal } from "../../../src/engine/Journal.ts"
+import type { AccountId, Millis } from "../../../src/engine/log/Document.ts"
+import type { Between } from "../../../src/engine/log/Created.ts"
+import { Journal } from "../../../src/engine/log/Journal.ts"
 import type {
   DeliveryRow,
   DocumentRow,
@@ -13,14 +13,14 @@ import type {
   RevisionRow,
   SubscriptionRow,
   TimerRow
-} from "../../../src/engine/Projection.ts"
-import type { Partition } from "../../../src/engine/Placement.ts"
-import { partitionOf } from "../../../src/engine/Placement.ts"
-import { moved, sweepTables } from "../../../src/engine/Projection.ts"
-import type { SearchQuery } from "../../../src/engine/Search.ts"
-import { mayMatch } from "../../../src/engine/Search.ts"
-import type { TalliesOfStep, TallyQuery, TallyRow } from "../../../src/engine/Tallies.ts"
-import { spanOf, sumsOf, tallyId } from "../../../src/engine/Tallies.ts"
+} from "../../../src/engine/views/Projection.ts"
+import type { Partition } from "../../../src/engine/process/Placement.ts"
+import { partitionOf } from "../../../src/engine/process/Placement.ts"
+import { moved, sweepTables } from "../../../src/engine/views/Projection.ts"
+import type { SearchQuery } from "../../../src/engine/log/Search.ts"
+import { mayMatch } from "../../../src/engine/log/Search.ts"
+import type { TalliesOfStep, TallyQuery, TallyRow } from "../../../src/engine/log/Tallies.ts"
+import { spanOf, sumsOf, tallyId } from "../../../src/engine/log/Tallies.ts"
 import type {
   Cursor,
   DueDelivery,
@@ -32,8 +32,8 @@ import type {
   ViewRow,
   ViewsShape,
   ViewTable
-} from "../../../src/engine/Views.ts"
-import { deliveryId, eventId, keyId, recordId, revisionId, Views } from "../../../src/engine/Views.ts"
+} from "../../../src/engine/views/Views.ts"
+import { deliveryId, eventId, keyId, recordId, revisionId, Views } from "../../../src/engine/views/Views.ts"
 
 const byTime = (time: "dueAt" | "wakeAt") => (a: TimerRow, b: TimerRow) => a[time] - b[time] || (a.id < b.id ? -1 : 1)
 

@@ -5,7 +5,7 @@
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Document from "../../../src/api/openapi/Document.ts"
-import { linesOf } from "../../../src/http/forward/ForwardedHead.ts"
+import { linesOf } from "../../../src/http/forward/SignedRequest.ts"
 import type { FuzzRequest, Target } from "../../support/ContractFuzz.ts"
 import { ContractFuzz } from "../../support/ContractFuzz.ts"
 import type { Keys } from "../../support/MemoryService.ts"

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net"
 import * as Path from "node:path"
 import { createInterface } from "node:readline"
 import { promisify } from "node:util"
-import * as NodeServer from "../../../src/http/NodeServer.ts"
+import * as NodeServer from "../../../src/server/NodeServer.ts"
 
 /** Opens idle connections from another process. `untouched` counts those that are open and on which nothing came. */
 const idleClients = async (port: number, count: number) => {

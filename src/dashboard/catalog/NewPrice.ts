@@ -1,0 +1,192 @@
+/** A new price of a product: one amount, one that the payer chooses, or tiers. */
+import { Effect, Layer } from "effect"
+import type { Price, TierParameter } from "../../domain/Price.ts"
+import { CreatePrice } from "../../domain/Price.ts"
+import type { FormValues } from "../../html/Forms.ts"
+import type { Child } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import { PRODUCT } from "../../payments/Documents.ts"
+import * as Prices from "../../payments/Prices.ts"
+import type { Fields } from "../frame/Form.ts"
+import { form } from "../frame/Form.ts"
+import { PREVIEW, pricePreview } from "../frame/Prices.ts"
+import { amountIn, decoded, numberIn, textIn } from "../frame/FormDecoding.ts"
+import { INTERVALS } from "./Products.ts"
+import { find } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, Invalid, screen } from "../frame/Page.ts"
+
+const group = (title: string, content: Child): Child =>
+  html`<fieldset>
+    <legend>${title}</legend>
+    ${content}
+  </fieldset>`
+
+const amount = (fields: Fields, name: string, label: string): Child =>
+  fields.text({ name, label, inputmode: "decimal" })
+
+const priceFields = (fields: Fields): Child => [
+  group("Amount", [
+    amount(fields, "unit_amount", "Amount of one"),
+    fields.text({ name: "currency", label: "Currency", value: "usd", required: true }),
+    fields.choice({ name: "recurring[interval]", label: "Charged", options: INTERVALS }),
+    fields.text({
+      name: "recurring[interval_count]",
+      label: "Intervals from one charge to the next",
+      inputmode: "numeric",
+      hint: "1 if you leave it out."
+    })
+  ]),
+  group("Name", [
+    fields.text({ name: "nickname", label: "Name", hint: "Only you see it." }),
+    fields.text({ name: "lookup_key", label: "Lookup key", hint: "Your code finds the price by it." })
+  ]),
+  group("Or the payer chooses", [
+    fields.check({ name: "custom_unit_amount[enabled]", label: "The payer chooses the amount" }),
+    amount(fields, "custom_unit_amount[minimum]", "At least"),
+    amount(fields, "custom_unit_amount[maximum]", "At most"),
+    amount(fields, "custom_unit_amount[preset]", "Shown first")
+  ]),
+  group("By quantity", [
+    fields.choice({
+      name: "tiers_mode",
+      label: "Tiers",
+      options: [
+        ["", "None"],
+        ["graduated", "Graduated: each unit costs what its tier says"],
+        ["volume", "Volume: all units cost what the last one's tier says"]
+      ]
+    }),
+    fields.area({
+      name: "tiers",
+      label: "Tiers, one in a line",
+      hint: html`The tier's last unit, or <code>inf</code>; what a unit costs; and what is added once, if anything.
+        <code>10 5.00</code>: up to 10 units, at 5.00 each. <code>inf 4.50 20.00</code>: any more, at 4.50 each, and
+        20.00 once.`
+    }),
+    fields.text({ name: "transform_quantity[divide_by]", label: "Sold in packages of", inputmode: "numeric" }),
+    fields.choice({
+      name: "transform_quantity[round]",
+      label: "A broken package counts",
+      options: [
+        ["up", "as a whole one"],
+        ["down", "as none"]
+      ]
+    })
+  ])
+]
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
+  const { name } = (yield* find(visit.account, PRODUCT, id)).value
+  return {
+    title: "New price",
+    section: "Products",
+    back: [`/products/${id}`, name],
+    content: html`<div class="previewed">
+      ${form({
+        visit,
+        action: `/products/${id}/prices/create`,
+        submit: "Add the price",
+        preview: PREVIEW,
+        problem,
+        content: (fields) => html`<div class="groups">${priceFields(fields)}</div>`
+      })}
+      ${
+        problem?.preview === undefined
+          ? html`<p class="empty">A preview shows what quantities come to, before the price is added.</p>`
+          : pricePreview(problem.preview as Price)
+      }
+    </div>`
+  }
+})
+
+/** The tiers of a text: in each line the last unit, the amount of each, and that of the whole tier if it has one. */
+const tiersIn = (values: FormValues, currency: string | null): ReadonlyArray<TierParameter> | Invalid => {
+  const lines = (values.get("tiers") ?? "").split("\n").map((line) => line.trim())
+  const tiers: Array<TierParameter> = []
+  for (const [index, line] of lines.filter((line) => line !== "").entries()) {
+    const wrong = (problem: string) => new Invalid({ tiers: `Line ${index + 1}: ${problem}` })
+    const [end = "", each = "", flat = "", ...more] = line.split(/\s+/)
+    if (!/^(inf|[1-9]\d{0,14})$/.test(end) || each === "" || more.length > 0) {
+      return wrong("write a number or inf, an amount, and perhaps another.")
+    }
+    const amounts = new Map([
+      ["unit_amount", each],
+      ["flat_amount", flat]
+    ])
+    const [unit_amount, flat_amount] = ["unit_amount", "flat_amount"].map((name) => amountIn(amounts, name, currency))
+    for (const amount of [unit_amount, flat_amount]) {
+      if (amount instanceof Invalid) return wrong(Object.values(amount.errors)[0]!)
+    }
+    tiers.push({
+      up_to: end === "inf" ? "inf" : Number(end),
+      unit_amount: unit_amount as number | null,
+      flat_amount: flat_amount as number | null
+    })
+  }
+  return tiers
+}
+
+const priceIn = (product: string, values: FormValues) => {
+  const currency = textIn(values, "currency")
+  const amounts: Record<string, number | null> = {}
+  for (const name of [
+    "unit_amount",
+    ...["minimum", "maximum", "preset"].map((name) => `custom_unit_amount[${name}]`)
+  ]) {
+    const amount = amountIn(values, name, currency)
+    if (amount instanceof Invalid) return amount
+    amounts[name] = amount
+  }
+  const tiers = tiersIn(values, currency)
+  if (tiers instanceof Invalid) return tiers
+  const tiers_mode = textIn(values, "tiers_mode")
+  const interval = textIn(values, "recurring[interval]")
+  const divide_by = numberIn(values, "transform_quantity[divide_by]")
+  return {
+    product,
+    currency,
+    unit_amount: amounts["unit_amount"],
+    nickname: textIn(values, "nickname"),
+    lookup_key: textIn(values, "lookup_key"),
+    recurring: interval && { interval, interval_count: numberIn(values, "recurring[interval_count]") },
+    ...(values.has("custom_unit_amount[enabled]") && {
+      custom_unit_amount: {
+        enabled: true,
+        minimum: amounts["custom_unit_amount[minimum]"],
+        maximum: amounts["custom_unit_amount[maximum]"],
+        preset: amounts["custom_unit_amount[preset]"]
+      }
+    }),
+    ...((tiers_mode !== null || tiers.length > 0) && {
+      billing_scheme: "tiered",
+      tiers_mode,
+      tiers: tiers.length > 0 ? tiers : null
+    }),
+    transform_quantity: divide_by && { divide_by, round: textIn(values, "transform_quantity[round]") }
+  }
+}
+
+const create = action({
+  name: "price.create",
+  right: "build",
+  of: "/products/:id/prices",
+  path: "/products/:id/prices/create",
+  show,
+  says: "The price is added.",
+  does: (_, { id = "" }, values) => {
+    const entered = priceIn(id, values)
+    if (entered instanceof Invalid) return Effect.succeed(entered)
+    const isPreview = values.has("preview")
+    return Effect.succeed({
+      entered,
+      subject: id,
+      detail: entered.nickname ?? entered.lookup_key,
+      isPreview,
+      next: () => `/products/${id}` as const,
+      command: Effect.flatMap(decoded(CreatePrice, entered), isPreview ? Prices.preview : Prices.create)
+    })
+  }
+})
+
+export const layer = Layer.merge(screen("/products/:id/prices", "build", show), create)

@@ -1,0 +1,104 @@
+/** One price: of which product, what quantities at it come to, and its names. Its other actions are its product's. */
+import { Effect, Layer } from "effect"
+import type { Price } from "../../domain/Price.ts"
+import { UpdatePrice } from "../../domain/Price.ts"
+import type { FormValues } from "../../html/Forms.ts"
+import { PRICE, PRODUCT } from "../../payments/Documents.ts"
+import { html } from "../../html/Html.ts"
+import * as Commands from "../../payments/Prices.ts"
+import type { Problem } from "../frame/Form.ts"
+import { dialog } from "../frame/Form.ts"
+import { json } from "../frame/Json.ts"
+import { priceHtml, quantitiesSection } from "../frame/Prices.ts"
+import { badge, code, facts, section, time, words } from "../frame/Values.ts"
+import { changedOf, decoded, textIn } from "../frame/FormDecoding.ts"
+import { historySection } from "../history/History.ts"
+import { editedMetadata, metadataAction } from "../frame/Metadata.ts"
+import { objectLink } from "../frame/ObjectLinks.ts"
+import { stateBadge } from "./Products.ts"
+import { find } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, screen } from "../frame/Page.ts"
+import type { Visit } from "../frame/Visit.ts"
+
+const editDialog = (visit: Visit, { id, lookup_key, nickname }: Price, problem: Problem | null) =>
+  visit.may("build") &&
+  html`<div class="buttons">
+    ${dialog("Edit", {
+      visit,
+      action: `/prices/${id}/edit`,
+      submit: "Save",
+      problem,
+      isEdit: true,
+      content: (fields) => [
+        fields.text({ name: "nickname", label: "Name", value: nickname ?? "", hint: "Only you see it." }),
+        fields.text({
+          name: "lookup_key",
+          label: "Lookup key",
+          value: lookup_key ?? "",
+          hint: "Your code finds the price by it."
+        }),
+        html`<p class="field">What it costs cannot change: add another price, and archive this one.</p>`
+      ]
+    })}
+  </div>`
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
+  const price = (yield* find(visit.account, PRICE, id)).value
+  const product = (yield* find(visit.account, PRODUCT, price.product)).value
+  const { active, created, lookup_key, metadata, nickname, tax_behavior, type } = price
+  return {
+    title: nickname ?? `Price of ${product.name}`,
+    section: "Products",
+    back: [`/products/${product.id}`, product.name],
+    live: ["price", "product", "event", "delivery"],
+    aside: [stateBadge(active), id === product.default_price && badge("default"), editDialog(visit, price, problem)],
+    content: [
+      facts([
+        ["Price", priceHtml(price)],
+        ["Id", code(id)],
+        ["Product", objectLink(visit, product.id)],
+        ["Lookup key", lookup_key && code(lookup_key)],
+        ["Kind", words(type)],
+        ["Tax", words(tax_behavior)],
+        ["Since", time(created)]
+      ]),
+      editedMetadata(visit, `/prices/${id}`, metadata, problem),
+      quantitiesSection(price),
+      yield* historySection(visit, { ids: [id] }),
+      section("JSON", json(visit, price, "The price as JSON"))
+    ]
+  }
+})
+
+const namesIn = (values: FormValues) => ({
+  nickname: textIn(values, "nickname"),
+  lookup_key: textIn(values, "lookup_key")
+})
+
+const edit = action({
+  name: "price.update",
+  right: "build",
+  of: "/prices/:id",
+  path: "/prices/:id/edit",
+  show,
+  says: "The price is changed.",
+  does: (_, { id = "" }, values) => {
+    const entered = changedOf(values, namesIn(values))
+    return Effect.succeed({
+      entered,
+      command: Effect.flatMap(decoded(UpdatePrice, entered), (parameters) => Commands.update(id, parameters))
+    })
+  }
+})
+
+const updateMetadata = metadataAction({
+  name: "price",
+  of: "/prices/:id",
+  kind: PRICE,
+  show,
+  update: (id, entered) =>
+    Effect.flatMap(decoded(UpdatePrice, entered), (parameters) => Commands.update(id, parameters))
+})
+
+export const layer = Layer.mergeAll(screen("/prices/:id", "see", show), edit, updateMetadata)

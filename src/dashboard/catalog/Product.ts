@@ -1,0 +1,262 @@
+/** One product: what it is, what it costs, and what quantities of it come to. */
+import { Effect, Layer } from "effect"
+import { CreateCheckoutSession } from "../../domain/CheckoutSession.ts"
+import type { Price } from "../../domain/Price.ts"
+import type { Product } from "../../domain/Product.ts"
+import { UpdateProduct } from "../../domain/Product.ts"
+import type { FormValues } from "../../html/Forms.ts"
+import type { Child } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
+import { PRICE, PRODUCT } from "../../payments/Documents.ts"
+import * as Prices from "../../payments/Prices.ts"
+import * as Commands from "../../payments/Products.ts"
+import type { Fields, Problem } from "../frame/Form.ts"
+import { dialog, form } from "../frame/Form.ts"
+import { json } from "../frame/Json.ts"
+import { priceHtml, quantitiesSection } from "../frame/Prices.ts"
+import type { Column } from "../frame/Table.ts"
+import { table } from "../frame/Table.ts"
+import { badge, code, facts, NOTHING, section, time } from "../frame/Values.ts"
+import { changedOf, decoded, numberIn, textIn } from "../frame/FormDecoding.ts"
+import { productFields, stateBadge } from "./Products.ts"
+import { historySection } from "../history/History.ts"
+import { editedMetadata, metadataAction } from "../frame/Metadata.ts"
+import { find, list } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, screen } from "../frame/Page.ts"
+import type { Visit } from "../frame/Visit.ts"
+
+/** So many of its newest prices are shown. */
+const PRICES_MAX = 100
+
+const editFields =
+  (product: Product) =>
+  (fields: Fields): Child => [
+    productFields(fields, product),
+    fields.text({ name: "url", label: "Page", type: "url", value: product.url ?? "" }),
+    fields.area({
+      name: "images",
+      label: "Pictures",
+      value: product.images.join("\n"),
+      hint: "Their addresses, one in a line."
+    }),
+    fields.text({ name: "unit_label", label: "Unit", value: product.unit_label ?? "" }),
+    fields.text({
+      name: "statement_descriptor",
+      label: "On the payer's statement",
+      value: product.statement_descriptor ?? ""
+    })
+  ]
+
+const productIn = (values: FormValues) => ({
+  name: textIn(values, "name"),
+  description: textIn(values, "description"),
+  url: textIn(values, "url"),
+  images: (values.get("images") ?? "").split(/\s+/).filter((line) => line !== ""),
+  unit_label: textIn(values, "unit_label"),
+  statement_descriptor: textIn(values, "statement_descriptor")
+})
+
+const buttons = (visit: Visit, product: Product, problem: Problem | null): Child =>
+  visit.may("build") &&
+  html`<div class="buttons">
+    ${dialog("Edit", {
+      visit,
+      action: `/products/${product.id}/edit`,
+      submit: "Save",
+      problem,
+      isEdit: true,
+      content: editFields(product)
+    })}
+    ${
+      product.active
+        ? form({ visit, action: `/products/${product.id}/archive`, submit: "Archive", tone: "danger", problem })
+        : form({ visit, action: `/products/${product.id}/activate`, submit: "Activate", tone: "quiet", problem })
+    }
+  </div>`
+
+const priceColumns = (visit: Visit, product: Product, problem: Problem | null): ReadonlyArray<Column<Price>> => [
+  { name: "Price", cell: priceHtml },
+  { name: "Name", long: true, wide: true, cell: ({ lookup_key, nickname }) => nickname ?? lookup_key ?? NOTHING },
+  {
+    name: "Status",
+    cell: ({ active, id }) => [stateBadge(active), id === product.default_price && [" ", badge("default")]]
+  },
+  { name: "Id", wide: true, cell: ({ id }) => html`<a href="${visit.to(`/prices/${id}`)}">${code(id)}</a>` },
+  ...(visit.may("build")
+    ? [{ name: "Actions", cell: (price: Price) => priceButtons(visit, product, price, problem) }]
+    : [])
+]
+
+/** A link is a checkout session. The payer of an amount of their choice buys one. */
+const linkFields =
+  ({ custom_unit_amount: custom }: Price) =>
+  (fields: Fields): Child => [
+    custom === undefined &&
+      fields.text({ name: "line_items[0][quantity]", label: "Quantity", inputmode: "numeric", value: "1" }),
+    fields.text({
+      name: "success_url",
+      label: "Leads to",
+      type: "url",
+      hint: "A page of yours for whoever has paid; without one, Till says so. The link can be paid once, within 24 hours."
+    })
+  ]
+
+const priceButtons = (visit: Visit, product: Product, price: Price, problem: Problem | null): Child => {
+  const at = (what: string) => `/products/${product.id}/prices/${price.id}/${what}` as const
+  const quiet = (what: string, submit: string) => form({ visit, action: at(what), submit, tone: "quiet", problem })
+  return html`<div class="buttons">
+    ${
+      product.active &&
+      price.active &&
+      dialog("Payment link", {
+        visit,
+        action: at("link"),
+        submit: "Make the link",
+        problem,
+        content: linkFields(price)
+      })
+    }
+    ${price.active && price.id !== product.default_price && quiet("default", "Make default")}
+    ${price.active ? quiet("archive", "Archive") : quiet("activate", "Activate")}
+  </div>`
+}
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
+  const product = (yield* find(visit.account, PRODUCT, id)).value
+  const { rows: prices } = yield* list(visit.account, PRICE, { labels: { product: id }, limit: PRICES_MAX })
+  return {
+    title: product.name,
+    section: "Products",
+    back: ["/products", "Products"],
+    live: ["product", "price", "event", "delivery"],
+    aside: [stateBadge(product.active), buttons(visit, product, problem)],
+    content: [
+      facts([
+        ["Id", code(id)],
+        ["Description", product.description],
+        ["Page", product.url && code(product.url)],
+        ["Pictures", product.images.length > 0 ? product.images.map((image) => html`<div>${code(image)}</div>`) : null],
+        ["Unit", product.unit_label],
+        ["On the payer's statement", product.statement_descriptor],
+        ["Since", time(product.created)],
+        ["Changed", product.updated > product.created ? time(product.updated) : null]
+      ]),
+      editedMetadata(visit, `/products/${id}`, product.metadata, problem),
+      section(
+        "Prices",
+        table({
+          caption: "Prices of this product, newest first",
+          columns: priceColumns(visit, product, problem),
+          rows: prices,
+          empty: "None yet. A product without a price cannot be paid for."
+        }),
+        visit.may("build") && html`<a class="button" href="${visit.to(`/products/${id}/prices`)}">Add a price</a>`
+      ),
+      prices.map(quantitiesSection),
+      yield* historySection(visit, { ids: [id, ...prices.map((price) => price.id)] }),
+      section("JSON", json(visit, product, "The product as JSON"))
+    ]
+  }
+})
+
+const edit = action({
+  name: "product.update",
+  right: "build",
+  of: "/products/:id",
+  path: "/products/:id/edit",
+  show,
+  says: "The product is changed.",
+  does: (_, { id = "" }, values) => {
+    const entered = changedOf(values, productIn(values))
+    return Effect.succeed({
+      entered,
+      command: Effect.flatMap(decoded(UpdateProduct, entered), (parameters) => Commands.update(id, parameters))
+    })
+  }
+})
+
+const setActive = (name: "archive" | "activate", says: string) =>
+  action({
+    name: `product.${name}`,
+    right: "build",
+    of: "/products/:id",
+    path: `/products/:id/${name}`,
+    show,
+    says,
+    does: (_, { id = "" }) => {
+      const entered = { active: name === "activate" }
+      return Effect.succeed({ entered, command: Commands.update(id, entered) })
+    }
+  })
+
+const setPriceActive = (name: "archive" | "activate", says: string) =>
+  action({
+    name: `price.${name}`,
+    right: "build",
+    of: "/products/:id",
+    path: `/products/:id/prices/:price/${name}`,
+    show,
+    says,
+    does: (_, { price = "" }) => {
+      const entered = { active: name === "activate" }
+      return Effect.succeed({ entered, subject: price, command: Prices.update(price, entered) })
+    }
+  })
+
+const makeDefault = action({
+  name: "product.set_default_price",
+  right: "build",
+  of: "/products/:id",
+  path: "/products/:id/prices/:price/default",
+  show,
+  says: "The product has another default price.",
+  does: (_, { id = "", price = "" }) => {
+    const entered = { default_price: price }
+    return Effect.succeed({ entered, detail: price, command: Commands.update(id, entered) })
+  }
+})
+
+const makeLink = action({
+  name: "checkout_session.create",
+  right: "build",
+  of: "/products/:id",
+  path: "/products/:id/prices/:price/link",
+  show,
+  says: "The payment link is made.",
+  does: ({ publicUrl }, { price = "" }, values) => {
+    const entered = {
+      mode: "payment",
+      line_items: [{ price, quantity: numberIn(values, "line_items[0][quantity]") ?? 1 }],
+      success_url: textIn(values, "success_url") ?? `${publicUrl}/checkout/{CHECKOUT_SESSION_ID}`
+    }
+    return Effect.succeed({
+      entered,
+      subject: price,
+      next: ({ id }) => `/checkout-sessions/${id}`,
+      command: Effect.flatMap(decoded(CreateCheckoutSession, entered), CheckoutSessions.create)
+    })
+  }
+})
+
+const updateMetadata = metadataAction({
+  name: "product",
+  of: "/products/:id",
+  kind: PRODUCT,
+  show,
+  update: (id, entered) =>
+    Effect.flatMap(decoded(UpdateProduct, entered), (parameters) => Commands.update(id, parameters))
+})
+
+export const layer = Layer.mergeAll(
+  screen("/products/:id", "see", show),
+  edit,
+  updateMetadata,
+  setActive("archive", "The product is archived: nobody can begin to pay for it."),
+  setActive("activate", "The product is active."),
+  setPriceActive("archive", "The price is archived."),
+  setPriceActive("activate", "The price is active."),
+  makeDefault,
+  makeLink
+)

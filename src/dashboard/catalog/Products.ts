@@ -1,0 +1,145 @@
+/** Products: the list, with what each costs, and new ones. */
+import { Effect, Layer } from "effect"
+import type { Price } from "../../domain/Price.ts"
+import { RecurringInterval } from "../../domain/Price.ts"
+import type { Product } from "../../domain/Product.ts"
+import { CreateProduct } from "../../domain/Product.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { FormValues } from "../../html/Forms.ts"
+import type { Child } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import { PRODUCT } from "../../payments/Documents.ts"
+import * as Commands from "../../payments/Products.ts"
+import type { Fields } from "../frame/Form.ts"
+import { dialog, filters } from "../frame/Form.ts"
+import { priceHtml } from "../frame/Prices.ts"
+import { cursorIn, pages, table } from "../frame/Table.ts"
+import { badge, NOTHING, time } from "../frame/Values.ts"
+import { amountIn, decoded, textIn } from "../frame/FormDecoding.ts"
+import { list } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, Invalid, screen } from "../frame/Page.ts"
+import type { Visit } from "../frame/Visit.ts"
+
+/** Fields of a product's form, filled with what is known. Pictures stand one below the other. */
+export const productFields = (fields: Fields, product?: Product): Child => [
+  fields.text({ name: "name", label: "Name", value: product?.name ?? "", required: true }),
+  fields.text({ name: "description", label: "Description", value: product?.description ?? "" })
+]
+
+export const INTERVALS = [
+  ["", "One-off"],
+  ...RecurringInterval.literals.map((interval) => [interval, `Every ${interval}`] as const)
+] as const
+
+export const stateBadge = (active: boolean): Child => badge(active ? "active" : "archived")
+
+const VIEWS = [
+  ["", "Active"],
+  ["archived", "Archived"],
+  ["all", "All"]
+] as const
+
+const labelsOf = (view: string | null): Readonly<Record<string, string>> =>
+  view === "all" ? {} : { active: String(view !== "archived") }
+
+/** What products cost by default, by the ids of their prices. */
+const defaultPrices = Effect.fnUntraced(function* ({ account }: Visit, products: ReadonlyArray<Product>) {
+  const accounts = yield* Accounts
+  const ids = products.flatMap(({ default_price }) => (default_price === null ? [] : [default_price]))
+  const found = yield* Effect.forEach(ids, (id) => accounts.read(account, id), { concurrency: 4 })
+  return new Map(
+    found.flatMap((entry) => (entry?.deleted === false ? [[entry.id, entry.value as Price] as const] : []))
+  )
+})
+
+const newProduct = (fields: Fields): Child => [
+  productFields(fields),
+  fields.text({ name: "default_price_data[unit_amount]", label: "Price", inputmode: "decimal" }),
+  fields.text({ name: "default_price_data[currency]", label: "Currency", value: "usd" }),
+  fields.choice({ name: "default_price_data[recurring][interval]", label: "Charged", options: INTERVALS })
+]
+
+const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
+  const { account, query } = visit
+  const view = query.get("status")
+  const { hasMore, rows } = yield* list(account, PRODUCT, { cursor: cursorIn(query), labels: labelsOf(view) })
+  const prices = yield* defaultPrices(visit, rows)
+  const priceOf = ({ default_price }: Product) => {
+    const price = prices.get(default_price ?? "")
+    return price === undefined ? NOTHING : priceHtml(price)
+  }
+  return {
+    title: "Products",
+    section: "Products",
+    live: ["product", "price"],
+    aside: html`<div class="buttons">
+      <a class="button" href="${visit.to("/checkout-sessions")}">Checkout sessions</a>
+      ${
+        visit.may("build") &&
+        dialog("New product", {
+          visit,
+          action: "/products/create",
+          submit: "Create",
+          tone: "primary",
+          problem,
+          content: newProduct
+        })
+      }
+    </div>`,
+    content: [
+      filters(visit, "/products", (fields) => fields.choice({ name: "status", label: "Status", options: VIEWS })),
+      table({
+        caption: "Products, newest first",
+        columns: [
+          { name: "Product", long: true, cell: ({ name }) => html`<bdi>${name}</bdi>` },
+          { name: "Price", cell: priceOf },
+          { name: "Status", cell: ({ active }) => stateBadge(active) },
+          { name: "Since", wide: true, cell: ({ created }) => time(created) }
+        ],
+        rows,
+        href: ({ id }) => visit.to(`/products/${id}`),
+        empty: view ? "No product is like that." : "No products yet. A product has prices, and a price can be paid for."
+      }),
+      pages(visit, rows, hasMore)
+    ]
+  }
+})
+
+const enteredProduct = (values: FormValues) => {
+  const currency = textIn(values, "default_price_data[currency]")
+  const interval = textIn(values, "default_price_data[recurring][interval]")
+  const unit_amount = amountIn(values, "default_price_data[unit_amount]", currency)
+  if (unit_amount instanceof Invalid) return unit_amount
+  return {
+    name: textIn(values, "name"),
+    description: textIn(values, "description"),
+    // A currency alone makes no price.
+    default_price_data: textIn(values, "default_price_data[unit_amount]") && {
+      currency,
+      unit_amount,
+      recurring: interval && { interval }
+    }
+  }
+}
+
+const create = action({
+  name: "product.create",
+  right: "build",
+  of: "/products",
+  path: "/products/create",
+  show,
+  says: "The product is created.",
+  does: (_, __, values) => {
+    const entered = enteredProduct(values)
+    if (entered instanceof Invalid) return Effect.succeed(entered)
+    return Effect.succeed({
+      entered,
+      detail: entered.name,
+      next: ({ id }) => `/products/${id}`,
+      command: Effect.flatMap(decoded(CreateProduct, entered), Commands.create)
+    })
+  }
+})
+
+export const layer = Layer.merge(screen("/products", "see", show), create)

@@ -1,0 +1,179 @@
+/** One customer: who it is, what it has paid, and with which cards it can pay again. */
+import { Effect, Layer } from "effect"
+import type { Customer } from "../../domain/Customer.ts"
+import { UpdateCustomer } from "../../domain/Customer.ts"
+import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
+import { HELD_MAX } from "../../domain/PaymentMethod.ts"
+import type { Child } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import * as PaymentMethodAttachments from "../../payments/PaymentMethodAttachments.ts"
+import * as Commands from "../../payments/Customers.ts"
+import { CUSTOMER, PAYMENT_INTENT, PAYMENT_METHOD } from "../../payments/Documents.ts"
+import { customerFields, customerIn } from "./Customers.ts"
+import type { Problem } from "../frame/Form.ts"
+import { dialog } from "../frame/Form.ts"
+import { cardExpiry, cardName } from "../frame/Cards.ts"
+import { json } from "../frame/Json.ts"
+import type { Column } from "../frame/Table.ts"
+import { table } from "../frame/Table.ts"
+import { code, facts, section, time } from "../frame/Values.ts"
+import { changedOf, decoded } from "../frame/FormDecoding.ts"
+import { historySection } from "../history/History.ts"
+import { editedMetadata, metadataAction } from "../frame/Metadata.ts"
+import { paymentColumns } from "../payments/Payments.ts"
+import { find, list } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, screen } from "../frame/Page.ts"
+import type { Visit } from "../frame/Visit.ts"
+
+/** So many of its newest payments are shown. */
+const PAYMENTS_MAX = 10
+
+const buttons = (visit: Visit, customer: Customer, problem: Problem | null): Child =>
+  visit.may("build") &&
+  html`<div class="buttons">
+    ${dialog("Edit", {
+      visit,
+      action: `/customers/${customer.id}/edit`,
+      submit: "Save",
+      problem,
+      isEdit: true,
+      content: customerFields(customer)
+    })}
+    ${dialog("Delete", {
+      visit,
+      action: `/customers/${customer.id}/delete`,
+      submit: "Delete the customer",
+      tone: "danger",
+      problem,
+      content: () => html`<p class="field">The customer and its saved cards go for good. Its payments stay.</p>`
+    })}
+  </div>`
+
+const cardColumns = (visit: Visit, customer: string, problem: Problem | null): ReadonlyArray<Column<PaymentMethod>> => [
+  {
+    name: "Card",
+    cell: ({ card }) => html`<span class="whole">${cardName(card)}</span>`
+  },
+  { name: "Expires", cell: ({ card }) => cardExpiry(card) },
+  {
+    name: "Payment method",
+    wide: true,
+    cell: ({ id }) => html`<a href="${visit.to(`/payment-methods/${id}`)}">${code(id)}</a>`
+  },
+  { name: "Since", wide: true, cell: ({ created }) => time(created) },
+  ...(visit.may("build")
+    ? [
+        {
+          name: "Action",
+          align: "end" as const,
+          cell: ({ id }: PaymentMethod) =>
+            dialog("Detach", {
+              visit,
+              action: `/customers/${customer}/cards/${id}/detach`,
+              submit: "Detach the card",
+              tone: "danger",
+              problem,
+              content: () => html`<p class="field">Nobody can pay with it again.</p>`
+            })
+        }
+      ]
+    : [])
+]
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
+  const { account } = visit
+  const customer = (yield* find(account, CUSTOMER, id)).value
+  const labels = { customer: id }
+  const payments = yield* list(account, PAYMENT_INTENT, { labels, limit: PAYMENTS_MAX })
+  const cards = yield* list(account, PAYMENT_METHOD, { labels, limit: HELD_MAX })
+  return {
+    title: customer.name ?? customer.email ?? customer.id,
+    section: "Customers",
+    back: ["/customers", "Customers"],
+    live: ["customer", "payment_intent", "payment_method", "event", "delivery"],
+    aside: buttons(visit, customer, problem),
+    content: [
+      facts([
+        ["Id", code(id)],
+        ["Email", customer.email && code(customer.email)],
+        ["Name", customer.name],
+        ["Phone", customer.phone],
+        ["Description", customer.description],
+        ["Since", time(customer.created)]
+      ]),
+      editedMetadata(visit, `/customers/${id}`, customer.metadata, problem),
+      section(
+        "Payments",
+        table({
+          caption: "Payments of this customer, newest first",
+          columns: paymentColumns(visit, null),
+          rows: payments.rows,
+          href: (payment) => visit.to(`/payments/${payment.id}`),
+          empty: "None yet."
+        }),
+        payments.hasMore && html`<a href="${visit.to("/payments", { customer: id })}">All payments</a>`
+      ),
+      section(
+        "Saved cards",
+        table({
+          caption: "Cards that the customer can pay with again, newest first",
+          columns: cardColumns(visit, id, problem),
+          rows: cards.rows,
+          empty: "None. A payment with setup_future_usage saves its card."
+        })
+      ),
+      yield* historySection(visit, { ids: [id, ...cards.rows.map((card) => card.id)] }),
+      section("JSON", json(visit, customer, "The customer as JSON"))
+    ]
+  }
+})
+
+const edit = action({
+  name: "customer.update",
+  right: "build",
+  of: "/customers/:id",
+  path: "/customers/:id/edit",
+  show,
+  says: "The customer is changed.",
+  does: (_, { id = "" }, values) => {
+    const entered = changedOf(values, customerIn(values))
+    return Effect.succeed({
+      entered,
+      command: Effect.flatMap(decoded(UpdateCustomer, entered), (parameters) => Commands.update(id, parameters))
+    })
+  }
+})
+
+const remove = action({
+  name: "customer.delete",
+  right: "build",
+  of: "/customers/:id",
+  path: "/customers/:id/delete",
+  show,
+  says: "The customer is deleted.",
+  does: (_, { id = "" }) =>
+    Effect.succeed({ entered: {}, next: () => "/customers" as const, command: Commands.remove(id) })
+})
+
+const detach = action({
+  name: "payment_method.detach",
+  right: "build",
+  of: "/customers/:id",
+  path: "/customers/:id/cards/:card/detach",
+  show,
+  says: "The card is detached.",
+  does: (_, { card = "" }) =>
+    Effect.succeed({ entered: {}, subject: card, command: PaymentMethodAttachments.detach(card) })
+})
+
+const updateMetadata = metadataAction({
+  name: "customer",
+  of: "/customers/:id",
+  kind: CUSTOMER,
+  show,
+  update: (id, entered) =>
+    Effect.flatMap(decoded(UpdateCustomer, entered), (parameters) => Commands.update(id, parameters))
+})
+
+export const layer = Layer.mergeAll(screen("/customers/:id", "see", show), edit, updateMetadata, remove, detach)

@@ -1,0 +1,164 @@
+/** Customers: the list, found by their address or name, and new ones. */
+import { Effect, Layer } from "effect"
+import type { Customer } from "../../domain/Customer.ts"
+import { CreateCustomer } from "../../domain/Customer.ts"
+import type { Clause } from "../../domain/SearchQuery.ts"
+import { SUBSTRING_LENGTH_MIN } from "../../domain/SearchQuery.ts"
+import { hasBlank } from "../../domain/Text.ts"
+import type { AccountId } from "../../engine/log/Document.ts"
+import type { FormValues } from "../../html/Forms.ts"
+import type { Child } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import { seeOther } from "../../html/PageResponse.ts"
+import * as Commands from "../../payments/Customers.ts"
+import { CUSTOMER } from "../../payments/Documents.ts"
+import { SEARCHED_CUSTOMER } from "../../payments/Search.ts"
+import type { Fields } from "../frame/Form.ts"
+import { dialog, filters } from "../frame/Form.ts"
+import type { Cursor } from "../frame/Table.ts"
+import { cursorIn, pages, pagesFound, table } from "../frame/Table.ts"
+import { NOTHING, time } from "../frame/Values.ts"
+import type { CsvFile } from "../frame/CsvFile.ts"
+import { csvFile, csvJson, csvLink, csvTime } from "../frame/CsvFile.ts"
+import { decoded, textIn } from "../frame/FormDecoding.ts"
+import { BLANK } from "../payments/PaymentSearch.ts"
+import { isNew, list, PAGE_ROWS, search } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, download, screen } from "../frame/Page.ts"
+
+/** The fields of a customer's form, filled with what is known. */
+export const customerFields =
+  (customer?: Customer) =>
+  (fields: Fields): Child => [
+    fields.text({ name: "email", label: "Email", type: "email", value: customer?.email ?? "" }),
+    fields.text({ name: "name", label: "Name", value: customer?.name ?? "" }),
+    fields.text({ name: "phone", label: "Phone", value: customer?.phone ?? "" }),
+    fields.text({ name: "description", label: "Description", value: customer?.description ?? "" })
+  ]
+
+export const customerIn = (values: FormValues) => ({
+  email: textIn(values, "email"),
+  name: textIn(values, "name"),
+  phone: textIn(values, "phone"),
+  description: textIn(values, "description")
+})
+
+/** A part of an address or a name will do, unless it is so short that it is part of too many. */
+const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> =>
+  ["email", "name"].flatMap((field): ReadonlyArray<Clause> => {
+    const value = query.get(field)?.trim() ?? ""
+    const operator = value.length < SUBSTRING_LENGTH_MIN ? ":" : "~"
+    return value === "" ? [] : [{ negated: false, field, operator, value }]
+  })
+
+/** What is wrong with what the address asks for, by field. */
+const problemsOf = (query: URLSearchParams): Readonly<Record<string, string>> =>
+  hasBlank(query.get("email")?.trim() ?? "") ? { email: BLANK } : {}
+
+/** A page of the customers that are like that. */
+const customers = (account: AccountId, clauses: ReadonlyArray<Clause>, page: { cursor: Cursor; limit: number }) =>
+  clauses.length === 0
+    ? list(account, CUSTOMER, page)
+    : search(account, CUSTOMER, SEARCHED_CUSTOMER, [{ connective: "AND", clauses }], page)
+
+const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
+  const { account, query } = visit
+  const errors = problemsOf(query)
+  const isWrong = Object.keys(errors).length > 0
+  const clauses = clausesOf(query)
+  const { hasMore, rows } = isWrong
+    ? { hasMore: false, rows: [] }
+    : yield* customers(account, clauses, { cursor: cursorIn(query), limit: PAGE_ROWS })
+  return {
+    title: "Customers",
+    section: "Customers",
+    ...(isWrong && { status: 400 }),
+    live: ["customer"],
+    aside: html`<div class="buttons">
+      ${!isWrong && csvLink(visit, "/customers.csv", rows)}
+      ${
+        visit.may("build") &&
+        dialog("New customer", {
+          visit,
+          tone: "primary",
+          action: "/customers/create",
+          submit: "Create",
+          problem,
+          content: customerFields()
+        })
+      }
+    </div>`,
+    content: [
+      !isNew(visit, rows) &&
+        filters(
+          visit,
+          "/customers",
+          (fields) => [fields.text({ name: "email", label: "Email" }), fields.text({ name: "name", label: "Name" })],
+          { errors }
+        ),
+      table({
+        caption: "Customers, newest first",
+        columns: [
+          {
+            name: "Customer",
+            long: true,
+            cell: ({ email, id, name }) => html`<bdi>${name ?? email ?? html`<code>${id}</code>`}</bdi>`
+          },
+          // Who has no name is named by the address.
+          { name: "Email", cell: ({ email, name }) => (email === null ? NOTHING : name !== null && email) },
+          { name: "Description", long: true, wide: true, cell: ({ description }) => description ?? NOTHING },
+          { name: "Since", wide: true, cell: ({ created }) => time(created) }
+        ],
+        rows,
+        href: ({ id }) => visit.to(`/customers/${id}`),
+        empty: isWrong
+          ? "This cannot be looked for."
+          : clauses.length > 0
+            ? clauses.some(({ operator }) => operator === ":")
+              ? `No customer has just that. A part is looked for if it has ${SUBSTRING_LENGTH_MIN} characters or more.`
+              : "No customer is like that."
+            : "No customers yet. A customer keeps payments and saved cards of one payer together."
+      }),
+      (clauses.length === 0 ? pages : pagesFound)(visit, rows, hasMore)
+    ]
+  }
+})
+
+const create = action({
+  name: "customer.create",
+  right: "build",
+  of: "/customers",
+  path: "/customers/create",
+  show,
+  says: "The customer is created.",
+  does: (_, __, values) => {
+    const entered = customerIn(values)
+    return Effect.succeed({
+      entered,
+      next: ({ id }) => `/customers/${id}`,
+      command: Effect.flatMap(decoded(CreateCustomer, entered), Commands.create)
+    })
+  }
+})
+
+const columns: CsvFile<Customer>["columns"] = [
+  ["id", ({ id }) => id],
+  ["created_utc", ({ created }) => csvTime(created)],
+  ["email", ({ email }) => email],
+  ["name", ({ name }) => name],
+  ["phone", ({ phone }) => phone],
+  ["description", ({ description }) => description],
+  ["metadata", ({ metadata }) => csvJson(metadata)]
+]
+
+const file = download("/customers.csv", "see", (visit) =>
+  Object.keys(problemsOf(visit.query)).length > 0
+    ? Effect.succeed(seeOther(visit.to("/customers", Object.fromEntries(visit.query))))
+    : csvFile(visit, {
+        name: "customers",
+        columns,
+        read: (page) => customers(visit.account, clausesOf(visit.query), page)
+      })
+)
+
+export const layer = Layer.mergeAll(screen("/customers", "see", show), create, file)

@@ -1,0 +1,38 @@
+/** One payment method: a card, and whose it is. */
+import { Effect } from "effect"
+import { PAYMENT_METHOD } from "../../payments/Documents.ts"
+import { billingHtml, cardFacts, cardName } from "../frame/Cards.ts"
+import { json } from "../frame/Json.ts"
+import { badge, code, facts, metadataSection, section, time } from "../frame/Values.ts"
+import { historySection } from "../history/History.ts"
+import { customerLink, customersOf } from "../payments/Payers.ts"
+import { find } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { screen } from "../frame/Page.ts"
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
+  const { hidden, value: method } = yield* find(visit.account, PAYMENT_METHOD, id)
+  const { billing_details, card, created, customer, metadata } = method
+  const customers = yield* customersOf(visit.account, [method])
+  return {
+    title: cardName(card),
+    section: "Customers",
+    back: customer === null ? ["/customers", "Customers"] : [`/customers/${customer}`, "The customer"],
+    live: ["payment_method", "event", "delivery"],
+    aside: hidden.detached && badge("detached"),
+    content: [
+      facts([
+        ["Id", code(id)],
+        ["Customer", customer && customerLink(visit, customers, customer)],
+        ...cardFacts(card),
+        ["Billed to", billingHtml(billing_details)],
+        ["Since", time(created)]
+      ]),
+      metadataSection(metadata),
+      yield* historySection(visit, { ids: [id] }),
+      section("JSON", json(visit, method, "The payment method as JSON"))
+    ]
+  }
+})
+
+export const layer = screen("/payment-methods/:id", "see", show)

@@ -1,0 +1,124 @@
+/** One delivery: what was sent, what was answered each time, and sending it again. */
+import { Effect, Layer } from "effect"
+import { ParameterInvalid, ResourceMissing } from "../../domain/Errors.ts"
+import type { WebhookDelivery } from "../../domain/WebhookDelivery.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import { html } from "../../html/Html.ts"
+import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
+import { render } from "../../payments/Events.ts"
+import { webhookDeliveryOf } from "../../payments/WebhookDeliveries.ts"
+import { form } from "../frame/Form.ts"
+import { json } from "../frame/Json.ts"
+import { table } from "../frame/Table.ts"
+import { badge, code, facts, section, time } from "../frame/Values.ts"
+import { answerOf, findEvent, sendThoseAgain, stateOf } from "../history/Deliveries.ts"
+import { find } from "../frame/Queries.ts"
+import type { Params, Show } from "../frame/Page.ts"
+import { action, screen } from "../frame/Page.ts"
+import type { Visit } from "../frame/Visit.ts"
+
+const readDelivery = Effect.fnUntraced(function* ({ account }: Visit, { delivery = "", id = "" }: Params) {
+  const endpoint = (yield* find(account, WEBHOOK_ENDPOINT, id)).value
+  const row = yield* Accounts.use((accounts) => accounts.delivery(account, id, delivery))
+  if (row === undefined) return yield* new ResourceMissing({ kind: "WebhookDelivery", id: delivery, param: "id" })
+  return { endpoint, row, delivery: webhookDeliveryOf(row) }
+})
+
+const attemptsTable = ({ attempts }: WebhookDelivery) =>
+  table({
+    caption: "Attempts, first to last",
+    columns: [
+      { name: "Attempt", align: "end", cell: ({ attempt }) => attempt },
+      {
+        name: "Answer",
+        cell: ({ error, response_status }) =>
+          response_status === null
+            ? badge(error ?? "none", "bad")
+            : badge(String(response_status), response_status < 300 && response_status >= 200 ? "good" : "bad")
+      },
+      { name: "Took", align: "end", cell: ({ duration_ms }) => html`<span class="whole">${duration_ms} ms</span>` },
+      { name: "Begun", cell: ({ started_at }) => time(started_at) }
+    ],
+    rows: attempts,
+    empty: "None yet."
+  })
+
+/** What the newest answer that was no success said. */
+const saidSection = ({ attempts }: WebhookDelivery) => {
+  const said = attempts.findLast(({ response_body }) => response_body !== null)
+  return (
+    said !== undefined &&
+    section(
+      `What attempt ${said.attempt} was answered`,
+      html`<pre tabindex="0" role="region" aria-label="The answer">${said.response_body}</pre>`
+    )
+  )
+}
+
+const show: Show = Effect.fnUntraced(function* (visit, params, problem) {
+  const { delivery, endpoint } = yield* readDelivery(visit, params)
+  const { event, pendingWebhooks } = yield* findEvent(visit.account, delivery.event)
+  const isPending = delivery.status === "pending"
+  const again =
+    visit.may("build") &&
+    endpoint.status === "enabled" &&
+    html`<div class="buttons">
+      ${form({
+        visit,
+        action: `/webhooks/${endpoint.id}/${delivery.id}/resend`,
+        submit: isPending ? "Attempt now" : "Send again",
+        problem,
+        content: () => isPending && html`<input type="hidden" name="pending" value="on" />`
+      })}
+    </div>`
+  return {
+    title: event.type,
+    section: "Webhooks",
+    back: [`/webhooks/${endpoint.id}`, endpoint.url],
+    live: ["delivery"],
+    aside: [stateOf(delivery), again],
+    content: [
+      facts([
+        ["Id", code(delivery.id)],
+        ["To", endpoint.url],
+        ["Endpoint", html`<a href="${visit.to(`/webhooks/${endpoint.id}`)}"><code>${endpoint.id}</code></a>`],
+        ["Event", html`<a href="${visit.to(`/events/${event.id}`)}"><code>${event.id}</code></a>`],
+        ["Last answer", answerOf(delivery)],
+        ["Next attempt", delivery.next_attempt_at === null ? null : time(delivery.next_attempt_at)],
+        ["Made", time(delivery.created)]
+      ]),
+      section("Attempts", attemptsTable(delivery)),
+      saidSection(delivery),
+      section(
+        "What is sent",
+        json(visit, render(event, { account: visit.account, pendingWebhooks }), "The body as JSON")
+      )
+    ]
+  }
+})
+
+const OVER = new ParameterInvalid({ param: "delivery", rule: "one that is still tried, and this one has ended" })
+
+const again = action({
+  name: "event.resend",
+  right: "build",
+  of: "/webhooks/:id/:delivery",
+  path: "/webhooks/:id/:delivery/resend",
+  show,
+  says: "It is sent again.",
+  does: Effect.fnUntraced(function* (visit, params, values) {
+    const { endpoint, row } = yield* readDelivery(visit, params)
+    // Whoever asks for an attempt now wants no second delivery of what has arrived meanwhile. The command refuses: sent
+    // a second time, the form finds the delivery over by its own attempt, and is answered as the first time.
+    const isOver = values.has("pending") && row.state !== "pending"
+    return {
+      entered: {},
+      subject: row.event,
+      detail: endpoint.id,
+      command: isOver ? Effect.fail(OVER) : yield* sendThoseAgain(visit.account, endpoint.id, [row]),
+      next: () => `/webhooks/${endpoint.id}` as const
+    }
+  })
+})
+
+export const layer = Layer.merge(screen("/webhooks/:id/:delivery", "see", show), again)

@@ -1,0 +1,100 @@
+/** Developers: how the API is reached, and in which version it answers by default. */
+import { Effect, Layer, Schema } from "effect"
+import { API_VERSIONS, ApiVersion } from "../../domain/ApiVersion.ts"
+import { ResourceMissing } from "../../domain/Errors.ts"
+import { html } from "../../html/Html.ts"
+import { INSTALLATION } from "../../payments/AccountIds.ts"
+import * as Merchants from "../../payments/Merchants.ts"
+import { form } from "../frame/Form.ts"
+import { code, facts, section, time } from "../frame/Values.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, Invalid, screen } from "../frame/Page.ts"
+import type { Visit } from "../frame/Visit.ts"
+
+/** A payment, made by whoever pastes this into a shell. */
+const example = ({ mode, publicUrl }: Visit): string =>
+  `curl ${publicUrl}/v1/payment_intents -u sk_${mode}_…: \\
+  -H 'Content-Type: application/json' -H 'Idempotency-Key: first' \\
+  -d '{"amount": 4321, "currency": "usd", "payment_method": "pm_card_visa", "confirm": true}'`
+
+const buttonTo = (visit: Visit, path: `/${string}`, name: string) =>
+  html`<a class="button" href="${visit.to(path)}">${name}</a>`
+
+const show: Show = (visit, _, problem) => {
+  const { merchant, publicUrl } = visit
+  const version = visit.may("build")
+    ? form({
+        visit,
+        action: "/developers/version",
+        submit: "Change",
+        problem,
+        content: (fields) =>
+          fields.choice({
+            name: "version",
+            label: "Default version",
+            value: merchant.api_version,
+            options: API_VERSIONS.map((version) => [version, version]),
+            hint: "Of requests that name none, and of events from then on."
+          })
+      })
+    : html`<p>${merchant.api_version}</p>`
+  return Effect.succeed({
+    title: "Developers",
+    section: "Developers",
+    aside: html`<div class="buttons">
+      ${visit.may(visit.livemode ? "live_keys" : "build") && buttonTo(visit, "/developers/keys", "API keys")}
+      ${visit.may("build") && buttonTo(visit, "/developers/brand", "Brand")}
+      ${visit.may("build") && !visit.livemode && buttonTo(visit, "/developers/clock", "Test clock")}
+      ${visit.may("build") && !visit.livemode && buttonTo(visit, "/developers/trigger", "Trigger an event")}
+      ${visit.may("build") && !visit.livemode && buttonTo(visit, "/developers/wipe", "Wipe test data")}
+      ${visit.may("build") && buttonTo(visit, "/developers/installation", "Installation")}
+    </div>`,
+    content: [
+      section("Default API version", version),
+      section(
+        "Reach the API",
+        facts([
+          ["Address", code(`${publicUrl}/v1`)],
+          ["Merchant", code(merchant.id)],
+          ["Since", time(merchant.created)],
+          [
+            "Documentation",
+            html`<a href="${publicUrl}/docs">The API</a>, <a href="${publicUrl}/docs/errors">errors</a>`
+          ]
+        ])
+      ),
+      section(
+        "Make a payment",
+        html`<pre class="copy" tabindex="0" role="region" aria-label="Commands"><code>${example(visit)}</code></pre>`
+      )
+    ]
+  })
+}
+
+const setVersion = action({
+  name: "merchant.set_version",
+  right: "build",
+  of: "/developers",
+  path: "/developers/version",
+  show,
+  says: "The default version is changed.",
+  does: ({ merchant }, _, values) => {
+    const version = values.get("version")
+    if (!Schema.is(ApiVersion)(version)) {
+      return Effect.succeed(new Invalid({ version: `There is no such version. There is ${API_VERSIONS.join(", ")}.` }))
+    }
+    return Effect.succeed({
+      account: INSTALLATION,
+      entered: { version },
+      subject: merchant.id,
+      detail: version,
+      command: Effect.flatMap(Merchants.setVersion(merchant.id, version), (changed) =>
+        changed === undefined
+          ? Effect.fail(new ResourceMissing({ kind: "Merchant", id: merchant.id, param: "id" }))
+          : Effect.succeed(changed)
+      )
+    })
+  }
+})
+
+export const layer = Layer.merge(screen("/developers", "see", show), setVersion)

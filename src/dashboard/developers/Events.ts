@@ -1,0 +1,201 @@
+/** Events: what happened, by type, and what each of them said and changed. */
+import { Effect, Layer } from "effect"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { StoredEvent } from "../../engine/log/Events.ts"
+import { parseJson } from "../../json/JsonParse.ts"
+import { html } from "../../html/Html.ts"
+import type { EventTypeFilter } from "../../domain/Event.ts"
+import { eventTypeFilterOf } from "../../domain/Event.ts"
+import { render } from "../../payments/Events.ts"
+import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
+import { sentKey } from "../../payments/IdempotencyKeys.ts"
+import { webhookDeliveryOf } from "../../payments/WebhookDeliveries.ts"
+import { filters, form } from "../frame/Form.ts"
+import { json } from "../frame/Json.ts"
+import type { Cursor } from "../frame/Table.ts"
+import { cursorIn, pages, table } from "../frame/Table.ts"
+import { badge, code, facts, NOTHING, section, time } from "../frame/Values.ts"
+import type { CsvFile } from "../frame/CsvFile.ts"
+import { csvFile, csvLink, csvTime } from "../frame/CsvFile.ts"
+import { answerOf, deliveryPath, findEvent, sendAgain, stateOf } from "../history/Deliveries.ts"
+import { objectLink } from "../frame/ObjectLinks.ts"
+import type { Listed } from "../frame/Queries.ts"
+import { findAll, PAGE_ROWS } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, download, screen } from "../frame/Page.ts"
+import type { Visit } from "../frame/Visit.ts"
+
+interface Told {
+  readonly id: string
+  readonly object: string
+}
+
+const objectOf = ({ object }: StoredEvent): Told => parseJson(object) as Told
+
+const TYPE = /^[a-z_]+(\.[a-z_]+)*(\.\*)?$/
+
+const typedIn = ({ query }: Visit): string => query.get("type")?.trim() ?? ""
+
+/** Which events an address asks for; undefined for a type that there is not. */
+const askedBy = (visit: Visit): { readonly type?: EventTypeFilter } | undefined => {
+  const typed = typedIn(visit)
+  if (typed === "") return {}
+  const type = TYPE.test(typed) ? eventTypeFilterOf(typed as never) : undefined
+  return type && { type }
+}
+
+/** A page of the events that an address asks for. */
+const events = (visit: Visit, { cursor, limit }: { readonly cursor: Cursor; readonly limit: number }) => {
+  const asked = askedBy(visit)
+  if (asked === undefined) return Effect.succeed<Listed<StoredEvent>>({ rows: [], hasMore: false })
+  const page = Accounts.use((accounts) => accounts.events(visit.account, { limit, ...cursor, ...asked }))
+  return Effect.map(page, ({ events, hasMore }): Listed<StoredEvent> => ({ rows: events, hasMore }))
+}
+
+const showAll: Show = Effect.fnUntraced(function* (visit) {
+  const { hasMore, rows } = yield* events(visit, { cursor: cursorIn(visit.query), limit: PAGE_ROWS })
+  const isWrong = askedBy(visit) === undefined
+  return {
+    title: "Events",
+    section: "Webhooks",
+    back: ["/webhooks", "Webhooks"],
+    ...(isWrong && { status: 400 }),
+    live: ["event"],
+    aside: html`<div class="buttons">${csvLink(visit, "/events.csv", rows)}</div>`,
+    content: [
+      filters(
+        visit,
+        "/events",
+        (fields) => fields.text({ name: "type", label: "Type", hint: html`Such as <code>payment_intent.*</code>` }),
+        { errors: isWrong ? { type: "There is no such type." } : {} }
+      ),
+      table({
+        caption: "Events, newest first",
+        columns: [
+          { name: "Type", long: true, cell: ({ type }) => html`<strong>${type}</strong>` },
+          { name: "About", cell: (event) => objectLink(visit, objectOf(event).id) },
+          { name: "Deliveries", align: "end", cell: ({ deliveries }) => deliveries, wide: true },
+          { name: "Id", cell: ({ id }) => html`<code>${id}</code>`, wide: true },
+          { name: "Date", cell: ({ at }) => time(Math.floor(at / 1000)) }
+        ],
+        rows,
+        href: ({ id }) => visit.to(`/events/${id}`),
+        empty: typedIn(visit) === "" ? "Nothing has happened yet." : "No event of this type."
+      }),
+      pages(visit, rows, hasMore)
+    ]
+  }
+})
+
+const shown = (value: unknown) =>
+  value === undefined ? NOTHING : html`<code class="value">${JSON.stringify(value)}</code>`
+
+/** What an update has changed: before, and after. */
+const changes = ({ object, previous }: StoredEvent) => {
+  if (previous === null) return null
+  const after = parseJson(object) as Readonly<Record<string, unknown>>
+  return section(
+    "What changed",
+    table({
+      caption: "Changed fields",
+      columns: [
+        { name: "Field", cell: ([field]) => field },
+        { name: "Before", cell: ([, before]) => shown(before) },
+        { name: "After", cell: ([field]) => shown(after[field]) }
+      ],
+      rows: Object.entries(previous),
+      empty: "Nothing."
+    })
+  )
+}
+
+/** So many of an event's deliveries are shown, its newest. */
+const DELIVERIES_MAX = 100
+
+const deliveriesSection = Effect.fnUntraced(function* (visit: Visit, event: string) {
+  const { account } = visit
+  const found = yield* Accounts.use((accounts) => accounts.eventDeliveries(account, [event], DELIVERIES_MAX))
+  const rows = found.flat().map(webhookDeliveryOf)
+  const ids = rows.map(({ webhook_endpoint }) => webhook_endpoint)
+  const endpoints = yield* findAll(account, WEBHOOK_ENDPOINT, ids)
+  return section(
+    "Deliveries",
+    table({
+      caption: "Deliveries of this event, newest first",
+      columns: [
+        {
+          name: "To",
+          long: true,
+          cell: ({ webhook_endpoint: id }) => endpoints.get(id)?.url ?? html`<code>${id}</code>`
+        },
+        { name: "State", cell: stateOf },
+        { name: "Last answer", cell: answerOf },
+        { name: "Attempts", align: "end", cell: ({ attempt_count }) => attempt_count, wide: true },
+        { name: "Date", cell: ({ created }) => time(created) }
+      ],
+      rows,
+      href: (delivery) => visit.to(deliveryPath(delivery)),
+      empty: "None: no endpoint was subscribed to it."
+    })
+  )
+})
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
+  const { event, pendingWebhooks } = yield* findEvent(visit.account, id)
+  const key = sentKey(event.request?.idempotencyKey ?? null)
+  return {
+    title: event.type,
+    section: "Webhooks",
+    back: ["/events", "Events"],
+    live: ["delivery"],
+    aside: [
+      pendingWebhooks > 0 && badge(`${pendingWebhooks} pending`, "wait"),
+      visit.may("build") &&
+        html`<div class="buttons">
+          ${form({ visit, action: `/events/${id}/resend`, submit: "Send again", problem })}
+        </div>`
+    ],
+    content: [
+      facts([
+        ["Id", code(id)],
+        ["About", objectLink(visit, objectOf(event).id)],
+        ["Date", time(Math.floor(event.at / 1000))],
+        ["Request", event.request && objectLink(visit, event.request.id)],
+        ["Idempotency key", key],
+        ["API version", event.apiVersion]
+      ]),
+      changes(event),
+      yield* deliveriesSection(visit, id),
+      section("JSON", json(visit, render(event, { account: visit.account, pendingWebhooks }), "The event as JSON"))
+    ]
+  }
+})
+
+const again = action({
+  name: "event.resend_all",
+  right: "build",
+  of: "/events/:id",
+  path: "/events/:id/resend",
+  show,
+  says: "It is sent again to all endpoints that are subscribed to its type.",
+  does: Effect.fnUntraced(function* ({ account }, { id = "" }) {
+    return { entered: {}, command: yield* sendAgain(account, [id], null) }
+  })
+})
+
+const columns: CsvFile<StoredEvent>["columns"] = [
+  ["id", ({ id }) => id],
+  ["created_utc", ({ at }) => csvTime(Math.floor(at / 1000))],
+  ["type", ({ type }) => type],
+  ["object", (event) => objectOf(event).id],
+  ["request", ({ request }) => request?.id],
+  ["idempotency_key", ({ request }) => sentKey(request?.idempotencyKey ?? null)],
+  ["api_version", ({ apiVersion }) => apiVersion],
+  ["deliveries_at_first", ({ deliveries }) => String(deliveries)]
+]
+
+const file = download("/events.csv", "see", (visit) =>
+  csvFile(visit, { name: "events", columns, read: (page) => events(visit, page) })
+)
+
+export const layer = Layer.mergeAll(screen("/events", "see", showAll), screen("/events/:id", "see", show), again, file)

@@ -1,0 +1,233 @@
+/**
+ * API keys of an environment (semantics A7, A8, 9.17, 9.68). Those of live mode take another right, and whoever changes
+ * one of them has to prove who they are. A new key is shown once, by the answer to the form that has made it.
+ */
+import { Effect, Layer, Redacted, Schema } from "effect"
+import { API_KEY_GRACE_SECONDS_MAX, ApiKeyType } from "../../domain/ApiKey.ts"
+import type { ApiKey } from "../../domain/ApiKey.ts"
+import { ResourceMissing } from "../../domain/Errors.ts"
+import type { Document } from "../../engine/log/Document.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import { Revealed } from "../../http/OneTimeSecrets.ts"
+import { html } from "../../html/Html.ts"
+import { INSTALLATION } from "../../payments/AccountIds.ts"
+import * as ApiKeys from "../../payments/ApiKeys.ts"
+import { dialog } from "../frame/Form.ts"
+import { cursorIn, pages, table } from "../frame/Table.ts"
+import { badge, code, facts, NOTHING, section, time } from "../frame/Values.ts"
+import { PAGE_ROWS } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, Invalid, screen } from "../frame/Page.ts"
+import type { Screen } from "../frame/Shell.ts"
+import { readInstallation } from "../frame/Visitors.ts"
+import type { Visit } from "../frame/Visit.ts"
+
+const neededIn = ({ livemode }: Visit) => (livemode ? "live_keys" : "build")
+const confirms = ({ livemode }: Visit) => livemode
+
+const masked = ({ last4, prefix }: ApiKey) => html`<code>${prefix}…${last4}</code>`
+
+const revealed = ({ secret, value }: ApiKeys.IssuedApiKey) =>
+  new Revealed(value, { secret: Redacted.value(secret) }, "object")
+
+/** Shows a new key. Whoever sends the form again is told that it was shown: nothing keeps it. */
+const newKey =
+  (visit: Visit) =>
+  (made: { readonly id?: string } & Readonly<Record<string, unknown>>): Screen => ({
+    title: "The new key",
+    section: "Developers",
+    back: ["/developers/keys", "API keys"],
+    notice:
+      typeof made["secret"] === "string"
+        ? "This is the only time that the key is shown. Put it where your server reads its secrets."
+        : null,
+    content:
+      typeof made["secret"] === "string"
+        ? facts([
+            ["Key", code(made["secret"])],
+            ["Id", html`<a href="${visit.to(`/developers/keys/${made.id!}`)}"><code>${made.id!}</code></a>`]
+          ])
+        : html`<div class="empty">
+            This key was shown before, and nothing keeps it. If it is lost,
+            <a href="${visit.to(`/developers/keys/${made.id!}`)}">roll it</a>.
+          </div>`
+  })
+
+const showAll: Show = Effect.fnUntraced(function* (visit, _, problem) {
+  const { documents, hasMore } = yield* Accounts.use((accounts) =>
+    accounts.list(INSTALLATION, {
+      kind: ApiKeys.API_KEY.name,
+      prefix: ApiKeys.API_KEY.prefix,
+      labels: { account: visit.account },
+      limit: PAGE_ROWS,
+      ...cursorIn(visit.query)
+    })
+  )
+  const rows = documents.map((document) => (document as Document<ApiKey>).value)
+  const create = dialog("Create a key", {
+    visit,
+    action: "/developers/keys/create",
+    submit: "Create the key",
+    tone: "primary",
+    problem,
+    content: (fields) =>
+      fields.choice({
+        name: "type",
+        label: "Kind",
+        value: "secret",
+        options: [
+          ["secret", "Secret: for your server"],
+          ["publishable", "Publishable: for browsers"]
+        ]
+      })
+  })
+  return {
+    title: "API keys",
+    section: "Developers",
+    back: ["/developers", "Developers"],
+    aside: [badge(visit.mode, visit.livemode ? "good" : "wait"), html`<div class="buttons">${create}</div>`],
+    content: [
+      table({
+        caption: `API keys of the ${visit.mode} environment, newest first`,
+        columns: [
+          { name: "Key", cell: masked },
+          { name: "Kind", cell: ({ type }) => type },
+          { name: "Status", cell: ({ status }) => badge(status) },
+          { name: "Ends", cell: ({ expires_at }) => (expires_at === null ? NOTHING : time(expires_at)), wide: true },
+          { name: "Created", cell: ({ created }) => time(created), wide: true }
+        ],
+        rows,
+        href: ({ id }) => visit.to(`/developers/keys/${id}`),
+        empty: "No keys yet. Create one, and requests with it reach this environment."
+      }),
+      pages(visit, rows, hasMore)
+    ]
+  }
+})
+
+/** A key of this environment. Fails with `ResourceMissing` for another's. */
+const find = Effect.fnUntraced(function* (visit: Visit, id: string) {
+  const key = (yield* readInstallation(ApiKeys.API_KEY, id))?.value
+  if (key === undefined || !ApiKeys.belongsTo(key, visit.account)) {
+    return yield* new ResourceMissing({ kind: "API key", id, param: "id" })
+  }
+  return key
+})
+
+/** For how long an old key may go on: none is longer than a day. */
+const GRACES: ReadonlyArray<readonly [seconds: string, label: string]> = [
+  [String(API_KEY_GRACE_SECONDS_MAX), "A day"],
+  ["3600", "An hour"],
+  ["300", "Five minutes"],
+  ["0", "Not at all: it has leaked"]
+]
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
+  const key = yield* find(visit, id)
+  const roll = dialog("Roll", {
+    visit,
+    action: `/developers/keys/${id}/roll`,
+    submit: "Roll the key",
+    problem,
+    content: (fields) =>
+      fields.choice({
+        name: "expires_in",
+        label: "The old key goes on for",
+        options: GRACES,
+        hint: "A new key takes its place at once."
+      })
+  })
+  const revoke = dialog("Revoke", {
+    visit,
+    action: `/developers/keys/${id}/revoke`,
+    submit: "Revoke the key",
+    tone: "danger",
+    problem,
+    content: () => html`<p>Requests with this key are refused from now on. That cannot be undone.</p>`
+  })
+  return {
+    title: `${key.prefix}…${key.last4}`,
+    section: "Developers",
+    back: ["/developers/keys", "API keys"],
+    aside: [badge(key.status), key.status !== "revoked" && html`<div class="buttons">${roll} ${revoke}</div>`],
+    content: section(
+      "Key",
+      facts([
+        ["Id", code(key.id)],
+        ["Kind", key.type],
+        ["Environment", visit.mode],
+        ["Its requests", html`<a href="${visit.to("/requests", { key: key.id })}">Requests with this key</a>`],
+        ["Created", time(key.created)],
+        [key.status === "expired" ? "Ended" : "Ends", key.expires_at === null ? null : time(key.expires_at)]
+      ])
+    )
+  }
+})
+
+const create = action({
+  name: "api_key.create",
+  right: neededIn,
+  of: "/developers/keys",
+  path: "/developers/keys/create",
+  show: showAll,
+  says: "The key is made.",
+  confirms,
+  does: (visit, _, values) => {
+    const type = values.get("type")
+    if (!Schema.is(ApiKeyType)(type)) return Effect.succeed(new Invalid({ type: "Choose one of the two." }))
+    return Effect.succeed({
+      account: INSTALLATION,
+      entered: { type },
+      detail: `${visit.mode} ${type}`,
+      command: Effect.map(ApiKeys.issue(visit.merchant.id, { type, livemode: visit.livemode }), revealed),
+      next: newKey(visit)
+    })
+  }
+})
+
+const roll = action({
+  name: "api_key.roll",
+  right: neededIn,
+  of: "/developers/keys/:id",
+  path: "/developers/keys/:id/roll",
+  show,
+  says: "The key is rolled.",
+  confirms,
+  does: (visit, { id = "" }, values) => {
+    const given = values.get("expires_in") ?? ""
+    const grace = GRACES.find(([seconds]) => seconds === given)
+    if (grace === undefined) return Effect.succeed(new Invalid({ expires_in: "Choose how long the old key goes on." }))
+    return Effect.succeed({
+      account: INSTALLATION,
+      entered: { expires_in: given },
+      detail: `${visit.mode}, the old one goes on for ${given} seconds`,
+      command: Effect.map(ApiKeys.roll(id, { account: visit.account, expiresIn: Number(given) }), revealed),
+      next: newKey(visit)
+    })
+  }
+})
+
+const revoke = action({
+  name: "api_key.revoke",
+  right: neededIn,
+  of: "/developers/keys/:id",
+  path: "/developers/keys/:id/revoke",
+  show,
+  says: "The key is revoked.",
+  confirms,
+  does: (visit, { id = "" }) =>
+    Effect.succeed({
+      account: INSTALLATION,
+      entered: {},
+      detail: visit.mode,
+      command: ApiKeys.revoke(id, { account: visit.account })
+    })
+})
+
+export const layer = Layer.mergeAll(
+  screen("/developers/keys", neededIn, showAll),
+  screen("/developers/keys/:id", neededIn, show),
+  create,
+  roll,
+  revoke
+)

@@ -1,0 +1,278 @@
+/** Requests: what was asked of the API and how it was answered, as far as the log of requests has it. */
+import { Effect, Layer } from "effect"
+import { API_VERSIONS } from "../../domain/ApiVersion.ts"
+import { statusesOf } from "../../domain/RequestLog.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { AccountId } from "../../engine/log/Document.ts"
+import type { ErrorGroup, LoggedRequest, RequestFilter } from "../../engine/RequestLog.ts"
+import { RequestLog } from "../../engine/RequestLog.ts"
+import type { Child } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import { filters } from "../frame/Form.ts"
+import { json } from "../frame/Json.ts"
+import { cursorIn, pages, table } from "../frame/Table.ts"
+import type { Tone } from "../frame/Values.ts"
+import { badge, code, facts, NOTHING, section, time } from "../frame/Values.ts"
+import { csvLink } from "../frame/CsvFile.ts"
+import { recordSection } from "../history/History.ts"
+import { REQUEST } from "../frame/Live.ts"
+import { objectLink } from "../frame/ObjectLinks.ts"
+import { PAGE_ROWS } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { screen } from "../frame/Page.ts"
+import type { Visit } from "../frame/Visit.ts"
+
+const toneOf = (status: number): Tone => (status < 400 ? "good" : status < 500 ? "wait" : "bad")
+
+const secondsOf = (millis: number): number => Math.floor(millis / 1000)
+
+/** What is wrong with what the address asks for, by field; null if nothing is. */
+export const problemsOf = (query: URLSearchParams): Readonly<Record<string, string>> | null => {
+  const status = query.get("status")?.trim() ?? ""
+  return status === "" || statusesOf(status) !== undefined ? null : { status: "Enter a status such as 402, or 4xx." }
+}
+
+/** What the address asks for. */
+export const filterOf = (query: URLSearchParams): RequestFilter => {
+  const given = (name: string) => {
+    const text = query.get(name)?.trim().replaceAll("\0", "") ?? ""
+    return text === "" ? undefined : text
+  }
+  const asked = {
+    status: statusesOf(given("status") ?? ""),
+    method: given("method")?.toUpperCase(),
+    path: given("path"),
+    apiKey: given("key"),
+    apiVersion: given("version"),
+    idempotencyKey: given("idempotency_key"),
+    object: given("object"),
+    code: given("code")
+  }
+  return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined))
+}
+
+const isErrors = (visit: Visit): boolean => visit.query.get("view") === "errors"
+
+const filterForm = (visit: Visit) =>
+  filters(
+    visit,
+    "/requests",
+    (fields) => [
+      isErrors(visit) && html`<input type="hidden" name="view" value="errors" />`,
+      fields.text({ name: "status", label: "Status (402, 4xx)" }),
+      fields.choice({
+        name: "method",
+        label: "Method",
+        options: [["", "Any"], ...["GET", "POST", "DELETE"].map((method) => [method, method] as const)]
+      }),
+      fields.text({ name: "path", label: "Path begins with" }),
+      fields.text({ name: "object", label: "Object’s id" }),
+      fields.text({ name: "code", label: "Error code" }),
+      fields.text({ name: "idempotency_key", label: "Idempotency key" }),
+      fields.text({ name: "key", label: "API key’s id" }),
+      fields.choice({
+        name: "version",
+        label: "API version",
+        options: [["", "Any"], ...API_VERSIONS.map((version) => [version, version] as const)]
+      })
+    ],
+    { errors: problemsOf(visit.query) ?? {} }
+  )
+
+const replayed = ({ originalRequest }: LoggedRequest): Child => originalRequest !== null && badge("replayed", "plain")
+
+const requestsTable = (visit: Visit, requests: ReadonlyArray<LoggedRequest>, isFiltered: boolean) =>
+  table({
+    caption: "Requests, newest first",
+    columns: [
+      { name: "Request", long: true, cell: ({ method, path }) => html`${method} ${path}` },
+      {
+        name: "Status",
+        cell: (request) => html`${badge(String(request.status), toneOf(request.status))} ${replayed(request)}`
+      },
+      {
+        name: "Error",
+        cell: ({ error }) => (error === null ? NOTHING : html`<code class="whole">${error.code}</code>`),
+        wide: true
+      },
+      {
+        name: "Idempotency key",
+        wide: true,
+        cell: ({ idempotencyKey }) => (idempotencyKey === null ? NOTHING : html`<code>${idempotencyKey}</code>`)
+      },
+      { name: "Took", align: "end", cell: ({ millis }) => `${millis.toFixed(1)}\u00a0ms`, wide: true },
+      { name: "Date", cell: ({ at }) => time(secondsOf(at)) }
+    ],
+    rows: requests,
+    href: ({ id }) => visit.to(`/requests/${id}`),
+    empty: isFiltered
+      ? "No request that is kept is like that."
+      : html`No requests yet. <a href="${visit.to("/developers")}">Developers</a> says how one is made.`
+  })
+
+const errorsTable = (visit: Visit, groups: ReadonlyArray<ErrorGroup>) =>
+  table({
+    caption: "Errors among the newest requests, the most frequent first",
+    columns: [
+      { name: "Error", cell: ({ code }) => html`<code class="whole">${code}</code>` },
+      {
+        name: "Status",
+        cell: ({ method, status }) =>
+          html`<span class="whole">${badge(String(status), toneOf(status))} ${method}</span>`
+      },
+      { name: "Requests", align: "end", cell: ({ count }) => String(count) },
+      { name: "Parameter", cell: ({ param }) => (param === null ? NOTHING : html`<code>${param}</code>`), wide: true },
+      { name: "Message of the newest", long: true, cell: ({ last }) => last.message, wide: true },
+      {
+        name: "Newest",
+        cell: ({ last }) => html`<a href="${visit.to(`/requests/${last.id}`)}">${time(secondsOf(last.at))}</a>`
+      }
+    ],
+    rows: groups,
+    href: ({ code, method, status }) => visit.here({ view: null, code, method, status: String(status), after: null }),
+    empty: "No request has failed."
+  })
+
+const views = (visit: Visit): Child =>
+  html`<p class="views">
+    ${isErrors(visit) ? html`<a href="${visit.here({ view: null })}">All requests</a>` : html`<strong>All requests</strong>`}
+    ${
+      isErrors(visit)
+        ? html`<strong>Grouped by error</strong>`
+        : html`<a href="${visit.here({ view: "errors", after: null, before: null })}">Grouped by error</a>`
+    }
+  </p>`
+
+/** What the log does not have. */
+const bounds = (days: number, leftOut: number): Child =>
+  html`<p class="hint">
+    Kept for ${days} ${days === 1 ? "day" : "days"}, without card data and secrets.
+    ${leftOut > 0 && html`<strong>${leftOut}</strong> were left out lately: there were too many at once.`}
+  </p>`
+
+const showAll: Show = Effect.fnUntraced(function* (visit) {
+  const log = yield* RequestLog
+  const screen = { title: "Requests", section: "Requests", live: [REQUEST] } as const
+  if (log.days === 0) {
+    return {
+      ...screen,
+      content: html`<p class="empty">Requests are not kept here: <code>TILL_REQUEST_LOG_DAYS</code> is 0.</p>`
+    }
+  }
+  const filter = filterOf(visit.query)
+  const above = [views(visit), filterForm(visit)]
+  if (problemsOf(visit.query) !== null) {
+    return { ...screen, status: 400, content: [...above, html`<p class="empty">This cannot be looked for.</p>`] }
+  }
+  if (isErrors(visit)) {
+    const groups = yield* log.errors(visit.account, filter)
+    return { ...screen, content: [...above, errorsTable(visit, groups), bounds(log.days, log.leftOut())] }
+  }
+  const cursor = cursorIn(visit.query)
+  const { hasMore, requests } = yield* log.list(visit.account, { filter, limit: PAGE_ROWS, ...cursor })
+  return {
+    ...screen,
+    aside: html`<div class="buttons">${csvLink(visit, "/requests.csv", requests)}</div>`,
+    content: [
+      ...above,
+      requestsTable(visit, requests, Object.keys(filter).length > 0),
+      pages(visit, requests, hasMore),
+      bounds(log.days, log.leftOut())
+    ]
+  }
+})
+
+const objectHtml = (visit: Visit, id: string): Child =>
+  html`<div>
+    ${objectLink(visit, id)} <a class="whole" href="${visit.to("/requests", { object: id })}">its requests</a>
+  </div>`
+
+const filtered = (visit: Visit, name: string, value: string): Child =>
+  html`<a href="${visit.to("/requests", { [name]: value })}"><code>${value}</code></a>`
+
+const factsOf = (visit: Visit, request: LoggedRequest) =>
+  facts([
+    ["Id", code(request.id)],
+    ["Date", time(secondsOf(request.at))],
+    ["Took", `${request.millis.toFixed(1)}\u00a0ms`],
+    ["API key", filtered(visit, "key", request.apiKey)],
+    ["API version", filtered(visit, "version", request.apiVersion)],
+    [
+      "Idempotency key",
+      request.idempotencyKey === null ? null : filtered(visit, "idempotency_key", request.idempotencyKey)
+    ],
+    [
+      "Replay of",
+      request.originalRequest === null
+        ? null
+        : html`<a href="${visit.to(`/requests/${request.originalRequest}`)}"
+            ><code>${request.originalRequest}</code></a
+          >`
+    ],
+    ["ObjectLinks", request.objects.length === 0 ? null : request.objects.map((id) => objectHtml(visit, id))]
+  ])
+
+const errorHtml = ({ publicUrl }: Visit, { error }: LoggedRequest): Child =>
+  error &&
+  section(
+    "Error",
+    facts([
+      ["Message", error.message],
+      ["Code", html`<a href="${publicUrl}/docs/errors/${error.code}"><code>${error.code}</code></a>`],
+      ["Type", html`<code>${error.type}</code>`],
+      ["Parameter", error.param === null ? null : html`<code>${error.param}</code>`]
+    ])
+  )
+
+/** The answer, as the journal has it: answers that are of nothing that was done are not kept, but for their errors. */
+const answerHtml = (visit: Visit, { error, originalRequest }: LoggedRequest, answer: string | null): Child =>
+  section(
+    "Answer",
+    answer?.startsWith("{") === true
+      ? json(visit, answer, "The answer as JSON")
+      : html`<p class="empty">
+          ${
+            answer !== null
+              ? "Not shown: it has a secret in it, and is sealed."
+              : originalRequest !== null
+                ? "That of the request that it replays."
+                : error === null
+                  ? "Not kept: it changed nothing."
+                  : "The error above; nothing was done."
+          }
+        </p>`
+  )
+
+/** The record that a request has written, if it did something. */
+const recordOf = Effect.fnUntraced(function* (account: AccountId, { at, id, method, millis, objects }: LoggedRequest) {
+  if (method === "GET" || objects.length === 0) return undefined
+  const query = { request: id, ids: objects, at, millis }
+  return yield* Accounts.use((accounts) => accounts.recordOf(account, query))
+})
+
+const showOne: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
+  const log = yield* RequestLog
+  const request = (yield* log.find(visit.account, [id])).get(id)
+  if (request === undefined) return undefined
+  const record = yield* recordOf(visit.account, request)
+  return {
+    title: `${request.method} ${request.path}`,
+    section: "Requests",
+    back: ["/requests", "Requests"],
+    aside: [badge(String(request.status), toneOf(request.status)), replayed(request)],
+    content: [
+      factsOf(visit, request),
+      errorHtml(visit, request),
+      record && (yield* recordSection(visit, record)),
+      section(
+        request.method === "GET" ? "Query" : "Body",
+        request.sent === null
+          ? html`<p class="empty">None, or more than is kept.</p>`
+          : json(visit, request.sent, "What was sent, as it is kept")
+      ),
+      answerHtml(visit, request, record?.answer ?? null)
+    ]
+  }
+})
+
+export const layer = Layer.merge(screen("/requests", "see", showAll), screen("/requests/:id", "see", showOne))

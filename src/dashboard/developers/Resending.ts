@@ -1,0 +1,163 @@
+/** Sending an endpoint's deliveries again (semantics 9.75): those that were chosen, or failed in a window of time. */
+import { Effect } from "effect"
+import { ParameterInvalid } from "../../domain/Errors.ts"
+import type { Unavailable } from "../../engine/Accounts.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { DeliveryRow } from "../../engine/Deliveries.ts"
+import type { AccountId } from "../../engine/log/Document.ts"
+import type { FormValues } from "../../html/Forms.ts"
+import type { Child } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
+import type { Fields } from "../frame/Form.ts"
+import type { Delivered } from "../history/Deliveries.ts"
+import { eventsOf, hasFailed, newestOfEvents, sendThoseAgain } from "../history/Deliveries.ts"
+import { find, PAGE_ROWS } from "../frame/Queries.ts"
+import type { Action, Show } from "../frame/Page.ts"
+import { action, Invalid } from "../frame/Page.ts"
+
+/** So many deliveries are sent again at a time: they are one record. */
+const AGAIN_MAX = 100
+/** So many deliveries are looked through at a time. */
+export const LOOKED_THROUGH_MAX = 1000
+const LOOK = 100
+
+/** Looks through deliveries, newest first, until so many are found. What was looked through ends with `end`. */
+export const look = Effect.fnUntraced(function* (
+  accounts: Accounts["Service"],
+  { account, destination, olderThan }: { readonly account: string; readonly destination: string; olderThan?: string },
+  isMeant: (row: DeliveryRow) => boolean,
+  max: number
+) {
+  const found: Array<DeliveryRow> = []
+  let end = olderThan
+  for (let looked = 0; looked < LOOKED_THROUGH_MAX; looked += LOOK) {
+    const { deliveries, hasMore } = yield* accounts.deliveries(account, {
+      destination,
+      limit: LOOK,
+      ...(end !== undefined && { olderThan: end })
+    })
+    for (const delivery of deliveries) {
+      if (isMeant(delivery)) {
+        if (found.length === max) return { deliveries: found, hasMore: true, end }
+        found.push(delivery)
+      }
+      end = delivery.id
+    }
+    if (!hasMore) return { deliveries: found, hasMore: false, end }
+  }
+  return { deliveries: found, hasMore: true, end }
+})
+
+/** Boxes of the deliveries of a page: two of one type are apart by their time. */
+export const boxOf = (rows: ReadonlyArray<Delivered>) => (row: Delivered) => {
+  const i = rows.indexOf(row)
+  const made = new Date(row.delivery.created * 1000).toISOString().slice(0, 19).replace("T", " ")
+  return html`<input type="hidden" name="delivery[${i}]" value="${row.id}" /><label class="box"
+      ><input type="checkbox" name="chosen[${i}]" value="on" aria-label="Choose ${row.type} of ${made} UTC"
+    /></label>`
+}
+
+const chosenIn = (values: FormValues): ReadonlyArray<string> =>
+  Array.from({ length: PAGE_ROWS }, (_, i) =>
+    values.has(`chosen[${i}]`) ? values.get(`delivery[${i}]`) : undefined
+  ).filter((id) => id !== undefined)
+
+export const windowFields = (fields: Fields): Child => [
+  fields.text({ name: "from", label: "Made from (UTC)", type: "datetime-local" }),
+  fields.text({
+    name: "until",
+    label: "Until (UTC)",
+    type: "datetime-local",
+    hint: `The newest ${AGAIN_MAX} at most, and none whose event was sent again since. What is still tried is tried now.`
+  })
+]
+
+const MINUTE_MILLIS = 60_000
+const DAY_MILLIS = 86_400_000
+
+/** What a minute or a day spans, in UTC; undefined for what is neither. */
+const spanOf = (text: string): { readonly from: number; readonly until: number } | undefined => {
+  const [, day, minute] = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2})?$/.exec(text) ?? []
+  const from = Date.parse(`${day}${minute ?? "T00:00"}Z`)
+  if (Number.isNaN(from)) return undefined
+  return { from, until: from + (minute === undefined ? DAY_MILLIS : MINUTE_MILLIS) }
+}
+
+const NOTHING_FAILED = new ParameterInvalid({
+  param: "from",
+  rule: "before a delivery that has failed, and was not sent again since"
+})
+
+const NO_TIME = "This must be a minute or a day, such as 2026-11-25T17:30 or 2026-11-25."
+
+/** The window that was entered, open where nothing was; or what is wrong with it. */
+const windowIn = (values: FormValues) => {
+  const [first, last] = [values.get("from") ?? "", values.get("until") ?? ""]
+  const begin = first === "" ? { from: -Infinity } : spanOf(first)
+  const end = last === "" ? { until: Infinity } : spanOf(last)
+  if (begin === undefined) return new Invalid({ from: NO_TIME })
+  if (end === undefined) return new Invalid({ until: NO_TIME })
+  return { entered: { from: first, until: last }, isIn: (at: number) => at >= begin.from && at < end.until }
+}
+
+/** The deliveries that a form means, with what was entered; or what is wrong with it. */
+interface Meant {
+  readonly entered: unknown
+  readonly deliveries: ReadonlyArray<DeliveryRow>
+}
+
+/** An action on the page of an endpoint, which `show` shows, that sends those deliveries of its own again. */
+const resending = (
+  { name, path, show }: Pick<Action, "name" | "path" | "show">,
+  meantBy: (
+    accounts: Accounts["Service"],
+    of: { readonly account: AccountId; readonly destination: string },
+    values: FormValues
+  ) => Effect.Effect<Meant | Invalid, Unavailable>
+) =>
+  action({
+    name,
+    right: "build",
+    of: "/webhooks/:id",
+    path,
+    show,
+    says: "They are sent again.",
+    does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
+      yield* find(account, WEBHOOK_ENDPOINT, id)
+      const meant = yield* meantBy(yield* Accounts, { account, destination: id }, values)
+      if (meant instanceof Invalid) return meant
+      const { deliveries, entered } = meant
+      const count = eventsOf(deliveries).length
+      // The command refuses: sent a second time, the form finds nothing any more, and is answered as the first time.
+      const command = count === 0 ? Effect.fail(NOTHING_FAILED) : yield* sendThoseAgain(account, id, deliveries)
+      return { entered, detail: count === 1 ? "1 event" : `${count} events`, command }
+    })
+  })
+
+export const resendChosen = (show: Show) =>
+  resending(
+    { name: "webhook_endpoint.resend_chosen", path: "/webhooks/:id/resend-chosen", show },
+    Effect.fnUntraced(function* (accounts, { account, destination }, values) {
+      const chosen = chosenIn(values)
+      const found = yield* Effect.forEach(chosen, (id) => accounts.delivery(account, destination, id), {
+        concurrency: 8
+      })
+      const deliveries = found.filter((row) => row !== undefined)
+      if (deliveries.length === 0) return new Invalid({}, "Choose at least one delivery.")
+      return { entered: { chosen }, deliveries }
+    })
+  )
+
+export const resendFailed = (show: Show) =>
+  resending(
+    { name: "webhook_endpoint.resend_failed", path: "/webhooks/:id/resend", show },
+    Effect.fnUntraced(function* (accounts, of, values) {
+      const window = windowIn(values)
+      if (window instanceof Invalid) return window
+      const isNewest = newestOfEvents()
+      const isMeant = (row: DeliveryRow) => isNewest(row) && hasFailed(row) && window.isIn(row.at)
+      const { deliveries } = yield* look(accounts, of, isMeant, AGAIN_MAX)
+      return { entered: window.entered, deliveries }
+    })
+  )

@@ -1,0 +1,153 @@
+/**
+ * Makes an event happen in test mode (semantics 9.79), as `till trigger` does: by the same recipe, through the same
+ * lifecycles as requests. All steps of a recipe are one command, so either all of it has happened or nothing.
+ */
+import { Effect, Layer, Result } from "effect"
+import type { EmittedEventType } from "../../domain/Event.ts"
+import { EMITTED_EVENT_TYPES } from "../../domain/Event.ts"
+import type { CardDeclined } from "../../domain/Errors.ts"
+import { TestModeOnly } from "../../domain/Errors.ts"
+import type { Steps } from "../../domain/TriggerRecipes.ts"
+import { TRIGGER_RECIPES } from "../../domain/TriggerRecipes.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { AccountId } from "../../engine/log/Document.ts"
+import type { Command } from "../../http/IdempotentCommand.ts"
+import { html } from "../../html/Html.ts"
+import { isLive } from "../../payments/AccountIds.ts"
+import * as PaymentMethodAttachments from "../../payments/PaymentMethodAttachments.ts"
+import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
+import * as Customers from "../../payments/Customers.ts"
+import * as PaymentIntents from "../../payments/PaymentIntents.ts"
+import * as Prices from "../../payments/Prices.ts"
+import * as Products from "../../payments/Products.ts"
+import * as Refunds from "../../payments/Refunds.ts"
+import { form } from "../frame/Form.ts"
+import { facts } from "../frame/Values.ts"
+import { historySection } from "../history/History.ts"
+import { objectLink } from "../frame/ObjectLinks.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, Invalid, screen } from "../frame/Page.ts"
+
+/** A decline fails here, and leaves what led to it nevertheless: a command is undone only if it fails as a whole. */
+const orFails = <A, E, R>(made: Effect.Effect<Result.Result<A, CardDeclined>, E, R>) =>
+  Effect.flatMap(made, Effect.fromResult)
+
+const steps: Steps<Effect.Error<Command> | CardDeclined, Effect.Services<Command>> = {
+  payment_intents: {
+    create: (body) => orFails(PaymentIntents.create(body)),
+    capture: (id) => PaymentIntents.capture(id, {}),
+    cancel: (id) => PaymentIntents.cancel(id, {})
+  },
+  refunds: Refunds,
+  products: { create: Products.create, update: Products.update, delete: Products.remove },
+  prices: Prices,
+  customers: { create: Customers.create, update: Customers.update, delete: Customers.remove },
+  payment_methods: PaymentMethodAttachments,
+  checkout_sessions: {
+    create: CheckoutSessions.create,
+    confirm: (id, body) => orFails(CheckoutSessions.confirm(id, body)),
+    expire: CheckoutSessions.expire
+  }
+}
+
+/** Fails with `TestModeOnly` in live mode; answers with the ID of what the event is about. */
+export const trigger = (account: AccountId, type: EmittedEventType): Command =>
+  isLive(account)
+    ? Effect.fail(new TestModeOnly())
+    : Effect.map(
+        TRIGGER_RECIPES[type]({
+          till: steps,
+          changed: (body) => body,
+          orDeclined: Effect.catchTag("CardDeclined", ({ paymentIntent }) => Effect.succeed(paymentIntent)),
+          // Everything else in the environment would notice that the clock has moved: people move it themselves.
+          passHold: Effect.void
+        }),
+        (id) => ({ id })
+      )
+
+export const isEmitted = (type: string): type is EmittedEventType => Object.hasOwn(EMITTED_EVENT_TYPES, type)
+
+/** What is chosen among these types; `type` names the field. */
+export const chosenType = (
+  type: string,
+  types: ReadonlyArray<EmittedEventType> = EVENT_TYPES
+): EmittedEventType | Invalid =>
+  isEmitted(type) && types.includes(type) ? type : new Invalid({ type: "Choose one of these types." })
+
+export const EVENT_TYPES = Object.keys(EMITTED_EVENT_TYPES) as ReadonlyArray<EmittedEventType>
+
+/** Types to choose from, with what else they take. */
+export const typeOptions = (types: ReadonlyArray<EmittedEventType>) =>
+  types.map((type) => [type, type === "charge.expired" ? `${type}, once you advance the clock` : type] as const)
+
+/** Where it is shown what a trigger has made. */
+export const madePath = (id: string) => `/developers/trigger/${id}` as const
+
+const show: Show = (visit, _, problem) =>
+  Effect.succeed(
+    visit.livemode
+      ? undefined
+      : {
+          title: "Trigger an event",
+          section: "Developers",
+          back: ["/developers", "Developers"],
+          content: [
+            form({
+              visit,
+              action: "/developers/trigger/make",
+              submit: "Make it happen",
+              problem,
+              content: (fields) =>
+                fields.choice({
+                  name: "type",
+                  label: "Type",
+                  value: "payment_intent.succeeded",
+                  options: typeOptions(EVENT_TYPES),
+                  hint: "What it takes is really made in test mode, and your endpoints are told of it."
+                })
+            }),
+            html`<p class="hint">From a shell: <code>till trigger payment_intent.succeeded</code></p>`
+          ]
+        }
+  )
+
+const make = action({
+  name: "event.trigger",
+  right: "build",
+  of: "/developers/trigger",
+  path: "/developers/trigger/make",
+  show,
+  says: "It is made. What follows from it shows here as well.",
+  does: ({ account }, _, values) => {
+    const type = chosenType(values.get("type") ?? "")
+    if (type instanceof Invalid) return Effect.succeed(type)
+    const command = trigger(account, type)
+    return Effect.succeed({ entered: { type }, detail: type, command, next: ({ id = "" }) => madePath(id) })
+  }
+})
+
+const showMade: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
+  const entry = yield* Accounts.use((accounts) => accounts.read(visit.account, id))
+  if (visit.livemode || entry === undefined) return undefined
+  return {
+    title: "What was made",
+    section: "Developers",
+    back: ["/developers/trigger", "Trigger an event"],
+    live: ["event", "delivery"],
+    aside: html`<a class="button" href="${visit.to("/developers/clock")}">Test clock</a>`,
+    content: [
+      facts([
+        ["Object", objectLink(visit, id)],
+        ["Kind", entry.kind.replaceAll(/[._]/g, " ")]
+      ]),
+      // What is made along with it, attempts and refunds, says which payment it is of.
+      yield* historySection(visit, { ids: [id], labels: { payment_intent: id } })
+    ]
+  }
+})
+
+export const layer = Layer.mergeAll(
+  screen("/developers/trigger", "build", show),
+  make,
+  screen("/developers/trigger/:id", "build", showMade)
+)

@@ -1,0 +1,259 @@
+/** One webhook endpoint: its deliveries, and what can be done with it. */
+import { Effect, Layer } from "effect"
+import type { WebhookEndpoint } from "../../domain/WebhookEndpoint.ts"
+import { ALL_EVENTS, WEBHOOK_SECRET_GRACE_SECONDS_MAX } from "../../domain/WebhookEndpoint.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { DeliveryRow } from "../../engine/Deliveries.ts"
+import type { Child, Html } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
+import * as WebhookEndpoints from "../../payments/WebhookEndpoints.ts"
+import type { Problem } from "../frame/Form.ts"
+import { dialog, filters, form } from "../frame/Form.ts"
+import { cursorIn, pages, pagesFound, table } from "../frame/Table.ts"
+import { badge, code, facts, section, time } from "../frame/Values.ts"
+import type { Delivered } from "../history/Deliveries.ts"
+import { delivered, deliveryColumns, deliveryPath, hasFailed } from "../history/Deliveries.ts"
+import { changedOf } from "../frame/FormDecoding.ts"
+import { find, PAGE_ROWS } from "../frame/Queries.ts"
+import { boxOf, look, LOOKED_THROUGH_MAX, resendChosen, resendFailed, windowFields } from "./Resending.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, Invalid, screen } from "../frame/Page.ts"
+import type { Visit } from "../frame/Visit.ts"
+import { chosenType, EVENT_TYPES, isEmitted, trigger, typeOptions } from "./TriggerEvent.ts"
+import { endpointFields, enteredEndpoint } from "./Webhooks.ts"
+import { revealed, secretScreen } from "./WebhookSecret.ts"
+
+const STATES = [
+  ["", "Any"],
+  ["failed", "failed"],
+  ["delivered", "delivered"],
+  ["pending", "pending"],
+  ["exhausted", "exhausted"],
+  ["canceled", "canceled"]
+] as const
+
+const isInState = (row: DeliveryRow, state: string): boolean =>
+  state === "" || row.state === state || (state === "failed" && hasFailed(row))
+
+/** A page of an endpoint's deliveries in a state, newest first, which ends with `end`. */
+const read = Effect.fnUntraced(function* ({ account, query }: Visit, destination: string) {
+  const accounts = yield* Accounts
+  const state = query.get("state") ?? ""
+  const cursor = cursorIn(query)
+  if (state !== "") {
+    return yield* look(accounts, { account, destination, ...cursor }, (row) => isInState(row, state), PAGE_ROWS)
+  }
+  const page = yield* accounts.deliveries(account, { destination, limit: PAGE_ROWS, ...cursor })
+  return { ...page, end: page.deliveries.at(-1)?.id }
+})
+
+/** Types of events that it gets and that can be triggered. */
+const typesOf = ({ enabled_events }: WebhookEndpoint) =>
+  (enabled_events as ReadonlyArray<string>).includes(ALL_EVENTS) ? EVENT_TYPES : enabled_events.filter(isEmitted)
+
+const buttons = (visit: Visit, endpoint: WebhookEndpoint, problem: Problem | null): Child => {
+  if (!visit.may("build")) return null
+  const of = `/webhooks/${endpoint.id}` as const
+  const isEnabled = endpoint.status === "enabled"
+  return html`<div class="buttons">
+    ${dialog("Edit", {
+      visit,
+      action: `${of}/edit`,
+      submit: "Save",
+      problem,
+      isEdit: true,
+      content: (fields) => endpointFields(fields, endpoint)
+    })}
+    ${dialog("Roll the secret", {
+      visit,
+      action: `${of}/roll-secret`,
+      submit: "Roll",
+      problem,
+      content: (fields) =>
+        fields.text({
+          name: "hours",
+          label: "Hours for which the old secret signs as well",
+          inputmode: "numeric",
+          value: "24",
+          hint: "0 ends it now."
+        })
+    })}
+    ${
+      isEnabled &&
+      dialog("Send failed ones again", {
+        visit,
+        action: `${of}/resend`,
+        submit: "Send again",
+        problem,
+        content: windowFields
+      })
+    }
+    ${
+      isEnabled &&
+      !visit.livemode &&
+      dialog("Send a test event", {
+        visit,
+        action: `${of}/test`,
+        submit: "Make it happen",
+        problem,
+        content: (fields) =>
+          fields.choice({
+            name: "type",
+            label: "Type",
+            options: typeOptions(typesOf(endpoint)),
+            hint: "It really happens in test mode: other endpoints with this type are told as well."
+          })
+      })
+    }
+    ${form({ visit, action: `${of}/status`, submit: isEnabled ? "Disable" : "Enable", tone: "quiet", problem })}
+    ${dialog("Delete", { visit, action: `${of}/delete`, submit: "Delete the endpoint", tone: "danger", problem })}
+  </div>`
+}
+
+interface DeliveriesPage {
+  readonly rows: ReadonlyArray<Delivered>
+  readonly hasMore: boolean
+  readonly end: string | undefined
+}
+
+const deliveriesSection = (
+  visit: Visit,
+  { id, status }: WebhookEndpoint,
+  { end, hasMore, rows }: DeliveriesPage,
+  problem: Problem | null
+): Child => {
+  const isSearched = (visit.query.get("state") ?? "") !== ""
+  const shown = (box?: (row: Delivered) => Html) =>
+    table({
+      caption: "Deliveries, newest first",
+      columns: deliveryColumns(),
+      rows,
+      ...(box !== undefined && { box }),
+      href: ({ delivery }) => visit.to(deliveryPath(delivery)),
+      empty: hasMore
+        ? `None of the ${LOOKED_THROUGH_MAX.toLocaleString("en")} that were looked through. There are older ones.`
+        : "None."
+    })
+  return section("Deliveries", [
+    filters(visit, `/webhooks/${id}`, (fields) => fields.choice({ name: "state", label: "State", options: STATES })),
+    visit.may("build") && status === "enabled" && rows.length > 0
+      ? form({
+          visit,
+          action: `/webhooks/${id}/resend-chosen`,
+          submit: "Send the chosen ones again",
+          tone: "quiet",
+          problem,
+          choices: shown(boxOf(rows))
+        })
+      : shown(),
+    isSearched ? pagesFound(visit, end === undefined ? [] : [{ id: end }], hasMore) : pages(visit, rows, hasMore)
+  ])
+}
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
+  const endpoint = (yield* find(visit.account, WEBHOOK_ENDPOINT, id)).value
+  const { deliveries, ...page } = yield* read(visit, id)
+  const rows = yield* delivered(visit.account, deliveries)
+  return {
+    title: endpoint.url,
+    section: "Webhooks",
+    back: ["/webhooks", "Webhooks"],
+    live: ["webhook_endpoint", "delivery"],
+    aside: [badge(endpoint.status), buttons(visit, endpoint, problem)],
+    content: [
+      facts([
+        ["Id", code(id)],
+        ["Description", endpoint.description],
+        ["Events", endpoint.enabled_events.join(", ")],
+        ["API version", endpoint.api_version],
+        ["Added", time(endpoint.created)]
+      ]),
+      deliveriesSection(visit, endpoint, { rows, ...page }, problem)
+    ]
+  }
+})
+
+const edit = action({
+  name: "webhook_endpoint.update",
+  right: "build",
+  of: "/webhooks/:id",
+  path: "/webhooks/:id/edit",
+  show,
+  says: "The endpoint is changed.",
+  does: (_, { id = "" }, values) => {
+    const all = enteredEndpoint(values)
+    if (all instanceof Invalid) return Effect.succeed(all)
+    const entered = changedOf(values, all)
+    return Effect.succeed({ entered, detail: all.url, command: WebhookEndpoints.update(id, entered) })
+  }
+})
+
+const setStatus = action({
+  name: "webhook_endpoint.set_status",
+  right: "build",
+  of: "/webhooks/:id",
+  path: "/webhooks/:id/status",
+  show,
+  says: "The endpoint's status is changed.",
+  does: Effect.fnUntraced(function* ({ account }, { id = "" }) {
+    const { status } = (yield* find(account, WEBHOOK_ENDPOINT, id)).value
+    const entered = { status: status === "enabled" ? ("disabled" as const) : ("enabled" as const) }
+    return { entered: {}, detail: entered.status, command: WebhookEndpoints.update(id, entered) }
+  })
+})
+
+const HOURS_MAX = WEBHOOK_SECRET_GRACE_SECONDS_MAX / 3600
+
+const rollSecret = action({
+  name: "webhook_endpoint.roll_secret",
+  right: "build",
+  of: "/webhooks/:id",
+  path: "/webhooks/:id/roll-secret",
+  show,
+  says: "The secret is rolled.",
+  does: (visit, { id = "" }, values) => {
+    const hours = /^\d{1,2}$/.test(values.get("hours") ?? "") ? Number(values.get("hours")) : Infinity
+    if (hours > HOURS_MAX) return Effect.succeed(new Invalid({ hours: `This must be from 0 to ${HOURS_MAX}.` }))
+    const entered = { expiresIn: hours * 3600 }
+    const command = Effect.map(WebhookEndpoints.rollSecret(id, entered), revealed)
+    return Effect.succeed({ entered, detail: `${hours} h`, command, next: secretScreen(visit) })
+  }
+})
+
+const test = action({
+  name: "webhook_endpoint.test",
+  right: "build",
+  of: "/webhooks/:id",
+  path: "/webhooks/:id/test",
+  show,
+  says: "It has happened, and is on its way.",
+  does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
+    const endpoint = (yield* find(account, WEBHOOK_ENDPOINT, id)).value
+    const type = chosenType(values.get("type") ?? "", typesOf(endpoint))
+    if (type instanceof Invalid) return type
+    return { entered: { type }, detail: type, command: trigger(account, type) }
+  })
+})
+
+const remove = action({
+  name: "webhook_endpoint.delete",
+  right: "build",
+  of: "/webhooks/:id",
+  path: "/webhooks/:id/delete",
+  show,
+  says: "The endpoint is deleted.",
+  does: (_, { id = "" }) =>
+    Effect.succeed({ entered: {}, command: WebhookEndpoints.remove(id), next: () => "/webhooks" as const })
+})
+
+export const layer = Layer.mergeAll(
+  screen("/webhooks/:id", "see", show),
+  edit,
+  setStatus,
+  rollSecret,
+  resendFailed(show),
+  resendChosen(show),
+  test,
+  remove
+)

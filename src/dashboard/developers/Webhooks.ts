@@ -1,0 +1,119 @@
+/** Webhooks: the endpoints, how they fare, what failed lately, and making one. */
+import { Effect, Layer, Schema } from "effect"
+import { ALL_EVENTS, EnabledEvents, WebhookEndpointUrl } from "../../domain/WebhookEndpoint.ts"
+import type { WebhookEndpoint } from "../../domain/WebhookEndpoint.ts"
+import { html } from "../../html/Html.ts"
+import * as WebhookEndpoints from "../../payments/WebhookEndpoints.ts"
+import type { Health } from "./EndpointHealth.ts"
+import { health } from "./EndpointHealth.ts"
+import type { Fields } from "../frame/Form.ts"
+import { dialog } from "../frame/Form.ts"
+import { table } from "../frame/Table.ts"
+import { badge, NOTHING, section, time } from "../frame/Values.ts"
+import { delivered, deliveryColumns, deliveryPath } from "../history/Deliveries.ts"
+import { PAGE_ROWS } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, Invalid, screen } from "../frame/Page.ts"
+import { revealed, secretScreen } from "./WebhookSecret.ts"
+
+/** Event types as they are entered: apart by spaces, commas or lines. */
+export const typesIn = (text: string): ReadonlyArray<string> => text.split(/[\s,]+/).filter((type) => type !== "")
+
+export const endpointFields = (fields: Fields, endpoint?: WebhookEndpoint) => [
+  fields.text({ name: "url", label: "URL", type: "url", required: true, value: endpoint?.url ?? "" }),
+  fields.area({
+    name: "enabled_events",
+    label: "Event types",
+    value: (endpoint?.enabled_events ?? [ALL_EVENTS]).join("\n"),
+    hint: html`One per line, or <code>*</code> for all.`
+  }),
+  fields.text({ name: "description", label: "Description", value: endpoint?.description ?? "" })
+]
+
+/** What the fields say; what is wrong with them. */
+export const enteredEndpoint = (values: ReadonlyMap<string, string>) => {
+  const url = values.get("url")?.trim() ?? ""
+  const enabledEvents: unknown = typesIn(values.get("enabled_events") ?? "")
+  if (!Schema.is(WebhookEndpointUrl)(url)) {
+    return new Invalid({ url: "This must be an absolute http or https URL without credentials." })
+  }
+  if (!Schema.is(EnabledEvents)(enabledEvents)) {
+    return new Invalid({ enabled_events: "These must be types of events, or * alone." })
+  }
+  return { url, enabled_events: enabledEvents, description: values.get("description")?.trim() ?? "" }
+}
+
+const successOf = ({ delivered, failing }: Health) => {
+  const ended = delivered + failing.length
+  if (ended === 0) return NOTHING
+  return badge(`${Math.floor((100 * delivered) / ended)} %`, failing.length === 0 ? "good" : "bad")
+}
+
+const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
+  const endpoints = yield* health(visit)
+  const failed = endpoints
+    .flatMap(({ failing }) => failing)
+    .toSorted((one, other) => (one.id < other.id ? 1 : -1))
+    .slice(0, PAGE_ROWS)
+  return {
+    title: "Webhooks",
+    section: "Webhooks",
+    live: ["webhook_endpoint", "delivery"],
+    aside: html`<div class="buttons">
+      <a class="button" href="${visit.to("/events")}">Events</a>
+      ${
+        visit.may("build") &&
+        dialog("Add an endpoint", {
+          visit,
+          action: "/webhooks/add",
+          submit: "Add",
+          tone: "primary",
+          problem,
+          content: (fields) => endpointFields(fields)
+        })
+      }
+    </div>`,
+    content: [
+      table({
+        caption: "Endpoints, newest first",
+        columns: [
+          { name: "URL", long: true, cell: ({ endpoint }) => endpoint.url },
+          { name: "Status", cell: ({ endpoint }) => badge(endpoint.status) },
+          { name: "Delivered lately", cell: successOf },
+          { name: "Failing", align: "end", cell: ({ failing }) => failing.length },
+          { name: "Added", cell: ({ endpoint }) => time(endpoint.created), wide: true }
+        ],
+        rows: endpoints,
+        href: ({ id }) => visit.to(`/webhooks/${id}`),
+        empty: "No endpoints yet. Add one, and it is told of what happens."
+      }),
+      section(
+        "Failed lately",
+        table({
+          caption: "Deliveries that failed, newest first",
+          columns: deliveryColumns(new Map(endpoints.map(({ endpoint, id }) => [id, endpoint.url]))),
+          rows: yield* delivered(visit.account, failed),
+          href: ({ delivery }) => visit.to(deliveryPath(delivery)),
+          empty: "None."
+        })
+      )
+    ]
+  }
+})
+
+const add = action({
+  name: "webhook_endpoint.create",
+  right: "build",
+  of: "/webhooks",
+  path: "/webhooks/add",
+  show,
+  says: "The endpoint is added.",
+  does: (visit, _, values) => {
+    const entered = enteredEndpoint(values)
+    if (entered instanceof Invalid) return Effect.succeed(entered)
+    const command = Effect.map(WebhookEndpoints.create(entered, visit.merchant.api_version), revealed)
+    return Effect.succeed({ entered, detail: entered.url, command, next: secretScreen(visit) })
+  }
+})
+
+export const layer = Layer.merge(screen("/webhooks", "see", show), add)

@@ -1,0 +1,30 @@
+/** Cards as pages show them: what is known of one, and to whom it is billed. */
+import type { Address, BillingDetails } from "../../domain/Address.ts"
+import type { Card } from "../../domain/PaymentMethod.ts"
+import { brandName } from "../../html/CardBrands.ts"
+import type { Child } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+
+type Shown = Pick<Card, "brand" | "country" | "exp_month" | "exp_year" | "funding" | "last4">
+
+/** `Visa ···· 4242`, `Amex ···· 0005`: tables have no room for the whole name. */
+export const cardName = ({ brand, last4 }: Pick<Card, "brand" | "last4">): string =>
+  `${brand === "amex" ? "Amex" : brandName(brand)} ···· ${last4}`
+
+/** `04/2031` */
+export const cardExpiry = ({ exp_month, exp_year }: Pick<Card, "exp_month" | "exp_year">): string =>
+  `${String(exp_month).padStart(2, "0")}/${exp_year}`
+
+export const cardFacts = (card: Shown): ReadonlyArray<readonly [name: string, value: Child]> => [
+  ["Card", html`<span class="whole">${cardName(card)}</span>`],
+  ["Expires", cardExpiry(card)],
+  ["Kind", `${card.funding}, issued in ${card.country}`]
+]
+
+/** What a payer has said about who they are, one below the other; nothing if that is nothing. */
+export const billingHtml = ({ address, email, name, phone }: Partial<BillingDetails>): Child => {
+  const { city, country, line1, line2, postal_code, state }: Partial<Address> = address ?? {}
+  const town = [postal_code, city, state].filter((part) => part).join(" ")
+  const lines = [name, email, phone, line1, line2, town, country].filter((line) => line)
+  return lines.length === 0 ? null : lines.map((line) => html`<div><bdi>${line}</bdi></div>`)
+}

@@ -1,0 +1,48 @@
+/** JSON as it is read: indented, in the colours of what its parts are, and with a link at each id. */
+import { withoutSecrets } from "../../domain/Secrets.ts"
+import { parseJson } from "../../json/JsonParse.ts"
+import type { Child, Html } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import { addressOf } from "./ObjectLinks.ts"
+import type { Visit } from "./Visit.ts"
+
+/** Strings, with the colon behind the name of a field; numbers; and the three words. Every string has its end. */
+const PARTS = /("(?:[^"\\]|\\.)*"?)(:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b/g
+
+/** Words may begin like an id: `"per_unit"`. */
+const ID = /^"[a-z]+_[0-9A-Za-z]{16,}"$/
+
+const colored = (visit: Visit, text: string): Child => {
+  const parts: Array<Child> = []
+  let end = 0
+  for (const match of text.matchAll(PARTS)) {
+    const [whole, string, colon, number] = match
+    parts.push(text.slice(end, match.index))
+    const kind =
+      colon !== undefined ? "name" : string !== undefined ? "string" : number !== undefined ? "number" : "word"
+    const address = kind === "string" && ID.test(whole) ? addressOf(visit, whole.slice(1, -1)) : null
+    parts.push(
+      address === null
+        ? html`<span class="${kind}">${string ?? whole}</span>`
+        : html`<a class="${kind}" href="${address}">${whole}</a>`,
+      colon
+    )
+    end = match.index + whole.length
+  }
+  return [...parts, text.slice(end)]
+}
+
+/** Whoever has a client secret can pay with it, and URLs have it in them, too; nobody needs it here. */
+const shown = (name: string, value: unknown): unknown =>
+  name === "client_secret" ? undefined : typeof value === "string" ? withoutSecrets(value) : value
+
+/** A value, or JSON text, without client secrets and keys. */
+export const json = (visit: Visit, value: unknown, label: string): Html => {
+  const text = JSON.stringify(typeof value === "string" ? parseJson(value) : value, shown, 2)
+  return html`<pre
+    class="json copy"
+    tabindex="0"
+    role="region"
+    aria-label="${label}"
+  ><code>${colored(visit, text)}</code></pre>`
+}

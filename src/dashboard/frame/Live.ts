@@ -1,0 +1,193 @@
+/**
+ * Pages that stay true: each open page has a stream of server-sent events, which says what kinds of documents change
+ * in its account (semantics 9.65). The page's script then asks for the page again, and takes its content over. So what
+ * a page shows is made in one place, with and without a script, and a stream holds nothing but who listens.
+ *
+ * A stream ends with its session, within seconds, and with the service. There are only so many of them; a page that
+ * gets none is as it was when it was loaded.
+ */
+import type { Scope } from "effect"
+import { Context, Duration, Effect, Layer, Option, Queue, RcMap, Stream } from "effect"
+import * as Sse from "effect/encoding/Sse"
+import type { HttpServerRequest } from "effect/http"
+import { HttpServerResponse } from "effect/http"
+import type { AccountId } from "../../engine/log/Document.ts"
+import { CommitFeed } from "../../engine/views/CommitFeed.ts"
+import { RequestLog } from "../../engine/RequestLog.ts"
+import { belongsTo } from "../../html/Routing.ts"
+import { accountOf, INSTALLATION } from "../../payments/AccountIds.ts"
+import { DASHBOARD_SESSION } from "../../payments/DashboardSessions.ts"
+import { PERSON } from "../../payments/People.ts"
+import { route } from "./Page.ts"
+import type { Services } from "./Page.ts"
+import { ReloadQueue } from "./ReloadQueue.ts"
+import { visitorOf } from "./Visitors.ts"
+
+/** Among the kinds of what changes: the log of requests has more. */
+export const REQUEST = "request"
+
+/** Streams of all people together. */
+export const STREAMS_MAX = 1000
+/** Streams of one person, in all of their sessions: a few browsers with many tabs. */
+export const PERSON_STREAMS_MAX = 40
+/** So often a stream says that it is there, and looks whether its session is. Proxies end what is silent for long. */
+const PULSE_MILLIS = 15_000
+/** The browser comes back so long after its stream has ended. */
+const RETRY_MILLIS = 3000
+/** Changes that come together are told of together, in milliseconds. */
+const TOGETHER_MILLIS = 250
+
+const RETRY = Sse.encoder.write(new Sse.Retry({ duration: Duration.millis(RETRY_MILLIS), lastEventId: undefined }))
+const PULSE = ": still here\n\n"
+
+const eventOf = (event: "changed" | "ended", data: object): string =>
+  Sse.encoder.write({ _tag: "Event", event, id: undefined, data: JSON.stringify(data) })
+
+type Told = (kinds: ReadonlySet<string>) => void
+
+/** What changes in an account, for all of its pages: they hear of it together, however many records it was. */
+const accountNews = Effect.fnUntraced(function* (account: AccountId) {
+  const pages = new Set<Told>()
+  const changed = new Set<string>()
+  let timer: NodeJS.Timeout | undefined
+  const tell = () => {
+    timer = undefined
+    const kinds = new Set(changed)
+    changed.clear()
+    for (const page of pages) page(kinds)
+  }
+  const note = (kinds: Iterable<string>) => {
+    for (const kind of kinds) changed.add(kind)
+    timer ??= setTimeout(tell, TOGETHER_MILLIS)
+  }
+  yield* Effect.addFinalizer(() => Effect.sync(() => clearTimeout(timer)))
+  yield* CommitFeed.use((outbox) => outbox.watch(account, note))
+  yield* (yield* RequestLog).watch(account, () => note([REQUEST]))
+  return pages
+})
+
+/** Calls it, until the scope closes, with the kinds of what has changed in an account. */
+type Hear = (account: AccountId, told: Told) => Effect.Effect<void, never, Scope.Scope>
+
+/** The streams that are open, by their people. */
+class OpenStreams {
+  readonly #wakeUp = new Map<() => void, string>()
+  readonly turns = new ReloadQueue()
+  readonly hear: Hear
+  isClosing = false
+
+  constructor(hear: Hear) {
+    this.hear = hear
+  }
+
+  get size(): number {
+    return this.#wakeUp.size
+  }
+
+  hasRoomFor(person: string): boolean {
+    if (this.isClosing || this.#wakeUp.size >= STREAMS_MAX) return false
+    return [...this.#wakeUp.values()].filter((other) => other === person).length < PERSON_STREAMS_MAX
+  }
+
+  readonly opened = (person: string, wakeUp: () => void) =>
+    Effect.acquireRelease(
+      Effect.sync(() => this.#wakeUp.set(wakeUp, person)),
+      () => Effect.sync(() => this.#wakeUp.delete(wakeUp))
+    )
+
+  close(): void {
+    this.isClosing = true
+    for (const wakeUp of this.#wakeUp.keys()) wakeUp()
+  }
+}
+
+const makeStreams = Effect.gen(function* () {
+  const news = yield* RcMap.make({ lookup: accountNews })
+  const hear: Hear = (account, told) =>
+    Effect.flatMap(RcMap.get(news, account), (pages) =>
+      Effect.asVoid(
+        Effect.acquireRelease(
+          Effect.sync(() => pages.add(told)),
+          () => Effect.sync(() => pages.delete(told))
+        )
+      )
+    )
+  return new OpenStreams(hear)
+})
+
+/** All that are open in this process. */
+export class Streams extends Context.Service<Streams, OpenStreams>()("till/dashboard/Streams") {
+  static readonly layer: Layer.Layer<Streams, never, CommitFeed> = Layer.effect(Streams, makeStreams)
+  /** Ends them with this layer. It has to end before the server, which would wait for them. */
+  static readonly ending: Layer.Layer<never, never, Streams> = Layer.effectDiscard(
+    Effect.flatMap(Streams, (streams) => Effect.addFinalizer(() => Effect.sync(() => streams.close())))
+  )
+}
+
+/** The stream of one page. `isGood` looks whether its session still is. */
+const streamOf = Effect.fnUntraced(function* (
+  streams: OpenStreams,
+  { account, person }: { readonly account: AccountId; readonly person: string },
+  isGood: Effect.Effect<boolean>
+) {
+  const signal = yield* Queue.sliding<true>(1)
+  const changed = new Set<string>()
+  let mayTell = false
+  let mayHaveEnded = false
+  const wakeUp = () => void Queue.offerUnsafe(signal, true)
+  const turn = () => {
+    mayTell = true
+    wakeUp()
+  }
+  yield* streams.opened(person, wakeUp)
+  yield* Effect.addFinalizer(() => Effect.sync(() => streams.turns.forget(account, turn)))
+  yield* streams.hear(account, (kinds) => {
+    for (const kind of kinds) changed.add(kind)
+    streams.turns.ask(account, turn)
+  })
+  yield* streams.hear(INSTALLATION, (kinds) => {
+    if (!kinds.has(DASHBOARD_SESSION.name) && !kinds.has(PERSON.name)) return
+    mayHaveEnded = true
+    wakeUp()
+  })
+  /** What goes out next; the last thing is that it has ended. */
+  const next = Effect.gen(function* () {
+    const isQuiet = Option.isNone(yield* Effect.timeoutOption(Queue.take(signal), PULSE_MILLIS))
+    if (streams.isClosing) return { text: PULSE, goesOn: false }
+    if (isQuiet || mayHaveEnded) {
+      mayHaveEnded = false
+      if (!(yield* isGood)) return { text: eventOf("ended", {}), goesOn: false }
+    }
+    if (!mayTell) return { text: PULSE, goesOn: true }
+    mayTell = false
+    const kinds = [...changed]
+    changed.clear()
+    return { text: eventOf("changed", { kinds }), goesOn: true }
+  })
+  const rest = Stream.unfold(true, (goesOn) =>
+    goesOn ? Effect.map(next, ({ goesOn, text }) => [text, goesOn] as const) : Effect.succeed(undefined)
+  )
+  return Stream.encodeText(Stream.concat(Stream.succeed(RETRY), rest))
+})
+
+const HEADERS = { "cache-control": "no-store", "x-accel-buffering": "no" }
+
+const open = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, mode: string) {
+  const streams = yield* Streams
+  const visitor = yield* visitorOf(request)
+  if (visitor === undefined || (mode !== "test" && mode !== "live")) return HttpServerResponse.empty({ status: 401 })
+  const person = visitor.person.id
+  const account = accountOf(visitor.merchant.id, mode === "live")
+  yield* belongsTo(account)
+  if (!streams.hasRoomFor(person)) return HttpServerResponse.empty({ status: 503 })
+  const services = yield* Effect.context<Services>()
+  const isGood = visitorOf(request).pipe(
+    Effect.map((now) => now !== undefined),
+    Effect.orElseSucceed(() => true),
+    Effect.provideContext(services)
+  )
+  const stream = Stream.unwrap(streamOf(streams, { account, person }, isGood))
+  return HttpServerResponse.stream(stream, { contentType: "text/event-stream", headers: HEADERS })
+})
+
+export const layer = route("GET", "/dashboard/:mode/live", (request, { mode = "" }) => open(request, mode))

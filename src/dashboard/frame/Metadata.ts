@@ -1,0 +1,197 @@
+/**
+ * Metadata on the page of its object, and the form that edits it: a row for each key, and empty ones for more.
+ *
+ * The form holds what it has shown of each value, so that only keys that somebody has changed are sent, and one that
+ * has changed meanwhile is refused, with its new value beside it (semantics 9.84).
+ */
+import { Effect, Schema } from "effect"
+import type { Metadata } from "../../domain/Metadata.ts"
+import {
+  METADATA_KEY_LENGTH_MAX,
+  METADATA_KEYS_MAX,
+  METADATA_VALUE_LENGTH_MAX,
+  MetadataParameter
+} from "../../domain/Metadata.ts"
+import type { Command } from "../../http/IdempotentCommand.ts"
+import type { FormValues } from "../../html/Forms.ts"
+import type { Child } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import type { Resource } from "../../payments/Documents.ts"
+import type { WithMetadata } from "../../payments/MetadataConflict.ts"
+import { requireSeen, valueOf } from "../../payments/MetadataConflict.ts"
+import type { Fields, Problem } from "./Form.ts"
+import { dialog, seenField } from "./Form.ts"
+import { facts, metadataSection, section } from "./Values.ts"
+import type { Show } from "./Page.ts"
+import { action, Invalid } from "./Page.ts"
+import type { Visit } from "./Visit.ts"
+
+/** Empty rows for keys that there are not yet. */
+const NEW_ROWS = [0, 1, 2] as const
+
+/** Names of fields. Browsers write line ends in names anew, so keys are percent-encoded in them. */
+const valueField = (key: string) => `metadata[${encodeURIComponent(key)}]`
+const newKeyField = (row: number) => `new[${row}][key]`
+const newValueField = (row: number) => `new[${row}][value]`
+
+/** A value as a form that has shown it gives it back: browsers write line ends anew, and white space around it goes. */
+const asShown = (value: string | undefined = ""): string => value.replaceAll(/\r\n?/g, "\n").trim()
+
+interface SentRow {
+  readonly key: string
+  /** The name of its value's field. */
+  readonly field: string
+  readonly value: string
+  /** What the form has shown of it; nothing for a key that there was not. */
+  readonly seen: string
+}
+
+/** The keys of the rows that there were when the form was opened. */
+const oldKeysIn = (values: FormValues): ReadonlyArray<string> =>
+  [...values.keys()].flatMap((field) => {
+    const encoded = /^metadata\[([^[\]]*)\]$/.exec(field)?.[1]
+    return encoded === undefined ? [] : [new URLSearchParams(`key=${encoded}`).get("key")!]
+  })
+
+const oldRowsIn = (values: FormValues): ReadonlyArray<SentRow> =>
+  oldKeysIn(values).map((key) => ({
+    key,
+    field: valueField(key),
+    value: asShown(values.get(valueField(key))),
+    seen: asShown(values.get(seenField(valueField(key))))
+  }))
+
+const newRowsIn = (values: FormValues): ReadonlyArray<SentRow> =>
+  NEW_ROWS.map((row) => ({
+    key: values.get(newKeyField(row)) ?? "",
+    field: newValueField(row),
+    value: asShown(values.get(newValueField(row))),
+    seen: ""
+  }))
+
+/** The rows that somebody has changed; or what is wrong with one. */
+const changedRows = (values: FormValues): ReadonlyArray<SentRow> | Invalid => {
+  const old = oldRowsIn(values)
+  const keys = new Set(old.map(({ key }) => key))
+  const added: Array<SentRow> = []
+  for (const [row, sent] of newRowsIn(values).entries()) {
+    if (sent.key === "" && sent.value === "") continue
+    if (sent.key === "") return new Invalid({ [newKeyField(row)]: "Enter the key of this value." })
+    if (sent.value === "") return new Invalid({ [sent.field]: "Enter a value." })
+    if (keys.has(sent.key)) return new Invalid({ [newKeyField(row)]: "This key has a row above." })
+    keys.add(sent.key)
+    added.push(sent)
+  }
+  return [...old.filter(({ seen, value }) => value !== seen), ...added]
+}
+
+const isKey = (key: string): boolean => Schema.is(MetadataParameter)(Object.fromEntries([[key, "x"]]))
+
+/** Where a refusal of the command is shown: the API names keys, and the form has rows. */
+const fieldOf = (param: string, values: FormValues): string => {
+  const added = newRowsIn(values)
+  const wrong = added.findIndex(({ key }) => key !== "" && !isKey(key))
+  if (param === "metadata" && wrong !== -1) return newKeyField(wrong)
+  return [...oldRowsIn(values), ...added].find(({ key }) => param === `metadata[${key}]`)?.field ?? param
+}
+
+/** What is said of a row whose value is not by now what the form has shown of it. */
+const meanwhileOf = ({ field, key }: SentRow, now: string | undefined): string => {
+  if (now === undefined) return "Somebody has removed this key meanwhile. Save again to have it anew."
+  if (field !== valueField(key)) return "Somebody has added this key meanwhile: it has a row above now."
+  return `Somebody has changed this to “${now}” meanwhile. Save again to replace it.`
+}
+
+/**
+ * What was sent, as the form shows it again. A value that nobody has changed gives way to what it is by now. Where it
+ * has changed meanwhile, that is said, and then it counts as seen.
+ */
+const shownAgain = (problem: Problem, metadata: Metadata): Problem => {
+  const errors = new Map(
+    Object.entries(problem.errors).map(([param, message]) => [fieldOf(param, problem.values), message])
+  )
+  const values = new Map(problem.values)
+  for (const row of [...oldRowsIn(problem.values), ...newRowsIn(problem.values)]) {
+    const now = valueOf(metadata, row.key)
+    if (row.value === row.seen) values.delete(row.field)
+    else if (asShown(now) !== row.seen) errors.set(row.field, meanwhileOf(row, now))
+  }
+  return { ...problem, errors: Object.fromEntries(errors), values }
+}
+
+const rows =
+  (metadata: Metadata, sent: Problem | null) =>
+  (fields: Fields): Child => {
+    const keys = new Set([...Object.keys(metadata), ...oldKeysIn(sent?.values ?? new Map())])
+    return [
+      [...keys].map((key) =>
+        fields.area({ name: valueField(key), label: key, value: valueOf(metadata, key) ?? "", rows: 1 })
+      ),
+      NEW_ROWS.map(
+        (row) =>
+          html`<div class="pair">
+            ${fields.text({ name: newKeyField(row), label: "New key" })}
+            ${fields.area({ name: newValueField(row), label: "Its value", rows: 1 })}
+          </div>`
+      ),
+      html`<p class="hint field">
+        Without its value, a key goes. At most ${METADATA_KEYS_MAX} keys of ${METADATA_KEY_LENGTH_MAX} characters,
+        without square brackets, with values of ${METADATA_VALUE_LENGTH_MAX}.
+      </p>`
+    ]
+  }
+
+/** Metadata of an object, to be edited by whoever may; `path` is that of its page. */
+export const editedMetadata = (
+  visit: Visit,
+  path: `/${string}`,
+  metadata: Metadata,
+  problem: Problem | null
+): Child => {
+  if (!visit.may("build")) return metadataSection(metadata)
+  const action = `${path}/metadata` as const
+  const own = problem?.action === `/${visit.mode}${action}` ? shownAgain(problem, metadata) : null
+  const edit = dialog("Edit metadata", {
+    visit,
+    action,
+    submit: "Save",
+    problem: own,
+    isEdit: true,
+    content: rows(metadata, own)
+  })
+  const entries = Object.entries(metadata)
+  return section("Metadata", entries.length === 0 ? html`<p class="hint">None.</p>` : facts(entries), edit)
+}
+
+interface Edited<A extends WithMetadata, H> {
+  /** Of the object, in the audit log: `customer`. */
+  readonly name: string
+  /** The page of the object. */
+  readonly of: `/${string}/:id`
+  readonly kind: Resource<A, H>
+  readonly show: Show
+  readonly update: (id: string, parameters: { readonly metadata: MetadataParameter }) => Command
+}
+
+/** The action behind the form. */
+export const metadataAction = <A extends WithMetadata, H>({ kind, name, of, show, update }: Edited<A, H>) =>
+  action({
+    name: `${name}.update_metadata`,
+    right: "build",
+    of,
+    path: `${of}/metadata`,
+    show,
+    says: "The metadata is saved.",
+    isLong: true,
+    does: (_, { id = "" }, values) => {
+      const changed = changedRows(values)
+      if (changed instanceof Invalid) return Effect.succeed(changed)
+      const seen = new Map(changed.map((row) => [row.key, row.seen]))
+      const metadata = Object.fromEntries(changed.map(({ key, value }) => [key, value]))
+      return Effect.succeed({
+        entered: { metadata, seen: Object.fromEntries(seen) },
+        detail: [...seen.keys()].join(", ") || null,
+        command: Effect.andThen(requireSeen(kind, id, seen, asShown), update(id, { metadata }))
+      })
+    }
+  })

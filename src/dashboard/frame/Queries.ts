@@ -1,0 +1,94 @@
+/** How pages read: one object, and a page of a kind. */
+import { Effect } from "effect"
+import { ResourceMissing } from "../../domain/Errors.ts"
+import type { SearchQuery } from "../../domain/SearchQuery.ts"
+import { matches } from "../../domain/SearchQuery.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { AccountId, Document, Identified, Labels } from "../../engine/log/Document.ts"
+import type { Resource } from "../../payments/Documents.ts"
+import type { SearchedBy } from "../../payments/Search.ts"
+import { filtersOf } from "../../payments/Search.ts"
+import type { Cursor } from "./Table.ts"
+import type { Visit } from "./Visit.ts"
+
+/** Rows of a list's page. */
+export const PAGE_ROWS = 25
+
+/** An object by its id. Fails with `ResourceMissing` if there is none in this account: another's does not exist. */
+export const find = Effect.fnUntraced(function* <A extends Identified, H>(
+  account: AccountId,
+  kind: Resource<A, H>,
+  id: string
+) {
+  const entry = yield* Accounts.use((accounts) => accounts.read(account, id))
+  if (entry === undefined || entry.deleted || entry.kind !== kind.name) {
+    return yield* new ResourceMissing({ kind: kind.resourceKind, id, param: "id" })
+  }
+  return entry as Document<A, H>
+})
+
+/** Objects of a kind by their ids, those that are there. What is not in memory is read by one query. */
+export const findAll = Effect.fnUntraced(function* <A extends Identified, H>(
+  account: AccountId,
+  kind: Resource<A, H>,
+  ids: ReadonlyArray<string>
+) {
+  const accounts = yield* Accounts
+  const entries = yield* Effect.forEach(new Set(ids), (id) => accounts.read(account, id), { concurrency: "unbounded" })
+  const found = entries.flatMap((entry) =>
+    entry === undefined || entry.deleted || entry.kind !== kind.name ? [] : [(entry as Document<A, H>).value]
+  )
+  return new Map(found.map((value) => [value.id, value]))
+})
+
+export interface Listed<A> {
+  /** Newest first. */
+  readonly rows: ReadonlyArray<A>
+  readonly hasMore: boolean
+}
+
+/** True of a list that has nothing although nothing was asked for: there is nothing to look for, nor to download. */
+export const isNew = ({ query }: Pick<Visit, "query">, rows: ReadonlyArray<unknown>): boolean =>
+  rows.length === 0 && query.size === 0
+
+/** A page of the objects of a kind that have these labels. */
+export const list = Effect.fnUntraced(function* <A extends Identified, H>(
+  account: AccountId,
+  kind: Resource<A, H>,
+  {
+    cursor = {},
+    labels = {},
+    limit = PAGE_ROWS
+  }: { readonly cursor?: Cursor; readonly labels?: Labels; readonly limit?: number } = {}
+) {
+  const { documents, hasMore } = yield* Accounts.use((accounts) =>
+    accounts.list(account, { kind: kind.name, prefix: kind.prefix, labels, limit, ...cursor })
+  )
+  const listed: Listed<A> = { rows: documents.map((document) => (document as Document<A, H>).value), hasMore }
+  return listed
+})
+
+/** A page of the objects of a kind that all queries find, of which there is one at least, newest first (9.19). */
+export const search = Effect.fnUntraced(function* <A extends Identified, H>(
+  account: AccountId,
+  kind: Resource<A, H>,
+  searched: SearchedBy<A>,
+  queries: readonly [SearchQuery, ...ReadonlyArray<SearchQuery>],
+  { cursor: { olderThan }, limit = PAGE_ROWS }: { readonly cursor: Cursor; readonly limit?: number }
+) {
+  const { documents, hasMore } = yield* Accounts.use((accounts) =>
+    accounts.search(account, {
+      kind: kind.name,
+      prefix: kind.prefix!,
+      filters: filtersOf(queries, searched),
+      matches: (value) => {
+        const values = searched.valuesOf(value as A)
+        return queries.every((query) => matches(query, searched.fields, values))
+      },
+      limit,
+      ...(olderThan !== undefined && { olderThan })
+    })
+  )
+  const listed: Listed<A> = { rows: documents.map((document) => (document as Document<A, H>).value), hasMore }
+  return listed
+})

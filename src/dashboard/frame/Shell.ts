@@ -1,0 +1,192 @@
+/** What every page of the dashboard has around its content: the way to the others, the environment, and the way out. */
+import type { Child, Html } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import { layout } from "../../html/Layout.ts"
+import type { DashboardPath } from "./Links.ts"
+import type { Right } from "./Rights.ts"
+import type { Visit } from "./Visit.ts"
+
+interface Section {
+  readonly name: string
+  /** Below the environment. */
+  readonly path: "" | `/${string}`
+  readonly right: Right
+  /** Leads there after a `g`. */
+  readonly key: string
+  /** Lines of its icon, on 16 by 16. */
+  readonly icon: string
+}
+
+/** The parts of the dashboard, in their order. A page names the one that it belongs to. */
+export const SECTIONS = [
+  { name: "Home", path: "", right: "see", key: "h", icon: "M 2.5 7.5 8 3l5.5 4.5v6h-4v-4h-3v4h-4z" },
+  { name: "Payments", path: "/payments", right: "see", key: "p", icon: "m1.5 3.5h13v9h-13zM1.5 6.5h13M4 10h2" },
+  {
+    name: "Customers",
+    path: "/customers",
+    right: "see",
+    key: "c",
+    icon: "m8 7.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5M3 13.5c0-2.75 2-4 5-4s5 1.25 5 4"
+  },
+  {
+    name: "Products",
+    path: "/products",
+    right: "see",
+    key: "o",
+    icon: "M 2.5 5 8 2l5.5 3v6L8 14l-5.5-3zM2.5 5 8 8l5.5-3M8 8v6"
+  },
+  { name: "Webhooks", path: "/webhooks", right: "see", key: "w", icon: "M 9 1.5 3.5 9H8l-1 5.5L12.5 7H8z" },
+  { name: "Requests", path: "/requests", right: "see", key: "r", icon: "m2.5 4h11M2.5 8h11M2.5 12h7" },
+  { name: "Developers", path: "/developers", right: "see", key: "d", icon: "M 5.5 4 1.5 8l4 4M10.5 4l4 4-4 4" },
+  {
+    name: "Team",
+    path: "/team",
+    right: "team",
+    key: "t",
+    icon: "m6 7a2 2 0 1 0 0-4.5A2 2 0 0 0 6 7M1.5 13c0-2 2-3.5 4.5-3.5s4.5 1.5 4.5 3.5M10.5 3a2 2 0 0 1 0 4M12.5 9.5c1 .5 2 1.5 2 3"
+  }
+] as const satisfies ReadonlyArray<Section>
+
+export type SectionName = (typeof SECTIONS)[number]["name"]
+
+/** The content of a page of the dashboard. */
+export interface Screen {
+  readonly title: string
+  readonly section: SectionName | null
+  readonly content: Child
+  /** Beside the title: badges, or what can be done. */
+  readonly aside?: Child
+  /** The way back, to a list: its path below the environment, and its name. */
+  readonly back?: readonly [path: `/${string}`, name: string]
+  /** 200 by default. */
+  readonly status?: number
+  /** The page is shown again when documents of these kinds change, or `event` or `delivery`. */
+  readonly live?: ReadonlyArray<string>
+  /** Addresses of pictures from elsewhere that the page shows. */
+  readonly pictures?: ReadonlyArray<string | null>
+  /** Said at the top: what came of a form. */
+  readonly notice?: string | null
+  /** Said at the top as well: what was wrong with a form that is not on the page any more. */
+  readonly refusal?: string | null
+}
+
+export const shell = (visit: Visit, screen: Screen): Html =>
+  layout({
+    title: `${screen.title} · ${visit.merchant.name}`,
+    kind: "dashboard",
+    depth: visit.place.depth,
+    script: true,
+    content: html`<a class="skip" href="#content">To the content</a>
+      ${sidebar(visit, screen.section)}
+      <main id="content" tabindex="-1" data-page="${visit.here({})}" ${liveData(visit, screen.live)}>
+        ${screen.notice != null && html`<p class="said" role="status">${screen.notice}</p>`}
+        ${screen.refusal != null && html`<p class="message" role="alert">${screen.refusal}</p>`}
+        <header class="head">
+          ${screen.back !== undefined && html`<p class="back"><a href="${visit.to(screen.back[0])}">${screen.back[1]}</a></p>`}
+          <h1>${screen.title}</h1>
+          ${screen.live !== undefined && html`<span class="updates">Updates live</span>`} ${screen.aside}
+        </header>
+        ${screen.content}
+        <p class="zone">Times are in <span>UTC</span>.</p>
+      </main>
+      <p class="unseen" id="heard" role="status"></p>
+      ${keys(visit)}`
+  })
+
+const liveData = (visit: Visit, kinds: ReadonlyArray<string> = []): Child =>
+  kinds.length > 0 && html`data-live="${kinds.join(" ")}" data-stream="${visit.to("/live")}"`
+
+const sidebar = (visit: Visit, current: SectionName | null): Html =>
+  html`<header class="side">
+    <p class="merchant"><bdi>${visit.merchant.name}</bdi></p>
+    ${switchOf(visit)}
+    <details class="menu">
+      <summary class="button">Menu</summary>
+      <form class="find" method="get" action="${visit.to("/find")}" role="search" aria-label="Everything">
+        <input
+          type="search"
+          name="query"
+          aria-label="Find by id, email or name"
+          placeholder="Find"
+          autocomplete="off"
+        />
+      </form>
+      <nav aria-label="Dashboard">
+        <ul>
+          ${sectionsOf(visit).map(
+            ({ icon, key, name, path }) =>
+              html`<li data-key="${key}">
+                <svg viewBox="0 0 16 16" aria-hidden="true"><path d="${icon}" /></svg
+                ><a href="${visit.to(path)}" ${name === current && html`aria-current="page"`}>${name}</a>
+              </li>`
+          )}
+        </ul>
+      </nav>
+      <div class="me">
+        <a href="${visit.to("/account")}"><bdi>${visit.person.email ?? "Your account"}</bdi></a>
+        ${signOutForm(visit)}
+      </div>
+    </details>
+  </header>`
+
+const sectionsOf = (visit: Visit) => SECTIONS.filter(({ right }) => visit.may(right))
+
+/** Leads to the same part of the other environment. An object is in one of them only. */
+const switchOf = (visit: Visit): Html => {
+  const [, , part = ""] = visit.place.path.split("/")
+  const path = SECTIONS.find((section) => section.path === `/${part}`)?.path ?? ""
+  const option = (mode: "test" | "live", name: string) =>
+    html`<a href="${visit.at(`/${mode}${path}`)}" ${visit.mode === mode && html`aria-current="true"`}>${name}</a>`
+  return html`<div class="modes ${visit.mode}" role="group" aria-label="Environment">
+    ${option("test", "Test")} ${option("live", "Live")}
+  </div>`
+}
+
+export const SIGN_OUT: DashboardPath = "/sign-out"
+
+const signOutForm = (visit: Visit): Html =>
+  html`<form method="post" action="${visit.at(SIGN_OUT)}">
+    <input type="hidden" name="token" value="${visit.token(SIGN_OUT)}" />
+    <button type="submit" class="link">Sign out</button>
+  </form>`
+
+/** Whether keys of one letter do something, in this browser; the script keeps and shows it. */
+export const keysSetting = (): Html =>
+  html`<label class="check" hidden><input type="checkbox" data-keys="" /> Keys of one letter lead around</label>`
+
+/** What keys do; the script shows it. */
+const keys = (visit: Visit): Html =>
+  html`<dialog class="keys" aria-label="Keys">
+    <h2>Keys</h2>
+    <dl>
+      ${[
+        ["/", "Filter, or find"],
+        ["j, k", "Next or previous row"],
+        ["Enter", "Open the row"],
+        ...sectionsOf(visit).map(({ key, name }) => [`g, then ${key}`, name] as const),
+        ["Escape", "Close a form"],
+        ["?", "This list"]
+      ].map(
+        ([key, text]) =>
+          html`<div>
+            <dt><kbd>${key}</kbd></dt>
+            <dd>${text}</dd>
+          </div>`
+      )}
+    </dl>
+    ${keysSetting()}
+    <form method="dialog"><button>Close</button></form>
+  </dialog>`
+
+/** A page for somebody who is not signed in, or who has to do something first. */
+export const door = ({ content, depth, title }: { title: string; depth: number; content: Child }): Html =>
+  layout({
+    title: `${title} · Till`,
+    kind: "dashboard door",
+    depth,
+    content: html`<main>
+      <p class="till">Till</p>
+      <h1>${title}</h1>
+      ${content}
+    </main>`
+  })

@@ -1,0 +1,96 @@
+/** Values as the dashboard shows them: amounts, times, ids, statuses. */
+import type { Child, Html } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import { moneyOf } from "../../html/Money.ts"
+import * as Amounts from "../../html/assets/amount.js"
+
+/** An amount in minor units without its currency, as it is entered and in files: `432100`, `usd` → `4321.00`. */
+export const plainAmount = (minor: number, currency: string): string =>
+  Amounts.decimalAmount(minor, moneyOf(currency, "en"))
+
+/** The digits of an amount in groups, as it is read: `4321.00` → `4,321.00`. No amount has 19 digits. */
+export const grouped = (amount: string): string => {
+  const [whole = "", ...decimals] = amount.split(".")
+  return [whole.replaceAll(/\B(?=(?:\d{3}){1,6}$)/g, ","), ...decimals].join(".")
+}
+
+/** An amount in minor units, with its currency: `4,321.00 USD`. */
+export const amountText = (minor: number, currency: string): string =>
+  `${grouped(plainAmount(minor, currency))} ${currency.toUpperCase()}`
+
+/** Plain digits as they are read, with their currency; a program that reads the page finds the plain ones. */
+export const moneyOfDigits = (plain: string, currency: string): Html =>
+  html`<data class="money" value="${plain}">${grouped(plain)} <abbr>${currency.toUpperCase()}</abbr></data>`
+
+/** An amount in minor units, where there is more than text. */
+export const money = (minor: number, currency: string): Html => moneyOfDigits(plainAmount(minor, currency), currency)
+
+/** A time in Unix seconds. It is written in UTC, and the script makes it the reader's own. */
+export const time = (seconds: number): Html => {
+  const iso = new Date(seconds * 1000).toISOString()
+  return html`<time datetime="${iso}" title="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)}</time>`
+}
+
+/** An id or another value that is copied: the script puts a button beside it. */
+export const code = (value: string): Html => html`<code class="copy">${value}</code>`
+
+export type Tone = "good" | "bad" | "wait" | "plain"
+
+/** Words for what has a status, in the colour of what it means. */
+const TONES: Readonly<Record<string, Tone>> = {
+  succeeded: "good",
+  paid: "good",
+  complete: "good",
+  active: "good",
+  enabled: "good",
+  failed: "bad",
+  requires_payment_method: "wait",
+  requires_confirmation: "wait",
+  requires_action: "wait",
+  requires_capture: "wait",
+  processing: "wait",
+  pending: "wait",
+  rolling: "wait",
+  open: "wait",
+  disabled: "bad",
+  revoked: "bad",
+  expired: "plain",
+  canceled: "plain"
+}
+
+/** `requires_capture` → `requires capture` */
+export const words = (text: string): string => text.replaceAll("_", " ")
+
+/** A status: `requires_capture` → `requires capture`, in its colour. */
+export const badge = (status: string, tone: Tone = TONES[status] ?? "plain"): Html =>
+  html`<span class="badge ${tone}">${words(status)}</span>`
+
+/** What stands where there is nothing to show. */
+export const NOTHING: Child = html`<span class="nothing">–</span>`
+
+/** Names with their values, one below the other. What is null is left out. */
+export const facts = (entries: ReadonlyArray<readonly [name: string, value: Child]>): Html =>
+  html`<dl class="facts">
+    ${entries.map(([name, value]) =>
+      value == null
+        ? null
+        : html`<div>
+            <dt>${name}</dt>
+            <dd>${value}</dd>
+          </div>`
+    )}
+  </dl>`
+
+/** What a merchant has written beside an object; nothing where there is nothing. */
+export const metadataSection = (metadata: Readonly<Record<string, string>>): Child =>
+  Object.keys(metadata).length > 0 && section("Metadata", facts(Object.entries(metadata)))
+
+/** A part of a page under a heading of its own; the actions stand beside the heading. */
+export const section = (title: string, content: Child, actions: Child = null): Html =>
+  html`<section>
+    <header>
+      <h2>${title}</h2>
+      ${actions}
+    </header>
+    ${content}
+  </section>`

@@ -1,0 +1,178 @@
+/**
+ * What has touched some objects (semantics 9.77): every record that has written one of them, with what it left of them,
+ * the events that it told of them, what became of the deliveries of these, and who or what was behind it.
+ */
+import { Effect } from "effect"
+import type { AuditEntry } from "../../domain/AuditEntry.ts"
+import type { WebhookEndpoint } from "../../domain/WebhookEndpoint.ts"
+import type { HistoryEntry } from "../../engine/Accounts.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { DeliveryRow } from "../../engine/Deliveries.ts"
+import type { Document, Labels } from "../../engine/log/Document.ts"
+import type { StoredEvent } from "../../engine/log/Events.ts"
+import type { LoggedRequest } from "../../engine/RequestLog.ts"
+import { RequestLog } from "../../engine/RequestLog.ts"
+import type { Child } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import { AUDIT_ENTRY } from "../../payments/Audit.ts"
+import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
+import { sentKey } from "../../payments/IdempotencyKeys.ts"
+import { webhookDeliveryOf } from "../../payments/WebhookDeliveries.ts"
+import type { Cursor } from "../frame/Table.ts"
+import { cursorIn, pages } from "../frame/Table.ts"
+import type { Happening } from "../frame/Timeline.ts"
+import { timeline } from "../frame/Timeline.ts"
+import { section } from "../frame/Values.ts"
+import { answerOf, deliveryPath, stateOf } from "./Deliveries.ts"
+import { objectLink } from "../frame/ObjectLinks.ts"
+import { findAll } from "../frame/Queries.ts"
+import type { RecordSummary } from "./RecordSummary.ts"
+import { summaryOf } from "./RecordSummary.ts"
+import type { Visit } from "../frame/Visit.ts"
+
+/** Records of a page. */
+const PAGE_RECORDS = 50
+/** Of each event so many deliveries are shown, its newest: it may have been sent again any number of times. */
+const DELIVERIES_MAX = 20
+
+/** ObjectLinks: those of these ids, the first of which has the page, and those that have all of the labels, if any. */
+export interface About {
+  readonly ids: ReadonlyArray<string>
+  readonly labels?: Labels
+}
+
+/** A record, and what is known beside it. */
+interface Touch extends HistoryEntry {
+  readonly deliveries: ReadonlyMap<string, ReadonlyArray<DeliveryRow>>
+  /** Those of the deliveries, without what was deleted. */
+  readonly endpoints: ReadonlyMap<string, WebhookEndpoint>
+  /** Undefined if the log of requests does not have it. */
+  readonly logged: LoggedRequest | undefined
+}
+
+/** Of records, cursors are numbers. */
+const recordCursorIn = (query: URLSearchParams): Cursor => {
+  const cursor = cursorIn(query)
+  return /^\d{16}$/.test(cursor.olderThan ?? cursor.newerThan ?? "") ? cursor : {}
+}
+
+const touchesOf = Effect.fnUntraced(function* ({ account }: Visit, entries: ReadonlyArray<HistoryEntry>) {
+  const accounts = yield* Accounts
+  const log = yield* RequestLog
+  const events = entries.flatMap(({ events }) => events.map(({ id }) => id))
+  const requests = entries.flatMap(({ request }) => (request === null ? [] : [request.id]))
+  const [rows, logged] = yield* Effect.all(
+    [
+      accounts.eventDeliveries(account, events, DELIVERIES_MAX + 1),
+      // Nothing depends on the log.
+      Effect.orElseSucceed(log.find(account, requests), () => new Map<string, LoggedRequest>())
+    ],
+    { concurrency: "unbounded" }
+  )
+  const deliveries = new Map(events.map((id, i) => [id, rows[i]!]))
+  const destinations = rows.flat().map(({ destination }) => destination)
+  const endpoints = yield* findAll(account, WEBHOOK_ENDPOINT, destinations)
+  return entries.map((entry): Touch => ({
+    ...entry,
+    deliveries,
+    endpoints,
+    logged: logged.get(entry.request?.id ?? "")
+  }))
+})
+
+/** What has touched the objects, newest first, a page at a time. */
+export const historySection = Effect.fnUntraced(function* (visit: Visit, about: About) {
+  const asked = { ...about, ...recordCursorIn(visit.query), limit: PAGE_RECORDS }
+  const { entries, hasMore } = yield* Accounts.use((accounts) => accounts.history(visit.account, asked))
+  const touches = yield* touchesOf(visit, entries)
+  const happenings = touches.map((touch) => happening(visit, touch, about.ids[0]))
+  return section("What happened", [timeline(happenings), pages(visit, entries, hasMore)])
+})
+
+/** What a record did. */
+export const recordSection = Effect.fnUntraced(function* (visit: Visit, entry: HistoryEntry) {
+  const touches = yield* touchesOf(visit, [entry])
+  return section("What it did", timeline(touches.map((touch) => happening(visit, touch))))
+})
+
+/** `own` is the object that the page is of. */
+const happening = (visit: Visit, touch: Touch, own?: string): Happening => {
+  const told = summaryOf(touch)
+  return {
+    at: Math.floor(touch.at / 1000),
+    tone: told.find(({ tone }) => tone !== undefined)?.tone ?? "plain",
+    title: told.map((it) => toldHtml(visit, it, own)),
+    by: byHtml(touch),
+    detail: [
+      touch.events.length > 0 &&
+        html`<div class="events">${touch.events.map((event) => eventHtml(visit, event, touch))}</div>`,
+      traceHtml(visit, touch)
+    ]
+  }
+}
+
+/** `Refunded 10.00 USD requested by customer ref_…` */
+const toldHtml = (visit: Visit, { id, more, says }: RecordSummary, own: string | undefined): Child =>
+  html`<div class="told">
+    <strong>${says}</strong> ${more && html`<small>${more}</small>`} ${id !== own && objectLink(visit, id)}
+  </div>`
+
+/** `customer.updated`, and its deliveries beside it: `delivered 200 shop.example/hooks`. */
+const eventHtml = (visit: Visit, { id, type }: StoredEvent, { deliveries, endpoints }: Touch): Child => {
+  const rows = deliveries.get(id) ?? []
+  return html`<div class="event">
+    <a href="${visit.to(`/events/${id}`)}"><code>${type}</code></a>
+    <div>
+      ${rows.slice(0, DELIVERIES_MAX).map((row) => deliveryHtml(visit, row, endpoints))}
+      ${
+        rows.length > DELIVERIES_MAX &&
+        html`<div class="delivery">It was sent more often: these are the newest ones.</div>`
+      }
+    </div>
+  </div>`
+}
+
+const deliveryHtml = (visit: Visit, row: DeliveryRow, endpoints: Touch["endpoints"]): Child => {
+  const delivery = webhookDeliveryOf(row)
+  const { attempt_count, webhook_endpoint: id } = delivery
+  const endpoint = endpoints.get(id)
+  return html`<div class="delivery">
+    ${stateOf(delivery)} ${attempt_count > 0 && html`<span>${answerOf(delivery)},</span>`}
+    <a href="${visit.to(deliveryPath(delivery))}"
+      >${endpoint === undefined ? html`<code>${id}</code>` : html`<bdi>${addressOf(endpoint)}</bdi>`}</a
+    >
+  </div>`
+}
+
+/** `https://shop.example/hooks?key=1` → `shop.example/hooks` */
+const addressOf = ({ url }: WebhookEndpoint): string => {
+  const { host, pathname } = new URL(url)
+  return host + (pathname === "/" ? "" : pathname)
+}
+
+/** Who was behind it: the person in the dashboard, the payer, whoever has keys, or nobody. */
+const byHtml = ({ others, request }: Touch): Child => {
+  if (request === null) return "by itself, when it was due"
+  const entry = others.find(({ kind }) => kind === AUDIT_ENTRY.name) as Document<AuditEntry> | undefined
+  if (entry !== undefined) return `by ${entry.value.email ?? "somebody"} (${entry.value.role}) in the dashboard`
+  const { idempotencyKey } = request
+  const sent = sentKey(idempotencyKey)
+  // Whoever pays on a page of Till's sends a form, and on the merchant's own a key that is kept apart (9.4).
+  return sent === idempotencyKey ? "by your server" : sent === null ? "by the payer" : "by the payer's browser"
+}
+
+/** The request, and its keys, for whoever looks for it in logs. */
+const traceHtml = (visit: Visit, { logged, request }: Touch): Child => {
+  if (request === null) return null
+  const key = sentKey(request.idempotencyKey)
+  const id = html`<code>${request.id}</code>`
+  return html`<p class="trace">
+    Request
+    ${logged === undefined ? id : html`<a href="${visit.to(`/requests/${request.id}`)}">${id}</a>`}${
+      key !== null && html`, idempotency key <code>${key}</code>`
+    }${
+      logged !== undefined &&
+      html`, API key <a href="${visit.to("/requests", { key: logged.apiKey })}"><code>${logged.apiKey}</code></a>`
+    }
+  </p>`
+}

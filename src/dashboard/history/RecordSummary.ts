@@ -1,0 +1,208 @@
+/**
+ * What a record comes to, in the words of somebody who sells things: `Refunded 10.00 USD`, `Declined: insufficient
+ * funds`. The newest of what happened to the money is told, and not each object that had a part in it.
+ */
+import type { Charge } from "../../domain/Charge.ts"
+import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
+import type { Customer } from "../../domain/Customer.ts"
+import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
+import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
+import type { Price } from "../../domain/Price.ts"
+import type { Product } from "../../domain/Product.ts"
+import type { Refund } from "../../domain/Refund.ts"
+import type { HistoryEntry } from "../../engine/Accounts.ts"
+import type { Document, Identified, Kind, Tombstone } from "../../engine/log/Document.ts"
+import type { StoredEvent } from "../../engine/log/Events.ts"
+import { parseJson } from "../../json/JsonParse.ts"
+import type { Child } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import {
+  CHARGE,
+  CHECKOUT_SESSION,
+  CUSTOMER,
+  PAYMENT_INTENT,
+  PAYMENT_METHOD,
+  PRICE,
+  PRODUCT,
+  REFUND
+} from "../../payments/Documents.ts"
+import { cardName } from "../frame/Cards.ts"
+import { priceHtml } from "../frame/Prices.ts"
+import type { Tone } from "../frame/Values.ts"
+import { amountText, words } from "../frame/Values.ts"
+
+/** One thing that happened. */
+export interface RecordSummary {
+  /** The object that it happened to. */
+  readonly id: string
+  readonly says: Child
+  /** Why, or with what. */
+  readonly more?: Child
+  readonly tone?: Tone
+}
+
+/** What these are in is one story, whichever of them the page is of. */
+const MONEY: ReadonlySet<string> = new Set([CHECKOUT_SESSION, PAYMENT_INTENT, CHARGE, REFUND].map(({ name }) => name))
+const isMoney = ({ kind }: Document | Tombstone): boolean => MONEY.has(kind)
+
+/** A record, with the events that it tells of each object. */
+interface Seen extends Pick<HistoryEntry, "at" | "documents"> {
+  readonly events: ReadonlyMap<string, ReadonlyArray<StoredEvent>>
+}
+
+/** What a record comes to, the first of which is its headline. */
+export const summaryOf = (entry: HistoryEntry): ReadonlyArray<RecordSummary> => {
+  const { at, documents, others } = entry
+  const events = Map.groupBy(entry.events, ({ object }) => (parseJson(object) as Identified).id)
+  const seen: Seen = { at, documents, events }
+  const money = documents.some(isMoney) ? moneyTold(seen, [...documents, ...others].filter(isMoney)) : []
+  const things = documents.filter((it) => !isMoney(it))
+  // A new price is written into its product, too, of which nothing is told.
+  const told = things.filter(({ id }) => events.has(id))
+  return [...money, ...(told.length > 0 ? told : things).map((it) => thingTold(seen, it))]
+}
+
+const typesOf = ({ events }: Seen, id: string): ReadonlyArray<string> => (events.get(id) ?? []).map(({ type }) => type)
+
+/** The fields that an update has changed. */
+const changedOf = ({ events }: Seen, id: string): ReadonlyArray<string> =>
+  (events.get(id) ?? []).flatMap(({ previous }) => Object.keys(previous ?? {}))
+
+/** Whether the record has made the object, of which there is no event to say so: not for sure, but to the second. */
+const isNew = ({ at }: Seen, value: object): boolean => "created" in value && value.created === Math.floor(at / 1000)
+
+const listed = (fields: ReadonlyArray<string>): string => fields.map(words).join(", ")
+
+const moneyTold = (seen: Seen, written: ReadonlyArray<Document | Tombstone>): ReadonlyArray<RecordSummary> => {
+  const of = <A extends Identified, H>(kind: Kind<A, H>): ReadonlyArray<A> =>
+    written.flatMap((it) => (it.deleted || it.kind !== kind.name ? [] : [it.value as unknown as A]))
+  const intents = of(PAYMENT_INTENT)
+  const refunds = of(REFUND).map((refund) => refundTold(seen, refund))
+  const charges = refunds.length > 0 ? [] : of(CHARGE).flatMap((charge) => chargeTold(seen, charge, intents[0]) ?? [])
+  const moved = [...refunds, ...charges]
+  const sessions = of(CHECKOUT_SESSION).flatMap((session) => sessionTold(seen, session) ?? [])
+  const rest = moved.length > 0 || sessions.length > 0 ? [] : intents.map((intent) => intentTold(seen, intent))
+  const told = [...moved, ...sessions, ...rest]
+  return told.length > 0 ? told : written.map((it) => thingTold(seen, it))
+}
+
+const refundTold = (seen: Seen, { amount, currency, failure_reason, id, reason, status }: Refund): RecordSummary => {
+  const changed = changedOf(seen, id)
+  const text = amountText(amount, currency)
+  if (changed.length > 0 && !changed.includes("status")) {
+    return { id, says: `Refund of ${text} changed`, more: listed(changed) }
+  }
+  const more = words(failure_reason ?? reason ?? "")
+  switch (status) {
+    case "succeeded":
+      return { id, says: `Refunded ${text}`, more, tone: "good" }
+    case "failed":
+      return { id, says: `Refund of ${text} failed`, more, tone: "bad" }
+    case "canceled":
+      return { id, says: `Refund of ${text} canceled`, more }
+    default:
+      return { id, says: `Refund of ${text} is on its way`, more, tone: "wait" }
+  }
+}
+
+/** What came of an attempt to pay; undefined if the record has only changed something else of it. */
+const chargeTold = (seen: Seen, charge: Charge, intent: PaymentIntent | undefined): RecordSummary | undefined => {
+  const { amount, amount_captured, captured, currency, decline_code, id, released_at, status } = charge
+  const types = typesOf(seen, id)
+  if (types.length === 0 && seen.documents.some((it) => it.id === id)) return undefined
+  const text = amountText(amount, currency)
+  const card = cardName(charge.payment_method_details.card)
+  if (status === "failed") return { id, ...declined(decline_code), more: card }
+  if (status === "pending") return { id, says: `Payment of ${text} is processing`, more: card, tone: "wait" }
+  if (released_at !== null) {
+    const reason = intent?.cancellation_reason ?? "automatic"
+    const [says, why] = reason === "automatic" ? ["The authorization expired", null] : ["Canceled", words(reason)]
+    return { id, says: `${says}: ${text} went back to the payer`, more: why, tone: "bad" }
+  }
+  if (!captured) return { id, says: `Authorized ${text}, to be captured`, more: card, tone: "wait" }
+  if (!types.includes("charge.captured")) return { id, says: `Payment of ${text} succeeded`, more: card, tone: "good" }
+  const more = amount_captured < amount && `of ${text}; the rest went back to the payer`
+  return { id, says: `Captured ${amountText(amount_captured, currency)}`, more, tone: "good" }
+}
+
+const declined = (code: string | null): Pick<RecordSummary, "says" | "tone"> => ({
+  says: `Declined: ${code === null || code === "generic_decline" ? "the bank gave no reason" : words(code)}`,
+  tone: "bad"
+})
+
+const sessionTold = (seen: Seen, session: CheckoutSession): RecordSummary | undefined => {
+  const { amount_total, currency, id, status } = session
+  const types = typesOf(seen, id)
+  if (types.includes("checkout.session.completed")) return { id, says: "Checkout completed", tone: "good" }
+  if (types.includes("checkout.session.expired")) return { id, says: "Checkout expired", tone: "plain" }
+  if (status !== "open" || !isNew(seen, session)) return undefined
+  const of = amount_total !== null && currency !== null && ` of ${amountText(amount_total, currency)}`
+  return { id, says: `Checkout${of || ""} opened` }
+}
+
+const intentTold = (seen: Seen, intent: PaymentIntent): RecordSummary => {
+  const { amount, cancellation_reason, currency, id, last_payment_error: error, status } = intent
+  const types = typesOf(seen, id)
+  if (types.includes("payment_intent.payment_failed")) {
+    const code = error?.decline_code ?? null
+    return error?.code === "payment_intent_authentication_failure"
+      ? { id, says: "The payer has failed to authenticate", tone: "bad" }
+      : { id, ...declined(code) }
+  }
+  if (types.includes("payment_intent.requires_action")) {
+    return { id, says: "The payer is asked to authenticate", tone: "wait" }
+  }
+  if (types.includes("payment_intent.canceled")) {
+    return { id, says: "Canceled", more: cancellation_reason && words(cancellation_reason), tone: "bad" }
+  }
+  if (types.includes("payment_intent.created"))
+    return { id, says: `Payment of ${amountText(amount, currency)} created` }
+  return { id, says: "Payment changed", more: status === "requires_confirmation" && words(status) }
+}
+
+/** `checkout.session` → `Checkout session` */
+const nameOfKind = (kind: string): string => {
+  const name = words(kind.replaceAll(".", "_"))
+  return name.slice(0, 1).toUpperCase() + name.slice(1)
+}
+
+/** What became of an object that no money is in. */
+const thingTold = (seen: Seen, document: Document | Tombstone): RecordSummary => {
+  const { id, kind } = document
+  if (document.deleted) return { id, says: `${nameOfKind(kind)} deleted`, tone: "bad" }
+  const { value } = document
+  const changed = changedOf(seen, id)
+  return { id, says: [...nameOfThing(document), " ", becameOf(seen, value, changed)], more: listed(changed) }
+}
+
+const nameOfThing = ({ kind, value }: Document): ReadonlyArray<Child> => {
+  switch (kind) {
+    case PAYMENT_METHOD.name:
+      return [cardName((value as unknown as PaymentMethod).card)]
+    case CUSTOMER.name: {
+      const { email, name } = value as unknown as Customer
+      return ["Customer ", html`<bdi>${name ?? email}</bdi>`]
+    }
+    case PRODUCT.name:
+      return ["Product ", html`<bdi>${(value as unknown as Product).name}</bdi>`]
+    case PRICE.name: {
+      const price = value as unknown as Price
+      return ["Price ", price.nickname === null ? priceHtml(price) : html`<bdi>${price.nickname}</bdi>`]
+    }
+    default:
+      return [nameOfKind(kind)]
+  }
+}
+
+const becameOf = (
+  seen: Seen,
+  value: Identified & { readonly active?: boolean },
+  changed: ReadonlyArray<string>
+): string => {
+  const types = typesOf(seen, value.id)
+  if (types.includes("payment_method.attached")) return "saved"
+  if (types.includes("payment_method.detached")) return "removed from the customer"
+  if (changed.includes("active")) return value.active === true ? "active again" : "archived"
+  const isMade = types.length === 0 ? isNew(seen, value) : types.some((type) => type.endsWith(".created"))
+  return isMade ? "created" : "changed"
+}

@@ -1,0 +1,136 @@
+/** What needs somebody's attention: what will fail, or has been left lying, unless somebody looks after it. */
+import { Effect } from "effect"
+import type { ApiKey } from "../../domain/ApiKey.ts"
+import type { PaymentIntentStatus } from "../../domain/PaymentIntentStates.ts"
+import type { Clause } from "../../domain/SearchQuery.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { Child } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import { INSTALLATION } from "../../payments/AccountIds.ts"
+import type { AccountClock } from "../../payments/AccountClock.ts"
+import { API_KEY } from "../../payments/ApiKeys.ts"
+import { badge, time } from "../frame/Values.ts"
+import type { Tone } from "../frame/Values.ts"
+import type { Health } from "../developers/EndpointHealth.ts"
+import { payments } from "../payments/PaymentSearch.ts"
+import type { Visit } from "../frame/Visit.ts"
+
+const KEYS_MAX = 100
+/** More are counted as "100 or more". */
+const COUNT_MAX = 100
+/** The processor answers within seconds; what is open for so long is nobody's mere impatience. */
+const UNRESOLVED_SECONDS = 15 * 60
+
+export interface Matter {
+  readonly tone: Tone
+  readonly title: string
+  readonly text: Child
+  readonly href: string
+}
+
+const several = (count: number, isMore: boolean, one: string, many: string): string =>
+  isMore ? `${count} or more ${many}` : count === 1 ? `One ${one}` : `${count} ${many}`
+
+const spanOf = (seconds: number): string => {
+  const [count, unit] =
+    seconds >= 172_800
+      ? [seconds / 86_400, "days"]
+      : seconds >= 7200
+        ? [seconds / 3600, "hours"]
+        : [seconds / 60, "minutes"]
+  return `${Math.max(1, Math.round(count))} ${unit}`
+}
+
+/** Payments in a status that are older than so many seconds. */
+const waiting = ({ account }: Visit, status: PaymentIntentStatus, before: number) => {
+  const clause = (field: string, operator: Clause["operator"], value: string | number): Clause => {
+    return { negated: false, field, operator, value }
+  }
+  const clauses = [clause("status", ":", status), clause("created", "<", before)]
+  const asked = { queries: [{ connective: "AND" as const, clauses }] }
+  return payments(account, asked, { cursor: {}, limit: COUNT_MAX })
+}
+
+const keysOf = ({ account, livemode, merchant }: Visit) =>
+  Effect.map(
+    Accounts.use((accounts) =>
+      accounts.list(INSTALLATION, {
+        kind: API_KEY.name,
+        prefix: API_KEY.prefix,
+        labels: { account },
+        limit: KEYS_MAX
+      })
+    ),
+    ({ documents }) =>
+      documents
+        .map(({ value }) => value as unknown as ApiKey)
+        .filter((key) => key.merchant_id === merchant.id && key.livemode === livemode)
+  )
+
+/** What there is to look after, the worst first. `now` is by the account's clock. */
+export const matters = Effect.fnUntraced(function* (
+  visit: Visit,
+  { ahead, now }: AccountClock,
+  endpoints: ReadonlyArray<Health>
+) {
+  const found: Array<Matter> = []
+  const unresolved = yield* waiting(visit, "processing", now - UNRESOLVED_SECONDS)
+  if (unresolved.rows.length > 0) {
+    found.push({
+      tone: "bad",
+      title: several(unresolved.rows.length, unresolved.hasMore, "payment", "payments") + " unresolved",
+      text: `The processor has not said what became of what is older than ${spanOf(UNRESOLVED_SECONDS)}.`,
+      href: visit.to("/payments", { status: "processing" })
+    })
+  }
+  for (const { endpoint, failing } of endpoints) {
+    if (failing.length === 0 && endpoint.status === "enabled") continue
+    found.push({
+      tone: endpoint.status === "enabled" ? "bad" : "wait",
+      title: endpoint.status === "enabled" ? "Webhooks fail" : "Webhooks are off",
+      text: html`<bdi>${endpoint.url}</bdi>${
+          endpoint.status === "enabled" && html`: ${failing.length} of the newest deliveries were not taken.`
+        }`,
+      href: visit.to(`/webhooks/${endpoint.id}`)
+    })
+  }
+  for (const { expires_at, last4, prefix, status } of yield* keysOf(visit)) {
+    if (status !== "rolling" || expires_at === null) continue
+    found.push({
+      tone: "wait",
+      title: "A key is about to expire",
+      text: html`<code>${prefix}…${last4}</code> stops working at ${time(expires_at)}.`,
+      href: visit.to("/developers")
+    })
+  }
+  const held = yield* waiting(visit, "requires_capture", now)
+  if (held.rows.length > 0) {
+    found.push({
+      tone: "wait",
+      title: several(held.rows.length, held.hasMore, "payment", "payments") + " to capture",
+      text: "What is authorized and not captured goes back to the payer after some days.",
+      href: visit.to("/payments", { status: "requires_capture" })
+    })
+  }
+  if (ahead > 0) {
+    found.push({
+      tone: "plain",
+      title: "The test clock is ahead",
+      text: `By ${spanOf(ahead)}: what is made now has a date in the future.`,
+      href: visit.to("/developers")
+    })
+  }
+  return found
+})
+
+/** The matters as a list; nothing where there are none. */
+export const attention = (found: ReadonlyArray<Matter>): Child =>
+  found.length > 0 &&
+  html`<section class="attention" aria-labelledby="attention">
+    <h2 id="attention">Needs attention</h2>
+    <ul>
+      ${found.map(
+        ({ href, text, title, tone }) => html`<li><a href="${href}">${badge(title, tone)}</a> <span>${text}</span></li>`
+      )}
+    </ul>
+  </section>`

@@ -1,0 +1,124 @@
+/**
+ * Leads to whatever somebody has in hand: the id of any object to its page, in whichever environment it is, and what
+ * else finds payments or customers to a list of those (semantics 9.73).
+ */
+import { Effect } from "effect"
+import { hasBlank } from "../../domain/Text.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { AccountId } from "../../engine/log/Document.ts"
+import { RequestLog } from "../../engine/RequestLog.ts"
+import { html } from "../../html/Html.ts"
+import { seeOther } from "../../html/PageResponse.ts"
+import { accountOf } from "../../payments/AccountIds.ts"
+import { API_KEY } from "../../payments/ApiKeys.ts"
+import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId, WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
+import { PERSON } from "../../payments/People.ts"
+import { isId, pageOf, prefixOf } from "../frame/ObjectLinks.ts"
+import type { DashboardPath } from "../frame/Links.ts"
+import { customersWith, isEmail } from "../payments/PaymentSearch.ts"
+import { find, list } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { screen } from "../frame/Page.ts"
+import type { Visit } from "../frame/Visit.ts"
+import { readInstallation } from "../frame/Visitors.ts"
+
+/** So many endpoints are asked whether a delivery is theirs. */
+const ENDPOINTS_MAX = 100
+
+const deliveryPage = Effect.fnUntraced(function* (account: AccountId, id: string) {
+  const accounts = yield* Accounts
+  const { rows } = yield* list(account, WEBHOOK_ENDPOINT, { limit: ENDPOINTS_MAX })
+  const found = yield* Effect.forEach(
+    rows,
+    (endpoint) =>
+      Effect.map(
+        accounts.delivery(account, endpoint.id, id),
+        (row) => row && (`/webhooks/${endpoint.id}/${id}` as const)
+      ),
+    { concurrency: 4 }
+  )
+  return found.find((page) => page !== undefined)
+})
+
+/** A session and its lines are made by one command, so by their ids nothing is between them. */
+const linePage = Effect.fnUntraced(function* (account: AccountId, id: string) {
+  const cursor = `${CHECKOUT_SESSION.prefix}${id.slice(id.indexOf("_"))}`
+  for (const near of [{ olderThan: cursor }, { newerThan: cursor }]) {
+    const session = (yield* list(account, CHECKOUT_SESSION, { cursor: near, limit: 1 })).rows[0]
+    if (session === undefined) continue
+    const lines = (yield* find(account, LINE_ITEMS, lineItemsId(session.id))).value.data
+    if (lines.some((line) => line.id === id)) return pageOf(session.id)
+  }
+})
+
+/** What the installation keeps of a merchant: people and keys. */
+const ownPage = Effect.fnUntraced(function* ({ account, merchant, person: own }: Visit, id: string) {
+  const person = (yield* readInstallation(PERSON, id))?.value
+  if (person?.id === own.id) return "/account"
+  if (person?.merchant_id === merchant.id) return pageOf(id)
+  const key = (yield* readInstallation(API_KEY, id))?.value
+  return key !== undefined && accountOf(key.merchant_id, key.livemode) === account ? pageOf(id) : undefined
+})
+
+const pageIn = Effect.fnUntraced(function* (visit: Visit, account: AccountId, id: string) {
+  const accounts = yield* Accounts
+  switch (prefixOf(id)) {
+    case "whd":
+      return yield* deliveryPage(account, id)
+    case "csli":
+      return yield* linePage(account, id)
+    case "evt":
+      return (yield* accounts.event(account, id)) && pageOf(id)
+    case "req":
+      return (yield* (yield* RequestLog).find(account, [id])).has(id) ? pageOf(id) : undefined
+    case "mer":
+      return id === visit.merchant.id ? "" : undefined
+    case "key":
+    case "per":
+      return yield* ownPage({ ...visit, account }, id)
+    default: {
+      const entry = yield* accounts.read(account, id)
+      return entry === undefined || entry.deleted ? undefined : pageOf(id)
+    }
+  }
+})
+
+/** The page of an object: in this environment, or else in the other one. */
+const foundAt = Effect.fnUntraced(function* (visit: Visit, id: string) {
+  for (const livemode of [visit.livemode, !visit.livemode]) {
+    const page = yield* pageIn(visit, accountOf(visit.merchant.id, livemode), id)
+    if (page !== undefined) return visit.at(`/${livemode ? "live" : "test"}${page}`)
+  }
+})
+
+/** Whatever is no id: a query, the last digits of a card, an email, or else a name. */
+const listOf = (text: string): readonly [path: DashboardPath, query: Readonly<Record<string, string>>] => {
+  if (/[:<>~"]|^\d{4}$/.test(text)) return ["/payments", { query: text }]
+  return ["/customers", text.includes("@") && !hasBlank(text) ? { email: text } : { name: text }]
+}
+
+const show: Show = Effect.fnUntraced(function* (visit) {
+  const text = visit.query.get("query")?.trim() ?? ""
+  if (isEmail(text) && (yield* customersWith(visit.account, text)).rows.length === 0) {
+    // Guests have payments only.
+    return seeOther(visit.to("/payments", { query: text }))
+  }
+  if (text !== "" && !isId(text)) return seeOther(visit.to(...listOf(text)))
+  const address = text === "" ? undefined : yield* foundAt(visit, text)
+  if (address !== undefined) return seeOther(address)
+  const { merchant } = visit
+  return {
+    title: "Find",
+    section: null,
+    ...(text !== "" && { status: 404 }),
+    content: html`<div class="empty">
+      ${text !== "" && html`<p>Nothing of ${merchant.name} has the id <code>${text}</code>.</p>`}
+      <p>
+        The id of anything leads to its page. An email or a name finds customers; the last four digits of a card, or a
+        query such as <code>amount>=5000</code>, payments.
+      </p>
+    </div>`
+  }
+})
+
+export const layer = screen("/find", "see", show)

@@ -1,0 +1,242 @@
+/** Home: what happened to the money lately, in numbers, and what needs somebody's attention. */
+import { Effect, Schema } from "effect"
+import { DeclineCode } from "../../domain/Cards.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { Child } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import * as AccountClock from "../../payments/AccountClock.ts"
+import { PAYMENT_INTENT } from "../../payments/Documents.ts"
+import type { Health } from "../developers/EndpointHealth.ts"
+import { health } from "../developers/EndpointHealth.ts"
+import { attention, matters } from "./Attention.ts"
+import { chart, ranking } from "../frame/Chart.ts"
+import { table } from "../frame/Table.ts"
+import { amountText, badge, money, NOTHING, section, words } from "../frame/Values.ts"
+import type { Counted, Numbered, RangeName, Sums } from "./Numbers.ts"
+import { numbersOf, rangeNamed, RANGES } from "./Numbers.ts"
+import { noPayments, paymentColumns } from "../payments/Payments.ts"
+import { customersOf } from "../payments/Payers.ts"
+import { list } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { screen } from "../frame/Page.ts"
+import type { Visit } from "../frame/Visit.ts"
+
+const LATELY = 8
+
+/** Of payments that were tried, how many went through: `83 %`. Never a hundred while one has failed. */
+const rateOf = ({ failed, paid }: Pick<Sums, "failed" | "paid">): string =>
+  paid + failed === 0 ? "–" : `${Math.floor((100 * paid) / (paid + failed))} %`
+
+const choice = (label: string, options: ReadonlyArray<readonly [href: string, name: string, isChosen: boolean]>) =>
+  html`<nav class="choice" aria-label="${label}">
+    ${options.map(
+      ([href, name, isChosen]) => html`<a href="${href}" ${isChosen && html`aria-current="true"`}>${name}</a>`
+    )}
+  </nav>`
+
+const figures = (entries: ReadonlyArray<readonly [name: string, value: Child, more: Child]>) =>
+  html`<dl class="figures">
+    ${entries.map(
+      ([name, value, more]) =>
+        html`<div>
+          <dt>${name}</dt>
+          <dd><strong>${value}</strong> <small>${more}</small></dd>
+        </div>`
+    )}
+  </dl>`
+
+/** When a step begins, in UTC: an hour or a day. */
+const labelOf = (range: RangeName, from: number, index: number): string => {
+  const iso = new Date((from + index * RANGES[range].seconds) * 1000).toISOString()
+  return range === "24h" ? `${iso.slice(5, 10)} ${iso.slice(11, 16)}` : iso.slice(0, 10)
+}
+
+const charts = (range: RangeName, from: number, { currency, refunds, steps }: Counted): Child => {
+  const per = range === "24h" ? "per hour" : "per day"
+  const amount = (minor: number) => amountText(minor, currency)
+  const drawn = (
+    title: string,
+    unit: string,
+    barOf: (sums: Sums) => Omit<Parameters<typeof chart>[0]["bars"][0], "label">,
+    partName?: string
+  ) =>
+    chart({
+      title: `${title} ${per}`,
+      unit,
+      ...(partName !== undefined && { partName }),
+      bars: steps.map((sums, index) => ({ label: labelOf(range, from, index), ...barOf(sums) }))
+    })
+  return html`<div class="charts">
+    ${drawn("Volume", "Received", ({ volume }) => ({ value: volume, text: amount(volume) }))}
+    ${drawn(
+      "Payments",
+      "Tried",
+      ({ failed, paid }) => ({
+        value: paid + failed,
+        part: failed,
+        text: failed === 0 ? String(paid) : `${paid + failed}, ${failed} failed`
+      }),
+      "Failed"
+    )}
+    ${refunds > 0 && drawn("Refunds", "Refunded", (sums) => ({ value: sums.refunded, text: amount(sums.refunded) }))}
+  </div>`
+}
+
+const declined = (visit: Visit, from: number, { currency, declines }: Counted): Child => {
+  const total = declines.values().reduce((sum, count) => sum + count, 0)
+  const rows = [...declines]
+    .map(([id, count]) => ({ id, count, reason: words(id) }))
+    .toSorted((one, other) => other.count - one.count)
+  if (rows.length === 0) return html`<div class="empty">No attempt was declined.</div>`
+  return ranking({
+    title: "Declined attempts by reason",
+    ranked: rows.map(({ count, id, reason }) => ({
+      name: reason,
+      values: [count],
+      text: String(count),
+      // Those that nothing came of later.
+      ...(Schema.is(DeclineCode)(id) && {
+        href: visit.to("/payments", { decline: id, currency, from: labelOf("7d", from, 0) })
+      })
+    })),
+    table: table({
+      caption: "Attempts that were declined, by the reason",
+      columns: [
+        { name: "Reason", cell: ({ reason }) => reason },
+        { name: "Attempts", align: "end", cell: ({ count }) => count },
+        { name: "Share", align: "end", cell: ({ count }) => `${Math.round((100 * count) / total)} %` }
+      ],
+      rows,
+      empty: null
+    })
+  })
+}
+
+const numbers = (visit: Visit, range: RangeName, { currencies, from }: Numbered): Child => {
+  const [first] = currencies
+  const asked = visit.query.get("currency")
+  const counted = currencies.find(({ currency }) => currency === asked) ?? first
+  const ranges = Object.entries(RANGES).map(
+    ([key, { name }]) => [visit.here({ range: key }), name, key === range] as const
+  )
+  const chosen = html`<div class="choices">
+    ${
+      currencies.length > 1 &&
+      choice(
+        "Currency",
+        currencies.map(({ currency }) => [
+          visit.here({ currency }),
+          currency.toUpperCase(),
+          currency === counted?.currency
+        ])
+      )
+    }
+    ${choice("Time", ranges)}
+  </div>`
+  if (counted === undefined) {
+    return section("In numbers", html`<div class="empty">No payments in these ${RANGES[range].name}.</div>`, chosen)
+  }
+  const { currency, failed, paid, refunded, refunds, volume } = counted
+  return [
+    section(
+      "In numbers",
+      [
+        figures([
+          ["Volume", money(volume, currency), "received, before refunds"],
+          ["Success rate", rateOf(counted), `${paid} of ${paid + failed} payments that were tried`],
+          ["Refunds", money(refunded, currency), refunds === 1 ? "one refund" : `${refunds} refunds`]
+        ]),
+        charts(range, from, counted)
+      ],
+      chosen
+    ),
+    section("Declines", declined(visit, from, counted))
+  ]
+}
+
+const healthTable = (visit: Visit, endpoints: ReadonlyArray<Health>) =>
+  table({
+    caption: "Webhook endpoints, and how their newest deliveries did",
+    columns: [
+      { name: "Endpoint", long: true, cell: ({ endpoint }) => endpoint.url },
+      { name: "Status", cell: ({ endpoint }) => badge(endpoint.status) },
+      {
+        name: "Success",
+        align: "end",
+        cell: ({ delivered, failing }) =>
+          delivered + failing.length === 0 ? NOTHING : rateOf({ paid: delivered, failed: failing.length })
+      },
+      { name: "Taken", align: "end", cell: ({ delivered }) => delivered },
+      { name: "Failing", align: "end", cell: ({ failing }) => failing.length },
+      { name: "Waiting", align: "end", cell: ({ waiting }) => waiting }
+    ],
+    rows: endpoints,
+    href: ({ id }) => visit.to(`/webhooks/${id}`),
+    empty: null
+  })
+
+/** `12 of 36 taken, 20 failing, 4 waiting`. */
+const saidOf = ({ delivered, failing, waiting }: Health): string => {
+  const all = delivered + failing.length + waiting
+  if (all === 0) return "no deliveries"
+  const others = [failing.length > 0 && `${failing.length} failing`, waiting > 0 && `${waiting} waiting`]
+  return [`${delivered} of ${all} taken`, ...others].filter(Boolean).join(", ")
+}
+
+const webhooks = (visit: Visit, endpoints: ReadonlyArray<Health>): Child => {
+  const to = visit.to("/webhooks")
+  if (endpoints.length === 0) {
+    return html`<div class="empty">No endpoints yet. <a href="${to}">Webhooks</a> tell your server what happens.</div>`
+  }
+  return ranking({
+    title: "Newest deliveries of each endpoint",
+    kinds: ["Taken", "Failing", "Waiting"],
+    isShares: true,
+    ranked: endpoints.map((one) => ({
+      name: one.endpoint.url,
+      href: visit.to(`/webhooks/${one.id}`),
+      values: [one.delivered, one.failing.length, one.waiting],
+      text: saidOf(one)
+    })),
+    table: healthTable(visit, endpoints)
+  })
+}
+
+const show: Show = Effect.fnUntraced(function* (visit) {
+  const range = rangeNamed(visit.query.get("range"))
+  const clock = yield* Accounts.use((accounts) => accounts.run(visit.account, AccountClock.read))
+  const { rows } = yield* list(visit.account, PAYMENT_INTENT, { limit: LATELY })
+  const customers = yield* customersOf(visit.account, rows)
+  const counted = yield* numbersOf(visit.account, range, clock.now)
+  const endpoints = yield* health(visit)
+  const found = yield* matters(visit, clock, endpoints)
+  return {
+    title: "Home",
+    section: "Home",
+    live: ["payment_intent", "customer", "refund", "webhook_endpoint", "delivery"],
+    content: [
+      visit.person.has_password
+        ? null
+        : html`<p class="message">
+            You came in by a link. <a href="${visit.to("/account")}">Set an email and a password</a> within ten minutes
+            of that, and you can come back.
+          </p>`,
+      attention(found),
+      numbers(visit, range, counted),
+      section(
+        "Payments lately",
+        table({
+          caption: "The newest payments",
+          columns: paymentColumns(visit, customers),
+          rows,
+          href: ({ id }) => visit.to(`/payments/${id}`),
+          empty: noPayments(visit)
+        }),
+        html`<a href="${visit.to("/payments")}">All payments</a>`
+      ),
+      section("Webhooks", webhooks(visit, endpoints))
+    ]
+  }
+})
+
+export const layer = screen("", "see", show)

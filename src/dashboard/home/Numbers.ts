@@ -1,0 +1,97 @@
+/**
+ * What became of the payments of some time, in numbers. The views keep them by the hour (`payments/Tallies.ts`), so
+ * they are exact, and take no longer for a million payments than for ten.
+ */
+import { Effect } from "effect"
+import type { AccountId } from "../../engine/log/Document.ts"
+import * as Tallies from "../../payments/Tallies.ts"
+
+const HOUR = 3600
+const DAY = 24 * HOUR
+
+/** The times that can be looked at, in so many steps of so many seconds, the one under way included. */
+export const RANGES = {
+  "24h": { name: "24 hours", steps: 24, seconds: HOUR },
+  "7d": { name: "7 days", steps: 7, seconds: DAY },
+  "30d": { name: "30 days", steps: 30, seconds: DAY },
+  "90d": { name: "90 days", steps: 90, seconds: DAY }
+} as const
+export type RangeName = keyof typeof RANGES
+
+export const rangeNamed = (name: string | null): RangeName =>
+  name !== null && Object.hasOwn(RANGES, name) ? (name as RangeName) : "7d"
+
+/** Counts, and amounts in minor units. */
+export interface Sums {
+  /** Payments that were tried and are paid or authorized. */
+  paid: number
+  /** Payments whose last attempt failed. */
+  failed: number
+  /** What was received, before refunds. */
+  volume: number
+  refunds: number
+  refunded: number
+}
+
+export interface Counted extends Sums {
+  readonly currency: string
+  /** In the order of time. Payments count when they were created, refunds when they were made. */
+  readonly steps: ReadonlyArray<Sums>
+  /** Attempts that were declined, by the code of the decline. */
+  readonly declines: ReadonlyMap<string, number>
+}
+
+export interface Numbered {
+  /** When the first step begins, in Unix seconds of the account's clock. */
+  readonly from: number
+  /** The one with the most payments first. */
+  readonly currencies: ReadonlyArray<Counted>
+}
+
+/** The numbers of a range that ends with the step in which `now` is, in Unix seconds of the account's clock. */
+export const numbersOf = Effect.fnUntraced(function* (account: AccountId, range: RangeName, now: number) {
+  const { seconds, steps } = RANGES[range]
+  const from = now - (now % seconds) - (steps - 1) * seconds
+  const tallies = yield* Tallies.read(account, { from: from / HOUR, hours: seconds / HOUR })
+  return { from, currencies: countedOf(steps, tallies) } satisfies Numbered
+})
+
+interface Open extends Counted {
+  readonly steps: ReadonlyArray<Sums>
+  readonly declines: Map<string, number>
+}
+
+const nothing = (): Sums => ({ paid: 0, failed: 0, volume: 0, refunds: 0, refunded: 0 })
+
+const countedOf = (
+  length: number,
+  tallies: Effect.Success<ReturnType<typeof Tallies.read>>
+): ReadonlyArray<Counted> => {
+  const open = new Map<string, Open>()
+  const openOf = (currency: string): Open => {
+    let counted = open.get(currency)
+    if (counted === undefined) {
+      counted = { currency, ...nothing(), steps: Array.from({ length }, nothing), declines: new Map() }
+      open.set(currency, counted)
+    }
+    return counted
+  }
+  for (const { amount, count, step, ...of } of tallies) {
+    const counted = openOf(of.currency)
+    if (of.what === "declined") {
+      counted.declines.set(of.code, (counted.declines.get(of.code) ?? 0) + count)
+      continue
+    }
+    // A clock that was set back has left some in what is still to come.
+    for (const sums of [counted, counted.steps[Math.min(step, length - 1)]!]) {
+      if (of.what === "refunded") {
+        sums.refunds += count
+        sums.refunded += amount
+      } else {
+        sums[of.what] += count
+        sums.volume += amount
+      }
+    }
+  }
+  return [...open.values()].toSorted((one, other) => other.paid + other.failed - one.paid - one.failed)
+}

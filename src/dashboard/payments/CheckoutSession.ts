@@ -1,0 +1,115 @@
+/** One checkout session: its page for the payer, what is bought, and what came of it. */
+import { Effect, Layer } from "effect"
+import type { CheckoutSession, LineItem } from "../../domain/CheckoutSession.ts"
+import { UpdateCheckoutSession } from "../../domain/CheckoutSession.ts"
+import type { Child } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import * as Commands from "../../payments/CheckoutSessions.ts"
+import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId } from "../../payments/Documents.ts"
+import type { Problem } from "../frame/Form.ts"
+import { dialog } from "../frame/Form.ts"
+import { billingHtml } from "../frame/Cards.ts"
+import { json } from "../frame/Json.ts"
+import { qrCode } from "../frame/QrCode.ts"
+import { table } from "../frame/Table.ts"
+import { amountText, badge, code, facts, money, section, time } from "../frame/Values.ts"
+import { decoded } from "../frame/FormDecoding.ts"
+import { historySection } from "../history/History.ts"
+import { editedMetadata, metadataAction } from "../frame/Metadata.ts"
+import { objectLink } from "../frame/ObjectLinks.ts"
+import { customerLink, customersOf } from "./Payers.ts"
+import { find } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, screen } from "../frame/Page.ts"
+import type { Visit } from "../frame/Visit.ts"
+
+const buttons = (visit: Visit, { id, status, url }: CheckoutSession, problem: Problem | null): Child =>
+  visit.may("build") &&
+  status === "open" &&
+  html`<div class="buttons">
+    ${url !== null && html`<a class="button" href="${url}" target="_blank" rel="noopener">Open checkout</a>`}
+    ${dialog("Expire", {
+      visit,
+      action: `/checkout-sessions/${id}/expire`,
+      submit: "Expire the session",
+      tone: "danger",
+      problem,
+      content: () => html`<p class="field">Nobody can pay on its page any more.</p>`
+    })}
+  </div>`
+
+const linesTable = (visit: Visit, lines: ReadonlyArray<LineItem>): Child =>
+  table({
+    caption: "What is bought",
+    columns: [
+      { name: "Item", long: true, cell: ({ description }) => html`<bdi>${description}</bdi>` },
+      { name: "Quantity", align: "end", cell: ({ quantity }) => String(quantity) },
+      { name: "Price", wide: true, cell: ({ price }) => objectLink(visit, price) },
+      { name: "Amount", align: "end", cell: ({ amount_total, currency }) => money(amount_total, currency) }
+    ],
+    rows: lines,
+    empty: "Nothing."
+  })
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
+  const session = (yield* find(visit.account, CHECKOUT_SESSION, id)).value
+  const lines = (yield* find(visit.account, LINE_ITEMS, lineItemsId(id))).value.data
+  const { customer, payment_intent, url, ...rest } = session
+  const customers = yield* customersOf(visit.account, [session])
+  const currency = session.currency ?? "usd"
+  const total = session.amount_total ?? 0
+  return {
+    title: amountText(total, currency),
+    section: "Products",
+    back: ["/checkout-sessions", "Checkout sessions"],
+    live: ["checkout.session", "payment_intent", "event", "delivery"],
+    aside: [badge(session.status), badge(session.payment_status), buttons(visit, session, problem)],
+    content: [
+      url !== null &&
+        section(
+          "Payment link",
+          html`<p class="hint">Whoever opens it can pay, once, until ${time(session.expires_at)}.</p>
+            <p>${code(url)}</p>
+            ${qrCode({ text: url, label: "The payment link as a QR code", name: `payment-link-${id}.svg` })}`
+        ),
+      section(
+        "Details",
+        facts([
+          ["Id", code(id)],
+          ["Payment", payment_intent && objectLink(visit, payment_intent)],
+          ["Customer", customer && customerLink(visit, customers, customer)],
+          ["Payer", billingHtml(session.customer_details ?? {})],
+          ["Since", time(session.created)],
+          [session.status === "expired" ? "Would have expired" : "Expires", time(session.expires_at)],
+          ["Afterwards", session.success_url && code(session.success_url)],
+          ["Reference", session.client_reference_id]
+        ])
+      ),
+      editedMetadata(visit, `/checkout-sessions/${id}`, session.metadata, problem),
+      section("What is bought", linesTable(visit, lines)),
+      yield* historySection(visit, { ids: [id] }),
+      section("JSON", json(visit, { ...rest, customer, payment_intent, url }, "The session as JSON"))
+    ]
+  }
+})
+
+const expire = action({
+  name: "checkout_session.expire",
+  right: "build",
+  of: "/checkout-sessions/:id",
+  path: "/checkout-sessions/:id/expire",
+  show,
+  says: "The session has expired.",
+  does: (_, { id = "" }) => Effect.succeed({ entered: {}, command: Commands.expire(id) })
+})
+
+const updateMetadata = metadataAction({
+  name: "checkout_session",
+  of: "/checkout-sessions/:id",
+  kind: CHECKOUT_SESSION,
+  show,
+  update: (id, entered) =>
+    Effect.flatMap(decoded(UpdateCheckoutSession, entered), (parameters) => Commands.update(id, parameters))
+})
+
+export const layer = Layer.mergeAll(screen("/checkout-sessions/:id", "see", show), expire, updateMetadata)

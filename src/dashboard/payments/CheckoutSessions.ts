@@ -1,0 +1,58 @@
+/** Checkout sessions: the pages on which payers pay, by their status. */
+import { Effect } from "effect"
+import { CheckoutSessionStatus } from "../../domain/CheckoutSession.ts"
+import { CHECKOUT_SESSION } from "../../payments/Documents.ts"
+import { filters } from "../frame/Form.ts"
+import { cursorIn, pages, table } from "../frame/Table.ts"
+import { badge, code, money, time } from "../frame/Values.ts"
+import { customersOf, payer } from "./Payers.ts"
+import { list } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { screen } from "../frame/Page.ts"
+
+const show: Show = Effect.fnUntraced(function* (visit) {
+  const { account, query } = visit
+  const asked = query.get("status")
+  const status = CheckoutSessionStatus.literals.find((status) => status === asked)
+  const labels = status === undefined ? {} : { status }
+  const { hasMore, rows } = yield* list(account, CHECKOUT_SESSION, { cursor: cursorIn(query), labels })
+  const customers = yield* customersOf(account, rows)
+  return {
+    title: "Checkout sessions",
+    section: "Products",
+    back: ["/products", "Products"],
+    live: ["checkout.session", "customer"],
+    content: [
+      filters(visit, "/checkout-sessions", (fields) =>
+        fields.choice({
+          name: "status",
+          label: "Status",
+          options: [["", "Any"], ...CheckoutSessionStatus.literals.map((status) => [status, status] as const)]
+        })
+      ),
+      table({
+        caption: "Checkout sessions, newest first",
+        columns: [
+          {
+            name: "Amount",
+            align: "end",
+            cell: ({ amount_total, currency }) => money(amount_total ?? 0, currency ?? "usd")
+          },
+          { name: "Status", cell: ({ status }) => badge(status) },
+          { name: "Payer", long: true, cell: (session) => payer(visit, customers, session, session.customer_details) },
+          { name: "Session", wide: true, cell: ({ id }) => code(id) },
+          { name: "Date", cell: ({ created }) => time(created) }
+        ],
+        rows,
+        href: ({ id }) => visit.to(`/checkout-sessions/${id}`),
+        empty:
+          status === undefined
+            ? "None yet. A payment link, made at a product's price, is one, and so is what the API makes."
+            : "No session is like that."
+      }),
+      pages(visit, rows, hasMore)
+    ]
+  }
+})
+
+export const layer = screen("/checkout-sessions", "see", show)

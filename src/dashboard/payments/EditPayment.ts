@@ -1,0 +1,73 @@
+/** What can still be changed of a payment, from its page (semantics I-3): what its status allows, and nothing else. */
+import { Effect } from "effect"
+import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
+import { UpdatePaymentIntent } from "../../domain/PaymentIntent.ts"
+import { paymentIntentStates } from "../../domain/PaymentIntentStates.ts"
+import type { Html } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import { PAYMENT_INTENT } from "../../payments/Documents.ts"
+import * as PaymentIntents from "../../payments/PaymentIntents.ts"
+import type { Problem } from "../frame/Form.ts"
+import { dialog } from "../frame/Form.ts"
+import { plainAmount } from "../frame/Values.ts"
+import { amountIn, changedOf, decoded, textIn } from "../frame/FormDecoding.ts"
+import { find } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, Invalid } from "../frame/Page.ts"
+import type { Visit } from "../frame/Visit.ts"
+
+/** `session` is the checkout session that has settled its terms, if it has one (I-18). */
+export const editDialog = (
+  visit: Visit,
+  { amount, currency, customer, description, id, statement_descriptor, status }: PaymentIntent,
+  session: string | undefined,
+  problem: Problem | null
+): Html => {
+  const hasTerms = session === undefined && paymentIntentStates.isAllowed("update_terms", status)
+  const isUncharged = paymentIntentStates.isAllowed("update_until_charged", status)
+  return dialog("Edit", {
+    visit,
+    action: `/payments/${id}/edit`,
+    submit: "Save",
+    problem,
+    isEdit: true,
+    content: (fields) => [
+      fields.area({ name: "description", label: "Description", value: description ?? "", rows: 1 }),
+      hasTerms && [
+        fields.text({ name: "amount", label: "Amount", inputmode: "decimal", value: plainAmount(amount, currency) }),
+        fields.text({ name: "customer", label: "Customer", value: customer ?? "", hint: "Its id." }),
+        status === "requires_action" &&
+          html`<p class="hint field">With others of these, the payer has to confirm and authenticate anew.</p>`
+      ],
+      isUncharged &&
+        fields.text({
+          name: "statement_descriptor",
+          label: "On the payer's statement",
+          value: statement_descriptor ?? ""
+        })
+    ]
+  })
+}
+
+/** The action behind it; `show` is the payment's page. */
+export const editAction = (show: Show) =>
+  action({
+    name: "payment_intent.update",
+    right: "build",
+    of: "/payments/:id",
+    path: "/payments/:id/edit",
+    show,
+    says: "The payment is changed.",
+    does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
+      const { currency } = (yield* find(account, PAYMENT_INTENT, id)).value
+      const amount = amountIn(values, "amount", currency)
+      if (amount instanceof Invalid) return amount
+      const texts = ["description", "customer", "statement_descriptor"].map((name) => [name, textIn(values, name)])
+      const entered = changedOf(values, { ...Object.fromEntries(texts), amount })
+      return {
+        entered,
+        detail: Object.keys(entered).join(", ") || null,
+        command: Effect.flatMap(decoded(UpdatePaymentIntent, entered), (it) => PaymentIntents.update(id, it))
+      }
+    })
+  })

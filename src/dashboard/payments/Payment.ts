@@ -1,0 +1,280 @@
+/** One payment: everything that touched it, and what can be done with it. */
+import { Effect, Layer, Schema } from "effect"
+import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
+import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
+import { CapturePaymentIntent, RequestedCancellationReason, UpdatePaymentIntent } from "../../domain/PaymentIntent.ts"
+import type { Refund } from "../../domain/Refund.ts"
+import { CreateRefund, RefundReason } from "../../domain/Refund.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { Command } from "../../http/IdempotentCommand.ts"
+import type { Child } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import { moneyOf } from "../../html/Money.ts"
+import * as Amounts from "../../html/assets/amount.js"
+import { CHECKOUT_SESSION, PAYMENT_INTENT, REFUND } from "../../payments/Documents.ts"
+import * as GivenUp from "../../payments/GivenUp.ts"
+import * as PaymentIntents from "../../payments/PaymentIntents.ts"
+import * as Refunds from "../../payments/Refunds.ts"
+import type { Problem } from "../frame/Form.ts"
+import { dialog } from "../frame/Form.ts"
+import { billingHtml } from "../frame/Cards.ts"
+import { json } from "../frame/Json.ts"
+import { table } from "../frame/Table.ts"
+import { amountText, badge, code, facts, money, plainAmount, section, time, words } from "../frame/Values.ts"
+import { decoded } from "../frame/FormDecoding.ts"
+import { editAction, editDialog } from "./EditPayment.ts"
+import { historySection } from "../history/History.ts"
+import { editedMetadata, metadataAction } from "../frame/Metadata.ts"
+import { customersOf, payerOf } from "./Payers.ts"
+import { cardOf, paymentBadge, refundedOf } from "./Payments.ts"
+import { find, list } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, Invalid, screen } from "../frame/Page.ts"
+import type { Visit } from "../frame/Visit.ts"
+
+const REFUNDS_MAX = 100
+
+/** What can still be refunded, in minor units. */
+const refundableOf = (payment: PaymentIntent): number => payment.amount_received - refundedOf(payment)
+
+const CANCELABLE: ReadonlySet<string> = new Set([
+  "requires_payment_method",
+  "requires_confirmation",
+  "requires_action",
+  "requires_capture"
+])
+
+const optionsOf = (literals: ReadonlyArray<string>): ReadonlyArray<readonly [string, string]> => [
+  ["", "None"],
+  ...literals.map((literal) => [literal, words(literal)] as const)
+]
+
+const buttons = (visit: Visit, payment: PaymentIntent, session: string | undefined, problem: Problem | null): Child => {
+  if (!visit.may("settle")) return null
+  const { amount_capturable, currency, id, status } = payment
+  const refundable = refundableOf(payment)
+  const amountIn = (name: string, label: string, most: number) => ({
+    name,
+    label,
+    inputmode: "decimal" as const,
+    value: plainAmount(most, currency),
+    hint: html`At most ${money(most, currency)}; all of it if left empty.`
+  })
+  return html`<div class="buttons">
+    ${visit.may("build") && editDialog(visit, payment, session, problem)}
+    ${
+      refundable > 0 &&
+      dialog("Refund", {
+        visit,
+        action: `/payments/${id}/refund`,
+        submit: "Refund",
+        problem,
+        content: (fields) => [
+          fields.text(amountIn("amount", "Amount", refundable)),
+          fields.choice({ name: "reason", label: "Reason", options: optionsOf(RefundReason.literals) })
+        ]
+      })
+    }
+    ${
+      status === "requires_capture" &&
+      dialog("Capture", {
+        visit,
+        action: `/payments/${id}/capture`,
+        submit: "Capture",
+        problem,
+        content: (fields) => fields.text(amountIn("amount_to_capture", "Amount", amount_capturable))
+      })
+    }
+    ${
+      CANCELABLE.has(status) &&
+      dialog("Cancel", {
+        visit,
+        action: `/payments/${id}/cancel`,
+        submit: "Cancel the payment",
+        tone: "danger",
+        problem,
+        content: (fields) =>
+          fields.choice({
+            name: "cancellation_reason",
+            label: "Reason",
+            options: optionsOf(RequestedCancellationReason.literals)
+          })
+      })
+    }
+  </div>`
+}
+
+const refundsTable = (visit: Visit, refunds: ReadonlyArray<Refund>) =>
+  table({
+    caption: "Refunds of this payment, newest first",
+    columns: [
+      { name: "Amount", align: "end", cell: ({ amount, currency }) => money(amount, currency) },
+      { name: "Status", cell: ({ status }) => badge(status) },
+      { name: "Reason", cell: ({ failure_reason, reason }) => words(failure_reason ?? reason ?? "–"), wide: true },
+      { name: "Refund", cell: ({ id }) => code(id), wide: true },
+      { name: "Date", cell: ({ created }) => time(created) }
+    ],
+    rows: refunds,
+    href: ({ id }) => visit.to(`/refunds/${id}`),
+    empty: null
+  })
+
+const factsOf = (visit: Visit, payment: PaymentIntent, customer: Child, checkoutSession: string | undefined) => {
+  const { amount_capturable, amount_received, currency, description, id, last_payment_error } = payment
+  return facts([
+    ["Id", code(id)],
+    ["Date", time(payment.created)],
+    ["Description", description],
+    ["Received", money(amount_received, currency)],
+    ["Capturable", amount_capturable > 0 ? money(amount_capturable, currency) : null],
+    ["Refunded", refundedOf(payment) > 0 ? money(refundedOf(payment), currency) : null],
+    ["Refundable", refundableOf(payment) > 0 ? money(refundableOf(payment), currency) : null],
+    ["Card", cardOf(payment)],
+    ["Customer", customer],
+    ["Payer", billingHtml(payment.charges.data[0]?.billing_details ?? {})],
+    [
+      "Checkout",
+      checkoutSession &&
+        html`<a href="${visit.to(`/checkout-sessions/${checkoutSession}`)}"><code>${checkoutSession}</code></a>`
+    ],
+    [
+      "Last failure",
+      last_payment_error && html`${last_payment_error.message} <code>${last_payment_error.decline_code}</code>`
+    ],
+    ["Canceled", payment.cancellation_reason && words(payment.cancellation_reason)]
+  ])
+}
+
+/** Leads to the page that the payer pays on, while it is open. A session may have gone with a wipe. */
+const checkoutLink = Effect.fnUntraced(function* ({ account }: Visit, id: string | undefined) {
+  if (id === undefined) return null
+  const entry = yield* Accounts.use((accounts) => accounts.read(account, id))
+  if (entry === undefined || entry.deleted || entry.kind !== CHECKOUT_SESSION.name) return null
+  const { status, url } = entry.value as unknown as CheckoutSession
+  return status === "open" && url !== null
+    ? html`<a class="button" href="${url}" target="_blank" rel="noopener">Open checkout</a>`
+    : null
+})
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
+  const { hidden, value: payment } = yield* find(visit.account, PAYMENT_INTENT, id)
+  const { canceled_at, charges, created, ...rest } = payment
+  const session = hidden?.checkoutSession
+  const [{ rows: refunds }, history, checkout, customers] = yield* Effect.all(
+    [
+      list(visit.account, REFUND, { labels: { payment_intent: id }, limit: REFUNDS_MAX }),
+      // Attempts and refunds say which payment they are of.
+      historySection(visit, { ids: [id, ...(session === undefined ? [] : [session])], labels: { payment_intent: id } }),
+      checkoutLink(visit, session),
+      customersOf(visit.account, [payment])
+    ],
+    { concurrency: "unbounded" }
+  )
+  return {
+    title: amountText(payment.amount, payment.currency),
+    section: "Payments",
+    back: ["/payments", "Payments"],
+    live: ["payment_intent", "charge", "refund", "checkout.session", "event", "delivery"],
+    aside: [paymentBadge(payment), checkout, buttons(visit, payment, session, problem)],
+    content: [
+      factsOf(visit, payment, payerOf(visit, customers, payment), session),
+      history,
+      refunds.length > 0 && section("Refunds", refundsTable(visit, refunds)),
+      editedMetadata(visit, `/payments/${id}`, payment.metadata, problem),
+      section("JSON", json(visit, { ...rest, created, canceled_at, charges }, "The payment as JSON"))
+    ]
+  }
+})
+
+/** The amount that was entered, in minor units; what is wrong with it, or undefined for none, which means all. */
+const enteredAmount = (text: string, currency: string): number | Invalid | undefined => {
+  if (text === "") return undefined
+  // How much there is, the command knows.
+  const bounds = { minimum: 1, maximum: Number.MAX_SAFE_INTEGER }
+  const read = Amounts.readAmountWithin(text, { ...moneyOf(currency, "en"), ...bounds })
+  return "minor" in read ? read.minor : new Invalid({}, read.problem)
+}
+
+const literalIn = <A extends string>(schema: Schema.Codec<A>, value: string | undefined): A | undefined =>
+  Schema.is(schema)(value) ? value : undefined
+
+/** Asks for the password where much live money would be given up without it (semantics 9.63). */
+const limited = ({ livemode, session }: Visit, id: string, givesUp: GivenUp.GivesUp, command: Command): Command =>
+  livemode ? GivenUp.limited(session, id, givesUp, command) : command
+
+const refund = action({
+  name: "refund.create",
+  right: "settle",
+  of: "/payments/:id",
+  path: "/payments/:id/refund",
+  show,
+  says: "The refund is made.",
+  does: Effect.fnUntraced(function* (visit, { id = "" }, values) {
+    const { currency } = (yield* find(visit.account, PAYMENT_INTENT, id)).value
+    const amount = enteredAmount(values.get("amount") ?? "", currency)
+    if (amount instanceof Invalid) return new Invalid({ amount: amount.message! })
+    const reason = literalIn(RefundReason, values.get("reason"))
+    const entered = {
+      payment_intent: id,
+      ...(amount !== undefined && { amount }),
+      ...(reason !== undefined && { reason })
+    }
+    const detail = amount === undefined ? "all" : `${plainAmount(amount, currency)} ${currency.toUpperCase()}`
+    const command = Effect.flatMap(decoded(CreateRefund, entered), Refunds.create)
+    const givesUp: GivenUp.GivesUp = (payment) => amount ?? refundableOf(payment)
+    return { entered, detail, command: limited(visit, id, givesUp, command) }
+  })
+})
+
+const capture = action({
+  name: "payment_intent.capture",
+  right: "settle",
+  of: "/payments/:id",
+  path: "/payments/:id/capture",
+  show,
+  says: "The payment is captured.",
+  does: Effect.fnUntraced(function* (visit, { id = "" }, values) {
+    const { currency } = (yield* find(visit.account, PAYMENT_INTENT, id)).value
+    const amount = enteredAmount(values.get("amount_to_capture") ?? "", currency)
+    if (amount instanceof Invalid) return new Invalid({ amount_to_capture: amount.message! })
+    const entered = amount === undefined ? {} : { amount_to_capture: amount }
+    const detail = amount === undefined ? "all" : `${plainAmount(amount, currency)} ${currency.toUpperCase()}`
+    const command = Effect.flatMap(decoded(CapturePaymentIntent, entered), (it) => PaymentIntents.capture(id, it))
+    const givesUp: GivenUp.GivesUp = ({ amount_capturable }) => amount_capturable - (amount ?? amount_capturable)
+    return { entered, detail, command: limited(visit, id, givesUp, command) }
+  })
+})
+
+const cancel = action({
+  name: "payment_intent.cancel",
+  right: "settle",
+  of: "/payments/:id",
+  path: "/payments/:id/cancel",
+  show,
+  says: "The payment is canceled.",
+  does: (visit, { id = "" }, values) => {
+    const reason = literalIn(RequestedCancellationReason, values.get("cancellation_reason"))
+    const entered = reason === undefined ? {} : { cancellation_reason: reason }
+    const command = PaymentIntents.cancel(id, entered)
+    const detail = reason ?? null
+    return Effect.succeed({ entered, detail, command: limited(visit, id, (held) => held.amount_capturable, command) })
+  }
+})
+
+const updateMetadata = metadataAction({
+  name: "payment_intent",
+  of: "/payments/:id",
+  kind: PAYMENT_INTENT,
+  show,
+  update: (id, entered) =>
+    Effect.flatMap(decoded(UpdatePaymentIntent, entered), (parameters) => PaymentIntents.update(id, parameters))
+})
+
+export const layer = Layer.mergeAll(
+  screen("/payments/:id", "see", show),
+  editAction(show),
+  refund,
+  capture,
+  cancel,
+  updateMetadata
+)

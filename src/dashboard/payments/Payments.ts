@@ -1,0 +1,147 @@
+/** Payments: the list, with filters that lie in the address. */
+import { Effect } from "effect"
+import { DeclineCode } from "../../domain/Cards.ts"
+import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
+import { PaymentIntentStatus } from "../../domain/PaymentIntentStates.ts"
+import type { Child, Html } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import { seeOther } from "../../html/PageResponse.ts"
+import { cardName } from "../frame/Cards.ts"
+import { filters } from "../frame/Form.ts"
+import type { Column } from "../frame/Table.ts"
+import { cursorIn, pages, pagesFound, table } from "../frame/Table.ts"
+import { badge, money, NOTHING, time, words } from "../frame/Values.ts"
+import { csvLink } from "../frame/CsvFile.ts"
+import { isId } from "../frame/ObjectLinks.ts"
+import type { Customers } from "./Payers.ts"
+import { customersOf, payerOf } from "./Payers.ts"
+import { askedBy, payments } from "./PaymentSearch.ts"
+import { isNew, PAGE_ROWS } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { screen } from "../frame/Page.ts"
+import type { Visit } from "../frame/Visit.ts"
+
+/** Brand and last digits of the card that a payment was last tried with; nothing before that. */
+export const cardOf = ({ charges }: PaymentIntent) => {
+  const card = charges.data[0]?.payment_method_details.card
+  return card === undefined ? NOTHING : html`<span class="whole">${cardName(card)}</span>`
+}
+
+/** What was given back of a payment, in minor units. */
+export const refundedOf = ({ charges }: PaymentIntent): number =>
+  charges.data.reduce((sum, { amount_refunded }) => sum + amount_refunded, 0)
+
+/** What became of a payment: its status, and for what that does not tell, words that do. */
+export const paymentBadge = (payment: PaymentIntent): Html => {
+  const { amount_received, last_payment_error, status } = payment
+  const refunded = refundedOf(payment)
+  if (status === "succeeded" && refunded > 0) {
+    return badge(refunded < amount_received ? "partly refunded" : "refunded", "plain")
+  }
+  return status === "requires_payment_method" && last_payment_error !== undefined ? badge("failed") : badge(status)
+}
+
+/** The columns of a list, with the customers of its payments, or null if all are one customer's. */
+export const paymentColumns = (visit: Visit, customers: Customers | null): ReadonlyArray<Column<PaymentIntent>> => [
+  { name: "Amount", align: "end", cell: ({ amount, currency }) => money(amount, currency) },
+  {
+    name: "Status",
+    cell: (payment) => {
+      const reason = payment.last_payment_error?.decline_code
+      return html`${paymentBadge(payment)} ${reason !== undefined && html`<small>${words(reason)}</small>`}`
+    }
+  },
+  {
+    name: "Description",
+    long: true,
+    wide: true,
+    cell: ({ description, id }) => description ?? html`<code>${id}</code>`
+  },
+  ...(customers === null
+    ? []
+    : [{ name: "Customer", long: true, cell: (payment: PaymentIntent) => payerOf(visit, customers, payment) }]),
+  { name: "Card", cell: cardOf, wide: true },
+  { name: "Date", cell: ({ created }) => time(created) }
+]
+
+const EXAMPLE = 'amount>=5000 AND metadata["order"]:"6735"'
+
+/** What somebody can do who has no payments yet. */
+export const noPayments = (visit: Visit): Child =>
+  html`No payments yet.
+  ${
+    visit.may("build")
+      ? html`${visit.livemode ? "Sell" : html`<a href="${visit.to("/developers/trigger")}">Make one happen</a>, sell`} a
+          <a href="${visit.to("/products")}">product</a> by a payment link, or see how your server
+          <a href="${visit.to("/developers")}">takes one</a>.`
+      : "They are here as soon as somebody pays."
+  }`
+
+const show: Show = Effect.fnUntraced(function* (visit) {
+  const text = visit.query.get("query")?.trim() ?? ""
+  // Payments are found by their own ids and by their customers'; all others lead to their pages.
+  if (isId(text) && !/^(?:pi|cus)_/.test(text)) return seeOther(visit.to("/find", { query: text }))
+  const asked = yield* askedBy(visit)
+  const { problems } = asked
+  const { hasMore, rows } =
+    problems === null
+      ? yield* payments(visit.account, asked, { cursor: cursorIn(visit.query), limit: PAGE_ROWS })
+      : { rows: [], hasMore: false }
+  const customers = yield* customersOf(visit.account, rows)
+  const isFiltered = problems !== null || asked.queries.length > 0
+  const options = (values: ReadonlyArray<string>) => [
+    ["", "Any"] as const,
+    ...values.map(
+      (value) => [value, words(value) + (value === "requires_payment_method" ? ", or failed" : "")] as const
+    )
+  ]
+  return {
+    title: "Payments",
+    section: "Payments",
+    ...(problems !== null && { status: 400 }),
+    live: ["payment_intent", "customer"],
+    aside: problems === null && html`<div class="buttons">${csvLink(visit, "/payments.csv", rows)}</div>`,
+    content: [
+      !isNew(visit, rows) &&
+        filters(
+          visit,
+          "/payments",
+          (fields) => [
+            fields.choice({ name: "status", label: "Status", options: options(PaymentIntentStatus.literals) }),
+            fields.choice({ name: "decline", label: "Declined for", options: options(DeclineCode.literals) }),
+            fields.text({ name: "amount", label: "Amount or 10-50" }),
+            fields.text({ name: "currency", label: "Currency" }),
+            fields.text({ name: "last4", label: "Card ends in", inputmode: "numeric" }),
+            fields.text({ name: "customer", label: "Customer or email" }),
+            fields.text({ name: "from", label: "From (UTC)", type: "date" }),
+            fields.text({ name: "until", label: "Until (UTC)", type: "date" }),
+            fields.text({ name: "metadata", label: "Metadata (key:value)" })
+          ],
+          {
+            errors: problems ?? {},
+            search: (fields) =>
+              fields.text({
+                name: "query",
+                label: "Search",
+                type: "search",
+                hint: html`An id, an email, the last four digits of a card, or a query such as <code>${EXAMPLE}</code>.`
+              })
+          }
+        ),
+      table({
+        caption: "Payments, newest first",
+        columns: paymentColumns(visit, customers),
+        rows,
+        href: ({ id }) => visit.to(`/payments/${id}`),
+        empty: isFiltered
+          ? problems === null
+            ? "No payment is like that."
+            : "This cannot be looked for."
+          : noPayments(visit)
+      }),
+      (isFiltered ? pagesFound : pages)(visit, rows, hasMore)
+    ]
+  }
+})
+
+export const layer = screen("/payments", "see", show)

@@ -1,0 +1,50 @@
+/** One refund: of which payment it is, and what became of it. */
+import { Effect, Layer } from "effect"
+import { UpdateRefund } from "../../domain/Refund.ts"
+import { REFUND } from "../../payments/Documents.ts"
+import * as Refunds from "../../payments/Refunds.ts"
+import { json } from "../frame/Json.ts"
+import { amountText, badge, code, facts, section, time, words } from "../frame/Values.ts"
+import { decoded } from "../frame/FormDecoding.ts"
+import { historySection } from "../history/History.ts"
+import { editedMetadata, metadataAction } from "../frame/Metadata.ts"
+import { objectLink } from "../frame/ObjectLinks.ts"
+import { find } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { screen } from "../frame/Page.ts"
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
+  const refund = (yield* find(visit.account, REFUND, id)).value
+  const { amount, charge, created, currency, failure_reason, metadata, payment_intent, reason, status } = refund
+  return {
+    title: `Refund of ${amountText(amount, currency)}`,
+    section: "Payments",
+    back: [`/payments/${payment_intent}`, "The payment"],
+    live: ["refund", "event", "delivery"],
+    aside: badge(status),
+    content: [
+      facts([
+        ["Id", code(id)],
+        ["Payment", objectLink(visit, payment_intent)],
+        ["Charge", objectLink(visit, charge)],
+        ["Reason", reason && words(reason)],
+        ["Why it failed", failure_reason && words(failure_reason)],
+        ["Date", time(created)]
+      ]),
+      editedMetadata(visit, `/refunds/${id}`, metadata, problem),
+      yield* historySection(visit, { ids: [id] }),
+      section("JSON", json(visit, refund, "The refund as JSON"))
+    ]
+  }
+})
+
+const updateMetadata = metadataAction({
+  name: "refund",
+  of: "/refunds/:id",
+  kind: REFUND,
+  show,
+  update: (id, entered) =>
+    Effect.flatMap(decoded(UpdateRefund, entered), (parameters) => Refunds.update(id, parameters))
+})
+
+export const layer = Layer.merge(screen("/refunds/:id", "see", show), updateMetadata)

@@ -1,0 +1,144 @@
+/** Somebody's own account: what they sign in with, where they are signed in, and when they were. */
+import { Effect, Layer, Schema } from "effect"
+import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "../../domain/Person.ts"
+import { Email } from "../../domain/Text.ts"
+import { hasLengthAtMost } from "../../domain/Text.ts"
+import { html } from "../../html/Html.ts"
+import { INSTALLATION } from "../../payments/AccountIds.ts"
+import * as DashboardSessions from "../../payments/DashboardSessions.ts"
+import { Passwords } from "../../payments/Passwords.ts"
+import * as People from "../../payments/People.ts"
+import { dialog, form } from "../frame/Form.ts"
+import { originHtml, signInTable } from "../frame/SignIns.ts"
+import { table } from "../frame/Table.ts"
+import { badge, section, time } from "../frame/Values.ts"
+import { keysSetting } from "../frame/Shell.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, Invalid, screen } from "../frame/Page.ts"
+import { sessionsOf } from "./Sessions.ts"
+import { signInsOf } from "./Team.ts"
+
+const SHOWN_MAX = 20
+
+const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
+  const { id } = visit.person
+  const [sessions, signIns] = yield* Effect.all([sessionsOf(id), signInsOf(id, SHOWN_MAX)])
+  const { email, has_password, role } = visit.person
+  const credentials = form({
+    visit,
+    action: "/account/credentials",
+    submit: has_password ? "Change" : "Set",
+    problem,
+    content: (fields) => [
+      fields.text({ name: "email", label: "Email", type: "email", value: email ?? "", autocomplete: "username" }),
+      fields.text({
+        name: "password",
+        label: has_password ? "New password" : "Password",
+        type: "password",
+        autocomplete: "new-password",
+        hint: [
+          `At least ${PASSWORD_LENGTH_MIN} characters. Every other browser is signed out.`,
+          !has_password && " This takes a link that was opened within the last ten minutes."
+        ]
+      })
+    ]
+  })
+  return {
+    title: "Your account",
+    section: null,
+    aside: badge(role, "plain"),
+    content: [
+      section(has_password ? "What you sign in with" : "Set an email and a password", credentials),
+      section(
+        "Where you are signed in",
+        table({
+          caption: "Your sessions",
+          columns: [
+            { name: "Since", cell: ({ created }) => time(created) },
+            { name: "From", cell: originHtml },
+            { name: "Until", cell: ({ expires_at }) => time(expires_at), wide: true },
+            {
+              name: "End",
+              align: "end",
+              cell: ({ id }) =>
+                id === visit.session.id
+                  ? badge("this one", "good")
+                  : dialog("End", {
+                      visit,
+                      action: `/account/sessions/${id}/end`,
+                      submit: "End this session",
+                      tone: "danger",
+                      problem
+                    })
+            }
+          ],
+          rows: sessions,
+          empty: "Nowhere."
+        })
+      ),
+      section("When you signed in", signInTable(signIns)),
+      section(
+        "Keys",
+        html`<p class="hint">
+            Where the browser runs scripts, <kbd>?</kbd> lists keys that lead around. This browser remembers whether
+            they are on.
+          </p>
+          ${keysSetting()}`
+      )
+    ]
+  }
+})
+
+/** What is wrong with a password; undefined if nothing is. */
+const complaint = (password: string): string | undefined => {
+  if (hasLengthAtMost(password, PASSWORD_LENGTH_MIN - 1)) return `Take at least ${PASSWORD_LENGTH_MIN} characters.`
+  return hasLengthAtMost(password, PASSWORD_LENGTH_MAX) ? undefined : `Take at most ${PASSWORD_LENGTH_MAX} characters.`
+}
+
+const credentials = action({
+  name: "person.set_credentials",
+  right: "see",
+  of: "/account",
+  path: "/account/credentials",
+  show,
+  says: "From now on you sign in with this email and password. Every other browser is signed out.",
+  confirms: () => true,
+  does: Effect.fnUntraced(function* ({ person, session }, _, values) {
+    const [email, password] = [values.get("email") ?? "", values.get("password") ?? ""]
+    const isAddress = Schema.is(Email)(email)
+    const wrong = complaint(password)
+    if (!isAddress || wrong !== undefined) {
+      return new Invalid({
+        ...(!isAddress && { email: "Enter an email address." }),
+        ...(wrong !== undefined && { password: wrong })
+      })
+    }
+    const hash = yield* Passwords.use(({ hash }) => hash({ person: person.id, email }, password))
+    return {
+      account: INSTALLATION,
+      entered: { email },
+      subject: person.id,
+      command: Effect.tap(People.setCredentials(person.merchant_id, person.id, { email, password: hash }), () =>
+        DashboardSessions.keep(session.id)
+      )
+    }
+  })
+})
+
+const endSession = action({
+  name: "dashboard_session.end",
+  right: "see",
+  of: "/account",
+  path: "/account/sessions/:id/end",
+  show,
+  says: "The session has ended.",
+  does: (visit, { id = "" }) =>
+    Effect.succeed({
+      account: INSTALLATION,
+      entered: {},
+      // Another person's session is not found, as if there were none.
+      command: DashboardSessions.endOf(visit.person, id)
+    })
+})
+
+export const layer = Layer.mergeAll(screen("/account", "see", show), credentials, endSession)

@@ -1,0 +1,112 @@
+/**
+ * The audit log (semantics 9.62, 9.69): what everybody did, newest first. An entry lies in the account that the action
+ * has changed, so there are two logs: of the merchant (people, keys, settings), and of each environment.
+ */
+import { Effect } from "effect"
+import type { AuditEntry } from "../../domain/AuditEntry.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { Document } from "../../engine/log/Document.ts"
+import { html } from "../../html/Html.ts"
+import { INSTALLATION } from "../../payments/AccountIds.ts"
+import * as Audit from "../../payments/Audit.ts"
+import { filters } from "../frame/Form.ts"
+import { cursorIn, pages, table } from "../frame/Table.ts"
+import { NOTHING, time } from "../frame/Values.ts"
+import { objectLink } from "../frame/ObjectLinks.ts"
+import { PAGE_ROWS } from "../frame/Queries.ts"
+import type { Show } from "../frame/Page.ts"
+import { actionNames, screen } from "../frame/Page.ts"
+import { membersOf, nameOf } from "./Team.ts"
+import type { Visit } from "../frame/Visit.ts"
+
+/** What the address asks for. What cannot be meant is left out. */
+const askedIn = ({ query }: Visit) => {
+  const [action = "", person = ""] = [query.get("action") ?? "", query.get("person") ?? ""]
+  return {
+    isOfEnvironment: query.get("of") === "environment",
+    labels: {
+      ...(actionNames().includes(action) && { action }),
+      ...(/^per_[0-9A-Za-z]{1,64}$/.test(person) && { person })
+    }
+  }
+}
+
+const read = Effect.fnUntraced(function* (visit: Visit) {
+  const { isOfEnvironment, labels } = askedIn(visit)
+  const { documents, hasMore } = yield* Accounts.use((accounts) =>
+    accounts.list(isOfEnvironment ? visit.account : INSTALLATION, {
+      kind: Audit.AUDIT_ENTRY.name,
+      prefix: Audit.AUDIT_ENTRY.prefix,
+      labels: { ...labels, merchant_id: visit.merchant.id },
+      limit: PAGE_ROWS,
+      ...cursorIn(visit.query)
+    })
+  )
+  return { rows: documents.map((document) => (document as Document<AuditEntry>).value), hasMore }
+})
+
+const show: Show = Effect.fnUntraced(function* (visit) {
+  const { hasMore, rows } = yield* read(visit)
+  const people = yield* membersOf(visit.merchant.id)
+  // Whoever came by the first link had no email then.
+  const emails = new Map(people.map(({ email, id }) => [id, email] as const))
+  const isFiltered = Object.keys(askedIn(visit).labels).length > 0
+  return {
+    title: "Audit log",
+    section: "Team",
+    back: ["/team", "Team"],
+    content: [
+      filters(visit, "/team/audit", (fields) => [
+        fields.choice({
+          name: "of",
+          label: "Of",
+          options: [
+            ["", "Team and settings"],
+            ["environment", `The ${visit.mode} environment`]
+          ]
+        }),
+        fields.choice({
+          name: "person",
+          label: "Person",
+          options: [["", "Everybody"], ...people.map(({ email, id }) => [id, email ?? id] as const)]
+        }),
+        fields.choice({
+          name: "action",
+          label: "Action",
+          options: [["", "All"], ...actionNames().map((name) => [name, name] as const)]
+        })
+      ]),
+      table({
+        caption: "What was done, newest first",
+        columns: [
+          { name: "When", cell: ({ created }) => time(created) },
+          {
+            name: "Who",
+            cell: ({ email, person, role }) =>
+              html`<a href="${visit.here({ person, after: null, before: null })}"
+                  >${nameOf({ email: email ?? emails.get(person) ?? null })}</a
+                >
+                <small>${role}</small>`
+          },
+          { name: "Action", cell: ({ action }) => html`<code class="whole">${action}</code>` },
+          {
+            name: "Of",
+            cell: ({ subject }) => (subject === null ? NOTHING : objectLink(visit, subject)),
+            wide: true
+          },
+          { name: "What", long: true, cell: ({ detail }) => detail ?? NOTHING },
+          {
+            name: "Request",
+            cell: ({ request }) => (request === null ? NOTHING : html`<code>${request}</code>`),
+            wide: true
+          }
+        ],
+        rows,
+        empty: isFiltered ? "Nobody did that." : "Nothing was done here yet."
+      }),
+      pages(visit, rows, hasMore)
+    ]
+  }
+})
+
+export const layer = screen("/team/audit", "team", show)

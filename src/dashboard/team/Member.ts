@@ -1,0 +1,173 @@
+/** One person of the team: role, sessions, sign-ins, and the way out (semantics 9.69). */
+import { Effect, Layer, Schema } from "effect"
+import { ResourceMissing } from "../../domain/Errors.ts"
+import type { DashboardSession } from "../../domain/Person.ts"
+import { Role } from "../../domain/Person.ts"
+import { html } from "../../html/Html.ts"
+import { INSTALLATION } from "../../payments/AccountIds.ts"
+import * as DashboardSessions from "../../payments/DashboardSessions.ts"
+import * as People from "../../payments/People.ts"
+import type { Problem } from "../frame/Form.ts"
+import { dialog, form } from "../frame/Form.ts"
+import { originHtml, signInTable } from "../frame/SignIns.ts"
+import { table } from "../frame/Table.ts"
+import { badge, code, facts, section, time } from "../frame/Values.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, Invalid, screen } from "../frame/Page.ts"
+import { sessionsOf } from "./Sessions.ts"
+import { linkScreen, nameOf, ROLES, signInsOf, withLink } from "./Team.ts"
+import type { Visit } from "../frame/Visit.ts"
+import { readInstallation } from "../frame/Visitors.ts"
+
+const SHOWN_MAX = 25
+
+/** A person of the visitor's merchant. Fails with `ResourceMissing` for another's. */
+const find = Effect.fnUntraced(function* (visit: Visit, id: string) {
+  const person = (yield* readInstallation(People.PERSON, id))?.value
+  return person?.merchant_id === visit.merchant.id
+    ? person
+    : yield* new ResourceMissing({ kind: "Person", id, param: "id" })
+})
+
+const sessionTable = (visit: Visit, person: string, rows: ReadonlyArray<DashboardSession>, problem: Problem | null) =>
+  table({
+    caption: "Open sessions, newest first",
+    columns: [
+      { name: "Since", cell: ({ created }) => time(created) },
+      { name: "From", cell: originHtml },
+      { name: "Until", cell: ({ expires_at }) => time(expires_at), wide: true },
+      {
+        name: "End",
+        align: "end",
+        cell: ({ id }) =>
+          form({
+            visit,
+            action: `/team/${person}/end`,
+            submit: id === visit.session.id ? "Sign yourself out" : "End",
+            tone: "danger",
+            problem,
+            content: () => html`<input type="hidden" name="session" value="${id}" />`
+          })
+      }
+    ],
+    rows,
+    empty: "Signed in nowhere."
+  })
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
+  const person = yield* find(visit, id)
+  const [sessions, signIns] = yield* Effect.all([sessionsOf(id), signInsOf(id, SHOWN_MAX)])
+  const role = dialog("Change the role", {
+    visit,
+    action: `/team/${id}/role`,
+    submit: "Change",
+    problem,
+    content: (fields) => fields.choice({ name: "role", label: "Role", value: person.role, options: ROLES })
+  })
+  const link = dialog("Make a link", {
+    visit,
+    action: `/team/${id}/link`,
+    submit: "Make the link",
+    problem,
+    content: () => html`<p>It signs in as this person, once: for somebody new, or who has forgotten the password.</p>`
+  })
+  const remove = dialog("Remove", {
+    visit,
+    action: `/team/${id}/remove`,
+    submit: "Remove this person",
+    tone: "danger",
+    problem,
+    content: () => html`<p>Their sessions end at once. What they did stays in the audit log.</p>`
+  })
+  return {
+    title: person.email ?? "No email yet",
+    section: "Team",
+    back: ["/team", "Team"],
+    aside: [badge(person.role, "plain"), html`<div class="buttons">${role} ${link} ${remove}</div>`],
+    content: [
+      facts([
+        ["Id", code(person.id)],
+        ["Email", nameOf(person)],
+        ["Password", person.has_password ? "set" : "none yet: only a link leads in"],
+        ["Since", time(person.created)],
+        ["What they did", html`<a href="${visit.to("/team/audit", { person: id })}">Audit log</a>`]
+      ]),
+      section("Signed in at", sessionTable(visit, id, sessions, problem)),
+      section("Sign-ins", signInTable(signIns))
+    ]
+  }
+})
+
+const OF = "/team/:id"
+
+/** What all actions on a person have in common. */
+const common = { right: "team", of: OF, show, confirms: () => true } as const
+
+const setRole = action({
+  ...common,
+  name: "person.set_role",
+  path: `${OF}/role`,
+  says: "The role is changed.",
+  does: (visit, { id = "" }, values) => {
+    const role = values.get("role")
+    if (!Schema.is(Role)(role)) return Effect.succeed(new Invalid({ role: "Choose a role." }))
+    return Effect.succeed({
+      account: INSTALLATION,
+      entered: { role },
+      detail: role,
+      command: People.setRole(visit.merchant.id, id, role)
+    })
+  }
+})
+
+const link = action({
+  ...common,
+  name: "person.link",
+  path: `${OF}/link`,
+  says: "The link is made.",
+  does: (visit, { id = "" }) =>
+    Effect.succeed({
+      account: INSTALLATION,
+      entered: {},
+      command: Effect.flatMap(People.find(visit.merchant.id, id), ({ value }) => withLink(value)),
+      next: linkScreen(visit)
+    })
+})
+
+const endSession = action({
+  ...common,
+  name: "person.end_session",
+  path: `${OF}/end`,
+  says: "The session has ended.",
+  does: (visit, { id = "" }, values) => {
+    const session = values.get("session") ?? ""
+    return Effect.succeed({
+      account: INSTALLATION,
+      entered: { session },
+      detail: session,
+      command: Effect.flatMap(People.find(visit.merchant.id, id), ({ value }) =>
+        DashboardSessions.endOf(value, session)
+      )
+    })
+  }
+})
+
+const remove = action({
+  ...common,
+  name: "person.remove",
+  path: `${OF}/remove`,
+  says: "The person is removed.",
+  does: Effect.fnUntraced(function* (visit, { id = "" }) {
+    // Sent a second time, the form finds nobody any more, and is answered as it was the first time.
+    const person = yield* readInstallation(People.PERSON, id)
+    return {
+      account: INSTALLATION,
+      entered: {},
+      detail: person?.value.email ?? null,
+      command: People.remove(visit.merchant.id, id),
+      next: () => "/team" as const
+    }
+  })
+})
+
+export const layer = Layer.mergeAll(screen(OF, "team", show), setRole, link, endSession, remove)

@@ -1,0 +1,305 @@
+/**
+ * The way in and out: with a password, by a link, and by the button on every page (semantics 9.60, 9.63, 9.64).
+ *
+ * Whoever comes in gets a session that nobody had before, and the one that the browser held ends. An answer says the
+ * same, and takes as long, whether there is such a person or not: a failed attempt writes nothing. Only forms sign in
+ * and out: what a browser or a mail program loads by itself, such as a link, changes nothing.
+ */
+import { Clock, Effect, Layer, Redacted } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { Person } from "../../domain/Person.ts"
+import { EMAIL_LENGTH_MAX, hasLengthAtMost } from "../../domain/Text.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import { idempotencyKeyOf, makeToken, readForm } from "../../html/Forms.ts"
+import type { Child, Html } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import { seeOther } from "../../html/PageResponse.ts"
+import { belongsTo, queryOf } from "../../html/Routing.ts"
+import { INSTALLATION } from "../../payments/AccountIds.ts"
+import type { OpenedSession } from "../../payments/DashboardSessions.ts"
+import * as DashboardSessions from "../../payments/DashboardSessions.ts"
+import { MERCHANT } from "../../payments/Merchants.ts"
+import { Passwords } from "../../payments/Passwords.ts"
+import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
+import * as People from "../../payments/People.ts"
+import { fieldsOf } from "../frame/Form.ts"
+import type { Problem } from "../frame/Form.ts"
+import { DashboardConfig } from "../frame/DashboardConfig.ts"
+import type { DashboardPath } from "../frame/Links.ts"
+import { isReturn, link, placeOf } from "../frame/Links.ts"
+import { answer, route, signedOut } from "../frame/Page.ts"
+import { door, SIGN_OUT } from "../frame/Shell.ts"
+import { HELD_BACK, SignInLimits } from "../frame/SignInLimits.ts"
+import { subjectOf } from "../frame/Visit.ts"
+import {
+  forgetting,
+  holding,
+  isFromHere,
+  isSaidToBeFromHere,
+  originOf,
+  readInstallation,
+  visitorOf
+} from "../frame/Visitors.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+
+/** Where people come in, unless they wanted to go elsewhere. */
+export const HOME: DashboardPath = "/test"
+
+const SUBJECT = "dashboard sign-in"
+
+const said = (request: Request, title: string, status: number, content: Child): Response =>
+  answer(door({ title, depth: placeOf(request).depth, content }), status)
+
+const refused = (request: Request, refusal: string): Response =>
+  said(request, "Nobody can sign in here", 403, html`<p>${refusal}</p>`)
+
+interface Shown {
+  readonly status: number
+  readonly message: string | null
+  readonly email: string
+  readonly to: string
+}
+
+const signInForm = Effect.fnUntraced(function* (request: Request, { email, message, status, to }: Shown) {
+  const config = yield* PaymentsConfig
+  const problem: Problem = { action: "", message, errors: {}, values: new Map([["email", email]]) }
+  const fields = fieldsOf("sign-in", problem)
+  return said(
+    request,
+    "Sign in",
+    status,
+    html`<form method="post" action="${link(placeOf(request), "/sign-in")}">
+        <input type="hidden" name="token" value="${makeToken(config, SUBJECT)}" />
+        <input type="hidden" name="to" value="${to}" />
+        ${message !== null && html`<p class="message" role="alert">${message}</p>`}
+        ${fields.text({ name: "email", label: "Email", type: "email", autocomplete: "username", required: true })}
+        ${fields.text({
+          name: "password",
+          label: "Password",
+          type: "password",
+          autocomplete: "current-password",
+          required: true
+        })}
+        <button type="submit" class="primary">Sign in</button>
+      </form>
+      <p class="fine">
+        No password yet, or forgotten? Whoever runs this installation gets a link from <code>till dashboard</code>.
+      </p>`
+  )
+})
+
+const show = Effect.fnUntraced(function* (request: Request) {
+  const { refusal } = yield* DashboardConfig
+  if (refusal !== null) return refused(request, refusal)
+  const to = queryOf(request).get("to") ?? ""
+  if ((yield* visitorOf(request)) !== undefined) {
+    return seeOther(link(placeOf(request), isReturn(to) ? to : HOME))
+  }
+  return yield* signInForm(request, { status: 200, message: null, email: "", to: isReturn(to) ? to : "" })
+})
+
+/** The values of a form that somebody without a session has sent from one of these pages; undefined for any other. */
+const readOwnForm = Effect.fnUntraced(function* (request: Request, subject: string) {
+  const config = yield* PaymentsConfig
+  const values = isSaidToBeFromHere(config.publicUrl, request) ? yield* readForm(request) : undefined
+  return idempotencyKeyOf(config, subject, values?.get("token") ?? "") === undefined ? undefined : values
+})
+
+/** Leads on in a new session. The one that the browser held before ends. */
+const enter = Effect.fnUntraced(function* (request: Request, opened: OpenedSession, to: string) {
+  const before = yield* visitorOf(request)
+  if (before !== undefined) {
+    yield* Effect.ignore(
+      Accounts.use((accounts) => accounts.run(INSTALLATION, DashboardSessions.end(before.session.id)))
+    )
+  }
+  return yield* holding(seeOther(link(placeOf(request), isReturn(to) ? to : HOME)), opened)
+})
+
+/** The people who have an address, each of another merchant. */
+const peopleWith = Effect.fnUntraced(function* (email: string) {
+  const entry = yield* readInstallation(People.PERSON_EMAIL, People.personEmailId(email))
+  const ids = Object.values(entry?.value.people ?? {})
+  const people = yield* Effect.forEach(ids, (id) => readInstallation(People.PERSON, id))
+  return people.filter((person) => person !== undefined)
+})
+
+const WRONG = "Email or password is wrong."
+
+const signIn = Effect.fnUntraced(function* (request: Request) {
+  const { refusal } = yield* DashboardConfig
+  if (refusal !== null) return refused(request, refusal)
+  yield* belongsTo(INSTALLATION)
+  const values = yield* readOwnForm(request, SUBJECT)
+  const [email, password, to] = ["email", "password", "to"].map((name) => values?.get(name) ?? "") as [
+    string,
+    string,
+    string
+  ]
+  const again = (status: number, message: string) =>
+    signInForm(request, { status, message, email, to: isReturn(to) ? to : "" })
+  if (values === undefined) return yield* again(403, "This form was not sent from here. Try again.")
+  if (!hasLengthAtMost(email, EMAIL_LENGTH_MAX)) return yield* again(401, WRONG)
+  const limits = yield* SignInLimits
+  const origin = yield* originOf(request)
+  const check = Effect.gen(function* () {
+    const people = yield* peopleWith(email)
+    const [first, ...others] = yield* Passwords.use(({ ownersOf }) => ownersOf(email, password, people))
+    return first === undefined ? undefined : ([first, ...others] as const)
+  })
+  const found = yield* limits.attempt({ who: email, address: origin.address }, check)
+  if (found === HELD_BACK) {
+    return yield* again(429, "Too many attempts. Try again in a quarter of an hour, or with a link.")
+  }
+  if (found === undefined) return yield* again(401, WRONG)
+  const [person, ...others] = found
+  const entered =
+    others.length > 0
+      ? choose(request, found, to)
+      : Effect.flatMap(
+          Accounts.use((accounts) => accounts.run(INSTALLATION, DashboardSessions.open(person, "password", origin))),
+          (opened) => enter(request, opened, to)
+        )
+  // The person has gone, or got another password, while this one was looked at.
+  return yield* Effect.catchTag(entered, "ResourceMissing", () => again(401, WRONG))
+})
+
+const linkPath = (secret: string): DashboardPath => `/link/${secret}`
+
+/** Signs in by a link. */
+const linkForm = Effect.fnUntraced(function* (request: Request, secret: string, button: Child, to: string = "") {
+  const path = linkPath(secret)
+  return html`<form method="post" action="${link(placeOf(request), path)}">
+    <input type="hidden" name="token" value="${makeToken(yield* PaymentsConfig, path)}" />
+    <input type="hidden" name="to" value="${to}" />
+    <button type="submit" class="primary">${button}</button>
+  </form>`
+})
+
+/** Asks whose dashboard it is to be, of merchants of whose people the password is right. */
+const choose = Effect.fnUntraced(function* (
+  request: Request,
+  people: ReadonlyArray<People.PersonDocument>,
+  to: string
+) {
+  const made = Effect.forEach(people, (person) => DashboardSessions.makeLink(person.value, "password"))
+  const links = yield* Accounts.use((accounts) => accounts.run(INSTALLATION, made))
+  const forms = yield* Effect.forEach(
+    people,
+    Effect.fnUntraced(function* ({ value: { merchant_id } }, i) {
+      const { name } = (yield* readInstallation(MERCHANT, merchant_id))!.value
+      return { name, form: yield* linkForm(request, Redacted.value(links[i]!), html`<bdi>${name}</bdi>`, to) }
+    })
+  )
+  const sorted = forms.toSorted((a, b) => a.name.localeCompare(b.name))
+  return said(
+    request,
+    "Which dashboard?",
+    200,
+    html`<p>You sign in to several with this email and password.</p>
+      ${sorted.map(({ form }) => form)}`
+  )
+})
+
+/** Who signs in by a link, and where; undefined if it is of no use any more. */
+const behindLink = Effect.fnUntraced(function* (secret: string) {
+  const entry = yield* readInstallation(DashboardSessions.DASHBOARD_LINK, DashboardSessions.linkIdOf(secret))
+  const person = entry === undefined ? undefined : yield* readInstallation(People.PERSON, entry.value.person)
+  if (entry === undefined || person === undefined) return undefined
+  if (!DashboardSessions.isLinkGood(entry.value, person, yield* Clock.currentTimeMillis)) return undefined
+  const merchant = (yield* readInstallation(MERCHANT, person.value.merchant_id))!.value
+  return { person: person.value, merchant }
+})
+
+/** What a link leads to before it is used. */
+const showLink = Effect.fnUntraced(function* (request: Request, secret: string) {
+  const { refusal } = yield* DashboardConfig
+  if (refusal !== null) return refused(request, refusal)
+  yield* belongsTo(INSTALLATION)
+  const [found, visitor] = [yield* behindLink(secret), yield* visitorOf(request)]
+  if (found === undefined) return yield* usedUp(request)
+  const { merchant, person } = found
+  const whose = ({ email, role }: Pick<Person, "email" | "role">): Html =>
+    email === null
+      ? html`${role}, with no email yet`
+      : html`<b><bdi>${email}</bdi></b
+          >, ${role}`
+  return said(
+    request,
+    `Sign in to ${merchant.name}`,
+    200,
+    html`<p>You sign in as ${whose(person)}.</p>
+      ${
+        visitor !== undefined &&
+        html`<p>
+          In this browser you are signed in to <bdi>${visitor.merchant.name}</bdi> as ${whose(visitor.person)}. That
+          ends.
+        </p>`
+      }
+      ${yield* linkForm(request, secret, "Sign in")}
+      <p class="fine">The link signs in once. If this is not you, close the page.</p>`
+  )
+})
+
+/** A link that is of no use any more leads somebody on who is signed in. */
+const usedUp = Effect.fnUntraced(function* (request: Request) {
+  if ((yield* visitorOf(request)) !== undefined) return seeOther(link(placeOf(request), HOME))
+  return said(
+    request,
+    "This link is of no use any more",
+    410,
+    html`<p>
+        A link signs in once, within ten minutes, and not after its person got another password or role.
+        <code>till dashboard</code> prints another, and so does an owner's team page.
+      </p>
+      <p><a class="button" href="${link(placeOf(request), "/sign-in")}">Sign in with a password</a></p>`
+  )
+})
+
+const openLink = Effect.fnUntraced(function* (request: Request, secret: string) {
+  const { refusal } = yield* DashboardConfig
+  if (refusal !== null) return refused(request, refusal)
+  yield* belongsTo(INSTALLATION)
+  const values = yield* readOwnForm(request, linkPath(secret))
+  if (values === undefined) {
+    return said(
+      request,
+      "Nobody is signed in",
+      403,
+      html`<p>This form was not sent from here. Open the link again, and use its own button.</p>`
+    )
+  }
+  const origin = yield* originOf(request)
+  // A link cannot be guessed, so nobody is held back who tries one.
+  const open = Accounts.use((accounts) => accounts.run(INSTALLATION, DashboardSessions.openByLink(secret, origin)))
+  return yield* open.pipe(
+    Effect.flatMap((opened) => enter(request, opened, values.get("to") ?? "")),
+    Effect.catchTag("ResourceMissing", () => usedUp(request))
+  )
+})
+
+const signOut = Effect.fnUntraced(function* (request: Request) {
+  yield* belongsTo(INSTALLATION)
+  const config = yield* PaymentsConfig
+  const visitor = yield* visitorOf(request)
+  if (visitor === undefined) return signedOut(request)
+  const values = isFromHere(config.publicUrl, request) ? yield* readForm(request) : undefined
+  const subject = subjectOf(visitor.session, SIGN_OUT)
+  if (idempotencyKeyOf(config, subject, values?.get("token") ?? "") === undefined) {
+    return said(request, "You are still signed in", 403, html`<p>This form was not sent from here.</p>`)
+  }
+  yield* Effect.ignore(
+    Accounts.use((accounts) => accounts.run(INSTALLATION, DashboardSessions.end(visitor.session.id)))
+  )
+  return yield* forgetting(seeOther(link(placeOf(request), "/sign-in")))
+})
+
+export const layer = Layer.mergeAll(
+  route("GET", "/dashboard/sign-in", show),
+  route("POST", "/dashboard/sign-in", signIn),
+  route("GET", "/dashboard/link/:secret", (request, { secret = "" }) => showLink(request, secret)),
+  route("POST", "/dashboard/link/:secret", (request, { secret = "" }) => openLink(request, secret)),
+  route("POST", "/dashboard/sign-out", signOut)
+)

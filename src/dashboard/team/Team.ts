@@ -1,0 +1,141 @@
+/**
+ * The team (semantics 9.69): who signs in here, in which role. Whoever changes something about it has to prove who they
+ * are. `Member.ts` shows one person, `AuditLog.ts` what everybody did.
+ */
+import { Effect, Layer, Redacted, Schema } from "effect"
+import type { Person, SignIn } from "../../domain/Person.ts"
+import { Role } from "../../domain/Person.ts"
+import { Email } from "../../domain/Text.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { Document } from "../../engine/log/Document.ts"
+import { Revealed } from "../../http/OneTimeSecrets.ts"
+import { html } from "../../html/Html.ts"
+import { INSTALLATION } from "../../payments/AccountIds.ts"
+import * as DashboardSessions from "../../payments/DashboardSessions.ts"
+import * as People from "../../payments/People.ts"
+import { dialog } from "../frame/Form.ts"
+import { table } from "../frame/Table.ts"
+import { badge, code, facts, NOTHING, time } from "../frame/Values.ts"
+import type { Show } from "../frame/Page.ts"
+import { action, Invalid, screen } from "../frame/Page.ts"
+import type { Screen } from "../frame/Shell.ts"
+import type { Visit } from "../frame/Visit.ts"
+import { readInstallation } from "../frame/Visitors.ts"
+
+/** The people of a merchant, in the order in which they came. */
+export const membersOf = Effect.fnUntraced(function* (merchantId: string) {
+  const team = yield* readInstallation(People.TEAM, People.teamId(merchantId))
+  const people = yield* Effect.forEach(team?.value.people ?? [], (id) => readInstallation(People.PERSON, id))
+  return people.flatMap((person) => (person === undefined ? [] : [person.value]))
+})
+
+/** The newest sign-ins of a person. */
+export const signInsOf = Effect.fnUntraced(function* (person: string, limit: number) {
+  const { documents } = yield* Accounts.use((accounts) =>
+    accounts.list(INSTALLATION, {
+      kind: DashboardSessions.SIGN_IN.name,
+      prefix: DashboardSessions.SIGN_IN.prefix,
+      labels: { person },
+      limit
+    })
+  )
+  return documents.map((document) => (document as Document<SignIn>).value)
+})
+
+export const nameOf = ({ email }: Pick<Person, "email">) => email ?? html`<i class="whole">no email yet</i>`
+
+export const ROLES: ReadonlyArray<readonly [Role, string]> = [
+  ["owner", "Owner: everything"],
+  ["developer", "Developer: everything but the team and live keys"],
+  ["support", "Support: sees payments, and refunds"]
+]
+
+const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
+  const people = yield* membersOf(visit.merchant.id)
+  const rows = yield* Effect.forEach(
+    people,
+    (person) => Effect.map(signInsOf(person.id, 1), ([last]) => ({ ...person, lastIn: last?.created })),
+    { concurrency: 4 }
+  )
+  const add = dialog("Add somebody", {
+    visit,
+    action: "/team/add",
+    submit: "Add",
+    tone: "primary",
+    problem,
+    content: (fields) => [
+      fields.text({ name: "email", label: "Email", type: "email", required: true }),
+      fields.choice({ name: "role", label: "Role", value: "developer", options: ROLES })
+    ]
+  })
+  return {
+    title: "Team",
+    section: "Team",
+    aside: html`<div class="buttons"><a class="button" href="${visit.to("/team/audit")}">Audit log</a> ${add}</div>`,
+    content: table({
+      caption: "People who sign in here",
+      columns: [
+        { name: "Email", long: true, cell: nameOf },
+        { name: "Role", cell: ({ role }) => badge(role, "plain") },
+        { name: "You", cell: ({ id }) => (id === visit.person.id ? badge("you", "good") : null), wide: true },
+        { name: "Last sign-in", cell: ({ lastIn }) => (lastIn === undefined ? NOTHING : time(lastIn)) },
+        { name: "Since", cell: ({ created }) => time(created), wide: true }
+      ],
+      rows,
+      href: ({ id }) => visit.to(`/team/${id}`),
+      empty: "Nobody."
+    })
+  }
+})
+
+/** A person with a link that signs them in. The link is in the first answer, and nowhere else. */
+export const withLink = (person: Person) =>
+  Effect.map(
+    DashboardSessions.makeLink(person),
+    (link) => new Revealed(person, { link: Redacted.value(link) }, "object")
+  )
+
+/** Shows the link of somebody, once. */
+export const linkScreen =
+  (visit: Visit) =>
+  (made: { readonly id?: string } & Readonly<Record<string, unknown>>): Screen => ({
+    title: "A link to sign in",
+    section: "Team",
+    back: [`/team/${made.id!}`, "To the person"],
+    notice:
+      typeof made["link"] === "string"
+        ? "Send this link to nobody else. It signs in once, within ten minutes, and is shown this once."
+        : null,
+    content:
+      typeof made["link"] === "string"
+        ? facts([
+            ["For", nameOf({ email: (made["email"] as string | null) ?? null })],
+            ["Role", badge(String(made["role"]), "plain")],
+            ["Link", code(visit.publicUrl + DashboardSessions.pathOf(Redacted.make(made["link"])))]
+          ])
+        : html`<div class="empty">This link was shown before. Make another on the person's page.</div>`
+  })
+
+const add = action({
+  name: "person.add",
+  right: "team",
+  of: "/team",
+  path: "/team/add",
+  show,
+  says: "The person is added.",
+  confirms: () => true,
+  does: (visit, _, values) => {
+    const [email, role] = [values.get("email"), values.get("role")]
+    if (!Schema.is(Email)(email)) return Effect.succeed(new Invalid({ email: "Enter an email address." }))
+    if (!Schema.is(Role)(role)) return Effect.succeed(new Invalid({ role: "Choose a role." }))
+    return Effect.succeed({
+      account: INSTALLATION,
+      entered: { email, role },
+      detail: `${email}, ${role}`,
+      command: Effect.flatMap(People.add(visit.merchant.id, { email, role }), withLink),
+      next: linkScreen(visit)
+    })
+  }
+})
+
+export const layer = Layer.merge(screen("/team", "team", show), add)

@@ -1,0 +1,184 @@
+/**
+ * Activations: how an account's actor comes into memory. One at a time per account, shared by all who wait for it, and
+ * none while an actor is active. Of two actors in one process, one would serve reads that do not show what the other
+ * has answered.
+ *
+ * What an activation has read may be old before it has ended: the account's partition may have been another process'
+ * meanwhile. Then its actor ends at once, and whoever waited looks again.
+ */
+import type { Scope } from "effect"
+import { Deferred, Effect, Schedule, Semaphore } from "effect"
+import type { ActorServices, Head } from "./Actor.ts"
+import { Actor } from "./Actor.ts"
+import * as Checksum from "../log/Checksum.ts"
+import type { AccountId } from "../log/Document.ts"
+import type { GroupCommit } from "./GroupCommit.ts"
+import type { StorageFailure } from "../log/Journal.ts"
+import type { Partition } from "../process/Placement.ts"
+import { partitionOf } from "../process/Placement.ts"
+import type { SubscriptionRow, TimerRow } from "../views/Projection.ts"
+import { Projector } from "./Projector.ts"
+import type { JournalCorrupt } from "../log/Record.ts"
+import { changed, checked } from "../log/Record.ts"
+import { RunningTime } from "./RunningTime.ts"
+import { TIMERS_PAGE } from "./Timers.ts"
+import type { ViewRow } from "../views/Views.ts"
+import { Views } from "../views/Views.ts"
+import type { MailboxFull } from "../process/BoundedQueue.ts"
+import { BoundedQueue } from "../process/BoundedQueue.ts"
+
+/** Used keys that are read at once, and the pause after a failure. */
+const KEYS_PAGE = 2000
+const GATHER_RETRY_MILLIS = 1000
+
+/** Gives the rows, if they are as they were written. Throws `JournalCorrupt`. */
+export const intactTimers = (rows: ReadonlyArray<TimerRow>): ReadonlyArray<TimerRow> => {
+  const other = rows.find((row) => row.checksum !== Checksum.ofTimer(row))
+  if (other !== undefined) throw changed(other.account, other.version, `timer ${other.id}`)
+  return rows
+}
+
+const intactSubscriptions = (rows: ReadonlyArray<SubscriptionRow>): void => {
+  const other = rows.find((row) => row.checksum !== Checksum.ofSubscription(row))
+  if (other !== undefined) throw changed(other.account, other.version, `who gets events, ${other.destination}`)
+}
+
+interface Activation {
+  readonly outcome: Deferred.Deferred<Actor, StorageFailure | JournalCorrupt>
+  readonly waiting: BoundedQueue
+  /** Others may have changed meanwhile what it has read. */
+  isOutdated: boolean
+}
+
+export interface Activations {
+  /** The account's actor, activated if need be. It may have ended again. */
+  readonly activate: (account: AccountId) => Effect.Effect<Actor, StorageFailure | JournalCorrupt | MailboxFull>
+  /** Waits until no activation in a partition is under way. */
+  readonly ended: (partition: Partition) => Effect.Effect<void>
+  /** The actors of activations that are under way in a partition end at once. */
+  readonly outdate: (partition: Partition) => void
+  /** This actor is about to end before all its records are decided: its account's next one waits for that. */
+  readonly ending: (actor: Actor) => void
+}
+
+export const makeActivations = Effect.fnUntraced(function* (
+  active: Map<AccountId, Actor>,
+  services: ActorServices,
+  commit: GroupCommit
+): Effect.fn.Return<Activations, never, Projector | RunningTime | Scope.Scope | Views> {
+  const projector = yield* Projector
+  const scope = yield* Effect.scope
+  const start = yield* makeStart(services)
+  const gatherKeys = yield* makeGatherKeys
+  const activating = new Map<AccountId, Activation>()
+  /** Accounts whose last actor has left records on their way into the log. */
+  const undecided = new Set<AccountId>()
+  const wait = ({ outcome, waiting }: Activation) => waiting.during(Deferred.await(outcome))
+
+  const activated = Effect.fnUntraced(function* (account: AccountId, activation: Activation) {
+    if (undecided.has(account)) {
+      yield* commit.drained
+      undecided.delete(account)
+    }
+    const head = yield* projector.catchUp(account)
+    const actor = yield* start(account, head)
+    if (activation.isOutdated) {
+      actor.close("fenced")
+      return actor
+    }
+    active.set(account, actor)
+    if (head.version === 0) actor.usedKeys.complete()
+    else yield* Effect.forkIn(gatherKeys(actor), scope)
+    return actor
+  })
+
+  const of = (partition: Partition) =>
+    [...activating].filter(([account]) => partitionOf(account) === partition).map(([, activation]) => activation)
+
+  const activate: Activations["activate"] = (account) =>
+    // Nothing may come between announcing an activation and starting it: others wait for it.
+    Effect.uninterruptibleMask((restore) => {
+      const current = active.get(account)
+      if (current?.closed === null) return Effect.succeed(current)
+      const running = activating.get(account)
+      if (running !== undefined) return restore(wait(running))
+      const activation: Activation = {
+        outcome: Deferred.makeUnsafe(),
+        waiting: new BoundedQueue(services.mailboxCapacity),
+        isOutdated: false
+      }
+      activating.set(account, activation)
+      const shared = Effect.onExit(activated(account, activation), (exit) =>
+        Effect.sync(() => {
+          activating.delete(account)
+          Deferred.doneUnsafe(activation.outcome, exit)
+        })
+      )
+      // Callers come and go; the activation is everybody's.
+      return Effect.andThen(Effect.forkIn(shared, scope), restore(wait(activation)))
+    })
+  return {
+    activate,
+    ended: (partition) =>
+      Effect.forEach(of(partition), ({ outcome }) => Effect.exit(Deferred.await(outcome)), { discard: true }),
+    outdate: (partition) => {
+      for (const activation of of(partition)) activation.isOutdated = true
+    },
+    ending: ({ account, durable, version }) => {
+      if (version > durable) undecided.add(account)
+    }
+  }
+})
+
+/** Makes an account's actor of what the views have. */
+const makeStart = Effect.fnUntraced(function* (services: ActorServices) {
+  const views = yield* Views
+  return Effect.fnUntraced(function* (account: AccountId, head: Head) {
+    const isNew = head.version === 0
+    const number = services.numbers.of(account)
+    const [subscriptions, timers] = yield* Effect.all(
+      [
+        isNew ? Effect.succeed([]) : views.subscriptions(account),
+        isNew ? Effect.succeed([]) : views.timers(account, TIMERS_PAGE),
+        services.runningTime.ready,
+        // The views have the number before the account makes an id that carries it.
+        number === null ? Effect.void : views.keepNumber(account, number)
+      ],
+      { concurrency: 4 }
+    )
+    yield* checked(() => {
+      intactTimers(timers)
+      intactSubscriptions(subscriptions)
+    })
+    return new Actor(account, { head, subscriptions, timers }, services)
+  })
+})
+
+/**
+ * Tells an actor's filter which keys were used before it was there. Until it knows them all, each new key costs the
+ * account a look-up: nobody waits for this. Pages of all accounts are read one at a time, so that what somebody waits
+ * for finds the database free.
+ */
+const makeGatherKeys = Effect.gen(function* () {
+  const views = yield* Views
+  const runningTime = yield* RunningTime
+  const turn = yield* Semaphore.make(1)
+  const pageAfter = (actor: Actor, after: string) =>
+    turn
+      .withPermits(1)(views.scan(actor.account, "keys", after, KEYS_PAGE))
+      .pipe(
+        // Whoever asks for something meanwhile finds the storage failing as well, and it is logged then.
+        Effect.retry({ schedule: Schedule.spaced(GATHER_RETRY_MILLIS), while: () => actor.closed === null })
+      )
+  const gather = Effect.fnUntraced(function* (actor: Actor) {
+    // A row may have been changed, and the key's record alone says when it was used: it may have been just now.
+    const now = runningTime.now()
+    for (let after = ""; actor.closed === null;) {
+      const page: ReadonlyArray<ViewRow> = yield* pageAfter(actor, after)
+      for (const { row } of page) if ("key" in row) actor.usedKeys.add(row.key, now)
+      if (page.length < KEYS_PAGE) return actor.usedKeys.complete()
+      after = page.at(-1)!.id
+    }
+  })
+  return (actor: Actor): Effect.Effect<void> => Effect.ignore(gather(actor))
+})

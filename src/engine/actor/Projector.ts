@@ -1,0 +1,202 @@
+/**
+ * The projector carries durable records into the views, behind the journal and many per transaction.
+ *
+ * - The views' checkpoint guards every step: rows are applied only where the checkpoint stands where they start. If
+ *   somebody else has moved it (another process, an activation), the account is caught up from the journal instead.
+ * - A failing storage is retried for as long as it takes; meanwhile `room` holds back the flushes.
+ */
+import { Clock, Context, Effect, Latch, Layer, Schedule, Stream } from "effect"
+import type { Scope } from "effect"
+import type { Actor, Closed, Head } from "./Actor.ts"
+import type { AccountId } from "../log/Document.ts"
+import { DocumentFormats } from "../views/DocumentFormats.ts"
+import { Journal } from "../log/Journal.ts"
+import type { StorageFailure } from "../log/Journal.ts"
+import * as Loop from "../process/Loop.ts"
+import { LAG_BYTES_MAX } from "../process/Memory.ts"
+import { piecesOf, project } from "../views/Projection.ts"
+import { Progress } from "../process/Progress.ts"
+import type { JournalCorrupt, JournalRecord, SealedRecord } from "../log/Record.ts"
+import { checked, GENESIS, lost, readRow, unsealAll } from "../log/Record.ts"
+import { Views } from "../views/Views.ts"
+import { unlessRefused } from "../process/Writing.ts"
+
+/** Records in one transaction, at most. */
+const BATCH_MAX = 512
+/** The projector lets records gather for so long if nobody waits for them. */
+const GATHER_MILLIS = 50
+/** Records that are read, and projected, together by whoever catches up. */
+const CATCH_UP_PAGE = 250
+
+/** A delivery that this process holds is given to no other for so long; no attempt can take longer. */
+export const LEASE_MILLIS = 120_000
+
+interface Pending {
+  readonly actor: Actor
+  readonly record: SealedRecord
+  /** Its length in the journal. */
+  readonly bytes: number
+  /** Says whether this process holds the record's deliveries. */
+  readonly leased: boolean
+}
+
+export interface ProjectorShape {
+  /** Takes a durable record over. Records of an account come in ascending order. */
+  readonly offer: (pending: Pending) => void
+  /** Waits until the views have this version of the actor's account, and hurries the projector. */
+  readonly reach: (actor: Actor, version: number) => Effect.Effect<void, Closed>
+  /**
+   * Projects what the journal has beyond the checkpoint, and says where the account stands. With a target, it ends
+   * where that version is reached: somebody may be adding records faster than they are projected.
+   */
+  readonly catchUp: (account: AccountId, target?: number) => Effect.Effect<Head, StorageFailure | JournalCorrupt>
+  /** Waits until everything that was offered before the call is projected, and hurries the projector. */
+  readonly drained: Effect.Effect<void>
+  /** The same for somebody who has time. */
+  readonly caughtUp: Effect.Effect<void>
+  /** Waits while the views are too far behind the journal. */
+  readonly room: Effect.Effect<void>
+}
+
+export class Projector extends Context.Service<Projector, ProjectorShape>()("till/engine/Projector") {
+  static readonly layer: Layer.Layer<Projector, never, DocumentFormats | Journal | Views> = Layer.effect(
+    Projector,
+    Effect.suspend(() => make)
+  )
+}
+
+const make: Effect.Effect<ProjectorShape, never, DocumentFormats | Journal | Views | Scope.Scope> = Effect.gen(
+  function* () {
+    const views = yield* Views
+    const catchUp = yield* makeCatchUp
+    let pending: Array<Pending> = []
+    let pendingBytes = 0
+    const backlog = new Loop.Backlog()
+    const work = Latch.makeUnsafe(false)
+    const urgent = Latch.makeUnsafe(false)
+    const roomy = Latch.makeUnsafe(true)
+
+    const applied = (batch: ReadonlyArray<Pending>, refused: ReadonlyArray<AccountId>) =>
+      Effect.forEach(
+        new Set(batch.map(({ actor }) => actor)),
+        (actor) => {
+          const newest = batch.findLast((entry) => entry.actor === actor)!.record.version
+          if (!refused.includes(actor.account)) return Effect.sync(() => actor.markProjected(newest))
+          if (actor.closed !== null) return Effect.void
+          return catchUp(actor.account, newest).pipe(
+            Effect.map((head) => actor.markProjected(Math.min(head.projected, actor.durable))),
+            // The other accounts' projections must go on.
+            Effect.catchTag("JournalCorrupt", (corrupt) => {
+              actor.close("failed")
+              return Effect.logError(
+                `The views of account ${actor.account} cannot be brought up to date`,
+                corrupt.message
+              )
+            })
+          )
+        },
+        { discard: true }
+      )
+
+    const step = Effect.gen(function* () {
+      yield* work.await
+      if (pending.length < BATCH_MAX) yield* Effect.timeoutOption(urgent.await, GATHER_MILLIS)
+      const records = pending.slice(0, BATCH_MAX).map(({ record }) => record)
+      const batch = pending.splice(0, piecesOf(records)[0]!.length)
+      for (const { bytes } of batch) pendingBytes -= bytes
+      // Somebody in a hurry may wait for what this piece leaves over.
+      if (pending.length === 0) urgent.closeUnsafe()
+      const leasedUntil = batch.some(({ leased }) => leased) ? (yield* Clock.currentTimeMillis) + LEASE_MILLIS : 0
+      const projection = project(records.slice(0, batch.length))
+      yield* Effect.flatMap(views.apply(projection, leasedUntil), (refused) => applied(batch, refused)).pipe(
+        Effect.tapError((error) =>
+          unlessRefused(Effect.logError("The projection failed; it will be tried again", error.message))
+        ),
+        Effect.retry({ schedule: Schedule.spaced("250 millis") }),
+        Effect.orDie
+      )
+      if (pendingBytes < LAG_BYTES_MAX) roomy.openUnsafe()
+      if (pending.length === 0) work.closeUnsafe()
+      backlog.done(batch.length)
+    })
+    yield* Effect.forkScoped(Loop.forever("projection", step))
+
+    const hurry = Effect.sync(() => {
+      if (pending.length > 0) urgent.openUnsafe()
+    })
+    return {
+      offer: (entry) => {
+        pending.push(entry)
+        pendingBytes += entry.bytes
+        backlog.take()
+        work.openUnsafe()
+        if (pendingBytes >= LAG_BYTES_MAX) roomy.closeUnsafe()
+      },
+      reach: (actor, version) =>
+        version <= actor.projected ? Effect.void : Effect.andThen(hurry, actor.whenProjected(version)),
+      catchUp,
+      drained: Effect.andThen(hurry, backlog.drained),
+      caughtUp: backlog.drained,
+      room: roomy.await
+    }
+  }
+)
+
+const makeCatchUp = Effect.gen(function* () {
+  const formats = yield* DocumentFormats
+  const journal = yield* Journal
+  const views = yield* Views
+  const headAt = Effect.fnUntraced(function* (account: AccountId, version: number) {
+    if (version === 0) return { version, hash: GENESIS, sequence: 0, clock: 0, now: 0 }
+    const [row] = yield* journal.at([{ account, version }])
+    if (row === undefined) return yield* lost(account, version)
+    // The row may be damaged, and hold another record: whoever reads on from there would not come to an end.
+    return { ...headOf(yield* checked(() => readRow(row)), row.hash), version }
+  })
+  /** What follows in the journal, and where the account stands after it. */
+  const page = Effect.fnUntraced(function* (account: AccountId, before: Standing) {
+    const rows = yield* journal.read(account, before.version, CATCH_UP_PAGE)
+    const tail = yield* checked(() => unsealAll(before, rows))
+    const newest = tail.at(-1)
+    if (newest === undefined) return undefined
+    const records = yield* checked(() => tail.map(({ record }) => formats.derived(record)))
+    const after = headOf(newest.record, newest.hash)
+    return [{ records, after }, after] as const
+  })
+  // Ends when nothing is left beyond the checkpoint, or it is far enough, whoever moved it there.
+  return Effect.fnUntraced(function* (
+    account: AccountId,
+    target: number = Infinity
+  ): Effect.fn.Return<Head, StorageFailure | JournalCorrupt> {
+    const progress = yield* Progress
+    for (;;) {
+      const checkpoint = yield* views.checkpoint(account)
+      const before = yield* headAt(account, checkpoint)
+      if (checkpoint >= target) return { ...before, projected: checkpoint }
+      let isThere = true
+      // The storage writes a page while the next one is made: that takes about as long.
+      yield* Stream.unfold(before, (head) => page(account, head)).pipe(
+        Stream.buffer({ capacity: 1 }),
+        Stream.runForEachWhile(
+          Effect.fnUntraced(function* ({ after, records }) {
+            isThere = false
+            for (const piece of piecesOf(records)) {
+              const refused = yield* views.apply(project(piece), 0)
+              if (refused.length > 0) return false
+            }
+            progress.advance(records.length)
+            return after.version < target
+          })
+        )
+      )
+      if (isThere) return { ...before, projected: checkpoint }
+    }
+  })
+})
+
+/** Where an account stands after a record. */
+type Standing = Omit<Head, "projected">
+
+const headOf = ({ clock, now, sequence, version }: JournalRecord, hash: string): Standing => {
+  return { version, hash, sequence, clock, now }
+}

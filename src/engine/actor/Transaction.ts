@@ -1,0 +1,387 @@
+/**
+ * What a command can do to its account. Only one command runs in an account at a time, so nothing here needs a lock,
+ * and nothing becomes visible before the command's record is in the journal.
+ *
+ * A command that succeeds commits everything it did as one record; a command that fails commits nothing.
+ * An outcome that must be kept although it is no success (a declined card) is therefore returned, not failed with.
+ */
+import { Context, Effect } from "effect"
+import type { Derived } from "../log/Derived.ts"
+import { derivedOf, derivedOfDeleted, derives, NOTHING_DERIVED } from "../log/Derived.ts"
+import type { AccountId, Document, Identified, Kind, Labels, Millis, Tombstone } from "../log/Document.ts"
+import { encode, formatOf } from "../log/Document.ts"
+import type { EventVersionsShape } from "../log/Events.ts"
+import { randomText } from "../log/Identifiers.ts"
+import type { StorageFailure } from "../log/Journal.ts"
+import type {
+  AttemptEntry,
+  AttemptOutcome,
+  Change,
+  DeliveryEntry,
+  HastenedEntry,
+  EventEntry,
+  RequestIdentity,
+  SubscriptionChange,
+  TimerChange
+} from "../log/Record.ts"
+import { AS_SHOWN } from "../log/Record.ts"
+
+/** The ids of events begin so. */
+export const EVENT_PREFIX = "evt"
+/** The ids of deliveries begin so. */
+export const DELIVERY_PREFIX = "whd"
+
+/** Subscribes to events of every type. */
+const ALL_TYPES = "*"
+
+export interface Transaction {
+  readonly account: AccountId
+  /**
+   * When the command happens by the account's clock, the same for everything in one record: its start, or the time at
+   * which its timer was due. Milliseconds.
+   */
+  readonly now: Millis
+  /** Start of the command by the wall clock. Milliseconds. */
+  readonly startedAt: Millis
+  /** The account's clock is so far ahead of the wall clock. */
+  readonly clockOffset: Millis
+  /** The HTTP request behind the command; null for a timer's. */
+  readonly request: RequestIdentity | null
+
+  /**
+   * The document with this id, as this command has left it so far; undefined if there is none of this kind (any more).
+   */
+  readonly get: <V extends Identified, H>(kind: Kind<V, H>, id: string) => Effect.Effect<Document<V, H> | undefined>
+
+  /** Writes a document. Values are immutable: pass a new object for every change. */
+  readonly put: <V extends Identified, H>(
+    kind: Kind<V, H>,
+    value: V,
+    ...hidden: undefined extends H ? [hidden?: H] : [hidden: H]
+  ) => void
+
+  /** Leaves a tombstone. The document must have been read or written in this command. */
+  readonly delete: <V extends Identified, H>(kind: Kind<V, H>, id: string) => void
+
+  /**
+   * Appends an event about a document as it stands now (for a deletion: call it before). Events keep their order.
+   * `previous` holds the old values of what an update changed.
+   */
+  readonly emit: (type: string, id: string, previous?: Readonly<Record<string, unknown>>) => void
+
+  /** Sets (or moves) the timer with this id: at `dueAt` the account runs the handler of `name`. */
+  readonly setTimer: (timer: { readonly id: string; readonly name: string; readonly dueAt: Millis }) => void
+
+  /** Clears a timer, if it is set. */
+  readonly clearTimer: (id: string) => void
+
+  /** From now on a destination gets the events of these types, `*` for all; from this very command on. */
+  readonly subscribe: (destination: string, types: ReadonlyArray<string>) => void
+
+  /** From now on it gets none, and what is pending for it is canceled. */
+  readonly unsubscribe: (destination: string) => void
+
+  /** Names who gets events of a type. */
+  readonly destinationsOf: (type: string) => ReadonlyArray<string>
+
+  /** Delivers an event that happened before once more, anew. */
+  readonly deliver: (event: { readonly id: string; readonly version: number }, destination: string) => void
+
+  /** Has the next attempt of a pending delivery made at once, instead of when it would be due. */
+  readonly hasten: (delivery: HastenedEntry) => void
+
+  /** Keeps what came of an attempt to deliver. */
+  readonly attempted: (outcome: AttemptOutcome) => void
+
+  /** Moves the account's clock ahead, `now` included: all that waits comes nearer by as much. */
+  readonly advanceClock: (millis: Millis) => void
+
+  /** Forgets everything that the account holds, and puts its clock back. Nothing else may be in the same command. */
+  readonly wipe: () => void
+
+  /** `prefix_` and 24 characters; ids of one account are in ascending order of creation (semantics T21). */
+  readonly newId: (prefix: string) => string
+
+  /** Random base-62 characters from a CSPRNG, for secrets. */
+  readonly newSecret: (length: number) => string
+}
+
+export const Transaction: Context.Key<Transaction, Transaction> =
+  Context.Service<Transaction>("till/engine/Transaction")
+
+const NO_LABELS: Labels = {}
+const NOTHING: ReadonlyArray<never> = []
+
+/**
+ * The labels of a document. Views hold them as text that they can search, and such text has no NUL and no half
+ * surrogate pairs. One label with them would stop the projection of every account, so it must not get into a record.
+ */
+const labelsOf = <V extends Identified, H>(kind: Kind<V, H>, value: V): Labels => {
+  if (kind.labels === undefined) return NO_LABELS
+  const labels = kind.labels(value)
+  for (const name in labels) {
+    const label = labels[name]!
+    if (label.includes("\0") || !label.isWellFormed()) throw new Error(`The label ${name} of ${value.id} is no text`)
+  }
+  return labels
+}
+
+/** A transaction needs this of its account. */
+export interface AccountState {
+  readonly account: AccountId
+  /** Version of the newest record. */
+  readonly version: number
+  /** The account's clock is so far ahead of the wall clock. */
+  readonly clockOffset: Millis
+  /** Event types by destination. */
+  readonly subscriptions: ReadonlyMap<string, ReadonlyArray<string>>
+  /** The newest state of a document. */
+  readonly document: (id: string) => Effect.Effect<Document | Tombstone | undefined, StorageFailure>
+  /** Makes the account's next id. The counter behind ids follows the account's time, and never stands still. */
+  readonly nextId: (prefix: string, now: Millis) => string
+}
+
+/** A moment says when a command happens. */
+export interface Moment {
+  /** By the wall clock. */
+  readonly at: Millis
+  /** By the account's clock. */
+  readonly now: Millis
+}
+
+/** A command's transaction: what it has read and written so far. Its account commits it or drops it. */
+export class ActiveTransaction implements Transaction {
+  readonly account: AccountId
+  readonly request: RequestIdentity | null
+  readonly events: Array<EventEntry> = []
+  readonly attempts: Array<AttemptEntry> = []
+  readonly hastened: Array<HastenedEntry> = []
+  /** Start of the command by the wall clock. */
+  readonly startedAt: Millis
+  now: Millis
+  clockOffset: Millis
+  advanced: Millis = 0
+  wiped = false
+  /** The events are rendered in this version of the API. The account says it once the command has emitted some. */
+  apiVersion: string | null = null
+  readonly #state: AccountState
+  /** Version of the record that this command will become. */
+  readonly #version: number
+  /** Holds what was read or written, as it is now. */
+  readonly #seen = new Map<string, Document | Tombstone>()
+  /** Holds what was written of it, each document once. */
+  readonly #written: Array<Document | Tombstone> = []
+  /** What derives from them. One command may write a document several times: only what is left is looked into. */
+  #derived: Map<string, () => Derived> | undefined
+  /** Ids that nothing can have had before. */
+  readonly #newIds: Array<string> = []
+  #timers: Map<string, TimerChange> | undefined
+  readonly #deliveries: Array<DeliveryEntry> = []
+  #subscriptions: Map<string, SubscriptionChange> | undefined
+
+  constructor(state: AccountState, { at, now }: Moment, request: RequestIdentity | null) {
+    this.#state = state
+    this.#version = state.version + 1
+    this.account = state.account
+    this.startedAt = at
+    this.now = now
+    this.clockOffset = state.clockOffset
+    this.request = request
+  }
+
+  get<V extends Identified, H>(kind: Kind<V, H>, id: string): Effect.Effect<Document<V, H> | undefined> {
+    const ofKind = (entry: Document | Tombstone | undefined): Document<V, H> | undefined =>
+      entry === undefined || entry.deleted || entry.kind !== kind.name ? undefined : (entry as Document<V, H>)
+    const seen = this.#seen.get(id)
+    if (seen !== undefined) return Effect.succeed(ofKind(seen))
+    const load = Effect.map(this.#state.document(id), (entry) => {
+      if (entry !== undefined) this.#seen.set(id, entry)
+      return ofKind(entry)
+    })
+    return Effect.orDie(load)
+  }
+
+  put<V extends Identified, H>(kind: Kind<V, H>, value: V, hidden?: H): void {
+    if (derives(kind)) (this.#derived ??= new Map()).set(value.id, () => derivedOf(kind, value))
+    this.#write({
+      id: value.id,
+      kind: kind.name,
+      version: this.#version,
+      format: formatOf(kind),
+      deleted: false,
+      value,
+      hidden,
+      labels: labelsOf(kind, value),
+      json: encode(value)
+    })
+  }
+
+  delete<V extends Identified, H>(kind: Kind<V, H>, id: string): void {
+    this.#known(id)
+    if (derives(kind)) (this.#derived ??= new Map()).set(id, () => derivedOfDeleted(kind))
+    this.#write({ id, kind: kind.name, version: this.#version, deleted: true })
+  }
+
+  emit(type: string, id: string, previous?: Readonly<Record<string, unknown>>): void {
+    const { format, json } = this.#known(id)
+    this.events.push({ id: this.#nextId(EVENT_PREFIX), type, object: json, format, previous: previous ?? null })
+  }
+
+  /** Shows the events that the command has emitted in a version of the API, for good. */
+  showEventsIn(version: string, shownIn: EventVersionsShape["shownIn"]): void {
+    this.apiVersion = version
+    for (const [i, event] of this.events.entries()) {
+      const shown = shownIn(version, event)
+      if (shown !== event) this.events[i] = { ...event, ...shown, format: AS_SHOWN }
+    }
+  }
+
+  setTimer(timer: { readonly id: string; readonly name: string; readonly dueAt: Millis }): void {
+    ;(this.#timers ??= new Map()).set(timer.id, { id: timer.id, name: timer.name, dueAt: timer.dueAt })
+  }
+
+  clearTimer(id: string): void {
+    ;(this.#timers ??= new Map()).set(id, { id, name: "", dueAt: null })
+  }
+
+  subscribe(destination: string, types: ReadonlyArray<string>): void {
+    ;(this.#subscriptions ??= new Map()).set(destination, { destination, types })
+  }
+
+  unsubscribe(destination: string): void {
+    ;(this.#subscriptions ??= new Map()).set(destination, { destination, types: null })
+  }
+
+  destinationsOf(type: string): ReadonlyArray<string> {
+    const wants = (types: ReadonlyArray<string> | null) =>
+      types !== null && (types.includes(type) || types.includes(ALL_TYPES))
+    const destinations: Array<string> = []
+    for (const [destination, types] of this.#state.subscriptions) {
+      if (this.#subscriptions?.has(destination) !== true && wants(types)) destinations.push(destination)
+    }
+    for (const { destination, types } of this.subscriptionChanges()) if (wants(types)) destinations.push(destination)
+    return destinations
+  }
+
+  deliver(event: { readonly id: string; readonly version: number }, destination: string): void {
+    this.#deliveries.push({
+      id: this.#nextId(DELIVERY_PREFIX),
+      destination,
+      event: event.id,
+      eventVersion: event.version
+    })
+  }
+
+  hasten({ attempt, destination, id }: HastenedEntry): void {
+    // A first attempt is due at once in any case.
+    if (attempt > 1) this.hastened.push({ id, destination, attempt })
+  }
+
+  attempted({ next, startedAt, ...outcome }: AttemptOutcome): void {
+    const endedAt = startedAt + outcome.durationMillis + this.clockOffset
+    this.attempts.push({
+      ...outcome,
+      startedAt: startedAt + this.clockOffset,
+      state: typeof next === "string" ? next : "pending",
+      nextAttemptAt: typeof next === "string" ? null : endedAt + next.retryAfterMillis
+    })
+  }
+
+  advanceClock(millis: Millis): void {
+    this.now += millis
+    this.clockOffset += millis
+    this.advanced += millis
+  }
+
+  wipe(): void {
+    this.wiped = true
+    this.now = this.startedAt
+    this.clockOffset = 0
+  }
+
+  newId(prefix: string): string {
+    const id = this.#nextId(prefix)
+    this.#newIds.push(id)
+    return id
+  }
+
+  newSecret(length: number): string {
+    return randomText(length)
+  }
+
+  /** Says whether there is anything to commit. */
+  get touched(): boolean {
+    return this.#hasChanges || this.wiped
+  }
+
+  get #hasChanges(): boolean {
+    return (
+      this.#written.length > 0 ||
+      this.events.length > 0 ||
+      this.#timers !== undefined ||
+      this.#subscriptions !== undefined ||
+      this.#deliveries.length > 0 ||
+      this.attempts.length > 0 ||
+      this.hastened.length > 0 ||
+      this.advanced > 0
+    )
+  }
+
+  /** A record either forgets everything or changes something; together it would not be clear what is left. */
+  requireConsistent(): void {
+    if (this.wiped && this.#hasChanges) throw new Error("A command that wipes an account did something else as well")
+  }
+
+  subscriptionChanges(): ReadonlyArray<SubscriptionChange> {
+    return this.#subscriptions === undefined ? NOTHING : [...this.#subscriptions.values()]
+  }
+
+  /** Gives what was asked for, and one delivery of each event to each destination that is subscribed to its type. */
+  deliveries(): ReadonlyArray<DeliveryEntry> {
+    if (this.#state.subscriptions.size === 0 && this.#subscriptions === undefined) return this.#deliveries
+    for (const { id, type } of this.events) {
+      for (const destination of this.destinationsOf(type)) this.deliver({ id, version: this.#version }, destination)
+    }
+    return this.#deliveries
+  }
+
+  changes(): ReadonlyArray<Change> {
+    return this.#written.map((entry) =>
+      changeOf(entry, this.#newIds.includes(entry.id), this.#derived?.get(entry.id)?.() ?? NOTHING_DERIVED)
+    )
+  }
+
+  timerChanges(): ReadonlyArray<TimerChange> {
+    return this.#timers === undefined ? NOTHING : [...this.#timers.values()]
+  }
+
+  #nextId(prefix: string): string {
+    return this.#state.nextId(prefix, this.now)
+  }
+
+  #write(entry: Document | Tombstone): void {
+    const before = this.#seen.get(entry.id)
+    const place = before === undefined ? -1 : this.#written.indexOf(before)
+    if (place === -1) this.#written.push(entry)
+    else this.#written[place] = entry
+    this.#seen.set(entry.id, entry)
+  }
+
+  /** A bug in a lifecycle must not become a hole in the log. */
+  #known(id: string): Document {
+    const entry = this.#seen.get(id)
+    if (entry === undefined || entry.deleted) throw new Error(`${id} was not read or written in this command`)
+    return entry
+  }
+}
+
+const changeOf = (entry: Document | Tombstone, created: boolean, { search, tallies }: Derived): Change => {
+  const { id, kind } = entry
+  if (entry.deleted) {
+    return { id, kind, document: null, hidden: null, labels: NO_LABELS, format: 1, created, search, tallies }
+  }
+  const { format, json, labels } = entry
+  return { id, kind, document: json, hidden: hiddenText(entry), labels, format, created, search, tallies }
+}
+
+const hiddenText = ({ hidden }: Document): string | null => (hidden === undefined ? null : encode(hidden as object))

@@ -1,0 +1,587 @@
+/**
+ * Records: what the journal is made of.
+ *
+ * A record holds the results of one command, never its inputs, so that replaying it needs no business code. Records of
+ * an account form a chain: each one's hash covers its predecessor's hash and its own text, so a changed, missing or
+ * reordered record is noticed wherever the chain is read.
+ */
+import { hash } from "node:crypto"
+import { Effect, Schema } from "effect"
+import { parseJson } from "../../json/JsonParse.ts"
+import type { Derived } from "./Derived.ts"
+import type { AccountId, Identified, Labels, Millis } from "./Document.ts"
+
+/**
+ * Version of the record format that this code writes. It reads every version up to its own.
+ *
+ * Since format 5 a record does not repeat what is beside it: its account and version are hashed with it, a change's id
+ * stands in its document alone, and what repeats a document names it by its place among the changes.
+ */
+export const FORMAT = 5
+
+/** 15 MiB: what may be written in one record, in bytes. A storage may refuse to give back more in one piece. */
+export const RECORD_BYTES_MAX = 15 * 1_048_576
+
+/** The hash before an account's first record. */
+export const GENESIS = ""
+
+/** The HTTP request behind a command. */
+export interface RequestIdentity {
+  /** `req_…` */
+  readonly id: string
+  readonly idempotencyKey: string | null
+  /** SHA-256 of what the request asks for; equal for a repetition of it. */
+  readonly fingerprint: string | null
+  /** `X-API-Version` in use. */
+  readonly apiVersion: string
+}
+
+/** A span says where a text lies in a record's bytes. */
+export interface Span {
+  readonly at: number
+  readonly length: number
+}
+
+/** A document as a command left it: the whole after-image, or null for a deletion. */
+export interface Change extends Partial<Derived> {
+  readonly id: string
+  readonly kind: string
+  /** JSON text. */
+  readonly document: string | null
+  /** JSON text. */
+  readonly hidden: string | null
+  readonly labels: Labels
+  /** Of the document, among those of its kind: see `Formats.ts`. */
+  readonly format: number
+  /** Says whether its id is known to be new. The journal does not tell, so no change that was read from there is. */
+  readonly created: boolean
+  /** The document, where it has just been read from the journal: nobody needs to parse it again. */
+  readonly value?: unknown
+}
+
+/** A change with the places of its texts. */
+export interface SealedChange extends Change {
+  readonly documentSpan: Span | null
+  readonly hiddenSpan: Span | null
+}
+
+/** The "format" of an event's object that is shown in an older version of the API than its document. It stays so. */
+export const AS_SHOWN = 0
+
+export interface EventEntry {
+  readonly id: string
+  readonly type: string
+  /** JSON text of the object as it was when the event happened. */
+  readonly object: string
+  /** Of the object, among those of its kind. */
+  readonly format: number
+  readonly previous: Readonly<Record<string, unknown>> | null
+}
+
+/** A timer that was set; or cleared, if `dueAt` is null. */
+export interface TimerChange {
+  readonly id: string
+  readonly name: string
+  readonly dueAt: Millis | null
+}
+
+export interface StoredResponse {
+  readonly status: number
+  /** JSON text. */
+  readonly body: string
+}
+
+/** A delivery of an event to a destination. */
+export interface DeliveryEntry {
+  readonly id: string
+  readonly destination: string
+  readonly event: string
+  /** Version of the record that holds the event: this one, or an earlier one whose event is delivered again. */
+  readonly eventVersion: number
+}
+
+export type DeliveryState = "pending" | "delivered" | "exhausted" | "canceled"
+
+/** One attempt to deliver, as it is kept. */
+export interface Attempt {
+  /** 1, 2, 3, … */
+  readonly attempt: number
+  /** By the account's clock. */
+  readonly startedAt: Millis
+  readonly durationMillis: number
+  /** Of the response; null if there was none. */
+  readonly status: number | null
+  readonly error: string | null
+  /** What the response began with, if it was no success and said something. */
+  readonly body?: string
+}
+
+/** Whoever made an attempt reports this of it. */
+export interface AttemptOutcome extends Attempt {
+  readonly id: string
+  readonly destination: string
+  /** By the wall clock, other than in what is kept. */
+  readonly startedAt: Millis
+  /** Says what follows; a pause counts from the end of the attempt. */
+  readonly next: "delivered" | "exhausted" | { readonly retryAfterMillis: number }
+}
+
+export interface AttemptEntry extends Attempt {
+  readonly id: string
+  readonly destination: string
+  readonly state: Exclude<DeliveryState, "canceled">
+  /** By the account's clock; null unless pending. */
+  readonly nextAttemptAt: Millis | null
+}
+
+/** A delivery that waits for an attempt, which is due at once. Means nothing if it has had that attempt, or is over. */
+export interface HastenedEntry {
+  readonly id: string
+  readonly destination: string
+  /** 2, 3, … */
+  readonly attempt: number
+}
+
+/** Event types that a destination gets from now on, `*` for all; or none any more, if `types` is null. */
+export interface SubscriptionChange {
+  readonly destination: string
+  readonly types: ReadonlyArray<string> | null
+}
+
+/** A record holds what a command did. */
+export interface JournalRecord {
+  readonly account: AccountId
+  /** 1, 2, 3, … without a gap. */
+  readonly version: number
+  /** By the wall clock. */
+  readonly at: Millis
+  /** The idempotency key counts from this running time on (`RunningTime.ts`); from `at`, if it is not said. */
+  readonly ran?: Millis
+  /** By the account's clock: the time at which a timer was due, if the record is of a timer. */
+  readonly now: Millis
+  /** The account's clock is so far ahead of the wall clock. */
+  readonly clock: Millis
+  /** This command has moved it so far. */
+  readonly advanced: Millis
+  /** Says whether the account has forgotten all that was before. */
+  readonly wiped: boolean
+  /** Counter behind the account's newest id: ids ascend even if the clock steps back between two starts. */
+  readonly sequence: number
+  readonly request: RequestIdentity | null
+  readonly changes: ReadonlyArray<Change>
+  readonly events: ReadonlyArray<EventEntry>
+  /** The events are rendered in this version of the API. Null if there are none, or an older Till wrote the record. */
+  readonly apiVersion: string | null
+  readonly timers: ReadonlyArray<TimerChange>
+  readonly subscriptions: ReadonlyArray<SubscriptionChange>
+  readonly deliveries: ReadonlyArray<DeliveryEntry>
+  readonly attempts: ReadonlyArray<AttemptEntry>
+  readonly hastened: ReadonlyArray<HastenedEntry>
+  readonly response: StoredResponse | null
+}
+
+/** A record that knows where its documents lie in its bytes. */
+export interface SealedRecord extends JournalRecord {
+  readonly changes: ReadonlyArray<SealedChange>
+}
+
+/** A record with its bytes and the hash that chains it to its predecessor. */
+export interface Sealed {
+  readonly record: SealedRecord
+  /** JSON in UTF-8. */
+  readonly bytes: Uint8Array
+  readonly hash: string
+  /** Hash of the record before it. */
+  readonly previous: string
+}
+
+/** A record as it lies in the journal, not yet checked. */
+export interface JournalRow {
+  readonly account: AccountId
+  readonly version: number
+  readonly hash: string
+  /** JSON in UTF-8. */
+  readonly bytes: Uint8Array
+}
+
+/** A row with the hash of the one before it. */
+export interface ChainedRow extends JournalRow {
+  readonly previous: string
+}
+
+/** The journal does not hold what was once written to it, or was written by a newer Till. */
+export class JournalCorrupt extends Schema.TaggedError<JournalCorrupt>()("JournalCorrupt", {
+  account: Schema.String,
+  version: Schema.Int,
+  problem: Schema.String
+}) {
+  override get message() {
+    return `Record ${this.version} of account ${this.account} ${this.problem}`
+  }
+}
+
+/** A record that the views point to is not in the journal. */
+export const lost = (account: AccountId, version: number): JournalCorrupt =>
+  new JournalCorrupt({ account, version, problem: "is missing, but the views have it" })
+
+/** What the views say of a record is not what was written there, or what was read of it is not. */
+export const changed = (account: AccountId, version: number, what: string): JournalCorrupt =>
+  new JournalCorrupt({ account, version, problem: `is not what the views say of ${what}: one of both was changed` })
+
+/** The views say that a record holds something, and it does not. */
+export const notHeld = (account: AccountId, version: number, what: string): JournalCorrupt =>
+  new JournalCorrupt({ account, version, problem: `does not hold ${what}, but the views point there` })
+
+/** Seals a record behind the one with hash `previous`. Throws if it cannot be written down. */
+export const seal = (previous: string, record: JournalRecord): Sealed => {
+  const { changes, changesAt, text } = toText(record)
+  const front = frontOf(previous, FORMAT, record)
+  // Encoded once: what is hashed is, without what is in front, what is stored.
+  const chained = Buffer.from(front + text)
+  const bytes = chained.subarray(Buffer.byteLength(front))
+  if (bytes.length > RECORD_BYTES_MAX) throw new Error(`A record of ${bytes.length} bytes could not be read again`)
+  const sealed = { ...record, changes: located(record.changes, changes, changesAt, text, bytes) }
+  return { record: sealed, bytes, hash: hash("sha256", chained, "hex"), previous }
+}
+
+/** Where a chain stands: its newest record. */
+export interface ChainHead {
+  readonly version: number
+  readonly hash: string
+}
+
+/** Before an account's first record. */
+export const BEFORE_ALL: ChainHead = { version: 0, hash: GENESIS }
+
+const corruptAfter =
+  ({ version }: ChainHead, { account }: JournalRow) =>
+  (problem: string) =>
+    new JournalCorrupt({ account, version: version + 1, problem })
+
+/** Checks by its hash that a row follows its predecessor, without reading it. Throws `JournalCorrupt`. */
+export const checkLink = (previous: ChainHead, row: JournalRow): void => {
+  const corrupt = corruptAfter(previous, row)
+  if (row.version !== previous.version + 1) throw corrupt(`is missing: record ${row.version} follows`)
+  requireChained(previous.hash, row)
+}
+
+/** Checks a row against its predecessor and reads it. Throws `JournalCorrupt`. */
+export const unseal = (previous: ChainHead, row: JournalRow): Sealed => {
+  checkLink(previous, row)
+  const corrupt = corruptAfter(previous, row)
+  const format = formatIn(row.bytes)
+  const text = textOf(row.bytes)
+  const record = read(row, text)
+  const changes = record.changes.map((change) => changeText(change, format))
+  const changesAt = text.indexOf(changes.join(","))
+  if (changesAt === -1) throw corrupt("holds a document that is not canonical JSON")
+  const sealed = { ...record, changes: located(record.changes, changes, changesAt, text, row.bytes, format) }
+  return { record: sealed, bytes: row.bytes, hash: row.hash, previous: previous.hash }
+}
+
+/** Checks a row against the hash of the one before it. */
+const requireChained = (previous: string, row: JournalRow): void => {
+  const front = frontOf(previous, formatIn(row.bytes), row)
+  if (hash("sha256", Buffer.concat([Buffer.from(front), row.bytes]), "hex") === row.hash) return
+  const { account, version } = row
+  throw new JournalCorrupt({ account, version, problem: "is not what was written: its hash does not match" })
+}
+
+/** The first format whose records say neither their account nor their version. */
+const PLACED_BY_HASH = 5
+
+/** What is hashed in front of a record's bytes. */
+const frontOf = (previous: string, format: number, { account, version }: Pick<JournalRow, "account" | "version">) =>
+  format < PLACED_BY_HASH ? previous : `${previous} ${account} ${version} `
+
+const FORMAT_HEAD = `{"format":`
+
+/** The format of a record that is not read yet: its bytes begin with it. NaN if they do not. */
+const formatIn = (bytes: Uint8Array): number =>
+  Number(textOf(bytes.subarray(FORMAT_HEAD.length, bytes.indexOf(COMMA, FORMAT_HEAD.length))))
+
+const COMMA = ",".charCodeAt(0)
+
+/** Checks consecutive rows, the first of which follows `previous`, and reads them. Throws `JournalCorrupt`. */
+export const unsealAll = (previous: ChainHead, rows: ReadonlyArray<JournalRow>): ReadonlyArray<Sealed> => {
+  let head = previous
+  return rows.map((row) => {
+    const sealed = unseal(head, row)
+    head = { version: row.version, hash: row.hash }
+    return sealed
+  })
+}
+
+/** Runs `read`, which throws nothing but `JournalCorrupt`. */
+export const checked = <A>(read: () => A): Effect.Effect<A, JournalCorrupt> =>
+  Effect.try({ try: read, catch: (error) => error as JournalCorrupt })
+
+/**
+ * Where the texts of changes lie in their record, in which `texts` stand from `changesAt` on, with commas between them.
+ * Counted in bytes, so that storage can cut them out without reading what is before them.
+ */
+const located = (
+  changes: ReadonlyArray<Change>,
+  texts: ReadonlyArray<string>,
+  changesAt: number,
+  text: string,
+  bytes: Uint8Array,
+  format: number = FORMAT
+): ReadonlyArray<SealedChange> => {
+  const isAscii = bytes.length === text.length
+  const spanOf = (at: number, part: string): Span =>
+    isAscii
+      ? { at, length: part.length }
+      : { at: Buffer.byteLength(text.slice(0, at)), length: Buffer.byteLength(part) }
+  let start = changesAt
+  return changes.map((change, i) => {
+    const { created, document, hidden, id, kind, labels, search = null, tallies = null, value } = change
+    const documentAt = start + headText(change, format).length
+    const hiddenAt = documentAt + (document ?? "null").length + HIDDEN.length
+    start += texts[i]!.length + 1
+    const documentSpan = document === null ? null : spanOf(documentAt, document)
+    const hiddenSpan = hidden === null ? null : spanOf(hiddenAt, hidden)
+    return {
+      id,
+      kind,
+      document,
+      hidden,
+      labels,
+      format: change.format,
+      created,
+      search,
+      tallies,
+      value,
+      documentSpan,
+      hiddenSpan
+    }
+  })
+}
+
+/*
+ * The text. Documents are embedded as they are, and what repeats a document (an event's object, a response's body)
+ * only names it: `"of": id`.
+ */
+const toText = (
+  record: JournalRecord
+): { readonly text: string; readonly changes: ReadonlyArray<string>; readonly changesAt: number } => {
+  const changes = record.changes.map((change) => changeText(change, FORMAT))
+  const events = record.events.map((event) => {
+    const head = `{"id":"${event.id}","type":"${event.type}",`
+    const previous = event.previous === null ? "" : `,"previous":${JSON.stringify(event.previous)}`
+    const object = imageText(record.changes, "object", event.object)
+    // Of a change that it repeats, the format is known.
+    return `${head}${object}${object.startsWith(OF) ? "" : formatText(event)}${previous}}`
+  })
+  const response =
+    record.response === null
+      ? "null"
+      : `{"status":${record.response.status},${imageText(record.changes, "body", record.response.body, canonical)}}`
+  const head =
+    `${FORMAT_HEAD}${FORMAT},"at":${record.at},"sequence":${record.sequence},` +
+    `"request":${record.request === null ? "null" : JSON.stringify(record.request)},"changes":[`
+  const tail =
+    `${changes.join(",")}],${events.length === 0 ? "" : `"events":[${events.join(",")}],`}` +
+    `${rareText(record)}"response":${response}}`
+  return { text: head + tail, changes, changesAt: head.length }
+}
+
+/** Many records have none of these. */
+const rareText = (record: JournalRecord): string => {
+  const { advanced, apiVersion, at, attempts, clock, deliveries, events, hastened, now, ran = at, request } = record
+  const { subscriptions, timers, wiped } = record
+  let text = apiVersion === likelyApiVersion(events, request) ? "" : `"apiVersion":${JSON.stringify(apiVersion)},`
+  if (timers.length > 0) text += `"timers":${JSON.stringify(timers)},`
+  if (deliveries.length > 0) text += `"deliveries":${JSON.stringify(deliveries)},`
+  if (subscriptions.length > 0) text += `"subscriptions":${JSON.stringify(subscriptions)},`
+  if (attempts.length > 0) text += `"attempts":${JSON.stringify(attempts)},`
+  if (hastened.length > 0) text += `"hastened":${JSON.stringify(hastened)},`
+  if (ran !== at) text += `"ran":${ran - at},`
+  if (now !== at + clock) text += `"now":${now},`
+  if (clock !== 0) text += `"clock":${clock},`
+  if (advanced !== 0) text += `"advanced":${advanced},`
+  if (wiped) text += `"wiped":true,`
+  return text
+}
+
+/** The version of the API that events are rendered in unless the record says another: that of their request. */
+const likelyApiVersion = (events: ReadonlyArray<unknown>, request: RequestIdentity | null): string | null =>
+  events.length === 0 ? null : (request?.apiVersion ?? null)
+
+const NOTHING: ReadonlyArray<never> = []
+
+/** A change up to its document. */
+const headText = ({ document, id, kind }: Change, format: number): string => {
+  const idText = `"id":${JSON.stringify(id)}`
+  const isInside = format >= PLACED_BY_HASH && document !== null && beginsWith(document, idText)
+  return `{${isInside ? "" : `${idText},`}"kind":"${kind}","document":`
+}
+
+/** Says whether the first field of a JSON object is this one. */
+const beginsWith = (json: string, field: string): boolean => {
+  const end = json.charAt(1 + field.length)
+  return json.startsWith(field, 1) && (end === "," || end === "}")
+}
+
+const HIDDEN = `,"hidden":`
+
+const changeText = (change: Change, format: number): string => {
+  const hidden = change.hidden === null ? "" : `${HIDDEN}${change.hidden}`
+  let labels = ""
+  for (const _ in change.labels) {
+    labels = `,"labels":${JSON.stringify(change.labels)}`
+    break
+  }
+  return `${headText(change, format)}${change.document ?? "null"}${hidden}${labels}${formatText(change)}}`
+}
+
+const formatText = ({ format }: { readonly format: number }): string => (format === 1 ? "" : `,"format":${format}`)
+
+const OF = `"of":`
+
+const imageText = (
+  images: ReadonlyArray<Change>,
+  name: string,
+  json: string,
+  check: (json: string) => string = (json) => json
+): string => {
+  const place = images.findIndex(({ document }) => document === json)
+  return place === -1 ? `"${name}":${check(json)}` : `${OF}${place}`
+}
+
+/** Only text that reads back to itself can be replayed byte for byte; anything else must not get into the journal. */
+const canonical = (json: string): string => {
+  if (JSON.stringify(parseJson(json)) !== json) throw new Error("A response's body is not canonical JSON")
+  return json
+}
+
+interface RecordJson {
+  readonly format: number
+  /** Of formats before `PLACED_BY_HASH`, as `version`. */
+  readonly account?: AccountId
+  readonly version?: number
+  readonly at: Millis
+  readonly sequence: number
+  readonly request: RequestIdentity | null
+  readonly changes: ReadonlyArray<{
+    /** Not if it stands in the document. */
+    id?: string
+    kind: string
+    document: unknown
+    hidden?: unknown
+    labels?: Labels
+    format?: number
+  }>
+  readonly events?: ReadonlyArray<{
+    id: string
+    type: string
+    of?: Reference
+    object?: unknown
+    format?: number
+    previous?: EventEntry["previous"]
+  }>
+  readonly timers?: ReadonlyArray<TimerChange>
+  readonly deliveries?: ReadonlyArray<DeliveryEntry>
+  readonly apiVersion?: string | null
+  readonly subscriptions?: ReadonlyArray<SubscriptionChange>
+  readonly attempts?: ReadonlyArray<AttemptEntry>
+  readonly hastened?: ReadonlyArray<HastenedEntry>
+  /** Ahead of `at`. */
+  readonly ran?: Millis
+  readonly now?: Millis
+  readonly clock?: Millis
+  readonly advanced?: Millis
+  readonly wiped?: boolean
+  readonly response: { readonly status: number; readonly of?: Reference; readonly body?: unknown } | null
+}
+
+/** Names a change by its place, in formats before `PLACED_BY_HASH` by its id. */
+type Reference = number | string
+
+const STAMP_LENGTH_MAX = 400
+const STAMP = /^\{"format":(\d+),(?:"account":"[^"]*","version":\d+,)?"at":(\d+),/u
+
+/** When a record was written; nothing else of it is read. Throws `JournalCorrupt` if a newer Till wrote it. */
+export const timeOf = (row: JournalRow): Millis => {
+  const stamp = STAMP.exec(Buffer.from(row.bytes.subarray(0, STAMP_LENGTH_MAX)).toString("latin1"))
+  return stamp === null || Number(stamp[1]) > FORMAT ? read(row, textOf(row.bytes)).at : Number(stamp[2])
+}
+
+/** Reads a row by itself, once it was checked against the hash before it. Throws `JournalCorrupt`. */
+export const readRow = (row: ChainedRow): JournalRecord => {
+  requireChained(row.previous, row)
+  return read(row, textOf(row.bytes))
+}
+
+const read = (row: JournalRow, text: string): JournalRecord => {
+  const corrupt = (problem: string) => new JournalCorrupt({ account: row.account, version: row.version, problem })
+  const json = parse(text)
+  if (json === undefined) throw corrupt("is not JSON")
+  if (!(json.format >= 1 && json.format <= FORMAT)) {
+    throw corrupt(`has format ${json.format}, which a newer Till wrote; this one reads formats up to ${FORMAT}`)
+  }
+  const isPlaced = json.format >= PLACED_BY_HASH
+  if (!isPlaced && (json.account !== row.account || json.version !== row.version)) {
+    throw corrupt("is not what was written: it carries another account or version")
+  }
+  // JSON that this process wrote reads back and writes out to the same text, so images are exact.
+  const changes = json.changes.map((change) => ({
+    id: change.id ?? (change.document as Identified).id,
+    kind: change.kind,
+    document: change.document === null ? null : JSON.stringify(change.document),
+    hidden: change.hidden === undefined ? null : JSON.stringify(change.hidden),
+    labels: change.labels ?? {},
+    format: change.format ?? 1,
+    created: false,
+    value: change.document
+  }))
+  const imageOf = (of: Reference): Pick<EventEntry, "object" | "format"> => {
+    const { document: object, format = 1 } = changes.find(({ id }, i) => of === (isPlaced ? i : id)) ?? {}
+    if (object == null) throw corrupt(`refers to ${of}, which it does not change`)
+    return { object, format }
+  }
+  const { events = NOTHING, request } = json
+  return {
+    account: row.account,
+    version: row.version,
+    at: json.at,
+    ...(json.ran !== undefined && { ran: json.at + json.ran }),
+    sequence: json.sequence,
+    request,
+    changes,
+    events: events.map(({ format = 1, id, object, of, previous = null, type }) => {
+      const kept = of === undefined ? { object: JSON.stringify(object), format } : imageOf(of)
+      return { id, type, ...kept, previous }
+    }),
+    apiVersion:
+      json.apiVersion === undefined && isPlaced ? likelyApiVersion(events, request) : (json.apiVersion ?? null),
+    timers: json.timers ?? NOTHING,
+    now: json.now ?? json.at + (json.clock ?? 0),
+    clock: json.clock ?? 0,
+    advanced: json.advanced ?? 0,
+    wiped: json.wiped ?? false,
+    subscriptions: json.subscriptions ?? NOTHING,
+    deliveries: json.deliveries ?? NOTHING,
+    attempts: json.attempts ?? NOTHING,
+    hastened: json.hastened ?? NOTHING,
+    response:
+      json.response === null
+        ? null
+        : {
+            status: json.response.status,
+            body: json.response.of === undefined ? JSON.stringify(json.response.body) : imageOf(json.response.of).object
+          }
+  }
+}
+
+/** The text in bytes of a record. */
+export const textOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
+
+const parse = (text: string): RecordJson | undefined => {
+  try {
+    return parseJson(text) as RecordJson
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * History: from documents to the records that have written them.
+ *
+ * - A view says which records those are (`RevisionRow`), and the journal what they did: nothing is looked for, and what
+ *   is not among them has written none of the documents.
+ * - A record that is corrupt or lost, or that holds none of what the view says, fails whoever asks.
+ * - A request's record is looked for where the journal was when the request was answered: records follow the wall
+ *   clock, as long as nobody sets it back.
+ * - What was forgotten with a wipe has no history.
+ */
+import { Effect } from "effect"
+import { parseJson } from "../../json/JsonParse.ts"
+import type { AccountId, Document, Identified, Millis, Tombstone } from "../log/Document.ts"
+import type { StoredEvent } from "../log/Events.ts"
+import { storedEvents } from "../log/Events.ts"
+import { DocumentFormats } from "../views/DocumentFormats.ts"
+import type { StorageFailure } from "../log/Journal.ts"
+import { Journal } from "../log/Journal.ts"
+import { pageOf } from "./Lists.ts"
+import type { ChainedRow, RequestIdentity } from "../log/Record.ts"
+import { lost, notHeld, readRow, timeOf } from "../log/Record.ts"
+import type { Revision, RevisionQuery } from "../views/Views.ts"
+import { recordId, recordVersion, Views } from "../views/Views.ts"
+
+/** A record that has written some of the documents. */
+export interface HistoryEntry {
+  /** Sorts by when that was: a cursor. */
+  readonly id: string
+  /** By the account's clock. */
+  readonly at: Millis
+  /** The request that the record carried out; null if it happened by itself. */
+  readonly request: RequestIdentity | null
+  /** Those of the documents that it has written, as it left them. */
+  readonly documents: ReadonlyArray<Document | Tombstone>
+  /** What else it has written. */
+  readonly others: ReadonlyArray<Document | Tombstone>
+  /** What it has told of those documents, in the order in which it happened. */
+  readonly events: ReadonlyArray<StoredEvent>
+  /** JSON text of the answer to the request, if the record has it. */
+  readonly answer: string | null
+}
+
+export interface HistoryPage {
+  /** Newest first. */
+  readonly entries: ReadonlyArray<HistoryEntry>
+  readonly hasMore: boolean
+}
+
+/** A request that may have written some documents. */
+export interface RequestQuery {
+  /** `req_…` */
+  readonly request: string
+  readonly ids: ReadonlyArray<string>
+  /** It arrived at this time of the wall clock, and was answered so much later. */
+  readonly at: Millis
+  readonly millis: number
+}
+
+/** Clocks of machines are not further apart. */
+const APART_MILLIS = 60_000
+/** Records that are read at once. */
+const RECORDS = 50
+
+export interface History {
+  readonly page: (account: AccountId, query: RevisionQuery) => Effect.Effect<HistoryPage, StorageFailure>
+  /** The record that a request has written, if it has written some of the documents. */
+  readonly ofRequest: (
+    account: AccountId,
+    query: RequestQuery
+  ) => Effect.Effect<HistoryEntry | undefined, StorageFailure>
+}
+
+/** Makes a reader of history, for which `today` gives events as they are read today. */
+export const make = Effect.fnUntraced(function* (
+  today: (account: AccountId, event: StoredEvent) => StoredEvent
+): Effect.fn.Return<History, never, DocumentFormats | Journal | Views> {
+  const formats = yield* DocumentFormats
+  const journal = yield* Journal
+  const views = yield* Views
+
+  const entryOf = (account: AccountId, { documents: ids, id }: Revision, row: ChainedRow | undefined): HistoryEntry => {
+    const version = recordVersion(id)
+    if (row === undefined) throw lost(account, version)
+    const record = readRow(row)
+    const written = new Map(record.changes.map((change) => [change.id, change]))
+    const missing = ids.find((id) => !written.has(id))
+    if (missing !== undefined) throw notHeld(account, version, missing)
+    const entries = [...written.values()].map((change) => formats.change(account, version, change))
+    const isAsked = (id: string) => ids.includes(id)
+    return {
+      id,
+      at: record.now,
+      request: record.request,
+      documents: entries.filter(({ id }) => isAsked(id)),
+      others: entries.filter(({ id }) => !isAsked(id)),
+      events: [...storedEvents(record).values()]
+        .filter(({ object }) => isAsked((parseJson(object) as Identified).id))
+        .map((event) => today(account, event)),
+      answer: record.response?.body ?? null
+    }
+  }
+
+  const rowsOf = (account: AccountId, versions: ReadonlyArray<number>) =>
+    journal.at(versions.map((version) => ({ account, version })))
+
+  /** Which of the versions was the newest at a time: each record that is looked at halves what it can be. */
+  const versionAt = Effect.fnUntraced(function* (account: AccountId, newest: number, time: Millis) {
+    let [before, after] = [0, newest + 1]
+    while (before + 1 < after) {
+      const middle = Math.floor((before + after) / 2)
+      const [row] = yield* rowsOf(account, [middle])
+      if (row === undefined) throw lost(account, middle)
+      if (timeOf(row) > time) after = middle
+      else before = middle
+    }
+    return before
+  })
+
+  return {
+    page: Effect.fnUntraced(function* (account, query) {
+      const { hasMore, page } = yield* pageOf(query, (query) => views.revisions(account, query))
+      const rows = yield* rowsOf(
+        account,
+        page.map(({ id }) => recordVersion(id))
+      )
+      return { entries: page.map((revision, i) => entryOf(account, revision, rows[i])), hasMore }
+    }),
+
+    ofRequest: Effect.fnUntraced(function* (account, { at, ids, millis, request }) {
+      const newest = (yield* journal.versions([account])).get(account) ?? 0
+      const last = yield* versionAt(account, newest, at + millis + APART_MILLIS)
+      const olderThan = recordId(last + 1)
+      let newerThan = recordId(yield* versionAt(account, last, at - APART_MILLIS))
+      for (;;) {
+        const revisions = yield* views.revisions(account, { ids, newerThan, olderThan, limit: RECORDS })
+        const rows = yield* rowsOf(
+          account,
+          revisions.map(({ id }) => recordVersion(id))
+        )
+        const entries = revisions.map((revision, i) => entryOf(account, revision, rows[i]))
+        const found = entries.find((entry) => entry.request?.id === request)
+        if (found !== undefined || revisions.length < RECORDS) return found
+        newerThan = revisions.at(-1)!.id
+      }
+    })
+  }
+})

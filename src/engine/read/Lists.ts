@@ -1,0 +1,227 @@
+/**
+ * Lists of documents: the views say which documents there are, and where the journal has them; those in the actor's
+ * memory are taken from there. Pages that are asked for again are remembered until a document of their kind changes.
+ */
+import { Effect } from "effect"
+import type { Scope } from "effect"
+import type { Actor } from "../actor/Actor.ts"
+import * as Batcher from "../process/Batcher.ts"
+import type { Between, Created } from "../log/Created.ts"
+import { labelsText } from "../log/Checksum.ts"
+import { idsOf, isWithin } from "../log/Created.ts"
+import type { AccountId, Document, Identified } from "../log/Document.ts"
+import { DocumentFormats } from "../views/DocumentFormats.ts"
+import type { StorageFailure } from "../log/Journal.ts"
+import type { RowsPage } from "./ListPages.ts"
+import { ListPages } from "./ListPages.ts"
+import { Journal } from "../log/Journal.ts"
+import type { DocumentRow } from "../views/Projection.ts"
+import type { Span } from "../log/Record.ts"
+import type { Filter } from "../log/Search.ts"
+import type { Cursor, ListPage, ListQuery, ViewsShape } from "../views/Views.ts"
+import { Views } from "../views/Views.ts"
+
+/** Lists in one query, at most: each asks for up to a hundred documents or records. */
+export const LISTS_MAX = 32
+
+/** Documents that can be listed by it have this field: seconds since the Unix epoch. */
+interface Dated {
+  readonly created: number
+}
+
+/** A list may be of those that were created at some time: of a kind whose ids have a prefix. */
+export interface CreatedQuery {
+  readonly created?: Created | undefined
+}
+
+/** What is looked for among the documents of a kind. */
+export interface Search {
+  readonly kind: string
+  /** How the kind's ids begin. */
+  readonly prefix: string
+  /** A document that matches is among those that one of these finds. */
+  readonly filters: ReadonlyArray<Filter>
+  /** Says whether a document that was found does match. */
+  readonly matches: (value: Identified) => boolean
+  readonly olderThan?: string
+  /** 1 or more. */
+  readonly limit: number
+}
+
+export interface Lists {
+  /** The page that `list` would answer with, if all of it is in memory. */
+  readonly peek: (actor: Actor, query: ListQuery & CreatedQuery) => ListPage | undefined
+  /** One page of the documents that the views of an actor's account have. */
+  readonly list: (actor: Actor, query: ListQuery & CreatedQuery) => Effect.Effect<ListPage, StorageFailure>
+  /** One page of those that match, newest first. */
+  readonly search: (actor: Actor, search: Search) => Effect.Effect<ListPage, StorageFailure>
+}
+
+export const make: Effect.Effect<Lists, never, DocumentFormats | Journal | Scope.Scope | Views> = Effect.gen(
+  function* () {
+    const formats = yield* DocumentFormats
+    const journal = yield* Journal
+    const views = yield* Views
+    // Any other list may take long, and then ends with its request; nobody is to wait for it.
+    const newest = yield* Batcher.make(views.newest, LISTS_MAX)
+    const slices = yield* Batcher.makeForLists(journal.slices, LISTS_MAX)
+
+    const rowsOf = ({ account }: Actor, { labels = {}, newerThan, ...query }: ListQuery) => {
+      if (newerThan !== undefined) return views.list(account, { ...query, labels, newerThan })
+      return Object.keys(labels).length === 0
+        ? newest({ ...query, account })
+        : views.list(account, { ...query, labels })
+    }
+
+    const documentsOf = Effect.fnUntraced(function* (actor: Actor, rows: ReadonlyArray<DocumentRow>) {
+      const { account } = actor
+      const known = rows.map((row) => {
+        const document = knownDocument(actor, row)
+        return document !== undefined && saysOf(row, document) ? document : undefined
+      })
+      const missing = rows.filter((_, i) => known[i] === undefined)
+      if (missing.length === 0) return known as ReadonlyArray<Document>
+      const spans = missing.flatMap(({ documentSpan, hiddenSpan, version }) =>
+        [documentSpan, hiddenSpan].flatMap((span) => (span === null ? [] : [{ account, version, span }]))
+      )
+      const texts = (yield* slices(spans)).values()
+      const next = (span: Span | null) => (span === null ? null : (texts.next().value ?? null))
+      return rows.map((row, i) => {
+        return known[i] ?? formats.document({ ...row, document: next(row.documentSpan), hidden: next(row.hiddenSpan) })
+      }) as ReadonlyArray<Document>
+    })
+
+    /** That beyond a page is read as well: a row that was changed does not pass for more. */
+    const readRows = (actor: Actor, query: ListQuery) =>
+      Effect.flatMap(rowsOf(actor, query), (rows) =>
+        Effect.map(documentsOf(actor, rows), (documents) =>
+          rows.map((row, i) => ({ id: row.id, row, document: documents[i]! }))
+        )
+      )
+
+    const pages = new ListPages()
+    /** Leaves the documents of a page that is asked for again where the next will find them. */
+    const repeated = Effect.fnUntraced(function* (actor: Actor, { kind }: ListQuery, { hasMore, page }: RowsPage) {
+      const version = actor.durable
+      const documents = yield* documentsOf(actor, page)
+      if (actor.isUnchanged(kind, version))
+        for (const document of documents) actor.documents.offer(document.id, document)
+      return { documents, hasMore }
+    })
+
+    const list: Lists["list"] = Effect.fnUntraced(function* (actor, { created, ...query }) {
+      if (created === undefined) {
+        const known = pages.get(actor, query)
+        if (known !== undefined) return yield* repeated(actor, query, known)
+        const version = actor.projected
+        const { hasMore, page } = yield* pageOf(query, (query) => readRows(actor, query))
+        pages.set(actor, query, version, { hasMore, page: page.map(({ row }) => row) })
+        return { documents: page.map(({ document }) => document), hasMore }
+      }
+      const { between, isExact } = yield* createdBetween(views, actor.account, query.prefix, created)
+      const { hasMore, page } = yield* pageOf(
+        { ...query, ...between },
+        (query) => readRows(actor, query),
+        ({ document }) => isExact || isWithin((document.value as Identified & Dated).created, created)
+      )
+      return { documents: page.map(({ document }) => document), hasMore }
+    })
+
+    return { peek: (actor, query) => peekPage(pages, actor, query), list, search: makeSearch(views, documentsOf) }
+  }
+)
+
+/** Reads the documents of rows. */
+type DocumentsOf = (
+  actor: Actor,
+  rows: ReadonlyArray<DocumentRow>
+) => Effect.Effect<ReadonlyArray<Document>, StorageFailure>
+
+const makeSearch = (views: ViewsShape, documentsOf: DocumentsOf): Lists["search"] =>
+  Effect.fnUntraced(function* (actor, { filters, matches, ...query }) {
+    const { account } = actor
+    const asked = yield* Effect.forEach(filters, (filter) =>
+      Effect.map(createdBetween(views, account, query.prefix, filter.created), ({ between }) => ({
+        filter,
+        ...between
+      }))
+    )
+    const { hasMore, page } = yield* pageOf(
+      query,
+      Effect.fnUntraced(function* (next) {
+        const found = yield* Effect.forEach(asked, (each) => views.search(account, { ...next, ...each }))
+        const rows = new Map(found.flat().map((row) => [row.id, row]))
+        const newest = [...rows.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, next.limit)
+        return yield* documentsOf(actor, newest)
+      }),
+      ({ value }) => matches(value)
+    )
+    return { documents: page, hasMore }
+  })
+
+const peekPage = (pages: ListPages, actor: Actor, query: ListQuery & CreatedQuery): ListPage | undefined => {
+  if (query.created !== undefined || !actor.isTimely) return undefined
+  const known = pages.get(actor, query)
+  if (known === undefined) return undefined
+  const documents: Array<Document> = []
+  for (const row of known.page) {
+    const document = knownDocument(actor, row)
+    if (document === undefined) return undefined
+    documents.push(document)
+  }
+  return { documents, hasMore: known.hasMore }
+}
+
+/** The document that a row stands for, if it is in memory. */
+const knownDocument = (actor: Actor, { id, version }: DocumentRow): Document | undefined => {
+  const document = actor.durableDocument(id)
+  return document?.version === version && !document.deleted ? document : undefined
+}
+
+/** Says whether a row was found for what its document is. If not, the document is read, and the row is refused. */
+const saysOf = ({ kind, labels }: DocumentRow, document: Document): boolean =>
+  document.kind === kind && labelsText(document.labels) === labelsText(labels)
+
+const everyRow = () => true
+/** Rows that are looked into at once, at most. */
+const READ_MAX = 1000
+
+/**
+ * Reads one row beyond the limit, which tells whether there are more, and puts the newest first. Reads on for as many
+ * as it does not keep.
+ */
+export const pageOf = Effect.fnUntraced(function* <
+  Row extends { readonly id: string },
+  Query extends Cursor & { readonly limit: number },
+  E
+>(query: Query, read: (query: Query) => Effect.Effect<ReadonlyArray<Row>, E>, keeps: (row: Row) => boolean = everyRow) {
+  const { limit, newerThan } = query
+  const found: Array<Row> = []
+  for (let next = { ...query, limit: limit + 1 }; ;) {
+    const rows = yield* read(next)
+    for (const row of rows) if (keeps(row)) found.push(row)
+    if (found.length > limit || rows.length < next.limit) break
+    const { id } = rows.at(-1)!
+    const cursor = newerThan === undefined ? { olderThan: id } : { newerThan: id }
+    next = { ...next, ...cursor, limit: Math.min(2 * next.limit, READ_MAX) }
+  }
+  const page = found.slice(0, limit)
+  return { page: newerThan === undefined ? page : page.toReversed(), hasMore: found.length > limit }
+})
+
+/** Ids of `prefix` whose objects may have been created then; `isExact` says that all of them were. */
+export const createdBetween = (
+  views: ViewsShape,
+  account: AccountId,
+  prefix: string | undefined,
+  created: Created | undefined
+): Effect.Effect<{ readonly between: Between; readonly isExact: boolean }, StorageFailure> => {
+  if (created === undefined) return ANY_TIME
+  if (prefix === undefined) return Effect.die(new Error("Ids without a prefix do not say when they were made"))
+  return Effect.map(Effect.catchTag(views.standing(account), "JournalCorrupt", Effect.die), ({ ahead }) => ({
+    between: idsOf(prefix, created, ahead),
+    isExact: ahead === 0
+  }))
+}
+
+const ANY_TIME = Effect.succeed({ between: {}, isExact: true })

@@ -1,0 +1,192 @@
+/**
+ * What the views must hold of an account, or of a part of its rows, as the journal says: folded from projections, and
+ * compared with rows in whatever order they come.
+ *
+ * Of rows that no later record changes without naming them, only fingerprints are kept. So a row that is missing is
+ * known to be, but not by name: `missingAmong` finds the name when the journal is read once more.
+ */
+import type { Millis } from "../log/Document.ts"
+import { RowDigests } from "../process/RowDigests.ts"
+import type {
+  DeliveryRow,
+  ProjectedDocument,
+  Projection,
+  RevisionRow,
+  SubscriptionRow,
+  TimerRow
+} from "../views/Projection.ts"
+import { moved, sweepTables } from "../views/Projection.ts"
+import { rowText } from "../views/RowText.ts"
+import type { Sums } from "../log/Tallies.ts"
+import { addTo, isNothing, sumsOf, tallyId } from "../log/Tallies.ts"
+import type { ViewRow, ViewTable } from "../views/Views.ts"
+import { deliveryId, eventId, keyId, revisionAt, revisionId } from "../views/Views.ts"
+
+const WHOLE_ROW_WEIGHT = 8
+const SUM_WEIGHT = 3
+
+/** Names a row of a table. */
+export interface Named {
+  readonly table: ViewTable
+  readonly id: string
+}
+
+export class ExpectedViews {
+  readonly #holds: (id: string) => boolean
+  /** Keys that were used before may be gone. */
+  readonly #forgettable: Millis
+  readonly documents = new RowDigests()
+  /** Every record that has written a document; that of a document's own row is taken with it. */
+  readonly revisions = new RowDigests()
+  readonly events = new RowDigests()
+  readonly keys = new RowDigests()
+  readonly #keysForgettable = new RowDigests()
+  readonly timers = new Map<string, TimerRow>()
+  readonly subscriptions = new Map<string, SubscriptionRow>()
+  readonly deliveries = new Map<string, DeliveryRow>()
+  /** Of what has ever been counted, the sums over the documents of the views that were seen so far. */
+  readonly tallies: Sums = new Map()
+
+  /** Of the rows that `holds` knows by their ids. */
+  constructor(holds: (id: string) => boolean, forgettable: Millis) {
+    this.#holds = holds
+    this.#forgettable = forgettable
+  }
+
+  /** How many rows must be there, or may; what is kept whole counts for as many fingerprints as fit into its memory. */
+  get weight(): number {
+    const { deliveries, documents, events, keys, revisions, subscriptions, tallies, timers } = this
+    const whole = WHOLE_ROW_WEIGHT * (timers.size + subscriptions.size + deliveries.size) + SUM_WEIGHT * tallies.size
+    return documents.size + revisions.size + events.size + keys.size + this.#keysForgettable.size + whole
+  }
+
+  merge(projection: Projection): void {
+    const { deliveriesMade, deliverySteps, documentsChanged, events, keys, subscriptionsSet, sweep } = projection
+    const holds = this.#holds
+    if (sweep !== null) this.#sweep(sweep)
+    // Of what was read from the journal no document is known to be new.
+    for (const row of documentsChanged) {
+      if (holds(row.id)) {
+        this.documents.set(row.id, rowText.documents(row))
+        this.#setRevision(row)
+      }
+      for (const sum of row.tallies?.flatMap(sumsOf) ?? []) {
+        if (holds(tallyId(sum))) addTo(this.tallies, { ...sum, count: 0, amount: 0 })
+      }
+    }
+    for (const row of projection.revisions) if (holds(row.id)) this.#setRevision(row)
+    for (const row of events) {
+      const id = eventId(row)
+      if (holds(id)) this.events.set(id, rowText.events(row))
+    }
+    for (const row of keys) {
+      const id = keyId(row)
+      const table = row.at < this.#forgettable ? this.#keysForgettable : this.keys
+      if (holds(id)) table.set(id, rowText.keys(row))
+    }
+    for (const row of projection.timersSet) if (holds(row.id)) this.timers.set(row.id, row)
+    for (const { id } of projection.timersCleared) this.timers.delete(id)
+    for (const row of subscriptionsSet) if (holds(row.destination)) this.subscriptions.set(row.destination, row)
+    for (const row of deliveriesMade) {
+      const id = deliveryId(row)
+      if (holds(id)) this.deliveries.set(id, row)
+    }
+    for (const step of deliverySteps) {
+      const row = this.deliveries.get(deliveryId(step))
+      if (row !== undefined) this.deliveries.set(deliveryId(step), moved(row, step))
+    }
+  }
+
+  #setRevision(row: RevisionRow): void {
+    this.revisions.set(revisionId(row), rowText.revisions(row))
+  }
+
+  #sweep(sweep: NonNullable<Projection["sweep"]>): void {
+    if (sweep.wiped) this.#keysForgettable.clear()
+    sweepTables(this, sweep)
+  }
+
+  /** Takes a row of the views out of what must be there; says what is wrong with it, if anything. */
+  take(
+    table: ViewTable,
+    { id, row }: ViewRow
+  ): "not what the journal says" | "in the views, but not in the journal" | null {
+    if (table === "documents") this.#count(row as ProjectedDocument)
+    // A document and its revisions are looked at together.
+    if (!this.#holds(table === "revisions" ? revisionAt(id).id : id)) return null
+    const text = (rowText[table] as (row: ViewRow["row"]) => string)(row)
+    const found = this.#takeText(table, id, text)
+    if (found === "taken" && table === "documents") this.#takeRevision(row as ProjectedDocument)
+    if (found === "taken") return null
+    return found === "other" ? "not what the journal says" : "in the views, but not in the journal"
+  }
+
+  #takeRevision(row: RevisionRow): void {
+    this.revisions.take(revisionId(row), rowText.revisions(row))
+  }
+
+  /** A sum that this holds is one over all documents. */
+  #count({ tallies }: ProjectedDocument): void {
+    for (const sum of tallies?.flatMap(sumsOf) ?? []) if (this.tallies.has(tallyId(sum))) addTo(this.tallies, sum)
+  }
+
+  #takeText(table: ViewTable, id: string, text: string): "taken" | "other" | "absent" {
+    switch (table) {
+      case "documents":
+      case "revisions":
+      case "events":
+        return this[table].take(id, text)
+      case "keys": {
+        const found = this.keys.take(id, text)
+        return found === "absent" ? this.#keysForgettable.take(id, text) : found
+      }
+      case "tallies": {
+        const sum = this.tallies.get(id)
+        if (sum === undefined || isNothing(sum)) return "absent"
+        if (rowText.tallies(sum) !== text) return "other"
+        this.tallies.delete(id)
+        return "taken"
+      }
+      default: {
+        const rows: Map<string, TimerRow | SubscriptionRow | DeliveryRow> = this[table]
+        const row = rows.get(id)
+        if (row === undefined) return "absent"
+        if ((rowText[table] as (row: ViewRow["row"]) => string)(row) !== text) return "other"
+        rows.delete(id)
+        return "taken"
+      }
+    }
+  }
+
+  /** A row that must be there and was not taken, of those that are kept whole. */
+  get missing(): Named | undefined {
+    for (const table of ["timers", "subscriptions", "deliveries"] as const) {
+      for (const id of this[table].keys()) return { table, id }
+    }
+    return undefined
+  }
+
+  /** A sum that must be there and was not taken. */
+  get missingTally(): Named | undefined {
+    for (const [id, sum] of this.tallies) if (!isNothing(sum)) return { table: "tallies", id }
+    return undefined
+  }
+
+  /** Says whether some other row must be there and was not taken. */
+  get isIncomplete(): boolean {
+    return this.documents.left + this.revisions.left + this.events.left + this.keys.left > 0
+  }
+
+  /** A row of a projection that was not taken. Keys that were used before `forgotten` may be gone meanwhile. */
+  missingAmong({ documentsChanged, events, keys, revisions }: Projection, forgotten: Millis): Named | undefined {
+    for (const { id } of documentsChanged) if (this.documents.has(id)) return { table: "documents", id }
+    for (const row of [...documentsChanged, ...revisions]) {
+      if (this.revisions.has(revisionId(row))) return { table: "revisions", id: revisionId(row) }
+    }
+    for (const row of events) if (this.events.has(eventId(row))) return { table: "events", id: eventId(row) }
+    for (const row of keys) {
+      if (row.at >= forgotten && this.keys.has(keyId(row))) return { table: "keys", id: keyId(row) }
+    }
+    return undefined
+  }
+}

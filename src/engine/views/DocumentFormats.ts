@@ -1,0 +1,157 @@
+/**
+ * Formats of documents: documents that an older Till wrote are read as if today's had written them.
+ *
+ * - Journal and views keep every document as it was written, and its format with it. Whoever reads one from there gets
+ *   it in the newest format of its kind; the engine's memory holds nothing else, and a change writes it in that.
+ * - What is in the newest format is neither parsed nor encoded: one look-up and one comparison tell.
+ * - Images in events become what documents become when they are read through `Accounts`. Deliveries and the answers to
+ *   repeated requests stay, byte for byte, what they were (semantics W8, I6).
+ */
+import { Context, Layer } from "effect"
+import { parseJson } from "../../json/JsonParse.ts"
+import { ofDocument } from "../log/Checksum.ts"
+import type { AccountId, Document, JsonObject, Step, StoredTexts, Tombstone } from "../log/Document.ts"
+import { stored } from "../log/Document.ts"
+import type { Change, SealedRecord } from "../log/Record.ts"
+import { AS_SHOWN, changed, JournalCorrupt, lost } from "../log/Record.ts"
+import type { StoredEvent } from "../log/Events.ts"
+import type { Derivation } from "../log/Derived.ts"
+import { derivedOf, derivedOfDeleted, derives } from "../log/Derived.ts"
+import type { DocumentTexts } from "./Views.ts"
+
+/** `Formatted` is what must be known of a kind to read its older documents. */
+export interface Formatted extends Derivation<never> {
+  readonly name: string
+  readonly steps?: ReadonlyArray<Step>
+}
+
+export interface DocumentFormatsShape {
+  /**
+   * What a row stands for. Throws `JournalCorrupt` if the journal has lost the record, for the object was there; if row
+   * or texts are not what was written; or if a newer Till wrote it.
+   */
+  readonly document: (row: DocumentTexts) => Document | Tombstone
+  /** A document as a record has left it. Throws `JournalCorrupt` if a newer Till wrote it. */
+  readonly change: (account: AccountId, version: number, change: Change) => Document | Tombstone
+  /** An event of an account with its object in the newest format. Throws `JournalCorrupt` if a newer Till wrote it. */
+  readonly event: (account: AccountId, event: StoredEvent) => StoredEvent
+  /**
+   * A record that was read from the journal, with what its documents are found by, and count as, today. Throws
+   * `JournalCorrupt` if a newer Till wrote it.
+   */
+  readonly derived: (record: SealedRecord) => SealedRecord
+}
+
+/**
+ * The formats of all kinds that the engine is to keep; `kindOfEvent` says which kind the events of a type tell of.
+ * Whoever knows the kinds provides it.
+ */
+export class DocumentFormats extends Context.Service<DocumentFormats, DocumentFormatsShape>()(
+  "till/engine/DocumentFormats"
+) {
+  static readonly layer = (
+    kinds: ReadonlyArray<Formatted>,
+    kindOfEvent: (type: string) => string | undefined
+  ): Layer.Layer<DocumentFormats> => Layer.succeed(DocumentFormats, make(kinds, kindOfEvent))
+}
+
+const NO_STEPS: ReadonlyArray<Step> = []
+
+export const make = (
+  kinds: ReadonlyArray<Formatted>,
+  kindOfEvent: (type: string) => string | undefined
+): DocumentFormatsShape => {
+  const known = new Map(kinds.map(({ name, steps = NO_STEPS }) => [name, steps]))
+  const stepsOf = (kind: string): ReadonlyArray<Step> => known.get(kind) ?? NO_STEPS
+  /** A document in the newest format, of whatever record its texts are. */
+  const newestOf = (account: AccountId, texts: StoredTexts): Document | Tombstone => {
+    const { document, format, hidden, id, kind, version } = texts
+    const steps = stepsOf(kind)
+    const newest = 1 + steps.length
+    if (document === null || format === newest) return stored(texts)
+    if (format > newest) throw tooNew(account, version, id, format, newest)
+    return stored({ ...texts, ...textsAfter(steps.slice(format - 1), document, hidden), format: newest })
+  }
+  const derivations = new Map(
+    kinds.filter(derives).map((kind): readonly [string, Derivation<never>] => [kind.name, kind])
+  )
+  return {
+    derived: (record) => {
+      if (!record.changes.some(({ kind }) => derivations.has(kind))) return record
+      const changes = record.changes.map((change) => {
+        const { document, format, id, kind } = change
+        const derivation = derivations.get(kind)
+        if (derivation === undefined) return change
+        if (document === null) return { ...change, ...derivedOfDeleted(derivation) }
+        const steps = stepsOf(kind)
+        if (format > 1 + steps.length) throw tooNew(record.account, record.version, id, format, 1 + steps.length)
+        const newer =
+          format === 1 + steps.length
+            ? (change.value ?? parseJson(document))
+            : parseJson(textsAfter(steps.slice(format - 1), document, change.hidden).document)
+        return { ...change, ...derivedOf(derivation, newer as never) }
+      })
+      return { ...record, changes }
+    },
+    document: (row) => {
+      const { account, document, hidden, id, version } = row
+      if (document === null && row.documentSpan !== null) throw lost(account, version)
+      if (ofDocument(row, document, hidden) !== row.checksum) throw changed(account, version, id)
+      return newestOf(account, row)
+    },
+    change: (account, version, { document, format, hidden, id, kind, labels }) =>
+      newestOf(account, { id, kind, version, format, document, hidden, labels }),
+    event: (account, event) => {
+      const { format, id, object, version } = event
+      const steps = stepsOf(kindOfEvent(event.type) ?? "")
+      const newest = 1 + steps.length
+      if (format === newest || format === AS_SHOWN) return event
+      if (format > newest) throw tooNew(account, version, id, format, newest)
+      // An image is of what is public.
+      const values = steps.slice(format - 1).flatMap(({ value }) => (value === undefined ? [] : [{ value }]))
+      return { ...event, object: textsAfter(values, object, null).document, format: newest }
+    }
+  }
+}
+
+const tooNew = (account: AccountId, version: number, id: string, format: number, newest: number): JournalCorrupt => {
+  const problem = `holds ${id} in format ${format}, which a newer Till wrote; this one reads formats up to ${newest}`
+  return new JournalCorrupt({ account, version, problem })
+}
+
+/** JSON texts of a document after steps. */
+const textsAfter = (steps: ReadonlyArray<Step>, document: string, hidden: string | null) => {
+  const older = { value: parseJson(document) as JsonObject, hidden: hidden === null ? undefined : parseJson(hidden) }
+  const newer = steps.reduce(
+    ({ hidden, value }, step) => ({
+      value: step.value === undefined ? value : step.value(value),
+      hidden: step.hidden === undefined ? hidden : step.hidden(hidden, value)
+    }),
+    older
+  )
+  return {
+    document: JSON.stringify(newer.value),
+    hidden: newer.hidden === undefined ? null : JSON.stringify(newer.hidden)
+  }
+}
+
+/** Fields that are new, with what they are in what was written before there were any. */
+export const adding =
+  (fields: JsonObject) =>
+  (older: JsonObject): JsonObject => ({ ...older, ...fields })
+
+/** Fields that have another name now, by their old ones. They keep their places. */
+export const renaming =
+  (names: Readonly<Record<string, string>>) =>
+  (older: JsonObject): JsonObject =>
+    Object.fromEntries(Object.entries(older).map(([name, value]) => [names[name] ?? name, value]))
+
+/** A change of what lies in a field: of the object there, or of each one in a list. What is null stays so. */
+export const inside =
+  (field: string, change: (older: JsonObject) => JsonObject) =>
+  (older: JsonObject): JsonObject => {
+    const found = older[field]
+    if (found === undefined || found === null) return older
+    const changed = Array.isArray(found) ? found.map((item: JsonObject) => change(item)) : change(found as JsonObject)
+    return { ...older, [field]: changed }
+  }

@@ -1,0 +1,75 @@
+/**
+ * A form is a command: what a payer's form does to an account happens once per form, however often the form is sent,
+ * and by the same lifecycles, errors and stored answers as over the API.
+ */
+import { Effect } from "effect"
+import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"
+import type { AccountId } from "../engine/log/Document.ts"
+import type { Command } from "../http/IdempotentCommand.ts"
+import * as IdempotentCommand from "../http/IdempotentCommand.ts"
+import { RequestIds } from "../http/RequestContext.ts"
+import { parseJson } from "../json/JsonParse.ts"
+
+export interface FormSubmission {
+  readonly account: AccountId
+  readonly path: string
+  /** Null for what changes nothing: it is carried out however often it is sent. */
+  readonly idempotencyKey: string | null
+  /** The payer's entries, for the fingerprint: card data under `card`. */
+  readonly entered: unknown
+  /** Id of the request, if something else was to know it before. */
+  readonly id?: string
+}
+
+/** A submission comes to one of these, this time or the first time. */
+export type Submitted =
+  | { readonly ok: true; readonly body: unknown }
+  | {
+      readonly ok: false
+      readonly status: number
+      readonly code: string
+      readonly message: string
+      readonly param: string | null
+    }
+
+/** Carries out forms. */
+export const make = Effect.gen(function* () {
+  const requestIds = yield* RequestIds
+  const { carryOutOnce, tokenize } = yield* IdempotentCommand.make
+
+  return {
+    newId: requestIds.next,
+
+    /** Runs a command once for a form. */
+    submit: ({ account, entered, id = requestIds.next(), idempotencyKey, path }: FormSubmission, command: Command) => {
+      const apiVersion = API_VERSION_NEWEST
+      const request = {
+        id,
+        account,
+        idempotencyKey,
+        apiVersion,
+        method: "POST",
+        path,
+        body: entered
+      }
+      return Effect.map(
+        carryOutOnce(request, () => command),
+        ({ body, status }) => submittedOf(status, parseJson(body) as Body)
+      )
+    },
+
+    /** Gives card data to the processor, for a token. */
+    tokenize
+  }
+})
+
+export type Submissions = Effect.Success<typeof make>
+
+interface Body {
+  readonly error?: Omit<Submitted & { ok: false }, "ok">
+}
+
+const submittedOf = (status: number, body: Body): Submitted =>
+  body.error === undefined || status < 400
+    ? { ok: true, body }
+    : { ok: false, status, code: body.error.code, message: body.error.message, param: body.error.param }

@@ -1,0 +1,88 @@
+/** Sends a request of the API on to the process that serves its account, and gives that one's answer. */
+import { Cause, Effect, Exit } from "effect"
+import type { AccountId } from "../../engine/log/Document.ts"
+import { Unavailable } from "../../engine/Accounts.ts"
+import type { Answer, Received } from "../RequestContext.ts"
+import { RequestTooLarge } from "../../server/HttpErrors.ts"
+import type { BodyLimits } from "../../server/Incoming.ts"
+import type { Kind } from "./SignedRequest.ts"
+import type { ForwarderShape } from "./Forwarder.ts"
+import { HERE, headersFor } from "./Forwarder.ts"
+
+/** The account that another process serves, if that is what something has failed of: then nothing was done here. */
+export const elsewhereOf = (cause: Cause.Cause<unknown>): AccountId | undefined => {
+  const failure = cause.reasons.find((reason) => reason._tag === "Fail")?.error
+  return failure instanceof Unavailable && failure.isElsewhere ? failure.account : undefined
+}
+
+const nothing = Buffer.alloc(0)
+
+interface Body {
+  readonly kind: Kind
+  readonly bytes: Buffer
+}
+
+const whole = (bytes: Buffer): Body => ({ kind: "request", bytes })
+const unread = Exit.succeed<Body>({ kind: "unread", bytes: nothing })
+const withoutBody = Exit.succeed<Body>(whole(nothing))
+const ofHead = Exit.succeed<Body>({ kind: "head", bytes: nothing })
+
+/** What the process that a request has come to knows of its body. */
+interface OfBody {
+  /** Tells of a request whose body is still to come whether it is refused without it. */
+  readonly isRefused: () => boolean
+  readonly limits: () => BodyLimits | undefined
+}
+
+/** Reads the body, unless the request is refused whatever it is. A body that cannot be read makes a refusal, too. */
+const bodyOf = ({ incoming, method, wait }: Received, { isRefused, limits }: OfBody): Effect.Effect<Body> => {
+  if (method === "HEAD") return ofHead
+  if (method !== "POST") return withoutBody
+  if (!incoming.isWhole && isRefused()) return unread
+  const arriving = incoming.readBody(limits())
+  if (Exit.isExit(arriving) && Exit.isSuccess(arriving)) return Exit.succeed(whole(arriving.value as Buffer))
+  wait.pause()
+  const body = Effect.match(arriving, {
+    onSuccess: whole,
+    onFailure: (failure): Body => ({
+      kind: failure instanceof RequestTooLarge ? "too_large" : "too_many",
+      bytes: nothing
+    })
+  })
+  return Effect.tap(body, () => Effect.sync(() => wait.resume()))
+}
+
+/** Answers as the account's process does, or says that the account is here. */
+export const forwardApi = (
+  forwarder: ForwarderShape,
+  exchange: Received,
+  account: AccountId,
+  ofBody: OfBody
+): Effect.Effect<Answer | typeof HERE, Unavailable> => {
+  const { incoming } = exchange
+  const { rawHeaders, remoteAddress, url } = incoming
+  const forward = ({ bytes, kind }: Body) => {
+    const method = kind === "head" ? "GET" : exchange.method
+    const sent = { account, kind, method, url, rawHeaders, remoteAddress, body: bytes, course: exchange.course }
+    // A POST is done once by its idempotency key.
+    const mayRepeat = method !== "DELETE"
+    return Effect.map(forwarder.forward({ ...sent, mayRepeat }), (reply): Answer | typeof HERE =>
+      reply === HERE
+        ? HERE
+        : {
+            status: reply.status,
+            headers: withoutLength(headersFor(reply) as Record<string, string>),
+            body: reply.body.toString("utf8"),
+            isComplete: true
+          }
+    )
+  }
+  const body = bodyOf(exchange, ofBody)
+  return Exit.isExit(body) && Exit.isSuccess(body) ? forward(body.value as Body) : Effect.flatMap(body, forward)
+}
+
+/** Whoever writes an answer writes its length. */
+const withoutLength = (headers: Record<string, string>): Record<string, string> => {
+  delete headers["content-length"]
+  return headers
+}

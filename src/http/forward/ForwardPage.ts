@@ -1,0 +1,112 @@
+/**
+ * Has a page answered by the process that serves its account. The page's handler finds out by itself that the account
+ * is elsewhere: it fails with `Unavailable`, and the whole request goes there, as it came.
+ */
+import type { IncomingMessage } from "node:http"
+import { Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpServerResponse } from "effect/http"
+import type { Unavailable } from "../../engine/Accounts.ts"
+import type { AccountId } from "../../engine/log/Document.ts"
+import { responseOf, sourceOf } from "../RequestContext.ts"
+import type { RequestTooLarge } from "../../server/HttpErrors.ts"
+import { RequestBodies } from "../../server/RequestBody.ts"
+import type { Course, Outgoing, Sink } from "./Forwarder.ts"
+import { Forwarder, HERE, headersFor } from "./Forwarder.ts"
+import { elsewhereHeaders, saidWith } from "./Listener.ts"
+
+/** Bodies that were read, for as long as their requests are answered. */
+const bodies = new WeakMap<IncomingMessage, Buffer>()
+
+/** Reads the body of a page's request, as often as it is asked for. */
+export const readBodyOf = (
+  request: HttpServerRequest.HttpServerRequest,
+  bytesMax?: number
+): Effect.Effect<Buffer, RequestTooLarge | Unavailable, RequestBodies> =>
+  Effect.suspend(() => {
+    const source = sourceOf(request)
+    const read = bodies.get(source)
+    if (read !== undefined) return Effect.succeed(read)
+    return Effect.tap(
+      RequestBodies.use(({ readBody }) => readBody(source, responseOf(request), bytesMax)),
+      (body) => Effect.sync(() => bodies.set(source, body))
+    )
+  })
+
+/** The address of whoever is connected, here or at the process that has forwarded the request. */
+export const remoteAddressOf = (request: HttpServerRequest.HttpServerRequest): string | undefined => {
+  const source = sourceOf(request)
+  return saidWith(source)?.remoteAddress ?? source.socket.remoteAddress
+}
+
+const nothing = Buffer.alloc(0)
+
+/** Has the page answered where the account is; by `again` if it is here by now. */
+export const forwardPage = <E, R>(
+  request: HttpServerRequest.HttpServerRequest,
+  account: AccountId,
+  millisMax: number,
+  course: Course,
+  again: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, E | Unavailable | RequestTooLarge, R | RequestBodies> =>
+  Effect.gen(function* () {
+    const forwarder = yield* Forwarder
+    const source = sourceOf(request)
+    if (saidWith(source) !== undefined) {
+      const isHere = yield* forwarder.arrives(account)
+      return isHere ? yield* again : HttpServerResponse.empty({ status: 421, headers: elsewhereHeaders(account) })
+    }
+    const method = source.method!
+    const outgoing: Outgoing = {
+      account,
+      kind: "request",
+      method,
+      url: source.url!,
+      rawHeaders: source.rawHeaders,
+      remoteAddress: source.socket.remoteAddress,
+      body: method === "POST" ? yield* readBodyOf(request) : nothing,
+      // A form is done once by its token.
+      mayRepeat: method !== "DELETE",
+      millisMax,
+      course,
+      onLong: (head) => sinkOf(request, head)
+    }
+    const reply = yield* forwarder.forward(outgoing)
+    if (reply === HERE) return yield* again
+    return yield* write(request, reply)
+  })
+
+/** Writes an answer as it came. What Effect's HTTP would make of it has less of its headers. */
+const write = (
+  request: HttpServerRequest.HttpServerRequest,
+  reply: { readonly status: number; readonly headers: object; readonly body: Buffer }
+): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  Effect.callback((resume) => {
+    const response = responseOf(request)
+    const done = () => resume(Effect.succeed(HttpServerResponse.empty({ status: reply.status })))
+    // A long one has been written already.
+    if (response.writableFinished || response.destroyed) return done()
+    response.once("finish", done)
+    response.once("close", done)
+    if (response.headersSent) return
+    response.writeHead(reply.status, headersFor(reply as Parameters<typeof headersFor>[0]))
+    response.end(reply.body)
+  })
+
+const sinkOf = (
+  request: HttpServerRequest.HttpServerRequest,
+  head: Parameters<NonNullable<Outgoing["onLong"]>>[0]
+): Sink => {
+  const response = responseOf(request)
+  response.writeHead(head.status, headersFor(head))
+  response.flushHeaders()
+  return {
+    write: (chunk, resume) => {
+      const hasRoom = response.write(chunk)
+      if (!hasRoom) response.once("drain", resume)
+      return hasRoom
+    },
+    end: () => void response.end(),
+    fail: () => void response.destroy()
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * Authentication of a payer: `GET /authenticate/{pi}` asks, `POST` takes the answer (semantics I-12 to I-14, §8.11,
+ * §8.29), and `GET /challenge/{cs}` leads the payer of a custom checkout there.
+ *
+ * Only somebody with the client secret gets in; anybody else is told nothing. Afterwards the payer is led to the
+ * `return_url` of this very confirmation, and nowhere else.
+ */
+import { Effect, Layer, Result } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import type { AuthenticationOutcome, PaymentIntent } from "../../domain/PaymentIntent.ts"
+import { locationOf, withParameters, withSessionId } from "../../domain/RedirectUrl.ts"
+import { matchesClientSecret } from "../../payments/ClientSecrets.ts"
+import * as PaymentIntentSteps from "../../payments/PaymentIntentTransitions.ts"
+import * as PaymentIntents from "../../payments/PaymentIntents.ts"
+import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
+import * as CheckoutPage from "../checkout/CheckoutPage.ts"
+import { pathOf } from "../checkout/Embedding.ts"
+import { idempotencyKeyOf, isCrossSite, makeToken, readForm, wantsData } from "../../html/Forms.ts"
+import type { FoundPaymentIntent } from "../checkout/FindSession.ts"
+import { findPaymentIntent, findSession } from "../checkout/FindSession.ts"
+import { localeOf } from "../../html/Money.ts"
+import { NOT_FOUND, NOT_FROM_HERE, notice } from "../../html/Notice.ts"
+import { data, leadOn, page, seeOther } from "../../html/PageResponse.ts"
+import * as AuthenticationPage from "./PayerAuthenticationPage.ts"
+import { queryOf, route } from "../../html/Routing.ts"
+import type { Submissions } from "../../html/FormSubmission.ts"
+import * as FormSubmission from "../../html/FormSubmission.ts"
+
+/** Finds the PaymentIntent for somebody who has its secret. */
+const open = Effect.fnUntraced(function* (id: string, secret: string) {
+  const found = yield* findPaymentIntent(id)
+  return found !== undefined && matchesClientSecret(found.paymentIntent, secret) ? found : undefined
+})
+
+const returnUrl = ({ next_action }: PaymentIntent): string | null => next_action?.redirect_to_url.return_url ?? null
+
+/** The page for somebody who has nothing to answer, or nothing any more. */
+const donePage = Effect.fnUntraced(function* (found: FoundPaymentIntent) {
+  return page(notice(AuthenticationPage.noticeOf({ ...found, checkoutUrl: yield* checkoutUrlOf(found) })), {
+    pictures: [found.brand.icon]
+  })
+})
+
+/**
+ * The hosted checkout to go back to. Other sessions have pages of the shop's, and Till does not know their addresses.
+ */
+const checkoutUrlOf = Effect.fnUntraced(function* ({ checkoutSession }: FoundPaymentIntent) {
+  const session = checkoutSession === undefined ? undefined : (yield* findSession(checkoutSession))?.session
+  return session?.ui_mode === "hosted" ? (yield* PaymentsConfig).publicUrl + pathOf(session) : null
+})
+
+/** Tells the page's script to load its page again, which says something else now. */
+const reload = data(200, { reload: true })
+
+/** The payer agrees to these terms. The merchant may change all of them while the payer looks at the page. */
+const termsOf = ({ amount, currency, payment_method }: PaymentIntent): string =>
+  `${amount} ${currency} ${payment_method}`
+
+/** The subject of a form's token: an answer counts for one PaymentIntent and one set of terms. */
+const subjectOf = (id: string, terms: string): string => `${id} ${terms}`
+
+/** Asks the payer, unless the PaymentIntent no longer waits for an answer. */
+const ask = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, found: FoundPaymentIntent) {
+  const { brand, merchant, paymentIntent } = found
+  if (paymentIntent.status !== "requires_action") return yield* donePage(found)
+  const terms = termsOf(paymentIntent)
+  const token = makeToken(yield* PaymentsConfig, subjectOf(paymentIntent.id, terms))
+  const locale = localeOf(request.headers["accept-language"])
+  return page(AuthenticationPage.render({ paymentIntent, merchant, brand, locale, terms, token }), {
+    pictures: [brand.icon],
+    formTargets: [returnUrl(paymentIntent), yield* successUrlBehind(paymentIntent)]
+  })
+})
+
+const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
+  const found = yield* open(id, queryOf(request).get("client_secret") ?? "")
+  return found === undefined ? page(notice(NOT_FOUND), { status: 404 }) : yield* ask(request, found)
+})
+
+/**
+ * A checkout page to which the payer comes back leads on at once, so the policy must allow its `success_url` as well.
+ */
+const successUrlBehind = Effect.fnUntraced(function* (paymentIntent: PaymentIntent) {
+  const { publicUrl } = yield* PaymentsConfig
+  const url = returnUrl(paymentIntent)
+  const prefix = `${publicUrl}/checkout/`
+  if (url === null || !url.startsWith(prefix)) return null
+  const found = yield* findSession(url.slice(prefix.length).split("?", 1)[0]!)
+  return found?.session.payment_intent === paymentIntent.id ? found.session.success_url : null
+})
+
+/** Kept for a form that is sent again: by then the PaymentIntent no longer has its `return_url`. */
+interface Kept {
+  readonly returnUrl: string | null
+  readonly succeeded: boolean
+}
+
+const NOWHERE: Kept = { returnUrl: null, succeeded: false }
+
+interface Answer {
+  readonly outcome: AuthenticationOutcome
+  /** The terms as the form showed them. */
+  readonly terms: string
+  readonly idempotencyKey: string
+}
+
+const answer = (
+  submissions: Submissions,
+  { account, paymentIntent: { id } }: FoundPaymentIntent,
+  { idempotencyKey, outcome, terms }: Answer
+) => {
+  const command = Effect.gen(function* () {
+    const { value: paymentIntent } = yield* PaymentIntentSteps.find(id)
+    // The merchant has changed the payment meanwhile, so the payer is asked anew.
+    if (termsOf(paymentIntent) !== terms) return NOWHERE
+    const url = returnUrl(paymentIntent)
+    const result = yield* PaymentIntents.authenticate(id, outcome)
+    // The payer has answered, even if the card was declined afterwards; the page behind `return_url` tells of that.
+    const succeeded = Result.isSuccess(result) && result.success.status !== "requires_payment_method"
+    const kept: Kept = { returnUrl: url, succeeded }
+    return kept
+  })
+  return submissions.submit({ account, path: `/authenticate/${id}`, idempotencyKey, entered: { outcome } }, command)
+}
+
+const post = Effect.fnUntraced(function* (
+  submissions: Submissions,
+  request: HttpServerRequest.HttpServerRequest,
+  id: string
+) {
+  if (isCrossSite(request)) return page(notice(NOT_FROM_HERE), { status: 403 })
+  const values = yield* readForm(request)
+  const found = yield* open(id, values?.get("client_secret") ?? "")
+  if (values === undefined || found === undefined) return page(notice(NOT_FOUND), { status: 404 })
+  const isScript = wantsData(request)
+  const outcome = values.get("outcome")
+  const terms = values.get("terms") ?? ""
+  const idempotencyKey = idempotencyKeyOf(yield* PaymentsConfig, subjectOf(id, terms), values.get("token") ?? "")
+  if (idempotencyKey === undefined || (outcome !== "success" && outcome !== "failure")) {
+    return page(notice(NOT_FROM_HERE), { status: 400 })
+  }
+  const submitted = yield* Effect.catchTag(
+    answer(submissions, found, { outcome, terms, idempotencyKey }),
+    // The payer has sent the same form with the other answer before. The first one counts.
+    "IdempotencyKeyReuse",
+    () => Effect.succeed(null)
+  )
+  const kept = submitted?.ok === true ? (submitted.body as Kept) : undefined
+  if (kept?.returnUrl == null) {
+    return isScript ? reload : yield* ask(request, (yield* findPaymentIntent(id)) ?? found)
+  }
+  return leadOn(isScript, wayBack(found, kept.returnUrl, kept.succeeded))
+})
+
+/** Adds the outcome of an authentication to a `return_url` (semantics I-14, T24). */
+const wayBack = (
+  { checkoutSession, paymentIntent }: FoundPaymentIntent,
+  returnUrl: string,
+  succeeded: boolean
+): string => {
+  const filledIn = checkoutSession === undefined ? returnUrl : withSessionId(returnUrl, checkoutSession)
+  return locationOf(
+    withParameters(filledIn, {
+      payment_intent: paymentIntent.id,
+      payment_intent_client_secret: paymentIntent.client_secret,
+      redirect_status: succeeded ? "succeeded" : "failed"
+    })
+  )
+}
+
+/**
+ * Leads the payer of a custom checkout to the challenge. Its address takes the PaymentIntent's secret, and a session
+ * does not tell that: with a publishable key, a shop's page learns it from a decline at most (semantics A6, §8.28). So
+ * the page sends the payer here. Somebody without the session's secret is told nothing.
+ */
+const leadToChallenge = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
+  const found = yield* findSession(id)
+  if (found === undefined || !matchesClientSecret(found.session, queryOf(request).get("client_secret") ?? "")) {
+    return page(notice(NOT_FOUND), { status: 404 })
+  }
+  const challenge = found.paymentIntent?.next_action?.redirect_to_url.url
+  if (challenge !== undefined) return seeOther(challenge)
+  if (found.session.status === "open") return page(notice(NOT_FOUND), { status: 404 })
+  return page(notice(CheckoutPage.noticeOf({ ...found, locale: localeOf(request.headers["accept-language"]) })), {
+    status: 410,
+    pictures: [found.brand.icon]
+  })
+})
+
+export const layer = Layer.unwrap(
+  Effect.map(FormSubmission.make, (submissions) =>
+    Layer.mergeAll(
+      route("GET", "/authenticate/:id", (request, { id = "" }) => get(request, id)),
+      route("POST", "/authenticate/:id", (request, { id = "" }) => post(submissions, request, id)),
+      route("GET", "/challenge/:id", (request, { id = "" }) => leadToChallenge(request, id))
+    )
+  )
+)

@@ -1,0 +1,288 @@
+/**
+ * Serves the hosted and the embedded checkout: `GET /checkout/{cs}` shows a session, `POST` pays for it (semantics S12
+ * to S17).
+ *
+ * The form pays by the same lifecycle as `POST /v1/checkout_sessions/{id}/confirm`, and once per form. Its answer is a
+ * page or a redirect; the page's script asks for the same as data, so that nothing has to be loaded again. Payers are
+ * only ever led to Till's own pages and to the session's own URLs. No card data is in any answer.
+ */
+import { Effect, Layer } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { successUrlOf } from "../../domain/CheckoutSession.ts"
+import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
+import { matchesClientSecret } from "../../payments/ClientSecrets.ts"
+import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
+import type { AmountField } from "./AmountField.ts"
+import { amountFieldOf } from "./AmountField.ts"
+import type { Asked, Details, FieldErrors } from "./CheckoutForm.ts"
+import { askedBy, detailsOf, fieldOf, readEntered } from "./CheckoutForm.ts"
+import * as CheckoutPage from "./CheckoutPage.ts"
+import { picturesOf } from "./CheckoutOrder.ts"
+import { adviceOf } from "./Declines.ts"
+import { embedderOf, mayOpen, PagesConfig, pathOf } from "./Embedding.ts"
+import type { FormValues } from "../../html/Forms.ts"
+import { idempotencyKeyOf, isCrossSite, makeToken, readForm, wantsData } from "../../html/Forms.ts"
+import type { Frame } from "../../html/Layout.ts"
+import type { FoundSession } from "./FindSession.ts"
+import { findSession } from "./FindSession.ts"
+import { localeOf } from "../../html/Money.ts"
+import { failureTextOf, NOT_FOUND, NOT_FROM_HERE, notice } from "../../html/Notice.ts"
+import { data, leadOn, page, seeOther } from "../../html/PageResponse.ts"
+import { queryOf, route } from "../../html/Routing.ts"
+import { ANOTHER, CHOICE, GONE } from "./SavedCards.ts"
+import type { Submissions, Submitted } from "../../html/FormSubmission.ts"
+import * as FormSubmission from "../../html/FormSubmission.ts"
+
+/** One request for a session's page. */
+interface Visit {
+  readonly found: FoundSession
+  readonly locale: string
+  /** The amount that the payer chooses; null if there is none. */
+  readonly amount: AmountField | null
+  readonly wantsData: boolean
+  readonly publicUrl: string
+  /** As in `CheckoutPage`. */
+  readonly takesCards: boolean
+  /** The origin whose page shows this one in a frame; null if none may. */
+  readonly embedder: string | null
+}
+
+/** The form after an attempt: its status, what it says, and the values that are shown again. */
+interface Problem {
+  readonly status: number
+  readonly message: string | null
+  readonly details: Details
+  readonly errors?: FieldErrors
+  /** Token of the form that is shown. It is the one that was sent if the payer should send the same form again. */
+  readonly token: string
+}
+
+type Answer = HttpServerResponse.HttpServerResponse
+
+/** The page's own address. */
+const pageOf = ({ found, publicUrl }: Visit): string => publicUrl + pathOf(found.session)
+
+/** A session that had too many failed attempts has no form for a while (semantics 9.29). */
+const isPayable = ({ hidden, session }: FoundSession): boolean =>
+  session.status === "open" && hidden.closedUntil === null
+
+const frameOf = ({ embedder, found: { session } }: Visit): Frame | null =>
+  embedder === null ? null : { origin: embedder, status: session.status, location: successUrlOf(session) }
+
+/** The session's form; or, for the page's script, what has changed in it. */
+const formPage = (visit: Visit, problem: Problem): Answer => {
+  const { amount, embedder, found, locale, takesCards, wantsData } = visit
+  const { brand, goods, lines, merchant, saved, session } = found
+  const { details, errors = {}, message, status, token } = problem
+  if (wantsData) return data(status, { message, errors, token })
+  const frame = frameOf(visit)
+  const order = { session, lines, goods, merchant, brand, locale }
+  const shown = { ...order, amount, saved, takesCards, token, details, errors, message, frame }
+  return page(CheckoutPage.render(shown), {
+    status,
+    formTargets: [session.success_url],
+    pictures: [brand.icon, ...picturesOf(goods)],
+    frameAncestors: embedder === null ? [] : [embedder]
+  })
+}
+
+/** Tells how a session that can no longer be paid has ended, or until when it cannot be. */
+const closedPage = (visit: Visit): Answer => {
+  const { embedder, found, locale, wantsData } = visit
+  const { closedUntil } = found.hidden
+  const isOpen = found.session.status === "open"
+  const status = isOpen ? 429 : 410
+  if (wantsData) return data(status, { reload: true })
+  const closed = { ...found, locale }
+  const said = isOpen ? CheckoutPage.pauseOf(closed, closedUntil!) : CheckoutPage.noticeOf(closed)
+  const pictures = [found.brand.icon]
+  if (embedder === null) return page(notice(said), { status, pictures })
+  return page(notice({ ...said, frame: frameOf(visit) }), { pictures, frameAncestors: [embedder] })
+}
+
+/**
+ * Leads the payer of a complete session back to the shop. In a frame it reloads instead: the frame then tells the
+ * shop's page, which knows the way.
+ */
+const completed = (visit: Visit): Answer => {
+  if (visit.embedder !== null && visit.wantsData) return data(200, { reload: true })
+  return leadOn(visit.wantsData, successUrlOf(visit.found.session) ?? pageOf(visit))
+}
+
+/** The page before anybody has sent its form. It says what became of an earlier attempt. */
+const show = (visit: Visit, query: URLSearchParams, token: string): Answer => {
+  const { hidden, paymentIntent, saved, session } = visit.found
+  const secret = query.get("payment_intent_client_secret")
+  const returns = paymentIntent !== null && secret !== null && matchesClientSecret(paymentIntent, secret)
+  // A payer with the payment's secret comes back from an authentication and has just paid. Anybody else paid before.
+  if (session.status === "complete" && returns) return completed(visit)
+  if (!isPayable(visit.found)) return closedPage(visit)
+  // The payment's secret must not stay in the address bar. The session's own secret does: it opens an embedded page.
+  if (secret !== null || (query.size > 0 && session.client_secret === null)) return seeOther(pageOf(visit))
+  const failure = failureOf(visit.found)
+  const details = detailsOf(hidden.collected ?? session.customer_details, visit.amount, saved)
+  return formPage(visit, { status: 200, ...failure, details: { ...details, ...choiceAfter(failure) }, token })
+}
+
+/** What the page says of the last attempt, if that has failed: what has happened, and beside a field what to do. */
+const failureOf = ({ paymentIntent, saved }: FoundSession): Pick<Problem, "message" | "errors"> => {
+  const text = paymentIntent === null ? null : failureTextOf(paymentIntent)
+  if (paymentIntent === null || text === null) return { message: null }
+  return { message: `${text} You have not been charged.`, errors: adviceOf(paymentIntent, saved) }
+}
+
+/** Where it was not a saved card that failed, the fields of another one are shown, with what to do next. */
+const choiceAfter = ({ errors }: Pick<Problem, "errors">): Details =>
+  errors === undefined || CHOICE in errors ? {} : { [CHOICE]: ANOTHER }
+
+/** Confirms the session with what was entered. */
+const confirm = (
+  submissions: Submissions,
+  visit: Visit,
+  confirmation: NonNullable<ReturnType<typeof readEntered>["confirmation"]>,
+  idempotencyKey: string
+) => {
+  const { account, session } = visit.found
+  const { payment_method_data, ...entered } = confirmation
+  const path = `/checkout/${session.id}`
+  return submissions.submit(
+    { account, path, idempotencyKey, entered: confirmation },
+    CheckoutSessions.confirm(session.id, {
+      ...entered,
+      return_url: pageOf(visit),
+      payment_method_data: payment_method_data === null ? null : submissions.tokenize(account, payment_method_data)
+    })
+  )
+}
+
+/** Answers a submission. `visit` shows the session as the submission left it. */
+const outcomeOf = (visit: Visit, submitted: Submitted, details: Details, token: string): Answer => {
+  const { paymentIntent, session } = visit.found
+  if (submitted.ok) {
+    if (session.status === "complete") return completed(visit)
+    const challenge = paymentIntent?.next_action?.redirect_to_url.url
+    if (challenge !== undefined) return leadOn(visit.wantsData, challenge)
+  }
+  if (!isPayable(visit.found)) return closedPage(visit)
+  if (submitted.ok || submitted.code === "card_declined") {
+    const failure = failureOf(visit.found)
+    const message = failure.message ?? "The payment was not completed. Please try again."
+    return formPage(visit, { ...failure, status: 402, message, details, token })
+  }
+  const field = fieldOf(submitted.param)
+  const errors: FieldErrors = field === undefined ? {} : { [field]: field === CHOICE ? GONE : submitted.message }
+  const problem = field === undefined ? { message: messageOf(submitted) } : placed(visit, errors)
+  return formPage(visit, { status: submitted.status, ...problem, details, token })
+}
+
+/** Mistakes beside their fields. A page that has no saved card to offer any more says at its top that one is gone. */
+const placed = (visit: Visit, errors: FieldErrors): Pick<Problem, "message" | "errors"> =>
+  CHOICE in errors && visit.found.saved.length === 0 && !visit.wantsData ? { message: GONE } : { message: null, errors }
+
+/** Says in words for the payer why nothing was paid. */
+const messageOf = ({ code }: Submitted & { readonly ok: false }): string => {
+  switch (code) {
+    case "processor_unavailable":
+      return "The card network did not answer. You have not been charged. Please try again."
+    case "processor_not_configured":
+      return "This shop cannot take card payments yet. You have not been charged."
+    default:
+      return "The payment could not be made. You have not been charged. Please try again."
+  }
+}
+
+/** Pays with a form that was sent, unless it is invalid or not one of Till's own. */
+const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit, values: FormValues) {
+  const config = yield* PaymentsConfig
+  const { id } = visit.found.session
+  const newToken = () => makeToken(config, id)
+  const asked: Asked = askedBy(visit.found.session, visit.amount, visit.found.saved)
+  const { confirmation, details, errors } = readEntered(asked, values)
+  const token = values.get("token") ?? ""
+  const idempotencyKey = idempotencyKeyOf(config, id, token)
+  if (confirmation === null) {
+    if (!isPayable(visit.found)) return closedPage(visit)
+    return formPage(visit, { status: 400, ...placed(visit, errors), details, token: newToken() })
+  }
+  if (idempotencyKey === undefined) {
+    if (!isPayable(visit.found)) return closedPage(visit)
+    const message = "This page was open for too long. Nothing was paid. Please enter your card again."
+    return formPage(visit, { status: 400, message, details, token: newToken() })
+  }
+  const retry = (status: number, message: string, token: string) =>
+    Effect.map(findSession(id), (found) => {
+      const current = { ...visit, found: found ?? visit.found }
+      if (!isPayable(current.found)) return closedPage(current)
+      return formPage(current, { status, message, details, token })
+    })
+  return yield* confirm(submissions, visit, confirmation, idempotencyKey).pipe(
+    Effect.flatMap((submitted) =>
+      Effect.map(findSession(id), (found) =>
+        outcomeOf({ ...visit, found: found ?? visit.found }, submitted, details, newToken())
+      )
+    ),
+    Effect.catchTag("IdempotencyKeyReuse", () =>
+      retry(409, "You changed something after an earlier attempt. Please enter your card again and pay.", newToken())
+    ),
+    Effect.catchTag("IdempotencyKeyInUse", () =>
+      retry(409, "Your payment is still being processed. Please wait a moment.", token)
+    ),
+    Effect.catchTag("Unavailable", (unavailable) =>
+      // Nothing was tried yet where the account is.
+      unavailable.isElsewhere
+        ? Effect.fail(unavailable)
+        : Effect.succeed(
+            formPage(visit, {
+              status: 503,
+              message: "The payment service cannot answer at the moment. Try again: you will not pay twice.",
+              details,
+              token
+            })
+          )
+    )
+  )
+})
+
+const visitOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
+  const found = yield* findSession(id)
+  const query = queryOf(request)
+  if (found === undefined || !mayOpen(found.session, query)) return undefined
+  const { liveProcessor, publicUrl } = yield* PaymentsConfig
+  const locale = localeOf(request.headers["accept-language"])
+  const visit: Visit = {
+    found,
+    locale,
+    amount: amountFieldOf(found, locale),
+    wantsData: wantsData(request),
+    publicUrl,
+    takesCards: !found.session.livemode || liveProcessor !== null,
+    embedder: embedderOf(found.session, query, yield* PagesConfig)
+  }
+  return visit
+})
+
+const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
+  const visit = yield* visitOf(request, id)
+  if (visit === undefined) return page(notice(NOT_FOUND), { status: 404 })
+  const config = yield* PaymentsConfig
+  return show(visit, queryOf(request), makeToken(config, visit.found.session.id))
+})
+
+const post = (submissions: Submissions) =>
+  Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
+    if (isCrossSite(request)) return page(notice(NOT_FROM_HERE), { status: 403 })
+    const visit = yield* visitOf(request, id)
+    if (visit === undefined) return page(notice(NOT_FOUND), { status: 404 })
+    const values = yield* readForm(request)
+    if (values === undefined) return page(notice(NOT_FROM_HERE), { status: 400 })
+    return yield* pay(submissions, visit, values)
+  })
+
+export const layer = Layer.unwrap(
+  Effect.map(FormSubmission.make, (submissions) =>
+    Layer.mergeAll(
+      route("GET", "/checkout/:id", (request, { id = "" }) => get(request, id)),
+      route("POST", "/checkout/:id", (request, { id = "" }) => post(submissions)(request, id))
+    )
+  )
+)

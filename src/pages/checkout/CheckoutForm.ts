@@ -1,0 +1,261 @@
+/**
+ * Reads the form of the checkout page: its fields, and the mistakes in them (semantics S14, §8.26).
+ *
+ * Card data is read into `payment_method_data` and nowhere else, so a page that is shown again never has it.
+ */
+import { Schema } from "effect"
+import type { BillingDetailsParameter } from "../../domain/Address.ts"
+import { AddressText, isCountry, PersonName, PersonPhone } from "../../domain/Address.ts"
+import { cvcLengthOf, isCardNumber } from "../../domain/Cards.ts"
+import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
+import { Email, TEXT_LENGTH_MAX } from "../../domain/Text.ts"
+import type { PaymentMethod, PaymentMethodData } from "../../domain/PaymentMethod.ts"
+import type { AddressField } from "./AddressFields.ts"
+import { missingTextOf, orderOf } from "./AddressFields.ts"
+import type { AmountField } from "./AmountField.ts"
+import { readCode, readExpiry, readNumber } from "../../html/assets/card.js"
+import * as Amount from "./AmountField.ts"
+import type { FormValues } from "../../html/Forms.ts"
+import { ANOTHER, CHOICE, GONE, isSaved } from "./SavedCards.ts"
+
+const CONTACT_FIELDS = ["email", "name", "phone"] as const
+
+/** Fields whose values are shown again. */
+export const DETAIL_FIELDS = [
+  "amount",
+  ...CONTACT_FIELDS,
+  "line1",
+  "line2",
+  "city",
+  "state",
+  "postal_code",
+  "country",
+  CHOICE
+] as const
+export type DetailField = (typeof DETAIL_FIELDS)[number]
+
+/** Fields whose values are never shown again. */
+export const CARD_FIELDS = ["card_number", "card_expiry", "card_cvc"] as const
+export type CardField = (typeof CARD_FIELDS)[number]
+
+export type Field = DetailField | CardField
+
+export type Details = Readonly<Partial<Record<DetailField, string>>>
+
+/** Mistakes by field, in words for the payer. */
+export type FieldErrors = Readonly<Partial<Record<Field, string>>>
+
+/** A field's texts for when it must not be empty and is, and for when its value is not valid. */
+export interface Complaints {
+  readonly missing?: string
+  readonly invalid?: string
+}
+
+const TOO_LONG = `Enter at most ${TEXT_LENGTH_MAX} characters.`
+
+/** Which parts of an address must not be empty, and what they are called, depends on its country. */
+const COMPLAINTS: Readonly<Record<Exclude<Field, AddressField>, Complaints>> = {
+  // Its other texts hang on its bounds and on what was entered.
+  amount: { missing: "Enter an amount." },
+  payment_method: {},
+  email: { missing: "Enter your email address.", invalid: "Enter an email address such as name@example.com." },
+  name: { invalid: "Enter a name of at most 256 characters." },
+  phone: { invalid: "Enter a phone number of at most 64 characters." },
+  country: { missing: "Choose your country.", invalid: "Choose a country of the list." },
+  card_number: { missing: "Enter your card number.", invalid: "This card number is not valid. Check its digits." },
+  card_expiry: { missing: "Enter your card's expiry date.", invalid: "Enter the expiry date as MM / YY." },
+  card_cvc: {
+    missing: "Enter your card's security code.",
+    invalid: "The security code has 3 digits, or 4 on American Express."
+  }
+}
+
+const isCardField = (field: Field): field is CardField => (CARD_FIELDS as ReadonlyArray<Field>).includes(field)
+
+const isAddressField = (field: Field): field is AddressField => ADDRESS_FIELDS.includes(field)
+
+/** A field's texts, in a form with this country; empty if none is chosen. */
+export const complaintsOf = (field: Field, country: string): Complaints => {
+  if (!isAddressField(field)) return COMPLAINTS[field]
+  const missing = missingTextOf(field, country)
+  return { ...(missing !== undefined && { missing }), invalid: TOO_LONG }
+}
+
+/** The parts of the form that a session needs. */
+export interface Asked {
+  /** Null if the payer has no amount to choose. */
+  readonly amount: AmountField | null
+  readonly card: boolean
+  /** The saved cards to choose from. */
+  readonly saved: ReadonlyArray<PaymentMethod>
+  readonly address: boolean
+}
+
+export const askedBy = (
+  { billing_address_collection, payment_intent }: CheckoutSession,
+  amount: AmountField | null,
+  saved: ReadonlyArray<PaymentMethod>
+): Asked => ({
+  amount,
+  saved,
+  // An amount that is yet to be chosen has no payment yet, and is more than nothing.
+  card: payment_intent !== null || amount !== null,
+  address: billing_address_collection === "required"
+})
+
+const ADDRESS_FIELDS: ReadonlyArray<Field> = ["line1", "line2", "city", "state", "postal_code"]
+
+/** The fields of a session's form, in the order of the page. */
+export const fieldsOf = ({ address, amount, card, saved }: Asked, country: string): ReadonlyArray<Field> => [
+  ...(amount === null ? [] : (["amount"] as const)),
+  ...CONTACT_FIELDS,
+  ...(address ? (["country", ...orderOf(country)] as const) : []),
+  ...(saved.length === 0 ? [] : ([CHOICE] as const)),
+  ...(card ? CARD_FIELDS : [])
+]
+
+/** The payer's input: details to show again, mistakes, and, if there are none, the confirmation's parameters. */
+export interface Entered {
+  readonly details: Details
+  readonly errors: FieldErrors
+  readonly confirmation: {
+    readonly customer_details: BillingDetailsParameter
+    readonly payment_method_data: PaymentMethodData | null
+    /** A saved card; left out if the payer has entered one. */
+    readonly payment_method?: string
+    /** Minor units; left out if the payer has no amount to choose. */
+    readonly custom_unit_amount?: number
+  } | null
+}
+
+/** Reads the form of a session. */
+export const readEntered = (asked: Asked, values: FormValues): Entered => {
+  const country = values.get("country") ?? ""
+  const choice = asked.card ? (values.get(CHOICE) ?? ANOTHER) : ANOTHER
+  // Where a saved card is chosen, it does not matter what the fields of another one hold.
+  const fields = fieldsOf(asked, country).filter((field) => choice === ANOTHER || !isCardField(field))
+  const details: Details = Object.fromEntries(
+    DETAIL_FIELDS.filter((field) => fields.includes(field)).map((field) => [field, values.get(field) ?? ""])
+  )
+  const errors: Partial<Record<Field, string>> = Object.fromEntries(
+    fields.flatMap((field) => {
+      const complaint =
+        field === "amount"
+          ? Amount.complaintAbout(asked.amount!, values.get(field) ?? "")
+          : complaintAbout(field, country, values)
+      return complaint === undefined ? [] : [[field, complaint]]
+    })
+  )
+  if (choice !== ANOTHER && !isSaved(asked.saved, choice)) errors[CHOICE] = GONE
+  if (Object.keys(errors).length > 0) return { details, errors, confirmation: null }
+  const customer_details = customerDetailsOf(details, asked)
+  const payment_method_data = asked.card && choice === ANOTHER ? paymentMethodDataOf(values, customer_details) : null
+  const chosen = asked.amount && Amount.chosenIn(asked.amount, details.amount!)
+  const custom_unit_amount = chosen !== null && { custom_unit_amount: chosen }
+  const payment_method = choice !== ANOTHER && { payment_method: choice }
+  return {
+    details,
+    errors,
+    confirmation: { customer_details, payment_method_data, ...payment_method, ...custom_unit_amount }
+  }
+}
+
+const complaintAbout = (field: Exclude<Field, "amount">, country: string, values: FormValues): string | undefined => {
+  const { invalid, missing } = complaintsOf(field, country)
+  const value = values.get(field) ?? ""
+  if (value === "") return missing
+  return RULES[field](value, values) ? undefined : invalid
+}
+
+const isAddressText = Schema.is(AddressText)
+
+/** Each rule is true if its field is valid. Some look at other fields, too. */
+const RULES: Readonly<Record<Exclude<Field, "amount">, (value: string, values: FormValues) => boolean>> = {
+  email: Schema.is(Email),
+  name: Schema.is(PersonName),
+  phone: Schema.is(PersonPhone),
+  line1: isAddressText,
+  line2: isAddressText,
+  city: isAddressText,
+  state: isAddressText,
+  postal_code: isAddressText,
+  country: isCountry,
+  // It is held against the cards that there are.
+  payment_method: () => true,
+  card_number: (value) => isCardNumber(readNumber(value) ?? ""),
+  // A past date is no mistake of the form: the card is declined (semantics I-9).
+  card_expiry: (value) => readExpiry(value) !== undefined,
+  card_cvc: (value, values) => isSecurityCode(readCode(value) ?? "", readNumber(values.get("card_number") ?? "") ?? "")
+}
+
+/**
+ * A code must be as long as the card's scheme has it (semantics 9.7); without a valid card number, any length will do.
+ */
+const isSecurityCode = (code: string, cardNumber: string): boolean =>
+  /^[0-9]{3,4}$/.test(code) && (!isCardNumber(cardNumber) || code.length === cvcLengthOf(cardNumber))
+
+const customerDetailsOf = (details: Details, { address }: Asked): BillingDetailsParameter => ({
+  email: details.email || null,
+  name: details.name || null,
+  phone: details.phone || null,
+  address: address
+    ? {
+        line1: details.line1 || null,
+        line2: details.line2 || null,
+        city: details.city || null,
+        state: details.state || null,
+        postal_code: details.postal_code || null,
+        country: details.country || null
+      }
+    : null
+})
+
+/** The card that was entered, whose fields have no mistakes. */
+const paymentMethodDataOf = (values: FormValues, billing_details: BillingDetailsParameter): PaymentMethodData => {
+  const [number, expiry, code] = CARD_FIELDS.map((field) => values.get(field) ?? "") as [string, string, string]
+  const { month, year } = readExpiry(expiry)!
+  return {
+    type: "card",
+    card: { number: readNumber(number)!, exp_month: month, exp_year: year, cvc: readCode(code)! },
+    billing_details
+  }
+}
+
+/** The form's first values: the payer's earlier input, or what the merchant knew of the payer (semantics S11). */
+export const detailsOf = (
+  known: CheckoutSession["customer_details"] | null,
+  amount: AmountField | null,
+  saved: ReadonlyArray<PaymentMethod>
+): Details => ({
+  ...(amount !== null && { amount: Amount.offeredIn(amount) }),
+  ...(saved.length > 0 && { [CHOICE]: saved[0]!.id }),
+  email: known?.email ?? "",
+  name: known?.name ?? "",
+  phone: known?.phone ?? "",
+  line1: known?.address?.line1 ?? "",
+  line2: known?.address?.line2 ?? "",
+  city: known?.address?.city ?? "",
+  state: known?.address?.state ?? "",
+  postal_code: known?.address?.postal_code ?? "",
+  country: known?.address?.country ?? ""
+})
+
+/** The field from which a parameter of the confirmation was made. */
+export const fieldOf = (param: string | null): Field | undefined => PARAMS[param ?? ""]
+
+const PARAMS: Readonly<Record<string, Field>> = {
+  custom_unit_amount: "amount",
+  payment_method: CHOICE,
+  "customer_details[email]": "email",
+  "customer_details[name]": "name",
+  "customer_details[phone]": "phone",
+  "customer_details[address][line1]": "line1",
+  "customer_details[address][city]": "city",
+  "customer_details[address][state]": "state",
+  "customer_details[address][postal_code]": "postal_code",
+  "customer_details[address][country]": "country",
+  "payment_method_data[card][number]": "card_number",
+  "payment_method_data[card][exp_month]": "card_expiry",
+  "payment_method_data[card][exp_year]": "card_expiry",
+  "payment_method_data[card][cvc]": "card_cvc"
+}

@@ -1,0 +1,142 @@
+/**
+ * The order on a checkout page: what is bought, and what it costs (semantics S14, 9.15). It stands beside the form. On
+ * a phone, where it stands above it, the lines are folded away, and so are more than eight of them anywhere: without a
+ * script, and by keyboard as well.
+ *
+ * Names and amounts are those of the session's lines, as they were when it was created. Pictures and descriptions are
+ * the product's, as they are now: a merchant who mends one mends it on the pages that are open as well.
+ */
+import type { CheckoutSession, LineItem } from "../../domain/CheckoutSession.ts"
+import { cancelUrlOf } from "../../domain/CheckoutSession.ts"
+import type { Price } from "../../domain/Price.ts"
+import type { Product } from "../../domain/Product.ts"
+import type { Brand } from "../../html/Brand.ts"
+import { iconHtml } from "../../html/Brand.ts"
+import type { Child, Html } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+import { pictureHtml, pictureOf } from "../../html/Images.ts"
+import { formatAmount, formatDecimal } from "../../html/Money.ts"
+
+/** What a line is of; null if it is not there any more. */
+export interface Goods {
+  readonly price: Price | null
+  readonly product: Product | null
+}
+
+/** What is shown of an amount that the payer is choosing. The page's script writes it anew as it is chosen. */
+export interface ChosenPrices {
+  /** Place of its line, from 0. */
+  readonly index: number
+  /** The amount of the line, and that of the whole order. */
+  readonly line: string
+  readonly total: string
+}
+
+export interface Order {
+  readonly session: CheckoutSession
+  readonly lines: ReadonlyArray<LineItem>
+  /** One for each line. */
+  readonly goods: ReadonlyArray<Goods>
+  readonly merchant: string
+  readonly brand: Brand
+  /** Null if the payer has no amount to choose. */
+  readonly chosen: ChosenPrices | null
+  /** Language of the amounts. */
+  readonly locale: string
+}
+
+/** Longer amounts are written smaller, so that they fit on a phone's line. */
+const LARGE_CHARACTERS_MAX = 12
+/** More lines are folded away on a desk too. */
+const OPEN_LINES_MAX = 8
+/** So much of a description is shown. It may have 5000 characters, and a session a hundred lines. */
+const DESCRIPTION_CHARACTERS_MAX = 160
+
+/** The pictures that the order shows; null for a line without one. */
+export const picturesOf = (goods: ReadonlyArray<Goods>): ReadonlyArray<string | null> =>
+  goods.map(({ product }) => pictureOf(product?.images[0]))
+
+export const order = ({ brand, chosen, goods, lines, locale, merchant, session }: Order): Html => {
+  const total = chosen?.total ?? formatAmount(session.amount_total!, session.currency!, locale)
+  const subtotal = chosen?.total ?? formatAmount(session.amount_subtotal!, session.currency!, locale)
+  const follows = chosen !== null && html`data-amount="total"`
+  const long = total.length > LARGE_CHARACTERS_MAX && html`class="long"`
+  const items = lines.map((line, index) =>
+    lineItem(line, goods[index], session.currency!, locale, chosen?.index === index ? chosen.line : null)
+  )
+  const back = cancelUrlOf(session)
+  return html`<section class="summary" aria-labelledby="merchant">
+    ${
+      back !== null &&
+      html`<a class="back" href="${back}" rel="noreferrer"
+        ><span aria-hidden="true">←</span> Back to <bdi>${merchant}</bdi></a
+      >`
+    }
+    <h1 id="merchant">${iconHtml(brand)}<bdi>${merchant}</bdi></h1>
+    <p class="total"><span class="label">Total due</span> <strong ${follows} ${long}>${total}</strong></p>
+    <details class="order${lines.length > OPEN_LINES_MAX && " folded"}">
+      <summary>
+        <span class="label"
+          >Total <span aria-hidden="true">·</span> <span class="closed">show order</span
+          ><span class="opened">hide order</span> (${lines.length})</span
+        >
+        <strong ${follows} ${long}>${total}</strong>
+      </summary>
+      <ul class="lines">
+        ${items}
+      </ul>
+      ${lines.length > 1 && sum("Subtotal", subtotal, follows, "part")} ${sum("Total due", total, follows)}
+    </details>
+  </section>`
+}
+
+const sum = (label: string, amount: string, follows: Child, kind: "part" | "whole" = "whole"): Html =>
+  html`<p class="sum ${kind}"><span>${label}</span> <span ${follows}>${amount}</span></p>`
+
+const lineItem = (
+  line: LineItem,
+  goods: Goods | undefined,
+  currency: string,
+  locale: string,
+  chosen: string | null
+): Html => {
+  const { price = null, product = null } = goods ?? {}
+  const picture = pictureOf(product?.images[0])
+  return html`<li>
+    ${picture !== null && pictureHtml(picture, "picture")}
+    <span class="what"
+      ><bdi>${line.description}</bdi> ${details(line, price, currency, locale)}
+      ${product?.description != null && html`<small><bdi>${shortened(product.description)}</bdi></small>`}</span
+    >
+    ${
+      chosen === null
+        ? html`<span class="price">${formatAmount(line.amount_total, currency, locale)}</span>`
+        : html`<span class="price" data-amount="line">${chosen}</span>`
+    }
+  </li>`
+}
+
+/** How the line comes to its amount, and how often that is charged. */
+const details = ({ quantity }: LineItem, price: Price | null, currency: string, locale: string): Child => [
+  quantity > 1 && html`<small>${countOf(quantity, price, currency, locale)}</small> `,
+  price?.recurring !== undefined && html`<small>${intervalOf(price.recurring)}</small>`
+]
+
+/** `3 × $12.00`, where each of them costs the same. */
+const countOf = (quantity: number, price: Price | null, currency: string, locale: string): string => {
+  const count = new Intl.NumberFormat(locale).format(quantity)
+  if (price?.unit_amount_decimal == null || price.transform_quantity !== undefined) return `Quantity ${count}`
+  return `${count} × ${formatDecimal(price.unit_amount_decimal, currency, locale)}`
+}
+
+/** Nothing is charged again, whatever the price says (semantics S5). */
+const intervalOf = ({ interval, interval_count: count }: NonNullable<Price["recurring"]>): string =>
+  `Every ${count === 1 ? interval : `${count} ${interval}s`}, charged once`
+
+/** The beginning of a text, up to the end of a word where there is one. */
+const shortened = (text: string): string => {
+  const characters = Array.from(text.slice(0, 2 * DESCRIPTION_CHARACTERS_MAX + 2))
+  if (characters.length <= DESCRIPTION_CHARACTERS_MAX) return text
+  const beginning = characters.slice(0, DESCRIPTION_CHARACTERS_MAX).join("")
+  return `${beginning.replace(/(?<=\S)\s+\S*$/u, "")}…`
+}

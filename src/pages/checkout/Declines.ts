@@ -1,0 +1,47 @@
+/**
+ * What a payer does next whose payment has failed: the page marks a field of the card, and says it there (semantics
+ * 9.29). The words tell a payer no more than the decline's own message does, which keeps it to itself that a card was
+ * reported lost or stolen.
+ */
+import type { DeclineCode } from "../../domain/Cards.ts"
+import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
+import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
+import type { CardField, FieldErrors } from "./CheckoutForm.ts"
+import { AFTER_FAILURE, CHOICE, isSaved } from "./SavedCards.ts"
+
+interface Advice {
+  readonly field: CardField
+  readonly text: string
+}
+
+const ANOTHER_CARD: Advice = { field: "card_number", text: "Try another card, or ask your bank about this one." }
+
+/** The payer was not there to be asked, or has failed to answer. */
+export const AFTER_AUTHENTICATION: Advice = {
+  field: "card_number",
+  text: "Enter your card again to confirm it once more, or pay with another card."
+}
+
+export const ADVICE: Readonly<Record<DeclineCode, Advice>> = {
+  generic_decline: ANOTHER_CARD,
+  insufficient_funds: { field: "card_number", text: "Pay with another card, or top this one up first." },
+  lost_card: ANOTHER_CARD,
+  stolen_card: ANOTHER_CARD,
+  expired_card: { field: "card_expiry", text: "Check the date on your card, or pay with another card." },
+  incorrect_cvc: { field: "card_cvc", text: "Enter your card again, with the code that is printed on it." },
+  processing_error: { field: "card_number", text: "Enter your card again in a moment, or pay with another card." },
+  do_not_honor: { field: "card_number", text: "Your bank can tell you why. Call it, or pay with another card." },
+  authentication_required: AFTER_AUTHENTICATION
+}
+
+/** What to do about the last attempt to pay, beside the field that it is about; nothing if none has failed. */
+export const adviceOf = (
+  { last_payment_error: failure }: PaymentIntent,
+  saved: ReadonlyArray<PaymentMethod>
+): FieldErrors => {
+  if (failure === undefined) return {}
+  if (isSaved(saved, failure.payment_method)) return { [CHOICE]: AFTER_FAILURE }
+  const isDecline = failure.code === "card_declined"
+  const { field, text } = isDecline ? ADVICE[failure.decline_code ?? "generic_decline"] : AFTER_AUTHENTICATION
+  return { [field]: text }
+}

@@ -1,0 +1,60 @@
+/**
+ * The cards that a session's customer holds, for the payer to choose from (semantics 9.18). Whoever has the session's
+ * link sees them, so there is no more of them than brand, last four digits and expiry date.
+ */
+import { isExpired } from "../../domain/Cards.ts"
+import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
+import { brandName } from "../../html/CardBrands.ts"
+import type { Child, Html } from "../../html/Html.ts"
+import { html } from "../../html/Html.ts"
+
+/** Cards that a page offers, at most: those that were attached last. */
+export const OFFERED_MAX = 5
+
+/** The choice of none of them. */
+export const ANOTHER = ""
+
+/** The field with the choice: the id of a payment method, or `ANOTHER`. */
+export const CHOICE = "payment_method"
+
+/**
+ * The cards to offer of those that a customer holds, in the same order: each number once, and none that has expired at
+ * a time in milliseconds.
+ */
+export const offeredOf = (held: ReadonlyArray<PaymentMethod>, now: number): ReadonlyArray<PaymentMethod> => {
+  const valid = held.filter(({ card }) => !isExpired(card, now))
+  const numbers = valid.map(({ card }) => card.fingerprint)
+  return valid.filter((_, index) => numbers.indexOf(numbers[index]!) === index).slice(0, OFFERED_MAX)
+}
+
+/** True if the choice is one of the cards. */
+export const isSaved = (saved: ReadonlyArray<PaymentMethod>, choice: string | undefined): boolean =>
+  saved.some(({ id }) => id === choice)
+
+export const GONE = "This card is not saved any more. Choose another card."
+
+/** What to do about a saved card that was declined, or whose payer failed to authenticate. */
+export const AFTER_FAILURE = "Choose another card, or ask your bank about this one."
+
+/** The choice between saved cards and another one. `described` are attributes of the first, which gets the focus. */
+export const savedCardsHtml = (
+  saved: ReadonlyArray<PaymentMethod>,
+  chosen: string,
+  described: Child,
+  error: string | undefined
+): Html =>
+  html`<div class="field saved">
+    ${saved.map(({ card, id }, index) =>
+      option(id, id === chosen, index === 0 && described, [
+        html`<span>${brandName(card.brand)} <span class="digits">•••• ${card.last4}</span></span> `,
+        html`<small>Expires ${String(card.exp_month).padStart(2, "0")} / ${String(card.exp_year).slice(-2)}</small>`
+      ])
+    )}
+    ${option(ANOTHER, !isSaved(saved, chosen), null, html`<span>Another card</span>`)}
+    <p class="error" id="${CHOICE}-error">${error}</p>
+  </div>`
+
+const option = (value: string, isChosen: boolean, attributes: Child, text: Child): Html =>
+  html`<label class="choice"
+    ><input type="radio" name="${CHOICE}" value="${value}" ${isChosen && "checked"} ${attributes} /> ${text}</label
+  >`

@@ -1,0 +1,33 @@
+/** Metadata that somebody edits in front of them: what others have changed meanwhile is not lost (semantics 9.84). */
+import { Effect } from "effect"
+import type { ResourceMissing } from "../domain/Errors.ts"
+import { ParameterInvalid } from "../domain/Errors.ts"
+import type { Metadata } from "../domain/Metadata.ts"
+import type { Identified } from "../engine/log/Document.ts"
+import type { Transaction } from "../engine/actor/Transaction.ts"
+import type { Resource } from "./Documents.ts"
+import { findDocument } from "./Documents.ts"
+
+/** Objects that have metadata. */
+export type WithMetadata = Identified & { readonly metadata: Metadata }
+
+/** The value of a key; undefined where there is none, whatever objects have by themselves. */
+export const valueOf = (metadata: Metadata, key: string): string | undefined =>
+  Object.hasOwn(metadata, key) ? metadata[key] : undefined
+
+/**
+ * Fails with `ParameterInvalid` for the first of these keys whose value is not as somebody has seen it. `seenAs` says
+ * how they see a value, undefined for none.
+ */
+export const requireSeen = Effect.fnUntraced(function* <A extends WithMetadata, H>(
+  kind: Resource<A, H>,
+  id: string,
+  seen: ReadonlyMap<string, string>,
+  seenAs: (value: string | undefined) => string
+): Effect.fn.Return<void, ResourceMissing | ParameterInvalid, Transaction> {
+  const { metadata } = (yield* findDocument(kind, id)).value
+  for (const [key, value] of seen) {
+    if (seenAs(valueOf(metadata, key)) === value) continue
+    return yield* new ParameterInvalid({ param: `metadata[${key}]`, rule: "unchanged since this form was opened" })
+  }
+})

@@ -1,0 +1,188 @@
+/**
+ * The one step that all operations on PaymentIntents consist of: change the PaymentIntent within its state table, write
+ * it with its charge, tell of both, and move the Checkout Session that it belongs to.
+ *
+ * Every change goes through here, so that none can leave the state table or break an invariant: a lifecycle with a bug
+ * dies, and its command commits nothing. A charge and its copy in the PaymentIntent are written here and nowhere else,
+ * so they are the same at every moment.
+ */
+import { Effect } from "effect"
+import type { Charge } from "../domain/Charge.ts"
+import type { ResourceMissing } from "../domain/Errors.ts"
+import { PaymentIntentUnexpectedState } from "../domain/Errors.ts"
+import type { EmittedEventType } from "../domain/Event.ts"
+import type { EmbeddedCharges, LastPaymentError, PaymentIntent } from "../domain/PaymentIntent.ts"
+import { latestCharge, violatedInvariant } from "../domain/PaymentIntentInvariants.ts"
+import type { PaymentIntentOperation } from "../domain/PaymentIntentStates.ts"
+import { paymentIntentStates } from "../domain/PaymentIntentStates.ts"
+import type { Transaction } from "../engine/actor/Transaction.ts"
+import type { CheckoutSessionDocument } from "./CheckoutSessionTransitions.ts"
+import * as CheckoutSessionSteps from "./CheckoutSessionTransitions.ts"
+import type { PassedAuthentication, PaymentIntentHidden } from "./Documents.ts"
+import { CHARGE, findDocument, PAYMENT_INTENT } from "./Documents.ts"
+import { emit, previousAttributes } from "./Events.ts"
+
+/** Holds a PaymentIntent as the command has left it so far, what is hidden of it, and the session that it pays for. */
+export interface Payment {
+  readonly value: PaymentIntent
+  readonly hidden: PaymentIntentHidden | undefined
+  readonly session: CheckoutSessionDocument | undefined
+}
+
+/** New values of fields; null for `last_payment_error` removes it (semantics T12). */
+export type PaymentIntentChanges = Partial<Omit<PaymentIntent, "id" | "object" | "last_payment_error">> & {
+  readonly last_payment_error?: LastPaymentError | null
+}
+
+/** One step changes the following. */
+export interface Step {
+  readonly changes?: PaymentIntentChanges
+  /** The charge as the step leaves it, if it has to do with one: a new one, or the latest. */
+  readonly charge?: Charge | undefined
+  /** The passed authentication that holds beyond this step; any other ends with it (semantics 9.3). */
+  readonly authentication?: PassedAuthentication
+  /** In their order. The events of charges are about `charge`. */
+  readonly events?: ReadonlyArray<PaymentEvent>
+}
+
+type PaymentEvent = Extract<EmittedEventType, `payment_intent.${string}` | `charge.${string}`>
+
+/** The parameter that names a PaymentIntent: `id` for that of the path. */
+type Param = "id" | "payment_intent"
+
+/** Finds a PaymentIntent with its session. Fails with `ResourceMissing`, which names the parameter. */
+export const find = Effect.fnUntraced(function* (
+  id: string,
+  param: Param = "id"
+): Effect.fn.Return<Payment, ResourceMissing, Transaction> {
+  const { hidden, value } = yield* findDocument(PAYMENT_INTENT, id, param)
+  const owner = hidden?.checkoutSession
+  const session = owner === undefined ? undefined : yield* CheckoutSessionSteps.known(owner)
+  return { value, hidden, session }
+})
+
+/** Finds the payment of a session that has one. It is there, because PaymentIntents are never deleted. */
+export const findOfSession = (
+  session: CheckoutSessionDocument,
+  paymentIntentId: string
+): Effect.Effect<Payment, never, Transaction> =>
+  Effect.map(Effect.orDie(findDocument(PAYMENT_INTENT, paymentIntentId)), ({ hidden, value }) => ({
+    value,
+    hidden,
+    session
+  }))
+
+/**
+ * Fails with `PaymentIntentUnexpectedState` unless the state table allows the operation (semantics §2.1, `✗`). `words`
+ * are what the message calls the operation.
+ */
+export const requireAllowed = (
+  operation: PaymentIntentOperation,
+  { status }: PaymentIntent,
+  words: string = operation,
+  param: Param = "id"
+): Effect.Effect<void, PaymentIntentUnexpectedState> => {
+  if (paymentIntentStates.isAllowed(operation, status)) return Effect.void
+  const allowed = paymentIntentStates.statesFor(operation)
+  return Effect.fail(new PaymentIntentUnexpectedState({ status, operation: words, allowed, param }))
+}
+
+/**
+ * Makes the PaymentIntent as an operation leaves it; it is yet to be written. Throws if the state table does not lead
+ * there.
+ */
+export const change = (
+  operation: PaymentIntentOperation,
+  before: PaymentIntent,
+  { last_payment_error, ...changes }: PaymentIntentChanges
+): PaymentIntent => {
+  const status = changes.status ?? before.status
+  paymentIntentStates.requireTransition(before.id, operation, before.status, status)
+  if (last_payment_error === undefined) return { ...before, ...changes }
+  const { last_payment_error: _, ...rest } = before
+  return last_payment_error === null ? { ...rest, ...changes } : { ...rest, ...changes, last_payment_error }
+}
+
+/**
+ * Takes one step. Both documents are written before the first event, so each event shows the outcome, not the way to
+ * it.
+ */
+export const step = (
+  transaction: Transaction,
+  operation: PaymentIntentOperation,
+  { hidden, session, value: before }: Payment,
+  { authentication, changes = {}, charge, events = [] }: Step
+): Payment => {
+  const changed = change(operation, before, changes)
+  const after = charge === undefined ? changed : writeCharge(transaction, changed, charge)
+  const kept = save(transaction, after, { ...lasting(hidden), ...(authentication !== undefined && { authentication }) })
+  for (const event of events) tell(transaction, event, before, after)
+  return {
+    value: after,
+    hidden: kept,
+    session: session && CheckoutSessionSteps.followPayment(transaction, session, operation, after)
+  }
+}
+
+/**
+ * Writes the PaymentIntent, with what is to be hidden of it from now on; returns what that came to. An authentication
+ * that does not cover what is written ends here, so going back to the former terms does not bring it back.
+ */
+export const save = (
+  transaction: Transaction,
+  paymentIntent: PaymentIntent,
+  hidden?: PaymentIntentHidden
+): PaymentIntentHidden | undefined => {
+  const violated = violatedInvariant(paymentIntent)
+  if (violated !== undefined) throw new Error(`${paymentIntent.id} would not be sound: ${violated}`)
+  const kept = isAuthenticated(hidden, paymentIntent, paymentIntent.payment_method) ? hidden : lasting(hidden)
+  transaction.put(PAYMENT_INTENT, paymentIntent, kept)
+  return kept
+}
+
+/** Says whether the payer has authenticated for a charge of the PaymentIntent to a payment method (semantics 9.3). */
+export const isAuthenticated = (
+  hidden: PaymentIntentHidden | undefined,
+  { amount, currency }: PaymentIntent,
+  paymentMethod: string | null
+): boolean => {
+  const passed = hidden?.authentication
+  return (
+    passed !== undefined &&
+    passed.paymentMethod === paymentMethod &&
+    passed.currency === currency &&
+    passed.amount >= amount
+  )
+}
+
+/** The Checkout Session stays hidden in a PaymentIntent whatever happens to it. */
+const lasting = (hidden: PaymentIntentHidden | undefined): PaymentIntentHidden | undefined =>
+  hidden?.checkoutSession === undefined ? undefined : { checkoutSession: hidden.checkoutSession }
+
+/** Writes a charge, and gives the PaymentIntent its copy. */
+const writeCharge = (transaction: Transaction, paymentIntent: PaymentIntent, charge: Charge): PaymentIntent => {
+  transaction.put(CHARGE, charge)
+  return { ...paymentIntent, latest_charge: charge.id, charges: embed(paymentIntent.charges, charge) }
+}
+
+/** How many charges a PaymentIntent shows (semantics H1). */
+const EMBEDDED_MAX = 10
+
+/** Puts a charge into the list: in its old place, or in front as the newest. */
+const embed = (charges: EmbeddedCharges, charge: Charge): EmbeddedCharges => {
+  if (charges.data.some(({ id }) => id === charge.id)) {
+    return { ...charges, data: charges.data.map((embedded) => (embedded.id === charge.id ? charge : embedded)) }
+  }
+  const data = [charge, ...charges.data].slice(0, EMBEDDED_MAX)
+  const has_more = charges.data.length === EMBEDDED_MAX
+  return { ...charges, data, has_more, next_cursor: has_more ? data.at(-1)!.id : null }
+}
+
+/** Tells of the PaymentIntent or of its latest charge. */
+const tell = (transaction: Transaction, event: PaymentEvent, before: PaymentIntent, after: PaymentIntent): void => {
+  if (event === "charge.updated") {
+    const charge = latestCharge(after)!
+    return emit(transaction, event, charge.id, previousAttributes(latestCharge(before)!, charge))
+  }
+  emit(transaction, event, event.startsWith("charge.") ? after.latest_charge! : after.id)
+}

@@ -1,0 +1,142 @@
+/**
+ * Customers hold payment methods (semantics 9.18, §2.7): attached once, detached once, by request or with their
+ * customer, and of no use afterwards.
+ *
+ * A payment method names its customer, and an entry per customer names the payment methods; the two are only ever
+ * written together, here. So a customer can be deleted without a search for what it holds. It holds no more than
+ * `HELD_MAX`, which bounds the entry, and the record of a deletion.
+ */
+import { Effect } from "effect"
+import { ParameterInvalid, PaymentMethodTaken } from "../domain/Errors.ts"
+import type { ResourceMissing } from "../domain/Errors.ts"
+import type { AttachPaymentMethod, PaymentMethod } from "../domain/PaymentMethod.ts"
+import { HELD_MAX } from "../domain/PaymentMethod.ts"
+import type { PaymentMethodOperation } from "../domain/PaymentMethodStates.ts"
+import { paymentMethodStates } from "../domain/PaymentMethodStates.ts"
+import { Transaction } from "../engine/actor/Transaction.ts"
+import { CUSTOMER, findDocument, HELD_PAYMENT_METHODS, heldPaymentMethodsId, PAYMENT_METHOD } from "./Documents.ts"
+import { emit, previousAttributes } from "./Events.ts"
+import type { PaymentMethodDocument } from "./PaymentMethods.ts"
+import { copyOfBuiltIn, isBuiltIn, stateOf } from "./PaymentMethods.ts"
+import type { PaymentsConfig } from "./PaymentsConfig.ts"
+
+/**
+ * Gives a customer a payment method; of a built-in one, a copy. Emits `payment_method.attached`, unless the customer
+ * has it already. Fails with `ResourceMissing` for a payment method or a customer that is not there, with
+ * `PaymentMethodTaken` for another customer's, and with `ParameterInvalid` for one that was detached, or a customer who
+ * cannot hold more.
+ */
+export const attach = Effect.fnUntraced(function* (
+  id: string,
+  { customer }: AttachPaymentMethod
+): Effect.fn.Return<
+  PaymentMethod,
+  ResourceMissing | PaymentMethodTaken | ParameterInvalid,
+  Transaction | PaymentsConfig
+> {
+  const transaction = yield* Transaction
+  const before = (yield* copyOfBuiltIn(id)) ?? (yield* findDocument(PAYMENT_METHOD, id))
+  yield* findDocument(CUSTOMER, customer, "customer")
+  const { customer: holder } = before.value
+  if (holder === customer) return before.value
+  if (holder !== null) return yield* new PaymentMethodTaken({ id })
+  yield* requireAllowed("attach", before)
+  const held = yield* heldBy(customer)
+  if (held.length >= HELD_MAX) {
+    const rule = `a customer with fewer than ${HELD_MAX} payment methods`
+    return yield* new ParameterInvalid({ param: "customer", rule })
+  }
+  hold(transaction, customer, [...held, before.value.id])
+  const { value } = move(transaction, "attach", before, customer)
+  emit(transaction, "payment_method.attached", value.id)
+  return value
+})
+
+/**
+ * Attaches the payment method of a payment that goes through, as `setup_future_usage` asks for, and answers with the id
+ * that the payment names from then on: of a built-in one, the copy's. The payment stands whether or not the payment
+ * method can be attached: meanwhile it may have become another customer's, or been detached, or the customer deleted.
+ */
+export const save = (id: string, customer: string): Effect.Effect<string, never, Transaction | PaymentsConfig> =>
+  attach(id, { customer }).pipe(
+    Effect.map((attached) => attached.id),
+    Effect.orElseSucceed(() => id)
+  )
+
+/**
+ * Takes a payment method from its customer, for good. Emits `payment_method.detached`. Fails with `ResourceMissing`,
+ * and with `ParameterInvalid` for one that no customer has.
+ */
+export const detach = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<PaymentMethod, ResourceMissing | ParameterInvalid, Transaction> {
+  const transaction = yield* Transaction
+  if (isBuiltIn(transaction.account, id)) return yield* notAllowed("detach")
+  const document = yield* findDocument(PAYMENT_METHOD, id)
+  yield* requireAllowed("detach", document)
+  const customer = document.value.customer!
+  const held = yield* heldBy(customer)
+  hold(
+    transaction,
+    customer,
+    held.filter((one) => one !== id)
+  )
+  return release(transaction, document)
+})
+
+/** Takes all payment methods from a customer who is about to be deleted, in the order in which they were attached. */
+export const detachAll = Effect.fnUntraced(function* (customer: string): Effect.fn.Return<void, never, Transaction> {
+  const transaction = yield* Transaction
+  const entry = yield* transaction.get(HELD_PAYMENT_METHODS, heldPaymentMethodsId(customer))
+  if (entry === undefined) return
+  for (const id of entry.value.data) {
+    release(transaction, (yield* transaction.get(PAYMENT_METHOD, id))!)
+  }
+  transaction.delete(HELD_PAYMENT_METHODS, entry.id)
+})
+
+const release = (transaction: Transaction, before: PaymentMethodDocument): PaymentMethod => {
+  const { value } = move(transaction, "detach", before, null)
+  emit(transaction, "payment_method.detached", value.id, previousAttributes(before.value, value))
+  return value
+}
+
+/** Writes a payment method with its new customer, or with none from now on. Throws if the state table does not. */
+const move = (
+  transaction: Transaction,
+  operation: "attach" | "detach",
+  before: PaymentMethodDocument,
+  customer: string | null
+): PaymentMethodDocument => {
+  const value = { ...before.value, customer }
+  const after = { value, hidden: { ...before.hidden, detached: operation === "detach" } }
+  paymentMethodStates.requireTransition(value.id, operation, stateOf(before), stateOf(after))
+  transaction.put(PAYMENT_METHOD, after.value, after.hidden)
+  return after
+}
+
+/** The ids of what a customer holds, in the order in which they were attached. */
+const heldBy = Effect.fnUntraced(function* (
+  customer: string
+): Effect.fn.Return<ReadonlyArray<string>, never, Transaction> {
+  const transaction = yield* Transaction
+  const entry = yield* transaction.get(HELD_PAYMENT_METHODS, heldPaymentMethodsId(customer))
+  return entry?.value.data ?? []
+})
+
+const hold = (transaction: Transaction, customer: string, data: ReadonlyArray<string>): void =>
+  transaction.put(HELD_PAYMENT_METHODS, { id: heldPaymentMethodsId(customer), data })
+
+const RULES: Readonly<Record<"attach" | "detach", string>> = {
+  attach: "a payment method that was not detached before",
+  detach: "a payment method that a customer has"
+}
+
+const notAllowed = (operation: "attach" | "detach"): ParameterInvalid =>
+  new ParameterInvalid({ param: "id", rule: RULES[operation] })
+
+const requireAllowed = (
+  operation: Extract<PaymentMethodOperation, "attach" | "detach">,
+  document: PaymentMethodDocument
+): Effect.Effect<void, ParameterInvalid> =>
+  paymentMethodStates.isAllowed(operation, stateOf(document)) ? Effect.void : Effect.fail(notAllowed(operation))

@@ -1,0 +1,125 @@
+/** A request of the API that node's own parser has read, and the response that node writes. */
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
+import { Effect, Exit } from "effect"
+import type { Unavailable } from "../engine/Accounts.ts"
+import type { RequestTooLarge } from "./HttpErrors.ts"
+import type { BodyLimits, Incoming } from "./Incoming.ts"
+import { closeGracefully } from "./CloseGracefully.ts"
+import type { ReadBody } from "./RequestBody.ts"
+
+/** What is left of a body is read after its answer, to keep the connection; with more than this left, it ends. */
+const UNREAD_BYTES_MAX = 262_144
+
+/** What every request shows of itself, whichever part of the service answers it. */
+export class NodeHead implements Pick<Incoming, "method" | "url" | "headers" | "isRepeated"> {
+  protected readonly source: IncomingMessage
+
+  constructor(source: IncomingMessage) {
+    this.source = source
+  }
+
+  get method(): string {
+    return this.source.method!
+  }
+
+  get url(): string {
+    return this.source.url!
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.source.headers
+  }
+
+  isRepeated(name: string): boolean {
+    const { rawHeaders } = this.source
+    let count = 0
+    for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]!.toLowerCase() === name) count++
+    return count > 1
+  }
+}
+
+export class NodeIncoming extends NodeHead implements Incoming {
+  readonly arrivedAt = performance.now()
+  readonly #response: ServerResponse
+  readonly #readBody: ReadBody
+  #body: Exit.Exit<Buffer, RequestTooLarge | Unavailable> | undefined
+
+  constructor(source: IncomingMessage, response: ServerResponse, readBody: ReadBody) {
+    super(source)
+    this.#response = response
+    this.#readBody = readBody
+  }
+
+  get isWhole(): boolean {
+    return this.source.method !== "POST" || this.#body !== undefined
+  }
+
+  get rawHeaders(): ReadonlyArray<string> {
+    return this.source.rawHeaders
+  }
+
+  /** Whoever sends the request on needs the body as well, after somebody has read it here. */
+  readBody(limits?: BodyLimits): Effect.Effect<Buffer, RequestTooLarge | Unavailable> {
+    if (this.#body !== undefined) return this.#body
+    const body = this.#readBody(this.source, this.#response, limits?.bytesMax, limits?.holder)
+    if (Exit.isExit(body)) return body
+    return Effect.onExit(body, (exit) =>
+      Effect.sync(() => {
+        if (!Exit.hasInterrupts(exit)) this.#body = exit
+      })
+    )
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.source.socket.remoteAddress
+  }
+
+  get isGone(): boolean {
+    return this.source.socket.destroyed
+  }
+
+  onGone(listener: () => void): void {
+    const response = this.#response
+    response.on("close", () => {
+      if (!response.writableEnded) listener()
+    })
+  }
+
+  answer(status: number, headers: Readonly<Record<string, string>>, body: string): void {
+    const response = this.#response
+    if (response.destroyed) return
+    const sent: Record<string, string | number> = { ...headers }
+    if (status !== 204) sent["content-length"] = Buffer.byteLength(body)
+    if (!this.source.complete) this.#leaveUnread(sent)
+    response.writeHead(status, sent)
+    // Node sends headers in the encoding of a body that is text: what is not ASCII would come back as something else.
+    response.end(isAscii(headers["idempotency-key"] ?? "") ? body : Buffer.from(body))
+  }
+
+  /** Has what comes of the body read and forgotten, so that the client gets to its answer and the next request. */
+  #leaveUnread(headers: Record<string, string | number>): void {
+    const { source } = this
+    const { socket } = source
+    const { "content-length": declared, expect } = source.headers
+    // Of a client that may wait to be told to go on, nobody can tell whether it sends the body after all.
+    if (expect !== undefined || Number(declared ?? 0) > UNREAD_BYTES_MAX) headers["connection"] = "close"
+    // Node would destroy the connection after its last answer, and with it an answer that the client has not read yet.
+    socket.destroySoon = () => closeGracefully(socket)
+    // Before node's own listener, which would read all that comes, however much, or nothing of a body half read.
+    this.#response.prependListener("finish", () => {
+      let bytes = 0
+      source.on("data", (chunk: Buffer) => {
+        bytes += chunk.length
+        if (bytes <= UNREAD_BYTES_MAX) return
+        source.pause()
+        closeGracefully(socket)
+      })
+      source.resume()
+      // Tells node at once that somebody reads.
+      source.read(0)
+    })
+  }
+}
+
+// oxlint-disable-next-line no-control-regex
+const isAscii = (text: string): boolean => !/[^\x00-\x7f]/.test(text)

@@ -1,0 +1,111 @@
+/**
+ * Reads a request's body, and never more of it than the limit (semantics T6): what is declared larger is not read at
+ * all, and what turns out larger is given up at the first byte too many.
+ *
+ * A client can leave a body unfinished, and what has come of it stays in memory. So all long bodies that are
+ * under way share one limit (`UnfinishedBodies.ts`); short ones are read whatever others do.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { Context, Effect, Exit, Layer } from "effect"
+import { addressGroup } from "../domain/Networks.ts"
+import { Unavailable } from "../engine/Accounts.ts"
+import type { ClientAddressOf } from "./ClientAddress.ts"
+import { clientAddressOf } from "./ClientAddress.ts"
+import { HttpConfig } from "./HttpConfig.ts"
+import { RequestTooLarge } from "./HttpErrors.ts"
+import type { Unfinished } from "./UnfinishedBodies.ts"
+import { UnfinishedBodies } from "./UnfinishedBodies.ts"
+
+/** 1 MiB, in bytes. */
+export const BODY_BYTES_MAX = 1_048_576
+
+/** 64 KiB: everybody who has seen a merchant's page has a publishable key, and no form is longer (semantics T6). */
+export const PUBLISHABLE_BODY_BYTES_MAX = 65_536
+
+/** A body is long from here on, in bytes. */
+const LONG_BYTES = 16_384
+/** 64 MiB: no more than this is kept of all long bodies that have not ended, in bytes. */
+const UNFINISHED_BYTES_MAX = 64 * BODY_BYTES_MAX
+
+const empty = Exit.succeed(Buffer.alloc(0))
+const tooLarge = Exit.fail(new RequestTooLarge())
+const tooMany = Exit.fail(new Unavailable({ reason: "Too many long requests are being sent." }))
+
+const connected = clientAddressOf(undefined)
+
+/**
+ * Reads the whole body; `RequestTooLarge` if it is longer than the limit, in bytes; `Unavailable` if too much is under
+ * way, most of it of this holder.
+ */
+export type ReadBody = (
+  source: IncomingMessage,
+  response: Pick<ServerResponse, "headersSent" | "writeContinue">,
+  bytesMax?: number,
+  holder?: string
+) => Effect.Effect<Buffer, RequestTooLarge | Unavailable>
+
+/**
+ * Makes a reader of bodies, whose long ones share one limit. Without a holder, a body counts for the address that
+ * `clientAddressOf` finds.
+ */
+export const makeReadBody = (clientAddressOf: ClientAddressOf = connected): ReadBody => {
+  const unfinished = new UnfinishedBodies(UNFINISHED_BYTES_MAX)
+  return (source, response, bytesMax = BODY_BYTES_MAX, holder = undefined) => {
+    const { "content-length": declared, "transfer-encoding": encoding, expect } = source.headers
+    if (encoding === undefined && (declared === undefined || declared === "0")) return empty
+    if (Number(declared ?? 0) > bytesMax) return tooLarge
+    if (expect?.toLowerCase() === "100-continue" && !response.headersSent) response.writeContinue()
+    return Effect.callback<Buffer, RequestTooLarge | Unavailable>((resume) => {
+      let chunks: Array<Buffer> | null = []
+      let length = 0
+      let counted: Unfinished | undefined
+      const since = performance.now()
+      const begin = (): Unfinished => {
+        const { headers, socket } = source
+        const address = () => addressGroup(clientAddressOf({ headers, remoteAddress: socket?.remoteAddress }))
+        return { holder: holder ?? `at ${address()}`, since, bytes: 0, giveWay: () => giveUp(tooMany) }
+      }
+      const end = () => {
+        if (counted !== undefined) unfinished.leave(counted)
+      }
+      const forget = () => {
+        chunks = null
+        end()
+      }
+      const giveUp = (failure: typeof tooLarge | typeof tooMany) => {
+        forget()
+        source.pause()
+        resume(failure)
+      }
+      // Only the first outcome counts, so the listeners may stay; after it, others drain what is left of a body.
+      source.on("data", (chunk: Buffer) => {
+        if (chunks === null) return
+        length += chunk.length
+        if (length > bytesMax) return giveUp(tooLarge)
+        chunks.push(chunk)
+        if (length > LONG_BYTES) unfinished.grow((counted ??= begin()), length)
+      })
+      source.on("end", () => {
+        end()
+        if (chunks !== null) resume(Exit.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+      })
+      // The client went away in the middle of its body: there is nobody left to answer.
+      source.on("close", () => {
+        end()
+        resume(Effect.interrupt)
+      })
+      // An answer may come before the end of the body; Node then tells of no end, and of no client that goes away.
+      return Effect.sync(forget)
+    })
+  }
+}
+
+/** Pages and the API read the bodies of their requests here, because all of them share the limit. */
+export class RequestBodies extends Context.Service<RequestBodies, { readonly readBody: ReadBody }>()(
+  "till/http/RequestBodies"
+) {
+  static readonly layer: Layer.Layer<RequestBodies, never, HttpConfig> = Layer.effect(
+    RequestBodies,
+    Effect.map(HttpConfig, ({ trustedProxies }) => ({ readBody: makeReadBody(clientAddressOf(trustedProxies)) }))
+  )
+}

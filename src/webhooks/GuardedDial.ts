@@ -1,0 +1,181 @@
+/**
+ * Opens the connections to endpoints. TLS certificates are verified.
+ *
+ * It dials what the hosts of webhooks allow (semantics W4, 9.34): the addresses that a name has are checked and handed
+ * to the very call that connects, so no second answer of the DNS can change them. A host that is an address is checked
+ * as such, in whatever notation it was written: URLs have normalized it.
+ */
+import * as diagnostics from "node:diagnostics_channel"
+import * as dns from "node:dns"
+import { isIP } from "node:net"
+import type { LookupFunction, Socket } from "node:net"
+import { buildConnector } from "undici"
+import { isPublicAddress } from "../domain/PublicAddress.ts"
+import type { WebhookHosts } from "../domain/WebhookHosts.ts"
+import { mayDial } from "../domain/WebhookHosts.ts"
+import { AnswerStart } from "./AnswerStart.ts"
+import type { Start } from "./AnswerStart.ts"
+
+/** The address that a URL leads to is none that may be dialled. */
+export class AddressRefused extends Error {
+  readonly code = "TILL_ADDRESS_REFUSED"
+}
+
+type Resolved = (error: NodeJS.ErrnoException | null, addresses: Array<dns.LookupAddress>) => void
+
+/** Addresses of a host name; what `dns.lookup` answers with `all`. */
+export type Resolve = (hostname: string, callback: Resolved) => void
+
+export const resolveBySystem: Resolve = (hostname, callback) => dns.lookup(hostname, { all: true }, callback)
+
+/**
+ * Look-ups of a host at the same time share one answer. The system has few threads for it, and a name
+ * server that hangs must not take one for each attempt.
+ */
+export const sharing = (resolve: Resolve): Resolve => {
+  const underWay = new Map<string, Array<Resolved>>()
+  return (hostname, callback) => {
+    const others = underWay.get(hostname)
+    if (others !== undefined) return void others.push(callback)
+    const all = [callback]
+    underWay.set(hostname, all)
+    const answer: Resolved = (error, addresses) => {
+      underWay.delete(hostname)
+      for (const one of all) one(error, addresses)
+    }
+    try {
+      resolve(hostname, answer)
+    } catch (error) {
+      answer(error as NodeJS.ErrnoException, [])
+    }
+  }
+}
+
+export interface GuardedDialOptions {
+  readonly hosts: WebhookHosts
+  readonly connectMillis: number
+  readonly resolve: Resolve
+  /** Certificates to trust instead of those that Node trusts. */
+  readonly certificates?: string | undefined
+}
+
+const lookupBy =
+  (resolve: Resolve, hosts: WebhookHosts): LookupFunction =>
+  (hostname, options, callback) => {
+    resolve(hostname, (error, addresses) => {
+      if (error !== null) return callback(error, "")
+      // A name with a single address inside the network is none to be trusted with the others.
+      if (addresses.length === 0 || !addresses.every(({ address }) => mayDial(hosts, hostname, address))) {
+        return callback(new AddressRefused("The address of the host may not be dialled."), "")
+      }
+      if (options.all === true) return callback(null, addresses)
+      callback(null, addresses[0]!.address, addresses[0]!.family)
+    })
+  }
+
+/** What is known of a connection besides what undici knows. */
+interface Watched {
+  readonly start: AnswerStart
+  /** The bytes read before the last request went out by it: none if that was its first. */
+  readBefore: number
+}
+
+const watched = new WeakMap<object, Watched>()
+
+let expecting: ((start: Start) => void) | null = null
+
+/** Has the start of the next request's answer reported. That request goes out before the caller's turn is over. */
+export const expectAnswer = (report: (start: Start) => void): void => {
+  expecting = report
+}
+
+diagnostics.subscribe("undici:client:sendHeaders", (message) => {
+  const { socket } = message as { readonly socket: Socket }
+  const connection = watched.get(socket)
+  if (connection === undefined || expecting === null) return
+  connection.readBefore = socket.bytesRead
+  connection.start.begin(expecting)
+  expecting = null
+})
+
+const closedIdle = new WeakSet<Error>()
+
+/**
+ * True if a connection failed in this way that had brought an answer before, and not a byte of one since. Then the
+ * other side most likely took it for idle and closed it just when the request was sent.
+ */
+export const isClosedIdle = (error: Error): boolean => closedIdle.has(error)
+
+const watch = (socket: Socket): void => {
+  const connection: Watched = { start: new AnswerStart(), readBefore: 0 }
+  watched.set(socket, connection)
+  const read = socket.read.bind(socket) as (size?: number) => Buffer | null
+  // Undici takes all of its bytes from here.
+  socket.read = (size) => {
+    for (;;) {
+      const chunk = read(size)
+      if (chunk === null) return null
+      const rest = connection.start.take(chunk)
+      if (rest.length > 0) return rest
+    }
+  }
+  const end = () => connection.start.end()
+  socket.on("end", end)
+  socket.on("error", (error) => {
+    end()
+    const { readBefore } = connection
+    if (readBefore > 0 && socket.bytesRead === readBefore) closedIdle.add(error)
+  })
+}
+
+/** How connections are opened, and what is known of those that are open. */
+export interface GuardedDial {
+  readonly connect: ReturnType<typeof buildConnector>
+  /** True as long as one of an origin's open connections leads to an address that is not public. */
+  readonly isPrivate: (origin: string) => boolean
+}
+
+/** Counts the open connections of each origin that lead to addresses that are not public. */
+const watchPrivate = () => {
+  const open = new Map<string, number>()
+  const add = (origin: string, change: number) => {
+    const count = (open.get(origin) ?? 0) + change
+    if (count === 0) open.delete(origin)
+    else open.set(origin, count)
+  }
+  return {
+    isPrivate: (origin: string) => open.has(origin),
+    begin: (origin: string, socket: Socket) => {
+      // A socket that has been closed by now has no address.
+      if (socket.destroyed || isPublicAddress(socket.remoteAddress ?? "")) return
+      add(origin, 1)
+      socket.once("close", () => add(origin, -1))
+    }
+  }
+}
+
+export const make = ({ certificates, connectMillis, hosts, resolve }: GuardedDialOptions): GuardedDial => {
+  const { begin, isPrivate } = watchPrivate()
+  const dial = buildConnector({
+    timeout: connectMillis,
+    allowH2: false,
+    // The environment cannot change this.
+    rejectUnauthorized: true,
+    lookup: lookupBy(resolve, hosts),
+    ...(certificates !== undefined && { ca: certificates })
+  })
+  const connect: typeof dial = (options, callback) => {
+    const host = options.hostname.replace(/^\[|\]$/gu, "")
+    const isRefused = isIP(host) !== 0 && !mayDial(hosts, host, host)
+    if (isRefused || (hosts.httpsOnly && options.protocol !== "https:")) {
+      return callback(new AddressRefused("The address of the URL may not be dialled."), null)
+    }
+    dial(options, (...[error, socket]) => {
+      if (error !== null) return callback(error, null)
+      watch(socket)
+      begin(`${options.protocol}//${options.host}`, socket)
+      callback(null, socket)
+    })
+  }
+  return { connect, isPrivate }
+}

@@ -1,0 +1,184 @@
+/** What a flush waits for, on an event loop that always has something else to do. Counted in its turns, not in time. */
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Exit } from "effect"
+import type { Actor } from "../../../src/engine/actor/Actor.ts"
+import * as GroupCommit from "../../../src/engine/actor/GroupCommit.ts"
+import { Journal } from "../../../src/engine/log/Journal.ts"
+import type { ChainedRow, Sealed } from "../../../src/engine/log/Record.ts"
+import * as Harness from "../Harness.ts"
+
+/** Longer than a turn that did nothing; many of them fit into the time for which a busy loop may hold a flush up. */
+const TURN_MILLIS = 0.1
+const APPEND_TURNS = 5
+
+/** Keeps the event loop busy as long as the scope lives, and counts its turns. */
+const busyLoop = Effect.acquireRelease(
+  Effect.sync(() => {
+    const loop = { turns: 0, ended: false }
+    const turn = () => {
+      loop.turns++
+      const until = performance.now() + TURN_MILLIS
+      while (performance.now() < until);
+      if (!loop.ended) setImmediate(turn)
+    }
+    setImmediate(turn)
+    return loop
+  }),
+  (loop) => Effect.sync(() => void (loop.ended = true))
+)
+
+interface Flush {
+  readonly records: number
+  readonly rows: ReadonlyArray<{ readonly account: string; readonly version: number }>
+  readonly bytes: number
+  /** Between the end of the flush before, or the first record, and its beginning. */
+  readonly turnsWaited: number
+}
+
+/**
+ * Group commit into a journal that takes some turns per flush. `ask` appends a record; `flushes` is what came of all.
+ */
+const start = Effect.gen(function* () {
+  const loop = yield* busyLoop
+  const flushes: Array<Flush> = []
+  let freeSince = 0
+  const append = (rows: ReadonlyArray<ChainedRow>) =>
+    Effect.callback<void>((resume) => {
+      const bytes = rows.reduce((sum, row) => sum + row.bytes.length, 0)
+      flushes.push({ records: rows.length, rows, bytes, turnsWaited: loop.turns - freeSince })
+      const end = loop.turns + APPEND_TURNS
+      const look = () => {
+        if (loop.turns < end) return void setImmediate(look)
+        freeSince = loop.turns
+        resume(Effect.void)
+      }
+      look()
+    })
+  const journal = { ...Harness.journalOf(yield* Harness.storageInMemory), append }
+  const commit = yield* Effect.provideContext(
+    GroupCommit.make({ room: Effect.void, onDurable: () => true, onClosed: () => {} }),
+    Context.add(yield* Effect.context(), Journal, journal)
+  )
+  const actorOf = (account: string) => ({ account, closed: null, markDurable: () => {} }) as unknown as Actor
+  const actors = new Map<string, Actor>()
+  let version = 0
+  const ask = (answered: () => void, bytes: number = 0, account: string = "mer_1:test") => {
+    if (version === 0) freeSince = loop.turns
+    const actor = actors.get(account) ?? actorOf(account)
+    actors.set(account, actor)
+    const record = { account, version: ++version }
+    const sealed = { bytes: new Uint8Array(bytes), hash: "", previous: "", record } as unknown as Sealed
+    commit.append(actor, sealed, (exit) => {
+      assert.isTrue(Exit.isSuccess(exit))
+      answered()
+    })
+  }
+  return { ask, commit, flushes }
+})
+
+/** Clients that each ask so many times, the next time as soon as they have an answer. */
+const clients = (ask: (answered: () => void, bytes?: number) => void, count: number, times: number, bytes?: number) =>
+  Effect.callback<void>((resume) => {
+    let left = count * times
+    const one = (more: number) =>
+      ask(() => {
+        if (more > 1) one(more - 1)
+        if (--left === 0) resume(Effect.void)
+      }, bytes)
+    for (let i = 0; i < count; i++) one(times)
+  })
+
+describe("a flush on a busy event loop", () => {
+  for (const count of [1, 40]) {
+    it.effect(`waits for nobody else if ${count} ask again at once`, () =>
+      Effect.gen(function* () {
+        const { ask, flushes } = yield* start
+        yield* clients(ask, count, 10)
+        assert.strictEqual(flushes.length, 10)
+        for (const { records, turnsWaited } of flushes) {
+          assert.strictEqual(records, count)
+          assert.isAtMost(turnsWaited, 2)
+        }
+      })
+    )
+  }
+
+  it.effect("does not wait for more records than it can take", () =>
+    Effect.gen(function* () {
+      const { ask, flushes } = yield* start
+      yield* clients(ask, 1300, 10)
+      assert.strictEqual(Math.max(...flushes.map(({ records }) => records)), 512)
+      for (const { records, turnsWaited } of flushes) if (records === 512) assert.isAtMost(turnsWaited, 2)
+    })
+  )
+
+  it.effect("takes 16 MiB at most, but always one record", () =>
+    Effect.gen(function* () {
+      const { ask, flushes } = yield* start
+      yield* clients(ask, 20, 1, 3_000_000)
+      yield* clients(ask, 2, 1, 17_000_000)
+      assert.deepStrictEqual(
+        flushes.map(({ records }) => records),
+        [5, 5, 5, 5, 1, 1]
+      )
+      for (const { bytes, records } of flushes) assert.isTrue(bytes <= 16 * 1_048_576 || records === 1)
+    })
+  )
+
+  it.effect("has accounts take turns where not all fits into one, and keeps the order of each", () =>
+    Effect.gen(function* () {
+      const { ask, commit, flushes } = yield* start
+      const neighbours = ["mer_2:test", "mer_3:test"]
+      for (let i = 0; i < 2000; i++) ask(() => {}, 10)
+      for (const account of neighbours) for (let i = 0; i < 5; i++) ask(() => {}, 10, account)
+      yield* commit.drained
+      const [first] = flushes
+      for (const account of neighbours)
+        assert.lengthOf(
+          first!.rows.filter((row) => row.account === account),
+          5
+        )
+      assert.deepStrictEqual(
+        flushes.map(({ records }) => records),
+        [512, 512, 512, 474]
+      )
+      const all = flushes.flatMap(({ rows }) => rows)
+      for (const account of ["mer_1:test", ...neighbours]) {
+        const versions = all.filter((row) => row.account === account).map(({ version }) => version)
+        assert.deepStrictEqual(
+          versions,
+          versions.toSorted((a, b) => a - b)
+        )
+      }
+    })
+  )
+
+  it.effect("leaves heavy records of one account behind light ones of others", () =>
+    Effect.gen(function* () {
+      const { ask, commit, flushes } = yield* start
+      for (let i = 0; i < 12; i++) ask(() => {}, 3_000_000)
+      for (let i = 0; i < 3; i++) ask(() => {}, 10, "mer_2:test")
+      yield* commit.drained
+      assert.lengthOf(
+        flushes[0]!.rows.filter(({ account }) => account === "mer_2:test"),
+        3
+      )
+      assert.isTrue(flushes.every(({ bytes }) => bytes <= 16 * 1_048_576))
+    })
+  )
+
+  it.effect("waits for others that are about, but not for good", () =>
+    Effect.gen(function* () {
+      const { ask, commit, flushes } = yield* start
+      for (let i = 0; i < 10; i++) {
+        yield* clients(ask, 30, 1)
+        yield* clients(ask, 1, 1)
+      }
+      const alone = flushes.filter(({ records }) => records === 1)
+      assert.strictEqual(alone.length, 10)
+      // The process itself may be held up for long enough now and then.
+      assert.isAbove(Math.max(...alone.map(({ turnsWaited }) => turnsWaited)), 2)
+      yield* commit.drained
+    })
+  )
+})

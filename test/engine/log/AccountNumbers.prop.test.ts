@@ -1,0 +1,337 @@
+/**
+ * Ids that lead to their accounts: any id that was made for any account is found, whatever has happened meanwhile; an
+ * id that somebody made up leads to nothing; and nobody without the key can tell whose an id is, or that two belong
+ * together.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Schema } from "effect"
+import { Unavailable } from "../../../src/engine/Accounts.ts"
+import type { AccountNumbersShape } from "../../../src/engine/log/AccountNumbers.ts"
+import { nextSequence } from "../../../src/engine/log/Identifiers.ts"
+import { StorageFailure } from "../../../src/engine/log/Journal.ts"
+import { Views } from "../../../src/engine/views/Views.ts"
+import type { EngineOptions, RunningEngine, Storage } from "../Harness.ts"
+import * as Harness from "../Harness.ts"
+import { Random, Seed } from "../../support/Random.ts"
+import * as Toy from "../Toy.ts"
+
+const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+const SPACE = 62 ** 4
+
+const numbers = Harness.numbersUnder("a key")
+
+/** Ids of one account, one after the other. */
+const idsOf = (account: string, count: number, { idOf, of }: AccountNumbersShape = numbers): ReadonlyArray<string> => {
+  let sequence = 0
+  const number = of(account)
+  return Array.from({ length: count }, () => idOf("ctr", (sequence = nextSequence(sequence, Harness.START)), number))
+}
+
+/** The last four characters as a number. */
+const tailOf = (id: string): number =>
+  Array.from(id.slice(-4)).reduce((sum, one) => sum * 62 + ALPHABET.indexOf(one), 0)
+
+/**
+ * How far counts are from even, in standard deviations of the chi-square distribution, about. Even ones exceed 8 less
+ * than once in a million million times.
+ */
+const unevenness = (values: ReadonlyArray<number>, classes: number): number => {
+  const counts = Array.from({ length: classes }, () => 0)
+  for (const value of values) counts[value]!++
+  const expected = values.length / classes
+  const chiSquare = counts.reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0)
+  return (chiSquare - (classes - 1)) / Math.sqrt(2 * (classes - 1))
+}
+
+describe("an id that carries its account's number", () => {
+  it.effect.prop(
+    "has the form of all others, ascends, is unique, and says the number to whoever has the key",
+    { account: Schema.String },
+    ({ account }) =>
+      Effect.sync(() => {
+        const ids = idsOf(account, 200)
+        for (const id of ids) {
+          assert.match(id, /^ctr_[0-9A-Za-z]{24}$/)
+          assert.strictEqual(numbers.numberIn(id), numbers.of(account))
+        }
+        assert.deepStrictEqual(ids.toSorted(), ids)
+        assert.strictEqual(new Set(ids.map((id) => id.slice(-15))).size, ids.length)
+        assert.strictEqual(Harness.numbersUnder("a key").of(account), numbers.of(account))
+      })
+  )
+
+  it("is of a kind that is found by its id, and of the form of an id", () => {
+    const [id] = idsOf("mer_1:test", 1) as [string]
+    const other = numbers.idOf("evt", 1, numbers.of("mer_1:test"))
+    for (const text of [
+      other,
+      "",
+      "ctr_",
+      "ctr",
+      id.slice(0, -1),
+      `${id}0`,
+      `x${id}`,
+      ` ${id}`,
+      `${id}\n`,
+      "ctr_slot"
+    ]) {
+      assert.isUndefined(numbers.numberIn(text), text)
+    }
+  })
+
+  it("looks random without the key, character by character and as a whole", () => {
+    const ids = idsOf("mer_1:test", 62_000)
+    for (let place = 1; place <= 4; place++) {
+      const characters = ids.map((id) => ALPHABET.indexOf(id.at(-place)!))
+      assert.isBelow(unevenness(characters, 62), 8, `place ${place}`)
+    }
+    assert.isBelow(
+      unevenness(
+        ids.map(tailOf).map((tail) => Math.floor((tail * 997) / SPACE)),
+        997
+      ),
+      8
+    )
+  })
+
+  it("does not show without the key that it belongs with another id", () => {
+    // Were the number to show through, what two ids of an account differ by would not be even, as that of strangers is.
+    const ids = idsOf("mer_1:test", 62_001)
+    const differences = ids.slice(1).map((id, i) => (tailOf(id) - tailOf(ids[i]!) + SPACE) % SPACE)
+    assert.isBelow(
+      unevenness(
+        differences.map((difference) => difference % 62),
+        62
+      ),
+      8
+    )
+    assert.isBelow(
+      unevenness(
+        differences.map((difference) => Math.floor((difference * 997) / SPACE)),
+        997
+      ),
+      8
+    )
+    const wrong = Harness.numbersUnder("another key")
+    const guesses = ids.map((id) => wrong.numberIn(id)!)
+    assert.isBelow(
+      unevenness(
+        guesses.map((guess) => Math.floor((guess * 997) / SPACE)),
+        997
+      ),
+      8
+    )
+    assert.isAbove(new Set(guesses).size, ids.length * 0.98)
+  })
+
+  it("has a number that says nothing about the account, and differs with the key", () => {
+    const accounts = Array.from({ length: 62_000 }, (_, i) => `mer_${i}:test`)
+    const own = accounts.map((account) => numbers.of(account)!)
+    assert.isBelow(
+      unevenness(
+        own.map((number) => Math.floor((number * 997) / SPACE)),
+        997
+      ),
+      8
+    )
+    assert.isAtLeast(Math.min(...own), 0)
+    assert.isBelow(Math.max(...own), SPACE)
+    const other = Harness.numbersUnder("another key")
+    assert.isBelow(accounts.filter((account, i) => other.of(account) === own[i]).length, 5)
+  })
+})
+
+/** Storage that counts how often its views are asked. */
+const counting = (storage: Storage): { readonly storage: Storage; readonly asked: Map<string, number> } => {
+  const asked = new Map<string, number>()
+  const views = new Proxy(Harness.viewsOf(storage), {
+    get: (target, name, receiver) => {
+      asked.set(String(name), (asked.get(String(name)) ?? 0) + 1)
+      return Reflect.get(target, name, receiver)
+    }
+  })
+  return { storage: Context.add(storage, Views, views), asked }
+}
+
+const started = Effect.fnUntraced(function* (storage: Storage, options: EngineOptions = {}) {
+  const engine = yield* Harness.startEngine(storage, options)
+  yield* Effect.addFinalizer(() => engine.kill)
+  return engine
+})
+
+/** Storage in which nothing but numbers leads to accounts. */
+const numbersOnly = Effect.map(Harness.storageInMemory, (storage) =>
+  Context.add(storage, Views, { ...Harness.viewsOf(storage), olderHolder: () => Effect.succeed(undefined) })
+)
+
+const create = ({ accounts }: RunningEngine, account: string, slot: string = "a") =>
+  accounts.run(account, Toy.create(slot, "plain"))
+
+const COLLIDING: AccountNumbersShape = { ...numbers, of: () => 7 }
+
+describe("the holder of a document", () => {
+  it.effect.prop(
+    "is found by the id through restarts, rebuilds and cold caches, whoever shares its number",
+    { seed: Seed },
+    ({ seed }) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const random = new Random(seed)
+          yield* Harness.startClock
+          const storage = yield* numbersOnly
+          const options = random.chance(0.3) ? { numbers: COLLIDING } : {}
+          const holders = new Map<string, string>()
+          let engine = yield* started(storage, options)
+          const restart = Effect.gen(function* () {
+            yield* random.chance(0.5) ? engine.stop : engine.kill
+            engine = yield* started(storage, options)
+          })
+          for (let step = 0; step < 30; step++) {
+            const account = `mer_${random.below(8)}:test`
+            const slot = `${step}`
+            switch (random.below(6)) {
+              case 0:
+                yield* restart
+                break
+              case 1:
+                yield* engine.stop
+                yield* Harness.rebuilt(storage)
+                engine = yield* started(storage, options)
+                break
+              default:
+                holders.set((yield* create(engine, account, slot)).id, account)
+            }
+            for (const id of [...holders.keys()].filter(() => random.chance(0.2))) {
+              assert.strictEqual(yield* engine.accounts.holder(id), holders.get(id))
+            }
+          }
+          yield* restart
+          for (const [id, account] of holders) assert.strictEqual(yield* engine.accounts.holder(id), account)
+        })
+      ),
+    { arbitrary: { runs: 30 } }
+  )
+
+  it.effect("is known from the moment that the document is acknowledged, and costs nothing once it is in memory", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const { asked, storage } = counting(yield* numbersOnly)
+      const engine = yield* started(storage)
+      const { id } = yield* create(engine, "mer_1:test")
+      yield* create(engine, "mer_2:test")
+      assert.strictEqual(yield* engine.accounts.holder(id), "mer_1:test")
+      asked.clear()
+      for (let i = 0; i < 10; i++) assert.strictEqual(yield* engine.accounts.holder(id), "mer_1:test")
+      assert.deepStrictEqual(
+        [...asked.keys()].filter((name) => name !== "apply"),
+        []
+      )
+    })
+  )
+
+  it.effect("is nobody for ids that somebody made up, which wake no account and cost one look-up each", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const { asked, storage } = counting(yield* numbersOnly)
+      const first = yield* started(storage)
+      const ids: Array<string> = []
+      for (let i = 0; i < 20; i++) ids.push((yield* create(first, `mer_${i}:test`)).id)
+      yield* first.stop
+      const engine = yield* started(storage)
+      yield* Harness.settled
+      asked.clear()
+      const forged = ids.flatMap((id) => {
+        const [end] = id.slice(-1)
+        return [
+          id.slice(0, -1) + (end === "0" ? "1" : "0"),
+          id.replace(/.{15}$/u, "000000000000000"),
+          `evt${id.slice(3)}`
+        ]
+      })
+      for (const id of [...forged, "ctr_000000000000000000000000", "", "%", "ctr_", "evt_1"]) {
+        assert.isUndefined(yield* engine.accounts.holder(id), id)
+      }
+      // One that hits an account's number by chance asks that account as well; less than once in ten thousand runs.
+      assert.deepStrictEqual([...asked.keys()].toSorted(), ["accountsNumbered", "olderHolder"])
+      assert.strictEqual(asked.get("accountsNumbered"), 41)
+    })
+  )
+
+  it.effect("is found under a number that the account got in another process", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const storage = yield* numbersOnly
+      const [one, two] = [
+        yield* started(storage, { numbers: COLLIDING }),
+        yield* started(storage, { numbers: COLLIDING })
+      ]
+      const first = yield* create(one, "mer_1:test")
+      assert.strictEqual(yield* one.accounts.holder(first.id), "mer_1:test")
+      const second = yield* create(two, "mer_2:test")
+      yield* two.projector.drained
+      assert.strictEqual(yield* one.accounts.holder(second.id), "mer_2:test")
+    })
+  )
+
+  it.effect("is found when the account has its number from its start alone, as an older Till's has", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const storage = yield* numbersOnly
+      const views = Harness.viewsOf(storage)
+      const first = yield* started(Context.add(storage, Views, { ...views, keepNumber: () => Effect.void }))
+      const ids = new Map<string, string>()
+      for (let i = 0; i < 5; i++) ids.set((yield* create(first, `mer_${i}:test`)).id, `mer_${i}:test`)
+      yield* first.stop
+      assert.lengthOf(yield* views.accountsUnnumbered(100), 5)
+      const engine = yield* started(storage)
+      yield* Harness.settled
+      assert.lengthOf(yield* views.accountsUnnumbered(100), 0)
+      for (const [id, account] of ids) assert.strictEqual(yield* engine.accounts.holder(id), account)
+    })
+  )
+
+  it.effect("is found by an id from before ids carried numbers", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const storage = yield* Harness.storageInMemory
+      const older = yield* started(storage, {
+        numbers: {
+          of: () => null,
+          idOf: (prefix, sequence) => numbers.idOf(prefix, sequence, null),
+          numberIn: () => undefined
+        }
+      })
+      const { id } = yield* create(older, "mer_1:test")
+      yield* older.stop
+      const engine = yield* started(storage)
+      assert.strictEqual(yield* engine.accounts.holder(id), "mer_1:test")
+    })
+  )
+
+  it.effect("is known when its actor has ended and the views have not seen it", () =>
+    Effect.gen(function* () {
+      let failing = false
+      yield* Harness.startClock
+      const engine = yield* started(yield* numbersOnly, {
+        faults: (point) =>
+          failing && point === "append.after" ? Effect.fail(new StorageFailure({ cause: "lost" })) : Effect.void
+      })
+      const { id } = yield* create(engine, "mer_1:test")
+      failing = true
+      assert.instanceOf(yield* Effect.flip(create(engine, "mer_1:test", "b")), Unavailable)
+      assert.strictEqual(yield* engine.accounts.holder(id), "mer_1:test")
+    })
+  )
+
+  it.effect("is not nobody because the storage fails", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const engine = yield* started(yield* numbersOnly, {
+        faults: (point) => (point === "read" ? Effect.fail(new StorageFailure({ cause: "lost" })) : Effect.void)
+      })
+      for (const id of [idsOf("mer_1:test", 1)[0]!, "counter_missing"]) {
+        assert.instanceOf(yield* Effect.flip(engine.accounts.holder(id)), Unavailable)
+      }
+    })
+  )
+})

@@ -1,0 +1,753 @@
+/** A shopper in a real browser pays, from the page to the shop, with and without script. */
+import { afterAll, afterEach, assert, beforeAll, describe, it, vi } from "@effect/vitest"
+import type { Browser, BrowserContextOptions, Page } from "playwright-core"
+import { accessibilityProblems, connect, hasBrowser, overflows, setTextSize } from "../Browser.ts"
+import type { Answer, PagesServer } from "../PagesServer.ts"
+import { start } from "../PagesServer.ts"
+import { CARDS, openSession } from "../Shop.ts"
+import type { ShopWindow } from "../ShopWindow.ts"
+import { openShop } from "../ShopWindow.ts"
+
+describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
+  let server: PagesServer
+  let shop: ShopWindow
+  let browser: Browser
+  beforeAll(async () => {
+    ;[server, shop, browser] = await Promise.all([start(), openShop(), connect()])
+  })
+  afterAll(async () => {
+    await browser.close()
+    await Promise.all([server.close(), shop.close()])
+  })
+  afterEach(() => Promise.all(browser.contexts().map((context) => context.close())))
+
+  const newSession = (parameters: Readonly<Record<string, unknown>> = {}): Promise<Answer> =>
+    openSession(server, {
+      success_url: `${shop.url}/thanks?session={CHECKOUT_SESSION_ID}`,
+      cancel_url: `${shop.url}/cart`,
+      ...parameters
+    })
+
+  /** A page with the browser's complaints, and its requests to others than Till and the shop. */
+  interface Watched {
+    readonly page: Page
+    readonly complaints: Array<string>
+  }
+
+  const open = async (session: Answer, options: BrowserContextOptions = {}): Promise<Watched> => {
+    const context = await browser.newContext({ locale: "en-US", ...options })
+    context.setDefaultTimeout(120_000)
+    const page = await context.newPage()
+    const complaints: Array<string> = []
+    page.on("pageerror", (error) => complaints.push(String(error)))
+    page.on("console", (message) => {
+      // A refusal's status is no mistake of the page.
+      if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) complaints.push(message.text())
+    })
+    page.on("dialog", (dialog) => {
+      complaints.push(`dialog: ${dialog.message()}`)
+      void dialog.dismiss()
+    })
+    page.on("request", (request) => {
+      const { origin, protocol } = new URL(request.url())
+      if (protocol !== "data:" && origin !== server.url && origin !== shop.url) complaints.push(`to ${request.url()}`)
+    })
+    await page.goto(session.url)
+    return { page, complaints }
+  }
+
+  const fillCard = async (page: Page, number: string = CARDS.approved) => {
+    await page.getByLabel("Card number").fill(number)
+    await page.getByLabel("Expiry date").fill("12 / 34")
+    await page.getByLabel("Security code").fill("123")
+  }
+
+  const fill = async (page: Page, number?: string) => {
+    await page.getByLabel("Email").fill("ana@example.com")
+    await fillCard(page, number)
+  }
+
+  const payButton = (page: Page) => page.getByRole("button", { name: /^Pay / })
+
+  const atShop = async (page: Page, session: Answer) => {
+    await page.waitForURL(`${shop.url}/thanks?session=${session.id}`)
+    assert.strictEqual((await server.get(`/v1/checkout_sessions/${session.id}`)).payment_status, "paid")
+  }
+
+  const chargesOf = async (session: Answer): Promise<number> =>
+    (await server.get(`/v1/payment_intents/${session.payment_intent}`)).charges.data.length
+
+  const ways: ReadonlyArray<readonly [string, BrowserContextOptions]> = [
+    ["with script", {}],
+    ["without script", { javaScriptEnabled: false }]
+  ]
+
+  describe.each(ways)("%s", (_, options) => {
+    // axe waits on timers of the page, which stand still there without script. The page is the same, though.
+    const problemsOf = async (page: Page) => (options.javaScriptEnabled === false ? [] : accessibilityProblems(page))
+
+    it("takes a card and leads to the shop", async () => {
+      const session = await newSession()
+      const { complaints, page } = await open(session, options)
+      await fill(page)
+      await payButton(page).click()
+      await atShop(page, session)
+      assert.deepStrictEqual(complaints, [])
+    })
+
+    it("keeps the form of a declined card for another one, but not the card", async () => {
+      const session = await newSession()
+      const { page } = await open(session, options)
+      await fill(page, CARDS.declined)
+      await payButton(page).click()
+      await page.getByText("Your card was declined.").waitFor()
+      assert.strictEqual(await page.getByLabel("Email").inputValue(), "ana@example.com")
+      for (const label of ["Card number", "Expiry date", "Security code"]) {
+        assert.strictEqual(await page.getByLabel(label).inputValue(), "")
+      }
+      assert.strictEqual(page.url(), session.url)
+      await fillCard(page)
+      await payButton(page).click()
+      await atShop(page, session)
+    })
+
+    it("leads through an authentication and back to the shop", async () => {
+      const session = await newSession()
+      const { complaints, page } = await open(session, options)
+      await fill(page, CARDS.challenged)
+      await payButton(page).click()
+      await page.getByRole("button", { name: "Complete authentication" }).click()
+      await atShop(page, session)
+      assert.deepStrictEqual(complaints, [])
+    })
+
+    it.each([
+      ["a payment", CARDS.approved],
+      ["an authentication", CARDS.challenged]
+    ])("follows the shop's own redirects to another site after %s", async (_, number) => {
+      const other = `${server.url}/healthz?elsewhere`
+      const session = await newSession({ success_url: `${shop.url}/onward?${encodeURIComponent(other)}` })
+      const { page } = await open(session, options)
+      await fill(page, number)
+      await payButton(page).click()
+      if (number === CARDS.challenged) await page.getByRole("button", { name: "Complete authentication" }).click()
+      await page.waitForURL(other)
+      assert.strictEqual(await chargesOf(session), 1)
+    })
+
+    it("comes back from an authentication that failed, and takes another card", async () => {
+      const session = await newSession()
+      const { page } = await open(session, options)
+      await fill(page, CARDS.challenged)
+      await payButton(page).click()
+      await page.getByRole("button", { name: "Fail authentication" }).click()
+      await page.getByText("Your bank could not confirm that it was you.").waitFor()
+      assert.strictEqual(page.url(), session.url)
+      await fillCard(page)
+      await payButton(page).click()
+      await atShop(page, session)
+    })
+
+    it("says so if the session has expired meanwhile", async () => {
+      const session = await newSession()
+      const { page } = await open(session, options)
+      await fill(page)
+      await server.post(`/v1/checkout_sessions/${session.id}/expire`, {})
+      await payButton(page).click()
+      await page.getByRole("heading", { name: "This checkout has expired" }).waitFor()
+      await page.getByText("You have not been charged.").waitFor()
+      assert.strictEqual(await chargesOf(session), 0)
+    })
+
+    it("pays once for a double click", async () => {
+      const session = await newSession()
+      const { page } = await open(session, options)
+      await fill(page)
+      await payButton(page).dblclick()
+      // Without script, the second click may cut off the way that the first one has opened, and lead there itself.
+      await vi.waitFor(() => atShop(page, session), { timeout: 120_000 })
+      assert.strictEqual(await chargesOf(session), 1)
+    })
+
+    it("says to who goes back after paying that it is paid", async () => {
+      const session = await newSession()
+      const { page } = await open(session, options)
+      await fill(page)
+      await payButton(page).click()
+      await atShop(page, session)
+      await page.goBack()
+      await page.getByRole("heading", { name: "This order is paid" }).waitFor()
+      assert.notInclude(await page.content(), CARDS.approved)
+    })
+
+    it("leads back to the shop's cart", async () => {
+      const session = await newSession()
+      const { page } = await open(session, options)
+      await page.getByRole("link", { name: "Back to Lumen Coffee" }).click()
+      await page.waitForURL(`${shop.url}/cart`)
+      assert.strictEqual((await server.get(`/v1/checkout_sessions/${session.id}`)).status, "open")
+    })
+
+    it("puts what is missing beside the field, and the focus on the first", async () => {
+      const { page } = await open(await newSession({ billing_address_collection: "required" }), options)
+      await payButton(page).click()
+      for (const text of [
+        "Enter your email address.",
+        "Choose your country.",
+        "Enter your address.",
+        "Enter your city.",
+        "Enter your card number.",
+        "Enter your card's expiry date.",
+        "Enter your card's security code."
+      ]) {
+        await page.getByText(text).waitFor()
+      }
+      assert.strictEqual(await page.locator(":focus").getAttribute("name"), "email")
+      assert.strictEqual(await page.locator("[aria-invalid=true]").count(), 7)
+    })
+
+    it("9.29: marks the card of a decline, says what to do, and moves the focus there", async () => {
+      const session = await newSession({ billing_address_collection: "required" })
+      const { page } = await open(session, options)
+      await page.getByLabel("Country").selectOption("GB")
+      await page.getByLabel("Address").fill("1 High St")
+      await page.getByLabel(/City|Town/).fill("Leeds")
+      await page.getByLabel("Postal code").fill("LS1 1AA")
+      for (const [number, name, text] of [
+        ["4000000000000127", "card_cvc", "Enter your card again, with the code that is printed on it."],
+        ["4000000000000069", "card_expiry", "Check the date on your card, or pay with another card."],
+        ["4000000000009995", "card_number", "Pay with another card, or top this one up first."]
+      ] as const) {
+        await fill(page, number)
+        await payButton(page).click()
+        const advice = page.getByText(text)
+        await advice.waitFor()
+        const alert = page.getByRole("alert")
+        assert.match((await alert.textContent())!.trim(), /^Your card.* You have not been charged\.$/)
+        const focused = page.locator(":focus")
+        assert.strictEqual(await focused.getAttribute("name"), name)
+        assert.strictEqual(await focused.getAttribute("aria-describedby"), await advice.getAttribute("id"))
+        assert.deepStrictEqual(
+          await page.locator("[aria-invalid=true]").evaluateAll((all) => all.map(({ id }) => id)),
+          [name]
+        )
+        assert.deepStrictEqual(await problemsOf(page), [])
+      }
+      for (const [label, value] of [
+        ["Email", "ana@example.com"],
+        ["Country", "GB"],
+        ["Address", "1 High St"],
+        ["Town or city", "Leeds"],
+        ["Postal code", "LS1 1AA"],
+        ["Card number", ""]
+      ] as const) {
+        assert.strictEqual(await page.getByLabel(label).inputValue(), value)
+      }
+      await fillCard(page)
+      await payButton(page).click()
+      await atShop(page, session)
+    })
+
+    it("9.29: closes after 20 attempts that failed, and says until when", async () => {
+      const session = await newSession()
+      const { page } = await open(session, options)
+      const confirm = { payment_method: "pm_card_declined", customer_details: { email: "ana@example.com" } }
+      for (let i = 0; i < 19; i++) {
+        await server.post(`/v1/checkout_sessions/${session.id}/confirm`, confirm, { status: 402 })
+      }
+      await fill(page, CARDS.declined)
+      await payButton(page).click()
+      await page.getByRole("heading", { name: "Too many payments have failed here" }).waitFor()
+      await page.getByText(/takes cards again in at most an hour, at \d\d:\d\d UTC/).waitFor()
+      assert.strictEqual(await page.getByRole("textbox").count(), 0)
+      assert.deepStrictEqual(await problemsOf(page), [])
+    })
+
+    it.each([
+      ["US", ["Country", "Address", "Apartment", "City", "State", "ZIP code"], "Enter your ZIP code."],
+      ["GB", ["Country", "Address", "Apartment", "Town or city", "Postal code"], "Enter your postal code."],
+      ["JP", ["Country", "Postal code", "Prefecture", "Address", "Apartment"], "Enter your prefecture."],
+      ["HK", ["Country", "Area", "District", "Address", "Apartment"], "Enter your area."],
+      ["AE", ["Country", "Address", "Apartment", "Emirate"], "Enter your emirate."],
+      ["IE", ["Country", "Address", "Apartment", "City", "County", "Eircode"], "Enter your city."]
+    ])("9.8: asks for an address as %s has it", async (country, labels, missing) => {
+      const session = await newSession({ billing_address_collection: "required" })
+      const { complaints, page } = await open(session, options)
+      await page.getByLabel("Country").selectOption(country)
+      await fill(page)
+      await payButton(page).click()
+      await page.getByText(missing).waitFor()
+      const group = page.getByRole("group", { name: "Billing address" })
+      const shown = await group.locator("label:visible").evaluateAll((all) => all.map((label) => label.textContent!))
+      assert.deepStrictEqual(
+        shown.map((label, index) => (label.startsWith(labels[index]!) ? labels[index] : label)),
+        labels
+      )
+      assert.strictEqual(await page.locator(":focus").count(), 1)
+      // The keyboard goes the way of the eyes.
+      await page.getByLabel("Country").focus()
+      const reached: Array<string> = ["Country"]
+      for (const _ of labels.slice(1)) {
+        await page.keyboard.press("Tab")
+        reached.push(await page.locator(":focus").evaluate((input: HTMLInputElement) => input.labels![0]!.textContent!))
+      }
+      assert.deepStrictEqual(reached, shown)
+      // Only what the fields are called differs from country to country.
+      if (country === "JP") assert.deepStrictEqual(await problemsOf(page), [])
+      for (const label of shown.slice(1).filter((label) => !label.endsWith("optional"))) {
+        await page.getByLabel(label, { exact: true }).fill(`my ${label}`)
+      }
+      if (options.javaScriptEnabled === false) await fillCard(page)
+      await payButton(page).click()
+      await atShop(page, session)
+      const { address } = (await server.get(`/v1/checkout_sessions/${session.id}`)).customer_details
+      assert.strictEqual(address.country, country)
+      assert.strictEqual(address.line1, "my Address")
+      assert.deepStrictEqual(complaints, [])
+    })
+  })
+
+  it("9.8: follows the country as soon as it is chosen, and keeps what was entered", async () => {
+    const session = await newSession({ billing_address_collection: "required", customer_email: "ana@example.com" })
+    const { page } = await open(session)
+    const country = page.getByLabel("Country")
+    const values = { Address: "1 Main St", City: "Reno", State: "NV", "ZIP code": "89501" }
+    await country.selectOption("US")
+    for (const [label, value] of Object.entries(values)) await page.getByLabel(label, { exact: true }).fill(value)
+    await country.selectOption("AE")
+    assert.isTrue(await country.isVisible(), "a browser has lost it once, as the fields around it were moved")
+    assert.isFalse(await page.getByLabel("City").isVisible())
+    assert.strictEqual(await page.getByLabel("Emirate").inputValue(), "NV")
+    await country.selectOption("GB")
+    assert.strictEqual(await page.locator("#state").isVisible(), false)
+    assert.strictEqual(await page.getByLabel("Town or city").inputValue(), "Reno")
+    await country.selectOption("US")
+    for (const [label, value] of Object.entries(values)) {
+      assert.strictEqual(await page.getByLabel(label, { exact: true }).inputValue(), value)
+    }
+    // What the country does not have is not sent.
+    await country.selectOption("GB")
+    await fillCard(page)
+    await payButton(page).click()
+    await atShop(page, session)
+    const { address } = (await server.get(`/v1/checkout_sessions/${session.id}`)).customer_details
+    assert.deepInclude(address, { country: "GB", state: null, city: "Reno" })
+  })
+
+  it("9.8: shows without script what was entered where the country's addresses have nothing", async () => {
+    const session = await newSession({ billing_address_collection: "required", customer_email: "ana@example.com" })
+    const { page } = await open(session, { javaScriptEnabled: false })
+    await page.getByLabel("Country").selectOption("JP")
+    await page.getByLabel("City").fill("Minato")
+    await payButton(page).click()
+    await page.getByText("Enter your prefecture.").waitFor()
+    assert.strictEqual(await page.getByLabel("City").inputValue(), "Minato")
+    assert.strictEqual(await page.locator("label[for=city]").textContent(), "City optional")
+    await page.getByLabel("Country").selectOption("US")
+    await page.getByLabel("Prefecture").fill("NV")
+    await payButton(page).click()
+    await page.getByText("Enter your ZIP code.").waitFor()
+    assert.strictEqual(await page.getByLabel("City", { exact: true }).inputValue(), "Minato")
+    assert.strictEqual(await page.getByLabel("State", { exact: true }).inputValue(), "NV")
+  })
+
+  it("shows the card's scheme and groups its digits as they are typed", async () => {
+    const { page } = await open(await newSession())
+    const number = page.getByLabel("Card number")
+    for (const [digits, shown, brand] of [
+      ["4242424242424242", "4242 4242 4242 4242", "Visa"],
+      ["378282246310005", "3782 822463 10005", "American Express"],
+      ["5555555555554444", "5555 5555 5555 4444", "Mastercard"],
+      ["2720990000000000", "2720 9900 0000 0000", "Mastercard"],
+      ["6011111111111117", "6011 1111 1111 1117", "Discover"],
+      ["3056930009020004", "3056 9300 0902 0004", "Diners Club"],
+      ["3566002020360505", "3566 0020 2036 0505", "JCB"],
+      ["6200000000000005", "6200 0000 0000 0005", "UnionPay"]
+    ] as const) {
+      await number.fill("")
+      await number.pressSequentially(digits)
+      assert.strictEqual(await number.inputValue(), shown)
+      assert.strictEqual(await page.locator("#brand").textContent(), brand)
+    }
+    // In the middle, the caret stays where it was.
+    await number.fill("4242 4242 4242 4242")
+    await number.evaluate((input: HTMLInputElement) => input.setSelectionRange(2, 2))
+    await number.pressSequentially("99")
+    assert.strictEqual(await number.inputValue(), "4299 4242 4242 4242 42")
+    assert.strictEqual(await number.evaluate((input: HTMLInputElement) => input.selectionStart), 4)
+    const expiry = page.getByLabel("Expiry date")
+    for (const [typed, shown] of [
+      ["1234", "12 / 34"],
+      ["534", "05 / 34"],
+      ["1/34", "01 / 34"],
+      ["2034-12", "12 / 34"],
+      ["122034", "12 / 34"]
+    ] as const) {
+      await expiry.fill("")
+      await expiry.pressSequentially(typed)
+      assert.strictEqual(await expiry.inputValue(), shown)
+    }
+    await expiry.press("Backspace")
+    await expiry.press("Backspace")
+    await expiry.press("Backspace")
+    assert.strictEqual(await expiry.inputValue(), "12 /")
+    await expiry.pressSequentially("56")
+    assert.strictEqual(await expiry.inputValue(), "12 / 56")
+  })
+
+  it("takes digit after digit for the Delete key, across the gaps", async () => {
+    const { page } = await open(await newSession())
+    const [number, expiry] = [page.getByLabel("Card number"), page.getByLabel("Expiry date")]
+    const deleteFrom = async (field: typeof number, from: number, times: number) => {
+      await field.evaluate((input: HTMLInputElement, caret) => input.setSelectionRange(caret, caret), from)
+      for (let i = 0; i < times; i++) await field.press("Delete")
+      return field.evaluate(({ selectionStart, value }: HTMLInputElement) => [value, selectionStart])
+    }
+    await number.fill("4242 4242 4242 4243")
+    assert.deepStrictEqual(await deleteFrom(number, 4, 1), ["4242 4242 4242 4243", 5])
+    assert.deepStrictEqual(await deleteFrom(number, 4, 2), ["4242 2424 2424 243", 5])
+    assert.deepStrictEqual(await deleteFrom(number, 3, 1), ["4242 4242 4242 43", 3])
+    await expiry.fill("12 / 34")
+    assert.deepStrictEqual(await deleteFrom(expiry, 2, 1), ["12 / 34", 5])
+    assert.deepStrictEqual(await deleteFrom(expiry, 2, 2), ["12 / 4", 5])
+    // A leading zero is put back as well, until there is no month that it could be of.
+    await expiry.fill("12 / 34")
+    assert.deepStrictEqual((await deleteFrom(expiry, 0, 5))[0], "0 / ")
+  })
+
+  it("9.85: reads what the browser fills in, and the digits of an input method, as the server does", async () => {
+    const session = await newSession({ customer_email: "ana@example.com" })
+    const { complaints, page } = await open(session)
+    const fields = {
+      "Card number": ["４２４２４２４２４２４２４２４２", "4242 4242 4242 4242"],
+      "Expiry date": ["2034-12", "12 / 34"],
+      "Security code": ["１２３", "123"]
+    } as const
+    for (const [label, [filled, shown]] of Object.entries(fields)) {
+      await page.getByLabel(label).fill(filled)
+      assert.strictEqual(await page.getByLabel(label).inputValue(), shown)
+    }
+    // Too many digits are not cut off: they would read as another code.
+    await page.getByLabel("Security code").fill("12345")
+    await page.getByLabel("Security code").press("Tab")
+    await page.getByText("The security code has 3 digits").waitFor()
+    await page.getByLabel("Security code").fill("123")
+    await payButton(page).click()
+    await atShop(page, session)
+    assert.deepStrictEqual(complaints, [])
+  })
+
+  it("9.85: takes without script what the browser fills in", async () => {
+    const session = await newSession({ customer_email: "ana@example.com" })
+    const { page } = await open(session, { javaScriptEnabled: false })
+    await page.getByLabel("Card number").fill("４２４２ ４２４２ ４２４２ ４２４２")
+    await page.getByLabel("Expiry date").fill("2034-12")
+    await page.getByLabel("Security code").fill("123")
+    await payButton(page).click()
+    await atShop(page, session)
+  })
+
+  it("complains about a card number as soon as the field is left, and no longer once it is right", async () => {
+    const { page } = await open(await newSession())
+    const number = page.getByLabel("Card number")
+    await number.fill("4242424242424241")
+    await number.press("Tab")
+    await page.getByText("This card number is not valid.").waitFor()
+    assert.strictEqual(await number.getAttribute("aria-invalid"), "true")
+    await number.fill("4242424242424242")
+    assert.isNull(await number.getAttribute("aria-invalid"))
+  })
+
+  it("9.7: asks for as many digits of the security code as the card's scheme has", async () => {
+    const session = await newSession({ customer_email: "ana@example.com" })
+    const { page } = await open(session)
+    const cvc = page.getByLabel("Security code")
+    const isWrong = () => cvc.getAttribute("aria-invalid")
+    await cvc.fill("1234")
+    await page.getByLabel("Card number").fill("4242424242424242")
+    await page.getByLabel("Card number").press("Tab")
+    await page.getByText("The security code has 3 digits, or 4 on American Express.").waitFor()
+    await page.getByLabel("Card number").fill("378282246310005")
+    await page.getByLabel("Card number").press("Tab")
+    assert.isNull(await isWrong())
+    await cvc.fill("123")
+    await cvc.press("Tab")
+    assert.strictEqual(await isWrong(), "true")
+    await cvc.fill("1234")
+    await page.getByLabel("Expiry date").fill("12 / 34")
+    await payButton(page).click()
+    await atShop(page, session)
+  })
+
+  it("has the test cards one click away", async () => {
+    const session = await newSession({ customer_email: "ana@example.com" })
+    const { page } = await open(session)
+    await page.getByText("Test cards").click()
+    await page.getByRole("button", { name: /4242 4242 4242 4242/ }).click()
+    await payButton(page).click()
+    await atShop(page, session)
+  })
+
+  it("is paid with the keyboard alone", async () => {
+    const session = await newSession()
+    const { page } = await open(session)
+    const focused = () => page.evaluate(() => document.activeElement?.getAttribute("name"))
+    const reach = async (name: string) => {
+      for (let presses = 0; (await focused()) !== name; presses++) {
+        assert.isBelow(presses, 10, `${name} is not reached`)
+        await page.keyboard.press("Tab")
+      }
+    }
+    for (const [name, text] of [
+      ["email", "ana@example.com"],
+      ["card_number", CARDS.approved],
+      ["card_expiry", "1234"],
+      ["card_cvc", "123"]
+    ] as const) {
+      await reach(name)
+      await page.keyboard.type(text)
+    }
+    await page.keyboard.press("Tab")
+    assert.strictEqual(await page.locator(":focus").getAttribute("type"), "submit")
+    await page.keyboard.press("Enter")
+    await atShop(page, session)
+  })
+
+  it("says that it works while it does, and that the form is not sent twice", async () => {
+    const session = await newSession()
+    const { page } = await open(session)
+    let requests = 0
+    let answer = (): void => {}
+    const held = new Promise<void>((resolve) => (answer = resolve))
+    await page.route(`**/checkout/${session.id}`, async (route) => {
+      requests++
+      await held
+      await route.continue()
+    })
+    await fill(page)
+    await payButton(page).click()
+    const button = page.locator("button[type=submit]")
+    await page.getByText("Processing…").waitFor()
+    assert.strictEqual(await button.getAttribute("aria-disabled"), "true")
+    await button.click({ force: true })
+    await page.getByLabel("Security code").press("Enter")
+    answer()
+    await atShop(page, session)
+    assert.strictEqual(requests, 1)
+  })
+
+  it("pays once if the answer is lost and the payer tries again", async () => {
+    const session = await newSession()
+    const { page } = await open(session)
+    let lost = false
+    await page.route(`**/checkout/${session.id}`, async (route) => {
+      if (lost) return route.continue()
+      lost = true
+      await route.fetch()
+      await route.abort()
+    })
+    await fill(page)
+    await payButton(page).click()
+    await page.getByText("Try again: you will not pay twice.").waitFor()
+    await payButton(page).click()
+    await atShop(page, session)
+    assert.strictEqual(await chargesOf(session), 1)
+  })
+
+  it("does not load the page again to say that a card is declined", async () => {
+    const { page } = await open(await newSession())
+    await page.evaluate(() => Object.assign(globalThis, { stillHere: true }))
+    await fill(page, CARDS.insufficientFunds)
+    await payButton(page).click()
+    await page.getByText("Your card has insufficient funds.").waitFor()
+    assert.isTrue(await page.evaluate(() => (globalThis as unknown as { stillHere?: boolean }).stillHere))
+    assert.strictEqual(await page.locator(":focus").getAttribute("id"), "card_number")
+  })
+
+  it("says that it is paid where the success_url opens an app and not a page", async () => {
+    const session = await newSession({ success_url: "shop-app://paid/{CHECKOUT_SESSION_ID}" })
+    const { page } = await open(session)
+    await fill(page)
+    await payButton(page).click()
+    await page.getByRole("heading", { name: "This order is paid" }).waitFor()
+    const link = page.getByRole("link", { name: "Go back to Lumen Coffee" })
+    assert.strictEqual(await link.getAttribute("href"), `shop-app://paid/${session.id}`)
+  })
+
+  it("cannot be shown in another site's frame", async () => {
+    const session = await newSession()
+    const { page } = await open({ url: `${shop.url}/frame?${encodeURIComponent(session.url)}` })
+    const frame = page.frames()[1]!
+    assert.notInclude(await frame.content(), "House Espresso")
+  })
+
+  it("runs nothing of what a merchant writes", async () => {
+    const hostile = `"><script>alert(1)</script><img src=x onerror="alert(2)"><svg onload="alert(3)">'`
+    const product = await server.post("/v1/products", { name: hostile })
+    const line_items = [{ price_data: { currency: "usd", product: product.id, unit_amount: 100 } }]
+    const session = await newSession({ line_items, customer_email: `"><script>@example.com` })
+    const { complaints, page } = await open(session)
+    await page.getByText(hostile).waitFor()
+    assert.strictEqual(await page.locator("img, svg:not(.pay svg)").count(), 0)
+    assert.deepStrictEqual(complaints, [])
+  })
+
+  describe.each([
+    ["a desk", { viewport: { width: 1280, height: 900 } }],
+    ["a phone in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }]
+  ] satisfies ReadonlyArray<readonly [string, BrowserContextOptions]>)("on %s", (_, options) => {
+    const requireGood = async (page: Page, state: string) => {
+      assert.isFalse(await overflows(page), `${state} is too wide`)
+      assert.deepStrictEqual(await accessibilityProblems(page), [], state)
+    }
+
+    it("is accessible and fits in every state", async () => {
+      const name = `A remarkably long product name with a Wordthatdoesnotendbeforethewindowdoes${"x".repeat(60)}`
+      const long = await server.post("/v1/products", { name })
+      const line_items = [{ price_data: { currency: "usd", product: long.id, unit_amount: 999_999_999 }, quantity: 3 }]
+      const session = await newSession({ billing_address_collection: "required", line_items })
+      const { page } = await open(session, options)
+      await requireGood(page, "open")
+      await page.getByText("Test cards").click()
+      await requireGood(page, "with test cards")
+      await payButton(page).click()
+      await requireGood(page, "with errors")
+      await server.post(`/v1/checkout_sessions/${session.id}/expire`, {})
+      await page.reload()
+      await requireGood(page, "expired")
+
+      const other = await newSession({ customer_email: "ana@example.com" })
+      await page.goto(other.url)
+      await fillCard(page, CARDS.declined)
+      await payButton(page).click()
+      await page.getByText("Your card was declined.").waitFor()
+      await requireGood(page, "declined")
+      await fillCard(page, CARDS.challenged)
+      await payButton(page).click()
+      await page.getByRole("heading", { name: "Confirm your payment" }).waitFor()
+      await requireGood(page, "challenged")
+      await page.getByRole("button", { name: "Complete authentication" }).click()
+      await atShop(page, other)
+      await page.goto(other.url)
+      await requireGood(page, "paid")
+      await page.goto(`${server.url}/checkout/cs_unknown`)
+      await requireGood(page, "unknown")
+    })
+  })
+
+  it("would be told of what is not accessible", async () => {
+    const { page } = await open(await newSession())
+    await page.evaluate(() => document.querySelector("label")?.remove())
+    const problems = await accessibilityProblems(page)
+    assert.isTrue(
+      problems.some((problem) => problem.startsWith("label: ")),
+      problems.join()
+    )
+    assert.isFalse(await overflows(page))
+    await page.evaluate(() => (document.querySelector("main")!.style.minWidth = "3000px"))
+    assert.isTrue(await overflows(page))
+  })
+
+  it.each([
+    ["a small phone", 320, 16],
+    ["large text", 360, 32]
+  ])("covers no digit with the card's scheme: %s", async (_, width, textPixels) => {
+    const { page } = await open(await newSession(), { viewport: { width, height: 740 } })
+    await setTextSize(page, textPixels)
+    const number = page.getByLabel("Card number")
+    await number.fill("378282246310005")
+    const [field, scheme] = [(await number.boundingBox())!, (await page.locator("#brand").boundingBox())!]
+    assert.isAtMost(scheme.y + scheme.height, field.y)
+    const label = await page.evaluate(() => {
+      const text = document.createRange()
+      text.selectNodeContents(document.querySelector("label[for=card_number]")!)
+      return text.getBoundingClientRect().right
+    })
+    assert.isAtLeast(scheme.x, label)
+    // The field's own text grows as well, and is not cut off on a phone.
+    const input = await number.evaluate((element) => [getComputedStyle(element).fontSize, element.scrollWidth] as const)
+    assert.strictEqual(input[0], `${textPixels}px`)
+    if (textPixels === 16) assert.isAtMost(input[1], field.width)
+  })
+
+  it.each([
+    ["usd", 2450],
+    ["usd", 123_456_789],
+    ["idr", 1_250_000_000],
+    ["usd", 999_999_999_000],
+    ["idr", 999_999_999_999]
+  ])("breaks no amount within its number, nor a name into pieces: %s %i", async (currency, amount) => {
+    const product = await server.post("/v1/products", { name: "House Espresso" })
+    const line_items = [{ price_data: { currency, product: product.id, unit_amount: amount } }]
+    const { page } = await open(await newSession({ line_items }), { viewport: { width: 320, height: 740 } })
+    await page.locator(".order summary").click()
+    for (const width of [320, 360, 390, 896, 1280]) {
+      await page.setViewportSize({ width, height: 740 })
+      // On a phone the total is in the line that opens the order.
+      const total = page.locator(width < 896 ? ".order summary strong" : ".total strong")
+      const [lines, text] = await total.evaluate((element) => {
+        const text = document.createRange()
+        text.selectNodeContents(element)
+        return [text.getClientRects().length, element.textContent] as const
+      })
+      const where = `${text} at ${width} px`
+      assert.strictEqual(lines, 1, where)
+      assert.isFalse(await overflows(page), where)
+      // Nor does it leave no room for what is bought.
+      assert.isAtLeast((await page.locator(".what").boundingBox())!.width, 9 * 16, where)
+    }
+  })
+
+  it("shows where a button is without its color", async () => {
+    const { page } = await open(await newSession(), { forcedColors: "active" })
+    const [style, color, background] = await payButton(page).evaluate((button) => {
+      const { backgroundColor, borderTopColor, borderTopStyle } = getComputedStyle(button)
+      return [borderTopStyle, borderTopColor, backgroundColor]
+    })
+    assert.strictEqual(style, "solid")
+    assert.notStrictEqual(color, background)
+  })
+
+  it("writes a name from right to left as its language does, beside an amount from left to right", async () => {
+    const product = await server.post("/v1/products", { name: "קפה שחור!" })
+    const line_items = [{ price_data: { currency: "usd", product: product.id, unit_amount: 100 } }]
+    const { page } = await open(await newSession({ line_items }))
+    const [first, last] = await page.getByText(product.name).evaluate((element) => {
+      const text = element.firstChild!
+      return [0, text.textContent!.length - 1].map((index) => {
+        const character = document.createRange()
+        character.setStart(text, index)
+        character.setEnd(text, index + 1)
+        return character.getBoundingClientRect().x
+      }) as [number, number]
+    })
+    assert.isBelow(last, first)
+  })
+
+  it("is dark for who wants it dark", async () => {
+    const brightness = async (colorScheme: "light" | "dark") => {
+      const { page } = await open(await newSession(), { colorScheme })
+      const color = await page.evaluate(() => getComputedStyle(document.body).backgroundColor)
+      return [...color.matchAll(/\d+/g)].slice(0, 3).reduce((sum, [part]) => sum + Number(part), 0)
+    }
+    assert.isBelow(await brightness("dark"), 100)
+    assert.isAbove(await brightness("light"), 600)
+  })
+
+  it.each([
+    ["on a desk", { viewport: { width: 1280, height: 800 } }],
+    ["on a phone, in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }]
+  ] as const)("9.9: says that a shop cannot take cards yet, %s", async (_, options) => {
+    const parameters = { success_url: `${shop.url}/thanks`, cancel_url: `${shop.url}/cart` }
+    const session = await openSession(server, parameters, { key: server.secretLive })
+    const { complaints, page } = await open(session, options)
+    const said = page.getByRole("region", { name: "This shop cannot take cards yet" })
+    await said.waitFor()
+    assert.strictEqual(await page.getByRole("textbox").count(), 0)
+    assert.isFalse(await overflows(page))
+    assert.deepStrictEqual(await accessibilityProblems(page), [])
+    await said.getByRole("link", { name: "Go back to" }).click()
+    await page.waitForURL(`${shop.url}/cart`)
+    assert.deepStrictEqual(complaints, [])
+  })
+})

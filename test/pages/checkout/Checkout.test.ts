@@ -1,0 +1,673 @@
+/** The checkout page as a browser without script sees it (semantics S12 to S17, §8.26). It gives away no card data. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { DECLINE_MESSAGES } from "../../../src/domain/Cards.ts"
+import type { DeclineCode } from "../../../src/domain/Cards.ts"
+import { TEST_CARDS } from "../../../src/domain/TestCards.ts"
+import { ADVICE, AFTER_AUTHENTICATION } from "../../../src/pages/checkout/Declines.ts"
+import type { PagesServer } from "../PagesServer.ts"
+import { start } from "../PagesServer.ts"
+import { answerChallenge, CARDS, filledIn, linksIn, openSession, pay, send, tokenIn, visit } from "../Shop.ts"
+
+let server: PagesServer
+beforeAll(async () => {
+  server = await start()
+})
+afterAll(() => server.close())
+
+const retrieve = (id: string) => server.get(`/v1/checkout_sessions/${id}`)
+
+describe("the page of an open session", () => {
+  it("shows what is bought from whom, and what it costs", async () => {
+    const session = await openSession(server)
+    const { status, text } = await visit(session.url)
+    assert.strictEqual(status, 200)
+    for (const part of ["Lumen Coffee", "House Espresso", "$24.50", "Test mode", "4242 4242 4242 4242"]) {
+      assert.include(text, part)
+    }
+    assert.include(text, `href="${server.url}/healthz?canceled"`)
+  })
+
+  it.each([
+    ["usd", 2450, "en", "$24.50"],
+    ["jpy", 2450, "en", "¥2,450"],
+    ["kwd", 2450, "en", "KWD 2.450"],
+    ["eur", 123_456, "de-DE,de;q=0.9", "1.234,56 €"],
+    ["usd", 999_999_999_999, "en", "$9,999,999,999.99"],
+    ["ugx", 500, "en", "UGX 500"],
+    ["usd", 2450, 'en"><b>,nonsense', "$24.50"]
+  ])("writes %s %i for %s as %s (N3)", async (currency, amount, language, expected) => {
+    const session = await openSession(server, {}, { currency, amount })
+    const { text } = await visit(session.url, { "accept-language": language })
+    assert.include(text.replaceAll("\u00a0", " "), expected)
+  })
+
+  it("begins with what the merchant knows of the payer", async () => {
+    const { text } = await visit((await openSession(server, { customer_email: "known@example.com" })).url)
+    assert.include(text, 'value="known@example.com"')
+  })
+
+  it("asks for the address only if the session does", async () => {
+    const without = await visit((await openSession(server)).url)
+    const required = await visit((await openSession(server, { billing_address_collection: "required" })).url)
+    assert.notInclude(without.text, 'name="line1"')
+    assert.include(required.text, 'name="line1"')
+  })
+
+  it("asks for no card if there is nothing to pay", async () => {
+    const session = await openSession(server, {}, { amount: 0 })
+    const { text } = await visit(session.url)
+    assert.notInclude(text, "card_number")
+    const paid = await send(session.url, { token: tokenIn(text), email: "ana@example.com" })
+    assert.strictEqual(paid.status, 303)
+    assert.strictEqual((await retrieve(session.id)).payment_status, "no_payment_required")
+  })
+
+  it("is neither kept, nor framed, nor allowed to load anything from elsewhere", async () => {
+    const session = await openSession(server, { success_url: "https://shop.example/thanks?s={CHECKOUT_SESSION_ID}" })
+    const { headers, text } = await visit(session.url)
+    assert.strictEqual(headers.get("cache-control"), "no-store")
+    assert.strictEqual(headers.get("x-frame-options"), "DENY")
+    assert.strictEqual(headers.get("referrer-policy"), "no-referrer")
+    const policy = headers.get("content-security-policy")!
+    assert.include(policy, "default-src 'self'")
+    assert.include(policy, "frame-ancestors 'none'")
+    assert.include(policy, "form-action 'self' https:;")
+    assert.notMatch(policy, /unsafe|\*/)
+    assert.notMatch(text, /<style|\sstyle=|\son[a-z]+=|<script>/i)
+    const loaded = [...text.matchAll(/<(?:script|link|img|iframe)[^>]*?(?:src|href)="([^"]+)"/g)].map(([, url]) => url!)
+    assert.isAbove(loaded.length, 1)
+    for (const url of loaded) assert.match(url, /^(\.\.\/assets\/|data:,$)/)
+  })
+
+  it("weighs less than 52 KB, all files together", async () => {
+    const { text } = await visit((await openSession(server, { billing_address_collection: "required" })).url)
+    const files = await Promise.all(
+      [...text.matchAll(/"\.\.(\/assets\/[^"]+)"/g)].map(([, path]) => visit(server.url + path))
+    )
+    const sizes = [text, ...files.map((file) => file.text)].map((part) => Buffer.byteLength(part))
+    assert.isBelow(
+      sizes.reduce((sum, size) => sum + size),
+      52 * 1024,
+      sizes.join(" + ")
+    )
+  })
+
+  it.each(["cs_000000000000000000000000", "cs_", "nothing", "pi_1", "cs_%2F..%2F", "cs_'%22<script>"])(
+    "is not found at %s",
+    async (id) => {
+      const { headers, status, text } = await visit(`${server.url}/checkout/${id}`)
+      assert.strictEqual(status, 404)
+      assert.include(headers.get("content-type")!, "text/html")
+      assert.include(text, "Page not found")
+      assert.notInclude(text, "<script>")
+    }
+  )
+
+  it("exists for hosted sessions only", async () => {
+    const session = await openSession(server, { ui_mode: "custom", success_url: null, cancel_url: null })
+    assert.strictEqual((await visit(`${server.url}/checkout/${session.id}`)).status, 404)
+  })
+})
+
+describe("paying", () => {
+  it("leads to the session's success_url, with the session's id", async () => {
+    const session = await openSession(server)
+    const { headers, status } = await pay(session)
+    assert.strictEqual(status, 303)
+    assert.strictEqual(headers.get("location"), `${server.url}/healthz?session=${session.id}`)
+    const paid = await retrieve(session.id)
+    assert.strictEqual(paid.status, "complete")
+    assert.strictEqual(paid.payment_status, "paid")
+    assert.deepStrictEqual(paid.customer_details, {
+      email: "ana@example.com",
+      name: "Ana Lima",
+      phone: null,
+      address: null
+    })
+  })
+
+  it("is a request of nobody's: its events show an id, and no key that somebody has sent", async () => {
+    const session = await openSession(server)
+    await pay(session)
+    const { data } = await server.get("/v1/events?type=checkout.session.completed&limit=1")
+    assert.strictEqual(data[0].data.object.id, session.id)
+    assert.match(data[0].request.id, /^req_/)
+    assert.isNull(data[0].request.idempotency_key)
+  })
+
+  it("fills the id in wherever the merchant has put it, encoded or not", async () => {
+    const success_url = "https://shop.example/{CHECKOUT_SESSION_ID}/ü?a=%7BCHECKOUT_SESSION_ID%7D#{CHECKOUT_SESSION_ID}"
+    const session = await openSession(server, { success_url })
+    const { headers } = await pay(session)
+    assert.strictEqual(
+      headers.get("location"),
+      `https://shop.example/${session.id}/%C3%BC?a=${session.id}#${session.id}`
+    )
+  })
+
+  it("leads back to a signed URL byte for byte (T24)", async () => {
+    const success_url = "https://shop.example/r?next=/orders/7&token=exp=16~acl=/live/*&q=a%20b&flag#done"
+    assert.strictEqual((await pay(await openSession(server, { success_url }))).headers.get("location"), success_url)
+  })
+
+  it("fills the id in on the way back to the cart as well, on every page that leads there (T24)", async () => {
+    const cancel_url = "https://shop.example/cart/{CHECKOUT_SESSION_ID}?a=%7BCHECKOUT_SESSION_ID%7D&b=x/y#ü"
+    const session = await openSession(server, { cancel_url })
+    const link = `href="https://shop.example/cart/${session.id}?a=${session.id}&amp;b=x/y#%C3%BC"`
+    assert.include((await visit(session.url)).text, link)
+    await server.post(`/v1/checkout_sessions/${session.id}/expire`, {})
+    assert.include((await visit(session.url)).text, link)
+    assert.strictEqual((await retrieve(session.id)).cancel_url, cancel_url)
+  })
+
+  it("collects the address that the session asks for", async () => {
+    const session = await openSession(server, { billing_address_collection: "required" })
+    const address = { line1: "1 Rua A", line2: "", city: "Porto", state: "", postal_code: "4000-001", country: "PT" }
+    assert.strictEqual((await pay(session, { ...filledIn(), ...address })).status, 303)
+    assert.deepStrictEqual((await retrieve(session.id)).customer_details.address, {
+      ...address,
+      line2: null,
+      state: null
+    })
+  })
+
+  it("happens once per form, however often and however fast it is sent", async () => {
+    const session = await openSession(server)
+    const form = { token: tokenIn((await visit(session.url)).text), ...filledIn() }
+    const answers = await Promise.all(Array.from({ length: 8 }, () => send(session.url, form)))
+    for (const { headers, status } of [...answers, await send(session.url, form)]) {
+      assert.strictEqual(status, 303)
+      assert.strictEqual(headers.get("location"), `${server.url}/healthz?session=${session.id}`)
+    }
+    const { charges } = await server.get(`/v1/payment_intents/${session.payment_intent}`)
+    assert.strictEqual(charges.data.length, 1)
+  })
+
+  it("happens once, even if two forms of one session are sent at once", async () => {
+    const session = await openSession(server)
+    const answers = await Promise.all([pay(session), pay(session), pay(session)])
+    assert.deepStrictEqual(answers.map(({ status }) => status).toSorted(), [303, 410, 410])
+  })
+
+  it("waits for the customer's capture if the merchant wants that", async () => {
+    const session = await openSession(server, { payment_intent_data: { capture_method: "manual" } })
+    assert.strictEqual((await pay(session)).status, 303)
+    const { status, text } = await visit(session.url)
+    assert.strictEqual(status, 410)
+    assert.include(text, "Your payment is authorized")
+  })
+})
+
+describe("a form that is not right", () => {
+  const complaints = (text: string): Record<string, string> =>
+    Object.fromEntries(
+      [...text.matchAll(/class="error" id="([a-z0-9_]+)-error">([^<]+)</g)].map(([, field, message]) => [
+        field,
+        message
+      ])
+    )
+
+  it("comes back with what is wrong beside each field, and without the card (§8.26)", async () => {
+    const session = await openSession(server, { billing_address_collection: "required" })
+    const { status, text } = await pay(session, { card_number: "4242424242424241", card_cvc: "987" })
+    assert.strictEqual(status, 400)
+    assert.deepStrictEqual(Object.keys(complaints(text)).toSorted(), [
+      "card_expiry",
+      "card_number",
+      "city",
+      "country",
+      "email",
+      "line1"
+    ])
+    assert.notInclude(text, "4242424242424241")
+    assert.notInclude(text, 'value="987"')
+    assert.include(text, "autofocus")
+  })
+
+  it.each([
+    ["email", "nobody"],
+    ["email", ""],
+    ["name", "n".repeat(257)],
+    ["phone", "1".repeat(65)],
+    ["card_number", "1234"],
+    ["card_number", ""],
+    ["card_expiry", "13 / 30"],
+    ["card_expiry", "1 2 3 4"],
+    ["card_expiry", ""],
+    ["card_cvc", "12"],
+    ["card_cvc", "1234"],
+    ["card_cvc", "abc"],
+    ["card_cvc", ""]
+  ])("complains about %s %j, and about nothing else", async (field, value) => {
+    const { status, text } = await pay(await openSession(server), { ...filledIn(), [field]: value })
+    assert.strictEqual(status, 400)
+    assert.deepStrictEqual(Object.keys(complaints(text)), [field])
+  })
+
+  it("9.7: asks for the four digits of American Express", async () => {
+    const amex = filledIn("3782 822463 10005")
+    const session = await openSession(server)
+    const refused = await pay(session, amex)
+    assert.strictEqual(refused.status, 400)
+    assert.deepStrictEqual(Object.keys(complaints(refused.text)), ["card_cvc"])
+    assert.strictEqual((await pay(session, { ...amex, card_cvc: "1234" })).status, 303)
+  })
+
+  it.each(["12/34", "12 / 34", "1234", "12/2034", "12-34"])("takes the expiry date %s", async (card_expiry) => {
+    const session = await openSession(server)
+    assert.strictEqual((await pay(session, { ...filledIn(), card_expiry })).status, 303)
+  })
+
+  it("keeps what was entered, as text", async () => {
+    const name = `"><script>alert(1)</script>`
+    const { text } = await pay(await openSession(server), { ...filledIn(), name, card_cvc: "" })
+    assert.include(text, 'value="&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"')
+    assert.notInclude(text, "<script>alert")
+  })
+})
+
+describe("a country", () => {
+  it("stays chosen, and must be one of the list", async () => {
+    const session = await openSession(server, { billing_address_collection: "required" })
+    const kept = await pay(session, { ...filledIn(), country: "PT" })
+    assert.strictEqual(kept.status, 400)
+    assert.deepStrictEqual(
+      kept.text.match(/<option[^>]* selected>[^<]*/g)?.map((option) => option.trim()),
+      ['<option value="PT" selected>Portugal']
+    )
+    const unknown = await pay(session, { ...filledIn(), country: "ZZ" })
+    assert.include(unknown.text, "Choose a country of the list.")
+    assert.notInclude(unknown.text, " selected>")
+  })
+})
+
+describe("a card that is declined", () => {
+  it("is said to be, and the form goes on to another card", async () => {
+    const session = await openSession(server)
+    const declined = await pay(session, filledIn(CARDS.insufficientFunds))
+    assert.strictEqual(declined.status, 402)
+    assert.include(declined.text, "Your card has insufficient funds.")
+    assert.include(declined.text, 'value="ana@example.com"')
+    assert.notInclude(declined.text, 'value="4000000000009995"')
+    assert.strictEqual((await retrieve(session.id)).status, "open")
+    const paid = await send(session.url, { ...filledIn(), token: tokenIn(declined.text) })
+    assert.strictEqual(paid.status, 303)
+  })
+
+  it("is still said to be when the page is opened again", async () => {
+    const session = await openSession(server)
+    await pay(session, filledIn(CARDS.declined))
+    const { status, text } = await visit(session.url)
+    assert.strictEqual(status, 200)
+    assert.include(text, "Your card was declined.")
+  })
+
+  it("is declined once per form", async () => {
+    const session = await openSession(server)
+    const form = { token: tokenIn((await visit(session.url)).text), ...filledIn(CARDS.declined) }
+    for (let i = 0; i < 3; i++) assert.strictEqual((await send(session.url, form)).status, 402)
+    const { charges } = await server.get(`/v1/payment_intents/${session.payment_intent}`)
+    assert.strictEqual(charges.data.length, 1)
+  })
+
+  it("and another one with the same form are two attempts, of which the second needs a new form", async () => {
+    const session = await openSession(server)
+    const token = tokenIn((await visit(session.url)).text)
+    await send(session.url, { ...filledIn(CARDS.declined), token })
+    const other = await send(session.url, { ...filledIn(), token })
+    assert.strictEqual(other.status, 409)
+    // The new form comes without the card.
+    assert.include(other.text, "Please enter your card again")
+    assert.strictEqual((await retrieve(session.id)).status, "open")
+    assert.strictEqual((await send(session.url, { ...filledIn(), token: tokenIn(other.text) })).status, 303)
+  })
+
+  it("is another thing than a processor that does not answer", async () => {
+    const session = await openSession(server)
+    const { status, text } = await pay(session, filledIn(CARDS.faulty))
+    assert.strictEqual(status, 500)
+    assert.include(text, "You have not been charged")
+    assert.strictEqual((await pay(session)).status, 303)
+  })
+})
+
+/** The test card that is declined for a reason at once. */
+const numberOf = (code: DeclineCode) =>
+  TEST_CARDS.find(({ result }) => result.kind === "declines" && result.declineCode === code)!.numbers[0]
+
+describe("9.29: an attempt that failed", () => {
+  /** What stands beside the fields that are marked, by their names. */
+  const marked = (text: string) =>
+    [...text.matchAll(/<input\s+id="([a-z_0-9]+)"[^>]*aria-invalid="true"[^>]*>/g)].map(([tag, field]) => ({
+      field: field!,
+      focused: tag.includes("autofocus"),
+      text: new RegExp(`id="${field}-error">([^<]*)`).exec(text)![1]!
+    }))
+
+  // A payer who is there is asked to authenticate instead (9.18).
+  const codes = (Object.keys(DECLINE_MESSAGES) as Array<DeclineCode>).filter(
+    (code) => code !== "authentication_required"
+  )
+
+  it.each(codes)("for %s marks a field, says there what to do, and keeps what is not card data", async (code) => {
+    const session = await openSession(server, { billing_address_collection: "required" })
+    const address = { line1: "1 High St", line2: "Flat 2", city: "Leeds", postal_code: "LS1 1AA", country: "GB" }
+    const details = { email: "ana@example.com", name: "Ana Lima", phone: "+44 1", ...address }
+    const declined = await pay(session, { ...filledIn(numberOf(code)), ...details })
+    for (const { status, text } of [declined, await visit(session.url)]) {
+      assert.strictEqual(status, text === declined.text ? 402 : 200)
+      const { field, text: advice } = ADVICE[code]
+      assert.deepStrictEqual(marked(text), [{ field, focused: true, text: advice }])
+      assert.strictEqual(text.split("autofocus").length, 2)
+      assert.include(text.replaceAll("&#39;", "'"), `${DECLINE_MESSAGES[code]} You have not been charged.`)
+      for (const [name, value] of Object.entries(details).filter(([name]) => name !== "country")) {
+        assert.match(text, new RegExp(`name="${name}"[^>]*value="${value.replace("+", "\\+")}"`))
+      }
+      assert.include(text, '<option value="GB" selected>')
+      for (const name of ["card_number", "card_expiry", "card_cvc"]) {
+        assert.notMatch(text, new RegExp(`name="${name}"[^>]*value=`))
+      }
+    }
+  })
+
+  it("tells nobody that a card was lost or stolen", () => {
+    assert.deepStrictEqual([ADVICE.lost_card, ADVICE.stolen_card], [ADVICE.generic_decline, ADVICE.generic_decline])
+  })
+
+  it("to authenticate says what to do as well", async () => {
+    const session = await openSession(server)
+    const challenge = (await pay(session, filledIn(CARDS.challenged))).headers.get("location")!
+    await answerChallenge(challenge, "failure")
+    const { text } = await visit(session.url)
+    assert.include(text, "Your bank could not confirm that it was you. You have not been charged.")
+    assert.deepStrictEqual(marked(text), [{ ...AFTER_AUTHENTICATION, focused: true }])
+    assert.include(text, 'value="ana@example.com"')
+  })
+
+  it("closes the form for an hour once there were 20 of them, and says until when", async () => {
+    const session = await openSession(server)
+    const confirm = { payment_method: "pm_card_declined", customer_details: { email: "ana@example.com" } }
+    const path = `/v1/checkout_sessions/${session.id}/confirm`
+    for (let i = 0; i < 19; i++) await server.post(path, confirm, { status: 402 })
+    const form = { token: tokenIn((await visit(session.url)).text), ...filledIn(CARDS.declined) }
+    const other = { token: tokenIn((await visit(session.url)).text), ...filledIn() }
+    // A form that is sent again is no attempt.
+    const closed = await send(session.url, form)
+    const told = [closed, await send(session.url, form), await send(session.url, other), await visit(session.url)]
+    for (const { status, text } of told) {
+      assert.strictEqual(status, 429)
+      assert.include(text, "Too many payments have failed here")
+      assert.match(text, /takes cards again in at most an hour, at \d\d:\d\d UTC\./)
+      assert.include(text, "You have not been charged.")
+      assert.include(text, `href="${server.url}/healthz?canceled"`)
+      assert.notInclude(text, "card_number")
+    }
+    const { charges } = await server.get(`/v1/payment_intents/${session.payment_intent}`)
+    assert.strictEqual(charges.data[0].amount, 2450)
+    assert.isTrue(charges.has_more)
+    await server.post("/v1/test_helpers/clock/advance", { seconds: 3599 })
+    assert.strictEqual((await visit(session.url)).status, 429)
+    await server.post("/v1/test_helpers/clock/advance", { seconds: 1 })
+    assert.strictEqual((await pay(session)).status, 303)
+  })
+
+  it("says that a session that ends before its hour is over takes no more cards", async () => {
+    const expires_at = Math.floor(Date.now() / 1000) + 3 * 3600
+    const session = await openSession(server, { expires_at })
+    await server.post("/v1/test_helpers/clock/advance", { seconds: 3600 })
+    const confirm = { payment_method: "pm_card_declined", customer_details: { email: "ana@example.com" } }
+    for (let i = 0; i < 20; i++) {
+      await server.post(`/v1/checkout_sessions/${session.id}/confirm`, confirm, { status: 402 })
+    }
+    const { status, text } = await visit(session.url)
+    assert.strictEqual(status, 429)
+    assert.include(text, "This checkout takes no more cards.")
+  })
+})
+
+describe("a session that cannot be paid any more", () => {
+  it("says that it is paid, with a way back", async () => {
+    const session = await openSession(server)
+    await pay(session)
+    const { headers, status, text } = await visit(session.url)
+    assert.strictEqual(status, 410)
+    assert.include(text, "This order is paid")
+    assert.include(text, "$24.50")
+    assert.include(text, `href="${server.url}/healthz?session=${session.id}"`)
+    assert.strictEqual(headers.get("cache-control"), "no-store")
+  })
+
+  it("says what of it was refunded", async () => {
+    const session = await openSession(server)
+    await pay(session)
+    const { payment_intent } = await retrieve(session.id)
+    await server.post("/v1/refunds", { payment_intent, amount: 450 })
+    const partly = (await visit(session.url)).text
+    assert.include(partly, "This order is paid")
+    assert.include(partly, "has refunded $4.50.")
+    await server.post("/v1/refunds", { payment_intent })
+    const { text } = await visit(session.url)
+    assert.include(text, "This order was refunded")
+    assert.include(text, "has refunded $24.50.")
+  })
+
+  it("says that it has expired, and that nothing was taken; its form as well", async () => {
+    const session = await openSession(server)
+    const form = { token: tokenIn((await visit(session.url)).text), ...filledIn() }
+    await server.post(`/v1/checkout_sessions/${session.id}/expire`, {})
+    for (const { status, text } of [await visit(session.url), await send(session.url, form)]) {
+      assert.strictEqual(status, 410)
+      assert.include(text, "This checkout has expired")
+      assert.include(text, "You have not been charged")
+    }
+  })
+
+  it("says that the bank has not answered yet, and then what it answered", async () => {
+    const session = await openSession(server)
+    assert.strictEqual((await pay(session, filledIn(CARDS.processing))).status, 303)
+    assert.include((await visit(session.url)).text, "Your payment is being processed")
+  })
+
+  it("says that the bank has refused in the end, and leads to the cart and not to the thanks", async () => {
+    const session = await openSession(server)
+    await pay(session, filledIn(CARDS.processingThenDeclined))
+    await server.post("/v1/test_helpers/clock/advance", { seconds: 2 })
+    const { text } = await visit(session.url)
+    assert.include(text, "Your payment did not go through")
+    assert.deepStrictEqual(linksIn(text), [`${server.url}/healthz?canceled`])
+  })
+
+  it.each([true, false])("says that a held amount was released; has a cart to go back to: %j", async (hasCart) => {
+    const parameters = { payment_intent_data: { capture_method: "manual" }, ...(!hasCart && { cancel_url: null }) }
+    const session = await openSession(server, parameters)
+    await pay(session)
+    await server.post(`/v1/payment_intents/${session.payment_intent}/cancel`, {})
+    const { text } = await visit(session.url)
+    assert.include(text, "Your payment was canceled")
+    assert.deepStrictEqual(linksIn(text), hasCart ? [`${server.url}/healthz?canceled`] : [])
+  })
+})
+
+describe("the page's script", () => {
+  const asScript = { accept: "application/json" }
+
+  it("gets the same answers as data", async () => {
+    const session = await openSession(server)
+    const token = tokenIn((await visit(session.url)).text)
+    const wrong = await send(session.url, { token, ...filledIn(), email: "" }, asScript)
+    assert.strictEqual(wrong.status, 400)
+    assert.deepStrictEqual(JSON.parse(wrong.text).errors, { email: "Enter your email address." })
+    const declined = await send(session.url, { token, ...filledIn(CARDS.declined) }, asScript)
+    assert.strictEqual(declined.status, 402)
+    const answer = JSON.parse(declined.text)
+    assert.strictEqual(answer.message, "Your card was declined. You have not been charged.")
+    assert.deepStrictEqual(answer.errors, { card_number: ADVICE.generic_decline.text })
+    assert.deepStrictEqual(Object.keys(answer).toSorted(), ["errors", "message", "token"])
+    const paid = await send(session.url, { ...filledIn(), token: answer.token }, asScript)
+    assert.deepStrictEqual(JSON.parse(paid.text), { location: `${server.url}/healthz?session=${session.id}` })
+    const again = await send(session.url, { ...filledIn(), token }, asScript)
+    assert.strictEqual(again.status, 410)
+    assert.deepStrictEqual(JSON.parse(again.text), { reload: true })
+  })
+})
+
+describe("a form from somewhere else", () => {
+  it("pays nothing if it has no token of this session", async () => {
+    const [session, other] = [await openSession(server), await openSession(server)]
+    const foreign = tokenIn((await visit(other.url)).text)
+    const [nonce, mac] = foreign.split(".")
+    for (const token of ["", foreign, `${nonce}.`, nonce!, `${mac}.${nonce}`, "a.b"]) {
+      assert.strictEqual((await send(session.url, { ...filledIn(), token })).status, 400)
+    }
+    assert.strictEqual((await retrieve(session.id)).status, "open")
+  })
+
+  it.each(["cross-site", "same-site"])("pays nothing if the browser says that it is %s", async (site) => {
+    const session = await openSession(server)
+    const form = { ...filledIn(), token: tokenIn((await visit(session.url)).text) }
+    assert.strictEqual((await send(session.url, form, { "sec-fetch-site": site })).status, 403)
+    assert.strictEqual((await retrieve(session.id)).status, "open")
+  })
+
+  it("pays nothing if it is no form, or too long", async () => {
+    const { url } = await openSession(server)
+    assert.strictEqual((await send(url, filledIn(), { "content-type": "text/plain" })).status, 400)
+    assert.strictEqual((await send(url, { email: "a".repeat(70_000) })).status, 413)
+  })
+})
+
+describe("live mode", () => {
+  const live = (from: PagesServer, parameters = {}, amount = 2450) =>
+    openSession(from, parameters, { amount, key: from.secretLive })
+
+  it("9.9: without a processor, says that the shop cannot take cards yet, before it asks for one", async () => {
+    const { url } = await live(server)
+    const { headers, status, text } = await visit(url)
+    assert.strictEqual(status, 200)
+    assert.strictEqual(headers.get("cache-control"), "no-store")
+    assert.include(text, "House Espresso")
+    assert.include(text, "$24.50")
+    assert.include(text, "This shop cannot take cards yet")
+    assert.deepStrictEqual(linksIn(text), [`${server.url}/healthz?canceled`, `${server.url}/healthz?canceled`])
+    assert.notMatch(text, /<form|<input|<script|test mode|4242/i)
+  })
+
+  it("9.9: says so in a frame as well", async () => {
+    const named = await start("Shop", undefined, undefined, new Set(["https://shop.example"]))
+    const { client_secret, id } = await live(named, { ui_mode: "embedded", cancel_url: null })
+    const query = new URLSearchParams({ client_secret, origin: "https://shop.example" })
+    const { status, text } = await visit(`${named.url}/checkout/${id}?${query}`)
+    assert.strictEqual(status, 200)
+    assert.include(text, 'data-embedder="https://shop.example" data-status="open"')
+    assert.include(text, "This shop cannot take cards yet")
+    assert.notInclude(text, "<form")
+    await named.close()
+  })
+
+  it("9.9: without a processor, takes no form either, and keeps the session open", async () => {
+    const { id, payment_intent, url } = await live(server)
+    const token = tokenIn((await visit((await live(server, {}, 0)).url)).text)
+    for (const values of [filledIn(), { ...filledIn(), token }, {}]) {
+      const refused = await send(url, values)
+      assert.strictEqual(refused.status, 400)
+      assert.include(refused.text, "This shop cannot take cards yet")
+      const asData = await send(url, values, { accept: "application/json" })
+      assert.strictEqual(asData.status, 400)
+    }
+    assert.strictEqual((await server.get(`/v1/checkout_sessions/${id}`, server.secretLive)).status, "open")
+    const { charges } = await server.get(`/v1/payment_intents/${payment_intent}`, server.secretLive)
+    assert.deepStrictEqual(charges.data, [])
+  })
+
+  it("9.9: without a processor, completes what costs nothing", async () => {
+    const session = await live(server, {}, 0)
+    const { text } = await visit(session.url)
+    assert.include(text, "Complete order")
+    assert.notInclude(text, "cannot take cards")
+    const { headers, status } = await pay(session, { email: "ana@example.com", name: "Ana Lima" })
+    assert.strictEqual(status, 303)
+    assert.strictEqual(headers.get("location"), `${server.url}/healthz?session=${session.id}`)
+  })
+
+  it("has no test mode on its page, and takes cards if there is a processor (A10)", async () => {
+    const simulating = await start("Shop", undefined, undefined, null, "simulator")
+    const session = await live(simulating)
+    const { text } = await visit(session.url)
+    assert.notMatch(text, /cannot take cards|test mode|4242/i)
+    assert.strictEqual((await pay(session)).status, 303)
+    const paid = await simulating.get(`/v1/checkout_sessions/${session.id}`, simulating.secretLive)
+    assert.strictEqual(paid.payment_status, "paid")
+    await simulating.close()
+  })
+})
+
+describe("card data", () => {
+  it("is nowhere but in the request", async () => {
+    const session = await openSession(server)
+    const declined = await pay(session, { ...filledIn(CARDS.declined), card_cvc: "8157" })
+    const paid = await send(session.url, {
+      ...filledIn("5555555555554444"),
+      card_cvc: "8157",
+      token: tokenIn(declined.text)
+    })
+    const shown = [declined.text, JSON.stringify([...paid.headers]), (await visit(session.url)).text]
+    for (const place of [...shown, await server.journal()]) {
+      assert.notMatch(
+        place.replaceAll(/4000 0000 0000 0002|5555 5555 5555 4444/g, ""),
+        /4000000000000002|5555555555554444/
+      )
+      // Ids and times may have these digits by chance, so only a value of its own counts.
+      assert.notMatch(place, /(?<![0-9A-Za-z_-])8157(?![0-9A-Za-z_-])/)
+    }
+  })
+})
+
+describe("what merchants write", () => {
+  const hostile = `</title></script><script>alert(1)</script><img src=x onerror=alert(1)>"'><svg/onload=alert(1)>`
+
+  it("is text on every page, whatever it is", async () => {
+    const evil = await start(hostile)
+    try {
+      const session = await openSession(
+        evil,
+        {
+          success_url: `https://shop.example/?q="'><script>alert(1)</script>{CHECKOUT_SESSION_ID}`,
+          cancel_url: `https://shop.example/"onmouseover="alert(1)`,
+          customer_email: `"><b>@example.com`,
+          client_reference_id: "<b>",
+          metadata: { "<b>": "<b>" },
+          payment_intent_data: { description: hostile }
+        },
+        { name: hostile }
+      )
+      const open = (await visit(session.url)).text
+      const challenged = await pay(session, filledIn(CARDS.challenged))
+      const challenge = (await visit(challenged.headers.get("location")!)).text
+      await evil.post(`/v1/checkout_sessions/${session.id}/expire`, {})
+      const expired = (await visit(session.url)).text
+      for (const text of [open, challenge, expired]) {
+        assert.include(text, "&lt;script&gt;alert(1)")
+        assert.notMatch(text, /<script>|<img|<svg\/|onmouseover="|<b>/)
+      }
+    } finally {
+      await evil.close()
+    }
+  })
+
+  it.each(["javascript:alert(1)", "data:text/html,x", "vbscript:x", " java\nscript:alert(1)"])(
+    "%j is no URL to lead a payer to",
+    async (success_url) => {
+      const product = await server.post("/v1/products", { name: "Coffee" })
+      const line_items = [{ price_data: { currency: "usd", product: product.id, unit_amount: 1 } }]
+      const body = { mode: "payment", line_items, success_url }
+      const { error } = await server.post("/v1/checkout_sessions", body, { status: 400 })
+      assert.deepInclude(error, { code: "parameter_invalid", param: "success_url" })
+    }
+  )
+
+  it("an app's own scheme is one", async () => {
+    const session = await openSession(server, { success_url: "shop-app://paid/{CHECKOUT_SESSION_ID}" })
+    assert.include((await visit(session.url)).headers.get("content-security-policy")!, "form-action 'self' shop-app:;")
+    assert.strictEqual((await pay(session)).headers.get("location"), `shop-app://paid/${session.id}`)
+  })
+})
