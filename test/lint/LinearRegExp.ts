@@ -86,7 +86,7 @@ interface Construction {
   readonly arguments: ReadonlyArray<{ readonly value?: unknown }>
 }
 
-const create = ({ report }: Reporter) => {
+export const create = ({ report }: Reporter) => {
   const check = (node: unknown, source: string, flags: string) => {
     for (const message of slownessOf(source, flags)) report({ node, message: `Quadratic time: ${message}.` })
   }
@@ -101,5 +101,3 @@ const create = ({ report }: Reporter) => {
     CallExpression: construction
   }
 }
-
-export default { meta: { name: "till" }, rules: { "linear-regexp": { create } } }
