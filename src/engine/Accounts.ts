@@ -13,8 +13,8 @@ import * as Events from "./log/Events.ts"
 import { DocumentFormats } from "./views/DocumentFormats.ts"
 import type { HistoryEntry, HistoryPage, RequestQuery } from "./read/History.ts"
 import * as History from "./read/History.ts"
-import type { MakeCommand, Reply, Response } from "./actor/Idempotency.ts"
-import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "./actor/Idempotency.ts"
+import type { AnsweringCommand, Claim, Outcome, Rendered, Replay } from "./actor/Idempotency.ts"
+import { IdempotencyKeyInUse, IdempotencyKeyReuse, runOnce } from "./actor/Idempotency.ts"
 import * as Idempotency from "./actor/Idempotency.ts"
 import * as Lists from "./read/Lists.ts"
 import type { StorageFailure } from "./log/Journal.ts"
@@ -41,8 +41,8 @@ import type {
 } from "./views/Views.ts"
 import { Views } from "./views/Views.ts"
 
-export { IdempotencyKeyInUse, IdempotencyKeyReuse, Unavailable }
-export type { HistoryEntry, MakeCommand, Reply, Response }
+export { IdempotencyKeyInUse, IdempotencyKeyReuse, runOnce, Unavailable }
+export type { AnsweringCommand, Claim, HistoryEntry, Outcome, Rendered, Replay }
 
 /** Numbers of accounts in memory, at most: some 100 bytes each. */
 const KNOWN_NUMBERS_MAX = 100_000
@@ -66,15 +66,23 @@ export interface AccountsShape {
   ) => Effect.Effect<A, E | Unavailable>
 
   /**
-   * Runs a request's command at most once per idempotency key, and waits until it is durable. The command is made if
-   * the key has no answer yet. It answers on both channels: what succeeds is committed, what fails leaves no change
-   * (only its response, if that is `stored`).
+   * Claims a request's idempotency key, or returns the answer that the key has. A request that has the same key and
+   * still runs is waited for (semantics I8). The caller runs `claim` in an uninterruptible region and releases the
+   * claim in any case: until then every other request with the key waits.
    */
-  readonly execute: (
+  readonly claim: (
     account: AccountId,
-    request: RequestIdentity,
-    makeCommand: MakeCommand
-  ) => Effect.Effect<Reply, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse>
+    request: RequestIdentity
+  ) => Effect.Effect<Claim | Replay, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse>
+
+  /**
+   * Runs the command of a claimed request and waits until its record is durable. If the account has moved or started
+   * anew since the claim, the key is looked up again, and the outcome may be a replay.
+   */
+  readonly carryOut: (
+    claim: Claim,
+    command: AnsweringCommand
+  ) => Effect.Effect<Outcome, Unavailable | IdempotencyKeyReuse>
 
   /** The newest durable state of one document, whatever its kind. */
   readonly read: (account: AccountId, id: string) => Effect.Effect<Document | Tombstone | undefined, Unavailable>
@@ -181,7 +189,6 @@ const make = Effect.fnUntraced(function* (options: Options) {
     Effect.map(readEvents(places), (events) => events.map((event, i) => today(places[i]!.account, event)))
   const pendingOf = yield* Batcher.makeForLists(views.pendingDeliveries, Lists.LISTS_MAX)
 
-  const idempotency = yield* Idempotency.make
   const { peek } = actors
   const read: AccountsShape["read"] = (account, id) =>
     Effect.suspend(() => {
@@ -196,7 +203,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   return Accounts.of({
     run: (account, program) =>
       actors.use(account, (actor) => actor.submit({ program, request: null, responseOf: none }), false),
-    execute: (account, request, makeCommand) => idempotency.execute(account, request, makeCommand, actors.use),
+    ...(yield* Idempotency.make(actors)),
     read,
     peek,
     holder: yield* makeHolder(read),

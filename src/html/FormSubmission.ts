@@ -35,7 +35,7 @@ export type Submitted =
 /** Carries out forms. */
 export const make = Effect.gen(function* () {
   const requestIds = yield* RequestIds
-  const { carryOutOnce, tokenize } = yield* IdempotentCommand.make
+  const { carryOut, claim, tokenize } = yield* IdempotentCommand.make
 
   return {
     newId: requestIds.next,
@@ -52,9 +52,13 @@ export const make = Effect.gen(function* () {
         path,
         body: entered
       }
-      return Effect.map(
-        carryOutOnce(request, () => command),
-        ({ body, status }) => submittedOf(status, parseJson(body) as Body)
+      const outcome = Effect.flatMap(claim(request), (claimed) =>
+        claimed.replay === null
+          ? Effect.onExit(carryOut(claimed, command), () => claimed.release)
+          : Effect.succeed(claimed.replay)
+      )
+      return Effect.map(Effect.uninterruptible(outcome), ({ body, status }) =>
+        submittedOf(status, parseJson(body) as Body)
       )
     },
 

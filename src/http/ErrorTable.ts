@@ -5,7 +5,7 @@
 import type { ErrorType } from "../api/Errors.ts"
 import { withoutCardNumbers } from "../domain/Cards.ts"
 import type { DomainError } from "../domain/Errors.ts"
-import type { IdempotencyKeyInUse, IdempotencyKeyReuse, Response, Unavailable } from "../engine/Accounts.ts"
+import type { IdempotencyKeyInUse, IdempotencyKeyReuse, Rendered, Unavailable } from "../engine/Accounts.ts"
 import { encode } from "../engine/log/Document.ts"
 import type { HttpError, InvalidJson } from "../server/HttpErrors.ts"
 import { DEPTH_MAX } from "./JsonBody.ts"
@@ -301,7 +301,7 @@ export const envelope = ({ code, details, message, param, type }: WireError, doc
 }
 
 /** Writes the response of a command that refuses, as it is kept for repetitions. */
-export const refusal = (failure: Failure, docsUrl: string): Response => {
+export const refusal = (failure: Failure, docsUrl: string): Rendered => {
   const error = wireErrorOf(failure)
   const { headers, status, stored } = error
   return { status, body: envelope(error, docsUrl), stored, ...(headers !== undefined && { headers }) }

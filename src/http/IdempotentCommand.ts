@@ -1,67 +1,72 @@
 /**
- * A request's command is carried out once per idempotency key (semantics §1.3), whether it came over the API or with a
- * form of a page. Whoever repeats a request gets what came of it the first time.
+ * The commands of requests, each of which runs once per idempotency key (semantics §1.3), whether the request came over
+ * the API or with a page's form: `claim` the key, decode, `carryOut` the command.
  *
- * The engine looks the key up before a command is made, so only what is carried out is ever decoded (T14, 9 before 10).
- * The answer is part of the command's record, so its text is made where the command ends, by pure functions of what it
- * came to.
+ * The answer is part of the command's record. So one function, `rendered`, writes it inside of the account's actor,
+ * where the command ends: the answer has to be sealed into the record before the record is. It is pure.
+ *
+ * The journal may not hold secrets. An answer with a secret is sealed before the journal gets it, and opened on its way
+ * to the client. A sealed answer is a JSON string; every other answer is an object, so that the two differ.
  */
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, Result } from "effect"
+import type { CardDeclined } from "../domain/Errors.ts"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
-import type { AccountsShape, MakeCommand, Reply } from "../engine/Accounts.ts"
+import type { Claim, Outcome, Rendered } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/log/Document.ts"
-import type { RequestIdentity } from "../engine/log/Record.ts"
+import { encode } from "../engine/log/Document.ts"
+import type { RequestIdentity, StoredAnswer } from "../engine/log/Record.ts"
+import { parseJson } from "../json/JsonParse.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
+import type { PaymentsConfigShape } from "../payments/PaymentsConfig.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
-import { Processor } from "../payments/Processor.ts"
 import type { TokenizedPaymentMethodData } from "../payments/PaymentMethods.ts"
 import { tokenize } from "../payments/PaymentMethods.ts"
-import type { Rendering } from "./CommandAnswers.ts"
-import { answerOf, openAnswer, refusedAs } from "./CommandAnswers.ts"
+import { Processor } from "../payments/Processor.ts"
+import { open, seal } from "../payments/Sealing.ts"
+import { HttpConfig } from "../server/HttpConfig.ts"
 import type { Failure } from "./ErrorTable.ts"
-import { fingerprint } from "./RequestFingerprint.ts"
+import { refusal } from "./ErrorTable.ts"
 import { makeRemember } from "./forward/Calls.ts"
 import { Forwarder } from "./forward/Forwarder.ts"
 import type { Answered, CommandServices } from "./handlers/Handler.ts"
 import { withCommandServices } from "./handlers/Handler.ts"
-import { HttpConfig } from "../server/HttpConfig.ts"
+import { firstAnswer, Revealed } from "./OneTimeSecrets.ts"
+import { fingerprint } from "./RequestFingerprint.ts"
 
-/** A request that wants something done. */
-export interface OnceRequest {
+/** A request that changes something. */
+export interface CommandRequest {
   /** `req_…` */
   readonly id: string
   readonly account: AccountId
-  /** Null for a request that is carried out however often it comes (I3). */
+  /** Null for a request that runs as often as it comes (I3). */
   readonly idempotencyKey: string | null
-  /** The version that the first answer is given in. */
+  /** API version of the first answer. */
   readonly apiVersion: string
   readonly method: string
   readonly path: string
-  /**
-   * The JSON that the request came with, which nobody has checked yet. A repetition has the same method, path and body.
-   */
+  /** The request's JSON, not validated. A repetition has the same method, path and body. */
   readonly body: unknown
-  /** True if the command changes what the installation keeps of a merchant. */
+  /** True if the command changes merchants or keys, which lie in the installation's account. */
   readonly installationWide?: boolean
-  /** Makes an answer one of that version, unless that is the newest. */
-  readonly inItsVersion?: Rendering["inItsVersion"]
+  /** Converts an answer of the newest API version to the request's; undefined if that is the newest. */
+  readonly inItsVersion?: <A extends StoredAnswer>(newest: A) => A
 }
 
-/** Comes to an object, to a decline that is kept, or to a refusal that leaves nothing behind. */
+/** Succeeds with an object, or with a decline that is kept; fails with a refusal that leaves nothing behind. */
 export type Command = Effect.Effect<Answered<object>, Failure, CommandServices>
 
-/** The answer to a request, from this time or from the first time. */
-export interface Carried {
-  readonly status: number
-  /** JSON text for the one who asks. */
-  readonly body: string
-  /** What a refusal says beside its body, this time only. */
-  readonly headers?: Readonly<Record<string, string>>
-  /** The version that the request was answered in when it was carried out. */
-  readonly apiVersion: string
-  /** Id of the request that was really carried out, if this one repeats it. */
-  readonly replayOf: string | null
+/** A request whose key has no answer yet. Its command has to run, and the key has to be released in any case. */
+export interface Claimed {
+  readonly request: CommandRequest
+  readonly claim: Claim
+  readonly replay: null
+  readonly release: Effect.Effect<void>
+}
+
+/** The key's answer, as its client gets it. */
+export interface Replayed {
+  readonly replay: Outcome
 }
 
 export const make = Effect.gen(function* () {
@@ -73,33 +78,70 @@ export const make = Effect.gen(function* () {
   const fingerprintKey = Redacted.value(config.fingerprintKey)
   const provide = withCommandServices(config, processors)
 
+  const identityOf = ({ apiVersion, body, id, idempotencyKey, method, path }: CommandRequest): RequestIdentity => ({
+    id,
+    idempotencyKey,
+    fingerprint: idempotencyKey === null ? null : fingerprint(method, path, body, fingerprintKey),
+    apiVersion
+  })
+
+  const opened = (
+    { account }: CommandRequest,
+    { apiVersion, body, headers, replayOf, shown, status }: Outcome
+  ): Outcome => ({
+    status,
+    body: shown ?? openAnswer(config, account, body),
+    ...(headers !== undefined && { headers }),
+    apiVersion,
+    replayOf
+  })
+
+  /**
+   * A key means one request wherever a merchant uses it (I7), so the merchant's account remembers the keys of requests
+   * that ran in the installation's account. It learns of a key after the request has run: a crash in between forgets
+   * the key for other requests, never the effect of this one.
+   */
+  const rememberDone = (request: CommandRequest, outcome: Outcome): Effect.Effect<void> => {
+    if (request.idempotencyKey === null || outcome.status !== 200) return Effect.void
+    const identity = { ...identityOf(request), id: outcome.replayOf ?? request.id }
+    return Effect.ignore(remember(request.account, identity, { status: 200, body: outcome.body, stored: true }))
+  }
+
+  /** Claims the key in the installation's account, which all merchants share, under a name with the merchant's account. */
+  const claimInstallationWide = ({ account }: CommandRequest, identity: RequestIdentity) => {
+    if (identity.idempotencyKey === null) return accounts.claim(INSTALLATION, identity)
+    const shared = { ...identity, idempotencyKey: `${account}/${identity.idempotencyKey}` }
+    return Effect.andThen(remember(account, identity, null), accounts.claim(INSTALLATION, shared))
+  }
+
   return {
-    /** Makes the command and runs it, unless the key has an answer already. */
-    carryOutOnce: (request: OnceRequest, makeCommand: () => Command) => {
-      const { account, apiVersion, body, id, idempotencyKey, installationWide, method, path } = request
-      const identity: RequestIdentity = {
-        id,
-        idempotencyKey,
-        fingerprint: idempotencyKey === null ? null : fingerprint(method, path, body, fingerprintKey),
-        apiVersion
-      }
-      const rendering: Rendering = { account, config, docsUrl, inItsVersion: request.inItsVersion ?? asItIs }
-      const answered = {
-        onSuccess: (result: object) => answerOf(result, rendering),
-        onFailure: (failure: Failure) => refusedAs(failure, rendering)
-      }
-      const command: MakeCommand = () => provide(Effect.mapBoth(makeCommand(), answered))
-      const reply =
-        installationWide === true
-          ? executeInstallationWide(accounts, remember, account, identity, command)
-          : accounts.execute(account, identity, command)
-      return Effect.map(reply, ({ apiVersion, body, headers, replayOf, shown, status }): Carried => ({
-        status,
-        body: shown ?? openAnswer(config, account, body),
-        ...(headers !== undefined && { headers }),
-        apiVersion,
-        replayOf
-      }))
+    /** Claims the key of a request, or returns the answer that it has (see `Accounts.claim`). */
+    claim: (request: CommandRequest) => {
+      const identity = identityOf(request)
+      const claimed =
+        request.installationWide === true
+          ? claimInstallationWide(request, identity)
+          : accounts.claim(request.account, identity)
+      return Effect.flatMap(claimed, (claimed): Effect.Effect<Claimed | Replayed> => {
+        const { replay } = claimed
+        if (replay === null) {
+          return Effect.succeed({ request, claim: claimed, replay, release: claimed.release })
+        }
+        const replayed = { replay: opened(request, replay) }
+        return request.installationWide === true
+          ? Effect.as(rememberDone(request, replay), replayed)
+          : Effect.succeed(replayed)
+      })
+    },
+
+    /** Runs the command of a claimed request. */
+    carryOut: ({ claim, request }: Claimed, command: Command) => {
+      const { account, inItsVersion = asItIs } = request
+      const rendering: Rendering = { account, config, docsUrl, inItsVersion }
+      const done = accounts.carryOut(claim, provide(rendered(command, rendering)))
+      const remembered =
+        request.installationWide === true ? Effect.tap(done, (outcome) => rememberDone(request, outcome)) : done
+      return Effect.map(remembered, (outcome) => opened(request, outcome))
     },
 
     /** Gives card data to the account's processor, for a token. */
@@ -108,32 +150,55 @@ export const make = Effect.gen(function* () {
   }
 })
 
-const asItIs: Rendering["inItsVersion"] = (newest) => newest
+const asItIs = <A>(newest: A): A => newest
 
 export type IdempotentCommand = Effect.Success<typeof make>
 
-/**
- * Carries out in the installation's account, which all merchants share, what changes what the installation keeps of a
- * merchant: once per key of the merchant's account that the request came from (semantics I4).
- *
- * The merchant's account remembers their keys too, so that a key means one request wherever it is used (I7). It learns
- * of a key once the request is done: a crash in between forgets the key for other requests, never what the request did.
- */
-const executeInstallationWide = Effect.fnUntraced(function* (
-  accounts: AccountsShape,
-  remember: ReturnType<typeof makeRemember>,
-  account: AccountId,
-  request: RequestIdentity,
-  command: MakeCommand
-) {
-  const { idempotencyKey } = request
-  if (idempotencyKey === null) return yield* accounts.execute(INSTALLATION, request, command)
-  yield* remember(account, request, null)
-  const shared = { ...request, idempotencyKey: `${account}/${idempotencyKey}` }
-  const reply: Reply = yield* accounts.execute(INSTALLATION, shared, command)
-  if (reply.status === 200) {
-    const done = { status: reply.status, body: reply.body, stored: true }
-    yield* Effect.ignore(remember(account, { ...request, id: reply.replayOf ?? request.id }, done))
-  }
-  return reply
+interface Rendering {
+  readonly account: AccountId
+  readonly config: PaymentsConfigShape
+  readonly docsUrl: string
+  readonly inItsVersion: <A extends StoredAnswer>(newest: A) => A
+}
+
+/** Turns what a command ends with into its answer, in the request's version. */
+const rendered = <R>(
+  command: Effect.Effect<Answered<object>, Failure, R>,
+  rendering: Rendering
+): Effect.Effect<Rendered, Rendered, R> =>
+  Effect.mapBoth(command, {
+    onSuccess: (result) => {
+      const outcome = outcomeOf(result)
+      return Result.isFailure(outcome) ? refusedAs(outcome.failure, rendering) : successAs(outcome.success, rendering)
+    },
+    onFailure: (failure) => refusedAs(failure, rendering)
+  })
+
+const outcomeOf = <A extends object>(answered: Answered<A>): Result.Result<A, CardDeclined> =>
+  Result.isResult(answered) ? answered : Result.succeed(answered)
+
+const refusedAs = (failure: Failure, { docsUrl, inItsVersion }: Rendering): Rendered =>
+  inItsVersion(refusal(failure, docsUrl))
+
+const successAs = (success: object, rendering: Rendering): Rendered => {
+  const first = firstAnswer(success)
+  const answer: Rendered = { ...storedAnswer(rendering, success), stored: true }
+  return first === undefined ? answer : { ...answer, shown: rendering.inItsVersion({ status: 200, body: first }).body }
+}
+
+/** Renders an answer as the journal may keep it. */
+const storedAnswer = ({ account, config, inItsVersion }: Rendering, answer: object): StoredAnswer => {
+  const written = (body: string) => inItsVersion({ status: 200, body })
+  if (!(answer instanceof Revealed)) return written(encode(answer))
+  if (answer.repetition === "object") return written(encode(answer.value))
+  const { body, status } = written(JSON.stringify(answer.shown))
+  return { status, body: JSON.stringify(seal(sealingOf(config, account), body)) }
+}
+
+const openAnswer = (config: PaymentsConfigShape, account: AccountId, stored: string): string =>
+  stored.startsWith('"') ? open(sealingOf(config, account), parseJson(stored) as string) : stored
+
+const sealingOf = ({ sealingKey }: PaymentsConfigShape, account: AccountId) => ({
+  key: sealingKey,
+  purpose: `answer ${account}`
 })

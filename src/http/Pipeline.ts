@@ -9,6 +9,7 @@ import type { OlderVersion, RequestError } from "../domain/ApiVersions.ts"
 import { ApiVersions } from "../domain/ApiVersions.ts"
 import type { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
 import { textOfHeader } from "../domain/HeaderText.ts"
+import type { Outcome } from "../engine/Accounts.ts"
 import { Accounts, Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/log/Document.ts"
 import type { RequestLogShape } from "../engine/RequestLog.ts"
@@ -21,7 +22,7 @@ import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { Admission, AdmissionTime, laneAt } from "./Admission.ts"
 import type { Caller } from "./Authentication.ts"
 import * as Authentication from "./Authentication.ts"
-import type { Carried, Command } from "./IdempotentCommand.ts"
+import type { Command, CommandRequest } from "./IdempotentCommand.ts"
 import * as IdempotentCommand from "./IdempotentCommand.ts"
 import type { CommandEndpoint, Endpoint, QueryEndpoint, RunCommand } from "./Endpoints.ts"
 import * as CrossOrigin from "./CrossOrigin.ts"
@@ -197,7 +198,7 @@ const isRefusedBeforeBody = (steps: Steps, exchange: Received): boolean => {
   return method === "POST" && Exit.isFailure(idempotencyKeyOf(incoming))
 }
 
-/** 8. to 15. Has a command carried out, once its body is there. */
+/** 8. to 15. Runs a command after its body has arrived. */
 const carryOut = (
   steps: Steps,
   call: Call<CommandEndpoint>,
@@ -208,27 +209,48 @@ const carryOut = (
   // 8. The client secret in the body, where the key needs one.
   const permitted = permitBody(caller, endpoint, body.value)
   if (Exit.isFailure(permitted)) return refused(permitted)
-  // 9. Replay, if the key has an answer. Otherwise 10. decode, 11. to 13. run, 14. and 15. commit with the answer.
-  const once = requestOf(call, idempotencyKey, body)
-  const { run } = endpoint
-  const carried =
+  const request = requestOf(call, idempotencyKey, body)
+  const { run, settled } = endpoint
+  const outcome =
     typeof run === "function"
-      ? steps.carryOutOnce(once, () => decodeAndRun(steps, call, run, body))
-      : Effect.flatMap(prepare(steps, call, run), (run) =>
-          steps.carryOutOnce(once, () => decodeAndRun(steps, call, run, body))
-        )
-  return Effect.flatMap(carried, (carried) => {
-    // The answer, in the version of the request that was carried out.
+      ? runOnce(steps, call, run, request, body)
+      : Effect.flatMap(prepare(steps, call, run), (run) => runOnce(steps, call, run, request, body))
+  return Effect.flatMap(outcome, (outcome) => {
+    // The answer has the API version of the request whose command ran.
     const answer = Effect.sync(() => {
-      steps.answerIn(exchange, carried.apiVersion)
-      return shownTo(caller, answered(carried), exchange.older)
+      steps.answerIn(exchange, outcome.apiVersion)
+      return shownTo(caller, answerOf(outcome), exchange.older)
     })
-    const { settled } = endpoint
-    return settled !== undefined && carried.status === 200
+    return settled !== undefined && outcome.status === 200
       ? Effect.andThen(settle(steps, call, settled), answer)
       : answer
   })
 }
+
+/**
+ * 9. to 15. Runs a command unless its key has an answer. From the claim on, the command runs to its end even if the
+ * client goes away.
+ */
+const runOnce = (
+  steps: Steps,
+  call: Call<CommandEndpoint>,
+  run: RunCommand,
+  request: CommandRequest,
+  body: Parsed
+): Effect.Effect<Outcome, Failure> =>
+  Effect.uninterruptible(
+    // 9. Replay.
+    Effect.flatMap(steps.claim(request), (claimed): Effect.Effect<Outcome, Failure> => {
+      if (claimed.replay !== null) return Effect.succeed(claimed.replay)
+      const done = Effect.suspend(() => {
+        // 10. Decode.
+        const command = decode(steps, call, run, body)
+        // 11. to 15. Run in the account's actor, and commit with the answer.
+        return Exit.isSuccess(command) ? steps.carryOut(claimed, command.value) : refused(command)
+      })
+      return Effect.onExit(done, () => claimed.release)
+    })
+  )
 
 /** 10. to 12. of a GET: decodes its query, and looks up what it asks for. */
 const query = (steps: Steps, call: Call<QueryEndpoint>): Effect.Effect<Answer, Failure> => {
@@ -340,29 +362,34 @@ const prepare = (
   { prepare }: Exclude<CommandEndpoint["run"], RunCommand>
 ): Effect.Effect<RunCommand, Unavailable> => withQueryServices(prepare({ params, caller }))
 
-/** 9. Puts together what its idempotency key stands for. */
+/** 9. Returns the request that an idempotency key stands for. */
 const requestOf = (
   { caller: { account }, endpoint: { installationWide }, exchange }: Call<CommandEndpoint>,
   idempotencyKey: string | null,
   { value: body }: Parsed
-): IdempotentCommand.OnceRequest => {
+): CommandRequest => {
   const { apiVersion, id, method, path } = exchange
   const request = { id, account, idempotencyKey, apiVersion, method, path, body, installationWide }
   if (exchange.older === undefined) return request
   return { ...request, inItsVersion: (newest) => inItsVersion(exchange, newest) }
 }
 
-/** 10. to 13. Decodes, and tokenizes card data, before the command that it makes waits for the account's actor. */
-const decodeAndRun = ({ tokenize }: Steps, call: Call<CommandEndpoint>, run: RunCommand, body: Parsed): Command => {
+/** 10. Decodes a request and gives its card data to the processor for a token. Returns the command to run. */
+const decode = (
+  { tokenize }: Steps,
+  call: Call<CommandEndpoint>,
+  run: RunCommand,
+  body: Parsed
+): Exit.Exit<Command, Failure> => {
   const { caller, endpoint, params } = call
   const request = inNewestVersion(call, body.value)
-  if (Exit.isFailure(request)) return request
+  if (Exit.isFailure(request)) return refused(request)
   const query = endpoint.decodeQuery(request.value.query)
-  if (Exit.isFailure(query)) return query
+  if (Exit.isFailure(query)) return refused(query)
   const decoded = endpoint.decodePayload({ escapes: body.escapes, value: request.value.body })
-  if (Exit.isFailure(decoded)) return decoded
+  if (Exit.isFailure(decoded)) return refused(decoded)
   const payload = withoutCardData(decoded.value, (data) => tokenize(caller.account, data))
-  return run({ params, payload, caller })
+  return Exit.succeed(run({ params, payload, caller }))
 }
 
 /**
@@ -377,7 +404,7 @@ const settle = (
   return Effect.ignore(withQueryServices(settled(caller)))
 }
 
-const answered = ({ body, headers, replayOf, status }: Carried): Answer =>
+const answerOf = ({ body, headers, replayOf, status }: Outcome): Answer =>
   replayOf === null
     ? { status, body, ...(headers !== undefined && { headers }) }
     : { status, body, headers: { "idempotent-replayed": "true", "original-request": replayOf } }

@@ -12,7 +12,7 @@ import { Role } from "../domain/Person.ts"
 import { ruleOf } from "../domain/Rule.ts"
 import { hasLengthAtMost } from "../domain/Text.ts"
 import type { AccountsShape } from "../engine/Accounts.ts"
-import { Accounts, Unavailable } from "../engine/Accounts.ts"
+import { Accounts, runOnce, Unavailable } from "../engine/Accounts.ts"
 import type { Document, Identified, Kind, Labels } from "../engine/log/Document.ts"
 import type { Transaction } from "../engine/actor/Transaction.ts"
 import { INSTALLATION } from "./AccountIds.ts"
@@ -237,7 +237,7 @@ const audit = (
   { entry, person, request }: Command & { readonly _tag: "Audit" }
 ): Effect.Effect<Answer, AdministrationFailed | Unavailable> => {
   const command = () => Effect.as(Audit.record(person, entry), { status: 200, body: "{}", stored: true })
-  return accounts.execute(INSTALLATION, request, command).pipe(
+  return runOnce(accounts, INSTALLATION, request, command).pipe(
     Effect.as({ merchants: [], keys: [] }),
     Effect.catchTags({
       IdempotencyKeyInUse: () => Effect.fail(new Unavailable({ reason: "The entry is being written." })),

@@ -1,7 +1,7 @@
 /** The door to accounts: bounds, waiting for what is durable, reading what was written, and coming and going. */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Latch, References, Schema } from "effect"
-import { Unavailable } from "../../src/engine/Accounts.ts"
+import { Unavailable, runOnce } from "../../src/engine/Accounts.ts"
 import type { Kind } from "../../src/engine/log/Document.ts"
 import type { JournalShape } from "../../src/engine/log/Journal.ts"
 import { Journal } from "../../src/engine/log/Journal.ts"
@@ -168,7 +168,7 @@ describe("what waits for the storage before or beside the mailbox", () => {
       const { accounts } = engine
       yield* accounts.wake(ACCOUNT)
       const command = Toy.command({ op: "increment", slot: "a", by: 1 })
-      const execute = (i: number) => accounts.execute(ACCOUNT, Toy.request(`key ${i}`), () => command)
+      const execute = (i: number) => runOnce(accounts, ACCOUNT, Toy.request(`key ${i}`), () => command)
       hold("read")
       assert.strictEqual(yield* refusedOfThirty(execute, () => release("read")), 20)
       assert.strictEqual(yield* increment(engine), 11)
@@ -180,7 +180,7 @@ describe("what waits for the storage before or beside the mailbox", () => {
     Effect.gen(function* () {
       const { engine, hold, release, storage } = yield* restarted
       const command = Toy.command({ op: "increment", slot: "a", by: 1 })
-      const execute = () => engine.accounts.execute(ACCOUNT, Toy.request("key"), () => command)
+      const execute = () => runOnce(engine.accounts, ACCOUNT, Toy.request("key"), () => command)
       hold("append.before")
       assert.strictEqual(yield* refusedOfThirty(execute, () => release("append.before")), 20)
       assert.strictEqual((yield* Harness.recordsOf(storage, ACCOUNT)).length, 2)
@@ -230,7 +230,7 @@ describe("commands", () => {
       const counter = (yield* create(engine)) as Toy.Counter
       // Not even a response.
       const fatal = Effect.succeed(undefined as never)
-      const died = yield* Effect.exit(engine.accounts.execute(ACCOUNT, Toy.request("fatal"), () => fatal))
+      const died = yield* Effect.exit(runOnce(engine.accounts, ACCOUNT, Toy.request("fatal"), () => fatal))
       assert.isTrue(Exit.hasDies(died))
       yield* Harness.settled
       yield* create(engine, "b")
@@ -418,7 +418,7 @@ describe("a read", () => {
       const { engine, hold, release } = yield* start()
       const { id } = yield* create(engine)
       const answer = Effect.succeed({ status: 200, body: "{}", stored: true })
-      const answered = engine.accounts.execute(ACCOUNT, Toy.request("key"), () => answer)
+      const answered = runOnce(engine.accounts, ACCOUNT, Toy.request("key"), () => answer)
       yield* answered
       assert.isNotNull((yield* answered).replayOf)
       yield* engine.accounts.run(
@@ -823,7 +823,7 @@ describe("the memory of an account", () => {
       const answer = Effect.succeed({ status: 200, body: "{}", stored: true })
       const ask = (_: unknown, i: number) =>
         Effect.tap(
-          engine.accounts.execute(ACCOUNT, Toy.request(`key ${i}`), () => answer),
+          runOnce(engine.accounts, ACCOUNT, Toy.request(`key ${i}`), () => answer),
           engine.projector.drained
         )
       yield* Effect.forEach(Array.from({ length: 100 }), ask)

@@ -4,8 +4,8 @@
  */
 import { assert } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
-import type { Reply, Response } from "../../src/engine/Accounts.ts"
-import { Unavailable } from "../../src/engine/Accounts.ts"
+import type { Outcome, Rendered } from "../../src/engine/Accounts.ts"
+import { Unavailable, runOnce } from "../../src/engine/Accounts.ts"
 import type { RequestIdentity } from "../../src/engine/log/Record.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import type { RunningEngine, Storage } from "./Harness.ts"
@@ -21,7 +21,7 @@ interface Asked {
   readonly account: string
   readonly request: RequestIdentity
   readonly operation: Toy.Operation
-  answer: Reply | null
+  answer: Outcome | null
 }
 
 interface Seen {
@@ -78,7 +78,7 @@ export class Clients {
   readonly ask = (engine: RunningEngine, asked: Asked) =>
     Effect.map(
       Effect.exit(
-        engine.accounts.execute(asked.account, asked.request, () => withJitter(this.random, asked.operation))
+        runOnce(engine.accounts, asked.account, asked.request, () => withJitter(this.random, asked.operation))
       ),
       (exit) => {
         if (Exit.isSuccess(exit)) asked.answer = exit.value
@@ -108,7 +108,7 @@ export class Clients {
 export const failureOf = <A, E>(exit: Exit.Exit<A, E>): unknown =>
   Exit.isFailure(exit) ? (exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error ?? exit.cause) : undefined
 
-const withJitter = (random: Random, operation: Toy.Operation): Effect.Effect<Response, Response, Transaction> =>
+const withJitter = (random: Random, operation: Toy.Operation): Effect.Effect<Rendered, Rendered, Transaction> =>
   Effect.andThen(random.jitter(2), Toy.command(operation))
 
 /** Every answer that was given is what the journal says, and is given again, byte for byte. */
@@ -118,7 +118,7 @@ const answersHold = Effect.fnUntraced(function* (engine: RunningEngine, clients:
     const notAgain = Effect.andThen(Toy.command(operation), Effect.die(new Error("carried out again")))
     // What was not stored (a refusal before any effect) may be decided anew.
     if (answer.status === 404 || answer.status === 400) continue
-    const reply = yield* engine.accounts.execute(account, { ...request, id: "req_repeat" }, () => notAgain)
+    const reply = yield* runOnce(engine.accounts, account, { ...request, id: "req_repeat" }, () => notAgain)
     assert.deepStrictEqual(
       { status: reply.status, body: reply.body, apiVersion: reply.apiVersion },
       { status: answer.status, body: answer.body, apiVersion: answer.apiVersion }
@@ -141,7 +141,7 @@ const journalHolds = Effect.fnUntraced(function* (storage: Storage, clients: Cli
       carriedOut.add(key)
       const asked = clients.asked.find((candidate) => candidate.request.idempotencyKey === key)!
       const created = () => changes.find(({ kind }) => kind === Toy.COUNTER.name)!.id
-      const expected = model.apply(asked.operation, at, created) as Response
+      const expected = model.apply(asked.operation, at, created) as Rendered
       assert.deepStrictEqual(response, { status: expected.status, body: expected.body }, `record ${version}`)
       if (asked.answer !== null) assert.strictEqual(asked.answer.body, response!.body)
     }

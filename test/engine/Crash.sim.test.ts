@@ -8,7 +8,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit, Fiber, Schema } from "effect"
-import { Unavailable } from "../../src/engine/Accounts.ts"
+import { Unavailable, runOnce } from "../../src/engine/Accounts.ts"
 import type { JournalShape, StorageFailure } from "../../src/engine/log/Journal.ts"
 import { Journal } from "../../src/engine/log/Journal.ts"
 import type { Faults } from "./storage/Faults.ts"
@@ -171,7 +171,7 @@ describe("a failing flush", () => {
       const counter = yield* engine.accounts.run(account, Toy.create("a", "plain"))
       lost = true
       const command = Toy.command({ op: "setTimer", slot: "a", delay: 50 })
-      const exit = yield* Effect.exit(engine.accounts.execute(account, Toy.request("lost"), () => command))
+      const exit = yield* Effect.exit(runOnce(engine.accounts, account, Toy.request("lost"), () => command))
       assert.instanceOf(failureOf(exit), Unavailable)
       // The account cannot be started anew at once.
       yield* Effect.sleep(300)
@@ -204,7 +204,7 @@ describe("a failing flush", () => {
         const { id } = yield* engine.accounts.run(account, Toy.create("a", "plain"))
         late = true
         const command = Toy.command({ op: "setTimer", slot: "a", delay: 90 })
-        const exit = yield* Effect.exit(engine.accounts.execute(account, Toy.request("late"), () => command))
+        const exit = yield* Effect.exit(runOnce(engine.accounts, account, Toy.request("late"), () => command))
         assert.instanceOf(failureOf(exit), Unavailable)
         yield* Effect.sleep(90_000)
         const read = yield* engine.accounts.read(account, id)

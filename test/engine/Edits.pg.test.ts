@@ -7,6 +7,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
+import { runOnce } from "../../src/engine/Accounts.ts"
 import type { Identified } from "../../src/engine/log/Document.ts"
 import { JournalCorrupt } from "../../src/engine/log/Record.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
@@ -52,7 +53,7 @@ const KEYS = Array.from({ length: 6 }, (_, i) => `key_${i}`)
 /** Counters in all states, with events and kept answers. */
 const fill = Effect.fnUntraced(function* (engine: Harness.RunningEngine) {
   const ask = (account: string, key: string, operation: Toy.Operation) =>
-    engine.accounts.execute(account, Toy.request(key), () => Toy.command(operation))
+    runOnce(engine.accounts, account, Toy.request(key), () => Toy.command(operation))
   for (const account of [ACCOUNT, OTHER]) {
     yield* ask(account, KEYS[0]!, { op: "create", slot: "a", name: "ünï→😀" })
     yield* ask(account, KEYS[1]!, { op: "create", slot: "b", name: "plain" })
@@ -123,7 +124,7 @@ const questions = (engine: Harness.RunningEngine, ids: ReadonlyArray<string>, ev
       )
     }
     for (const key of KEYS) {
-      const replay = accounts.execute(account, Toy.request(key), () => Toy.command({ op: "look", slot: "a" }))
+      const replay = runOnce(accounts, account, Toy.request(key), () => Toy.command({ op: "look", slot: "a" }))
       all.set(`replay ${account} ${key}`, Effect.map(replay, Array.of))
     }
   }

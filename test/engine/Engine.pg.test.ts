@@ -7,6 +7,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Schema } from "effect"
+import { runOnce } from "../../src/engine/Accounts.ts"
 import { keyId } from "../../src/engine/views/Views.ts"
 import { ACCOUNTS, Clients, everythingHolds } from "./Clients.ts"
 import * as Harness from "./Harness.ts"
@@ -130,7 +131,7 @@ describe("the engine on Postgres", () => {
       const command = Toy.command({ op: "increment", slot: "a", by: 1 })
       const replies = yield* Effect.forEach(
         Array.from({ length: 100 }),
-        (_, i) => engines[i % 2]!.accounts.execute(ACCOUNT, Toy.request("key"), () => command),
+        (_, i) => runOnce(engines[i % 2]!.accounts, ACCOUNT, Toy.request("key"), () => command),
         { concurrency: "unbounded" }
       )
       assert.strictEqual(new Set(replies.map(({ body }) => body)).size, 1)
@@ -139,7 +140,7 @@ describe("the engine on Postgres", () => {
       for (const engine of engines) yield* engine.stop
       // From the journal, by a process that has never heard of it.
       const next = yield* Harness.startEngine(yield* postgres.connect("three"))
-      const replay = yield* next.accounts.execute(ACCOUNT, Toy.request("key"), () => Effect.die(new Error("again")))
+      const replay = yield* runOnce(next.accounts, ACCOUNT, Toy.request("key"), () => Effect.die(new Error("again")))
       assert.strictEqual(replay.body, replies[0]!.body)
       assert.isNotNull(replay.replayOf)
       yield* next.stop
@@ -153,7 +154,7 @@ describe("the engine on Postgres", () => {
       const first = yield* Harness.startEngine(storage)
       const counter = yield* first.accounts.run(ACCOUNT, Toy.create("a", "plain"))
       const setTimer = Toy.command({ op: "setTimer", slot: "a", delay: 90 })
-      yield* first.accounts.execute(ACCOUNT, Toy.request(null), () => setTimer)
+      yield* runOnce(first.accounts, ACCOUNT, Toy.request(null), () => setTimer)
       yield* first.kill
       yield* Effect.sleep(150)
       const second = yield* Harness.startEngine(storage)
@@ -163,7 +164,7 @@ describe("the engine on Postgres", () => {
       )
       for (let i = 0; i < 5000 && (yield* count) !== 1 + Toy.TIMER_INCREMENT; i++) yield* Effect.sleep(20)
       assert.strictEqual(yield* count, 1 + Toy.TIMER_INCREMENT)
-      yield* second.accounts.execute(ACCOUNT, Toy.request(null), () => setTimer)
+      yield* runOnce(second.accounts, ACCOUNT, Toy.request(null), () => setTimer)
       for (let i = 0; i < 5000 && (yield* count) !== 2 + 2 * Toy.TIMER_INCREMENT; i++) yield* Effect.sleep(20)
       assert.strictEqual(yield* count, 2 + 2 * Toy.TIMER_INCREMENT)
       yield* second.projector.drained
@@ -202,15 +203,15 @@ describe("the engine on Postgres", () => {
       const postgres = yield* PostgresStorage.make
       const storage = yield* postgres.connect("engine")
       const engine = yield* Harness.startEngine(storage)
-      yield* engine.accounts.execute(ACCOUNT, Toy.request("key"), () =>
+      yield* runOnce(engine.accounts, ACCOUNT, Toy.request("key"), () =>
         Toy.command({ op: "create", slot: "a", name: "plain" })
       )
-      yield* engine.accounts.execute(ACCOUNT, Toy.request("two"), () =>
+      yield* runOnce(engine.accounts, ACCOUNT, Toy.request("two"), () =>
         Toy.command({ op: "increment", slot: "a", by: 1 })
       )
       const later = Effect.map(Harness.now, (now) => now + 3_600_000)
       const timer = Effect.flatMap(later, (dueAt) =>
-        engine.accounts.execute(ACCOUNT, Toy.request(null), () =>
+        runOnce(engine.accounts, ACCOUNT, Toy.request(null), () =>
           Toy.command({ op: "setTimer", slot: "a", delay: dueAt })
         )
       )
@@ -262,7 +263,7 @@ describe("the engine on Postgres", () => {
       const after = yield* Harness.startEngine(storage)
       const events = (type: string) => after.accounts.events(ACCOUNT, { type: { exact: type }, limit: 1 })
       const replay = (key: string) =>
-        after.accounts.execute(ACCOUNT, Toy.request(key), () => Toy.command({ op: "increment", slot: "a", by: 1 }))
+        runOnce(after.accounts, ACCOUNT, Toy.request(key), () => Toy.command({ op: "increment", slot: "a", by: 1 }))
       const lost = `Record 1 of account ${ACCOUNT} is missing, but the views have it`
       const reads: ReadonlyArray<readonly [Effect.Effect<unknown, unknown>, string]> = [
         [after.accounts.read(ACCOUNT, "slot_a"), lost],

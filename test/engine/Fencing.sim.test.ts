@@ -6,6 +6,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, Schema } from "effect"
+import { runOnce } from "../../src/engine/Accounts.ts"
 import type { Faults } from "./storage/Faults.ts"
 import type { RunningEngine } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
@@ -203,7 +204,7 @@ describe("two owners of an account", () => {
       const { account, one, stop, storage, two } = yield* twoOwners
       yield* two.accounts.read(account, "slot_a")
       const ask = (engine: RunningEngine) =>
-        engine.accounts.execute(account, Toy.request("key"), () => Toy.command({ op: "increment", slot: "a", by: 5 }))
+        runOnce(engine.accounts, account, Toy.request("key"), () => Toy.command({ op: "increment", slot: "a", by: 5 }))
       const first = yield* ask(one)
       // The second has not heard of the key, runs the command, is fenced, and finds the response.
       const second = yield* ask(two)

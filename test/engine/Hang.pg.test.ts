@@ -1,6 +1,7 @@
 /** The engine on a Postgres that hangs: nothing waits for good, and nothing is lost or done twice. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Option, Schedule } from "effect"
+import { runOnce } from "../../src/engine/Accounts.ts"
 import { project } from "../../src/engine/views/Projection.ts"
 import type { ViewsShape } from "../../src/engine/views/Views.ts"
 import { HangLimits, StatementLimit } from "../../src/postgres/StatementLimit.ts"
@@ -153,7 +154,7 @@ describe("the engine on a Postgres that hangs", () => {
   it.live("fires its timers over new connections once the old ones swallow everything", () =>
     Effect.gen(function* () {
       const { engine, id, proxy, storage } = yield* startWithLimit
-      yield* engine.accounts.execute(ACCOUNT, Toy.request(null), () =>
+      yield* runOnce(engine.accounts, ACCOUNT, Toy.request(null), () =>
         Toy.command({ op: "setTimer", slot: "a", delay: 600 })
       )
       yield* engine.projector.drained

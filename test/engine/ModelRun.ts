@@ -4,6 +4,7 @@
  */
 import { assert } from "@effect/vitest"
 import { Effect, Exit, Fiber, Schema } from "effect"
+import { runOnce } from "../../src/engine/Accounts.ts"
 import type { DueTimer } from "../../src/engine/actor/Timers.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import type { RunningEngine, Storage } from "./Harness.ts"
@@ -61,7 +62,7 @@ export class ModelRun {
     const request = Toy.request(keyed ? `key-${this.#key++}` : null)
     return Effect.gen({ self: this }, function* () {
       yield* this.seed.jitter(3)
-      const exit = yield* Effect.exit(engine.accounts.execute(account, request, () => command))
+      const exit = yield* Effect.exit(runOnce(engine.accounts, account, request, () => command))
       if (expected === "bug") return assert.isTrue(Exit.isFailure(exit))
       const reply = yield* exit
       assert.deepStrictEqual(

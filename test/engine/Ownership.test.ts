@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Fiber, Latch } from "effect"
 import type { AccountNumbersShape } from "../../src/engine/log/AccountNumbers.ts"
 import type { Accounts } from "../../src/engine/Accounts.ts"
-import { Unavailable } from "../../src/engine/Accounts.ts"
+import { Unavailable, runOnce } from "../../src/engine/Accounts.ts"
 import { CONFIRMED_MILLIS, partitionOf, Placement } from "../../src/engine/process/Placement.ts"
 import type { RunningEngine } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
@@ -76,7 +76,7 @@ const saysElsewhere = Effect.fnUntraced(function* (engine: Started, id: string) 
     engine.accounts.read(ACCOUNT, id),
     engine.accounts.list(ACCOUNT, query),
     engine.accounts.events(ACCOUNT, { limit: 1 }),
-    engine.accounts.execute(ACCOUNT, Toy.request("key"), () => Toy.command({ op: "look", slot: "a" })),
+    runOnce(engine.accounts, ACCOUNT, Toy.request("key"), () => Toy.command({ op: "look", slot: "a" })),
     increment(engine)
   ]
   for (const use of uses) assert.deepStrictEqual(yield* Effect.flip(use), Unavailable.elsewhere(ACCOUNT))
@@ -278,7 +278,7 @@ describe("an account", () => {
     Effect.gen(function* () {
       const { confirm, first, id, second, stop } = yield* engines
       const command = (engine: Started, key: string | null) =>
-        engine.accounts.execute(ACCOUNT, Toy.request(key), () => Toy.command({ op: "increment", slot: "a", by: 1 }))
+        runOnce(engine.accounts, ACCOUNT, Toy.request(key), () => Toy.command({ op: "increment", slot: "a", by: 1 }))
       const outcomeOf = Effect.fnUntraced(function* (key: string | null) {
         const flush = first.hold("append.before")
         const fiber = yield* Effect.forkChild(Effect.flip(command(first, key)))
@@ -303,7 +303,7 @@ describe("an account", () => {
     Effect.gen(function* () {
       const { confirm, first, id, second, storage } = yield* engines
       first.hold("apply.before")
-      yield* first.accounts.execute(ACCOUNT, Toy.request(null), () =>
+      yield* runOnce(first.accounts, ACCOUNT, Toy.request(null), () =>
         Toy.command({ op: "setTimer", slot: "a", delay: 90 })
       )
       yield* first.kill

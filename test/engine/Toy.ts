@@ -3,7 +3,7 @@
  * command stands the plain model of what it must do.
  */
 import { Effect, Schema } from "effect"
-import type { Response } from "../../src/engine/Accounts.ts"
+import type { Rendered } from "../../src/engine/Accounts.ts"
 import type { Kind } from "../../src/engine/log/Document.ts"
 import { encode } from "../../src/engine/log/Document.ts"
 import type { RequestIdentity } from "../../src/engine/log/Record.ts"
@@ -62,12 +62,12 @@ export const TIMER_INCREMENT = 1000
 
 const slotId = (slot: string) => `slot_${slot}`
 const timerId = (counter: string) => `timer_${counter}`
-const refusal = (status: number, code: string, stored: boolean): Response => ({
+const refusal = (status: number, code: string, stored: boolean): Rendered => ({
   status,
   body: JSON.stringify({ error: { code } }),
   stored
 })
-const success = (counter: Counter): Response => ({ status: 200, body: encode(counter), stored: true })
+const success = (counter: Counter): Rendered => ({ status: 200, body: encode(counter), stored: true })
 
 const missing = refusal(404, "missing", false)
 const taken = refusal(409, "taken", true)
@@ -116,7 +116,7 @@ const remove = (transaction: Transaction, counter: Counter) => {
 /** The command of an operation. */
 export const command = Effect.fnUntraced(function* (
   operation: Operation
-): Effect.fn.Return<Response, Response, Transaction> {
+): Effect.fn.Return<Rendered, Rendered, Transaction> {
   const transaction = yield* Transaction
   const found = yield* counterIn(operation.slot)
   if (operation.op === "create") {
@@ -188,7 +188,7 @@ export class Model {
   }
 
   /** Carries an operation out; `id` is the one a creation was given. */
-  apply(operation: Operation, now: number, id: () => string): Response | "bug" {
+  apply(operation: Operation, now: number, id: () => string): Rendered | "bug" {
     const counter = this.inSlot(operation.slot)
     if (operation.op === "create") {
       if (counter !== undefined) return taken
@@ -231,11 +231,11 @@ export class Model {
     if (counter !== undefined) this.#count(counter, TIMER_INCREMENT, "counter.timed")
   }
 
-  #count(counter: Counter, by: number, type: string): Response {
+  #count(counter: Counter, by: number, type: string): Rendered {
     return this.#put(type, { ...counter, count: counter.count + by }, { count: counter.count })
   }
 
-  #put(type: string, counter: Counter, previous: ModelEvent["previous"]): Response {
+  #put(type: string, counter: Counter, previous: ModelEvent["previous"]): Rendered {
     this.counters.set(counter.id, counter)
     this.events.push({ type, object: counter, previous })
     return success(counter)

@@ -5,6 +5,7 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
+import { runOnce } from "../../src/engine/Accounts.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import { fingerprint } from "../../src/http/RequestFingerprint.ts"
 import { paymentsConfig } from "../support/PaymentsConfig.ts"
@@ -27,7 +28,8 @@ const fingerprintOf = (path: string, body: unknown) =>
 /** Leaves an answer to a request in an account, for a key. */
 const leave = (account: string, idempotencyKey: string, path: string, body: unknown) =>
   Effect.runPromise(
-    server.accounts.execute(
+    runOnce(
+      server.accounts,
       account,
       { id: "req_older", idempotencyKey, fingerprint: fingerprintOf(path, body), apiVersion: VERSION },
       () => Effect.succeed({ status: 200, body: BODY, stored: true })

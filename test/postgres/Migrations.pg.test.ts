@@ -1,6 +1,7 @@
 /** Till finds everything in a database that an older version has written, and refuses one of a newer version. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Clock, Effect, Exit, Logger } from "effect"
+import { runOnce } from "../../src/engine/Accounts.ts"
 import { innermostMessage } from "../../src/engine/log/Journal.ts"
 import { idOf, nextSequence } from "../../src/engine/log/Identifiers.ts"
 import { project } from "../../src/engine/views/Projection.ts"
@@ -225,7 +226,7 @@ describe("a database of an older Till", () => {
             { op: "create", slot: "b", name: "plain" }
           ] as const
           for (const operation of operations) {
-            yield* before.accounts.execute(ACCOUNT, Toy.request(null), () => Toy.command(operation))
+            yield* runOnce(before.accounts, ACCOUNT, Toy.request(null), () => Toy.command(operation))
           }
           yield* before.stop
         })

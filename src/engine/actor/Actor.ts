@@ -22,7 +22,7 @@ import { StorageFailure } from "../log/Journal.ts"
 import type { FilterRoom } from "./KeyFilter.ts"
 import { KeyFilter } from "./KeyFilter.ts"
 import type { EventVersionsShape } from "../log/Events.ts"
-import type { JournalRecord, RequestIdentity, Sealed, StoredResponse } from "../log/Record.ts"
+import type { JournalRecord, RequestIdentity, Sealed, StoredAnswer } from "../log/Record.ts"
 import { seal } from "../log/Record.ts"
 import type { Partition } from "../process/Placement.ts"
 import { partitionOf } from "../process/Placement.ts"
@@ -96,14 +96,14 @@ export interface KeyState {
   readonly version: number
   readonly at: Millis
   readonly request: RequestIdentity
-  readonly response: StoredResponse
+  readonly response: StoredAnswer
 }
 
 export interface Command<A, E> {
   readonly program: Effect.Effect<A, E, Transaction>
   readonly request: RequestIdentity | null
   /** Says what to keep for repetitions of the request, if anything. */
-  readonly responseOf: (exit: Exit.Exit<A, E>) => StoredResponse | null
+  readonly responseOf: (exit: Exit.Exit<A, E>) => StoredAnswer | null
 }
 
 interface Mail extends Command<unknown, unknown> {
@@ -581,7 +581,7 @@ export class Actor implements AccountState {
     request: RequestIdentity | null,
     transaction: ActiveTransaction,
     kept: boolean,
-    response: StoredResponse | null
+    response: StoredAnswer | null
   ): Exit.Exit<Sealed> {
     try {
       return Exit.succeed(seal(this.#hash, this.#recordOf(request, transaction, kept, response)))
@@ -594,7 +594,7 @@ export class Actor implements AccountState {
     request: RequestIdentity | null,
     transaction: ActiveTransaction,
     kept: boolean,
-    response: StoredResponse | null
+    response: StoredAnswer | null
   ): JournalRecord {
     if (kept) transaction.requireConsistent()
     // Deliveries get ids, so they come before the counter behind the ids is read.

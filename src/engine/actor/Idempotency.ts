@@ -1,21 +1,23 @@
 /**
- * Idempotency: a request's command is carried out at most once per key (semantics §1.3).
+ * Idempotency: a request's command runs at most once per key (semantics §1.3).
  *
- * The response is part of the command's record, so "done" and "answered" are one fact. A repetition that arrives while
- * the first is executing waits for it. Where the first's response was not kept, the second executes.
+ * A request first claims its key. Then the key either has an answer, which the request gets, or belongs to the request
+ * until the claim is released; requests with the same key wait. The claim's command runs in the account's actor, and its
+ * answer is part of its record, so "done" and "answered" are one fact. A request whose answer was not kept releases the
+ * key, and the next one runs.
  */
 import { Clock, Deferred, Effect, Exit, Schema } from "effect"
 import type { Scope } from "effect"
-import type { Actor, Closed, KeyState } from "./Actor.ts"
-import type { Unavailable, UseActor } from "./Actors.ts"
+import type { Actor, KeyState } from "./Actor.ts"
+import type { Actors, Unavailable } from "./Actors.ts"
 import * as Batcher from "../process/Batcher.ts"
 import type { AccountId, Millis } from "../log/Document.ts"
 import type { StorageFailure } from "../log/Journal.ts"
 import { Journal } from "../log/Journal.ts"
-import { RETENTION_MILLIS } from "./KeyFilter.ts"
+import { RETENTION_MILLIS } from "./IdempotencyRetention.ts"
 import { RunningTime } from "./RunningTime.ts"
 import type { KeyRow } from "../views/Projection.ts"
-import type { RequestIdentity, StoredResponse } from "../log/Record.ts"
+import type { RequestIdentity, StoredAnswer } from "../log/Record.ts"
 import { lost, notHeld, readRow } from "../log/Record.ts"
 import type { Transaction } from "./Transaction.ts"
 import type { Address } from "../views/Views.ts"
@@ -24,7 +26,7 @@ import type { MailboxFull } from "../process/BoundedQueue.ts"
 
 const NOT_USED = Effect.succeed(undefined)
 
-/** A repetition waits for the first request for so long at most (semantics I8). */
+/** How long a repetition waits for the first request, at most (semantics I8). */
 const WAIT_MILLIS = 25_000
 
 /** The same idempotency key is still being worked on by another request (semantics I8). */
@@ -33,174 +35,227 @@ export class IdempotencyKeyInUse extends Schema.TaggedError<IdempotencyKeyInUse>
 /** The idempotency key was used for another request (semantics I7). */
 export class IdempotencyKeyReuse extends Schema.TaggedError<IdempotencyKeyReuse>()("IdempotencyKeyReuse", {}) {}
 
-/** A command answers with this. */
-export interface Response {
-  readonly status: number
-  /** JSON text, as the record keeps it. Where it equals a document the command wrote, the journal holds it once. */
-  readonly body: string
-  /** The first answer shows this in the place of `body`. No record holds it, and no repetition gets it. */
+/** A command's answer. */
+export interface Rendered extends StoredAnswer {
+  /** Body of the first answer, if it differs. No record holds it, and no repetition gets it. */
   readonly shown?: string
-  /** Says whether a repetition of the request gets this response again (semantics I9, I10). Successes always do. */
+  /** True if a repetition of the request gets this answer again (semantics I9, I10). Always true for a success. */
   readonly stored: boolean
-  /** The first answer has these beside it. No record holds them, and no repetition gets them. */
+  /** Headers of the first answer. No record holds them, and no repetition gets them. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export interface Reply {
-  readonly status: number
-  /** As the record keeps it. */
-  readonly body: string
-  /** What to show in the place of `body`; never in a replay. */
-  readonly shown?: string
-  /** As the command answered; never in a replay. */
-  readonly headers?: Readonly<Record<string, string>>
+/** A request's answer: its command's, or that of the request that it repeats. */
+export interface Outcome extends StoredAnswer, Pick<Rendered, "shown" | "headers"> {
+  /** API version of the request whose command ran. */
   readonly apiVersion: string
-  /** Id of the request that was really carried out, if this is a replay of its response. */
+  /** Id of the request whose command ran, if this is a replay of its answer. */
   readonly replayOf: string | null
 }
 
-/**
- * Makes the command, once no earlier answer is found: a repetition costs no decoding, and is not refused for what a
- * newer version of Till would refuse in it. What it does is done before the command waits for its turn.
- */
-export type MakeCommand = () => Effect.Effect<Response, Response, Transaction>
+/** A key that has no answer and belongs to one request until `release`. */
+export interface Claim {
+  readonly account: AccountId
+  readonly request: RequestIdentity
+  /** The actor that had no answer for the key. Another one has to look again. Null for a request without a key. */
+  readonly checkedBy: Actor | null
+  readonly replay: null
+  readonly release: Effect.Effect<void>
+}
+
+/** The key has an answer already. */
+export interface Replay {
+  readonly replay: Outcome
+}
+
+/** Answers on both channels: a success is committed, a failure leaves no change (only its answer, if `stored`). */
+export type AnsweringCommand = Effect.Effect<Rendered, Rendered, Transaction>
 
 export interface Idempotency {
-  readonly execute: (
+  readonly claim: (
     account: AccountId,
-    request: RequestIdentity,
-    makeCommand: MakeCommand,
-    use: UseActor
-  ) => Effect.Effect<Reply, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse>
+    request: RequestIdentity
+  ) => Effect.Effect<Claim | Replay, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse>
+  readonly carryOut: (
+    claim: Claim,
+    command: AnsweringCommand
+  ) => Effect.Effect<Outcome, Unavailable | IdempotencyKeyReuse>
 }
 
-export const make: Effect.Effect<Idempotency, never, Journal | RunningTime | Scope.Scope | Views> = Effect.gen(
-  function* () {
-    const journal = yield* Journal
-    const views = yield* Views
-    const clock = yield* Clock.Clock
-    const runningTime = yield* RunningTime
-    const lookUp = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.keys(addresses))
-    const exclusively = makeExclusively(clock)
+/** Looks up the answers to keys: in memory, or in the log where a row of the views says so. */
+const makeLookup = Effect.gen(function* () {
+  const journal = yield* Journal
+  const views = yield* Views
+  const runningTime = yield* RunningTime
+  const lookUp = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.keys(addresses))
 
-    /** Finds what is known of a key that may have been used, if it is within its retention. */
-    const find = (
-      actor: Actor,
-      key: string,
-      now: Millis
-    ): Effect.Effect<KeyState | undefined, StorageFailure | MailboxFull> => {
-      const row = actor.reading(lookUp({ account: actor.account, id: key }))
-      const state = actor.keys.load(
-        key,
-        actor.remembered(Effect.flatMap(row, (row) => (row === undefined ? NOT_USED : actor.reading(stateOf(row)))))
-      )
-      return Effect.map(state, (state) => (state && now - state.at < RETENTION_MILLIS ? state : undefined))
-    }
+  /** The row holds the version of the record, and the record everything else. */
+  const stateOf = Effect.fnUntraced(function* ({
+    account,
+    key,
+    version
+  }: KeyRow): Effect.fn.Return<KeyState, StorageFailure> {
+    const [row] = yield* journal.at([{ account, version }])
+    if (row === undefined) throw lost(account, version)
+    const { at, ran = at, request, response } = readRow(row)
+    if (request?.idempotencyKey !== key || response === null) throw notHeld(account, version, "the answer to a key")
+    return { version, at: ran, request, response }
+  })
 
-    /** The row says where the record is; the record says all else. */
-    const stateOf = Effect.fnUntraced(function* ({
-      account,
+  /** Finds the state of a key that may have been used, within its retention. */
+  const find = (
+    actor: Actor,
+    key: string,
+    now: Millis
+  ): Effect.Effect<KeyState | undefined, StorageFailure | MailboxFull> => {
+    const row = actor.reading(lookUp({ account: actor.account, id: key }))
+    const state = actor.keys.load(
       key,
-      version
-    }: KeyRow): Effect.fn.Return<KeyState, StorageFailure> {
-      const [row] = yield* journal.at([{ account, version }])
-      if (row === undefined) throw lost(account, version)
-      const { at, ran = at, request, response } = readRow(row)
-      if (request?.idempotencyKey !== key || response === null) throw notHeld(account, version, "the answer to a key")
-      return { version, at: ran, request, response }
-    })
+      actor.remembered(Effect.flatMap(row, (row) => (row === undefined ? NOT_USED : actor.reading(stateOf(row)))))
+    )
+    return Effect.map(state, (state) => (state && now - state.at < RETENTION_MILLIS ? state : undefined))
+  }
 
-    const once = (
+  const isUnused = (actor: Actor, key: string): boolean => !actor.usedKeys.mayHave(key, runningTime.now())
+
+  return {
+    isUnused,
+
+    /** Returns the answer that a request's key has; undefined if it has none. */
+    answerOf: (
       actor: Actor,
-      request: RequestIdentity,
-      makeCommand: MakeCommand
-    ): Effect.Effect<Reply, IdempotencyKeyReuse | StorageFailure | Closed | MailboxFull> => {
-      const { fingerprint, idempotencyKey } = request
-      const responseOf = idempotencyKey === null ? () => null : responseToKeep
-      const submit = () =>
-        Effect.matchEffect(actor.submit({ program: Effect.mapError(makeCommand(), refused), request, responseOf }), {
-          onSuccess: (response) => Effect.succeed(firstReply(request, response)),
-          onFailure: (failure) =>
-            failure instanceof Refused ? Effect.succeed(firstReply(request, failure.response)) : Effect.fail(failure)
-        })
-      const now = runningTime.now()
-      if (idempotencyKey === null || !actor.usedKeys.mayHave(idempotencyKey, now)) return submit()
-      return Effect.flatMap(find(actor, idempotencyKey, now), (state): ReturnType<typeof once> => {
-        if (state === undefined) return submit()
-        if (state.request.fingerprint !== fingerprint) return Effect.fail(new IdempotencyKeyReuse())
-        return Effect.succeed(replayOf(state))
-      })
-    }
-
-    return {
-      execute: (account, request, makeCommand, use) => {
-        // Once begun, the request is carried out, whether or not its client stays.
-        const mayRepeat = request.idempotencyKey !== null
-        const effect = use(account, (actor) => once(actor, request, makeCommand), mayRepeat)
-        if (request.idempotencyKey === null) return Effect.uninterruptible(effect)
-        const name = `${account} ${request.idempotencyKey}`
-        return exclusively(name, effect, (end) => use(account, (actor) => actor.reading(end)))
-      }
+      { fingerprint, idempotencyKey }: RequestIdentity
+    ): Effect.Effect<KeyState | undefined, IdempotencyKeyReuse | StorageFailure | MailboxFull> => {
+      if (idempotencyKey === null || isUnused(actor, idempotencyKey)) return NOT_USED
+      return Effect.flatMap(find(actor, idempotencyKey, runningTime.now()), (state) =>
+        state === undefined || state.request.fingerprint === fingerprint
+          ? Effect.succeed(state)
+          : Effect.fail(new IdempotencyKeyReuse())
+      )
     }
   }
-)
+})
+
+export const make = Effect.fnUntraced(function* ({
+  active,
+  use
+}: Pick<Actors, "active" | "use">): Effect.fn.Return<Idempotency, never, Journal | RunningTime | Scope.Scope | Views> {
+  const { answerOf, isUnused } = yield* makeLookup
+  const hold = makeHold(yield* Clock.Clock)
+
+  return {
+    claim: (account, request) => {
+      const { idempotencyKey } = request
+      if (idempotencyKey === null) {
+        return Effect.succeed({ account, request, checkedBy: null, replay: null, release: Effect.void })
+      }
+      const waiting = (end: Effect.Effect<void>) => use(account, (actor) => actor.reading(end))
+      return Effect.flatMap(hold(`${account} ${idempotencyKey}`, waiting), (release) => {
+        const claimedBy = (actor: Actor): Effect.Effect<Claim> =>
+          Effect.succeed({ account, request, checkedBy: actor, replay: null, release })
+        const known = active(account)
+        // Nearly every key is new, and the filter in memory shows it.
+        if (known !== undefined && isUnused(known, idempotencyKey)) return claimedBy(known)
+        const claimed = use(account, (actor) =>
+          Effect.flatMap(answerOf(actor, request), (state): Effect.Effect<Claim | Replay> =>
+            state === undefined ? claimedBy(actor) : Effect.as(release, { replay: replayOf(state) })
+          )
+        )
+        return Effect.onError(claimed, () => release)
+      })
+    },
+
+    carryOut: ({ account, checkedBy, request }, command) => {
+      const hasKey = request.idempotencyKey !== null
+      const program = Effect.mapError(command, refused)
+      const submit = (actor: Actor) =>
+        Effect.matchEffect(actor.submit({ program, request, responseOf: hasKey ? answerToKeep : nothingToKeep }), {
+          onSuccess: (answer) => Effect.succeed(firstOutcome(request, answer)),
+          onFailure: (failure) =>
+            failure instanceof Refused ? Effect.succeed(firstOutcome(request, failure.answer)) : Effect.fail(failure)
+        })
+      // The account may have moved or started anew since the claim, so another actor may have the answer.
+      const unlessAnswered = (actor: Actor) =>
+        Effect.flatMap(answerOf(actor, request), (state) =>
+          state === undefined ? submit(actor) : Effect.succeed(replayOf(state))
+        )
+      return use(account, (actor) => (actor === checkedBy ? submit(actor) : unlessAnswered(actor)), hasKey)
+    }
+  }
+})
 
 /**
- * Holds a name while an effect runs, to its end; whoever comes meanwhile waits for that, if `admit` lets them, and then
- * looks again.
+ * Makes `hold`, which gives a name to one holder at a time and returns the function that releases it. While the name is
+ * held, others wait in `waiting` for its end, up to `WAIT_MILLIS`.
  */
-const makeExclusively = (clock: Clock.Clock) => {
-  const executing = new Map<string, Deferred.Deferred<void>>()
-  /** A clock that is set makes nobody wait for longer, or for less. */
+const makeHold = (clock: Clock.Clock) => {
+  const held = new Map<string, Deferred.Deferred<void>>()
+  /** The monotonic clock: setting the wall clock changes no wait. */
   const now = (): Millis => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
-  const until = <F>(end: Effect.Effect<void, F>, deadline: Millis) =>
-    Effect.timeoutOrElse(end, {
-      duration: Math.max(deadline - now(), 0),
-      orElse: () => Effect.fail(new IdempotencyKeyInUse())
-    })
-  const exclusively = <A, E, F>(
+  const hold = <E>(
     name: string,
-    effect: Effect.Effect<A, E>,
-    admit: (end: Effect.Effect<void>) => Effect.Effect<void, F>,
+    waiting: (end: Effect.Effect<void>) => Effect.Effect<void, E>,
     deadline?: Millis
-  ): Effect.Effect<A, E | F | IdempotencyKeyInUse> =>
-    // Nothing may come between taking the name and the promise to release it.
-    Effect.uninterruptibleMask((restore): Effect.Effect<A, E | F | IdempotencyKeyInUse> => {
-      const running = executing.get(name)
-      if (running !== undefined) {
-        const latest = deadline ?? now() + WAIT_MILLIS
-        const end = until(admit(Deferred.await(running)), latest)
-        return restore(Effect.andThen(end, exclusively(name, effect, admit, latest)))
+  ): Effect.Effect<Effect.Effect<void>, E | IdempotencyKeyInUse> =>
+    Effect.suspend(() => {
+      const holder = held.get(name)
+      if (holder === undefined) {
+        const end = Deferred.makeUnsafe<void>()
+        held.set(name, end)
+        return Effect.succeed(
+          Effect.sync(() => {
+            if (held.get(name) === end) held.delete(name)
+            Deferred.doneUnsafe(end, Exit.void)
+          })
+        )
       }
-      const end = Deferred.makeUnsafe<void>()
-      executing.set(name, end)
-      return Effect.onExit(effect, () =>
-        Effect.sync(() => {
-          executing.delete(name)
-          Deferred.doneUnsafe(end, Exit.void)
-        })
-      )
+      const latest = deadline ?? now() + WAIT_MILLIS
+      const ended = Effect.timeoutOrElse(waiting(Deferred.await(holder)), {
+        duration: Math.max(latest - now(), 0),
+        orElse: () => Effect.fail(new IdempotencyKeyInUse())
+      })
+      return Effect.andThen(Effect.interruptible(ended), hold(name, waiting, latest))
     })
-  return exclusively
+  return hold
 }
+
+/** Claims a key and runs a command for it, unless the key has an answer. */
+export const runOnce = (
+  { carryOut, claim }: Idempotency,
+  account: AccountId,
+  request: RequestIdentity,
+  makeCommand: () => AnsweringCommand
+): Effect.Effect<Outcome, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse> =>
+  Effect.uninterruptible(
+    Effect.flatMap(claim(account, request), (claimed) =>
+      claimed.replay === null
+        ? Effect.onExit(
+            Effect.suspend(() => carryOut(claimed, makeCommand())),
+            () => claimed.release
+          )
+        : Effect.succeed(claimed.replay)
+    )
+  )
 
 /** A command's answer that leaves no change. */
 class Refused {
-  readonly response: Response
-  constructor(response: Response) {
-    this.response = response
+  readonly answer: Rendered
+  constructor(answer: Rendered) {
+    this.answer = answer
   }
 }
 
-const refused = (response: Response): Refused => new Refused(response)
+const refused = (answer: Rendered): Refused => new Refused(answer)
 
-const responseToKeep = (exit: Exit.Exit<Response, Refused>): StoredResponse | null => {
+const nothingToKeep = () => null
+
+const answerToKeep = (exit: Exit.Exit<Rendered, Refused>): StoredAnswer | null => {
   if (Exit.isSuccess(exit)) return { status: exit.value.status, body: exit.value.body }
   const failure = exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
-  return failure?.response.stored ? { status: failure.response.status, body: failure.response.body } : null
+  return failure?.answer.stored ? { status: failure.answer.status, body: failure.answer.body } : null
 }
 
-const firstReply = ({ apiVersion }: RequestIdentity, { body, headers, shown, status }: Response): Reply => ({
+const firstOutcome = ({ apiVersion }: RequestIdentity, { body, headers, shown, status }: Rendered): Outcome => ({
   status,
   body,
   ...(shown !== undefined && { shown }),
@@ -209,7 +264,7 @@ const firstReply = ({ apiVersion }: RequestIdentity, { body, headers, shown, sta
   replayOf: null
 })
 
-const replayOf = ({ request, response }: KeyState): Reply => ({
+const replayOf = ({ request, response }: KeyState): Outcome => ({
   status: response.status,
   body: response.body,
   apiVersion: request.apiVersion,

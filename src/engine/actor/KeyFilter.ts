@@ -8,10 +8,8 @@
  * Every key that counts is in a generation, or was used before the filter was made and has not been gathered yet, or
  * has been dropped with its generation. While either of the last two is possible, any key may have been used.
  */
+import { RETENTION_MILLIS } from "./IdempotencyRetention.ts"
 import type { Millis } from "../log/Document.ts"
-
-/** An idempotency key is remembered for so long after its request was answered (semantics I5). */
-export const RETENTION_MILLIS: Millis = 24 * 3600 * 1000
 
 const BITS_PER_KEY = 16
 const PROBES = 5

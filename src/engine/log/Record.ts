@@ -85,7 +85,8 @@ export interface TimerChange {
   readonly dueAt: Millis | null
 }
 
-export interface StoredResponse {
+/** The answer to a request, as its record keeps it. */
+export interface StoredAnswer {
   readonly status: number
   /** JSON text. */
   readonly body: string
@@ -177,7 +178,7 @@ export interface JournalRecord {
   readonly deliveries: ReadonlyArray<DeliveryEntry>
   readonly attempts: ReadonlyArray<AttemptEntry>
   readonly hastened: ReadonlyArray<HastenedEntry>
-  readonly response: StoredResponse | null
+  readonly response: StoredAnswer | null
 }
 
 /** A record that knows where its documents lie in its bytes. */

@@ -5,7 +5,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { AccountsShape } from "../../engine/Accounts.ts"
-import { Accounts, IdempotencyKeyInUse, IdempotencyKeyReuse, Unavailable } from "../../engine/Accounts.ts"
+import { Accounts, IdempotencyKeyInUse, IdempotencyKeyReuse, runOnce, Unavailable } from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
 import type { RequestIdentity } from "../../engine/log/Record.ts"
 import { parseJson } from "../../json/JsonParse.ts"
@@ -36,14 +36,17 @@ const Remembered = Schema.Struct({
 
 const Administered = Schema.Struct({ command: Command })
 
-/** What is executed only to have the engine refuse a key that is another request's. */
-const nothing = () => Effect.fail({ status: 500, body: "{}", stored: false })
-
 const rememberHere = (
   accounts: AccountsShape,
   { account, request, response }: typeof Remembered.Type
 ): Effect.Effect<void, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse> =>
-  Effect.asVoid(accounts.execute(account, request, response === null ? nothing : () => Effect.succeed(response)))
+  response === null
+    ? Effect.uninterruptible(
+        Effect.flatMap(accounts.claim(account, request), (claimed) =>
+          claimed.replay === null ? claimed.release : Effect.void
+        )
+      )
+    : Effect.asVoid(runOnce(accounts, account, request, () => Effect.succeed(response)))
 
 /** Makes the answers to what others ask. */
 export const make: Effect.Effect<Handlers["call"], never, Accounts> = Effect.map(Accounts, (accounts) => {

@@ -7,8 +7,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Deferred, Effect, Exit, Fiber, Latch, References, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import type { Reply, Response } from "../../../src/engine/Accounts.ts"
-import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "../../../src/engine/Accounts.ts"
+import type { Outcome, Rendered } from "../../../src/engine/Accounts.ts"
+import { IdempotencyKeyInUse, IdempotencyKeyReuse, runOnce } from "../../../src/engine/Accounts.ts"
 import { Journal } from "../../../src/engine/log/Journal.ts"
 import { Transaction } from "../../../src/engine/actor/Transaction.ts"
 import { Views } from "../../../src/engine/views/Views.ts"
@@ -38,16 +38,16 @@ const dropped = Toy.command({ op: "drop", slot: "a" })
 const ask = (
   { accounts }: RunningEngine,
   key: string,
-  command: Effect.Effect<Response, Response, Transaction> = increment,
+  command: Effect.Effect<Rendered, Rendered, Transaction> = increment,
   account: string = ACCOUNT
-) => accounts.execute(account, Toy.request(key), () => command)
+) => runOnce(accounts, account, Toy.request(key), () => command)
 
 const count = ({ accounts }: RunningEngine) =>
   Effect.map(accounts.run(ACCOUNT, Toy.counterIn("a")), (counter) => counter!.value.count)
 
 const records = (storage: Storage) => Effect.map(Harness.recordsOf(storage, ACCOUNT), ({ length }) => length)
 
-const assertReplays = (reply: Reply, original: Reply) => {
+const assertReplays = (reply: Outcome, original: Outcome) => {
   assert.strictEqual(reply.body, original.body)
   assert.strictEqual(reply.status, original.status)
   assert.strictEqual(reply.apiVersion, original.apiVersion)
@@ -98,7 +98,7 @@ describe("equal requests at once", () => {
       const { engine } = yield* withCounter()
       yield* Effect.forEach(
         Array.from({ length: 10 }),
-        () => engine.accounts.execute(ACCOUNT, Toy.request(null), () => increment),
+        () => runOnce(engine.accounts, ACCOUNT, Toy.request(null), () => increment),
         { concurrency: "unbounded" }
       )
       assert.strictEqual(yield* count(engine), 10)
@@ -128,7 +128,7 @@ describe("a key", () => {
       const first = yield* Effect.forkChild(ask(engine, "key", Effect.andThen(Deferred.await(gate), increment)))
       yield* Effect.yieldNow
       const other = Effect.flip(
-        engine.accounts.execute(ACCOUNT, Toy.request("key", "another request"), () =>
+        runOnce(engine.accounts, ACCOUNT, Toy.request("key", "another request"), () =>
           Effect.die(new Error("carried out"))
         )
       )
@@ -151,7 +151,7 @@ describe("a key", () => {
         made++
         return increment
       }
-      const execute = (request: ReturnType<typeof Toy.request>) => engine.accounts.execute(ACCOUNT, request, make)
+      const execute = (request: ReturnType<typeof Toy.request>) => runOnce(engine.accounts, ACCOUNT, request, make)
       yield* Effect.all([execute(Toy.request("key")), execute(Toy.request("key"))], { concurrency: "unbounded" })
       assert.instanceOf(yield* Effect.flip(execute(Toy.request("key", "another request"))), IdempotencyKeyReuse)
       assert.isNotNull((yield* execute(Toy.request("key"))).replayOf)

@@ -5,6 +5,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Latch, Logger, Schema } from "effect"
+import { runOnce } from "../../../src/engine/Accounts.ts"
 import { TestClock } from "effect/testing"
 import type { Kind } from "../../../src/engine/log/Document.ts"
 import { Journal } from "../../../src/engine/log/Journal.ts"
@@ -481,7 +482,7 @@ describe("the scheduler", () => {
         const { engine, storage } = yield* start()
         const [account] = ACCOUNTS as [string]
         const command = Effect.succeed({ status: 200, body: "{}", stored: true })
-        const use = (key: string) => engine.accounts.execute(account, Toy.request(key), () => command)
+        const use = (key: string) => runOnce(engine.accounts, account, Toy.request(key), () => command)
         const keysLeft = Effect.map(Harness.viewsOf(storage).scan(account, "keys", "", 10), (rows) =>
           rows.map(({ row }) => (row as KeyRow).key)
         )
@@ -512,7 +513,7 @@ describe("the scheduler", () => {
       // The test clock has put its sleepers off as well.
       yield* set(engine, account, "t1", yield* Harness.now)
       const command = Effect.succeed({ status: 200, body: "{}", stored: true })
-      yield* engine.accounts.execute(account, Toy.request("key"), () => command)
+      yield* runOnce(engine.accounts, account, Toy.request("key"), () => command)
       yield* Harness.pass(86_400_000 + 61_000, 3_600_000)
       assert.deepStrictEqual(yield* Harness.viewsOf(storage).scan(account, "keys", "", 10), [])
     })

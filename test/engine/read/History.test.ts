@@ -1,6 +1,7 @@
 /** From documents to the records that have written them. That none is missing, `Engine.prop` and `Crash.sim` see. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit } from "effect"
+import { runOnce } from "../../../src/engine/Accounts.ts"
 import type { ViewsShape } from "../../../src/engine/views/Views.ts"
 import { recordId, Views } from "../../../src/engine/views/Views.ts"
 import { Transaction } from "../../../src/engine/actor/Transaction.ts"
@@ -88,7 +89,7 @@ describe("history", () => {
         const [slot, at, millis] = [random.pick(["a", "b"] as const), yield* Harness.now, random.pick([0, 3, 20_000])]
         yield* TestClock.adjust(random.below(millis + 1))
         const request = { ...Toy.request(`key ${i}`), id: `req_${i}` }
-        yield* accounts.execute(ACCOUNT, request, () => Toy.command({ op: "increment", slot, by: 1 }))
+        yield* runOnce(accounts, ACCOUNT, request, () => Toy.command({ op: "increment", slot, by: 1 }))
         asked.push({ request: request.id, slot, at: at + random.integer(-30_000, 30_000), millis })
         yield* TestClock.adjust(random.pick(pauses))
         if (random.chance(0.1))

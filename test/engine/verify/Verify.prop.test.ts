@@ -6,6 +6,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Schema } from "effect"
+import { runOnce } from "../../../src/engine/Accounts.ts"
 import { TestClock } from "effect/testing"
 import type { JournalShape } from "../../../src/engine/log/Journal.ts"
 import { Journal } from "../../../src/engine/log/Journal.ts"
@@ -31,7 +32,7 @@ const filled = Effect.fnUntraced(function* (seed: Random) {
   let key = 0
   for (const account of ACCOUNTS) {
     const run = (operation: Toy.Operation) =>
-      engine.accounts.execute(account, Toy.request(`key-${key++}`), () => Toy.command(operation))
+      runOnce(engine.accounts, account, Toy.request(`key-${key++}`), () => Toy.command(operation))
     const transact = (f: (transaction: Transaction) => void) => engine.accounts.run(account, Effect.map(Transaction, f))
     yield* transact((transaction) => {
       transaction.advanceClock(1 + seed.below(30))

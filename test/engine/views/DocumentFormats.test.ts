@@ -5,6 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Checksum from "../../../src/engine/log/Checksum.ts"
 import { Effect } from "effect"
+import { runOnce } from "../../../src/engine/Accounts.ts"
 import type { Kind, Step } from "../../../src/engine/log/Document.ts"
 import type { EventVersionsShape } from "../../../src/engine/log/Events.ts"
 import * as DocumentFormats from "../../../src/engine/views/DocumentFormats.ts"
@@ -61,7 +62,7 @@ const older = Effect.gen(function* () {
     const counter = yield* create("a", "plain", 7)
     return { status: 200, body: JSON.stringify(counter), stored: true }
   })
-  const reply = yield* engine.accounts.execute(ACCOUNT, REQUEST, () => command as never)
+  const reply = yield* runOnce(engine.accounts, ACCOUNT, REQUEST, () => command as never)
   const kept = JSON.parse(reply.body) as Counter
   const gone = yield* engine.accounts.run(ACCOUNT, create("b", "plain", 8))
   const remove = Effect.gen(function* () {
@@ -180,7 +181,7 @@ describe("documents of an older format", () => {
     Effect.gen(function* () {
       const { command, kept, reply, storage } = yield* older
       const engine = yield* later(storage)
-      const repeated = yield* engine.accounts.execute(ACCOUNT, REQUEST, () => command as never)
+      const repeated = yield* runOnce(engine.accounts, ACCOUNT, REQUEST, () => command as never)
       assert.strictEqual(repeated.body, reply.body)
       assert.strictEqual(repeated.replayOf, REQUEST.id)
       yield* engine.accounts.events(ACCOUNT, { limit: 1 })

@@ -5,6 +5,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect } from "effect"
+import { runOnce } from "../../../src/engine/Accounts.ts"
 import type { Projection } from "../../../src/engine/views/Projection.ts"
 import { piecesOf, project } from "../../../src/engine/views/Projection.ts"
 import type { SealedRecord } from "../../../src/engine/log/Record.ts"
@@ -109,7 +110,7 @@ describe("the fold of records", () => {
       yield* Effect.addFinalizer(() => engine.kill)
       const kinds = (rows: Projection["documentsCreated"]) => rows.map(({ kind }) => kind).toSorted()
       const projected = Effect.fnUntraced(function* (operation: Toy.Operation) {
-        yield* engine.accounts.execute(ACCOUNT, Toy.request(null), () => Toy.command(operation))
+        yield* runOnce(engine.accounts, ACCOUNT, Toy.request(null), () => Toy.command(operation))
         yield* engine.projector.drained
         const { documentsChanged, documentsCreated } = projections.splice(0)[0]!
         return { created: kinds(documentsCreated), changed: kinds(documentsChanged) }
