@@ -1,4 +1,4 @@
-/** The one door to accounts: nothing outside may assume that an account's actor is in this process. */
+/** The only access to accounts. Callers may not assume that an account's actor is in this process. */
 import { Clock, Context, Effect, Layer, Option, Schedule } from "effect"
 import type { AccountNumbersShape } from "./log/AccountNumbers.ts"
 import { AccountNumbers } from "./log/AccountNumbers.ts"
@@ -44,7 +44,7 @@ import { Views } from "./views/Views.ts"
 export { IdempotencyKeyInUse, IdempotencyKeyReuse, runOnce, Unavailable }
 export type { AnsweringCommand, Claim, HistoryEntry, Outcome, Rendered, Replay }
 
-/** Numbers of accounts in memory, at most: some 100 bytes each. */
+/** Account numbers in memory, at most, of about 100 bytes each. */
 const KNOWN_NUMBERS_MAX = 100_000
 const NO_ACCOUNTS: ReadonlyArray<AccountId> = []
 const UNNUMBERED_PAGE = 1000
@@ -53,7 +53,7 @@ const NUMBERING_RETRY_MILLIS = 1000
 /** Times in milliseconds, by the account's clock. */
 export interface Outlook {
   readonly now: Millis
-  /** The account's clock is so far ahead of the wall clock. */
+  /** Offset of the account's clock from the wall clock. */
   readonly clockOffset: Millis
   readonly timers: ReadonlyArray<Pick<TimerRow, "id" | "name" | "dueAt">>
 }
@@ -84,57 +84,53 @@ export interface AccountsShape {
     command: AnsweringCommand
   ) => Effect.Effect<Outcome, Unavailable | IdempotencyKeyReuse>
 
-  /** The newest durable state of one document, whatever its kind. */
+  /** Returns the newest durable state of a document of any kind. */
   readonly read: (account: AccountId, id: string) => Effect.Effect<Document | Tombstone | undefined, Unavailable>
 
-  /** Gives what `read` would answer, if the document is in memory: for those who ask at every request. */
+  /** Returns the result of `read` if the document is in memory; for callers on the path of every request. */
   readonly peek: (account: AccountId, id: string) => Document | Tombstone | undefined
 
   /**
-   * Finds the account that holds the document with this id, deleted or not, for those who know nothing but an id that
-   * was handed out. The document is of a kind that is found by its id alone, see `Kind`. Sees everything that was
-   * acknowledged before the call. Fails with `isElsewhere` and the account if another process serves it; whether the
-   * document is there, that one has to say.
+   * Finds the account that holds the document with this id, deleted or not. The document's kind must be one that is
+   * found by id alone, see `Kind`. Includes every write acknowledged before the call. If another process serves the
+   * account, fails with `isElsewhere` and the account; that process decides whether the document exists.
    */
   readonly holder: (id: string) => Effect.Effect<AccountId | undefined, Unavailable>
 
-  /** Waits until all timers of the account that are due have fired; so long at most. */
+  /** Waits until all due timers of the account have fired, for `millisMax` at most. */
   readonly settled: (account: AccountId, millisMax: Millis) => Effect.Effect<void, Unavailable>
 
-  /** Fires all timers of the account that are due, those too that could not fire before and are to be tried again. */
+  /** Fires all due timers of the account, and those whose retry is due. */
   readonly wake: (account: AccountId) => Effect.Effect<void, Unavailable>
 
-  /** Says when each account that is in memory, and served here, is to be woken for its timers, by the wall clock. */
+  /** Returns the wall-clock time at which each account in memory has to be woken for its timers. */
   readonly wakeTimes: (now: Millis) => ReadonlyMap<AccountId, Millis>
 
-  /** The account's clock, and what its timers wait for: those that are due next, in their order, so many at most. */
+  /** Returns the account's clock and its next timers in due order, `limit` at most. */
   readonly outlook: (account: AccountId, limit: number) => Effect.Effect<Outlook, Unavailable>
 
-  /** One page of a kind's documents, newest first. Shows everything that was acknowledged before the call. */
+  /** Returns a page of a kind's documents, newest first. Includes every write acknowledged before the call. */
   readonly list: (account: AccountId, query: ListQuery & CreatedQuery) => Effect.Effect<ListPage, Unavailable>
 
-  /** One page of the documents that match, newest first. Shows everything that was acknowledged before the call. */
+  /** Returns a page of matching documents, newest first. Includes every write acknowledged before the call. */
   readonly search: (account: AccountId, search: Search) => Effect.Effect<ListPage, Unavailable>
 
-  /**
-   * What an account's documents count as, from an hour on and step by step. Shows everything that was acknowledged
-   * before the call.
-   */
+  /** Returns the account's tallies from an hour on, step by step. Includes every write acknowledged before the call. */
   readonly tallies: (account: AccountId, query: TallyQuery) => Effect.Effect<ReadonlyArray<TalliesOfStep>, Unavailable>
 
   /**
-   * One page of the records that have written some documents, newest first. Shows everything that was acknowledged
-   * before the call.
+   * Returns a page of the records that wrote any of the given documents, newest first. Includes every write
+   * acknowledged before the call.
    */
   readonly history: (account: AccountId, query: RevisionQuery) => Effect.Effect<HistoryPage, Unavailable>
 
-  /** The record that a request has written, if it has written some of the documents. */
+  /** Returns a request's record, if it wrote any of the given documents. */
   readonly recordOf: (account: AccountId, query: RequestQuery) => Effect.Effect<HistoryEntry | undefined, Unavailable>
 
   readonly event: (account: AccountId, id: string) => Effect.Effect<StoredEvent | undefined, Unavailable>
   readonly events: (account: AccountId, query: EventQuery & CreatedQuery) => Effect.Effect<EventPage, Unavailable>
 
-  /** One page of the deliveries to one destination, newest first. */
+  /** Returns a page of the deliveries to one destination, newest first. */
   readonly deliveries: (
     account: AccountId,
     query: DeliveryQuery & CreatedQuery
@@ -144,7 +140,7 @@ export interface AccountsShape {
     destination: string,
     id: string
   ) => Effect.Effect<DeliveryRow | undefined, Unavailable>
-  /** Up to `limit` deliveries of each event, newest first, in the order of the events. */
+  /** Returns up to `limit` deliveries of each event, newest first, in the order of the events. */
   readonly eventDeliveries: (
     account: AccountId,
     events: ReadonlyArray<string>,
@@ -167,7 +163,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const projector = yield* Projector
   const actors = yield* Actors.make(options)
 
-  /** Reads the views once what is due has fired, and they show everything that was acknowledged before the call. */
+  /** Reads the views after all due timers have fired and the views include every acknowledged write. */
   const reading: Reading = (account, read) =>
     actors.consult(account, (actor) =>
       actor.timely(
@@ -181,7 +177,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const { shownIn } = yield* EventVersions
   const today = (account: AccountId, event: StoredEvent): StoredEvent => {
     const newest = formats.event(account, event)
-    // An object that a step has made a newer one is today's, and the event goes on in its own version of the API.
+    // A format step made the object a current one; the event keeps its own API version.
     if (newest === event) return event
     return { ...newest, object: shownIn(event.apiVersion, { object: newest.object, previous: null }).object }
   }
@@ -192,7 +188,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const { peek } = actors
   const read: AccountsShape["read"] = (account, id) =>
     Effect.suspend(() => {
-      // Nearly every read ends here.
+      // Nearly every read is answered from memory.
       const known = peek(account, id)
       if (known !== undefined) return Effect.succeed(known)
       return actors.read(account, id)
@@ -252,7 +248,7 @@ const historyOf = (
   recordOf: (account, query) => reading(account, () => ofRequest(account, query))
 })
 
-/** Lists of what has its time beside it, not in a document. */
+/** Lists of rows that carry their time in a column, not in a document. */
 const datedLists = (
   views: ViewsShape,
   reading: Reading,
@@ -293,11 +289,11 @@ const outlook = Effect.fnUntraced(function* (views: ViewsShape, { account, clock
 const none = () => null
 
 /**
- * Asks the accounts that have the number in the id, which are nearly always none or one, whether they hold the
- * document. An id that somebody made up costs two look-ups by an index.
+ * Makes `holder`. An id holds its account's number, which nearly always belongs to one account or to none; each account
+ * with that number is asked for the document. An invented id costs two index lookups.
  *
- * An account that is elsewhere cannot be asked. If there is no other, it is the one, as far as can be told here. Of
- * several, the views say it, once they have what the log has of them.
+ * An account that another process serves cannot be asked. If it is the only candidate, it is the answer. Among several,
+ * the views decide after they have caught up with the log.
  */
 const makeHolder = Effect.fnUntraced(function* (
   read: AccountsShape["read"]
@@ -307,9 +303,7 @@ const makeHolder = Effect.fnUntraced(function* (
   const numbers = yield* AccountNumbers
   const projector = yield* Projector
   const views = yield* Views
-  /**
-   * Accounts by their numbers. Another process may add accounts, so what is here is asked first, and never believed.
-   */
+  /** Accounts by number. Another process may add accounts, so these are only the first candidates. */
   const known = new Map<number, ReadonlyArray<AccountId>>()
   const lookUp = (number: number) =>
     Effect.map(views.accountsNumbered(number), (accounts) => {

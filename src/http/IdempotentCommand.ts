@@ -107,7 +107,9 @@ export const make = Effect.gen(function* () {
     return Effect.ignore(remember(request.account, identity, { status: 200, body: outcome.body, stored: true }))
   }
 
-  /** Claims the key in the installation's account, which all merchants share, under a name with the merchant's account. */
+  /**
+   * Claims the key in the installation's account, which all merchants share, under a name with the merchant's account.
+   */
   const claimInstallationWide = ({ account }: CommandRequest, identity: RequestIdentity) => {
     if (identity.idempotencyKey === null) return accounts.claim(INSTALLATION, identity)
     const shared = { ...identity, idempotencyKey: `${account}/${identity.idempotencyKey}` }

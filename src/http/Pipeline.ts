@@ -2,7 +2,7 @@
  * The way of every request under /v1, from its first header to its response: `answer` takes the steps of semantics T14
  * in their order, and the first step that refuses gives the one error of the response.
  *
- * The contract says what an endpoint takes, the handlers what it does; all that holds for every endpoint is here.
+ * The contract defines an endpoint's input, the handlers its effect. Everything common to all endpoints is here.
  */
 import { Cause, Effect, Exit, Fiber, Result } from "effect"
 import type { OlderVersion, RequestError } from "../domain/ApiVersions.ts"
@@ -52,19 +52,19 @@ import { REQUEST_MILLIS_MAX, RequestTimeouts, Wait } from "./RequestTimeouts.ts"
 import type { Matched } from "./RouteTable.ts"
 import { RouteTable } from "./RouteTable.ts"
 
-/** Of the requests that find the engine unavailable, one is logged in so many milliseconds. */
+/** Pause between two log lines about requests that found the engine unavailable, in milliseconds. */
 const OUTAGE_LOG_MILLIS = 1000
-/** A request follows its account so often. */
+/** How often a request follows its account to another process, at most. */
 const MOVES_MAX = 8
 
-/** What fails because nothing can be written is logged as that. */
+/** Logs no request: while the storage refuses writes, one log line tells so for all of them. */
 const NEVER = { take: () => undefined }
 
 const ELSEWHERE = "elsewhere"
 
 const isForwarded = (incoming: Incoming): incoming is ForwardedIncoming => "elsewhere" in incoming
 
-/** Makes the steps that need something of the service. */
+/** Makes the steps that need services. */
 const makeSteps = Effect.fnUntraced(function* (
   endpoints: ReadonlyArray<Endpoint>,
   limits: RateLimits.RateLimits | undefined
@@ -93,7 +93,10 @@ const makeSteps = Effect.fnUntraced(function* (
     callerOf,
     authenticate:
       limits === undefined ? callerHere : (received: Received) => limits.authenticated(received, callerHere(received)),
-    /** The account of a request that another process serves, if `before` says so and nobody has to be asked. */
+    /**
+     * Returns the account of a request that another process serves, if `before` names it and the key is in memory;
+     * undefined otherwise.
+     */
     elsewhere: (received: Received, before: AccountId | undefined): AccountId | undefined => {
       if (before === undefined || forwarder.isHere(isInstallationWide(received.path) ? INSTALLATION : before)) {
         return undefined
@@ -101,14 +104,14 @@ const makeSteps = Effect.fnUntraced(function* (
       const caller = callerOf(received)
       return isOver(caller) && Exit.isSuccess(caller) ? accountOf(caller.value, received.path) : undefined
     },
-    /** Of a body that another process is to have; undefined if nobody knows yet whose it is. */
+    /** Limits of a body that is forwarded to another process; undefined while its caller is unknown. */
     limitsOf: (received: Received): BodyLimits | undefined => {
       const caller = callerOf(received)
       return isOver(caller) && Exit.isSuccess(caller) ? limitsOf(caller.value) : undefined
     },
     limit: limits === undefined ? () => Exit.void : limits.admit,
     versions,
-    /** Has the exchange be answered in a version. */
+    /** Sets the API version of the response. */
     answerIn: (exchange: RequestContext, version: string) => {
       exchange.apiVersion = version
       exchange.older = versions.older(version)
@@ -120,7 +123,7 @@ const makeSteps = Effect.fnUntraced(function* (
 })
 type Steps = Effect.Success<ReturnType<typeof makeSteps>>
 
-/** Makes what tells from a path whether its requests are for what the installation keeps of a merchant. */
+/** Returns a function that tells by a path whether its requests concern the installation's account. */
 const installationWideOf = (endpoints: ReadonlyArray<Endpoint>): ((path: string) => boolean) => {
   const wide = endpoints.filter(({ installationWide }) => installationWide)
   const bases = [...new Set(wide.map(({ path }) => path.split("/:", 1)[0]!))]
@@ -128,17 +131,17 @@ const installationWideOf = (endpoints: ReadonlyArray<Endpoint>): ((path: string)
     bases.some((base) => path.startsWith(base) && (path.length === base.length || path[base.length] === "/"))
 }
 
-/** An endpoint that was found, and who wants to use it. */
+/** A request with its endpoint and its caller. */
 interface Call<E> extends Matched<E> {
   readonly exchange: Received
   readonly caller: Caller
-  /** How the version is served that the request was written in, however often it is read. */
+  /** Conversions of the request's API version; undefined for the newest. */
   readonly older: OlderVersion | undefined
 }
 
 /**
- * Goes on with what an effect comes to: at once, if it is an `Exit`. Nearly every step is one, so most requests get as
- * far as their command, or to their answer, without a fiber.
+ * Continues with an effect's value; immediately, if the effect is an `Exit`. Nearly every step is one, so most requests
+ * reach their command, or their answer, without a fiber.
  */
 const andThen = <A, E, B, E2>(
   effect: Effect.Effect<A, E>,
@@ -150,23 +153,23 @@ const andThen = <A, E, B, E2>(
 
 const isOver = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Exit<A, E> => Exit.isExit(effect)
 
-/** What a step has failed with is what the request fails with. */
+/** The failure of a step as the failure of the request. */
 const refused = <E>(step: Exit.Failure<unknown, E>): Exit.Exit<never, E> => step as Exit.Failure<never, E>
 
 /** Answers a request. */
 const answer = (steps: Steps, exchange: Received): Effect.Effect<Answer, Failure> =>
-  // 2. Authentication. Nothing more is read of a request that nobody vouches for.
+  // 2. Authentication. Nothing more is read of an unauthenticated request.
   andThen(steps.authenticate(exchange), (caller) => answerTo(steps, exchange, caller))
 
-/** 3. to 7. Looks at all that has come before the body. A GET only has to be decoded and looked up after the sixth. */
+/** 3. to 7. Checks the request's head. A GET is decoded and answered after the sixth. */
 const answerTo = (steps: Steps, exchange: Received, caller: Caller): Effect.Effect<Answer, Failure> => {
   exchange.caller = caller
-  // 3. Version. A refusal is given in the merchant's own.
+  // 3. Version. A refusal has the merchant's version.
   steps.answerIn(exchange, caller.apiVersion)
   const version = apiVersionOf(exchange.incoming, caller.apiVersion, steps.versions.known)
   if (Exit.isFailure(version)) return refused(version)
   steps.answerIn(exchange, version.value)
-  // 4. Rate limit, where the installation has one (R2).
+  // 4. Rate limit, if the installation has one (R2).
   const admitted = steps.limit(exchange)
   if (Exit.isFailure(admitted)) return refused(admitted)
   // 5. Route and method.
@@ -187,7 +190,7 @@ const answerTo = (steps: Steps, exchange: Received, caller: Caller): Effect.Effe
   return andThen(receive(steps, call), (body) => carryOut(steps, call, idempotencyKey.value, body))
 }
 
-/** Tells whether 3. to 7. refuse a request, so that nobody waits for its body. */
+/** Returns whether 3. to 7. refuse a request, so that its body need not be read. */
 const isRefusedBeforeBody = (steps: Steps, exchange: Received): boolean => {
   const caller = steps.callerOf(exchange)
   if (!isOver(caller) || Exit.isFailure(caller)) return false
@@ -252,7 +255,7 @@ const runOnce = (
     })
   )
 
-/** 10. to 12. of a GET: decodes its query, and looks up what it asks for. */
+/** 10. to 12. of a GET: decodes its query and runs it. */
 const query = (steps: Steps, call: Call<QueryEndpoint>): Effect.Effect<Answer, Failure> => {
   const { caller, endpoint, exchange, params } = call
   const request = inNewestVersion(call, undefined)
@@ -266,8 +269,8 @@ const query = (steps: Steps, call: Call<QueryEndpoint>): Effect.Effect<Answer, F
 }
 
 /**
- * Makes the request of an exchange one of the newest version, in which it is decoded (semantics 9.22). What a change
- * refuses is told in the words of the version before that change.
+ * Converts a request to the newest version, in which it is decoded (semantics 9.22). A conversion that refuses gives
+ * its error in the words of the version before it.
  */
 const inNewestVersion = (
   { exchange, older }: Call<Endpoint>,
@@ -281,7 +284,7 @@ const inNewestVersion = (
   return Exit.fail(request.failure.error)
 }
 
-/** 7. Gives the key as the account knows it. A DELETE has none, because deleting twice is deleting once (I3). */
+/** 7. Returns the idempotency key within its account. A DELETE has none: deleting twice is deleting once (I3). */
 const keyOf = ({
   caller,
   exchange: { incoming, method }
@@ -290,14 +293,14 @@ const keyOf = ({
 
 const noKey = Exit.succeed(null)
 
-/** 8. Receives the body. Meanwhile the service waits for the client, and not the other way round. */
+/** 8. Receives the body. The request's time limit rests until the body has arrived. */
 const receive = (
   steps: Steps,
   { caller, exchange }: Call<CommandEndpoint>
 ): Effect.Effect<Parsed, RequestTooLarge | Unavailable | UnsupportedMediaType | InvalidJson> => {
   const { incoming, method, wait } = exchange
   if (method !== "POST") return noBody
-  // One whose body is still to come has no place yet, though it is whole once that is read.
+  // A request whose body is still to come has no place yet; `isWhole` changes while the body is read.
   const { isWhole } = incoming
   wait.pause()
   return andThen(bodyOf(incoming, caller), (body) => {
@@ -312,13 +315,13 @@ const receive = (
   })
 }
 
-/** Says how much of a caller's body is read, and with which others it shares memory. */
+/** Returns the largest body of a caller, and the name under which its bodies share memory. */
 const limitsOf = ({ account, keyType }: Caller): BodyLimits => ({
   holder: `${account} ${keyType}`,
   bytesMax: keyType === "publishable" ? PUBLISHABLE_BODY_BYTES_MAX : BODY_BYTES_MAX
 })
 
-/** Reads a body. Where it came whole, or to another process, only its length is left to look at. */
+/** Reads a body. If it arrived whole, or at another process, only its length is checked. */
 const bodyOf = (incoming: Incoming, caller: Caller): Effect.Effect<Buffer, RequestTooLarge | Unavailable> => {
   const limits = limitsOf(caller)
   const read = incoming.readBody(limits)
@@ -330,7 +333,7 @@ const bodyOf = (incoming: Incoming, caller: Caller): Effect.Effect<Buffer, Reque
   })
 }
 
-/** A command whose body comes late has its place only from then on: clients may take their time. */
+/** Admits a command whose body arrived late: its place counts from the body on, because clients may be slow. */
 const admitted = ({ admission }: Steps, exchange: Received, { account }: Caller): Effect.Effect<void, Unavailable> =>
   Effect.callback((resume) => {
     const { incoming } = exchange
@@ -355,7 +358,7 @@ const tooMany = Exit.fail(new Unavailable({ reason: "Too many requests wait." })
 
 const noBody = Exit.succeed<Parsed>({ value: {}, escapes: false })
 
-/** Reads what a command needs that no transaction can get at. */
+/** Reads data that a command needs and no transaction can reach. */
 const prepare = (
   { withQueryServices }: Steps,
   { caller, params }: Call<CommandEndpoint>,
@@ -392,9 +395,7 @@ const decode = (
   return Exit.succeed(run({ params, payload, caller }))
 }
 
-/**
- * Waits for what a command has led to. It is carried out, so nothing may let its answer fail any more: no time counts.
- */
+/** Waits for the consequences of a command. The command is durable, so the wait has no time limit and cannot fail. */
 const settle = (
   { withQueryServices }: Steps,
   { caller, exchange: { wait } }: Call<CommandEndpoint>,
@@ -409,7 +410,7 @@ const answerOf = ({ body, headers, replayOf, status }: Outcome): Answer =>
     ? { status, body, ...(headers !== undefined && { headers }) }
     : { status, body, headers: { "idempotent-replayed": "true", "original-request": replayOf } }
 
-/** What the answers to requests pass through. */
+/** Services that every answer passes through. */
 interface Surroundings {
   readonly steps: Steps
   readonly limits: RateLimits.RateLimits | undefined
@@ -417,14 +418,14 @@ interface Surroundings {
   readonly addressOf: ClientAddressOf
 }
 
-/** Makes what runs a part of a request that has to wait. */
+/** Makes the function that runs the parts of a request that have to wait. */
 const makeWaiting = Effect.fnUntraced(function* () {
   const { requestMillisMax } = yield* HttpConfig
   const timeouts = new RequestTimeouts(requestMillisMax ?? REQUEST_MILLIS_MAX)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const scope = yield* Effect.scope
 
-  /** Runs what has to wait for something. A client that goes away ends it, but no command that has begun. */
+  /** Runs an effect in a fiber. A client that goes away interrupts it, but no command that has begun. */
   return <A>(
     { incoming, wait }: Received,
     work: Effect.Effect<A, Failure>,
@@ -443,10 +444,12 @@ const makeWaiting = Effect.fnUntraced(function* () {
   }
 })
 
-/** Who follows the log asks for it all the time. */
+/** Requests for the log are not logged: `till logs` repeats them all the time. */
 const isAboutLog = (path: string): boolean => /^\/v1\/request_logs(?:\/|$)/.test(path)
 
-/** Makes what has answered requests logged, if their account is known. What another process has answered it logs. */
+/**
+ * Makes the function that logs answered requests whose account is known. The process that answers a request logs it.
+ */
 const noteIn =
   ({ write }: RequestLogShape) =>
   (exchange: Received, answer: Answer): void => {
@@ -461,7 +464,7 @@ const noteIn =
     })
   }
 
-/** Makes what writes answers. */
+/** Makes the function that writes answers. */
 const makeRespond = Effect.fnUntraced(function* ({
   crossOrigin,
   limits
@@ -481,7 +484,7 @@ const makeRespond = Effect.fnUntraced(function* ({
   }
 })
 
-/** Makes what works on a request, from when it is there until it is answered. */
+/** Makes the function that works on a request from its arrival until it is answered. */
 const makeWork = Effect.fnUntraced(function* ({ addressOf, crossOrigin, limits, steps }: Surroundings) {
   const { docsUrl } = yield* HttpConfig
   const outages = new LogThrottle(OUTAGE_LOG_MILLIS)
@@ -505,7 +508,7 @@ const makeWork = Effect.fnUntraced(function* ({ addressOf, crossOrigin, limits, 
     respond(exchange, failed.answer)
   }
 
-  /** Has the process answer that serves the account. Whatever came from another process goes back there. */
+  /** Forwards a request to the process that serves its account. A forwarded request goes back to its sender instead. */
   const goElsewhere = (exchange: Received, account: AccountId): void => {
     const { incoming } = exchange
     if (isForwarded(incoming)) {
@@ -537,12 +540,12 @@ const makeWork = Effect.fnUntraced(function* ({ addressOf, crossOrigin, limits, 
     else waitFor(exchange, answered, (exit, hasWaited) => end(exchange, exit, hasWaited))
   }
 
-  /** Has a request begin once there is room for it. What is for another process needs none here. */
+  /** Begins a request as soon as there is room for it. A request for another process needs no room here. */
   const enter = (exchange: Received): void => {
     const before = steps.accountBefore(exchange.incoming.headers.authorization)
     const elsewhere = steps.elsewhere(exchange, before)
     if (elsewhere !== undefined && exchange.moves++ < MOVES_MAX) return goElsewhere(exchange, elsewhere)
-    // A sender that is not known yet takes turns with others at the same address.
+    // Callers that are not authenticated yet take turns by their address.
     admit(steps, before ?? laneAt(addressOf(exchange.incoming)), exchange, {
       work,
       refuse: (exchange) => end(exchange, tooMany)
@@ -551,7 +554,7 @@ const makeWork = Effect.fnUntraced(function* ({ addressOf, crossOrigin, limits, 
   return { enter }
 })
 
-/** Has the work on a request begin now or later, or has it refused. */
+/** Begins the work on a request now or later, or refuses the request. */
 const admit = (
   { admission }: Steps,
   account: string,
@@ -561,7 +564,7 @@ const admit = (
   const { incoming, moves } = exchange
   const { arrivedAt, isWhole, method } = incoming
   admission.enter(account, isWhole && (method === "POST" || method === "DELETE"), {
-    // One whose account has come here has waited for that, and not for its turn.
+    // A request whose account moved here has waited for the move, not for its turn.
     since: moves === 0 ? arrivedAt : performance.now(),
     get isGone() {
       return incoming.isGone
@@ -607,13 +610,13 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
         caller: undefined,
         body: undefined
       }
-      // What comes before the caller's version is known is of the newest.
+      // An error before the caller is known has the newest version.
       exchange.apiVersion = steps.versions.newest
       enter(exchange)
     },
-    /** Refuses a request before anything of it is looked at. */
+    /** Refuses a request before it is routed. */
     refuse: (incoming: Incoming, failure: InvalidHttp): void => answerWith(incoming, refusal(failure)),
-    /** The answer to a request that is for nothing here. */
+    /** The answer to a request without a route. */
     refusal
   }
 })

@@ -1,5 +1,5 @@
 /**
- * An exchange is one request and its response. Every response shows the same headers (semantics T19), and every failure
+ * The context of one request until its response. Every response has the same headers (semantics T19), and every failure
  * becomes a response (§3, T20).
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -24,7 +24,7 @@ import { envelope, internalError, wireErrorOf } from "./ErrorTable.ts"
 import { singleIdempotencyKey } from "./RequestHeaders.ts"
 import type { Wait } from "./RequestTimeouts.ts"
 
-/** Holds what is known of a request so far; an error response shows what was found until then. */
+/** A request as far as it is known; an error response shows the fields that were set before the error. */
 export interface RequestContext {
   /** `req_…` */
   readonly id: string
@@ -33,12 +33,12 @@ export interface RequestContext {
   readonly path: string
   /** Without the question mark; empty if there is none. */
   readonly query: string
-  /** The response echoes it, byte by byte; undefined if there is none, or none that is valid. */
+  /** The idempotency key, echoed byte by byte; undefined if there is none, or none that is valid. */
   readonly idempotencyKey: string | undefined
   apiVersion: string
-  /** Says how that version is served; undefined for the newest. */
+  /** Conversions of that version; undefined for the newest. */
   older: OlderVersion | undefined
-  /** The endpoint's, as versions name it, once it is found. */
+  /** The endpoint's route, as version changes name it; undefined until the endpoint is found. */
   route: string | undefined
 }
 
@@ -46,15 +46,15 @@ export interface RequestContext {
 export interface Received extends RequestContext {
   readonly incoming: Incoming
   readonly wait: Wait
-  /** A command's, from when it was admitted until it is answered. */
+  /** The place of an admitted request, until it is answered. */
   place: Place | undefined
-  /** So often it has turned out that its account is served by another process than was thought. */
+  /** How often the request has been forwarded or sent back because another process serves its account. */
   moves: number
-  /** What has become of it at other processes. */
+  /** The request's attempts at other processes. */
   readonly course: Course
-  /** Who has sent it, once that is known. */
+  /** The authenticated caller; undefined until then. */
   caller: Caller | undefined
-  /** The JSON of its body, once that is read; undefined for one that the log of requests would not keep. */
+  /** The body's JSON for the request log; undefined until the body is read, and for a body too long for the log. */
   body: unknown
 }
 
@@ -63,23 +63,23 @@ export interface Answer {
   /** JSON text. */
   readonly body: string
   readonly headers?: Readonly<Record<string, string>>
-  /** True if another process has made it, with all of its headers. */
+  /** True if another process made the answer, with all headers. */
   readonly isComplete?: boolean
 }
 
-/** Gives the request as Node has it: Effect's own would copy all headers. */
+/** Returns Node's request: Effect's own would copy all headers. */
 export const sourceOf = (request: HttpServerRequest.HttpServerRequest): IncomingMessage =>
   NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage
 
-/** Gives Node's response to a request. */
+/** Returns Node's response to a request. */
 export const responseOf = (request: HttpServerRequest.HttpServerRequest): ServerResponse =>
   NodeHttpServerRequest.toServerResponse(request) as ServerResponse
 
-/** Makes a source of ids for requests, `req_…`. In the order of their bytes, they are in the order of arrival. */
+/** Makes a source of request ids, `req_…`, which sort by bytes in the order of arrival. */
 export const makeRequestIds = () => {
   let sequence = 0
   return {
-    /** Gives the id of the request that arrives now. */
+    /** Returns the id of the request that arrives now. */
     next: (): string => {
       sequence = nextSequence(sequence, Date.now())
       const id = idOf(PREFIXES.request, sequence)
@@ -89,14 +89,14 @@ export const makeRequestIds = () => {
   }
 }
 
-/** All requests that can be read, whichever part of the service answers them, have their ids from this one sequence. */
+/** The one sequence of request ids, for every part of the service that answers requests. */
 export class RequestIds extends Context.Service<RequestIds, ReturnType<typeof makeRequestIds>>()(
   "till/http/RequestIds"
 ) {
   static readonly layer = Layer.sync(RequestIds, makeRequestIds)
 }
 
-/** Begins the exchange of a request that has just arrived, and has this id. */
+/** Returns the context of a request that has just arrived. */
 export const begin = (
   head: Pick<Incoming, "method" | "url" | "headers" | "isRepeated">,
   id: string
@@ -115,11 +115,11 @@ export const begin = (
   }
 }
 
-/** Takes an answer of the newest version back to that of the exchange. */
+/** Converts an answer of the newest version to the request's version. */
 export const inItsVersion = <A extends Answer>({ older, route }: RequestContext, answer: A): A =>
   older === undefined ? answer : older.answer(route, answer)
 
-/** Gives the headers that every response has, and those of its answer. */
+/** Returns the headers of every response and those of the answer. */
 export const headersOf = (
   { apiVersion, id, idempotencyKey }: RequestContext,
   { headers }: Answer
@@ -135,7 +135,7 @@ export const headersOf = (
   return own
 }
 
-/** Answers, outside of the API, a request that came over Effect's HTTP. */
+/** Answers a request outside of the API that arrived over Effect's HTTP server. */
 export const respond = (
   request: HttpServerRequest.HttpServerRequest,
   id: string,
@@ -151,16 +151,16 @@ export const respond = (
 
 interface FailureOptions {
   readonly docsUrl: string
-  /** The reason of an interruption. */
+  /** The reason to give for an interruption. */
   readonly interruption: string
-  /** Decides which of the requests that find the engine unavailable are logged. */
+  /** Selects which requests that find the engine unavailable are logged. */
   readonly outages: Pick<LogThrottle, "take">
 }
 
-/** The answer to a failure, and what is to be logged of it. */
+/** The answer to a failure, and its log line. */
 export interface Failed {
   readonly answer: Answer
-  /** Undefined for what is the client's doing, and for a part of what comes in floods. */
+  /** Undefined for a client's error, and for failures that the throttle holds back. */
   readonly log: Effect.Effect<void> | undefined
 }
 
@@ -170,7 +170,7 @@ export const answerFailed = (
   cause: Cause.Cause<Failure>,
   { docsUrl, interruption, outages }: FailureOptions
 ): Failed => {
-  // An interruption may come along with a failure; a defect says more than either.
+  // A cause may hold an interruption beside a failure; a defect explains more than either.
   const [reason, ...others] = cause.reasons.filter(({ _tag }) => _tag !== "Interrupt")
   const failure = Cause.hasInterruptsOnly(cause)
     ? new Unavailable({ reason: interruption })
@@ -182,7 +182,7 @@ export const answerFailed = (
   if (error.status < 500) return { answer, log: undefined }
   const unlogged = failure instanceof Unavailable ? outages.take() : 0
   if (unlogged === undefined) return { answer, log: undefined }
-  // The path holds ids at most; the query may hold a client secret, and the body card data.
+  // The path holds at most ids; the query may hold a client secret, and the body card data.
   const annotations = {
     request_id: exchange.id,
     code: error.code,
@@ -196,25 +196,25 @@ export const answerFailed = (
   return { answer, log }
 }
 
-/** Says of failures that come in floods, as they do while the database is away, when one of them is to be logged. */
+/** Throttles log lines about failures that come in floods, as they do while the database is away. */
 export class LogThrottle {
   readonly #pauseMillis: number
   #nextAt = -Infinity
-  #untold = 0
+  #unlogged = 0
 
   constructor(pauseMillis: number) {
     this.#pauseMillis = pauseMillis
   }
 
-  /** Counts those that were not told of since the last that was; undefined if this one is not to be told of either. */
+  /** Returns the number of unlogged failures since the last logged one; undefined if this one is not logged either. */
   take(now: number = performance.now()): number | undefined {
     if (now < this.#nextAt) {
-      this.#untold++
+      this.#unlogged++
       return undefined
     }
-    const untold = this.#untold
-    this.#untold = 0
+    const unlogged = this.#unlogged
+    this.#unlogged = 0
     this.#nextAt = now + this.#pauseMillis
-    return untold
+    return unlogged
   }
 }

@@ -13,7 +13,7 @@ export const fingerprint = (method: string, path: string, body: unknown, key: Ui
 
 const canonical = (value: unknown, key: Uint8Array, inCard: boolean): string => {
   if (typeof value === "string") return JSON.stringify(value)
-  // Beyond the range of a double, JSON's numbers become Infinity, which JSON cannot write.
+  // A number beyond the range of a double is parsed as Infinity, which JSON cannot write.
   if (typeof value !== "object" || value === null) return String(value)
   if (Array.isArray(value)) return `[${value.map((member) => canonical(member, key, inCard)).join(",")}]`
   const members = value as Readonly<Record<string, unknown>>
@@ -25,14 +25,14 @@ const canonical = (value: unknown, key: Uint8Array, inCard: boolean): string => 
   return text + "}"
 }
 
-/** Writes a member of a card, whatever a client has put into it. */
+/** Writes a member of a card, which may be any JSON. */
 const ofCard = (name: string, member: unknown, key: Uint8Array): string => {
   if (name === "cvc") return member === null ? "null" : "<>"
   const text = canonical(member, key, name === "card")
   return name === "number" ? sealed(text, key) : text
 }
 
-/** Sorts only where it must: most bodies are written by a program, with a key or two. */
+/** Sorts names that are not sorted yet: most bodies have one or two keys. */
 const inOrder = (names: Array<string>): Array<string> => {
   for (let i = 1; i < names.length; i++) if (names[i - 1]! > names[i]!) return names.toSorted()
   return names

@@ -1,33 +1,19 @@
 /**
- * The server answers these: /v1, the two health checks, and JSON errors for what nobody answers.
+ * The server's routes: /v1, the two health checks, and JSON errors for every other path.
  *
- * /v1 does not go through the router, nor through Effect's HTTP at all: it is taken where the server has read it, see
- * `Server.ts`. Other parts of the service add their routes to the router.
+ * /v1 goes neither through the router nor through Effect's HTTP server: `Server.ts` hands it over right after parsing.
+ * Other parts of the service add their routes to the router.
  */
 import type { IncomingMessage } from "node:http"
 import { Effect, Layer } from "effect"
 import type { HttpServer, HttpServerResponse } from "effect/http"
 import { HttpRouter, HttpServerError, HttpServerRequest } from "effect/http"
-import { Api } from "../api/Api.ts"
 import type { ApiVersions } from "../domain/ApiVersions.ts"
 import type { Accounts } from "../engine/Accounts.ts"
 import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import type { Processor } from "../payments/Processor.ts"
-import { compile } from "./Endpoints.ts"
+import { endpoints } from "./ApiEndpoints.ts"
 import { RequestIds, respond, sourceOf } from "./RequestContext.ts"
-import { apiKeys } from "./handlers/ApiKeys.ts"
-import { charges } from "./handlers/Charges.ts"
-import { checkoutSessions } from "./handlers/CheckoutSessions.ts"
-import { customers } from "./handlers/Customers.ts"
-import { events } from "./handlers/Events.ts"
-import { paymentIntents } from "./handlers/PaymentIntents.ts"
-import { paymentMethods } from "./handlers/PaymentMethods.ts"
-import { prices } from "./handlers/Prices.ts"
-import { products } from "./handlers/Products.ts"
-import { refunds } from "./handlers/Refunds.ts"
-import { requestLogs } from "./handlers/RequestLogs.ts"
-import { testHelpers } from "./handlers/TestHelpers.ts"
-import { webhookEndpoints } from "./handlers/WebhookEndpoints.ts"
 import * as Calls from "./forward/Calls.ts"
 import { Forwarder } from "./forward/Forwarder.ts"
 import * as Health from "./Health.ts"
@@ -40,31 +26,14 @@ import { RequestBodies } from "../server/RequestBody.ts"
 import { isWrongTarget } from "../server/RequestTarget.ts"
 import { ApiServer } from "../server/Server.ts"
 
-/** The contract's endpoints with their handlers. */
-export const endpoints = compile(Api, {
-  customers,
-  products,
-  prices,
-  checkout_sessions: checkoutSessions,
-  payment_intents: paymentIntents,
-  refunds,
-  charges,
-  payment_methods: paymentMethods,
-  webhook_endpoints: webhookEndpoints,
-  events,
-  test_helpers: testHelpers,
-  api_keys: apiKeys,
-  request_logs: requestLogs
-})
-
-/** All requests of a server share these. */
+/** Services that all requests of a server share. */
 type Shared = RequestBodies | RequestIds
 
 type Services = Accounts | ApiServer | ApiVersions | HttpConfig | PaymentsConfig | Processor | Readiness
 
 type Routed = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, HttpServerRequest.HttpServerRequest>
 
-/** Has the server give the API what is the API's, and stands in front of the router for what nobody knows. */
+/** Takes the API's requests from the server, and answers requests that no route matches. */
 const api = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const pipeline = yield* Pipeline.make(endpoints)

@@ -1,11 +1,11 @@
 /**
  * The actor of one account: a bounded mailbox, drained one command after the other, and the account's newest state in
- * memory. A command that finds the actor at rest runs at once, where it was submitted: nothing is woken, nothing waits.
+ * memory. A command that finds the actor at rest runs immediately, where it was submitted: nothing is woken or waits.
  *
- * Interleavings that matter, and what becomes of them:
+ * Interleavings that matter:
  * - The actor does not wait for the flush of a record; it goes on with the next command on the new state. So memory
- *   may be ahead of the log, but no answer is: every answer, a refusal too, waits until all that its command has seen
- *   is durable.
+ *   may be ahead of the log, but no answer is: every answer, a refusal too, waits until all state that its command
+ *   has seen is durable.
  * - A flush fails. Everything later in this actor stands on records that may not exist: the actor closes, its commands
  *   get `Closed`, and the account starts anew from the log. Nothing of a closed actor ever reaches the journal.
  * - A command is still running while its actor closes: its outcome is dropped, and it gets `Closed` as well.
@@ -56,41 +56,41 @@ export class Closed {
   }
 }
 
-/** Responses in memory beyond those not projected yet, in bytes: repetitions come soon or hardly ever. */
+/** Bytes of projected responses that stay in memory: repetitions come soon or hardly ever. */
 const KEYS_BYTES_MAX = 1_048_576
-/** A key takes up about so many bytes beside its response. */
+/** Bytes that a key takes up beside its response, about. */
 const KEY_BYTES = 500
-/** Of what an actor may keep; all else is for documents, which are what is asked for most. */
+/** Share of an actor's memory that keys may take. The rest is for documents, which are read most. */
 const KEYS_PART = 1 / 16
-/** Timers that fire before one command, at most: what else is due waits for the next, and time with it. */
+/** Timers that fire before one command, at most. Further due timers wait for the next command, and time with them. */
 const FIRING_MAX = 256
-/** Commands that run one right after the other; then others get their turn of the event loop. */
+/** Commands that run in a row before the event loop gets a turn. */
 const DRAINED_MAX = 64
-/** Records that may wait for their flush while timers go on firing. */
+/** Unflushed records beyond which no further timers fire. */
 const UNFLUSHED_MAX = 1024
 
-/** A head says where an account stands in the log. */
+/** Position and state of an account's newest record. */
 export interface Head {
   readonly version: number
   readonly hash: string
   readonly sequence: number
-  /** The account's clock is so far ahead of the wall clock. */
+  /** Offset of the account's clock from the wall clock. */
   readonly clock: Millis
-  /** Its newest record happened at this time of the account's clock. */
+  /** Time of the newest record by the account's clock. */
   readonly now: Millis
-  /** The version that the views have reached. */
+  /** Newest version in the views. */
   readonly projected: number
 }
 
-/** An actor starts with this. */
+/** State that an actor starts with. */
 export interface Start {
   readonly head: Head
   readonly subscriptions: ReadonlyArray<{ readonly destination: string; readonly types: ReadonlyArray<string> }>
-  /** The first in due order, a page of them. */
+  /** The first page of timers in due order. */
   readonly timers: ReadonlyArray<Timer>
 }
 
-/** The engine knows this of an idempotency key: the request that used it, and its response. */
+/** The request that used an idempotency key, and its answer. */
 export interface KeyState {
   /** Version of the record that holds them. */
   readonly version: number
@@ -102,7 +102,7 @@ export interface KeyState {
 export interface Command<A, E> {
   readonly program: Effect.Effect<A, E, Transaction>
   readonly request: RequestIdentity | null
-  /** Says what to keep for repetitions of the request, if anything. */
+  /** Returns the answer to keep for repetitions of the request, if any. */
   readonly responseOf: (exit: Exit.Exit<A, E>) => StoredAnswer | null
 }
 
@@ -110,39 +110,37 @@ interface Mail extends Command<unknown, unknown> {
   readonly answer: (exit: Exit.Exit<unknown, unknown>) => void
 }
 
-/** The rest of the engine gives this to every actor. */
+/** Services that every actor gets from the engine. */
 export interface ActorServices {
   readonly clock: { readonly currentTimeMillisUnsafe: () => Millis }
-  /** Commands run with these services, and no longer than the scope lives. */
+  /** Services of commands, which run no longer than the scope lives. */
   readonly context: Context.Context<never>
   readonly scope: Scope.Scope
-  /** True while no record could be written. */
+  /** Returns true while records cannot be written. */
   readonly isStorageHanging: () => boolean
   readonly numbers: AccountNumbersShape
-  /** Commands, and reads of what is not in memory, that may wait for an answer, per account. */
+  /** Commands, and reads of documents that are not in memory, that may wait for an answer, per account. */
   readonly mailboxCapacity: number
-  /** Says how much an actor may keep in memory beyond what it must, in bytes. */
+  /** Bytes of projected state that an actor may keep in memory. */
   readonly cacheShare: (actor: Actor) => number
-  /** Idempotency keys are remembered by it. */
+  /** Clock of the retention of idempotency keys. */
   readonly runningTime: RunningTimeShape
-  /** For the filters of used keys of all accounts. */
+  /** Memory for the filters of used keys of all accounts. */
   readonly filterRoom: FilterRoom
   readonly loadDocument: (
     account: AccountId,
     id: string
   ) => Effect.Effect<Document | Tombstone | undefined, StorageFailure>
-  /** The account's first timers in due order. */
+  /** Reads the account's first timers in due order. */
   readonly loadTimers: (account: AccountId, limit: number) => Effect.Effect<ReadonlyArray<Timer>, StorageFailure>
-  /**
-   * Says in which version of the API the account's events are rendered that happen now; at once, if that is in memory.
-   */
+  /** Returns the API version of the account's new events; immediately, if it is in memory. */
   readonly eventVersion: (account: AccountId) => string | Effect.Effect<string, StorageFailure>
   readonly shownIn: EventVersionsShape["shownIn"]
-  /** Carries out what is to happen when a timer is due. */
+  /** Runs the effect of a due timer. */
   readonly handleTimer: (timer: DueTimer) => Effect.Effect<void, Postponed, Transaction>
-  /** Waits until the views have a version of the account, and hurries them. */
+  /** Hurries the views, and waits until they have a version of the account. */
   readonly reach: (actor: Actor, version: number) => Effect.Effect<void, Closed>
-  /** Ends an actor that does not know the newest state: somebody else has written to its account, or it has died. */
+  /** Ends an actor whose state is not the newest: another process wrote to its account, or a defect ended it. */
   readonly lose: (actor: Actor, reason: "fenced" | "failed") => void
   /** Queues a record for the next flush, behind all earlier ones. */
   readonly append: (actor: Actor, sealed: Sealed, settle: (exit: Exit.Exit<void, Closed>) => void) => void
@@ -155,7 +153,7 @@ interface Waiter {
 
 const NOTHING: ReadonlyArray<never> = []
 
-/** A command is turned away, or its actor ends, for one of these reasons. */
+/** Failures of a command that was refused, or whose actor ended. */
 export type Turned = Closed | MailboxFull | StorageFailure
 
 const storageHangs = Exit.fail(new StorageFailure({ cause: "The database hangs" }))
@@ -165,7 +163,7 @@ const durableNow: Exit.Exit<void, Closed> = Exit.void
 export class Actor implements AccountState {
   readonly account: AccountId
   readonly partition: Partition
-  /** Ids that lead to the account carry it. */
+  /** The account's number, which ids carry. */
   readonly number: AccountNumber
   readonly documents: EntryCache<Document | Tombstone, StorageFailure>
   readonly timers = new Timers()
@@ -173,35 +171,35 @@ export class Actor implements AccountState {
   readonly usedKeys: KeyFilter
   /** Event types by destination. */
   readonly subscriptions: Map<string, ReadonlyArray<string>>
-  /** Tells it from the actors that its account has before and after it. */
+  /** Identity of this actor among the successive actors of its account. */
   readonly incarnation = Symbol("incarnation")
-  /** The account's clock is so far ahead of the wall clock. */
+  /** Offset of the account's clock from the wall clock. */
   clockOffset: Millis
   /** Version of the newest record, durable or not. */
   version: number
-  /** Version up to which the journal has the account. */
+  /** Newest version in the journal. */
   durable: number
-  /** Version up to which the views have it. */
+  /** Newest version in the views. */
   projected: number
   closed: Closed | null = null
   lastUsed: Millis
   #hash: string
   #sequence: number
-  /** The newest record happened at this time of the account's clock. */
+  /** Time of the newest record by the account's clock. */
   #now: Millis
-  /** Version of the newest record that has made the account forget; older rows of the views do not count any more. */
+  /** Version of the newest wipe. Rows of the views with an older version are void. */
   #forgottenAt = 0
-  /** Versions of the newest changes of documents, by kind. */
+  /** Version of the newest change of a document, by kind. */
   readonly #changedAt = new Map<string, number>()
-  /** What has changed before this version is not known. */
+  /** Version from which `#changedAt` is complete. */
   #knownSince: number
   #durableWaiters: Array<Waiter> = []
   #projectedWaiters: Array<Waiter> = []
-  /** Commands that wait for their turn. */
+  /** Waiting commands. */
   #mailbox: Array<Mail> = []
-  /** True while a command runs, or the mailbox waits for its next turn of the event loop. */
+  /** True while a command runs, or the mailbox waits for a turn of the event loop. */
   #isDraining = false
-  /** Commands that have no answer yet, and reads. */
+  /** Count of commands without an answer and of reads. */
   readonly #waiting: BoundedQueue
   readonly #services: ActorServices
 
@@ -232,12 +230,12 @@ export class Actor implements AccountState {
     })
   }
 
-  /** Nobody waits for it, and the views have all it knows. */
+  /** True if no caller waits and the views are up to date. */
   get idle(): boolean {
     return this.#waiting.isEmpty && this.projected === this.version
   }
 
-  /** About how many bytes it takes up. */
+  /** Bytes that the actor takes up, about. */
   get weight(): number {
     return this.documents.weight + this.timers.weight + this.keys.weight
   }
@@ -247,10 +245,10 @@ export class Actor implements AccountState {
     return Effect.callback<A, E | Turned>((resume) => this.take(command, resume))
   }
 
-  /** The same without a fiber that waits: `answer` is called once, perhaps at once. */
+  /** Does the same without a waiting fiber: `answer` is called once, perhaps before `take` returns. */
   take<A, E>(command: Command<A, E>, answer: (exit: Exit.Exit<A, E | Turned>) => void): void {
     if (this.closed !== null) return answer(Exit.fail(this.closed))
-    // Its record could not be written, and the actor would have to start anew: so it goes on to answer from memory.
+    // The record could not be written, and the actor would have to restart. Refusing keeps its memory for reads.
     if (this.#services.isStorageHanging()) return answer(storageHangs)
     if (!this.#waiting.enter()) return answer(Exit.fail(new MailboxFull()))
     this.lastUsed = this.#services.clock.currentTimeMillisUnsafe()
@@ -262,8 +260,8 @@ export class Actor implements AccountState {
   }
 
   /**
-   * Carries out what is in the mailbox. A command has nearly always ended when its fiber has been started, because what
-   * it needs is in memory; one that has to wait holds up the others, until its fiber has ended.
+   * Runs the commands in the mailbox. Nearly every command ends synchronously, because its documents are in memory; a
+   * command that has to wait holds up the others until its fiber ends.
    */
   readonly #drain = (): void => {
     for (let drained = 0; drained < DRAINED_MAX; drained++) {
@@ -287,35 +285,35 @@ export class Actor implements AccountState {
     setImmediate(this.#drain)
   }
 
-  /** The actor dies of what no command can be blamed for. */
+  /** A defect outside of a command ends the actor. */
   #performed(exit: Exit.Exit<void>): void {
     if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return
     this.#services.lose(this, "failed")
     Effect.runForkWith(this.#services.context)(Effect.logFatal(`Account ${this.account} starts anew`, exit.cause))
   }
 
-  /** Waits for the storage beside the mailbox, and counts with what waits in it. */
+  /** Runs a read of the storage beside the mailbox; it counts towards the mailbox's capacity. */
   reading<A, E>(read: Effect.Effect<A, E>): Effect.Effect<A, E | MailboxFull> {
     return this.#waiting.during(read)
   }
 
-  /** Says that no document of a kind has changed since a version, durable or not. */
+  /** Returns true if no document of a kind has changed since a version, durable or not. */
   isUnchanged(kind: string, since: number): boolean {
     return (this.#changedAt.get(kind) ?? this.#knownSince) <= since
   }
 
-  /** The document, if it is in memory and the journal has it. */
+  /** Returns the document if it is in memory and durable. */
   durableDocument(id: string): Document | Tombstone | undefined {
     const known = this.documents.get(id)
     return known !== undefined && known.version <= this.durable ? known : undefined
   }
 
-  /** Gives the durable document at once, if it is in memory and no timer is due that may change it. */
+  /** Returns the durable document if it is in memory and no timer is due that may change it. */
   peek(id: string): Document | Tombstone | undefined {
     return this.isTimely ? this.durableDocument(id) : undefined
   }
 
-  /** Reads the newest document once everything that is due has fired, and once the journal has it. */
+  /** Reads the newest durable document after all due timers have fired. */
   read(id: string): Effect.Effect<Document | Tombstone | undefined, StorageFailure | Closed | MailboxFull> {
     return this.timely(Effect.suspend(() => this.reading(this.#readDurable(id))))
   }
@@ -326,47 +324,47 @@ export class Actor implements AccountState {
         failure.cause instanceof Closed ? failure.cause : (this.closed ?? failure)
       ),
       (entry) => {
-        // A miss is an answer about the account's newest version as well.
+        // A miss is an answer about the account's newest version, too.
         const version = entry?.version ?? this.version
         return version <= this.durable ? Effect.succeed(entry) : Effect.as(this.whenDurable(version), entry)
       }
     )
   }
 
-  /** The document for this actor's own commands: the newest state, durable or not. */
+  /** Returns the newest state of a document, durable or not, for this actor's commands. */
   document(id: string): Effect.Effect<Document | Tombstone | undefined, StorageFailure> {
     return this.documents.load(id, this.#own(this.remembered(this.#services.loadDocument(this.account, id))))
   }
 
-  /** Says that no timer is due, so that what is in memory is how things stand. */
+  /** True if no timer is due, so that the state in memory is current. */
   get isTimely(): boolean {
     return this.timers.nextDueAt > this.#services.clock.currentTimeMillisUnsafe() + this.clockOffset
   }
 
-  /** Says when the account has to be woken for its timers, by the wall clock. */
+  /** Returns the wall-clock time at which the account has to be woken for its timers. */
   wakeAt(now: Millis): Millis {
     return Math.min(this.timers.nextDueAt - this.clockOffset, this.timers.retryAt(now))
   }
 
-  /** Fires what is due, but no more than may fire at once. */
+  /** Fires due timers, `FIRING_MAX` at most. */
   readonly fireDue: Effect.Effect<void, Turned> = Effect.suspend(() => this.#ask(Effect.void))
 
-  /** Fires everything that is due. Other commands of the account run in between. */
+  /** Fires all due timers. Other commands of the account run in between. */
   readonly settle: Effect.Effect<void, Turned> = Effect.suspend(() =>
     this.isTimely ? Effect.void : Effect.andThen(this.fireDue, this.settle)
   )
 
-  /** The same, and tries again what could not fire before. */
+  /** Fires all due timers, and retries those that failed before. */
   readonly wake: Effect.Effect<void, Turned> = Effect.suspend(() =>
     Effect.andThen(this.#ask(this.#retryTimers), this.settle)
   )
 
-  /** Reads once everything that is due has fired, or as much of it as may fire at once. */
+  /** Reads after due timers have fired, `FIRING_MAX` at most. */
   timely<A, E>(read: Effect.Effect<A, E>): Effect.Effect<A, E | Turned> {
     return Effect.suspend(() => (this.isTimely ? read : Effect.andThen(this.fireDue, read)))
   }
 
-  /** Gives what was read. If the account had no such version yet, somebody else has written to it: the actor is old. */
+  /** Returns the entry that was read. An entry newer than the actor shows another writer: the actor is fenced. */
   #own<Entry extends { readonly version: number }>(
     read: Effect.Effect<Entry | undefined, StorageFailure>
   ): Effect.Effect<Entry | undefined, StorageFailure> {
@@ -377,7 +375,7 @@ export class Actor implements AccountState {
     })
   }
 
-  /** Reads the views once they have forgotten what the account has. */
+  /** Reads the views after they include the account's newest wipe. */
   remembered<A, E>(read: Effect.Effect<A, E>): Effect.Effect<A, E | StorageFailure> {
     if (this.#forgottenAt <= this.projected) return read
     const forgotten = Effect.mapError(
@@ -392,12 +390,12 @@ export class Actor implements AccountState {
     return this.#services.numbers.idOf(prefix, this.#sequence, this.number)
   }
 
-  /** Waits until the journal has a version. */
+  /** Waits until a version is in the journal. */
   whenDurable(version: number): Effect.Effect<void, Closed> {
     return this.#when(version, () => this.durable, this.#durableWaiters)
   }
 
-  /** Waits until the views have a version. */
+  /** Waits until a version is in the views. */
   whenProjected(version: number): Effect.Effect<void, Closed> {
     return this.#when(version, () => this.projected, this.#projectedWaiters)
   }
@@ -415,7 +413,7 @@ export class Actor implements AccountState {
     settleUpTo(version, this.#projectedWaiters)
   }
 
-  /** Takes over that another process has written these records, all of which the views have. Only for a replica. */
+  /** Applies records that another process wrote and that the views include. Only for a replica. */
   follow(records: ReadonlyArray<JournalRecord>): void {
     for (const { changes, clock, version, wiped } of records) {
       if (wiped) this.#forget(version)
@@ -429,7 +427,7 @@ export class Actor implements AccountState {
     }
   }
 
-  /** Stops for good, and tells everybody who waits why. */
+  /** Closes the actor, and fails every waiting caller with the reason. */
   close(reason: ClosedReason): void {
     if (this.closed !== null) return
     const failure = Exit.fail((this.closed = new Closed(reason)))
@@ -448,7 +446,7 @@ export class Actor implements AccountState {
     })
   }
 
-  /** Runs what is no command of the account's in the mailbox's order. */
+  /** Runs an internal program in the mailbox's order. */
   #ask(program: Effect.Effect<void>): Effect.Effect<void, Turned> {
     return this.submit({ program, request: null, responseOf: () => null })
   }
@@ -462,8 +460,8 @@ export class Actor implements AccountState {
   }
 
   #carryOut(mail: Mail, at: Millis): Effect.Effect<void> {
-    // While more is due than may fire at once, time stands still where the next timer is due: no command comes too
-    // late.
+    // While more than `FIRING_MAX` timers are due, time stands still at the next timer: no command runs after a timer
+    // that should have fired before it.
     const now = Math.min(at + this.clockOffset, this.timers.nextDueAt)
     return this.#transact(mail.program, { at, now }, mail.request, (transaction, exit) => {
       try {
@@ -501,7 +499,7 @@ export class Actor implements AccountState {
     })
   }
 
-  /** Fires what is due, in due order, each timer as a record of its own and at its own time. */
+  /** Fires due timers in due order, each as a record of its own at its own time. */
   readonly #fireTimers = Effect.fnUntraced({ self: this }, function* (at: Millis) {
     for (let fired = 0; fired < FIRING_MAX && this.version - this.durable < UNFLUSHED_MAX; fired++) {
       const now = at + this.clockOffset
@@ -515,7 +513,7 @@ export class Actor implements AccountState {
     }
   })
 
-  /** Tries timers again that could not fire. What the storage fails at is tried once more later. */
+  /** Retries timers that could not fire. A timer that the storage fails again is retried later. */
   readonly #retryTimers = Effect.suspend(() => {
     const at = this.#services.clock.currentTimeMillisUnsafe()
     return Effect.forEach(this.timers.retries(at), (timer) => Effect.ignore(this.#fire(timer, at)), { discard: true })
@@ -536,7 +534,7 @@ export class Actor implements AccountState {
         after = Effect.fail(new StorageFailure({ cause: Cause.squash(sealed.cause) }))
       } else {
         this.timers.park(timer, at)
-        // A timer that is postponed is nobody's mistake.
+        // A postponed timer is no error.
         if (!Cause.hasDies(sealed.cause)) return
         after = Effect.logError(`Timer ${timer.id} of account ${this.account} could not fire`, sealed.cause)
       }
@@ -564,7 +562,7 @@ export class Actor implements AccountState {
     this.#append(sealed.value, kept, (durable) => this.#answer(mail, Exit.isSuccess(durable) ? exit : durable))
   }
 
-  /** Makes a record the newest, in memory at once, and in the log as soon as can be. */
+  /** Makes a record the newest: in memory immediately, in the log with the next flush. */
   #append(sealed: Sealed, kept: boolean, settle: (durable: Exit.Exit<void, Closed>) => void): void {
     this.#hash = sealed.hash
     this.version = sealed.record.version
@@ -574,9 +572,7 @@ export class Actor implements AccountState {
     this.#services.append(this, sealed, settle)
   }
 
-  /**
-   * Seals a command's record. What cannot be written down is a bug of the command's, and costs nobody else anything.
-   */
+  /** Seals a command's record. A record that cannot be encoded is a defect of its command alone. */
   #seal(
     request: RequestIdentity | null,
     transaction: ActiveTransaction,
@@ -597,14 +593,14 @@ export class Actor implements AccountState {
     response: StoredAnswer | null
   ): JournalRecord {
     if (kept) transaction.requireConsistent()
-    // Deliveries get ids, so they come before the counter behind the ids is read.
+    // Deliveries take ids, so they are made before the id counter is read.
     const deliveries = kept ? transaction.deliveries() : NOTHING
     return {
       account: this.account,
       version: this.version + 1,
       at: transaction.startedAt,
       ...(request !== null && request.idempotencyKey !== null && { ran: this.#services.runningTime.now() }),
-      // Timers that become due because the clock moves ahead fire after this, each at its time.
+      // Timers that become due because the clock advances fire after this record, each at its own time.
       now: transaction.now - transaction.advanced,
       clock: kept ? transaction.clockOffset : this.clockOffset,
       advanced: kept ? transaction.advanced : 0,
@@ -623,7 +619,7 @@ export class Actor implements AccountState {
     }
   }
 
-  /** Makes what a record holds the newest state. Of a document its text stays: whoever looks inside again parses it. */
+  /** Applies a record to the state in memory. A document stays as text, and is parsed on its next use. */
   #install({ changes, clock, subscriptions, timers, version, wiped }: JournalRecord): void {
     if (wiped) return this.#forget(version)
     this.clockOffset = clock
@@ -641,12 +637,12 @@ export class Actor implements AccountState {
     }
   }
 
-  /** Nothing that was there before a version is there any more. */
+  /** Drops all state from before a version. */
   #forget(version: number): void {
     this.#forgottenAt = this.#knownSince = version
     this.#changedAt.clear()
     this.clockOffset = 0
-    // Nothing is left that new ids would have to come after, and the clock was put back.
+    // No id is left that new ids have to follow, and the clock was reset.
     this.#sequence = 0
     this.subscriptions.clear()
     this.documents.clear()
@@ -676,6 +672,6 @@ const settleUpTo = (version: number, waiters: Array<Waiter>): void => {
   waiters.push(...later)
 }
 
-/** Says whether a command ended because the storage failed under it. */
+/** Returns true if a command ended because the storage failed. */
 export const storageFailed = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.some((reason) => Cause.isDieReason(reason) && reason.defect instanceof StorageFailure)

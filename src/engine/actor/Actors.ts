@@ -1,6 +1,6 @@
 /**
- * The actors of this process: activates an account's actor when it is needed, retires it when it is idle, and starts it
- * anew from the log when it was fenced or a flush failed.
+ * The actors of this process: activates an account's actor on first use, retires it when it is idle, and restarts it
+ * from the log after a fence or a failed flush.
  */
 import type { Scope } from "effect"
 import type { Cause } from "effect"
@@ -35,21 +35,21 @@ import { Views } from "../views/Views.ts"
 import { MailboxFull } from "../process/BoundedQueue.ts"
 
 /**
- * The log cannot be reached, or the account has more work than it may queue: what was asked for may yet have been done.
- * Or the account is another process': then nothing was done here, but perhaps what has an idempotency key, and is found
- * by it.
+ * The log cannot be reached, or the account's queue is full; the command may have happened all the same. Or another
+ * process serves the account (`isElsewhere`): then nothing has happened here, except a command that its idempotency key
+ * finds.
  */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
   reason: Schema.String,
   isElsewhere: Schema.Boolean.pipe(Schema.withConstructorDefault(Effect.succeed(false))),
-  /** The account that is another process'. */
+  /** The account that another process serves. */
   account: Schema.optionalKey(Schema.String)
 }) {
   override get message(): string {
     return this.reason
   }
 
-  /** Another process serves the account, or none at the moment. */
+  /** Another process serves the account, or no process does. */
   static elsewhere(account: AccountId): Unavailable {
     return new Unavailable({ reason: "The account is served elsewhere.", isElsewhere: true, account })
   }
@@ -61,11 +61,11 @@ export interface Options {
   readonly mailboxCapacity: number
   /** Documents, keys and timers in memory over all accounts that are in use (see `Memory.ts`), in bytes. */
   readonly cacheBytes: number
-  /** An account stays in memory for so long after its last command, in milliseconds. */
+  /** How long an account stays in memory after its last command, in milliseconds. */
   readonly idleMillis: number
   /**
-   * The account that can be read in every process, whoever serves it; null if there is none. Who serves it also does
-   * what is to be done once for all accounts.
+   * The account that every process can read from a replica; null if there is none. The process that serves it also does
+   * the work that is done once for all accounts.
    */
   readonly replicated: AccountId | null
   /**
@@ -83,22 +83,22 @@ export const defaults: Options = {
   versionsFrom: null
 }
 
-/** Times that a command is tried again on a fresh actor after a fence. */
+/** Retries of a command on a fresh actor after a fence. */
 const RETRIES = 16
 /** Pause between attempts to restart an account whose flush failed. */
 const RESTART_MILLIS = 500
-/** The log is asked this often for records of active accounts that this process has not heard of. */
+/** Interval at which the log is checked for records of active accounts that this process has not seen. */
 const WATCH_MILLIS = 30_000
-/** A shutdown, or whoever gives a partition up, waits for the storage for so long at most. */
+/** How long a shutdown, or the release of a partition, waits for the storage. */
 const DRAIN_MILLIS = 5000
-/** Pause between two looks whether an account has come to rest. */
+/** Pause between two checks whether an account is at rest. */
 const REST_MILLIS = 5
 
 type EngineFailure = Closed | MailboxFull | StorageFailure | JournalCorrupt
 
 /**
- * Uses an account's actor, activating it if need be; once more on a fresh one if it was fenced or retired meanwhile, or
- * if nobody knows what has become of it, unless it may not be repeated.
+ * Uses an account's actor, which is activated if necessary. If the actor was fenced or retired before the use ended, it
+ * is used again on a fresh one; also if the outcome is unknown, where `mayRepeat` allows it.
  */
 export type UseActor = <A, E>(
   account: AccountId,
@@ -108,19 +108,19 @@ export type UseActor = <A, E>(
 
 export interface Actors {
   readonly use: UseActor
-  /** The same to read: of the replicated account, where another process serves it, the replica's newest state. */
+  /** Uses an actor to read: the replica's, brought up to date, for a replicated account that another process serves. */
   readonly consult: UseActor
-  /** Reads the newest document; of the replicated account, one that was the newest within the last two seconds. */
+  /** Reads the newest document; from the replica, one that was the newest within the last two seconds. */
   readonly read: (account: AccountId, id: string) => Effect.Effect<Document | Tombstone | undefined, Unavailable>
-  /** The document that `read` would give, if it is in memory. */
+  /** Returns the result of `read` if the document is in memory. */
   readonly peek: (account: AccountId, id: string) => Document | Tombstone | undefined
-  /** The account's actor, if it is active here and now. */
+  /** Returns the account's actor if it is active in this process. */
   readonly active: (account: AccountId) => Actor | undefined
-  /** The actors that are active here and now. */
+  /** Returns the active actors of this process. */
   readonly all: () => ReadonlyArray<Actor>
 }
 
-/** What the actors of accounts are made of. */
+/** Services of the actors. */
 export type Needs =
   | AccountNumbers
   | WakeUp
@@ -147,14 +147,14 @@ export const make = Effect.fnUntraced(function* (
   const commit = yield* GroupCommit.make({
     room: projector.room,
     onDurable: ({ actor, sealed: { bytes, record } }) => {
-      // Deliveries of a partition that is given up are for whoever has it next.
+      // Deliveries of a partition that is being released belong to its next owner.
       const leased = placement.isHere(actor.account) && outbox.publish(record)
       projector.offer({ actor, record, bytes: bytes.length, leased })
       for (const { dueAt } of record.timers) if (dueAt !== null) alarm.set(dueAt - record.clock)
       if (record.advanced > 0) alarm.set(0)
       if (record.account === options.replicated) placement.wrote(record.account)
-      // Whoever owns the account now may have looked into the log just before this record came, and answers without it.
-      // So nobody may be told here that it is there.
+      // A new owner may have read the log just before this record and answer without it. So the record is acknowledged
+      // only while the account is owned here.
       return placement.isOwned(actor.account)
     },
     onClosed: (actor) => startAnew(actor)
@@ -174,11 +174,11 @@ export const make = Effect.fnUntraced(function* (
   const services = { ...(yield* makeServices(options, active, commit)), lose, eventVersion, shownIn: versions.shownIn }
   const activations = yield* makeActivations(active, services, commit)
   /**
-   * Starts an account anew even if nobody asks for it: the failed flush may have left timers and deliveries in the log.
+   * Restarts an account without waiting for a request: the failed flush may have left timers and deliveries in the log.
    */
   const restart = (account: AccountId) =>
     Effect.suspend(() => (placement.isHere(account) ? activations.activate(account) : Effect.void)).pipe(
-      // The failed flush has been logged; what is damaged stays so.
+      // The failed flush has been logged; a corrupt account stays corrupt.
       Effect.retry({ schedule: Schedule.spaced(RESTART_MILLIS), while: ({ _tag }) => _tag !== "JournalCorrupt" }),
       Effect.tapErrorTag("JournalCorrupt", logNotRestarted),
       Effect.andThen(Effect.sync(ringAll)),
@@ -210,7 +210,7 @@ type Here = Pick<Actors, "use" | "active" | "all">
 type Reading = Pick<Actors, "consult" | "read" | "peek">
 const NOT_THERE = Effect.succeed(undefined)
 
-/** Reads accounts that are served here, and the replicated one everywhere. */
+/** Reads accounts that are served here, and the replicated account in every process. */
 const makeReading = Effect.fnUntraced(function* (
   { active, use }: Here,
   replicated: AccountId | null,
@@ -233,7 +233,7 @@ const makeReading = Effect.fnUntraced(function* (
     const recently = (actor: Actor) => Effect.map(actor.read(id), (entry) => ({ entry, version: actor.version }))
     const { entry, version } = yield* useRecent(account, recently)
     if (entry !== undefined) return entry
-    // What nobody knows may just have been made.
+    // A document that the replica lacks may be newer than the replica: read the newest state.
     return yield* useNewest(account, (actor) => (actor.version === version ? NOT_THERE : actor.read(id)))
   })
   return {
@@ -265,7 +265,7 @@ const makeUse = (
       return unavailable(cause, failure)
     })
   }
-  // Suspended: what `f` looks at must be what is there when it runs, not when the effect was made.
+  // Suspended, so that `f` sees the state at the time it runs.
   return (account, f, mayRepeat = true) =>
     Effect.suspend(() => attempt(account, f as never, mayRepeat, RETRIES)) as never
 }
@@ -273,15 +273,15 @@ const makeUse = (
 const isRepeatedAfter = (reason: ClosedReason, mayRepeat: boolean): boolean =>
   reason === "lapsed" ? mayRepeat : reason !== "failed"
 
-/** An actor that somebody waited for may have ended again. */
+/** An actor may have ended again before its activation is seen. */
 const useIfOpen =
   <A, E>(f: (actor: Actor) => Effect.Effect<A, E>) =>
   (actor: Actor): Effect.Effect<A, E | Closed> =>
     actor.closed === null ? f(actor) : Effect.fail(actor.closed)
 
 /**
- * Has the accounts of a partition end where it is given up: what has begun is answered and projected first, if the
- * storage takes it. What another process may have changed meanwhile ends at once.
+ * Ends the accounts of a partition that is released, after running commands are answered and projected, as far as the
+ * storage allows. Accounts that another process may have written to end immediately.
  */
 const makeAttendant = (
   active: Map<AccountId, Actor>,
@@ -320,7 +320,7 @@ const makeAttendant = (
   }
 }
 
-/** Asks the document that names the version: at once if it is in memory, and through its account's actor otherwise. */
+/** Returns the version that a document names: immediately if it is in memory, else through its account's actor. */
 const eventVersionOf = (
   versions: EventVersionsShape,
   { peek, read }: Pick<Actors, "peek" | "read">,
@@ -339,13 +339,13 @@ const eventVersionOf = (
 const logNotRestarted = ({ account, message }: JournalCorrupt) =>
   Effect.logError(`Account ${account} could not be restarted`, message)
 
-/** Tells a caller of a failure of the engine. Everything else is the caller's own. */
+/** Converts a failure of the engine to `Unavailable`. Every other failure is the caller's own. */
 const unavailable = <E>(
   cause: Cause.Cause<E | EngineFailure>,
   failure: unknown
 ): Effect.Effect<never, E | Unavailable> => {
   if (failure instanceof MailboxFull) return Effect.fail(new Unavailable({ reason: "Too many requests wait." }))
-  // The log cannot be trusted: nothing may be built on it.
+  // A corrupt log is a defect: nothing may be built on it.
   if (failure instanceof JournalCorrupt) return Effect.die(failure)
   if (failure instanceof Closed || failure instanceof StorageFailure || storageFailed(cause)) {
     return Effect.fail(new Unavailable({ reason: "The database does not answer." }))
@@ -394,10 +394,9 @@ const retireIdle = (options: Options, active: Map<AccountId, Actor>) => {
 }
 
 /**
- * Asks the log now and then for records of active accounts that this process has not heard of, and starts those
- * accounts anew. An actor notices such a record with its next write at the latest; until then it would serve what it
- * knows, a key that was revoked through another process, say, and nobody would fire the timers of a record that was
- * given up and got into the log after all.
+ * Checks the log at an interval for records of active accounts that this process has not seen, and restarts those
+ * accounts. An actor's next write would be fenced by such a record; until then the actor would serve stale state (a key
+ * that another process revoked) and not fire the timers of a record whose flush was given up but succeeded.
  */
 const watchLog = Effect.fnUntraced(function* (
   active: ReadonlyMap<AccountId, Actor>,

@@ -2,9 +2,9 @@
  * Idempotency: a request's command runs at most once per key (semantics §1.3).
  *
  * A request first claims its key. Then the key either has an answer, which the request gets, or belongs to the request
- * until the claim is released; requests with the same key wait. The claim's command runs in the account's actor, and its
- * answer is part of its record, so "done" and "answered" are one fact. A request whose answer was not kept releases the
- * key, and the next one runs.
+ * until the claim is released; requests with the same key wait. The claim's command runs in the account's actor, and
+ * its answer is part of its record, so "done" and "answered" are one fact. A request whose answer was not kept releases
+ * the key, and the next one runs.
  */
 import { Clock, Deferred, Effect, Exit, Schema } from "effect"
 import type { Scope } from "effect"

@@ -75,7 +75,7 @@ class Layer {
 
 /** The keys of one stretch of time: layers that grow as they fill up, as long as there is room. */
 class Generation {
-  /** Of its newest key. */
+  /** Time of the newest key. */
   latest: Millis = -Infinity
   /** The newest is the largest. */
   readonly #layers: Array<Layer> = []
@@ -123,7 +123,7 @@ const emptier = (a: Layer, b: Layer): Layer => (a.size / a.capacity < b.size / b
 
 export class KeyFilter {
   readonly #room: FilterRoom
-  /** Of keys that were used up to `#since`. */
+  /** Keys that were used up to `#since`. */
   #previous: Generation
   #current: Generation
   #since: Millis
@@ -143,7 +143,7 @@ export class KeyFilter {
     this.#isComplete = true
   }
 
-  /** Of a key that was used at a time. */
+  /** Adds a key that was used at a time. */
   add(key: string, at: Millis): void {
     this.#turn(at)
     const generation = at > this.#since ? this.#current : this.#previous
@@ -161,7 +161,7 @@ export class KeyFilter {
     return this.#current.has(first, second) || this.#previous.has(first, second)
   }
 
-  /** Gives its memory back to the other filters. It is not to be used any more. */
+  /** Returns the filter's memory to the other filters. The filter must not be used after this. */
   release(): void {
     this.#previous.release()
     this.#current.release()

@@ -38,7 +38,7 @@ export const checkoutSessions = handlers(Contract.CheckoutSessions, {
   })
 })
 
-/** Reads a session for whoever may see it (semantics A5, 9.13). */
+/** Reads a session, if the caller may see it (semantics A5, 9.13). */
 const readPermitted = Effect.fnUntraced(function* (
   { account, keyType }: Caller,
   id: string,

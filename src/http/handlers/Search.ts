@@ -1,6 +1,6 @@
 /**
- * Searches answer in pages, newest first (semantics 9.19). A page goes on behind an object, so none comes twice and
- * none is left out, whatever changes meanwhile.
+ * Searches, in pages, newest first (semantics 9.19). A page begins after an object, so that no object comes twice or is
+ * left out if others change between two pages.
  */
 import { Effect, Result } from "effect"
 import { LIMIT_DEFAULT } from "../../api/List.ts"
@@ -61,10 +61,10 @@ export const searchDocuments = Effect.fnUntraced(function* <A extends Identified
   return searchJson<A>(documents, hasMore ? pageBehind(documents.at(-1)!.id) : null, path)
 })
 
-/** A page is named by the object that it begins behind. Nobody is to rely on that. */
+/** The opaque name of the page that begins after an object. */
 const pageBehind = (id: string): string => Buffer.from(id).toString("base64url")
 
-/** The id that a page begins behind; null if that is no page of objects whose ids have this prefix. */
+/** Returns the id that a page begins after; null if the page's id does not have the prefix. */
 const idOf = (page: string, prefix: string): string | null => {
   const id = Buffer.from(page, "base64url").toString("latin1")
   return pageBehind(id) === page && id.startsWith(`${prefix}_`) && /^\w+$/u.test(id) ? id : null

@@ -11,7 +11,7 @@ import { documentJson, handlers, jsonOf, readDocument } from "./Handler.ts"
 import { createdOf, cursorOf, listDocuments, listJson } from "./Lists.ts"
 import { Revealed } from "../OneTimeSecrets.ts"
 
-/** Whoever repeats the request gets the secret again, because it is of no use to lose it (semantics I6, W2). */
+/** An endpoint with its secret. A replay shows the secret again, because losing it helps no one (semantics I6, W2). */
 const revealed = ({ secret, value }: WebhookEndpoints.WithSecret) =>
   new Revealed(value, { secret: Redacted.value(secret) }, "all")
 
