@@ -23,7 +23,7 @@ const itemsOf = (page: Page, parameters: ListParameters): Page["data"] =>
   isBackward(parameters) ? page.data.toReversed() : page.data
 
 /** Makes the query for the next page; undefined after the last one. */
-const following = (page: Page, parameters: ListParameters): ListParameters | undefined => {
+const nextParameters = (page: Page, parameters: ListParameters): ListParameters | undefined => {
   if (page.next_page !== undefined) return page.next_page === null ? undefined : { ...parameters, page: page.next_page }
   const last = itemsOf(page, parameters).at(-1)
   if (!page.has_more || last === undefined) return undefined
@@ -38,7 +38,7 @@ export const streamPages = <E>(
   Stream.paginate(parameters, (current) =>
     Effect.map(
       fetchPage(current),
-      (page) => [itemsOf(page, current), Option.fromUndefinedOr(following(page, current))] as const
+      (page) => [itemsOf(page, current), Option.fromUndefinedOr(nextParameters(page, current))] as const
     )
   )
 
@@ -52,7 +52,7 @@ export const iteratePages = async function* (
   let current: ListParameters | undefined = parameters
   for (;;) {
     yield* itemsOf(page, current)
-    current = following(page, current)
+    current = nextParameters(page, current)
     if (current === undefined) return
     page = await fetchPage(current)
   }

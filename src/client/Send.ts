@@ -1,7 +1,11 @@
 /**
- * Sends a request, as often as it takes (Retry.ts), and reads what comes back (Answer.ts).
+ * Sends a request, repeats it after transient failures, and reads the response (Answer.ts).
  *
- * Errors are made anew here: those of the `HttpClient` hold the request and its `Authorization`, and end here.
+ * Every attempt of a POST carries the same `Idempotency-Key`, so all attempts together have one effect. A DELETE is
+ * repeated too: if the first attempt was carried out and its response lost, the second finds its object deleted and
+ * fails with `resource_missing`.
+ *
+ * Errors of the `HttpClient` hold the request and its `Authorization`, so this file replaces them with its own.
  */
 import { Clock, Effect, Random, Redacted, Result, type Scope } from "effect"
 import { HttpClientError, type HttpClient, type HttpClientRequest } from "effect/http"
@@ -13,7 +17,6 @@ import type { TillError } from "./Errors.ts"
 import { ConnectionError } from "./Errors.ts"
 import type { Call } from "./Request.ts"
 import { refusalOf, requestOf } from "./Request.ts"
-import { RETRIES_MAX_DEFAULT, retryDelayMillis } from "./Retry.ts"
 
 /** These hold for calls that do not say. */
 export interface Defaults {
@@ -25,6 +28,31 @@ export interface Defaults {
   readonly timeoutMillis?: number | undefined
   /** A call is repeated so often at most, after its first attempt; 3 times by default. */
   readonly retriesMax?: number | undefined
+}
+
+/** Attempts after the first. */
+const RETRIES_MAX_DEFAULT = 3
+/** The wait before the second attempt, doubled for each further one. */
+export const BACKOFF_MIN_MILLIS = 250
+export const BACKOFF_MAX_MILLIS = 8_000
+/** An answer that asks for a longer wait than this is handed on instead. */
+export const RETRY_AFTER_MAX_SECONDS = 60
+
+/** No answer, 409 (the key is in use), 429, and 5xx. */
+const isTransient = ({ status, type }: TillError): boolean =>
+  type === "connection_error" || status === 409 || status === 429 || (status !== null && status >= 500)
+
+/**
+ * Says how long to wait before the next attempt; undefined if there should be none.
+ *
+ * `attempt` is the number of the one that failed, from 1. `random`, from 0 to 1, spreads clients that failed together
+ * over half of the backoff. What `Retry-After` asks for is never cut short.
+ */
+const retryDelayMillis = (error: TillError, attempt: number, random: number): number | undefined => {
+  const retryAfter = error.retry_after ?? 0
+  if (!isTransient(error) || retryAfter > RETRY_AFTER_MAX_SECONDS) return undefined
+  const backoff = Math.min(BACKOFF_MAX_MILLIS, BACKOFF_MIN_MILLIS * 2 ** (attempt - 1))
+  return Math.max(retryAfter * 1000, Math.round(backoff * (0.5 + random / 2)))
 }
 
 /** An attempt may wait for another one with the same key, which Till gives 25 s (semantics I8). */

@@ -53,6 +53,10 @@ export const SESSION_LIFETIME_SECONDS_MAX = 24 * 60 * 60
 /** A client's clock may be off by so much. */
 export const SESSION_LIFETIME_SLACK_SECONDS = 5
 
+/** Failed attempts to pay for a session after which it refuses payments for the pause (semantics 9.29). */
+export const FAILED_ATTEMPTS_MAX = 20
+export const FAILED_ATTEMPTS_PAUSE_MILLIS = 3_600_000
+
 /**
  * Says who pays, as far as it is known: at first what was prefilled, in the end what the payer entered (semantics S11).
  */

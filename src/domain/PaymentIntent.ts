@@ -68,7 +68,10 @@ export const NextAction = Schema.Struct({
   redirect_to_url: Schema.Struct({ url: Schema.String, return_url: Schema.NullOr(Schema.String) })
 }).annotate({ identifier: "NextAction" })
 
-/** Lists the newest charges, newest first (semantics H1). */
+/** The charges that a PaymentIntent shows (semantics H1). */
+export const EMBEDDED_CHARGES_MAX = 10
+
+/** The newest charges, newest first (semantics H1). */
 export const EmbeddedCharges = Schema.Struct({
   object: Schema.Literal("list"),
   data: Schema.Array(Charge),

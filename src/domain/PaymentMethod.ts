@@ -4,7 +4,24 @@ import { BillingDetails, BillingDetailsParameter } from "./Address.ts"
 import { cvcLengthOf, isCardNumber } from "./Cards.ts"
 import { CustomerId, PaymentMethodId } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"
+import type { OperationOf } from "./StateTable.ts"
+import { stateTable } from "./StateTable.ts"
 import { Timestamp } from "./Time.ts"
+
+/** The customer history of a payment method: none yet, attached to one now, or detached from one for good. */
+export type PaymentMethodState = "free" | "attached" | "detached"
+
+/** The state table of payment methods (semantics §2.7): which can be attached, detached and charged. */
+export const paymentMethodStates = stateTable<PaymentMethodState>()({
+  /** Attaching it again to its own customer changes nothing; another customer is refused. */
+  attach: { free: ["attached"], attached: ["attached"] },
+  /** By request, or because its customer is deleted. */
+  detach: { attached: ["detached"] },
+  /** An attempt to pay with it. */
+  charge: { free: ["free"], attached: ["attached"] }
+})
+
+export type PaymentMethodOperation = OperationOf<typeof paymentMethodStates>
 
 export const CardFunding = Schema.Literals(["credit", "debit", "prepaid"])
 export type CardFunding = typeof CardFunding.Type
@@ -88,11 +105,13 @@ export const CreatePaymentMethod = Schema.Struct(PaymentMethodData.fields).annot
   identifier: "CreatePaymentMethod"
 })
 
-/** A customer holds at most so many payment methods (semantics 9.18). */
-export const HELD_MAX = 100
+/** The payment methods that one customer can hold (semantics 9.18). */
+export const PAYMENT_METHODS_PER_CUSTOMER_MAX = 100
 
 /** Gives a payment method to a customer (semantics 9.18). */
 export const AttachPaymentMethod = Schema.Struct({
-  customer: CustomerId.annotate({ description: `A customer holds at most ${HELD_MAX} payment methods.` })
+  customer: CustomerId.annotate({
+    description: `A customer holds at most ${PAYMENT_METHODS_PER_CUSTOMER_MAX} payment methods.`
+  })
 }).annotate({ identifier: "AttachPaymentMethod" })
 export type AttachPaymentMethod = typeof AttachPaymentMethod.Type

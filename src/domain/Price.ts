@@ -24,6 +24,14 @@ export type TiersMode = typeof TiersMode.Type
 export const RecurringInterval = Schema.Literals(["day", "week", "month", "year"])
 export type RecurringInterval = typeof RecurringInterval.Type
 
+/** The longest interval of a recurring price: three years (semantics PR8). */
+export const INTERVAL_COUNT_MAX: Readonly<Record<RecurringInterval, number>> = {
+  day: 1095,
+  week: 156,
+  month: 36,
+  year: 3
+}
+
 export const UsageType = Schema.Literals(["licensed", "metered"])
 export type UsageType = typeof UsageType.Type
 

@@ -7,8 +7,8 @@
 import { BigDecimal, Effect } from "effect"
 import { AmountTooLarge, ParameterInvalid, ParameterMissing, ParametersExclusive } from "./Errors.ts"
 import { AMOUNT_MAX } from "./Money.ts"
-import type { CreatePrice, Price, PriceType, RecurringInterval, Tier, TierParameter } from "./Price.ts"
-import { TIER_END_RULE } from "./Price.ts"
+import type { CreatePrice, Price, PriceType, Tier, TierParameter } from "./Price.ts"
+import { INTERVAL_COUNT_MAX, TIER_END_RULE } from "./Price.ts"
 
 /** The parameters that say how much a price is. Amounts in minor units; null is the same as absent (semantics T10). */
 export type PriceTermsParameters = Pick<
@@ -150,9 +150,6 @@ const exactly = (amount: number | string): BigDecimal.BigDecimal =>
 
 /** A parameter within the terms, by keys and indexes. */
 type Path = ReadonlyArray<string | number>
-
-/** An interval can last for three years at most (semantics PR8). */
-const INTERVAL_COUNT_MAX: Readonly<Record<RecurringInterval, number>> = { day: 1095, week: 156, month: 36, year: 3 }
 
 /** The amounts of a tier, of which it has one at least (semantics PR15). */
 const TIER_AMOUNTS = ["flat_amount", "flat_amount_decimal", "unit_amount", "unit_amount_decimal"] as const

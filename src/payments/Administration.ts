@@ -125,7 +125,7 @@ export const administer = (command: Command): Effect.Effect<Answer, Administrati
       case "CreateMerchant":
         return accounts.run(INSTALLATION, createMerchant(command.name))
       case "ListMerchants":
-        return Effect.map(all(Merchants.MERCHANT), (merchants) => ({ merchants, keys: [] }))
+        return Effect.map(readAll(Merchants.MERCHANT), (merchants) => ({ merchants, keys: [] }))
       case "BrandMerchant":
         return accounts.run(INSTALLATION, brandMerchant(command))
       case "SetVersion":
@@ -147,28 +147,28 @@ export const administer = (command: Command): Effect.Effect<Answer, Administrati
     }
   })
 
-const shown = ({ secret, value }: ApiKeys.IssuedApiKey): NewApiKey => ({ ...value, secret: Redacted.value(secret) })
+const revealKey = ({ secret, value }: ApiKeys.IssuedApiKey): NewApiKey => ({ ...value, secret: Redacted.value(secret) })
 
-type Carried<R> = Effect.fn.Return<Answer, AdministrationFailed, R>
+type CommandReturn<R> = Effect.fn.Return<Answer, AdministrationFailed, R>
 
-const createMerchant = Effect.fnUntraced(function* (name: string): Carried<Transaction> {
+const createMerchant = Effect.fnUntraced(function* (name: string): CommandReturn<Transaction> {
   yield* requireName(name)
   const merchant = yield* Merchants.create(name)
   const keys = yield* Effect.forEach(Object.values(Merchants.API_KEY_SLOTS), (use) => ApiKeys.issue(merchant.id, use))
-  return { merchants: [merchant], keys: keys.map(shown) }
+  return { merchants: [merchant], keys: keys.map(revealKey) }
 })
 
 const brandMerchant = Effect.fnUntraced(function* ({
   brand,
   merchant: id,
   name
-}: Command & { readonly _tag: "BrandMerchant" }): Carried<Transaction> {
+}: Command & { readonly _tag: "BrandMerchant" }): CommandReturn<Transaction> {
   if (name !== undefined) yield* requireName(name)
   for (const [setting, value] of Object.entries(brand)) {
     if (value !== null) yield* requireSetting(setting as BrandSetting, value)
   }
   const accent = brand.accent?.toLowerCase()
-  const merchant = yield* Merchants.show(id, {
+  const merchant = yield* Merchants.changeAppearance(id, {
     ...brand,
     ...(accent !== undefined && { accent }),
     ...(name !== undefined && { name })
@@ -190,12 +190,12 @@ const requireSetting = (setting: BrandSetting, value: string) => {
     : Effect.fail(new AdministrationFailed({ message: `The brand's ${setting} must be ${rule}.` }))
 }
 
-const setVersion = Effect.fnUntraced(function* (id: string, version: ApiVersion): Carried<Transaction> {
+const setVersion = Effect.fnUntraced(function* (id: string, version: ApiVersion): CommandReturn<Transaction> {
   const merchant = yield* Merchants.setVersion(id, version)
   return merchant === undefined ? yield* noMerchant(id) : { merchants: [merchant], keys: [] }
 })
 
-const linkToDashboard = Effect.fnUntraced(function* (merchant: string | null): Carried<Transaction> {
+const linkToDashboard = Effect.fnUntraced(function* (merchant: string | null): CommandReturn<Transaction> {
   const id = merchant ?? (yield* Merchants.findDefault)
   if (id === undefined)
     return yield* new AdministrationFailed({ message: "There is no merchant yet: start Till first." })
@@ -207,14 +207,14 @@ const createKey = Effect.fnUntraced(function* ({
   livemode,
   merchant,
   type
-}: Command & { readonly _tag: "CreateKey" }): Carried<Transaction> {
+}: Command & { readonly _tag: "CreateKey" }): CommandReturn<Transaction> {
   if ((yield* Merchants.find(merchant)) === undefined) return yield* noMerchant(merchant)
-  return { merchants: [], keys: [shown(yield* ApiKeys.issue(merchant, { type, livemode }))] }
+  return { merchants: [], keys: [revealKey(yield* ApiKeys.issue(merchant, { type, livemode }))] }
 })
 
 const rollKey = (id: string, expiresIn: number) =>
   ApiKeys.roll(id, { expiresIn }).pipe(
-    Effect.map((rolled): Answer => ({ merchants: [], keys: [shown(rolled)] })),
+    Effect.map((rolled): Answer => ({ merchants: [], keys: [revealKey(rolled)] })),
     Effect.mapError(() => noApiKey(id))
   )
 
@@ -275,19 +275,17 @@ const noApiKey = (id: string) =>
   })
 
 const listKeys = Effect.fnUntraced(function* (merchant: string | null) {
-  if (merchant === null) return { merchants: [], keys: yield* all(ApiKeys.API_KEY) }
+  if (merchant === null) return { merchants: [], keys: yield* readAll(ApiKeys.API_KEY) }
   const entry = yield* Accounts.use((accounts) => accounts.read(INSTALLATION, merchant))
   if (entry?.kind !== Merchants.MERCHANT.name) return yield* noMerchant(merchant)
-  return { merchants: [], keys: yield* all(ApiKeys.API_KEY, { merchant_id: merchant }) }
+  return { merchants: [], keys: yield* readAll(ApiKeys.API_KEY, { merchant_id: merchant }) }
 })
-
-const NAME_LENGTH_MAX = 256
 
 /** What is wrong with a name that payers' pages or terminals could not show; undefined if nothing is. */
 export const nameComplaint = (name: string): string | undefined =>
-  name.trim() !== "" && hasLengthAtMost(name, NAME_LENGTH_MAX) && !/\p{Cc}/u.test(name)
+  name.trim() !== "" && hasLengthAtMost(name, Merchants.NAME_LENGTH_MAX) && !/\p{Cc}/u.test(name)
     ? undefined
-    : `A merchant's name has 1 to ${NAME_LENGTH_MAX} characters, none of them a control character.`
+    : `A merchant's name has 1 to ${Merchants.NAME_LENGTH_MAX} characters, none of them a control character.`
 
 /** Fails for a name that cannot be shown. */
 const requireName = (name: string) => {
@@ -300,7 +298,7 @@ const noMerchant = (id: string) => new AdministrationFailed({ message: `There is
 const PAGE = 100
 
 /** Reads every document of a kind, oldest first. */
-const all = Effect.fnUntraced(function* <A extends Identified, H>(kind: Kind<A, H>, labels: Labels = {}) {
+const readAll = Effect.fnUntraced(function* <A extends Identified, H>(kind: Kind<A, H>, labels: Labels = {}) {
   const accounts = yield* Accounts
   const found: Array<A> = []
   for (;;) {

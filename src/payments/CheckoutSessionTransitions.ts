@@ -9,7 +9,7 @@
 import { Effect } from "effect"
 import type { BillingDetails } from "../domain/Address.ts"
 import type { CheckoutPaymentStatus, CheckoutSession, CustomerDetails } from "../domain/CheckoutSession.ts"
-import { violatedInvariant } from "../domain/CheckoutSession.ts"
+import { FAILED_ATTEMPTS_MAX, FAILED_ATTEMPTS_PAUSE_MILLIS, violatedInvariant } from "../domain/CheckoutSession.ts"
 import type { CheckoutSessionOperation } from "../domain/CheckoutSessionStates.ts"
 import { checkoutSessionStates, stateOf } from "../domain/CheckoutSessionStates.ts"
 import type { ResourceMissing } from "../domain/Errors.ts"
@@ -32,7 +32,8 @@ export const find = (id: string): Effect.Effect<CheckoutSessionDocument, Resourc
   findDocument(CHECKOUT_SESSION, id)
 
 /** Finds the session that a PaymentIntent or a timer names. It is there, because sessions are never deleted. */
-export const known = (id: string): Effect.Effect<CheckoutSessionDocument, never, Transaction> => Effect.orDie(find(id))
+export const findExisting = (id: string): Effect.Effect<CheckoutSessionDocument, never, Transaction> =>
+  Effect.orDie(find(id))
 
 /** Moves the session by one step of an operation, and writes it. */
 export const step = (
@@ -114,17 +115,13 @@ export const followPayment = (
   }
 }
 
-/** So many attempts to pay for a session may fail until it takes none for a while (semantics 9.29). */
-export const FAILED_ATTEMPTS_MAX = 20
-export const CLOSED_MILLIS = 3_600_000
-
 /** Counts an attempt that a decline or a failed authentication has ended; the last one closes the session's form. */
 const countFailure = (transaction: Transaction, document: CheckoutSessionDocument): CheckoutSessionDocument => {
   const failedAttempts = document.hidden.failedAttempts + 1
   if (failedAttempts < FAILED_ATTEMPTS_MAX || document.hidden.closedUntil !== null) {
     return step(transaction, "confirm", document, {}, { failedAttempts })
   }
-  const closedUntil = transaction.now + CLOSED_MILLIS
+  const closedUntil = transaction.now + FAILED_ATTEMPTS_PAUSE_MILLIS
   transaction.setTimer(timer("checkout.session.reopen", document.value.id, closedUntil))
   return step(transaction, "confirm", document, {}, { failedAttempts, closedUntil })
 }
@@ -132,7 +129,7 @@ const countFailure = (transaction: Transaction, document: CheckoutSessionDocumen
 /** Lets a session that had too many failed attempts take payments again. The count begins anew (semantics 9.29). */
 export const reopenWhenDue = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
   const transaction = yield* Transaction
-  const document = yield* known(id)
+  const document = yield* findExisting(id)
   if (document.value.status !== "open") return
   step(transaction, "confirm", document, {}, { failedAttempts: 0, closedUntil: null })
 })

@@ -2,7 +2,7 @@
  * The lifecycle of Checkout Sessions, operation by operation as in its state table (semantics §1.15, §2.3).
  *
  * A session, its PaymentIntent, the charge and the customer move together: one record per step. Wherever the payment is
- * moved from, `CheckoutSessionSteps.ts` says what that does to the session.
+ * moved from, `CheckoutSessionTransitions.ts` says what that does to the session.
  */
 import { Effect, Result } from "effect"
 import type { BillingDetails, BillingDetailsParameter } from "../domain/Address.ts"
@@ -50,7 +50,7 @@ import { isLive } from "./AccountIds.ts"
 import type { Cart } from "./CheckoutSessionLines.ts"
 import { fillCart, findReferences, requireOnSale, rewriteAmount, saveCart } from "./CheckoutSessionLines.ts"
 import type { CheckoutSessionDocument } from "./CheckoutSessionTransitions.ts"
-import { clearTimers, complete, createCustomer, find, known, save, step } from "./CheckoutSessionTransitions.ts"
+import { clearTimers, complete, createCustomer, find, findExisting, save, step } from "./CheckoutSessionTransitions.ts"
 import { requireClientSecretOf } from "./ClientSecrets.ts"
 import * as Customers from "./Customers.ts"
 import type { CustomAmount } from "./Documents.ts"
@@ -206,13 +206,14 @@ export const confirm = Effect.fnUntraced(function* (
   yield* requireDetails(session, collected)
   yield* requireAmount(found, parameters.custom_unit_amount)
   const asked = step(transaction, "confirm", found, {}, { collected })
-  const document = parameters.custom_unit_amount == null ? asked : yield* choose(asked, parameters.custom_unit_amount)
+  const document =
+    parameters.custom_unit_amount == null ? asked : yield* applyChosenAmount(asked, parameters.custom_unit_amount)
   const { amount_total, payment_intent } = document.value
   if (payment_intent === null) return Result.succeed(yield* completeWithoutPayment(document))
 
   const payment = PaymentIntents.withAmount(yield* findOfSession(document, payment_intent), amount_total!)
   const source = yield* PaymentIntents.chosenSource(payment.value, sent, parameters)
-  const billed = source && { ...source, billingDetails: completed(source.billingDetails, collected) }
+  const billed = source && { ...source, billingDetails: completeDetails(source.billingDetails, collected) }
   const paid = yield* PaymentIntents.pay(payment, billed, parameters.return_url || null)
   return Result.map(paid, ({ session }) => session!.value)
 })
@@ -231,7 +232,7 @@ export const expire = Effect.fnUntraced(function* (
 
 /** Expires a session whose time has come, unless it was completed or expired before (semantics S17). */
 export const expireWhenDue = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
-  const document = yield* known(id)
+  const document = yield* findExisting(id)
   if (document.value.status === "open") yield* close(document)
 })
 
@@ -291,7 +292,7 @@ const openPayment = (
     futureUsage: null,
     metadata: mergeMetadata({}, data.metadata ?? null)
   }
-  return PaymentIntents.open(transaction, terms, id).value.id
+  return PaymentIntents.openPaymentIntent(transaction, terms, id).value.id
 }
 
 /**
@@ -331,7 +332,7 @@ const requireAmount = (
 }
 
 /** Takes the amount that the payer has chosen, in minor units, and opens the payment if it waited for that (9.14). */
-const choose = Effect.fnUntraced(function* (
+const applyChosenAmount = Effect.fnUntraced(function* (
   document: CheckoutSessionDocument,
   amount: number
 ): Effect.fn.Return<CheckoutSessionDocument, never, Transaction> {
@@ -429,7 +430,7 @@ const collectedDetails = (
 })
 
 /** Who is billed: as the payment method says, and as the payer has said where that says nothing (semantics 9.82). */
-const completed = (billed: BillingDetails, collected: CustomerDetails): BillingDetails => ({
+const completeDetails = (billed: BillingDetails, collected: CustomerDetails): BillingDetails => ({
   email: billed.email ?? collected.email,
   name: billed.name ?? collected.name,
   phone: billed.phone ?? collected.phone,

@@ -213,7 +213,7 @@ export const openByLink = Effect.fnUntraced(function* (
 })
 
 /** Has a session go on whose person got another password in it just now; all others of the person have ended. */
-export const keep = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
+export const keepOpen = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
   const transaction = yield* Transaction
   const session = yield* transaction.get(DASHBOARD_SESSION, id)
   const person = session === undefined ? undefined : yield* transaction.get(PERSON, session.value.person)
@@ -253,7 +253,7 @@ export const end = Effect.fnUntraced(function* (
 })
 
 /** Ends a session of a person's own. Fails with `ResourceMissing` if it is none of theirs. */
-export const endOf = Effect.fnUntraced(function* (
+export const endOwn = Effect.fnUntraced(function* (
   person: Pick<Person, "id">,
   id: string
 ): Effect.fn.Return<DashboardSession, ResourceMissing, Transaction> {

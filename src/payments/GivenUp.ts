@@ -38,7 +38,7 @@ export type GivesUp = (payment: PaymentIntent) => number
  * Runs a command on a live payment in a person's session, and counts what it gives up. Fails with `ParameterMissing` of
  * the password, before anything is done, if that is too much without one.
  */
-export const limited = Effect.fnUntraced(function* <A, E, R>(
+export const runWithinLimit = Effect.fnUntraced(function* <A, E, R>(
   session: DashboardSession,
   paymentId: string,
   givesUp: GivesUp,

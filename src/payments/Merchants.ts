@@ -19,6 +19,9 @@ import { findLookup, issue, register } from "./ApiKeys.ts"
 import type { Kept } from "./Documents.ts"
 import { shownIn } from "./Events.ts"
 
+/** The characters that the name of a merchant can have. */
+export const NAME_LENGTH_MAX = 256
+
 export const Merchant = Schema.Struct({
   /** `mer_…` */
   id: Schema.String,
@@ -131,7 +134,7 @@ export const setVersion = Effect.fnUntraced(function* (
 export type Appearance = Partial<Brand> & { readonly name?: string }
 
 /** Changes what payers' pages show of a merchant. Undefined if there is no such merchant. */
-export const show = Effect.fnUntraced(function* (
+export const changeAppearance = Effect.fnUntraced(function* (
   id: string,
   { name, ...settings }: Appearance
 ): Effect.fn.Return<Merchant | undefined, never, Transaction> {

@@ -19,7 +19,7 @@ export const valueOf = (metadata: Metadata, key: string): string | undefined =>
  * Fails with `ParameterInvalid` for the first of these keys whose value is not as somebody has seen it. `seenAs` says
  * how they see a value, undefined for none.
  */
-export const requireSeen = Effect.fnUntraced(function* <A extends WithMetadata, H>(
+export const requireUnchanged = Effect.fnUntraced(function* <A extends WithMetadata, H>(
   kind: Resource<A, H>,
   id: string,
   seen: ReadonlyMap<string, string>,

@@ -86,7 +86,7 @@ export class Passwords extends Context.Service<Passwords, PasswordsShape>()("til
                 seal(sealingOf(config, person), `${usual}$${hash.toString("base64url")}`)
               )
             ),
-          ownersOf: (email, password, people) => inTurn(found(config, email, password, people, usual))
+          ownersOf: (email, password, people) => inTurn(findOwners(config, email, password, people, usual))
         }
       })
     )
@@ -132,7 +132,7 @@ const keptOf = <P extends Candidate>(config: Keys, person: P): Effect.Effect<Rea
 }
 
 /** One hash for everybody whose password was hashed with the same parameters; and one if there is nobody. */
-const found = Effect.fnUntraced(function* <P extends Candidate>(
+const findOwners = Effect.fnUntraced(function* <P extends Candidate>(
   config: Keys,
   email: string,
   password: string,

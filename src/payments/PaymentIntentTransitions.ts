@@ -12,12 +12,13 @@ import type { ResourceMissing } from "../domain/Errors.ts"
 import { PaymentIntentUnexpectedState } from "../domain/Errors.ts"
 import type { EmittedEventType } from "../domain/Event.ts"
 import type { EmbeddedCharges, LastPaymentError, PaymentIntent } from "../domain/PaymentIntent.ts"
+import { EMBEDDED_CHARGES_MAX } from "../domain/PaymentIntent.ts"
 import { latestCharge, violatedInvariant } from "../domain/PaymentIntentInvariants.ts"
 import type { PaymentIntentOperation } from "../domain/PaymentIntentStates.ts"
 import { paymentIntentStates } from "../domain/PaymentIntentStates.ts"
 import type { Transaction } from "../engine/actor/Transaction.ts"
 import type { CheckoutSessionDocument } from "./CheckoutSessionTransitions.ts"
-import * as CheckoutSessionSteps from "./CheckoutSessionTransitions.ts"
+import * as CheckoutSessionTransitions from "./CheckoutSessionTransitions.ts"
 import type { PassedAuthentication, PaymentIntentHidden } from "./Documents.ts"
 import { CHARGE, findDocument, PAYMENT_INTENT } from "./Documents.ts"
 import { emit, previousAttributes } from "./Events.ts"
@@ -57,7 +58,7 @@ export const find = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Payment, ResourceMissing, Transaction> {
   const { hidden, value } = yield* findDocument(PAYMENT_INTENT, id, param)
   const owner = hidden?.checkoutSession
-  const session = owner === undefined ? undefined : yield* CheckoutSessionSteps.known(owner)
+  const session = owner === undefined ? undefined : yield* CheckoutSessionTransitions.findExisting(owner)
   return { value, hidden, session }
 })
 
@@ -116,11 +117,11 @@ export const step = (
   const changed = change(operation, before, changes)
   const after = charge === undefined ? changed : writeCharge(transaction, changed, charge)
   const kept = save(transaction, after, { ...lasting(hidden), ...(authentication !== undefined && { authentication }) })
-  for (const event of events) tell(transaction, event, before, after)
+  for (const event of events) emitEvent(transaction, event, before, after)
   return {
     value: after,
     hidden: kept,
-    session: session && CheckoutSessionSteps.followPayment(transaction, session, operation, after)
+    session: session && CheckoutSessionTransitions.followPayment(transaction, session, operation, after)
   }
 }
 
@@ -165,21 +166,23 @@ const writeCharge = (transaction: Transaction, paymentIntent: PaymentIntent, cha
   return { ...paymentIntent, latest_charge: charge.id, charges: embed(paymentIntent.charges, charge) }
 }
 
-/** How many charges a PaymentIntent shows (semantics H1). */
-const EMBEDDED_MAX = 10
-
 /** Puts a charge into the list: in its old place, or in front as the newest. */
 const embed = (charges: EmbeddedCharges, charge: Charge): EmbeddedCharges => {
   if (charges.data.some(({ id }) => id === charge.id)) {
     return { ...charges, data: charges.data.map((embedded) => (embedded.id === charge.id ? charge : embedded)) }
   }
-  const data = [charge, ...charges.data].slice(0, EMBEDDED_MAX)
-  const has_more = charges.data.length === EMBEDDED_MAX
+  const data = [charge, ...charges.data].slice(0, EMBEDDED_CHARGES_MAX)
+  const has_more = charges.data.length === EMBEDDED_CHARGES_MAX
   return { ...charges, data, has_more, next_cursor: has_more ? data.at(-1)!.id : null }
 }
 
 /** Tells of the PaymentIntent or of its latest charge. */
-const tell = (transaction: Transaction, event: PaymentEvent, before: PaymentIntent, after: PaymentIntent): void => {
+const emitEvent = (
+  transaction: Transaction,
+  event: PaymentEvent,
+  before: PaymentIntent,
+  after: PaymentIntent
+): void => {
   if (event === "charge.updated") {
     const charge = latestCharge(after)!
     return emit(transaction, event, charge.id, previousAttributes(latestCharge(before)!, charge))

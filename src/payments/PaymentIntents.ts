@@ -45,7 +45,7 @@ import { Transaction } from "../engine/actor/Transaction.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
 import * as PaymentMethodAttachments from "./PaymentMethodAttachments.ts"
 import type { CheckoutSessionDocument } from "./CheckoutSessionTransitions.ts"
-import * as CheckoutSessionSteps from "./CheckoutSessionTransitions.ts"
+import * as CheckoutSessionTransitions from "./CheckoutSessionTransitions.ts"
 import { requireClientSecretOf } from "./ClientSecrets.ts"
 import * as Customers from "./Customers.ts"
 import { PAYMENT_INTENT } from "./Documents.ts"
@@ -91,7 +91,7 @@ export const create = Effect.fnUntraced(function* (
   yield* requireHolder({ customer, setup_future_usage })
   const source = sent ?? (yield* inlineSource(parameters))
 
-  const payment = open(transaction, {
+  const payment = openPaymentIntent(transaction, {
     amount: parameters.amount,
     currency: normalizeCurrency(parameters.currency),
     captureMethod: parameters.capture_method ?? "automatic",
@@ -347,7 +347,7 @@ export interface PaymentTerms {
 }
 
 /** Writes a new PaymentIntent, of a Checkout Session or of none. Emits `payment_intent.created`. */
-export const open = (transaction: Transaction, terms: PaymentTerms, checkoutSession?: string): Payment => {
+export const openPaymentIntent = (transaction: Transaction, terms: PaymentTerms, checkoutSession?: string): Payment => {
   const id = transaction.newId(PREFIXES.payment_intent)
   const paymentIntent: PaymentIntent = {
     id,
@@ -485,7 +485,7 @@ const withCustomer = Effect.fnUntraced(function* (
   { billingDetails }: PaymentSource
 ): Effect.fn.Return<Payment, never, Transaction> {
   if (payment.session === undefined) return payment
-  const session = yield* CheckoutSessionSteps.createCustomer(payment.session, billingDetails)
+  const session = yield* CheckoutSessionTransitions.createCustomer(payment.session, billingDetails)
   const { customer } = session.value
   return { ...payment, session, value: customer === null ? payment.value : { ...payment.value, customer } }
 })

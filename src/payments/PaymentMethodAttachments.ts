@@ -4,15 +4,13 @@
  *
  * A payment method names its customer, and an entry per customer names the payment methods; the two are only ever
  * written together, here. So a customer can be deleted without a search for what it holds. It holds no more than
- * `HELD_MAX`, which bounds the entry, and the record of a deletion.
+ * `PAYMENT_METHODS_PER_CUSTOMER_MAX`, which bounds the entry, and the record of a deletion.
  */
 import { Effect } from "effect"
 import { ParameterInvalid, PaymentMethodTaken } from "../domain/Errors.ts"
 import type { ResourceMissing } from "../domain/Errors.ts"
-import type { AttachPaymentMethod, PaymentMethod } from "../domain/PaymentMethod.ts"
-import { HELD_MAX } from "../domain/PaymentMethod.ts"
-import type { PaymentMethodOperation } from "../domain/PaymentMethodStates.ts"
-import { paymentMethodStates } from "../domain/PaymentMethodStates.ts"
+import type { AttachPaymentMethod, PaymentMethod, PaymentMethodOperation } from "../domain/PaymentMethod.ts"
+import { PAYMENT_METHODS_PER_CUSTOMER_MAX, paymentMethodStates } from "../domain/PaymentMethod.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
 import { CUSTOMER, findDocument, HELD_PAYMENT_METHODS, heldPaymentMethodsId, PAYMENT_METHOD } from "./Documents.ts"
 import { emit, previousAttributes } from "./Events.ts"
@@ -42,8 +40,8 @@ export const attach = Effect.fnUntraced(function* (
   if (holder !== null) return yield* new PaymentMethodTaken({ id })
   yield* requireAllowed("attach", before)
   const held = yield* heldBy(customer)
-  if (held.length >= HELD_MAX) {
-    const rule = `a customer with fewer than ${HELD_MAX} payment methods`
+  if (held.length >= PAYMENT_METHODS_PER_CUSTOMER_MAX) {
+    const rule = `a customer with fewer than ${PAYMENT_METHODS_PER_CUSTOMER_MAX} payment methods`
     return yield* new ParameterInvalid({ param: "customer", rule })
   }
   hold(transaction, customer, [...held, before.value.id])

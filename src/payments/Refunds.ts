@@ -25,7 +25,7 @@ import { Transaction } from "../engine/actor/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
 import { CHARGE, findDocument, REFUND } from "./Documents.ts"
 import { emit } from "./Events.ts"
-import * as PaymentIntentSteps from "./PaymentIntentTransitions.ts"
+import * as PaymentIntentTransitions from "./PaymentIntentTransitions.ts"
 import { resolve } from "./PaymentMethods.ts"
 import type { Processor } from "./Processor.ts"
 import { processorFor } from "./Processor.ts"
@@ -69,7 +69,7 @@ export const create = Effect.fnUntraced(function* (
     ...(parameters.reason ? { reason: parameters.reason } : {}),
     metadata
   }
-  PaymentIntentSteps.step(transaction, "refund", payment, { charge: refunded(charge, amount) })
+  PaymentIntentTransitions.step(transaction, "refund", payment, { charge: refunded(charge, amount) })
   transaction.put(REFUND, refund)
   emit(transaction, "refund.created", refund.id)
   if (refund.status === "succeeded") emit(transaction, "charge.refunded", charge.id)
@@ -124,7 +124,7 @@ export const settle = Effect.fnUntraced(function* (
   }
   const { failureReason } = settlement
   transaction.put(REFUND, change("settle", before, { status: "failed", failure_reason: failureReason }))
-  PaymentIntentSteps.step(transaction, "refund", payment, { charge: refunded(charge, -before.amount) })
+  PaymentIntentTransitions.step(transaction, "refund", payment, { charge: refunded(charge, -before.amount) })
   emit(transaction, "refund.updated", id, { status: before.status, failure_reason: null })
   emit(transaction, "refund.failed", id)
 })
@@ -132,12 +132,12 @@ export const settle = Effect.fnUntraced(function* (
 const find = (id: string): Effect.Effect<Refund, ResourceMissing, Transaction> =>
   Effect.map(findDocument(REFUND, id), ({ value }) => value)
 
-const findPayment = (id: string): Effect.Effect<PaymentIntentSteps.Payment, ResourceMissing, Transaction> =>
-  PaymentIntentSteps.find(id, "payment_intent")
+const findPayment = (id: string): Effect.Effect<PaymentIntentTransitions.Payment, ResourceMissing, Transaction> =>
+  PaymentIntentTransitions.find(id, "payment_intent")
 
 /** Only captured money can be returned; what is merely held is given back by a cancellation (semantics F6). */
 const requireRefundable = (paymentIntent: PaymentIntent) =>
-  PaymentIntentSteps.requireAllowed(
+  PaymentIntentTransitions.requireAllowed(
     "refund",
     paymentIntent,
     paymentIntent.status === "requires_capture" ? "cancel it instead: a refund" : "refund",

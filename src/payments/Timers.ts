@@ -15,7 +15,7 @@ import { Views } from "../engine/views/Views.ts"
 import { isLive } from "./AccountIds.ts"
 import * as ApiKeys from "./ApiKeys.ts"
 import * as CheckoutSessions from "./CheckoutSessions.ts"
-import * as CheckoutSessionSteps from "./CheckoutSessionTransitions.ts"
+import * as CheckoutSessionTransitions from "./CheckoutSessionTransitions.ts"
 import * as DashboardSessions from "./DashboardSessions.ts"
 import * as PaymentIntents from "./PaymentIntents.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
@@ -39,7 +39,7 @@ const HANDLERS: Readonly<Record<TimerName, Handler>> = {
   "refund.settle": (id) => unlessWithoutProcessor(Refunds.settle(id)),
   "api_key.expire": ApiKeys.expire,
   "checkout.session.expire": CheckoutSessions.expireWhenDue,
-  "checkout.session.reopen": CheckoutSessionSteps.reopenWhenDue,
+  "checkout.session.reopen": CheckoutSessionTransitions.reopenWhenDue,
   "dashboard_session.expire": DashboardSessions.expire,
   "dashboard_link.expire": DashboardSessions.expireLink
 }

@@ -1,11 +1,11 @@
-/** When attempts are made, on a clock of the test's own: the waits of Retry.ts, and the same request every time. */
+/** When attempts are made, on a clock of the test's own: the waits of Send.ts, and the same request every time. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted, Ref, Schema, Stream } from "effect"
 import { HttpClient, HttpClientError, HttpClientResponse, type HttpClientRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { retryAfterSeconds } from "../../src/client/Answer.ts"
 import { Till } from "../../src/client/index.ts"
-import { BACKOFF_MAX_MILLIS, BACKOFF_MIN_MILLIS, RETRY_AFTER_MAX_SECONDS } from "../../src/client/Retry.ts"
+import { BACKOFF_MAX_MILLIS, BACKOFF_MIN_MILLIS, RETRY_AFTER_MAX_SECONDS } from "../../src/client/Send.ts"
 
 /** Null is a lost answer. */
 const outcome = Schema.Union([

@@ -123,7 +123,7 @@ describe("forms that edit", () => {
   it("of the brand leave alone what others have changed meanwhile", async () => {
     const { action, values } = formTo(await tab.get("/dashboard/test/developers/brand"), "/set")
     const { accounts, merchantId } = server
-    await Effect.runPromise(accounts.run(INSTALLATION, Merchants.show(merchantId, { accent: "#1b7f5e" })))
+    await Effect.runPromise(accounts.run(INSTALLATION, Merchants.changeAppearance(merchantId, { accent: "#1b7f5e" })))
     const done = await tab.post(action, { ...values, name: "Lumen Tea" })
     assert.include(done.text, "The brand is saved.")
     assert.deepInclude(formTo(done, "/set").values, { name: "Lumen Tea", accent: "#1b7f5e" })

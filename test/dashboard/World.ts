@@ -37,7 +37,7 @@ export const makeWorld = async (shared: PagesServer, text: Text): Promise<World>
     get: (path, key = keys.secretTest) => shared.get(path, key)
   }
   const brand = { name: text(200), support: `https://shop.example/?${text(100)}`, accent: "#1b7f5e" }
-  await run(accounts.run(INSTALLATION, Merchants.show(keys.merchantId, brand)))
+  await run(accounts.run(INSTALLATION, Merchants.changeAppearance(keys.merchantId, brand)))
   // An address is one person's, of whatever merchant.
   const email = `${local(text(30))}@${keys.merchantId.toLowerCase()}.example`
   const person = await run(accounts.run(INSTALLATION, People.add(keys.merchantId, { email, role: "developer" })))

@@ -70,7 +70,7 @@ describe("A link", () => {
       }
       const link = Redacted.value(yield* account.run(Sessions.makeLink(person)))
       yield* account.run(role("developer"))
-      yield* account.run(Merchants.show(merchant.id, { name: "Another" }))
+      yield* account.run(Merchants.changeAppearance(merchant.id, { name: "Another" }))
       yield* account.run(Sessions.openByLink(link, origin))
     })
   )
@@ -193,7 +193,7 @@ describe("An audit entry", () => {
       const { account, merchant, person } = yield* begin
       const change = (fails: boolean) =>
         Effect.gen(function* () {
-          yield* Merchants.show(merchant.id, { name: "Another" })
+          yield* Merchants.changeAppearance(merchant.id, { name: "Another" })
           yield* Audit.record(person, { action: "merchant.rename", subject: merchant.id, detail: "Another" })
           if (fails) return yield* Effect.fail("no")
         })

@@ -6,10 +6,10 @@ import type { CheckoutSession } from "../../src/domain/CheckoutSession.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import * as CheckoutSessions from "../../src/payments/CheckoutSessions.ts"
-import * as CheckoutSessionSteps from "../../src/payments/CheckoutSessionTransitions.ts"
+import * as CheckoutSessionTransitions from "../../src/payments/CheckoutSessionTransitions.ts"
 import { CHECKOUT_SESSION, PAYMENT_INTENT } from "../../src/payments/Documents.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
-import * as PaymentIntentSteps from "../../src/payments/PaymentIntentTransitions.ts"
+import * as PaymentIntentTransitions from "../../src/payments/PaymentIntentTransitions.ts"
 import * as Prices from "../../src/payments/Prices.ts"
 import * as Products from "../../src/payments/Products.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
@@ -93,7 +93,7 @@ describe("A PaymentIntent is written", () => {
     return account.value(PAYMENT_INTENT, id)!
   })
   const save = (account: MemoryAccount, paymentIntent: PaymentIntent) =>
-    written(account, paymentIntent, PaymentIntentSteps.save)
+    written(account, paymentIntent, PaymentIntentTransitions.save)
 
   it.effect.each(PAYMENT_ROWS)(
     "only if it is sound: %s with %j and a charge with %j",
@@ -182,7 +182,7 @@ describe("A Checkout Session is written", () => {
       if (pay) yield* account.run(CheckoutSessions.confirm(id, payment))
       const { hidden, value } = account.all(CHECKOUT_SESSION)[0]!
       const save = (transaction: Transaction, session: CheckoutSession) =>
-        CheckoutSessionSteps.save(transaction, session, hidden)
+        CheckoutSessionTransitions.save(transaction, session, hidden)
       assert.strictEqual((yield* written(account, value, save))._tag, "Success")
       assert.deepInclude(yield* written(account, { ...value, ...changes }, save), {
         _tag: "Failure",

@@ -6,7 +6,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { HELD_MAX } from "../../src/domain/PaymentMethod.ts"
+import { PAYMENT_METHODS_PER_CUSTOMER_MAX } from "../../src/domain/PaymentMethod.ts"
 import * as PaymentMethodAttachments from "../../src/payments/PaymentMethodAttachments.ts"
 import * as Customers from "../../src/payments/Customers.ts"
 import {
@@ -238,7 +238,7 @@ describe("a customer", () => {
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const { id: customer } = yield* account.run(Customers.create({}))
-      for (let i = 0; i < HELD_MAX; i++)
+      for (let i = 0; i < PAYMENT_METHODS_PER_CUSTOMER_MAX; i++)
         yield* account.run(PaymentMethodAttachments.attach("pm_card_visa", { customer }))
       const { id } = yield* account.run(makeCard("approving"))
       const before = account.text
@@ -261,7 +261,7 @@ describe("a customer", () => {
       assertOneHolder(account)
       const events = account.events.length
       yield* account.run(Customers.remove(customer))
-      assert.strictEqual(account.events.length - events, HELD_MAX + 1)
+      assert.strictEqual(account.events.length - events, PAYMENT_METHODS_PER_CUSTOMER_MAX + 1)
       assertOneHolder(account)
     })
   )

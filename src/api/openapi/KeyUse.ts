@@ -42,7 +42,7 @@ export const withKeyUse = (operation: Operation, schemas: JsonSchemas): Operatio
   const success = operation.responses["200"] as Response
   const media = success.content["application/json"]
   const name = use.isPublishable ? projectedIn(media.schema, schemas) : undefined
-  const parts = [use.description, ...(name === undefined ? [] : [shownOf(name)]), operation.description ?? ""]
+  const parts = [use.description, ...(name === undefined ? [] : [describeFields(name)]), operation.description ?? ""]
   const description = parts.filter((part) => part !== "").join(" ")
   if (name === undefined) return { ...operation, description }
   const part: JsonSchema = { $ref: `#/components/schemas/Publishable${name}` }
@@ -70,7 +70,7 @@ const WORDS: Readonly<Record<Projected, string>> = {
   LineItem: "a line"
 }
 
-const shownOf = (name: Projected): string =>
+const describeFields = (name: Projected): string =>
   `It is shown no more of ${WORDS[name]} than ${fieldsShownOf(name)
     .map((field) => `\`${field}\``)
     .join(", ")}.`

@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import type { Customer } from "../../domain/Customer.ts"
 import { UpdateCustomer } from "../../domain/Customer.ts"
 import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
-import { HELD_MAX } from "../../domain/PaymentMethod.ts"
+import { PAYMENT_METHODS_PER_CUSTOMER_MAX } from "../../domain/PaymentMethod.ts"
 import type { Child } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
 import * as PaymentMethodAttachments from "../../payments/PaymentMethodAttachments.ts"
@@ -86,7 +86,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const customer = (yield* find(account, CUSTOMER, id)).value
   const labels = { customer: id }
   const payments = yield* list(account, PAYMENT_INTENT, { labels, limit: PAYMENTS_MAX })
-  const cards = yield* list(account, PAYMENT_METHOD, { labels, limit: HELD_MAX })
+  const cards = yield* list(account, PAYMENT_METHOD, { labels, limit: PAYMENT_METHODS_PER_CUSTOMER_MAX })
   return {
     title: customer.name ?? customer.email ?? customer.id,
     section: "Customers",

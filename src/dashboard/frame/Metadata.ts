@@ -18,7 +18,7 @@ import type { Child } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
 import type { Resource } from "../../payments/Documents.ts"
 import type { WithMetadata } from "../../payments/MetadataConflict.ts"
-import { requireSeen, valueOf } from "../../payments/MetadataConflict.ts"
+import { requireUnchanged, valueOf } from "../../payments/MetadataConflict.ts"
 import type { Fields, Problem } from "./Form.ts"
 import { dialog, seenField } from "./Form.ts"
 import { facts, metadataSection, section } from "./Values.ts"
@@ -191,7 +191,7 @@ export const metadataAction = <A extends WithMetadata, H>({ kind, name, of, show
       return Effect.succeed({
         entered: { metadata, seen: Object.fromEntries(seen) },
         detail: [...seen.keys()].join(", ") || null,
-        command: Effect.andThen(requireSeen(kind, id, seen, asShown), update(id, { metadata }))
+        command: Effect.andThen(requireUnchanged(kind, id, seen, asShown), update(id, { metadata }))
       })
     }
   })

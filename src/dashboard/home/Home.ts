@@ -4,7 +4,7 @@ import { DeclineCode } from "../../domain/Cards.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { Child } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
-import * as AccountClock from "../../payments/AccountClock.ts"
+import { readClock } from "../../payments/TestHelpers.ts"
 import { PAYMENT_INTENT } from "../../payments/Documents.ts"
 import type { Health } from "../developers/EndpointHealth.ts"
 import { health } from "../developers/EndpointHealth.ts"
@@ -204,7 +204,7 @@ const webhooks = (visit: Visit, endpoints: ReadonlyArray<Health>): Child => {
 
 const show: Show = Effect.fnUntraced(function* (visit) {
   const range = rangeNamed(visit.query.get("range"))
-  const clock = yield* Accounts.use((accounts) => accounts.run(visit.account, AccountClock.read))
+  const clock = yield* Accounts.use((accounts) => accounts.run(visit.account, readClock))
   const { rows } = yield* list(visit.account, PAYMENT_INTENT, { limit: LATELY })
   const customers = yield* customersOf(visit.account, rows)
   const counted = yield* numbersOf(visit.account, range, clock.now)

@@ -200,7 +200,7 @@ const literalIn = <A extends string>(schema: Schema.Codec<A>, value: string | un
 
 /** Asks for the password where much live money would be given up without it (semantics 9.63). */
 const limited = ({ livemode, session }: Visit, id: string, givesUp: GivenUp.GivesUp, command: Command): Command =>
-  livemode ? GivenUp.limited(session, id, givesUp, command) : command
+  livemode ? GivenUp.runWithinLimit(session, id, givesUp, command) : command
 
 const refund = action({
   name: "refund.create",

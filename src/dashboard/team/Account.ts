@@ -119,7 +119,7 @@ const credentials = action({
       entered: { email },
       subject: person.id,
       command: Effect.tap(People.setCredentials(person.merchant_id, person.id, { email, password: hash }), () =>
-        DashboardSessions.keep(session.id)
+        DashboardSessions.keepOpen(session.id)
       )
     }
   })
@@ -137,7 +137,7 @@ const endSession = action({
       account: INSTALLATION,
       entered: {},
       // Another person's session is not found, as if there were none.
-      command: DashboardSessions.endOf(visit.person, id)
+      command: DashboardSessions.endOwn(visit.person, id)
     })
 })
 

@@ -94,7 +94,7 @@ const set = action({
       account: INSTALLATION,
       entered,
       subject: merchant.id,
-      command: Effect.flatMap(Merchants.show(merchant.id, entered), (changed) =>
+      command: Effect.flatMap(Merchants.changeAppearance(merchant.id, entered), (changed) =>
         changed === undefined
           ? Effect.fail(new ResourceMissing({ kind: "Merchant", id: merchant.id, param: "id" }))
           : Effect.succeed(changed)

@@ -146,7 +146,7 @@ const endSession = action({
       entered: { session },
       detail: session,
       command: Effect.flatMap(People.find(visit.merchant.id, id), ({ value }) =>
-        DashboardSessions.endOf(value, session)
+        DashboardSessions.endOwn(value, session)
       )
     })
   }

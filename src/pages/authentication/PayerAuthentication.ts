@@ -10,7 +10,7 @@ import type { HttpServerRequest } from "effect/http"
 import type { AuthenticationOutcome, PaymentIntent } from "../../domain/PaymentIntent.ts"
 import { locationOf, withParameters, withSessionId } from "../../domain/RedirectUrl.ts"
 import { matchesClientSecret } from "../../payments/ClientSecrets.ts"
-import * as PaymentIntentSteps from "../../payments/PaymentIntentTransitions.ts"
+import * as PaymentIntentTransitions from "../../payments/PaymentIntentTransitions.ts"
 import * as PaymentIntents from "../../payments/PaymentIntents.ts"
 import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
 import * as CheckoutPage from "../checkout/CheckoutPage.ts"
@@ -110,7 +110,7 @@ const answer = (
   { idempotencyKey, outcome, terms }: Answer
 ) => {
   const command = Effect.gen(function* () {
-    const { value: paymentIntent } = yield* PaymentIntentSteps.find(id)
+    const { value: paymentIntent } = yield* PaymentIntentTransitions.find(id)
     // The merchant has changed the payment meanwhile, so the payer is asked anew.
     if (termsOf(paymentIntent) !== terms) return NOWHERE
     const url = returnUrl(paymentIntent)
