@@ -1,6 +1,6 @@
 /**
- * The ids of accounts. Every merchant has one account per environment, and the installation has one of its own for
- * merchants and API keys. Nothing crosses accounts, so environments are isolated by construction (semantics A9).
+ * The ids of accounts. A merchant has one account per environment; the installation has one account for all merchants
+ * and API keys. No command touches two accounts, so environments are isolated by construction (semantics A9).
  */
 import type { AccountId } from "../engine/log/Document.ts"
 
@@ -11,8 +11,8 @@ export const INSTALLATION: AccountId = "till"
 export const accountOf = (merchantId: string, livemode: boolean): AccountId =>
   `${merchantId}:${livemode ? "live" : "test"}`
 
-/** Reads off the merchant that an account belongs to. */
+/** Returns the id of the merchant that owns an account. */
 export const merchantIdOf = (account: AccountId): string => account.slice(0, account.lastIndexOf(":"))
 
-/** Says whether an account is of live mode. */
+/** Returns whether an account is in live mode. */
 export const isLive = (account: AccountId): boolean => account.endsWith(":live")

@@ -1,6 +1,6 @@
 /**
- * Administration: whoever runs the installation changes its merchants and their keys (semantics A7, A8, V3, 9.17) by
- * commands that can be sent to the process that has the installation in its hands.
+ * Commands with which the operator changes merchants and their keys (semantics A7, A8, V3, 9.17). Any process can send
+ * them to the process that owns the installation's account.
  */
 import { Effect, Record, Redacted, Schema } from "effect"
 import type { NewApiKey } from "../domain/ApiKey.ts"
@@ -29,7 +29,7 @@ export const Command = Schema.Union([
   Schema.TaggedStruct("BrandMerchant", {
     merchant: Schema.String,
     name: Schema.optionalKey(Schema.String),
-    /** Null takes a setting away; what is left out stays. */
+    /** Null removes a setting; an absent setting keeps its value. */
     brand: Schema.Struct({
       icon: Schema.optionalKey(Schema.NullOr(Schema.String)),
       accent: Schema.optionalKey(Schema.NullOr(Schema.String)),
@@ -48,8 +48,8 @@ export const Command = Schema.Union([
   Schema.TaggedStruct("RollKey", { key: Schema.String, expiresIn: ApiKeyGrace }),
   Schema.TaggedStruct("RevokeKey", { key: Schema.String }),
   /**
-   * Nobody types it: it is what a process asks that is about to wipe an environment, because a wipe's record can hold
-   * nothing else. The entry is written once per key.
+   * Not a CLI command: a process sends it before it wipes an environment, because the record of a wipe can hold nothing
+   * else. The entry is written once per idempotency key.
    */
   Schema.TaggedStruct("Audit", {
     person: Schema.Struct({
@@ -70,11 +70,11 @@ export const Command = Schema.Union([
       apiVersion: Schema.String
     })
   }),
-  /** Nobody types it: it is what a process asks that starts. */
+  /** Not a CLI command: a starting process sends it. */
   Schema.TaggedStruct("EnsureDefault", {
-    /** Of the secret that the process has. */
+    /** Fingerprint of the process's secret. */
     print: Schema.String,
-    /** The default merchant's keys, as far as its environment sets them. */
+    /** The keys that environment variables set for the default merchant. */
     given: Schema.Struct({
       secretTest: Schema.optionalKey(Schema.String),
       publishableTest: Schema.optionalKey(Schema.String),
@@ -85,27 +85,30 @@ export const Command = Schema.Union([
 ])
 export type Command = typeof Command.Type
 
-/** What a process that starts has found or made. */
+/** The result of `EnsureDefault`. */
 export type Ensured =
   | {
       readonly _tag: "Ensured"
-      /** Keys that were generated now, this once. */
+      /** Keys that this start generated; no later response has them. */
       readonly generated: Readonly<Partial<Record<Merchants.ApiKeySlot, string>>>
-      /** Those of the given keys that were not known before. */
+      /** Given keys that were not registered before. */
       readonly added: ReadonlyArray<Merchants.ApiKeySlot>
-      /** Where the first owner of a merchant that was made now gets into the dashboard, once; else null. A path. */
+      /** Path of a sign-in link for the first owner of a merchant that this start created, usable once; else null. */
       readonly link: string | null
     }
   | { readonly _tag: "ForeignSecret" }
   | { readonly _tag: "ApiKeyTaken"; readonly slot: Merchants.ApiKeySlot }
 
-/** The merchants and keys that a command made or found, oldest first. New keys have their `secret`, this once. */
+/**
+ * The merchants and keys that a command created or found, oldest first. A new key has its `secret`, in this response
+ * only.
+ */
 export interface Answer {
   readonly merchants: ReadonlyArray<Merchant>
   readonly keys: ReadonlyArray<NewApiKey>
-  /** Of `EnsureDefault`. */
+  /** Set by `EnsureDefault` only. */
   readonly ensured?: Ensured
-  /** Signs the merchant's first owner in to the dashboard, once. A path, until whoever serves it adds the address. */
+  /** Path that signs the merchant's first owner in to the dashboard, once. The server prepends its address. */
   readonly link?: string
 }
 
@@ -115,9 +118,8 @@ export class AdministrationFailed extends Schema.TaggedError<AdministrationFaile
 }) {}
 
 /**
- * Carries a command out; when it answers, every request from then on is judged by what it has changed. Fails with
- * `AdministrationFailed` if it names something that does not exist, and with `Unavailable` if the engine does not
- * answer.
+ * Runs a command. All requests that arrive after its response see the change. Fails with `AdministrationFailed` if the
+ * command names something that does not exist, and with `Unavailable` if the engine does not respond.
  */
 export const administer = (command: Command): Effect.Effect<Answer, AdministrationFailed | Unavailable, Accounts> =>
   Effect.flatMap(Accounts, (accounts) => {
@@ -176,7 +178,7 @@ const brandMerchant = Effect.fnUntraced(function* ({
   return merchant === undefined ? yield* noMerchant(id) : { merchants: [merchant], keys: [] }
 })
 
-/** What a setting of the brand must be, if pages could not show this; undefined if they can. */
+/** Returns the rule that a brand setting violates; undefined if pages can show the value. */
 export const settingComplaint = (setting: BrandSetting, value: string): string | undefined => {
   const schema = BRAND_SETTINGS[setting]
   return Schema.is(schema)(value) && !/\p{Cc}/u.test(value) ? undefined : ruleOf(schema)
@@ -231,7 +233,10 @@ const ensureWithLink = Effect.fnUntraced(function* (given: Merchants.ApiKeys) {
   return { ...ensured, link: DashboardSessions.pathOf(link) }
 })
 
-/** An entry of the audit log by itself. A key that is used for something else is a bug. */
+/**
+ * Writes an entry of the audit log in a record of its own. An idempotency key that was used for another command is a
+ * bug.
+ */
 const audit = (
   accounts: AccountsShape,
   { entry, person, request }: Command & { readonly _tag: "Audit" }
@@ -246,7 +251,10 @@ const audit = (
   )
 }
 
-/** The default merchant with the given keys; nothing of it is done if one of them, or the secret, is another's. */
+/**
+ * Creates or finds the default merchant and registers the given keys. Changes nothing if a key is another merchant's,
+ * or the secret is not the installation's.
+ */
 const ensure = (
   accounts: AccountsShape,
   { given, print }: Command & { readonly _tag: "EnsureDefault" }
@@ -266,7 +274,9 @@ const ensure = (
   )
 }
 
-/** The message does not repeat the id, because whoever sends a key in its place must not find it in a log. */
+/**
+ * The message repeats only what looks like an id: an operator who enters a key by mistake must not find it in a log.
+ */
 const noApiKey = (id: string) =>
   new AdministrationFailed({
     message: id.startsWith("key_")
@@ -281,7 +291,7 @@ const listKeys = Effect.fnUntraced(function* (merchant: string | null) {
   return { merchants: [], keys: yield* readAll(ApiKeys.API_KEY, { merchant_id: merchant }) }
 })
 
-/** What is wrong with a name that payers' pages or terminals could not show; undefined if nothing is. */
+/** Returns the message for a name that pages or terminals cannot show; undefined if they can. */
 export const nameComplaint = (name: string): string | undefined =>
   name.trim() !== "" && hasLengthAtMost(name, Merchants.NAME_LENGTH_MAX) && !/\p{Cc}/u.test(name)
     ? undefined

@@ -1,9 +1,9 @@
 /**
- * The lifecycle of API keys (semantics A7, A8, 9.17). They lie in the installation's account, as a SHA-256 and the last
- * four characters only: a key that was handed out cannot be had again.
+ * The lifecycle of API keys (semantics A7, A8, 9.17). The installation's account holds them as a SHA-256 hash and the
+ * last four characters only, so a key cannot be shown a second time.
  *
- * Every key has an entry whose id is its hash, so that a request is authenticated with one read by id. The hash needs
- * no salt, because a generated key is 32 random characters; who sets one of their own has to make it as hard to guess.
+ * Every key has an entry whose id is its hash, so a request is authenticated with one read by id. The hash needs no
+ * salt: a generated key is 32 random characters, and an operator who sets a key has to choose one as hard to guess.
  */
 import { hash } from "node:crypto"
 import { Effect, Redacted, Schema } from "effect"
@@ -19,20 +19,20 @@ import { timer, timerId } from "./TimerNames.ts"
 
 export type { ApiKeyType }
 
-/** A merchant has four kinds of keys: each type for each environment. */
+/** The use of a key. A merchant has four: each type in each environment. */
 export interface ApiKeyUse {
   readonly type: ApiKeyType
   readonly livemode: boolean
 }
 
-/** The part of a key's document that nobody is shown. */
+/** The part of a key's document that no response contains. */
 export const ApiKeyHidden = Schema.Struct({
-  /** Id of the entry that requests find the key by. */
+  /** Id of the key's `ApiKeyLookup`. */
   lookup: Schema.String
 })
 export type ApiKeyHidden = typeof ApiKeyHidden.Type
 
-/** The entry that a request's key leads to. */
+/** The entry that authentication reads, by the hash of the request's key. */
 export const ApiKeyLookup = Schema.Struct({
   /** `keyhash_<SHA-256 of the key, hex>` */
   id: Schema.String,
@@ -41,7 +41,7 @@ export const ApiKeyLookup = Schema.Struct({
   type: ApiKeyType,
   livemode: Schema.Boolean,
   status: ApiKeyStatus,
-  /** Unix seconds; null for a key without an end. */
+  /** Unix seconds; null for a key that does not expire. */
   expires_at: Schema.NullOr(Schema.Int)
 })
 export type ApiKeyLookup = typeof ApiKeyLookup.Type
@@ -56,20 +56,20 @@ export const API_KEY_LOOKUP: Kept<ApiKeyLookup> = { name: "api_key_lookup", shap
 
 const SECRET_LENGTH = 32
 
-/** Keys of one use begin alike (spec: Authentication 2). */
+/** Returns the prefix that all keys of one use share (spec: Authentication 2). */
 const prefixOf = ({ livemode, type }: ApiKeyUse): string =>
   `${type === "secret" ? "sk" : "pk"}_${livemode ? "live" : "test"}_`
 
 /** Derives the id of a key's entry. */
 export const lookupIdOf = (key: string): string => `keyhash_${hash("sha256", key, "hex")}`
 
-/** A key as the API shows it, and the key itself, which nothing else holds. */
+/** A key as the API shows it, with its secret, which is stored nowhere. */
 export interface IssuedApiKey {
   readonly value: ApiKey
   readonly secret: Redacted.Redacted
 }
 
-/** Makes a new key for a merchant. The key itself is in the answer, and nowhere else (semantics A7). */
+/** Creates a key for a merchant. Only the result contains the secret (semantics A7). */
 export const issue = Effect.fnUntraced(function* (
   merchantId: string,
   use: ApiKeyUse
@@ -79,7 +79,7 @@ export const issue = Effect.fnUntraced(function* (
   return { value: yield* register(merchantId, use, secret), secret }
 })
 
-/** Makes a key that was chosen elsewhere known as a merchant's (semantics A7). */
+/** Registers a key that the operator chose as a merchant's key (semantics A7). */
 export const register = Effect.fnUntraced(function* (
   merchantId: string,
   { livemode, type }: ApiKeyUse,
@@ -106,7 +106,7 @@ export const register = Effect.fnUntraced(function* (
   return apiKey
 })
 
-/** Finds the entry of a key; undefined if it is nobody's. */
+/** Finds the entry of a key; undefined if the key does not exist. */
 export const findLookup = Effect.fnUntraced(function* (
   key: Redacted.Redacted
 ): Effect.fn.Return<ApiKeyLookup | undefined, never, Transaction> {
@@ -114,11 +114,11 @@ export const findLookup = Effect.fnUntraced(function* (
   return (yield* transaction.get(API_KEY_LOOKUP, lookupIdOf(Redacted.value(key))))?.value
 })
 
-/** Says whether a key acts on this account (semantics A9). */
+/** Returns whether a key acts on this account (semantics A9). */
 export const belongsTo = ({ livemode, merchant_id }: ApiKey, account: AccountId): boolean =>
   accountOf(merchant_id, livemode) === account
 
-/** Finds a key that is to change. A revoked one is gone, whatever is asked of it (semantics 9.17). */
+/** Finds a key to change. A revoked key counts as missing for every operation (semantics 9.17). */
 const findChangeable = Effect.fnUntraced(function* (
   id: string,
   account: AccountId | undefined
@@ -132,16 +132,16 @@ const findChangeable = Effect.fnUntraced(function* (
 })
 
 export interface Roll {
-  /** Seconds of grace for the old key; 24 hours unless given. */
+  /** Seconds for which the old key stays valid; 24 hours by default. */
   readonly expiresIn?: number | undefined
-  /** The only account whose keys may be rolled, if there is one. */
+  /** Limits the operation to keys of this account. */
   readonly account?: AccountId
 }
 
 /**
- * Issues a key in the place of another, which stays valid for a while (semantics A8). A key whose end is set already
- * ends then at the latest: rolling it again only issues another key, which helps whoever lost the answer. Fails with
- * `ResourceMissing` if there is no such key, or none of this account, or if it was revoked.
+ * Replaces a key by a new one; the old key stays valid for a grace period (semantics A8). A key that expires earlier
+ * already keeps its expiry: rolling it again only issues one more key, for a client that lost the first response. Fails
+ * with `ResourceMissing` if the key does not exist, belongs to another account or was revoked.
  */
 export const roll = Effect.fnUntraced(function* (
   id: string,
@@ -159,16 +159,19 @@ export const roll = Effect.fnUntraced(function* (
 })
 
 export interface Revocation {
-  /** The only account whose keys may be revoked, if there is one. */
+  /** Limits the operation to keys of this account. */
   readonly account?: AccountId
-  /** Id of the key that asks, which cannot revoke itself: whoever holds the last one would be locked out. */
+  /**
+   * Id of the key that authenticates this request. It cannot revoke itself, so a merchant cannot lose its last key this
+   * way.
+   */
   readonly by?: string
 }
 
 /**
- * Ends a key, in whatever state it is: no request with it is let in any more (semantics 9.17). Fails with
- * `ResourceMissing` if there is no such key, or none of this account, or if it was revoked before, and with
- * `ApiKeyInUse` if it is the key that asks.
+ * Revokes a key in any other status: authentication refuses every later request with it (semantics 9.17). Fails with
+ * `ResourceMissing` if the key does not exist, belongs to another account or was revoked before, and with `ApiKeyInUse`
+ * if it is the key of this request.
  */
 export const revoke = Effect.fnUntraced(function* (
   id: string,
@@ -181,14 +184,14 @@ export const revoke = Effect.fnUntraced(function* (
   return yield* change(id, { status: "revoked" })
 })
 
-/** Ends a rolled key's grace, when its timer fires (semantics A8). */
+/** Ends the grace period of a rolled key, when its timer fires (semantics A8). */
 export const expire = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
   const transaction = yield* Transaction
   const document = (yield* transaction.get(API_KEY, id))!
   if (document.value.status === "rolling") yield* change(id, { status: "expired" })
 })
 
-/** Changes a key and the entry that requests find it by. */
+/** Changes a key and its lookup entry together. */
 const change = Effect.fnUntraced(function* (
   id: string,
   changes: { readonly status: ApiKeyStatus; readonly expires_at?: number }

@@ -1,7 +1,7 @@
 /**
- * The audit log (semantics 9.62): who did what in the dashboard. An entry is written by the command that does it, so it
- * is in the same record: there is no action without its entry, and no entry without its action. It lies in the account
- * that the action changes. A wipe is the one exception: its entry is written before, in the installation's account.
+ * The audit log (semantics 9.62): which person did what in the dashboard. The command that acts also writes the entry,
+ * in the same record and account, so neither exists without the other. The one exception is a wipe, whose entry is
+ * written before it, in the installation's account.
  */
 import { Effect } from "effect"
 import { AuditEntry } from "../domain/AuditEntry.ts"
@@ -15,18 +15,18 @@ export const AUDIT_ENTRY: Kept<AuditEntry> = {
   name: "audit_entry",
   shape: { value: AuditEntry },
   prefix: PREFIXES.audit_entry,
-  // In the installation's account lie those of all merchants.
+  // The installation's account holds the entries of all merchants.
   labels: ({ action, merchant_id, person }) => ({ action, merchant_id, person })
 }
 
-/** What an entry says beside who did it and when. */
+/** The content of an entry, beside its person and time. */
 export interface Audited {
   readonly action: string
   readonly subject?: string | null
   readonly detail?: string | null
 }
 
-/** Writes an entry. To be called within the command that it is about. */
+/** Writes an entry. Must run inside the command that the entry describes. */
 export const record = Effect.fnUntraced(function* (
   person: Pick<Person, "id" | "email" | "role" | "merchant_id">,
   { action, detail = null, subject = null }: Audited

@@ -1,7 +1,7 @@
 /**
- * The lines of a Checkout Session: which prices they refer to, and what they amount to, at first and once the payer has
- * chosen an amount (semantics S3 to S6, N4 to N9, 9.14).
- * Finds what all lines refer to, then checks the state of that, then what does not go together, and the limits (9.10).
+ * The line items of a Checkout Session: the prices they refer to, and their amounts, at creation and after the payer
+ * has chosen an amount (semantics S3 to S6, N4 to N9, 9.14). Checks run in this order (9.10): references, their state,
+ * exclusive parameters, limits.
  */
 import { Effect } from "effect"
 import type { CheckoutSession, LineItem, LineItemParameter } from "../domain/CheckoutSession.ts"
@@ -16,27 +16,27 @@ import { findDocument, LINE_ITEMS, lineItemsId, PRICE } from "./Documents.ts"
 import type { ProductDocument } from "./Prices.ts"
 import { findPrice, findProduct, inlinePrice, rememberPrice, requireInlinePrice } from "./Prices.ts"
 
-/** A line refers to a price, or to the product of a price that is to be made. */
+/** A price that a line refers to, or the product of a price that is sent as data. */
 interface Reference {
-  /** The parameter that names it. */
+  /** The parameter that names the price or product. */
   readonly param: string
   readonly price: Price | null
   readonly product: ProductDocument
 }
 
-/** The references of each line: one, unless the line is wrong. */
+/** The references of each line: exactly one if the line is valid. */
 type References = ReadonlyArray<ReadonlyArray<Reference>>
 
-/** A line whose price is known. */
+/** A line with its price. */
 interface Line {
   readonly price: Price
   readonly product: ProductDocument
   readonly quantity: number
-  /** Whether the price was made of the line's data; it is yet to be written. */
+  /** Whether the price was created from the line's `price_data` and is not written yet. */
   readonly isNew: boolean
 }
 
-/** Lines, what they add up to, and in which currency. Amounts in minor units. */
+/** Lines with their amounts and total, in minor units. */
 export interface Cart {
   readonly lines: ReadonlyArray<Line>
   readonly amounts: ReadonlyArray<number>
@@ -47,26 +47,26 @@ export interface Cart {
   readonly custom: CustomLine | null
 }
 
-/** One line of a cart has an amount that the payer chooses (semantics N8). Amounts in minor units. */
+/** The line of a cart whose amount the payer chooses (semantics N8). Amounts in minor units. */
 export interface CustomLine {
-  /** Its place, from 0. */
+  /** Index of the line, from 0. */
   readonly line: number
-  /** The other lines come to this. */
+  /** Sum of the other lines. */
   readonly others: number
   readonly minimum: number
-  /** Null if only the cap of one payment counts. */
+  /** Null if only the cap of a payment applies. */
   readonly maximum: number | null
   /** Whether the payer has to choose: there is neither a preset nor a minimum. */
   readonly isOpen: boolean
 }
 
-/** Finds what the lines refer to. Fails with `ResourceMissing`, which names the line's parameter. */
+/** Finds the prices and products of the lines. Fails with `ResourceMissing`, which names the line's parameter. */
 export const findReferences = (
   items: ReadonlyArray<LineItemParameter>
 ): Effect.Effect<References, ResourceMissing, Transaction> => Effect.forEach(items, findReferencesOf)
 
 /**
- * Fails with `PriceInactive` or `ProductInactive` for what has been taken off the market (semantics S3, §8.19, 9.11).
+ * Fails with `PriceInactive` or `ProductInactive` for a price or product that is archived (semantics S3, §8.19, 9.11).
  */
 export const requireOnSale = (references: References): Effect.Effect<void, PriceInactive | ProductInactive> => {
   for (const { param, price, product } of references.flat()) {
@@ -77,10 +77,10 @@ export const requireOnSale = (references: References): Effect.Effect<void, Price
 }
 
 /**
- * Makes the prices that are sent as data, and adds up. Nothing is written yet. Each line has to have one reference.
- * Fails with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for lines or terms that do not go
- * together, and with `AmountTooLarge` for a line or a total above the cap, or that leaves nothing to choose where the
- * payer has to.
+ * Creates the prices that are sent as data and computes the amounts; writes nothing. Each line must have one reference.
+ * Fails with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for lines or terms that contradict each
+ * other, and with `AmountTooLarge` for a line or a total above the cap, and for a total that leaves no room for an
+ * amount the payer has to choose.
  */
 export const fillCart = Effect.fnUntraced(function* (
   items: ReadonlyArray<LineItemParameter>,
@@ -89,7 +89,7 @@ export const fillCart = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Cart, ParameterMissing | ParameterInvalid | ParametersExclusive | AmountTooLarge, Transaction> {
   const lines = yield* Effect.forEach(items, (item, index) => fillLine(item, references[index]![0]!, index))
   const currency = currencySent === null ? lines[0]!.price.currency : normalizeCurrency(currencySent)
-  // Amounts are carried over as they are: nothing is converted (semantics S6).
+  // Amounts keep their number in another currency: nothing is converted (semantics S6).
   if (currencySent === null && lines.some(({ price }) => price.currency !== currency)) {
     return yield* new ParameterInvalid({ param: "line_items", rule: "in one currency unless `currency` is given" })
   }
@@ -105,8 +105,8 @@ export const fillCart = Effect.fnUntraced(function* (
 })
 
 /**
- * Fails unless there is at most one line whose amount the payer chooses, once, and more than nothing (semantics N8,
- * 9.14).
+ * Fails for a second line whose amount the payer chooses, for a quantity other than 1, and for a maximum of 0
+ * (semantics N8, 9.14).
  */
 const requireSoundCustomLines = (lines: ReadonlyArray<Line>): Effect.Effect<void, ParameterInvalid> => {
   let hasOne = false
@@ -131,7 +131,7 @@ const customLineOf = (lines: ReadonlyArray<Line>, amounts: ReadonlyArray<number>
   return { line, others: total - amount, minimum: Math.max(minimum, 1), maximum, isOpen: amount === 0 }
 }
 
-/** Writes the lines of a session, and the prices that were made for them: inactive, and without an event (S4). */
+/** Writes the lines of a session and the prices created for them, which are inactive and emit no event (S4). */
 export const saveCart = (transaction: Transaction, session: CheckoutSession, cart: Cart): void => {
   for (const { isNew, price, product } of cart.lines) {
     if (!isNew) continue
@@ -151,7 +151,7 @@ export const saveCart = (transaction: Transaction, session: CheckoutSession, car
   transaction.put(LINE_ITEMS, { id: lineItemsId(session.id), data })
 }
 
-/** Gives the line that the payer chooses the amount of that amount, in minor units (semantics 9.14). */
+/** Writes the amount that the payer chose to its line, in minor units (semantics 9.14). */
 export const rewriteAmount = Effect.fnUntraced(function* (
   sessionId: string,
   line: number,

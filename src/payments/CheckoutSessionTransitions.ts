@@ -1,10 +1,10 @@
 /**
- * The steps of Checkout Sessions that their operations and their payments share (semantics §2.3, I-18).
+ * Transitions of Checkout Sessions, shared by the session's operations and by its payment (semantics §2.3, I-18).
  *
- * Every change goes through here, so that none can leave the state table or break an invariant: a lifecycle with a bug
- * dies, and its command commits nothing. A PaymentIntent names its session in its hidden part. Whatever moves the
- * payment (the session, a confirmation of the PaymentIntent itself, an authentication, a timer), `followPayment` moves
- * the session in the same record, behind the payment's own events.
+ * Every change goes through this file, which checks the state table and the invariants: a transition with a bug throws,
+ * and its command commits nothing. A PaymentIntent names its session in its hidden part. When the payment moves (by the
+ * session, by a confirmation of the PaymentIntent, by an authentication, by a timer), `followPayment` moves the session
+ * in the same record, after the payment's own events.
  */
 import { Effect } from "effect"
 import type { BillingDetails } from "../domain/Address.ts"
@@ -24,18 +24,18 @@ import { CHECKOUT_SESSION, findDocument } from "./Documents.ts"
 import { emit } from "./Events.ts"
 import { timer, timerId } from "./TimerNames.ts"
 
-/** Holds a session as the command has left it so far, and what is hidden of it. */
+/** A session as changed by the running command, with its hidden part. */
 export type CheckoutSessionDocument = Pick<Document<CheckoutSession, CheckoutSessionHidden>, "value" | "hidden">
 
 /** Finds the session of the path. Fails with `ResourceMissing` if there is none. */
 export const find = (id: string): Effect.Effect<CheckoutSessionDocument, ResourceMissing, Transaction> =>
   findDocument(CHECKOUT_SESSION, id)
 
-/** Finds the session that a PaymentIntent or a timer names. It is there, because sessions are never deleted. */
+/** Finds the session that a PaymentIntent or a timer names. Sessions are never deleted, so it must exist. */
 export const findExisting = (id: string): Effect.Effect<CheckoutSessionDocument, never, Transaction> =>
   Effect.orDie(find(id))
 
-/** Moves the session by one step of an operation, and writes it. */
+/** Applies one transition of an operation to the session and writes it. */
 export const step = (
   transaction: Transaction,
   operation: CheckoutSessionOperation,
@@ -49,7 +49,7 @@ export const step = (
   return after
 }
 
-/** Writes the session, with what is to be hidden of it from now on. */
+/** Writes the session with its new hidden part. Throws if an invariant is violated. */
 export const save = (transaction: Transaction, session: CheckoutSession, hidden: CheckoutSessionHidden): void => {
   const violated = violatedInvariant(session, hidden.customAmount !== null)
   if (violated !== undefined) throw new Error(`${session.id} would not be sound: ${violated}`)
@@ -57,8 +57,8 @@ export const save = (transaction: Transaction, session: CheckoutSession, hidden:
 }
 
 /**
- * Creates the customer that a session wants and does not have (semantics S9). An attempt calls it before anything of
- * the attempt is written: the customer's event comes first, and the charge is the customer's already.
+ * Creates the customer that a session requires and lacks (semantics S9). An attempt calls it before it writes anything
+ * else, so the customer's event comes first and the charge already names the customer.
  */
 export const createCustomer = Effect.fnUntraced(function* (
   document: CheckoutSessionDocument,
@@ -89,13 +89,13 @@ export const complete = (
   return completed
 }
 
-/** A session that has ended has nothing to wait for. */
+/** Clears all timers of a session that has ended. */
 export const clearTimers = (transaction: Transaction, { hidden, value }: CheckoutSessionDocument): void => {
   transaction.clearTimer(timerId("checkout.session.expire", value.id))
   if (hidden.closedUntil !== null) transaction.clearTimer(timerId("checkout.session.reopen", value.id))
 }
 
-/** Moves the session where a step of its PaymentIntent takes it. Every step of the PaymentIntent calls it once. */
+/** Applies a step of the session's PaymentIntent to the session. Every step of the PaymentIntent calls it once. */
 export const followPayment = (
   transaction: Transaction,
   document: CheckoutSessionDocument,
@@ -115,7 +115,7 @@ export const followPayment = (
   }
 }
 
-/** Counts an attempt that a decline or a failed authentication has ended; the last one closes the session's form. */
+/** Counts a declined attempt or failed authentication. At the limit, the session refuses payments for the pause. */
 const countFailure = (transaction: Transaction, document: CheckoutSessionDocument): CheckoutSessionDocument => {
   const failedAttempts = document.hidden.failedAttempts + 1
   if (failedAttempts < FAILED_ATTEMPTS_MAX || document.hidden.closedUntil !== null) {
@@ -126,7 +126,7 @@ const countFailure = (transaction: Transaction, document: CheckoutSessionDocumen
   return step(transaction, "confirm", document, {}, { failedAttempts, closedUntil })
 }
 
-/** Lets a session that had too many failed attempts take payments again. The count begins anew (semantics 9.29). */
+/** Accepts payments again at the end of the pause, and resets the count (semantics 9.29). */
 export const reopenWhenDue = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
   const transaction = yield* Transaction
   const document = yield* findExisting(id)
@@ -135,8 +135,8 @@ export const reopenWhenDue = Effect.fnUntraced(function* (id: string): Effect.fn
 })
 
 /**
- * An attempt completes the session, or pays for one whose first payment failed to settle. A failed one is counted while
- * the session is open, and changes nothing that is seen.
+ * Applies an attempt: it completes the session, or pays for a completed one whose first payment failed to settle. A
+ * failed attempt on an open session is counted and changes no visible field.
  */
 const followAttempt = (
   transaction: Transaction,
@@ -155,7 +155,7 @@ const followAttempt = (
   return complete(transaction, document, payment_status, { billingDetails, isProcessing })
 }
 
-/** A payment that was processing has settled. Only the one that completed the session is an event of the session's. */
+/** Applies the settlement of a processing payment. Emits an event only for the payment that completed the session. */
 const followSettlement = (
   transaction: Transaction,
   document: CheckoutSessionDocument,
@@ -170,11 +170,14 @@ const followSettlement = (
   return settled
 }
 
-/** Manual capture and asynchronous payments complete a session that is not paid yet (semantics S8). */
+/**
+ * Returns the payment status. Manual capture and asynchronous payments complete a session before it is paid (semantics
+ * S8).
+ */
 const paymentStatusOf = ({ status }: PaymentIntent): CheckoutPaymentStatus =>
   status === "succeeded" ? "paid" : "unpaid"
 
-/** Prefers what the payer entered, then what was known before, then what came with the card (semantics S11). */
+/** Merges the payer's details: first those entered, then those known before, then those of the card (semantics S11). */
 const detailsAtCompletion = (
   { hidden, value }: CheckoutSessionDocument,
   billingDetails: BillingDetails | null

@@ -1,8 +1,8 @@
 /**
- * The lifecycle of Checkout Sessions, operation by operation as in its state table (semantics §1.15, §2.3).
+ * The lifecycle of Checkout Sessions, one function per operation of its state table (semantics §1.15, §2.3).
  *
- * A session, its PaymentIntent, the charge and the customer move together: one record per step. Wherever the payment is
- * moved from, `CheckoutSessionTransitions.ts` says what that does to the session.
+ * A session, its PaymentIntent, the charge and the customer change together, in one record per step.
+ * `CheckoutSessionTransitions.ts` applies every change of the payment to the session.
  */
 import { Effect, Result } from "effect"
 import type { BillingDetails, BillingDetailsParameter } from "../domain/Address.ts"
@@ -64,10 +64,10 @@ import { timer } from "./TimerNames.ts"
 import type { WithoutCardData } from "./PaymentMethods.ts"
 
 /**
- * Opens a session, with a PaymentIntent if there is anything to pay (semantics S2). Where the payer has to say how
- * much, the PaymentIntent comes with the first confirmation (9.14). Fails with `ResourceMissing` for what is referred
- * to and not there, with `PriceInactive` or `ProductInactive` for what is not on sale, with `AmountTooLarge` above
- * the cap, and with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for what does not make a session.
+ * Opens a session, with a PaymentIntent if there is anything to pay (semantics S2). If the payer has to choose the
+ * amount, the first confirmation creates the PaymentIntent (9.14). Fails with `ResourceMissing` for a missing price,
+ * product or customer, with `PriceInactive` or `ProductInactive` for an archived one, with `AmountTooLarge` above the
+ * cap, and with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for invalid parameters.
  */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateCheckoutSession
@@ -112,7 +112,7 @@ export const create = Effect.fnUntraced(function* (
   return session
 })
 
-/** The session that is asked for, open, without its payment. */
+/** Builds the open session, without its payment. */
 const newSession = (
   transaction: Transaction,
   publicUrl: string,
@@ -153,8 +153,8 @@ const newSession = (
 }
 
 /**
- * Changes the metadata, whatever the status (semantics S18). Emits nothing. Fails with `ResourceMissing`, and with
- * `ParameterInvalid` for more metadata than an object may have.
+ * Changes the metadata, in any status (semantics S18). Emits nothing. Fails with `ResourceMissing`, and with
+ * `ParameterInvalid` for too many metadata keys.
  */
 export const update = Effect.fnUntraced(function* (
   id: string,
@@ -168,12 +168,12 @@ export const update = Effect.fnUntraced(function* (
 })
 
 /**
- * Pays for the session with what the payer entered (semantics S15). A decline leaves it open, and is kept. Fails with
- * `ResourceMissing` for the session, its wrong client secret or a payment method that is not there, with
- * `SecretKeyRequired` for a publishable key without a secret, with `CheckoutSessionUnexpectedState`, with
- * `TooManyAttempts` while too many have failed, with `ParametersExclusive` for two payment methods, with
- * `ParameterMissing` for details that the session has to collect, with `ParameterMissing`, `ParameterInvalid` or
- * `AmountTooLarge` for the amount that the payer chooses, and as `PaymentIntents.pay` does.
+ * Pays for the session with the payer's input (semantics S15). A decline is stored and leaves the session open. Fails
+ * with `ResourceMissing` for a missing session or payment method or a wrong client secret, with `SecretKeyRequired` for
+ * a publishable key without a client secret, with `CheckoutSessionUnexpectedState`, with `TooManyAttempts` during the
+ * pause after too many failures, with `ParametersExclusive` for two payment methods, with `ParameterMissing` for
+ * details that the session has to collect, with `ParameterMissing`, `ParameterInvalid` or `AmountTooLarge` for the
+ * amount that the payer chooses, and as `PaymentIntents.pay` does.
  */
 export const confirm = Effect.fnUntraced(function* (
   id: string,
@@ -219,7 +219,7 @@ export const confirm = Effect.fnUntraced(function* (
 })
 
 /**
- * Closes an open session, and gives its payment up (semantics S16). Fails with `ResourceMissing` and
+ * Expires an open session and cancels its payment (semantics S16). Fails with `ResourceMissing` and
  * `CheckoutSessionUnexpectedState`.
  */
 export const expire = Effect.fnUntraced(function* (
@@ -230,13 +230,13 @@ export const expire = Effect.fnUntraced(function* (
   return yield* close(document)
 })
 
-/** Expires a session whose time has come, unless it was completed or expired before (semantics S17). */
+/** Expires a session when its timer fires, if it is still open (semantics S17). */
 export const expireWhenDue = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
   const document = yield* findExisting(id)
   if (document.value.status === "open") yield* close(document)
 })
 
-/** Expires an open session behind its payment. */
+/** Cancels the payment of an open session, then expires the session. */
 const close = Effect.fnUntraced(function* (
   document: CheckoutSessionDocument
 ): Effect.fn.Return<CheckoutSession, never, Transaction> {
@@ -249,7 +249,7 @@ const close = Effect.fnUntraced(function* (
   return expired.value
 })
 
-/** Fails where the state table does not allow an operation (semantics §2.3). */
+/** Fails if the state table does not allow the operation (semantics §2.3). */
 const requireAllowed = (
   operation: "confirm" | "expire",
   session: CheckoutSession
@@ -263,7 +263,7 @@ const requireAllowed = (
         })
       )
 
-/** Completes a session with nothing to pay: the payer's details are enough (semantics S8). */
+/** Completes a session with nothing to pay; the payer's details suffice (semantics S8). */
 const completeWithoutPayment = Effect.fnUntraced(function* (
   document: CheckoutSessionDocument
 ): Effect.fn.Return<CheckoutSession, never, Transaction> {
@@ -273,7 +273,7 @@ const completeWithoutPayment = Effect.fnUntraced(function* (
   return complete(transaction, withCustomer, "no_payment_required", payment).value
 })
 
-/** The id of the session's PaymentIntent, which it opens (semantics S2, S19). */
+/** Opens the session's PaymentIntent and returns its id (semantics S2, S19). */
 const openPayment = (
   transaction: Transaction,
   { amount_total, currency, customer, id }: CheckoutSession,
@@ -296,8 +296,8 @@ const openPayment = (
 }
 
 /**
- * The amount that the payer of a cart chooses; null if there is none. It is at least so much that the total covers the
- * fee (semantics 9.14).
+ * Returns the bounds of the amount that the payer chooses; null if no line has one. The minimum makes the total cover
+ * the fee (semantics 9.14).
  */
 const customAmountOf = ({ custom }: Cart, data: PaymentIntentData): CustomAmount | null => {
   if (custom === null) return null
@@ -311,7 +311,7 @@ const customAmountOf = ({ custom }: Cart, data: PaymentIntentData): CustomAmount
   }
 }
 
-/** Fails for an amount that the payer cannot choose, and for none where there has to be one (semantics 9.14). */
+/** Fails for an amount that the payer cannot choose, and for a missing one that is required (semantics 9.14). */
 const requireAmount = (
   { hidden: { customAmount }, value }: CheckoutSessionDocument,
   sent: number | null | undefined
@@ -331,7 +331,9 @@ const requireAmount = (
   return sent > max ? Effect.fail(new AmountTooLarge({ param, max })) : Effect.void
 }
 
-/** Takes the amount that the payer has chosen, in minor units, and opens the payment if it waited for that (9.14). */
+/**
+ * Applies the amount that the payer chose, in minor units, and opens the payment if it waited for the amount (9.14).
+ */
 const applyChosenAmount = Effect.fnUntraced(function* (
   document: CheckoutSessionDocument,
   amount: number
@@ -352,7 +354,7 @@ const applyChosenAmount = Effect.fnUntraced(function* (
   )
 })
 
-/** Fails unless each line has one price, found or made, and a hosted page has somewhere to lead to (semantics S3). */
+/** Fails unless each line has exactly one price and a hosted session has a `success_url` (semantics S3). */
 const requireComplete = ({
   line_items,
   success_url,
@@ -369,7 +371,7 @@ const requireComplete = ({
   return Effect.fail(new ParametersExclusive({ first, second: `line_items[${double}][price_data]` }))
 }
 
-/** Fails for an end outside of what a session's life can be; clocks may differ a little (semantics S7). */
+/** Fails for an expiry outside of the allowed lifetime, with some tolerance for the client's clock (semantics S7). */
 const requireLifetime = (expiresAt: number, created: number): Effect.Effect<void, ParameterInvalid> => {
   const lifetime = expiresAt - created
   return lifetime >= SESSION_LIFETIME_SECONDS_MIN - SESSION_LIFETIME_SLACK_SECONDS &&
@@ -380,7 +382,7 @@ const requireLifetime = (expiresAt: number, created: number): Effect.Effect<void
       )
 }
 
-/** Fails for a currency that the installation does not take, of a line or of all of them (semantics N2). */
+/** Fails for a currency that the installation does not accept, of a line or of the session (semantics N2). */
 const requireAcceptedCurrencies = Effect.fnUntraced(function* ({
   currency,
   line_items
@@ -392,7 +394,7 @@ const requireAcceptedCurrencies = Effect.fnUntraced(function* ({
   if (currency != null) yield* requireAcceptedCurrency(currency)
 })
 
-/** Fails for a fee above the total, or above what the payer can make of it (semantics S19, §8.19, 9.14). */
+/** Fails for a fee above the total, or above the largest total the payer can choose (semantics S19, §8.19, 9.14). */
 const requireFeeWithin = (
   { custom, total }: Cart,
   { payment_intent_data }: CreateCheckoutSession
@@ -408,9 +410,7 @@ const requireFeeWithin = (
       )
 }
 
-/**
- * The details that the page begins with; an email of the session's own wins over the customer's (semantics S10, S11).
- */
+/** Returns the details that prefill the page; the session's own email precedes the customer's (semantics S10, S11). */
 const prefilledDetails = (customer: Customer | null, customerEmail: string | null): CustomerDetails | undefined => {
   const email = customerEmail ?? customer?.email ?? null
   const name = customer?.name ?? null
@@ -418,7 +418,7 @@ const prefilledDetails = (customer: Customer | null, customerEmail: string | nul
   return email === null && name === null && phone === null ? undefined : { email, name, phone, address: null }
 }
 
-/** Takes what was sent, and what was known before where nothing was. */
+/** Merges the sent details over the details known before. */
 const collectedDetails = (
   sent: BillingDetailsParameter | null | undefined,
   known: CustomerDetails | undefined
@@ -429,7 +429,7 @@ const collectedDetails = (
   address: addressOf(sent?.address) ?? known?.address ?? null
 })
 
-/** Who is billed: as the payment method says, and as the payer has said where that says nothing (semantics 9.82). */
+/** Completes the payment method's billing details with those the payer entered (semantics 9.82). */
 const completeDetails = (billed: BillingDetails, collected: CustomerDetails): BillingDetails => ({
   email: billed.email ?? collected.email,
   name: billed.name ?? collected.name,
@@ -437,7 +437,7 @@ const completeDetails = (billed: BillingDetails, collected: CustomerDetails): Bi
   address: billed.address ?? collected.address
 })
 
-/** Fails for a session that would complete without what it has to collect (semantics S14, 9.8). */
+/** Fails for details that the session has to collect and that are missing (semantics S14, 9.8). */
 const requireDetails = (
   { billing_address_collection }: CheckoutSession,
   { address, email }: CustomerDetails
@@ -450,7 +450,7 @@ const requireDetails = (
     : Effect.fail(new ParameterMissing({ param: `customer_details[address][${missing}]` }))
 }
 
-/** Fails while so many attempts have failed that the session takes none for a while (semantics 9.29). */
+/** Fails during the pause after too many failed attempts (semantics 9.29). */
 const requireAttemptsLeft = Effect.fnUntraced(function* ({
   hidden: { closedUntil }
 }: CheckoutSessionDocument): Effect.fn.Return<void, TooManyAttempts, Transaction> {

@@ -1,19 +1,19 @@
-/** A client secret lets a payer's browser act on one object (semantics A5, T21). */
+/** Client secrets, each of which lets a payer's browser act on one object (semantics A5, T21). */
 import { hash, timingSafeEqual } from "node:crypto"
 import { Effect } from "effect"
 import { ResourceMissing, SecretKeyRequired } from "../domain/Errors.ts"
 import type { Identified } from "../engine/log/Document.ts"
 import type { Resource } from "./Documents.ts"
 
-/** Compares in constant time. Nothing matches an object that has no secret. */
+/** Compares in constant time. An object without a secret matches nothing. */
 export const matchesClientSecret = (object: { readonly client_secret: string | null }, sent: string): boolean =>
   object.client_secret !== null &&
   timingSafeEqual(hash("sha256", object.client_secret, "buffer"), hash("sha256", sent, "buffer"))
 
 /**
- * Checks who may act on an object (semantics A5, §8.5). Fails with `SecretKeyRequired` for a publishable key without
- * the object's client secret, and with `ResourceMissing` for a wrong secret: whoever sends one learns nothing, not even
- * that the object exists.
+ * Checks that a request may act on an object (semantics A5, §8.5). Fails with `SecretKeyRequired` for a publishable key
+ * without the object's client secret, and with `ResourceMissing` for a wrong secret, so the caller cannot learn whether
+ * the object exists.
  */
 export const requireClientSecretOf = <A extends Identified & { readonly client_secret: string | null }, H>(
   kind: Resource<A, H>,

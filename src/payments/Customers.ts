@@ -1,4 +1,4 @@
-/** The lifecycle of customers: live, then deleted (semantics §1.10). */
+/** The lifecycle of customers, which exist until they are deleted (semantics §1.10). */
 import { Effect } from "effect"
 import type { CreateCustomer, Customer, DeletedCustomer, UpdateCustomer } from "../domain/Customer.ts"
 import type { ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
@@ -14,7 +14,7 @@ import { emit, previousAttributes } from "./Events.ts"
 
 const TEXT_FIELDS = ["email", "name", "phone", "description"] as const
 
-/** Makes a customer. Emits `customer.created`. */
+/** Creates a customer. Emits `customer.created`. */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateCustomer
 ): Effect.fn.Return<Customer, never, Transaction> {
@@ -38,7 +38,7 @@ export const create = Effect.fnUntraced(function* (
 })
 
 /**
- * Changes what is sent of a customer (semantics C4). Emits `customer.updated` if anything changes. Fails with
+ * Changes the sent fields of a customer (semantics C4). Emits `customer.updated` if anything changes. Fails with
  * `ResourceMissing` if there is no such customer, and with `ParameterInvalid` for too much metadata (M2).
  */
 export const update = Effect.fnUntraced(function* (
@@ -57,9 +57,9 @@ export const update = Effect.fnUntraced(function* (
 })
 
 /**
- * Deletes a customer. Its payment methods are detached: emits `payment_method.detached` for each, then
- * `customer.deleted` with its last state (semantics 9.18). PaymentIntents keep its id (C3). Fails with
- * `ResourceMissing` if there is no such customer.
+ * Deletes a customer and detaches its payment methods: emits `payment_method.detached` for each, then
+ * `customer.deleted` with the customer's last state (semantics 9.18). PaymentIntents keep the customer's id (C3). Fails
+ * with `ResourceMissing` if there is no such customer.
  */
 export const remove = Effect.fnUntraced(function* (
   id: string
@@ -73,13 +73,13 @@ export const remove = Effect.fnUntraced(function* (
 })
 
 /**
- * Finds the customer that a parameter refers to. Fails with `ResourceMissing` if there is none; a deleted one cannot be
- * referred to any more (semantics T17, C3).
+ * Finds the customer that a parameter refers to. Fails with `ResourceMissing` if there is none or it was deleted
+ * (semantics T17, C3).
  */
 export const find = (id: string, param: "id" | "customer"): Effect.Effect<Customer, ResourceMissing, Transaction> =>
   Effect.map(findDocument(CUSTOMER, id, param), ({ value }) => value)
 
-/** Makes the object that a deleted customer's id still shows (semantics C3). */
+/** Returns the object that the API shows for a deleted customer's id (semantics C3). */
 export const deletedCustomer = (account: AccountId, id: string): DeletedCustomer => ({
   id,
   object: "customer",
@@ -87,7 +87,7 @@ export const deletedCustomer = (account: AccountId, id: string): DeletedCustomer
   livemode: isLive(account)
 })
 
-/** The texts that an update sends; null and "" unset them. */
+/** Returns the texts that an update changes; null and "" unset them. */
 const changedTexts = (parameters: UpdateCustomer): Partial<Customer> =>
   Object.fromEntries(
     TEXT_FIELDS.filter((field) => parameters[field] !== undefined).map((field) => [field, parameters[field] || null])

@@ -1,13 +1,13 @@
 /**
- * The lifecycle of sessions in the dashboard, and of the links that open one (semantics 9.60). They lie in the
- * installation's account, and are known by hashes only: what a browser or a link holds cannot be had from here.
+ * The lifecycle of dashboard sessions and of the sign-in links that open them (semantics 9.60). The installation's
+ * account holds them, with hashes only: the secret of a browser or a link cannot be read from it.
  *
- * A session is good for twelve hours. It ends earlier with a sign-out, when it is revoked, when its person goes or gets
- * another password, and when the person opens too many others. A link is good for ten minutes, and once. It dies with
- * its person, and when that gets another password or role.
+ * A session lasts twelve hours. It ends earlier when the person signs out, revokes it, is removed, changes the
+ * password, or opens too many other sessions. A link lasts ten minutes and works once. It ends earlier when its person
+ * is removed or gets another password or role.
  *
- * Only sign-ins that have succeeded are kept: an email address may be that of people of several merchants, and none of
- * these is to learn from a failed one that, and from where, somebody tries to sign in elsewhere.
+ * Only successful sign-ins are stored. People of several merchants can share an email address, and a stored failure
+ * would show one merchant that, and from where, a person tries to sign in at another.
  */
 import { hash, timingSafeEqual } from "node:crypto"
 import { Effect, Redacted, Schema } from "effect"
@@ -24,13 +24,13 @@ import type { PersonDocument } from "./People.ts"
 import { ensureOwner, PERSON } from "./People.ts"
 import { timer, timerId } from "./TimerNames.ts"
 
-/** A person has so many sessions at most; with one more, the oldest ends. */
+/** The sessions that a person can have; one more ends the oldest. */
 export const SESSIONS_MAX = 20
-/** A session is good for so long, in seconds. */
+/** How long a session lasts, in seconds. */
 export const SESSION_SECONDS = 12 * 60 * 60
-/** A link is good for so long, in seconds. */
+/** How long a sign-in link lasts, in seconds. */
 export const LINK_SECONDS = 10 * 60
-/** What proves who somebody is counts for so long, in seconds. */
+/** How long an identity confirmation stays valid, in seconds. */
 export const CONFIRMED_SECONDS = 10 * 60
 
 const SECRET_LENGTH = 32
@@ -38,7 +38,7 @@ const SECRET_LENGTH = 32
 export const DashboardSessionHidden = Schema.Struct({
   /** SHA-256 of the secret, hex. */
   hash: Schema.String,
-  /** That of its person when it was opened. */
+  /** The person's epoch when the session was opened. */
   epoch: Schema.Int
 })
 export type DashboardSessionHidden = typeof DashboardSessionHidden.Type
@@ -50,7 +50,7 @@ export const DASHBOARD_SESSION: Kept<DashboardSession, DashboardSessionHidden> =
   prefix: PREFIXES.dashboard_session
 }
 
-/** The sessions of a person that have not ended by themselves yet, oldest first. */
+/** The ids of a person's sessions, oldest first. */
 const SessionsOf = Schema.Struct({
   /** `sessions_of:<person>` */
   id: Schema.String,
@@ -71,9 +71,9 @@ const DashboardLink = Schema.Struct({
   /** `dashboard_link_<SHA-256 of the secret, hex>` */
   id: Schema.String,
   person: Schema.String,
-  /** Of its person, when it was made. */
+  /** The person's link epoch when the link was created. */
   epoch: Schema.Int,
-  /** The person has proved by these to be it: by the link itself, or by a password before. */
+  /** How the person proved the identity: by the link itself, or by a password before it. */
   means: SignInMeans,
   /** Milliseconds. */
   expires_at: Schema.Int
@@ -88,8 +88,8 @@ const hashOf = (secret: string): string => hash("sha256", secret, "hex")
 export const linkIdOf = (secret: string): string => `dashboard_link_${hashOf(secret)}`
 
 /**
- * Makes a link for a person; the secret is in the answer, and nowhere else. Fails with `ResourceMissing` if there is no
- * such person.
+ * Creates a link for a person; only the result contains its secret. Fails with `ResourceMissing` if there is no such
+ * person.
  */
 export const makeLink = Effect.fnUntraced(function* (
   { id }: Pick<Person, "id">,
@@ -111,34 +111,34 @@ export const makeLink = Effect.fnUntraced(function* (
   return Redacted.make(secret, { label: "sign-in link" })
 })
 
-/** Tells whether a link signs that person in, at a time in milliseconds. */
+/** Returns whether a link signs the person in, at a time in milliseconds. */
 export const isLinkGood = ({ epoch, expires_at }: DashboardLink, { hidden }: PersonDocument, now: Millis): boolean =>
   epoch === hidden.link_epoch && now < expires_at
 
-/** Removes a link that nobody has used, when its timer fires. */
+/** Removes an unused link, when its timer fires. */
 export const expireLink = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
   const transaction = yield* Transaction
   if ((yield* transaction.get(DASHBOARD_LINK, id)) !== undefined) transaction.delete(DASHBOARD_LINK, id)
 })
 
-/** Makes a link for the first owner of a merchant. Fails with `ResourceMissing` if there is no such merchant. */
+/** Creates a link for the first owner of a merchant. Fails with `ResourceMissing` if there is no such merchant. */
 export const makeOwnersLink = (
   merchantId: string
 ): Effect.Effect<Redacted.Redacted, ResourceMissing | ParameterInvalid, Transaction> =>
   Effect.flatMap(ensureOwner(merchantId), makeLink)
 
-/** Where a link leads, below Till's address. */
+/** Returns the path of a link, below Till's address. */
 export const pathOf = (link: Redacted.Redacted): string => `/dashboard/link/${Redacted.value(link)}`
 
-/** A session that has just been opened, with what the browser is to show from now on. */
+/** A new session, with the secret that the browser's cookie holds. */
 export interface OpenedSession {
   readonly session: DashboardSession
   readonly secret: Redacted.Redacted
 }
 
 /**
- * Opens a session for a person who has proved to be it. Fails with `ResourceMissing` if the person has gone since, or
- * got another password.
+ * Opens a session for an authenticated person. Fails with `ResourceMissing` if the person was removed or got another
+ * password since the authentication.
  */
 export const open = Effect.fnUntraced(function* (
   proved: PersonDocument,
@@ -194,8 +194,8 @@ const takeFromSessions = Effect.fnUntraced(function* ({
 })
 
 /**
- * Opens a session by a link, which is of no use any more then. Fails with `ResourceMissing` if there is no such link,
- * if it was used before or is too old, and if its person has gone or got another password or role.
+ * Opens a session by a link and removes the link. Fails with `ResourceMissing` if the link does not exist, was used or
+ * is too old, and if its person was removed or got another password or role.
  */
 export const openByLink = Effect.fnUntraced(function* (
   secret: string,
@@ -212,7 +212,7 @@ export const openByLink = Effect.fnUntraced(function* (
   return yield* open(person, link.value.means, origin)
 })
 
-/** Has a session go on whose person got another password in it just now; all others of the person have ended. */
+/** Keeps the session open in which its person has just changed the password; all other sessions of the person end. */
 export const keepOpen = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
   const transaction = yield* Transaction
   const session = yield* transaction.get(DASHBOARD_SESSION, id)
@@ -221,7 +221,7 @@ export const keepOpen = Effect.fnUntraced(function* (id: string): Effect.fn.Retu
   transaction.put(DASHBOARD_SESSION, session.value, { ...session.hidden, epoch: person.hidden.epoch })
 })
 
-/** Notes that somebody has just proved again who they are. */
+/** Records that the session's person has just confirmed the identity. */
 export const confirm = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<DashboardSession, ResourceMissing, Transaction> {
@@ -234,8 +234,8 @@ export const confirm = Effect.fnUntraced(function* (
 })
 
 /**
- * Ends a session. Fails with `ResourceMissing` if there is none, or if it is not one of the merchant's, where one is
- * given.
+ * Ends a session. Fails with `ResourceMissing` if there is none, or if a merchant is given and the session belongs to
+ * another one.
  */
 export const end = Effect.fnUntraced(function* (
   id: string,
@@ -252,7 +252,7 @@ export const end = Effect.fnUntraced(function* (
   return found.value
 })
 
-/** Ends a session of a person's own. Fails with `ResourceMissing` if it is none of theirs. */
+/** Ends a session of this person. Fails with `ResourceMissing` if the session belongs to another person. */
 export const endOwn = Effect.fnUntraced(function* (
   person: Pick<Person, "id">,
   id: string
@@ -263,14 +263,14 @@ export const endOwn = Effect.fnUntraced(function* (
   return yield* end(id)
 })
 
-/** Removes a session whose time is over, when its timer fires. */
+/** Removes an expired session, when its timer fires. */
 export const expire = (id: string): Effect.Effect<void, never, Transaction> => Effect.ignore(end(id))
 
-/** Tells whether a session of that person has not ended, at a time in milliseconds. */
+/** Returns whether a session of the person is still open, at a time in milliseconds. */
 export const isOpen = ({ hidden, value }: DashboardSessionDocument, person: PersonDocument, now: Millis): boolean =>
   hidden.epoch === person.hidden.epoch && now < value.expires_at * 1000
 
-/** Tells whether a browser with this secret is in that session of that person, at a time in milliseconds. */
+/** Returns whether a browser's secret opens the session of the person, at a time in milliseconds. */
 export const isGood = (
   session: DashboardSessionDocument,
   person: PersonDocument,
@@ -280,6 +280,6 @@ export const isGood = (
   timingSafeEqual(Buffer.from(session.hidden.hash, "hex"), Buffer.from(hashOf(secret), "hex")) &&
   isOpen(session, person, now)
 
-/** Tells whether somebody has proved lately who they are, at a time in milliseconds. */
+/** Returns whether the identity confirmation is still valid, at a time in milliseconds. */
 export const isConfirmed = ({ confirmed_at }: DashboardSession, now: Millis): boolean =>
   now < (confirmed_at + CONFIRMED_SECONDS) * 1000

@@ -1,14 +1,16 @@
 /**
- * Payments keeps these kinds of documents in an account. Each says what lists filter it by, and what it hides.
+ * The kinds of documents that payments stores in an account. Each defines its list filters (`labels`) and its hidden
+ * part.
  *
- * A field is added, renamed, dropped or retyped as follows (semantics 9.27); what was written stays as it is.
- * 1. Change the schema in `src/domain`, or that of the hidden part here, and whatever writes such documents.
- * 2. Give the kind one more step, which adds what older documents lack. If Customer gets `tax_id: string | null`, it is
- *    `steps: [{ value: adding({ tax_id: null }) }]`; `src/engine/views/DocumentFormats.ts` has `renaming` and `inside`,
- *    and any pure function will do. All changes between two releases can share one step. A released step never changes.
- * 3. Give a step to every kind that holds copies of the document, too: to PAYMENT_INTENT for a change of Charge,
- *    `{ value: inside("charges", inside("data", adding({ fee: null }))) }`.
- * 4. Keep steps from what `labels` derives from, and labels from changing: lists find documents by those that were
+ * To add, rename, drop or retype a field (semantics 9.27), without rewriting stored documents:
+ * 1. Change the schema in `src/domain`, or that of the hidden part here, and the code that writes such documents.
+ * 2. Give the kind one more step, which adds the fields that older documents lack. If Customer gets `tax_id: string |
+ *    null`, it is `steps: [{ value: adding({ tax_id: null }) }]`; `src/engine/views/DocumentFormats.ts` has `renaming`
+ *    and `inside`, and any pure function works. All changes between two releases can share one step. A released step
+ *    never changes.
+ * 3. Give a step to every kind that holds copies of the document, too: to PAYMENT_INTENT for a change of Charge, `{
+ *    value: inside("charges", inside("data", adding({ fee: null }))) }`.
+ * 4. Do not let a step change a field from which `labels` derives: lists find documents by the labels that were
  *    written.
  * 5. Run `npm test -- test/payments/Formats.prop.test.ts test/corpus`. It fails until each document that a release may
  *    have written fits today's schemas, and until there is a migration, maybe an empty one, by which that release
@@ -35,7 +37,7 @@ import { Transaction } from "../engine/actor/Transaction.ts"
 import { FILTERED_PAYMENT_INTENT, searchable, SEARCHED_CUSTOMER } from "./Search.ts"
 import * as Tallies from "./Tallies.ts"
 
-/** Such a kind says what its documents are made of. */
+/** A kind with the schemas of its documents. */
 export interface Kept<Value extends Identified, Hidden = undefined> extends Kind<Value, Hidden> {
   readonly shape: {
     readonly value: Schema.Codec<Value>
@@ -44,9 +46,9 @@ export interface Kept<Value extends Identified, Hidden = undefined> extends Kind
   }
 }
 
-/** Requests name documents of such a kind by their ids. */
+/** A kind whose documents requests name by their ids. */
 export interface Resource<Value extends Identified, Hidden = undefined> extends Kept<Value, Hidden> {
-  /** Messages call it so. */
+  /** The name of the kind in messages. */
   readonly resourceKind: ResourceKind
 }
 
@@ -74,38 +76,38 @@ export const CUSTOMER: Resource<Customer> = {
   search: searchable(SEARCHED_CUSTOMER)
 }
 
-/** A payer agreed to this by passing an authentication, which holds for nothing else (semantics 9.3). */
+/** The charge to which the payer agreed by passing an authentication, and nothing else (semantics 9.3). */
 export const PassedAuthentication = Schema.Struct({
   paymentMethod: Schema.String,
-  /** At most this may be charged by it. Minor units. */
+  /** The largest amount that may be charged. Minor units. */
   amount: Schema.Int,
   /** In lower case. */
   currency: Schema.String
 })
 export type PassedAuthentication = typeof PassedAuthentication.Type
 
-/** A PaymentIntent keeps this beside what it shows. */
+/** The hidden part of a PaymentIntent. */
 export const PaymentIntentHidden = Schema.Struct({
   /**
-   * The authentication that the payer has passed, while the server has yet to confirm again (semantics I-12). Terms
-   * that it does not cover void it for good.
+   * The authentication that the payer has passed, until the server confirms again (semantics I-12). Terms that it does
+   * not cover remove it for good.
    */
   authentication: Schema.optionalKey(PassedAuthentication),
-  /** The Checkout Session that it belongs to (semantics I-18). Lasts. */
+  /** The Checkout Session that the PaymentIntent belongs to (semantics I-18). Never removed. */
   checkoutSession: Schema.optionalKey(Schema.String)
 })
 export type PaymentIntentHidden = typeof PaymentIntentHidden.Type
 
 /**
- * People's details as they were before semantics 9.6: an unknown address could be one of six nulls, and a country was
- * kept in the letters that it was sent in.
+ * Converts details written before semantics 9.6, when an unknown address could be six nulls and a country kept the case
+ * in which it was sent.
  */
 const withAddressOf96 = (older: JsonObject): JsonObject => {
   const address = older["address"] as Address | null | undefined
   return address == null ? older : { ...older, address: addressOf(address) }
 }
 
-/** Charges of that time had no billing details at all where none were known. */
+/** Converts charges of that time, which had null for unknown billing details. */
 const withBillingDetailsOf96 = (older: JsonObject): JsonObject =>
   older["billing_details"] === null
     ? { ...older, billing_details: billingDetailsOf({}) }
@@ -120,8 +122,8 @@ export const PAYMENT_INTENT: Resource<PaymentIntent, PaymentIntentHidden | undef
         application_fee_amount: null,
         setup_future_usage: null
       }),
-      // Of an authentication only the payment method was kept, without the amount: it counts for nothing (semantics
-      // 9.3).
+      // Older documents kept only the payment method of an authentication, not the amount, so it no longer counts
+      // (semantics 9.3).
       hidden: (older) => {
         const { checkoutSession } = (older ?? {}) as PaymentIntentHidden
         return checkoutSession === undefined ? undefined : { checkoutSession }
@@ -157,9 +159,9 @@ export const REFUND: Resource<Refund> = {
 }
 
 export const PaymentMethodHidden = Schema.Struct({
-  /** The processor knows the card by it; it is never the card's number. */
+  /** The processor's token for the card; never the card's number. */
   token: Schema.String,
-  /** Whether it was a customer's, and is of no use any more (semantics §2.7). */
+  /** Whether it was detached from a customer, and can never be used again (semantics §2.7). */
   detached: Schema.Boolean
 })
 export type PaymentMethodHidden = typeof PaymentMethodHidden.Type
@@ -169,7 +171,7 @@ export const PAYMENT_METHOD: Resource<PaymentMethod, PaymentMethodHidden> = {
   steps: [
     {
       value: withBillingDetailsOf96,
-      // Nobody could attach one, let alone detach it.
+      // Older documents could be neither attached nor detached.
       hidden: (older) => ({ ...(older as PaymentMethodHidden), detached: false })
     }
   ],
@@ -179,7 +181,7 @@ export const PAYMENT_METHOD: Resource<PaymentMethod, PaymentMethodHidden> = {
   labels: ({ customer }) => (customer === null ? {} : { customer })
 }
 
-/** All that one customer holds, in the order in which it was attached (semantics 9.18). */
+/** The payment methods of one customer, in the order of their attachment (semantics 9.18). */
 export const HeldPaymentMethods = Schema.Struct({
   /** `<customer>_payment_methods` */
   id: Schema.String,
@@ -194,9 +196,12 @@ export const HELD_PAYMENT_METHODS: Kept<HeldPaymentMethods> = {
 
 export const heldPaymentMethodsId = (customerId: string): string => `${customerId}_payment_methods`
 
-/** A product keeps this beside what it shows. */
+/** The hidden part of a product. */
 export const ProductHidden = Schema.Struct({
-  /** Whether it ever got a price. Prices are never deleted, so it has one from then on (semantics PR2, PR3). */
+  /**
+   * Whether the product ever got a price. Prices are never deleted, so this never becomes false again (semantics PR2,
+   * PR3).
+   */
   hasPrice: Schema.Boolean
 })
 export type ProductHidden = typeof ProductHidden.Type
@@ -217,7 +222,7 @@ export const PRICE: Resource<Price> = {
   labels: ({ active, currency, product, type }) => ({ active: String(active), currency, product, type })
 }
 
-/** Who has a lookup key: found by the key, because a key belongs to one price at most (semantics PR17). */
+/** The price that has a lookup key, found by the key: at most one price has it (semantics PR17). */
 export const LookupKeyEntry = Schema.Struct({
   /** `lookup_key:<key>` */
   id: Schema.String,
@@ -227,32 +232,32 @@ export type LookupKeyEntry = typeof LookupKeyEntry.Type
 
 export const LOOKUP_KEY: Kept<LookupKeyEntry> = { name: "lookup_key", shape: { value: LookupKeyEntry } }
 
-/** The amount that the payer of a session chooses, of one of its lines (semantics 9.14). In minor units. */
+/** The bounds of the amount that the payer chooses for one line of a session (semantics 9.14). In minor units. */
 export const CustomAmount = Schema.Struct({
-  /** The line's place in the cart, from 0. */
+  /** Index of the line in the cart, from 0. */
   line: Schema.Int,
-  /** The other lines come to this. */
+  /** Sum of the other lines. */
   others: Schema.Int,
-  /** The payer chooses at least this, which is more than 0. */
+  /** The smallest amount that the payer can choose, above 0. */
   minimum: Schema.Int,
-  /** And at most this; null if only the cap of one payment counts. */
+  /** The largest amount that the payer can choose; null if only the cap of a payment applies. */
   maximum: Schema.NullOr(Schema.Int),
-  /** The PaymentIntent that is yet to be created begins with this; null if there is one. */
+  /** The fields for the PaymentIntent to be created; null if it exists. */
   paymentIntentData: Schema.NullOr(PaymentIntentData)
 })
 export type CustomAmount = typeof CustomAmount.Type
 
-/** A Checkout Session keeps this beside what it shows. */
+/** The hidden part of a Checkout Session. */
 export const CheckoutSessionHidden = Schema.Struct({
-  /** The payer has entered this, and the payment has yet to go through. */
+  /** The details that the payer entered, until the session ends. */
   collected: Schema.NullOr(CustomerDetails),
-  /** Whether the payment that completed it is still processing. */
+  /** Whether the payment that completed the session is still processing. */
   awaitsSettlement: Schema.Boolean,
-  /** How many attempts to pay have failed, since it last began to take payments (semantics 9.29). */
+  /** The failed attempts since the session last began to accept payments (semantics 9.29). */
   failedAttempts: Schema.Int,
-  /** It takes no payments until then, in milliseconds of the account's clock; null while it does. */
+  /** The end of the pause without payments, in milliseconds of the account's clock; null outside of a pause. */
   closedUntil: Schema.NullOr(Schema.Int),
-  /** Null if the payer has no amount to choose. */
+  /** Null if the payer cannot choose an amount. */
   customAmount: Schema.NullOr(CustomAmount)
 })
 export type CheckoutSessionHidden = typeof CheckoutSessionHidden.Type
@@ -262,7 +267,8 @@ export const CHECKOUT_SESSION: Resource<CheckoutSession, CheckoutSessionHidden> 
   steps: [
     {
       value: inside("customer_details", withAddressOf96),
-      // The fee has moved to the PaymentIntent of later sessions (semantics 9.16). No payer chose an amount (9.14).
+      // Older sessions held the fee, which the PaymentIntent of later sessions holds (semantics 9.16), and had no
+      // amount to choose (9.14).
       hidden: (older) => {
         const { awaitsSettlement, collected } = older as CheckoutSessionHidden
         const kept = collected && { ...collected, address: addressOf(collected.address) }
@@ -278,8 +284,8 @@ export const CHECKOUT_SESSION: Resource<CheckoutSession, CheckoutSessionHidden> 
 }
 
 /**
- * All lines of one Checkout Session, in their order: always read together, as a part of it. Written once, but for the
- * amount that the payer chooses (semantics 9.14).
+ * All lines of one Checkout Session, in order, read together as a part of it. Written once, except for the amount that
+ * the payer chooses (semantics 9.14).
  */
 export const LineItems = Schema.Struct({ id: Schema.String, data: Schema.Array(LineItem) })
 export type LineItems = typeof LineItems.Type
@@ -295,11 +301,14 @@ export const lineItemsId = (checkoutSessionId: string): string => `${checkoutSes
 export const WebhookEndpointHidden = Schema.Struct({
   /** The signing secret, encrypted (semantics W2). */
   sealedSecret: Schema.String,
-  /** The secret that was in its place before, if it was rolled with a grace. */
+  /** The previous secret, if it was rolled with a grace period. */
   previous: Schema.optionalKey(
     Schema.Struct({
       sealedSecret: Schema.String,
-      /** From then on it does not sign any more. Milliseconds, by the wall clock (semantics §8.25). */
+      /**
+       * The end of the grace period, after which the secret signs nothing. Milliseconds, by the wall clock (semantics
+       * §8.25).
+       */
       expiresAt: Schema.Int
     })
   )

@@ -1,8 +1,8 @@
 /**
- * Events as the lifecycles tell of them and as the API shows them (semantics §4, §6). An event's object is text that
- * was frozen when the event happened. Webhooks carry that text, whatever Till sends them, because their bodies are the
- * same at every attempt and endpoint (semantics W8). Answers of the API have the fields of today's contract in it
- * (semantics 9.27).
+ * Events as the lifecycles emit them and as the API shows them (semantics §4, §6). An event's object is text, frozen
+ * when the event happened. Webhooks carry that text in every Till version, because a body must be the same at every
+ * attempt and endpoint (semantics W8). API responses add the fields that the contract has gained since (semantics
+ * 9.27).
  */
 import type { ApiVersion } from "../domain/ApiVersion.ts"
 import type { ApiVersionsShape, JsonObject } from "../domain/ApiVersions.ts"
@@ -17,10 +17,13 @@ import { parseJson } from "../json/JsonParse.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
 import { sentKey } from "./IdempotencyKeys.ts"
 
-/** These name what was there before: who had a payment method is nowhere else any more (semantics §4). */
+/**
+ * Events that carry the previous values of changed fields. `payment_method.detached` does because nothing else records
+ * the previous customer (semantics §4).
+ */
 type Update = Extract<EmittedEventType, `${string}.updated` | "payment_method.detached">
 
-/** Tells of an object that the command has read or written. */
+/** Emits an event about an object that the command has read or written. */
 export const emit = <Type extends EmittedEventType>(
   transaction: Transaction,
   type: Type,
@@ -33,9 +36,9 @@ interface Updatable {
 }
 
 /**
- * Lists the old values of the top-level fields that an update changed; null for those that were absent, and of
- * `metadata` only what changed. Nothing changed if, and only if, it is empty: so compare before `updated` is stamped,
- * which is left out (semantics §8.23).
+ * Returns the old values of the top-level fields that an update changed: null for a field that was absent, and only the
+ * changed keys of `metadata`. The result is empty if and only if nothing changed, so compare before `updated` is set;
+ * that field is left out (semantics §8.23).
  */
 export const previousAttributes = <A extends Updatable>(before: A, after: A): Readonly<Record<string, unknown>> => {
   const fields = new Set([...Object.keys(before), ...Object.keys(after)]) as ReadonlySet<keyof A & string>
@@ -48,21 +51,21 @@ export const previousAttributes = <A extends Updatable>(before: A, after: A): Re
   )
 }
 
-/** Fields hold JSON, with its keys in one order. Metadata is the same object unless it changed. */
+/** Compares two fields. They hold JSON with keys in one order, and unchanged metadata is the same object. */
 const isSame = (one: unknown, other: unknown): boolean => one === other || JSON.stringify(one) === JSON.stringify(other)
 
 export interface EventContext {
   readonly account: AccountId
-  /** Deliveries of the event that are still under way. */
+  /** Deliveries of the event that are still pending. */
   readonly pendingWebhooks: number
 }
 
-/** Events that an older Till wrote down without a version are of this one: there was no other. */
+/** The version of events that an older Till stored without one: there was no other. */
 const UNWRITTEN_VERSION: ApiVersion = "2026-03-09"
 
 /**
- * Shows an event in an older version, with what an update changed as that version sees it. The same event if nothing in
- * it has changed since. Null is the version of events that were written down without one.
+ * Converts an event to an older version, including the values before an update. Returns the same event if no change
+ * since that version affects it. Null stands for the version of events stored without one.
  */
 export const shownIn =
   ({ older }: ApiVersionsShape): EventVersionsShape["shownIn"] =>
@@ -78,7 +81,7 @@ export const shownIn =
 
 type AnyObject = JsonObject & Updatable
 
-/** Puts an object together as it was before an update; null where it had no such field. */
+/** Reconstructs an object as it was before an update; a field that was absent is null. */
 const beforeUpdate = (object: JsonObject, previous: JsonObject): JsonObject => {
   const { metadata } = previous
   const keys = metadata === undefined ? {} : { ...(object["metadata"] as Metadata), ...(metadata as object) }
@@ -88,8 +91,7 @@ const beforeUpdate = (object: JsonObject, previous: JsonObject): JsonObject => {
 
 /**
  * Renders an event as JSON text, in the version that was its account's default when it happened (semantics V3, W8).
- * Whatever becomes of the default, or whatever version a request asks for, the text stays the same but for
- * `pendingWebhooks`.
+ * Neither a later default nor the version of a request changes the text; only `pendingWebhooks` does.
  */
 export const render = (event: StoredEvent, { account, pendingWebhooks }: EventContext): string => {
   const head = JSON.stringify({

@@ -1,11 +1,11 @@
 /**
- * Limits how much live money somebody gives up in the dashboard without having proved lately who they are (semantics
- * 9.63): by refunds, by cancels of held payments, and by captures of less than is held. What a session gives up is
- * counted from the last proof on, in the payments' own account and in the record of each command. So amounts that are
- * split, over refunds, payments, currencies or requests at once, come to the same sum.
+ * Limits how much live money a person gives up in the dashboard without a recent identity confirmation (semantics
+ * 9.63): by refunds, by cancelling held payments, and by capturing less than is held. The amounts given up since the
+ * last confirmation are summed in the payments' own account, in the record of each command, so splitting an amount over
+ * refunds, payments, currencies or concurrent requests does not evade the limit.
  *
- * There are no exchange rates. The sum is in smallest units, whatever the currency: one of those is never worth much
- * more than a cent, so the limit is about a thousand dollars, or less.
+ * There are no exchange rates. The sum counts smallest units of any currency: none is worth much more than a cent, so
+ * the limit is about a thousand dollars or less.
  */
 import { Effect, Schema } from "effect"
 import { ParameterMissing } from "../domain/Errors.ts"
@@ -16,27 +16,27 @@ import { isConfirmed } from "./DashboardSessions.ts"
 import type { Kept } from "./Documents.ts"
 import { PAYMENT_INTENT } from "./Documents.ts"
 
-/** A person may give up this much between two proofs, in smallest units of all currencies together. */
+/** The amount that a person can give up between two confirmations, in smallest units of all currencies together. */
 export const GIVEN_UP_MAX = 100_000
 
-/** The field in which a form has the password. Its lack is why a command over the limit fails. */
+/** The form field of the password. A command over the limit fails because this field is missing. */
 export const PASSWORD_FIELD = "confirm_password"
 
 const GivenUp = Schema.Struct({
   /** `given_up:<id of the person>` */
   id: Schema.String,
   amount: Schema.Int,
-  /** When the person had last proved who they are, in Unix seconds. The amount was given up since. */
+  /** Unix seconds of the person's last confirmation, from which `amount` is counted. */
   since: Schema.Int
 })
 export const GIVEN_UP: Kept<typeof GivenUp.Type> = { name: "given_up", shape: { value: GivenUp } }
 
-/** What a command gives up of a payment, in smallest units. */
+/** Returns the amount of a payment that a command gives up, in smallest units. */
 export type GivesUp = (payment: PaymentIntent) => number
 
 /**
- * Runs a command on a live payment in a person's session, and counts what it gives up. Fails with `ParameterMissing` of
- * the password, before anything is done, if that is too much without one.
+ * Runs a command on a live payment in a person's session and counts the amount it gives up. Fails with
+ * `ParameterMissing` for the password, before the command runs, if the sum exceeds the limit.
  */
 export const runWithinLimit = Effect.fnUntraced(function* <A, E, R>(
   session: DashboardSession,

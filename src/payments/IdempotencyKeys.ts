@@ -1,7 +1,7 @@
 /**
- * An account keeps idempotency keys apart by who sent them (semantics 9.4). Servers, browsers and Till's own forms
- * share an account, and none of them can claim another's key. A server's key is kept as it was sent, as it always was;
- * the others begin with a character that no header can hold.
+ * Separates the idempotency keys of an account by their sender (semantics 9.4): servers, browsers and Till's own forms
+ * share an account, and none can claim another's key. A server's key is stored as sent; the others begin with a
+ * character that no header can hold.
  */
 import type { ApiKeyType } from "./ApiKeys.ts"
 
@@ -9,14 +9,14 @@ const MARK = "\u0001"
 const FORM = `${MARK}form/`
 const PUBLISHABLE = `${MARK}publishable/`
 
-/** Makes the key of a form on one of Till's pages, which no client has sent. */
+/** Returns the stored key of a form on one of Till's pages, which no client sent. */
 export const formKey = (subject: string, nonce: string): string => `${FORM}${subject}/${nonce}`
 
-/** Makes the key of a request what the account keeps. */
+/** Returns the stored key of a request. */
 export const requestKey = (keyType: ApiKeyType, sent: string): string =>
   keyType === "secret" ? sent : `${PUBLISHABLE}${sent}`
 
-/** Makes a kept key what the client has sent; null for a form's. */
+/** Returns the key that the client sent, from the stored key; null for a form's. */
 export const sentKey = (key: string | null): string | null => {
   if (key?.startsWith(MARK) !== true) return key
   return key.startsWith(PUBLISHABLE) ? key.slice(PUBLISHABLE.length) : null

@@ -1,6 +1,6 @@
 /**
- * The lifecycle of merchants, to whom accounts belong. They and their keys lie in the installation's account (semantics
- * A7).
+ * The lifecycle of merchants, who own the accounts. The installation's account holds merchants and their keys
+ * (semantics A7).
  */
 import { Effect, Equal, Layer, Schema } from "effect"
 import type { Redacted } from "effect"
@@ -27,9 +27,9 @@ export const Merchant = Schema.Struct({
   id: Schema.String,
   object: Schema.Literal("merchant"),
   name: Schema.String,
-  /** The version of requests that name none, and of events (semantics V3). */
+  /** The version of events, and of requests that name no version (semantics V3). */
   api_version: ApiVersion,
-  /** What pages show beside the name (semantics 9.15). */
+  /** The appearance of the merchant's pages, beside the name (semantics 9.15). */
   brand: Brand,
   /** Unix seconds. */
   created: Schema.Int
@@ -44,8 +44,8 @@ export const MERCHANT: Kept<Merchant> = {
 }
 
 /**
- * Tells the engine a merchant's default version, in which the events of its accounts are rendered that happen from then
- * on (semantics V3, W8).
+ * Gives the engine a merchant's default version, in which it renders later events of the merchant's accounts (semantics
+ * V3, W8).
  */
 export const layerEventVersions: Layer.Layer<EventVersions, never, ApiVersions> = Layer.effect(
   EventVersions,
@@ -61,20 +61,20 @@ export const layerEventVersions: Layer.Layer<EventVersions, never, ApiVersions> 
 
 const DefaultMerchant = Schema.Struct({ id: Schema.String, merchant_id: Schema.String })
 
-/** Says which merchant was made at the first start. */
+/** Names the merchant that the first start created. */
 export const DEFAULT_MERCHANT: Kept<typeof DefaultMerchant.Type> = {
   name: "default_merchant",
   shape: { value: DefaultMerchant }
 }
 const DEFAULT_MERCHANT_ID = "default_merchant"
 
-/** The id of the merchant that was made at the first start; undefined before that. */
+/** Finds the id of the merchant that the first start created; undefined before it. */
 export const findDefault: Effect.Effect<string | undefined, never, Transaction> = Effect.gen(function* () {
   const transaction = yield* Transaction
   return (yield* transaction.get(DEFAULT_MERCHANT, DEFAULT_MERCHANT_ID))?.value.merchant_id
 })
 
-/** A merchant begins with four keys (semantics A7). */
+/** The four keys that a merchant starts with (semantics A7). */
 export const ApiKeySlot = Schema.Literals(["secretTest", "publishableTest", "secretLive", "publishableLive"])
 export type ApiKeySlot = typeof ApiKeySlot.Type
 
@@ -92,7 +92,7 @@ const slots = ApiKeySlot.literals
 
 export type ApiKeys = Partial<Readonly<Record<ApiKeySlot, Redacted.Redacted>>>
 
-/** Makes a merchant without any key. */
+/** Creates a merchant without keys. */
 export const create = Effect.fnUntraced(function* (name: string): Effect.fn.Return<Merchant, never, Transaction> {
   const transaction = yield* Transaction
   const merchant: Merchant = {
@@ -116,7 +116,8 @@ export const find = Effect.fnUntraced(function* (
 })
 
 /**
- * Changes the version of requests that name none, and of events (semantics V3). Undefined if there is no such merchant.
+ * Changes the version of events, and of requests that name no version (semantics V3). Returns undefined if there is no
+ * such merchant.
  */
 export const setVersion = Effect.fnUntraced(function* (
   id: string,
@@ -130,10 +131,10 @@ export const setVersion = Effect.fnUntraced(function* (
   return changed
 })
 
-/** What a merchant shows to payers. A setting that is null is taken away, one that is left out stays. */
+/** The appearance of a merchant's pages. Null removes a setting; an absent setting keeps its value. */
 export type Appearance = Partial<Brand> & { readonly name?: string }
 
-/** Changes what payers' pages show of a merchant. Undefined if there is no such merchant. */
+/** Changes the appearance of a merchant's pages. Returns undefined if there is no such merchant. */
 export const changeAppearance = Effect.fnUntraced(function* (
   id: string,
   { name, ...settings }: Appearance
@@ -150,15 +151,15 @@ export const changeAppearance = Effect.fnUntraced(function* (
   return changed
 })
 
-/** A new merchant and those of its keys that were generated for it, which nothing else holds. */
+/** A new merchant with its generated keys, which are stored nowhere. */
 export interface MerchantWithKeys {
   readonly merchant: Merchant
   readonly generated: ApiKeys
 }
 
 /**
- * Makes a merchant with its four keys: those that are given, and new ones in the place of the others (semantics A7).
- * Fails with `ApiKeyTaken` if a given key is another merchant's.
+ * Creates a merchant with its four keys: the given ones, and new ones for the rest (semantics A7). Fails with
+ * `ApiKeyTaken` if a given key is another merchant's.
  */
 export const createWithKeys = Effect.fnUntraced(function* (
   name: string,
@@ -174,19 +175,19 @@ export const createWithKeys = Effect.fnUntraced(function* (
   return { merchant, generated }
 })
 
-/** The default merchant as a start has found or made it. */
+/** The default merchant as a start found or created it. */
 export interface EnsuredMerchant extends MerchantWithKeys {
-  /** Given keys that were not known before. */
+  /** Given keys that were not registered before. */
   readonly added: ReadonlyArray<ApiKeySlot>
-  /** Whether it was made now. */
+  /** Whether this start created the merchant. */
   readonly isFirst: boolean
 }
 
 /**
- * Sees to it that there is a default merchant and that the given keys are its keys. At the first start, the keys that
- * are not given are generated; `generated` has them, once. At a later one, `added` names the keys that are new: they
- * come to the merchant's others, because a key that is not given any more may be in use elsewhere. Fails with
- * `ApiKeyTaken` if a given key is another merchant's (semantics A7).
+ * Creates or finds the default merchant and registers the given keys as its keys. The first start generates the keys
+ * that are not given and returns them in `generated`, once. A later start returns the new keys in `added` and keeps the
+ * merchant's other keys, because a key that is no longer given may be in use elsewhere. Fails with `ApiKeyTaken` if a
+ * given key is another merchant's (semantics A7).
  */
 export const ensureDefault = Effect.fnUntraced(function* (
   given: ApiKeys
@@ -207,7 +208,7 @@ export const ensureDefault = Effect.fnUntraced(function* (
   return { merchant, generated: {}, added, isFirst: false }
 })
 
-/** Registers a given key, unless it is known already; answers with whether it is new. */
+/** Registers a given key unless it is registered already; returns whether it is new. */
 const registerFor = Effect.fnUntraced(function* (
   merchantId: string,
   slot: ApiKeySlot,

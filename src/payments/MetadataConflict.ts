@@ -1,4 +1,4 @@
-/** Metadata that somebody edits in front of them: what others have changed meanwhile is not lost (semantics 9.84). */
+/** Edits of metadata in a form, which must not overwrite changes made since the form was opened (semantics 9.84). */
 import { Effect } from "effect"
 import type { ResourceMissing } from "../domain/Errors.ts"
 import { ParameterInvalid } from "../domain/Errors.ts"
@@ -11,13 +11,13 @@ import { findDocument } from "./Documents.ts"
 /** Objects that have metadata. */
 export type WithMetadata = Identified & { readonly metadata: Metadata }
 
-/** The value of a key; undefined where there is none, whatever objects have by themselves. */
+/** Returns the value of a key; undefined if the metadata has no such key of its own. */
 export const valueOf = (metadata: Metadata, key: string): string | undefined =>
   Object.hasOwn(metadata, key) ? metadata[key] : undefined
 
 /**
- * Fails with `ParameterInvalid` for the first of these keys whose value is not as somebody has seen it. `seenAs` says
- * how they see a value, undefined for none.
+ * Fails with `ParameterInvalid` for the first of these keys whose value differs from the value in the form. `seenAs`
+ * returns the form's text of a value, or of undefined for a missing one.
  */
 export const requireUnchanged = Effect.fnUntraced(function* <A extends WithMetadata, H>(
   kind: Resource<A, H>,

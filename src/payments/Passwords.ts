@@ -1,13 +1,13 @@
 /**
- * Passwords as they are kept: salted, hashed by scrypt, and sealed with the installation's own key for the one person
- * who has it, so that the database alone is of no use to whoever guesses, and no hash can be moved to another person.
+ * Storage of passwords: salted, hashed with scrypt, and encrypted with the installation's key for one person, so that
+ * the database alone does not allow guessing and no hash can be moved to another person.
  *
- * An email address may be that of people of several merchants (semantics 9.60). The salt follows from the address and
- * the installation's key, so one hash tells whose password it is among all of them: an attempt costs the same, in time
- * and memory, whether nobody, one person or a hundred have the address.
+ * People of several merchants can share an email address (semantics 9.60). The salt is derived from the address and the
+ * installation's key, so one hash compares a password with all of them: an attempt costs the same time and memory
+ * whether no person or a hundred have the address.
  *
- * A hash takes 32 MiB and a tenth of a second of a core, on Node's own threads. So only a few are made at a time, and
- * whoever comes while too many wait is told to come again: no flood of sign-ins takes memory from payments.
+ * A hash takes 32 MiB and a tenth of a second of a core, on Node's thread pool. So only a few are computed at a time,
+ * and an attempt fails while too many wait: a flood of sign-ins takes no memory from payments.
  */
 import type { ScryptOptions } from "node:crypto"
 import { createHmac, scrypt, timingSafeEqual } from "node:crypto"
@@ -18,36 +18,36 @@ import { PaymentsConfig } from "./PaymentsConfig.ts"
 import type { Sealing } from "./Sealing.ts"
 import { open, seal } from "./Sealing.ts"
 
-/** OWASP's choice for 32 MiB. What was hashed with others is still checked with those. */
+/** OWASP's parameters for 32 MiB. A hash made with other parameters is still checked with those. */
 const COST = 2 ** 15
 const BLOCK_SIZE = 8
 const PARALLELIZATION = 3
-/** Node wants to be told that so much memory is meant, in bytes; scrypt takes 128 × cost × block size. */
+/** Node's memory limit for scrypt, in bytes; a hash takes 128 × cost × block size. */
 const MEMORY_BYTES_MAX = 64 * 2 ** 20
 const HASH_BYTES = 32
-/** So many hashes are made at a time. Node has four threads for them and for files. */
+/** Hashes computed at a time. Node has four threads for hashes and files. */
 const AT_ONCE = 2
-/** So many more may wait: two seconds' worth. */
+/** Hashes that can wait: about two seconds of work. */
 const WAITING_MAX = 16
 
 /** `cost$block size$parallelization$hash`, sealed. */
 export type PasswordHash = string
 
-/** Somebody who may have the password. */
+/** A person whose password is compared. */
 export interface Candidate {
   readonly id: string
   readonly hidden: { readonly password: PasswordHash | null }
 }
 
 export interface PasswordsShape {
-  /** Makes of a password what is kept of it for a person. Fails with `Unavailable` while too many wait. */
+  /** Hashes a person's password for storage. Fails with `Unavailable` while too many wait. */
   readonly hash: (
     of: { readonly person: string; readonly email: string },
     password: string
   ) => Effect.Effect<PasswordHash, Unavailable>
   /**
-   * Answers with those people of an address whose password this is. It takes as long however many they are, also for
-   * none, so nobody learns from the time whether there is such a person. Fails with `Unavailable` while too many wait.
+   * Returns the people with this address whose password it is. Takes the same time for any number of people, including
+   * none, so the time does not reveal whether there is such a person. Fails with `Unavailable` while too many wait.
    */
   readonly ownersOf: <P extends Candidate>(
     email: string,
@@ -59,7 +59,7 @@ export interface PasswordsShape {
 type Keys = Pick<PaymentsConfigShape, "sealingKey">
 
 export class Passwords extends Context.Service<Passwords, PasswordsShape>()("till/payments/Passwords") {
-  /** Hashes at this cost, a power of two. What has one hashed faster is for tests. */
+  /** Hashes at this cost, a power of two. Lower costs are for tests. */
   static readonly layer = (cost: number = COST): Layer.Layer<Passwords, never, PaymentsConfig> =>
     Layer.effect(
       Passwords,
@@ -97,11 +97,14 @@ const sealingOf = ({ sealingKey }: Keys, person: string): Sealing => ({
   purpose: `password ${person}`
 })
 
-/** The prefix keeps this use of the key apart from the print of the secret. */
+/** Derives the salt. The prefix separates this use of the key from the fingerprint of the secret. */
 const saltOf = ({ sealingKey }: Keys, email: string): Buffer =>
   createHmac("sha256", Redacted.value(sealingKey)).update(`salt of passwords|${email.toLowerCase()}`).digest()
 
-/** `parameters` are cost, block size and parallelization. Two keyboards may write the same letter in two ways. */
+/**
+ * Hashes a password with `parameters`: cost, block size and parallelization. Normalizes it first, because keyboards
+ * write the same letter in different ways.
+ */
 const derive = (config: Keys, email: string, password: string, parameters: string): Effect.Effect<Buffer> =>
   Effect.callback((resume) => {
     const [N, r, p] = parameters.split("$").map(Number) as [number, number, number]
@@ -117,7 +120,7 @@ interface Kept<P> {
   readonly hash: Buffer
 }
 
-/** What is kept of a person's password. One that was not sealed for this very person lets nobody in. */
+/** Decrypts a person's stored hash. A hash encrypted for another person matches no password. */
 const keptOf = <P extends Candidate>(config: Keys, person: P): Effect.Effect<ReadonlyArray<Kept<P>>> => {
   const { password } = person.hidden
   if (password === null) return Effect.succeed([])
@@ -131,7 +134,10 @@ const keptOf = <P extends Candidate>(config: Keys, person: P): Effect.Effect<Rea
   }
 }
 
-/** One hash for everybody whose password was hashed with the same parameters; and one if there is nobody. */
+/**
+ * Compares a password with all people's hashes: one computation per set of parameters in use, and one if there are no
+ * people.
+ */
 const findOwners = Effect.fnUntraced(function* <P extends Candidate>(
   config: Keys,
   email: string,

@@ -1,10 +1,10 @@
 /**
- * The one step that all operations on PaymentIntents consist of: change the PaymentIntent within its state table, write
- * it with its charge, tell of both, and move the Checkout Session that it belongs to.
+ * The step that all operations on PaymentIntents consist of: change the PaymentIntent within its state table, write it
+ * with its charge, emit the events, and move the Checkout Session that it belongs to.
  *
- * Every change goes through here, so that none can leave the state table or break an invariant: a lifecycle with a bug
- * dies, and its command commits nothing. A charge and its copy in the PaymentIntent are written here and nowhere else,
- * so they are the same at every moment.
+ * Every change goes through this file, which checks the state table and the invariants: a lifecycle with a bug throws,
+ * and its command commits nothing. Only this file writes a charge and its copy in the PaymentIntent, so both are always
+ * equal.
  */
 import { Effect } from "effect"
 import type { Charge } from "../domain/Charge.ts"
@@ -23,7 +23,7 @@ import type { PassedAuthentication, PaymentIntentHidden } from "./Documents.ts"
 import { CHARGE, findDocument, PAYMENT_INTENT } from "./Documents.ts"
 import { emit, previousAttributes } from "./Events.ts"
 
-/** Holds a PaymentIntent as the command has left it so far, what is hidden of it, and the session that it pays for. */
+/** A PaymentIntent as changed by the running command, with its hidden part and the session that it pays for. */
 export interface Payment {
   readonly value: PaymentIntent
   readonly hidden: PaymentIntentHidden | undefined
@@ -35,20 +35,22 @@ export type PaymentIntentChanges = Partial<Omit<PaymentIntent, "id" | "object" |
   readonly last_payment_error?: LastPaymentError | null
 }
 
-/** One step changes the following. */
+/** The changes of one step. */
 export interface Step {
   readonly changes?: PaymentIntentChanges
-  /** The charge as the step leaves it, if it has to do with one: a new one, or the latest. */
+  /** The new charge, or the latest one as changed by the step; absent if the step concerns no charge. */
   readonly charge?: Charge | undefined
-  /** The passed authentication that holds beyond this step; any other ends with it (semantics 9.3). */
+  /**
+   * The passed authentication that stays valid after this step; without it, the step ends any other (semantics 9.3).
+   */
   readonly authentication?: PassedAuthentication
-  /** In their order. The events of charges are about `charge`. */
+  /** In order of emission. Charge events are about `charge`. */
   readonly events?: ReadonlyArray<PaymentEvent>
 }
 
 type PaymentEvent = Extract<EmittedEventType, `payment_intent.${string}` | `charge.${string}`>
 
-/** The parameter that names a PaymentIntent: `id` for that of the path. */
+/** The parameter that names a PaymentIntent: `id` for the path. */
 type Param = "id" | "payment_intent"
 
 /** Finds a PaymentIntent with its session. Fails with `ResourceMissing`, which names the parameter. */
@@ -62,7 +64,7 @@ export const find = Effect.fnUntraced(function* (
   return { value, hidden, session }
 })
 
-/** Finds the payment of a session that has one. It is there, because PaymentIntents are never deleted. */
+/** Finds the payment of a session that has one. PaymentIntents are never deleted, so it must exist. */
 export const findOfSession = (
   session: CheckoutSessionDocument,
   paymentIntentId: string
@@ -75,7 +77,7 @@ export const findOfSession = (
 
 /**
  * Fails with `PaymentIntentUnexpectedState` unless the state table allows the operation (semantics §2.1, `✗`). `words`
- * are what the message calls the operation.
+ * name the operation in the message.
  */
 export const requireAllowed = (
   operation: PaymentIntentOperation,
@@ -89,8 +91,8 @@ export const requireAllowed = (
 }
 
 /**
- * Makes the PaymentIntent as an operation leaves it; it is yet to be written. Throws if the state table does not lead
- * there.
+ * Returns the PaymentIntent as changed by an operation, without writing it. Throws if the state table forbids the
+ * transition.
  */
 export const change = (
   operation: PaymentIntentOperation,
@@ -104,10 +106,7 @@ export const change = (
   return last_payment_error === null ? { ...rest, ...changes } : { ...rest, ...changes, last_payment_error }
 }
 
-/**
- * Takes one step. Both documents are written before the first event, so each event shows the outcome, not the way to
- * it.
- */
+/** Applies one step. Both documents are written before the first event, so every event shows the final state. */
 export const step = (
   transaction: Transaction,
   operation: PaymentIntentOperation,
@@ -126,8 +125,8 @@ export const step = (
 }
 
 /**
- * Writes the PaymentIntent, with what is to be hidden of it from now on; returns what that came to. An authentication
- * that does not cover what is written ends here, so going back to the former terms does not bring it back.
+ * Writes the PaymentIntent with its new hidden part and returns that part. Removes an authentication that does not
+ * cover the written terms, so restoring the former terms does not restore it.
  */
 export const save = (
   transaction: Transaction,
@@ -141,7 +140,7 @@ export const save = (
   return kept
 }
 
-/** Says whether the payer has authenticated for a charge of the PaymentIntent to a payment method (semantics 9.3). */
+/** Returns whether the payer has authenticated for this charge with this payment method (semantics 9.3). */
 export const isAuthenticated = (
   hidden: PaymentIntentHidden | undefined,
   { amount, currency }: PaymentIntent,
@@ -156,17 +155,17 @@ export const isAuthenticated = (
   )
 }
 
-/** The Checkout Session stays hidden in a PaymentIntent whatever happens to it. */
+/** Returns the part of the hidden data that no step removes: the Checkout Session. */
 const lasting = (hidden: PaymentIntentHidden | undefined): PaymentIntentHidden | undefined =>
   hidden?.checkoutSession === undefined ? undefined : { checkoutSession: hidden.checkoutSession }
 
-/** Writes a charge, and gives the PaymentIntent its copy. */
+/** Writes a charge and its copy in the PaymentIntent. */
 const writeCharge = (transaction: Transaction, paymentIntent: PaymentIntent, charge: Charge): PaymentIntent => {
   transaction.put(CHARGE, charge)
   return { ...paymentIntent, latest_charge: charge.id, charges: embed(paymentIntent.charges, charge) }
 }
 
-/** Puts a charge into the list: in its old place, or in front as the newest. */
+/** Replaces the charge in the list, or prepends it as the newest. */
 const embed = (charges: EmbeddedCharges, charge: Charge): EmbeddedCharges => {
   if (charges.data.some(({ id }) => id === charge.id)) {
     return { ...charges, data: charges.data.map((embedded) => (embedded.id === charge.id ? charge : embedded)) }
@@ -176,7 +175,7 @@ const embed = (charges: EmbeddedCharges, charge: Charge): EmbeddedCharges => {
   return { ...charges, data, has_more, next_cursor: has_more ? data.at(-1)!.id : null }
 }
 
-/** Tells of the PaymentIntent or of its latest charge. */
+/** Emits an event about the PaymentIntent or about its latest charge. */
 const emitEvent = (
   transaction: Transaction,
   event: PaymentEvent,

@@ -1,10 +1,9 @@
 /**
- * The lifecycle of PaymentIntents, operation by operation as in its state table (semantics §1.12, §2.1, §2.2).
+ * The lifecycle of PaymentIntents, one function per operation of its state table (semantics §1.12, §2.1, §2.2).
  *
- * Each operation checks in the same order (T14, 9.10): the PaymentIntent, what it refers to, the states, then the
- * limits and what does not go together. Everything an operation does is committed at once or not at all. An operation
- * that can be carried out and declined nevertheless returns a `Result`, because a decline is committed like any other
- * outcome (9.25).
+ * Each operation checks in the same order (T14, 9.10): the PaymentIntent, the objects it refers to, their states, then
+ * limits and exclusive parameters. An operation commits all its changes or none. An operation that can be declined
+ * returns a `Result`, because a decline is committed like any other outcome (9.25).
  */
 import { Effect, Result } from "effect"
 import { DECLINE_MESSAGES } from "../domain/Cards.ts"
@@ -60,16 +59,17 @@ import { processorFor } from "./Processor.ts"
 import { timer, timerId } from "./TimerNames.ts"
 import type { WithoutCardData } from "./PaymentMethods.ts"
 
-/** An attempt asks the processor, and it asks the installation for its addresses and times. */
+/** The services of an attempt: the processor, and the installation's URLs and times. */
 type AttemptServices = Transaction | PaymentsConfig | Processor
 
-/** An attempt is refused, and forgotten, if nothing can be charged or the processor does not say whether it was. */
+/** Errors for which an attempt is not recorded: nothing can be charged, or the processor did not respond. */
 type AttemptError = PaymentMethodRequired | ParameterInvalid | ProcessorNotConfigured | ProcessorUnavailable
 
 /**
- * Creates a PaymentIntent and, with `confirm`, attempts it at once (semantics I-1, I-2). Fails with `ResourceMissing`
- * for a customer or payment method that is not there, with `ParameterInvalid`, `ParameterMissing` and
- * `ParametersExclusive` for what does not go together, with `AmountTooLarge` above the cap, and as `pay` does.
+ * Creates a PaymentIntent and, with `confirm`, attempts it in the same command (semantics I-1, I-2). Fails with
+ * `ResourceMissing` for a missing customer or payment method, with `ParameterInvalid`, `ParameterMissing` and
+ * `ParametersExclusive` for parameters that contradict each other, with `AmountTooLarge` above the cap, and as `pay`
+ * does.
  */
 export const create = Effect.fnUntraced(function* (
   parameters: WithoutCardData<CreatePaymentIntent>
@@ -110,11 +110,11 @@ export const create = Effect.fnUntraced(function* (
 })
 
 /**
- * Changes what is still open (semantics I-3). Emits nothing. Fails with `ResourceMissing` for the PaymentIntent or what
- * the request refers to, with `PaymentIntentBelongsToSession` for terms that a payer is shown, with
- * `PaymentIntentUnexpectedState` for what is not open any more, with `ParameterInvalid` or `AmountTooLarge` for a
- * currency, metadata or an amount that cannot be, and with `ParameterMissing` where nobody would get the payment
- * method.
+ * Changes the fields that the status still allows to change (semantics I-3). Emits nothing. Fails with
+ * `ResourceMissing` for the PaymentIntent or an object that the request names, with `PaymentIntentBelongsToSession` for
+ * terms shown to a session's payer, with `PaymentIntentUnexpectedState` for a field that can no longer change, with
+ * `ParameterInvalid` or `AmountTooLarge` for an invalid currency, metadata or amount, and with `ParameterMissing` if
+ * `setup_future_usage` lacks a customer.
  */
 export const update = Effect.fnUntraced(function* (
   id: string,
@@ -168,10 +168,10 @@ export const update = Effect.fnUntraced(function* (
 })
 
 /**
- * Attempts the payment (semantics I-6 to I-13). Fails with `ResourceMissing` for the PaymentIntent, its wrong client
- * secret or a payment method that is not there, with `SecretKeyRequired` for what a publishable key may not confirm,
- * with `PaymentIntentUnexpectedState`, with `ParametersExclusive` for two payment methods, with `ParameterMissing`
- * where nobody would get the payment method, and as `pay` does.
+ * Attempts the payment (semantics I-6 to I-13). Fails with `ResourceMissing` for a missing PaymentIntent or payment
+ * method or a wrong client secret, with `SecretKeyRequired` for a payment that a publishable key may not confirm, with
+ * `PaymentIntentUnexpectedState`, with `ParametersExclusive` for two payment methods, with `ParameterMissing` if
+ * `setup_future_usage` lacks a customer, and as `pay` does.
  */
 export const confirm = Effect.fnUntraced(function* (
   id: string,
@@ -190,9 +190,8 @@ export const confirm = Effect.fnUntraced(function* (
   const found = yield* find(id)
   const { session, value: paymentIntent } = found
   yield* requireClientSecretOf(PAYMENT_INTENT, paymentIntent, parameters.client_secret, { publishableKey })
-  // A browser does not confirm what the merchant's server wants to confirm itself (A5, I-12). Who pays for a session
-  // goes through the session, which asks for more than a payment method.
-  // And whether the payer is there is not for a browser to say.
+  // A browser cannot confirm a payment that the merchant's server confirms itself (A5, I-12), nor one of a session,
+  // whose own confirmation checks more than a payment method. Nor can it claim that the payer is absent.
   const offSession = parameters.off_session === true
   const isServers = paymentIntent.confirmation_method === "manual" || session !== undefined || offSession
   if (publishableKey && isServers) return yield* new SecretKeyRequired()
@@ -207,10 +206,10 @@ export const confirm = Effect.fnUntraced(function* (
 })
 
 /**
- * Applies what the payer answered to a challenge (semantics I-12, I-14). A decline may follow a passed authentication.
- * None is passed for a payment method that was detached, or given to another customer, meanwhile (9.18).
- * Fails with `ResourceMissing`, `PaymentIntentUnexpectedState`, and for a processor that is not there or does not
- * answer.
+ * Applies the payer's response to a challenge (semantics I-12, I-14). A decline can follow a passed authentication. The
+ * authentication fails for a payment method that was detached, or attached to another customer, since the challenge
+ * (9.18). Fails with `ResourceMissing`, `PaymentIntentUnexpectedState`, and for a processor that is missing or does not
+ * respond.
  */
 export const authenticate = Effect.fnUntraced(function* (
   id: string,
@@ -241,8 +240,8 @@ export const authenticate = Effect.fnUntraced(function* (
 })
 
 /**
- * Applies the outcome of a payment that was processing. Does nothing if it is not processing any more. Fails with
- * `ProcessorNotConfigured` while its processor is gone, and with `ResourceMissing` if what it is about is.
+ * Applies the outcome of a processing payment; does nothing in any other status. Fails with `ProcessorNotConfigured`
+ * while its processor is not configured, and with `ResourceMissing` for a missing PaymentIntent or payment method.
  */
 export const settle = Effect.fnUntraced(function* (
   id: string
@@ -260,7 +259,7 @@ export const settle = Effect.fnUntraced(function* (
 })
 
 /**
- * Takes the held amount, or a part of it; the rest is given back (semantics I-16). Fails with `ResourceMissing`,
+ * Captures the held amount, or a part of it and releases the rest (semantics I-16). Fails with `ResourceMissing`,
  * `PaymentIntentUnexpectedState`, and with `AmountTooLarge` for more than is held.
  */
 export const capture = Effect.fnUntraced(function* (
@@ -285,8 +284,8 @@ export const capture = Effect.fnUntraced(function* (
 })
 
 /**
- * Gives the payment up, and a held amount back (semantics I-4). Fails with `ResourceMissing`,
- * `PaymentIntentBelongsToSession` while the session can be expired instead, and `PaymentIntentUnexpectedState`.
+ * Cancels the payment and releases a held amount (semantics I-4). Fails with `ResourceMissing`, with
+ * `PaymentIntentBelongsToSession` while its session can be expired instead, and with `PaymentIntentUnexpectedState`.
  */
 export const cancel = Effect.fnUntraced(function* (
   id: string,
@@ -304,8 +303,8 @@ export const cancel = Effect.fnUntraced(function* (
 })
 
 /**
- * Gives a held amount back that was not captured in time (semantics I-17). Does nothing if it is not held any more.
- * Fails with `ResourceMissing` if there is no such PaymentIntent.
+ * Releases a held amount that was not captured in time (semantics I-17); does nothing if none is held. Fails with
+ * `ResourceMissing` if there is no such PaymentIntent.
  */
 export const expireHold = Effect.fnUntraced(function* (
   id: string
@@ -315,7 +314,7 @@ export const expireHold = Effect.fnUntraced(function* (
   if (payment.value.status === "requires_capture") giveUp(transaction, "expire_hold", payment, "automatic")
 })
 
-/** Gives the payment of a session up that expires, if it has one (semantics S16). */
+/** Cancels the payment of an expiring session, if it has one (semantics S16). */
 export const expireWithSession = Effect.fnUntraced(function* (
   session: CheckoutSessionDocument
 ): Effect.fn.Return<void, never, Transaction> {
@@ -325,9 +324,9 @@ export const expireWithSession = Effect.fnUntraced(function* (
   giveUp(yield* Transaction, "expire_session", payment, "automatic")
 })
 
-// The operations share the following: a payment begins, is attempted, and is given up.
+// Shared by the operations: the beginning, the attempt and the cancellation of a payment.
 
-/** Merchant and payer agree on these at the beginning. */
+/** The terms of a new payment. */
 export interface PaymentTerms {
   /** Minor units, at least 1. */
   readonly amount: number
@@ -339,14 +338,14 @@ export interface PaymentTerms {
   readonly paymentMethod: string | null
   readonly description: string | null
   readonly statementDescriptor: string | null
-  /** Minor units. Only shown (semantics S19). */
+  /** Minor units. Stored and shown only (semantics S19). */
   readonly applicationFeeAmount: number | null
   /** Only with a customer (semantics 9.18). */
   readonly futureUsage: FutureUsage | null
   readonly metadata: Metadata
 }
 
-/** Writes a new PaymentIntent, of a Checkout Session or of none. Emits `payment_intent.created`. */
+/** Writes a new PaymentIntent, with or without a Checkout Session. Emits `payment_intent.created`. */
 export const openPaymentIntent = (transaction: Transaction, terms: PaymentTerms, checkoutSession?: string): Payment => {
   const id = transaction.newId(PREFIXES.payment_intent)
   const paymentIntent: PaymentIntent = {
@@ -382,8 +381,8 @@ export const openPaymentIntent = (transaction: Transaction, terms: PaymentTerms,
 }
 
 /**
- * The payment with the amount that the payer of its session has chosen (semantics 9.14). The attempt that follows
- * writes it; an authentication that was asked for with another amount is dropped.
+ * Returns the payment with the amount that the payer of its session chose (semantics 9.14). The attempt that follows
+ * writes it. An authentication requested for another amount is dropped.
  */
 export const withAmount = (payment: Payment, amount: number): Payment =>
   payment.value.amount === amount
@@ -391,10 +390,10 @@ export const withAmount = (payment: Payment, amount: number): Payment =>
     : { ...payment, value: change("update_terms", payment.value, changedTerms(payment.value, { amount })) }
 
 /**
- * Confirms a payment that may be confirmed: charges the payment method, or reserves the amount on it. Fails with
- * `PaymentMethodRequired` without one, with `ParameterInvalid` for another customer's or one that was detached, with
- * `ProcessorNotConfigured` where nothing takes cards and with `ProcessorUnavailable` if the processor does not answer.
- * With `offSession`, a challenge is a decline: nobody is there to pass it (semantics 9.18).
+ * Confirms a payment whose status allows it: charges the payment method, or holds the amount on it. Fails with
+ * `PaymentMethodRequired` without one, with `ParameterInvalid` for another customer's or a detached one, with
+ * `ProcessorNotConfigured` in live mode without a processor, and with `ProcessorUnavailable` if the processor does not
+ * respond. With `offSession`, a challenge counts as a decline, because the payer is absent (semantics 9.18).
  */
 export const pay = Effect.fnUntraced(function* (
   payment: Payment,
@@ -408,7 +407,7 @@ export const pay = Effect.fnUntraced(function* (
   return yield* attempt(payment, source, { operation: "confirm", authenticated, offSession, returnUrl })
 })
 
-/** An attempt is part of an operation, and acts on a payment. */
+/** The operation that an attempt belongs to, and its payment. */
 interface Attempt {
   readonly transaction: Transaction
   readonly config: PaymentsConfig["Service"]
@@ -416,7 +415,7 @@ interface Attempt {
   readonly payment: Payment
 }
 
-/** Asks the processor, and writes what came of it. */
+/** Sends the attempt to the processor and writes the outcome. */
 const attempt = Effect.fnUntraced(function* (
   payment: Payment,
   source: PaymentSource,
@@ -424,9 +423,9 @@ const attempt = Effect.fnUntraced(function* (
     readonly operation: "confirm" | "authenticate"
     /** Whether the payer has authenticated for this attempt. */
     readonly authenticated: boolean
-    /** Whether the payer is not there to authenticate. */
+    /** Whether the payer is absent and cannot authenticate. */
     readonly offSession: boolean
-    /** Where to send the payer after an authentication. */
+    /** The URL to which the payer returns after an authentication. */
     readonly returnUrl: string | null
   }
 ): Effect.fn.Return<
@@ -468,8 +467,8 @@ const UNAUTHENTICATED: Declined = {
 }
 
 /**
- * The charge of a payment that goes through, with its payment method attached to the customer where that is wanted
- * (semantics 9.18). The charge, and so the PaymentIntent, name the copy of a built-in one.
+ * Attaches the payment method of a successful charge to the customer, if `setup_future_usage` is set (semantics 9.18).
+ * For a built-in payment method, the charge, and so the PaymentIntent, name the attached copy.
  */
 const withSavedPaymentMethod = Effect.fnUntraced(function* (
   { value: { customer, setup_future_usage } }: Payment,
@@ -479,7 +478,7 @@ const withSavedPaymentMethod = Effect.fnUntraced(function* (
   return { ...charge, payment_method: yield* PaymentMethodAttachments.save(charge.payment_method, customer) }
 })
 
-/** The payment with the customer that its session creates when it completes (semantics S9). */
+/** Adds the customer that the session creates when it completes (semantics S9). */
 const withCustomer = Effect.fnUntraced(function* (
   payment: Payment,
   { billingDetails }: PaymentSource
@@ -490,7 +489,7 @@ const withCustomer = Effect.fnUntraced(function* (
   return { ...payment, session, value: customer === null ? payment.value : { ...payment.value, customer } }
 })
 
-/** The charge of a new attempt; it takes on the PaymentIntent's metadata (semantics M4). */
+/** Builds the charge of a new attempt, with the PaymentIntent's metadata (semantics M4). */
 const pendingCharge = (
   { payment: { value: paymentIntent }, transaction }: Attempt,
   { billingDetails, card, id }: PaymentSource
@@ -521,14 +520,14 @@ const pendingCharge = (
   payment_method_details: { type: "card", card }
 })
 
-/** Applies the processor's final word on a charge, at once or when a payment that was processing settles. */
+/** Applies the processor's final result for a charge, immediately or when a processing payment settles. */
 const conclude = (attempt: Attempt, charge: Charge, settlement: Settlement): Result.Result<Payment, CardDeclined> => {
   if (settlement.kind === "declined") return Result.fail(decline(attempt, charge, settlement))
   const isAutomatic = attempt.payment.value.capture_method === "automatic"
   return Result.succeed(isAutomatic ? approve(attempt, charge) : reserve(attempt, charge))
 }
 
-/** Outcome "approve, automatic": the money is taken. */
+/** Outcome "approve, automatic": captures the amount. */
 const approve = ({ operation, payment, transaction }: Attempt, charge: Charge): Payment => {
   const { amount } = payment.value
   return step(transaction, operation, payment, {
@@ -544,7 +543,7 @@ const approve = ({ operation, payment, transaction }: Attempt, charge: Charge): 
   })
 }
 
-/** Outcome "approve, manual": the amount is held on the card until it is captured, released, or the hold expires. */
+/** Outcome "approve, manual": holds the amount on the card until it is captured or released, or the hold expires. */
 const reserve = ({ config, operation, payment, transaction }: Attempt, charge: Charge): Payment => {
   const { amount, id } = payment.value
   const expiresAt = transaction.now + config.authorizationHoldSeconds * 1000
@@ -562,7 +561,7 @@ const reserve = ({ config, operation, payment, transaction }: Attempt, charge: C
   })
 }
 
-/** Outcome "decline": the attempt stays on record, and another payment method can be tried. */
+/** Outcome "decline": records the attempt; the payer can try another payment method. */
 const decline = (
   { operation, payment, transaction }: Attempt,
   charge: Charge,
@@ -594,7 +593,7 @@ const decline = (
   return new CardDeclined({ declineCode, message, charge: charge.id, paymentIntent: declined.value })
 }
 
-/** Outcome "async start": the answer comes later. */
+/** Outcome "async start": the result comes with the settlement timer. */
 const startProcessing = (attempt: Attempt, source: PaymentSource, settlesAfterMillis: number): Payment => {
   const { operation, payment, transaction } = attempt
   const settlesAt = transaction.now + settlesAfterMillis
@@ -606,7 +605,7 @@ const startProcessing = (attempt: Attempt, source: PaymentSource, settlesAfterMi
   })
 }
 
-/** Outcome "3DS needed": the payer has to authenticate; nothing is charged yet (semantics I-13). */
+/** Outcome "3DS needed": the payer has to authenticate before anything is charged (semantics I-13). */
 const challenge = (
   { config, operation, payment, transaction }: Attempt,
   source: PaymentSource,
@@ -646,7 +645,7 @@ const failAuthentication = (transaction: Transaction, payment: Payment, message:
   return failed.value
 }
 
-/** Outcome "cancel", by request or because time is up: gives a held amount back. */
+/** Outcome "cancel", by request or by a timer: releases a held amount. */
 const giveUp = (
   transaction: Transaction,
   operation: "cancel" | "expire_hold" | "expire_session",
@@ -671,11 +670,11 @@ const giveUp = (
   return canceled.value
 }
 
-// An update changes the following.
+// The fields that an update changes.
 
 const TERMS = ["amount", "currency", "customer", "capture_method"] as const
 
-/** New terms drop a pending action: the payer was asked about other ones. */
+/** Applies new terms. They drop a pending action, because the payer was asked about the old terms. */
 const changedTerms = (before: PaymentIntent, { amount, capture_method, currency, customer }: UpdatePaymentIntent) => ({
   status: before.status === "requires_action" ? ("requires_confirmation" as const) : before.status,
   next_action: null,
@@ -706,11 +705,11 @@ const changePaymentMethod = (
     next_action: null
   })
 
-// A payment is made with one of three payment methods: found, made or attached before.
+// The payment method of an attempt: named by the request, sent inline, or attached to the PaymentIntent.
 
 type PaymentMethodParameters = Pick<WithoutCardData<ConfirmPaymentIntent>, "payment_method" | "payment_method_data">
 
-/** Finds the payment method that the request names, if it names one. Fails with `ResourceMissing`. */
+/** Finds the payment method that the request names, if any. Fails with `ResourceMissing`. */
 export const sentSource = ({
   payment_method
 }: Pick<PaymentMethodParameters, "payment_method">): Effect.Effect<
@@ -720,9 +719,8 @@ export const sentSource = ({
 > => (payment_method ? PaymentMethods.resolve(payment_method, "payment_method") : Effect.undefined)
 
 /**
- * The payment method to charge: the one that was sent and found, the one that the request brings along, or the one that
- * the PaymentIntent already has. Fails with `ProcessorNotConfigured` where nothing takes cards, and with
- * `ResourceMissing`.
+ * Returns the payment method to charge: the one that the request names, else the inline one, else the PaymentIntent's.
+ * Fails with `ProcessorNotConfigured` in live mode without a processor, and with `ResourceMissing`.
  */
 export const chosenSource = Effect.fnUntraced(function* (
   paymentIntent: PaymentIntent,
@@ -732,21 +730,21 @@ export const chosenSource = Effect.fnUntraced(function* (
   return sent ?? (yield* inlineSource(parameters)) ?? (yield* attachedSource(paymentIntent))
 })
 
-/** Makes the payment method that the request brings along, if it brings one. */
+/** Creates the payment method that the request sends inline, if any. */
 const inlineSource = ({
   payment_method_data
 }: PaymentMethodParameters): Effect.Effect<PaymentSource | undefined, ProcessorNotConfigured, Transaction> =>
   payment_method_data ? PaymentMethods.createSource(payment_method_data) : Effect.undefined
 
-/** Finds the payment method that the PaymentIntent already has, if it has one. */
+/** Finds the PaymentIntent's payment method, if any. */
 const attachedSource = ({
   payment_method
 }: PaymentIntent): Effect.Effect<PaymentSource | undefined, ResourceMissing, Transaction> =>
   payment_method === null ? Effect.undefined : PaymentMethods.resolve(payment_method, "payment_method")
 
-// No schema can make these checks.
+// Checks that schemas cannot express.
 
-/** Fails with `ParametersExclusive` for two payment methods at once (semantics I-8). */
+/** Fails with `ParametersExclusive` for two payment methods (semantics I-8). */
 export const requireOnePaymentMethod = ({
   payment_method,
   payment_method_data
@@ -757,7 +755,7 @@ export const requireOnePaymentMethod = ({
 
 const CONFIRMATION_ONLY = ["payment_method_data", "payment_method_type", "return_url", "off_session"] as const
 
-/** Without `confirm`, what only a confirmation uses would be ignored, so it is refused (semantics I-2). */
+/** Fails for parameters of a confirmation without `confirm`: they would be ignored (semantics I-2). */
 const requireNoConfirmation = (
   parameters: WithoutCardData<CreatePaymentIntent>
 ): Effect.Effect<void, ParameterInvalid> => {
@@ -767,7 +765,7 @@ const requireNoConfirmation = (
     : Effect.fail(new ParameterInvalid({ param, rule: "absent unless `confirm` is true" }))
 }
 
-/** Fails where a payment method is to be attached and there is no customer to get it (semantics 9.18). */
+/** Fails if a payment method is to be attached and there is no customer (semantics 9.18). */
 const requireHolder = ({
   customer,
   setup_future_usage
@@ -780,13 +778,13 @@ const requireHolder = ({
 const requireAcceptedAmount = (amount: number): Effect.Effect<void, AmountTooLarge> =>
   amount > AMOUNT_MAX ? Effect.fail(new AmountTooLarge({ param: "amount", max: AMOUNT_MAX })) : Effect.void
 
-/** Fails for what would change the terms that the payer is or was shown (semantics I-18). */
+/** Fails for a payment of a session, whose payer has seen the terms (semantics I-18). */
 const requireNoSession = ({ session }: Payment): Effect.Effect<void, PaymentIntentBelongsToSession> => {
   if (session === undefined) return Effect.void
   const { id, status } = session.value
   return Effect.fail(new PaymentIntentBelongsToSession({ checkoutSession: id, open: status === "open" }))
 }
 
-/** Fails as long as the session can be expired instead (semantics I-18, 9.5): a complete one cannot be any more. */
+/** Fails while the session can be expired instead, that is, while it is open (semantics I-18, 9.5). */
 const requireNoOpenSession = (payment: Payment): Effect.Effect<void, PaymentIntentBelongsToSession> =>
   payment.session?.value.status === "open" ? requireNoSession(payment) : Effect.void

@@ -1,10 +1,10 @@
 /**
- * Customers hold payment methods (semantics 9.18, §2.7): attached once, detached once, by request or with their
- * customer, and of no use afterwards.
+ * Attachments of payment methods to customers (semantics 9.18, §2.7). A payment method is attached once and detached
+ * once, by request or with the deletion of its customer, and cannot be used afterwards.
  *
- * A payment method names its customer, and an entry per customer names the payment methods; the two are only ever
- * written together, here. So a customer can be deleted without a search for what it holds. It holds no more than
- * `PAYMENT_METHODS_PER_CUSTOMER_MAX`, which bounds the entry, and the record of a deletion.
+ * A payment method names its customer, and an entry per customer names its payment methods; only this file writes them,
+ * and always together. So deleting a customer needs no search. `PAYMENT_METHODS_PER_CUSTOMER_MAX` bounds the entry and
+ * the record of a deletion.
  */
 import { Effect } from "effect"
 import { ParameterInvalid, PaymentMethodTaken } from "../domain/Errors.ts"
@@ -19,10 +19,10 @@ import { copyOfBuiltIn, isBuiltIn, stateOf } from "./PaymentMethods.ts"
 import type { PaymentsConfig } from "./PaymentsConfig.ts"
 
 /**
- * Gives a customer a payment method; of a built-in one, a copy. Emits `payment_method.attached`, unless the customer
- * has it already. Fails with `ResourceMissing` for a payment method or a customer that is not there, with
- * `PaymentMethodTaken` for another customer's, and with `ParameterInvalid` for one that was detached, or a customer who
- * cannot hold more.
+ * Attaches a payment method to a customer; of a built-in one, a copy. Emits `payment_method.attached`, unless it was
+ * attached to this customer before. Fails with `ResourceMissing` for a missing payment method or customer, with
+ * `PaymentMethodTaken` for another customer's, and with `ParameterInvalid` for a detached one, or a customer who holds
+ * the maximum.
  */
 export const attach = Effect.fnUntraced(function* (
   id: string,
@@ -51,9 +51,9 @@ export const attach = Effect.fnUntraced(function* (
 })
 
 /**
- * Attaches the payment method of a payment that goes through, as `setup_future_usage` asks for, and answers with the id
- * that the payment names from then on: of a built-in one, the copy's. The payment stands whether or not the payment
- * method can be attached: meanwhile it may have become another customer's, or been detached, or the customer deleted.
+ * Attaches the payment method of a successful payment, for `setup_future_usage`, and returns the id that the payment
+ * names afterwards: of a built-in one, the copy's. The payment stands even if the payment method cannot be attached
+ * because it was attached to another customer or detached, or the customer was deleted, since the attempt.
  */
 export const save = (id: string, customer: string): Effect.Effect<string, never, Transaction | PaymentsConfig> =>
   attach(id, { customer }).pipe(
@@ -62,8 +62,8 @@ export const save = (id: string, customer: string): Effect.Effect<string, never,
   )
 
 /**
- * Takes a payment method from its customer, for good. Emits `payment_method.detached`. Fails with `ResourceMissing`,
- * and with `ParameterInvalid` for one that no customer has.
+ * Detaches a payment method for good. Emits `payment_method.detached`. Fails with `ResourceMissing`, and with
+ * `ParameterInvalid` for one that is not attached.
  */
 export const detach = Effect.fnUntraced(function* (
   id: string
@@ -82,7 +82,7 @@ export const detach = Effect.fnUntraced(function* (
   return release(transaction, document)
 })
 
-/** Takes all payment methods from a customer who is about to be deleted, in the order in which they were attached. */
+/** Detaches all payment methods of a customer who is being deleted, in the order of their attachment. */
 export const detachAll = Effect.fnUntraced(function* (customer: string): Effect.fn.Return<void, never, Transaction> {
   const transaction = yield* Transaction
   const entry = yield* transaction.get(HELD_PAYMENT_METHODS, heldPaymentMethodsId(customer))
@@ -99,7 +99,7 @@ const release = (transaction: Transaction, before: PaymentMethodDocument): Payme
   return value
 }
 
-/** Writes a payment method with its new customer, or with none from now on. Throws if the state table does not. */
+/** Writes a payment method with its new customer, or null. Throws if the state table forbids the transition. */
 const move = (
   transaction: Transaction,
   operation: "attach" | "detach",
@@ -113,7 +113,7 @@ const move = (
   return after
 }
 
-/** The ids of what a customer holds, in the order in which they were attached. */
+/** Returns the ids of a customer's payment methods, in the order of their attachment. */
 const heldBy = Effect.fnUntraced(function* (
   customer: string
 ): Effect.fn.Return<ReadonlyArray<string>, never, Transaction> {

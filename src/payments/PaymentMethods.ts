@@ -1,10 +1,9 @@
 /**
- * Payment methods are the cards that a merchant's payers use (semantics H3, I-9, §5). Till keeps a card's brand, its
- * last four digits, its expiry date and a keyed fingerprint, from which the number cannot be had.
+ * Payment methods: the cards of a merchant's payers (semantics H3, I-9, §5). Till stores a card's brand, its last four
+ * digits, its expiry date and a keyed fingerprint, from which the number cannot be computed.
  *
- * Card data ends here (§7.22): a card's number and security code go to the processor, which answers with a token, and
- * into the fingerprint. Commands are only ever made of what is left, so neither a queue nor a record nor a log can hold
- * more.
+ * Card data ends here (§7.22): the number and security code go to the processor, which returns a token, and the number
+ * into the fingerprint. Commands contain only tokens, so no queue, record or log can hold card data.
  */
 import { createHmac } from "node:crypto"
 import { Effect, Redacted } from "effect"
@@ -34,7 +33,7 @@ export interface TokenizedPaymentMethodData extends Omit<PaymentMethodData, "car
   readonly card: (Card & { readonly token: string }) | null
 }
 
-/** A payload with tokens in the place of card data: all that a lifecycle gets to see of it. */
+/** A payload with tokens instead of card data, as the lifecycles receive it. */
 export type WithoutCardData<Payload> = Payload extends PaymentMethodData
   ? TokenizedPaymentMethodData
   : "payment_method_data" extends keyof Payload
@@ -47,7 +46,7 @@ export interface Tokenizer {
   readonly account: AccountId
 }
 
-/** Gives the card to the account's processor and keeps what may be kept. */
+/** Sends the card to the account's processor and returns only the data that may be stored. */
 export const tokenize = (
   { account, config, processors }: Tokenizer,
   { card, ...data }: PaymentMethodData
@@ -59,8 +58,8 @@ export const tokenize = (
 }
 
 /**
- * Makes the fingerprint of a number: equal for equal ones within one account, and of no use without the installation's
- * key.
+ * Computes the fingerprint of a card number: equal for equal numbers of one account, and useless without the
+ * installation's key.
  */
 export const fingerprint = (
   { fingerprintKey }: Pick<PaymentsConfigShape, "fingerprintKey">,
@@ -69,19 +68,19 @@ export const fingerprint = (
 ): string =>
   createHmac("sha256", Redacted.value(fingerprintKey)).update(`${account}/${number}`).digest("base64url").slice(0, 22)
 
-/** A payment method as an attempt uses it, built in or stored. */
+/** A payment method as an attempt needs it, built in or stored. */
 export interface PaymentSource {
-  /** As PaymentIntents show it: the id that was sent, for a built-in one (semantics H3). */
+  /** The id that PaymentIntents show; for a built-in one, the id that was sent (semantics H3). */
   readonly id: string
   readonly token: string
   readonly card: Pick<Card, "brand" | "last4" | "exp_month" | "exp_year" | "funding" | "country">
   readonly billingDetails: BillingDetails
-  /** The customer it is attached to. */
+  /** The customer that the payment method is attached to. */
   readonly customer: string | null
   readonly state: PaymentMethodState
 }
 
-/** A payment method, and what is hidden of it. */
+/** A payment method with its hidden part. */
 export type PaymentMethodDocument = Pick<Document<PaymentMethod, PaymentMethodHidden>, "value" | "hidden">
 
 export const stateOf = ({ hidden, value }: PaymentMethodDocument): PaymentMethodState => {
@@ -89,7 +88,7 @@ export const stateOf = ({ hidden, value }: PaymentMethodDocument): PaymentMethod
   return value.customer === null ? "free" : "attached"
 }
 
-/** Makes a payment method. Fails with `ProcessorNotConfigured` if nothing takes cards in live mode (semantics A10). */
+/** Creates a payment method. Fails with `ProcessorNotConfigured` in live mode without a processor (semantics A10). */
 export const create = Effect.fnUntraced(function* (
   data: TokenizedPaymentMethodData
 ): Effect.fn.Return<PaymentMethod, ProcessorNotConfigured, Transaction> {
@@ -124,7 +123,9 @@ export const resolve = Effect.fnUntraced(function* (
   return testCard === undefined ? sourceOf(yield* findDocument(PAYMENT_METHOD, id, param)) : builtInSource(id, testCard)
 })
 
-/** Makes a payment method of inline data, for use at once. Fails as `create` does (semantics I-9, A10). */
+/**
+ * Creates a payment method from inline data and returns it for an attempt. Fails as `create` does (semantics I-9, A10).
+ */
 export const createSource = Effect.fnUntraced(function* (
   data: TokenizedPaymentMethodData
 ): Effect.fn.Return<PaymentSource, ProcessorNotConfigured, Transaction> {
@@ -134,8 +135,8 @@ export const createSource = Effect.fnUntraced(function* (
 })
 
 /**
- * Fails with `ParameterInvalid` for a payment method that was detached, or is a customer's other than that of the
- * payment, which may have none (semantics I-19, 9.18).
+ * Fails with `ParameterInvalid` for a detached payment method, or one of another customer than the payment's, which may
+ * have none (semantics I-19, 9.18).
  */
 export const requireUsableBy = (
   { customer, state }: PaymentSource,
@@ -146,7 +147,9 @@ export const requireUsableBy = (
   return customer === null || customer === payer ? Effect.void : refuse("a payment method that no other customer owns")
 }
 
-/** Makes a built-in test payment method an object; undefined if the id is none, or in live mode (semantics A10). */
+/**
+ * Returns the object of a built-in test payment method; undefined for any other id, and in live mode (semantics A10).
+ */
 export const builtIn = (
   config: PaymentsConfig["Service"],
   account: AccountId,
@@ -171,10 +174,10 @@ export const builtIn = (
   }
 }
 
-/** Says whether the id is one of a built-in test payment method. */
+/** Returns whether the id is that of a built-in test payment method. */
 export const isBuiltIn = (account: AccountId, id: string): boolean => !isLive(account) && testCardOf(id) !== undefined
 
-/** Makes a payment method of a built-in one, for a customer to hold; undefined for any other (semantics 9.18). */
+/** Copies a built-in payment method, for a customer to hold; undefined for any other id (semantics 9.18). */
 export const copyOfBuiltIn = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<PaymentMethodDocument | undefined, never, Transaction | PaymentsConfig> {

@@ -1,4 +1,4 @@
-/** The lifecycles need to know this of the installation. */
+/** The installation's configuration, as far as the lifecycles need it. */
 import type { Redacted } from "effect"
 import { Context, Effect } from "effect"
 import { ParameterInvalid } from "../domain/Errors.ts"
@@ -6,19 +6,19 @@ import { normalizeCurrency } from "../domain/Money.ts"
 import type { WebhookHosts } from "../domain/WebhookHosts.ts"
 
 export interface PaymentsConfigShape {
-  /** Base of the URLs that payers are sent to, without a slash at its end. */
+  /** Base of the URLs for payers, without a trailing slash. */
   readonly publicUrl: string
-  /** An authorization can be captured for so many seconds (semantics I-17). */
+  /** How long an authorization can be captured, in seconds (semantics I-17). */
   readonly authorizationHoldSeconds: number
-  /** This processor takes cards in live mode; null if none does (semantics A10). */
+  /** The processor of live mode; null if there is none (semantics A10). */
   readonly liveProcessor: "simulator" | null
   /** The currencies to accept, in lower case; null accepts any three letters (semantics N2). */
   readonly currencies: ReadonlySet<string> | null
-  /** Keys the fingerprints of card numbers. */
+  /** HMAC key for the fingerprints of card numbers. */
   readonly fingerprintKey: Redacted.Redacted<Uint8Array>
-  /** Encrypts secrets that have to be stored, such as those that sign webhooks. 32 bytes. */
+  /** Key that encrypts stored secrets, such as those that sign webhooks. 32 bytes. */
   readonly sealingKey: Redacted.Redacted<Uint8Array>
-  /** Webhooks may go there (semantics W4, 9.34). */
+  /** The hosts that webhooks may go to (semantics W4, 9.34). */
   readonly webhookHosts: { readonly test: WebhookHosts; readonly live: WebhookHosts }
 }
 
@@ -26,7 +26,7 @@ export class PaymentsConfig extends Context.Service<PaymentsConfig, PaymentsConf
   "till/payments/PaymentsConfig"
 ) {}
 
-/** Fails with `ParameterInvalid` for a currency that the installation does not take (semantics N2). */
+/** Fails with `ParameterInvalid` for a currency that the installation does not accept (semantics N2). */
 export const requireAcceptedCurrency = (
   currency: string,
   param: string = "currency"

@@ -1,9 +1,9 @@
 /**
- * The lifecycle of people, who sign in to the dashboard of a merchant (semantics 9.60). They lie in the installation's
- * account, beside the merchants.
+ * The lifecycle of people, who sign in to the dashboard of a merchant (semantics 9.60). The installation's account
+ * holds them.
  *
- * An email address is one person's of a merchant, and merchants know nothing of one another's: each may have somebody
- * with the same one. A merchant always has an owner.
+ * An email address is unique within a merchant only: merchants cannot see each other's people. A merchant always has an
+ * owner.
  */
 import { Effect, Schema } from "effect"
 import { ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
@@ -18,11 +18,11 @@ import * as Merchants from "./Merchants.ts"
 import type { PasswordHash } from "./Passwords.ts"
 
 export const PersonHidden = Schema.Struct({
-  /** What is kept of the password; null if there is none. */
+  /** The hash of the password; null without a password. */
   password: Schema.NullOr(Schema.String),
-  /** Sessions that were opened under another one have ended. */
+  /** Epoch of the sessions: a session of another epoch has ended. */
   epoch: Schema.Int,
-  /** Links that were made under another one are of no use any more. */
+  /** Epoch of the sign-in links: a link of another epoch does not work. */
   link_epoch: Schema.Int
 })
 export type PersonHidden = typeof PersonHidden.Type
@@ -35,18 +35,18 @@ export const PERSON: Kept<Person, PersonHidden> = {
   labels: ({ merchant_id }) => ({ merchant_id })
 }
 
-/** An address leads to the people who have it. */
+/** The people who share an email address. */
 const PersonEmail = Schema.Struct({
   /** `person_email:<address, in lower case>` */
   id: Schema.String,
-  /** By their merchants. */
+  /** Ids of people by merchant. */
   people: Schema.Record(Schema.String, Schema.String)
 })
 export const PERSON_EMAIL: Kept<typeof PersonEmail.Type> = { name: "person_email", shape: { value: PersonEmail } }
 
 export const personEmailId = (email: string): string => `person_email:${email.toLowerCase()}`
 
-/** All people of a merchant, in the order in which they came. */
+/** The people of a merchant, in the order in which they were added. */
 const Team = Schema.Struct({
   /** `team:<merchant>` */
   id: Schema.String,
@@ -56,7 +56,7 @@ export const TEAM: Kept<typeof Team.Type> = { name: "team", shape: { value: Team
 
 export const teamId = (merchantId: string): string => `team:${merchantId}`
 
-/** A merchant has so many people at most. */
+/** The people that a merchant can have. */
 export const PEOPLE_MAX = 100
 
 const noPerson = (id: string) => new ResourceMissing({ kind: "Person", id, param: "id" })
@@ -86,7 +86,7 @@ const ownersOf = Effect.fnUntraced(function* (
   return people.flatMap((person) => (person?.value.role === "owner" ? [person.value] : []))
 })
 
-/** The people of an address, by their merchants. */
+/** Returns the people with an email address, by merchant. */
 const peopleOf = Effect.fnUntraced(function* (
   email: string
 ): Effect.fn.Return<Readonly<Record<string, string>>, never, Transaction> {
@@ -94,7 +94,7 @@ const peopleOf = Effect.fnUntraced(function* (
   return (yield* transaction.get(PERSON_EMAIL, personEmailId(email)))?.value.people ?? {}
 })
 
-/** Takes an address for a person. Fails with `ParameterInvalid` if somebody else of the merchant has it. */
+/** Reserves an email address for a person. Fails with `ParameterInvalid` if another person of the merchant has it. */
 const takeEmail = Effect.fnUntraced(function* (
   { id: person, merchant_id }: Pick<Person, "id" | "merchant_id">,
   email: string
@@ -124,8 +124,8 @@ const giveEmailBack = Effect.fnUntraced(function* ({
 })
 
 /**
- * Adds a person, who has no password yet. Fails with `ResourceMissing` if there is no such merchant, and with
- * `ParameterInvalid` for an address that somebody else of the merchant has, or one person too many.
+ * Adds a person without a password. Fails with `ResourceMissing` if there is no such merchant, and with
+ * `ParameterInvalid` for an address that another person of the merchant has, or above the maximum of people.
  */
 export const add = Effect.fnUntraced(function* (
   merchantId: string,
@@ -154,7 +154,7 @@ export const add = Effect.fnUntraced(function* (
   return person
 })
 
-/** Finds the first owner of a merchant, or makes one who has yet to choose an address. */
+/** Finds the first owner of a merchant, or adds one without an address. */
 export const ensureOwner = Effect.fnUntraced(function* (
   merchantId: string
 ): Effect.fn.Return<Person, ResourceMissing | ParameterInvalid, Transaction> {
@@ -163,8 +163,9 @@ export const ensureOwner = Effect.fnUntraced(function* (
 })
 
 /**
- * Sets what a person signs in with. All sessions of the person end, but for one that is opened anew under the epoch of
- * the answer, and so do all links. Fails with `ParameterInvalid` for an address that somebody else of the merchant has.
+ * Sets a person's address and password. Ends all sessions and links of the person, by new epochs; the caller can reopen
+ * one session under the new epoch. Fails with `ParameterInvalid` for an address that another person of the merchant
+ * has.
  */
 export const setCredentials = Effect.fnUntraced(function* (
   merchantId: string,
@@ -190,8 +191,8 @@ const requireOtherOwner = Effect.fnUntraced(function* (
 })
 
 /**
- * Gives a person another role, from the next request on. Links that were made for the role before are of no use any
- * more. Fails with `ParameterInvalid` for the last owner.
+ * Changes a person's role, from the next request on. Sign-in links made before stop working. Fails with
+ * `ParameterInvalid` for the last owner.
  */
 export const setRole = Effect.fnUntraced(function* (
   merchantId: string,
@@ -207,7 +208,7 @@ export const setRole = Effect.fnUntraced(function* (
   return changed
 })
 
-/** Removes a person, whose sessions end with that. Fails with `ParameterInvalid` for the last owner. */
+/** Removes a person and so ends the person's sessions. Fails with `ParameterInvalid` for the last owner. */
 export const remove = Effect.fnUntraced(function* (
   merchantId: string,
   id: string

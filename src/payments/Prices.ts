@@ -1,9 +1,9 @@
 /**
  * The lifecycle of prices: active or archived, never deleted (semantics §1.11).
  *
- * A merchant can give a price a name, its lookup key (PR17). Each key has an entry of its own, found by the key, so at
- * most one price of an account has a key, and no command looks through prices to see that. The price's `lookup_key` and
- * the key's entry are only ever written together.
+ * A merchant can name a price by a lookup key (PR17). Each key has an entry of its own, found by the key, so at most
+ * one price of an account has it, and no command searches prices for it. The price's `lookup_key` and the key's entry
+ * are always written together.
  */
 import { Effect } from "effect"
 import type {
@@ -31,19 +31,19 @@ import { emit, previousAttributes } from "./Events.ts"
 import type { PaymentsConfig } from "./PaymentsConfig.ts"
 import { requireAcceptedCurrency } from "./PaymentsConfig.ts"
 
-/** A price made along with something else (semantics PR4, S4). Null is the same as absent. */
+/** The data of a price that another object's request contains (semantics PR4, S4). Null is the same as absent. */
 export type InlinePrice = Pick<CreatePrice, "currency" | "tax_behavior"> & PriceTermsParameters
 
-/** Terms of a price that do not belong together, or that no payment could have, fail with one of these. */
+/** The errors for terms of a price that contradict each other or exceed the cap of a payment. */
 export type PriceTermsError = ParameterMissing | ParameterInvalid | ParametersExclusive | AmountTooLarge
 
 export type ProductDocument = Document<Product, ProductHidden>
 
 /**
- * The price that `create` would make, of which nothing is written: its id will be nobody's.
+ * Builds the price that `create` would write, without writing it. Its id is used for no other object.
  *
  * Fails for a currency that is not accepted (`ParameterInvalid`, N2), a product that does not exist
- * (`ResourceMissing`), terms that do not belong together (`PriceTermsError`), and for a key that another price has
+ * (`ResourceMissing`), terms that contradict each other (`PriceTermsError`), and a lookup key that another price has
  * (`LookupKeyTaken`).
  */
 export const preview = Effect.fnUntraced(function* (
@@ -66,7 +66,7 @@ export const preview = Effect.fnUntraced(function* (
 })
 
 /**
- * Makes a price. Emits `price.created`; before it, `price.updated` of a price that loses its lookup key (semantics
+ * Creates a price. Emits `price.created`; before it, `price.updated` for a price that loses its lookup key (semantics
  * PR17). Fails as `preview` does.
  */
 export const create = Effect.fnUntraced(function* (
@@ -82,11 +82,11 @@ export const create = Effect.fnUntraced(function* (
 })
 
 /**
- * Changes what can be changed of a price (semantics PR19). Emits `price.updated` if anything changes; before it, that
- * of a price that loses its lookup key (§8.23).
+ * Changes the fields of a price that can change (semantics PR19). Emits `price.updated` if anything changes; before it,
+ * another one for a price that loses its lookup key (§8.23).
  *
- * Fails for a price that does not exist (`ResourceMissing`), too much metadata (`ParameterInvalid`, M2), and for a key
- * that another price has (`LookupKeyTaken`, PR17).
+ * Fails for a price that does not exist (`ResourceMissing`), too many metadata keys (`ParameterInvalid`, M2), and a
+ * lookup key that another price has (`LookupKeyTaken`, PR17).
  */
 export const update = Effect.fnUntraced(function* (
   id: string,
@@ -128,15 +128,15 @@ export const findProduct = (id: string, param: string): Effect.Effect<ProductDoc
   findDocument(PRODUCT, id, param)
 
 /**
- * Fails unless the terms belong together (semantics PR8 to PR16) and are within the cap (N1). `within` is the parameter
- * that they are part of, e.g. `default_price_data`.
+ * Fails unless the terms are consistent (semantics PR8 to PR16) and within the cap (N1). `within` is the parameter that
+ * contains them, e.g. `default_price_data`.
  */
 export const requireInlinePrice = (parameters: InlinePrice, within?: string): Effect.Effect<void, PriceTermsError> =>
   Effect.andThen(requirePriceTerms(parameters, within), requireAmountsWithinCap(parameters, within))
 
 /**
- * Makes a price of its terms, which must have passed `requireInlinePrice`. The caller writes it, and has its product
- * remember it (`rememberPrice`).
+ * Builds a price from terms that have passed `requireInlinePrice`. The caller writes it and calls `rememberPrice` for
+ * its product.
  */
 export const inlinePrice = (
   transaction: Transaction,
@@ -158,15 +158,15 @@ export const inlinePrice = (
   nickname: null
 })
 
-/** Has a product remember that it has a price, and so cannot be deleted any more (semantics PR2). */
+/** Marks a product as having a price, so that it can no longer be deleted (semantics PR2). */
 export const rememberPrice = (transaction: Transaction, { hidden, value }: ProductDocument): void => {
   if (!hidden.hasPrice) transaction.put(PRODUCT, value, { hasPrice: true })
 }
 
-/** The id of a lookup key's entry. */
+/** Returns the id of a lookup key's entry. */
 export const lookupKeyId = (lookupKey: string): string => `lookup_key:${lookupKey}`
 
-/** Fails with `LookupKeyTaken` if a price has the key, unless it is to lose it (semantics PR17). */
+/** Fails with `LookupKeyTaken` if a price has the key, unless the request transfers it (semantics PR17). */
 const requireLookupKey = Effect.fnUntraced(function* (
   lookupKey: string,
   { transfer_lookup_key: transfer }: Pick<CreatePrice, "transfer_lookup_key">
@@ -177,7 +177,7 @@ const requireLookupKey = Effect.fnUntraced(function* (
 })
 
 /**
- * Reserves a key for a price, whose own document the caller writes. A price that has the key loses it, which emits its
+ * Reserves a lookup key for a price, whose document the caller writes. A price that has the key loses it and emits
  * `price.updated`.
  */
 const claimLookupKey = Effect.fnUntraced(function* (
@@ -194,7 +194,7 @@ const claimLookupKey = Effect.fnUntraced(function* (
   transaction.put(LOOKUP_KEY, { id: lookupKeyId(lookupKey), price })
 })
 
-/** Frees the key of a price. An entry has to be read before it can be deleted. */
+/** Frees the lookup key of a price. A transaction must read an entry before it can delete it. */
 const releaseLookupKey = Effect.fnUntraced(function* (lookupKey: string): Effect.fn.Return<void, never, Transaction> {
   const transaction = yield* Transaction
   yield* transaction.get(LOOKUP_KEY, lookupKeyId(lookupKey))

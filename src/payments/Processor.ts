@@ -1,9 +1,9 @@
 /**
  * The port to card processors.
  *
- * A processor that is a pure function, such as the simulator, answers inside the command. One that has to be
- * called over a network must not: it is called between two commands, the first of which records the attempt, with the
- * attempt's id as its idempotency key.
+ * A processor that is a pure function, such as the simulator, runs inside the command. A processor behind a network
+ * must not: call it between two commands, the first of which records the attempt, with the attempt's id as its
+ * idempotency key.
  */
 import { Context, Effect } from "effect"
 import type { DeclineCode } from "../domain/Cards.ts"
@@ -12,7 +12,7 @@ import type { Card } from "../domain/PaymentMethod.ts"
 import type { RefundFailureReason } from "../domain/Refund.ts"
 import type { Millis } from "../engine/log/Document.ts"
 
-/** A payer types a card so. It exists while a request is being decoded and tokenized, and nowhere else. */
+/** A card as the payer enters it. It exists only while a request is decoded and tokenized. */
 export interface CardData {
   readonly number: string
   readonly exp_month: number
@@ -20,13 +20,13 @@ export interface CardData {
   readonly cvc?: string | null
 }
 
-/** A card may be kept so. */
+/** A card as it may be stored. */
 export interface TokenizedCard extends Omit<Card, "fingerprint"> {
-  /** The processor knows the card by it. */
+  /** The processor's token for the card. */
   readonly token: string
 }
 
-/** Asks to charge a card, or to reserve the amount on it. */
+/** A request to charge a card, or to hold the amount on it. */
 export interface AuthorizationRequest {
   readonly token: string
   readonly card: Pick<Card, "exp_month" | "exp_year">
@@ -52,11 +52,11 @@ export type Authorization =
   | Settlement
   /** The payer has to authenticate first. */
   | { readonly kind: "challenge" }
-  /** The answer comes later: ask `settle` after a while. */
+  /** The result comes later: call `settle` after this time. */
   | { readonly kind: "pending"; readonly settlesAfterMillis: number }
   | { readonly kind: "unavailable" }
 
-/** Says how a refund stands now, and when to ask `settleRefund`, if it may still change. */
+/** The status of a refund, and when to call `settleRefund`; null if the status is final. */
 export interface RefundAnswer {
   readonly status: "pending" | "succeeded"
   readonly settlesAfterMillis: number | null
@@ -66,26 +66,27 @@ export type RefundSettlement =
   | { readonly status: "succeeded" }
   | { readonly status: "failed"; readonly failureReason: RefundFailureReason }
 
-/** Such a processor answers at once and changes nothing outside. */
+/** A processor that returns immediately and has no effect outside of its result. */
 export interface CardProcessor {
   readonly tokenize: (card: CardData) => TokenizedCard
   readonly authorize: (request: AuthorizationRequest) => Authorization
-  /** Says how a pending authorization has ended. */
+  /** Returns the final result of a pending authorization. */
   readonly settle: (token: string) => Settlement
   /** Returns money to the card. */
   readonly refund: (token: string) => RefundAnswer
-  /** Says how a refund has ended that was not final. */
+  /** Returns the final result of a refund. */
   readonly settleRefund: (token: string) => RefundSettlement
 }
 
-/** Each environment has its processor. */
+/** The processors of the two environments. */
 export class Processor extends Context.Service<
   Processor,
   { readonly test: CardProcessor; readonly live: CardProcessor | null }
 >()("till/payments/Processor") {}
 
 /**
- * Finds the processor of an environment. Fails with `ProcessorNotConfigured` where live mode has none (semantics A10).
+ * Returns the processor of an environment. Fails with `ProcessorNotConfigured` in live mode without one (semantics
+ * A10).
  */
 export const processorFor = (livemode: boolean): Effect.Effect<CardProcessor, ProcessorNotConfigured, Processor> =>
   Effect.flatMap(Processor, ({ live, test }) => {

@@ -1,9 +1,9 @@
 /**
  * The lifecycle of refunds (semantics §1.14, §2.4).
  *
- * A refund reserves its amount on the charge in the same record that creates it, and gives it back in the same record
- * in which it fails. Commands of one account run one after the other, so however many refunds are asked for at once,
- * together they never exceed what was captured.
+ * A refund reserves its amount on the charge in the record that creates it, and releases it in the record in which it
+ * fails. Commands of one account run one after another, so concurrent refunds together never exceed the captured
+ * amount.
  */
 import { Effect } from "effect"
 import type { Charge } from "../domain/Charge.ts"
@@ -33,10 +33,10 @@ import { timer } from "./TimerNames.ts"
 
 /**
  * Returns money to the payer (semantics F1, F5 to F7). Emits `refund.created`, and `charge.refunded` if the processor
- * has done it at once.
+ * completed it immediately.
  *
  * Fails with `ResourceMissing` if there is no such PaymentIntent, with `PaymentIntentUnexpectedState` if it was not
- * paid (F6), with `ChargeAlreadyRefunded` or `RefundTooLarge` for more than what is left (F5), and with
+ * paid (F6), with `ChargeAlreadyRefunded` or `RefundTooLarge` for more than the remaining amount (F5), and with
  * `ProcessorNotConfigured` in live mode without a processor (A10).
  */
 export const create = Effect.fnUntraced(function* (
@@ -81,7 +81,7 @@ export const create = Effect.fnUntraced(function* (
 
 /**
  * Changes metadata, in any status. Emits `refund.updated` if anything changes (semantics F4, W17). Fails with
- * `ResourceMissing` if there is no such refund, and with `ParameterInvalid` for too much metadata (M2).
+ * `ResourceMissing` if there is no such refund, and with `ParameterInvalid` for too many metadata keys (M2).
  */
 export const update = Effect.fnUntraced(function* (
   id: string,
@@ -98,9 +98,8 @@ export const update = Effect.fnUntraced(function* (
 })
 
 /**
- * Applies what the processor says in the end, when the refund's timer fires (semantics F3, F8). Does nothing if the
- * refund stands as the processor says already. Fails with `ProcessorNotConfigured` in live mode without a processor
- * (A10).
+ * Applies the processor's final result, when the refund's timer fires (semantics F3, F8). Does nothing if the refund
+ * has that status already. Fails with `ProcessorNotConfigured` in live mode without a processor (A10).
  */
 export const settle = Effect.fnUntraced(function* (
   id: string
@@ -116,7 +115,7 @@ export const settle = Effect.fnUntraced(function* (
 
   if (settlement.status === "succeeded") {
     transaction.put(REFUND, change("settle", before, { status: "succeeded" }))
-    // The event shows the charge, which has counted the refund from the start.
+    // The event shows the charge, which includes the refund since its creation.
     yield* transaction.get(CHARGE, charge.id)
     emit(transaction, "refund.updated", id, { status: before.status })
     emit(transaction, "charge.refunded", charge.id)
@@ -135,7 +134,7 @@ const find = (id: string): Effect.Effect<Refund, ResourceMissing, Transaction> =
 const findPayment = (id: string): Effect.Effect<PaymentIntentTransitions.Payment, ResourceMissing, Transaction> =>
   PaymentIntentTransitions.find(id, "payment_intent")
 
-/** Only captured money can be returned; what is merely held is given back by a cancellation (semantics F6). */
+/** Fails unless the payment is captured; a held amount is released by a cancellation instead (semantics F6). */
 const requireRefundable = (paymentIntent: PaymentIntent) =>
   PaymentIntentTransitions.requireAllowed(
     "refund",
@@ -144,7 +143,7 @@ const requireRefundable = (paymentIntent: PaymentIntent) =>
     "payment_intent"
   )
 
-/** Says how much to refund, in minor units: what is left unless an amount was sent (semantics F5). */
+/** Returns the amount to refund, in minor units: the sent amount, or the remaining one by default (semantics F5). */
 const amountWithin = (
   charge: Charge,
   sent: number | undefined
@@ -155,7 +154,7 @@ const amountWithin = (
   return amount > remaining ? Effect.fail(new RefundTooLarge()) : Effect.succeed(amount)
 }
 
-/** More of the captured amount is refunded or being refunded, or less where a refund failed (semantics F7, F8). */
+/** Adds an amount to the charge's refunded amount; a negative one for a failed refund (semantics F7, F8). */
 const refunded = (charge: Charge, amount: number): Charge => {
   const amount_refunded = charge.amount_refunded + amount
   return { ...charge, amount_refunded, refunded: amount_refunded === charge.amount_captured }

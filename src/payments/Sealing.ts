@@ -1,13 +1,13 @@
 /**
- * Sealing encrypts secrets that have to be stored and read again, such as those that sign webhooks, and authenticates
- * them, by AES-256-GCM with a key of the installation's own. So the database alone does not give them away.
+ * Encrypts and authenticates stored secrets, such as those that sign webhooks, with AES-256-GCM and the installation's
+ * own key, so that the database alone does not reveal them.
  *
- * What is sealed for one purpose does not open for another: `purpose` is authenticated along with it. A nonce is random
- * and never reused within what one key is ever going to seal (96 bits; 2^32 texts are safe).
+ * A text sealed for one `purpose` does not open for another, because the purpose is authenticated data. Nonces are
+ * random; 96 bits do not collide within the number of texts that one key seals (2^32 are safe).
  *
- * The installation keeps a print of the secret that its data was written with. With another one, the secrets of webhook
- * endpoints and what repeated requests are answered cannot be read, and a request with a card is not known again; so
- * nothing may start.
+ * The installation stores a fingerprint of the secret with which its data was written. A process with another secret
+ * could read neither webhook secrets nor stored responses, and would not recognize repeated requests with a card, so it
+ * refuses to start.
  */
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto"
 import { Effect, Redacted, Schema } from "effect"
@@ -28,7 +28,7 @@ const TAG_BYTES = 16
 export interface Sealing {
   /** 32 bytes. */
   readonly key: Redacted.Redacted<Uint8Array>
-  /** Names what is sealed, and whose it is. */
+  /** Names the kind of text and its owner. */
   readonly purpose: string
 }
 
@@ -39,7 +39,7 @@ export const seal = ({ key, purpose }: Sealing, text: string): string => {
   return Buffer.concat([nonce, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]).toString("base64url")
 }
 
-/** Opens what `seal` has made. Throws for anything that was not sealed with the same key and for the same purpose. */
+/** Decrypts a text of `seal`. Throws for any text that was not sealed with the same key and purpose. */
 export const open = ({ key, purpose }: Sealing, sealed: string): string => {
   const bytes = Buffer.from(sealed, "base64url")
   const nonce = bytes.subarray(0, NONCE_BYTES)
@@ -57,11 +57,11 @@ const SECRET_PRINT_ID = "secret_print"
 /** The data was written with another secret. */
 export class ForeignSecret extends Schema.TaggedError<ForeignSecret>()("ForeignSecret", {}) {}
 
-/** What the installation keeps of the secret. */
+/** Computes the fingerprint of the secret that the installation stores. */
 export const printOf = ({ sealingKey }: Pick<PaymentsConfigShape, "sealingKey">): string =>
   createHmac("sha256", Redacted.value(sealingKey)).update("print of the secret").digest("hex")
 
-/** Keeps the print at the first start; fails with `ForeignSecret` if there is another one. */
+/** Stores the fingerprint at the first start; fails with `ForeignSecret` if another one is stored. */
 export const keepPrint = Effect.fnUntraced(function* (
   print: string
 ): Effect.fn.Return<void, ForeignSecret, Transaction> {
@@ -71,9 +71,7 @@ export const keepPrint = Effect.fnUntraced(function* (
   else if (known.value.print !== print) return yield* new ForeignSecret()
 })
 
-/**
- * Fails with `ForeignSecret` if the views have another print. It is asked before anything runs that works by itself.
- */
+/** Fails with `ForeignSecret` if the views have another fingerprint. Runs before everything that acts by itself. */
 export const requireOwnSecret: Effect.Effect<
   void,
   ForeignSecret | StorageFailure,

@@ -1,6 +1,6 @@
 /**
- * What PaymentIntents and customers are searched by (semantics 9.19): what the engine indexes of them, and how it finds
- * what a query asks for.
+ * The search of PaymentIntents and customers (semantics 9.19): the terms that the engine indexes, and the filters for a
+ * query.
  */
 import type { Customer } from "../domain/Customer.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
@@ -11,11 +11,11 @@ import type { Searchable } from "../engine/log/Document.ts"
 import type { Filter } from "../engine/log/Search.ts"
 import { trigramsOf } from "../engine/log/Search.ts"
 
-/** What objects of a kind are searched by, and what they have there. */
+/** The search fields of a kind, with their values. */
 export interface SearchedBy<Value> {
   readonly fields: Fields
   readonly valuesOf: (value: Value) => Values
-  /** Of fields that have few values: all of them, so that an opposite is a choice of the others. */
+  /** All values of fields that have few, so that a negation becomes a choice of the others. */
   readonly closed: Readonly<Record<string, ReadonlyArray<string>>>
 }
 
@@ -37,7 +37,7 @@ export const SEARCHED_PAYMENT_INTENT: SearchedBy<PaymentIntent> = {
     status,
     created,
     customer,
-    // Of the newest charge.
+    // From the newest charge.
     last4: charges.data[0]?.payment_method_details.card.last4 ?? null,
     metadata
   }),
@@ -57,8 +57,8 @@ export const SEARCHED_CUSTOMER: SearchedBy<Customer> = {
 }
 
 /**
- * What the dashboard looks for as well, of the newest attempt: why it was declined, and which email its payer has
- * given. The API has no such fields (9.70).
+ * Search fields of the dashboard, which adds the newest attempt's decline code and payer's email. The API has no such
+ * fields (9.70).
  */
 export const FILTERED_PAYMENT_INTENT: SearchedBy<PaymentIntent> = {
   ...SEARCHED_PAYMENT_INTENT,
@@ -74,10 +74,10 @@ export const FILTERED_PAYMENT_INTENT: SearchedBy<PaymentIntent> = {
   })
 }
 
-/** Found in another way: by the primary key, by the time in ids, and in ranges. */
+/** Fields searched without terms: by the primary key, by the time in ids, and by ranges. */
 const WITHOUT_TERMS: ReadonlySet<string> = new Set(["id", "created", "amount"])
 
-/** No two fields share a term: names have neither of these characters, and keys of metadata no closing bracket. */
+/** Terms of different fields never collide: names contain neither `=` nor `~`, and metadata keys no closing bracket. */
 const presence = (name: string): string => name
 const exact = (name: string, { type }: Field, value: string): string =>
   `${name}=${type === "reference" ? value : folded(value)}`
@@ -85,7 +85,7 @@ const parts = (name: string, value: string): ReadonlyArray<string> =>
   trigramsOf(folded(value)).map((part) => `${name}~${part}`)
 const entryName = (field: string, key: string): string => `${field}[${key}]`
 
-/** The terms and the number by which the engine finds an object. */
+/** Returns the terms and the number by which the engine finds an object. */
 export const searchable =
   <Value>({ fields, valuesOf }: SearchedBy<Value>) =>
   (value: Value): Searchable => {
@@ -107,8 +107,8 @@ export const searchable =
   }
 
 /**
- * Filters of which one finds each object that all queries ask for: of a query one for all clauses, or one for each.
- * What a filter cannot say, it leaves out.
+ * Returns filters for the objects that all queries match: an object matches at least one filter. A query with `AND`
+ * gives one filter, a query with `OR` one per clause. A filter leaves out conditions that it cannot express.
  */
 export const filtersOf = <Value>(
   queries: ReadonlyArray<SearchQuery>,
@@ -130,7 +130,7 @@ const filterOf = <Value>(clause: Clause, { closed, fields }: SearchedBy<Value>):
   if (typeof value === "number") return rangeOf(clause, value)
   if (field === "id") return negated ? EVERYTHING : { ...EVERYTHING, id: value! }
   if (value === null) return negated ? has(presence(name)) : hasNot(presence(name))
-  // Who has all parts of a text need not have the text, so the opposite says nothing.
+  // A text with all trigrams need not contain the value, so the negation excludes nothing.
   if (operator === "~") return negated ? EVERYTHING : has(...parts(name, value))
   if (!negated) return has(exact(name, type, value))
   const others = closed[field]?.filter((other) => other !== folded(value))
@@ -152,7 +152,7 @@ const rangeOf = ({ field, negated, operator }: Clause, number: number): Filter =
     : { ...EVERYTHING, measure: { from, to } }
 }
 
-/** The ends of a range of whole numbers, both included. */
+/** Returns the bounds of a range of integers, both included. */
 const endsOf = (operator: Clause["operator"], number: number): readonly [from: number, to: number] => {
   switch (operator) {
     case ">":
@@ -168,7 +168,7 @@ const endsOf = (operator: Clause["operator"], number: number): readonly [from: n
   }
 }
 
-/** What passes both. Of two ids that differ, one stays: whoever looks into the document sees that it is another. */
+/** Returns the intersection of two filters. Of two different ids one stays; the check of the document rejects it. */
 const both = (one: Filter, other: Filter): Filter => {
   const id = one.id ?? other.id
   const measure = intersection(one.measure, other.measure)

@@ -1,7 +1,7 @@
 /**
- * The simulated card processor: does what the table of test cards says (semantics §5). Pure.
+ * The simulated card processor, which follows the table of test cards (semantics §5). Pure.
  *
- * Its token of a card is the name of the test card, so that nothing of the number has to be kept.
+ * Its token of a card is the name of the test card, so the number need not be stored.
  */
 import { Effect, Layer } from "effect"
 import { brandOf, isExpired } from "../domain/Cards.ts"
@@ -20,10 +20,10 @@ import type {
 } from "./Processor.ts"
 import { Processor } from "./Processor.ts"
 
-/** An asynchronous payment or refund takes so long to settle (semantics I-15, §2.4). */
+/** How long an asynchronous payment or refund takes to settle (semantics I-15, §2.4). */
 const SETTLEMENT_MILLIS = 2000
 
-/** A test card answers refunds so (semantics §2.4). */
+/** The responses to refunds, by test card (semantics §2.4). */
 const REFUND_ANSWERS: Readonly<Record<TestCardRefunds, RefundAnswer>> = {
   succeed: { status: "succeeded", settlesAfterMillis: null },
   start_pending: { status: "pending", settlesAfterMillis: SETTLEMENT_MILLIS },
@@ -84,7 +84,7 @@ const authorization = (result: TestCardResult): Authorization => {
   }
 }
 
-/** Test mode has the simulator; live mode has what is configured (semantics A10). */
+/** Provides the simulator in test mode, and the configured processor in live mode (semantics A10). */
 export const layer: Layer.Layer<Processor, never, PaymentsConfig> = Layer.effect(
   Processor,
   Effect.map(PaymentsConfig, ({ liveProcessor }) => ({

@@ -1,5 +1,5 @@
 /**
- * What payments, charges and refunds count as, by currency (semantics 9.76): the engine keeps the sums by the hour, and
+ * The tallies of payments, charges and refunds, by currency (semantics 9.76): the engine stores the sums per hour, and
  * the dashboard shows them.
  */
 import { Effect } from "effect"
@@ -10,7 +10,7 @@ import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId, Tally } from "../engine/log/Document.ts"
 import type { TallyQuery } from "../engine/log/Tallies.ts"
 
-/** Of what was declined, `code` says why. */
+/** A counted outcome; `code` is the reason of a decline. */
 export type Counted =
   | { readonly what: "paid" | "failed" | "refunded"; readonly currency: string }
   | { readonly what: "declined"; readonly currency: string; readonly code: string }
@@ -18,38 +18,38 @@ export type Counted =
 const keyOf = (what: Counted["what"], currency: string): string => `${what} ${currency}`
 const declined = (currency: string, code: string): string => `${keyOf("declined", currency)} ${code}`
 
-/** What a key of the engine's stands for. */
+/** Parses a tally key of the engine. */
 const countedIn = (key: string): Counted => {
   const [what, currency = "", code = ""] = key.split(" ")
   return what === "declined" ? { what, currency, code } : { what: what as "paid" | "failed" | "refunded", currency }
 }
 
-/** A payment counts when it was created: by its outcome, and with what it has received. */
+/** Counts a payment at its creation time: by its outcome, with the amount received. */
 export const ofPaymentIntent = (payment: PaymentIntent): ReadonlyArray<Tally> => {
   const { amount_received, created, currency, last_payment_error } = payment
   const outcome = outcomeOf(payment)
   const tallies: Array<Tally> = []
   if (outcome !== null) tallies.push({ at: created, key: keyOf(outcome, currency), count: 1, amount: amount_received })
-  // An authentication that failed has made no charge.
+  // A failed authentication has no charge.
   if (last_payment_error?.code === "payment_intent_authentication_failure") {
     tallies.push({ at: created, key: declined(currency, "authentication_failed"), count: 1, amount: 0 })
   }
   return tallies
 }
 
-/** An attempt that the issuer declined counts when it was made: a PaymentIntent shows only its newest ones. */
+/** Counts a declined attempt at its own time. Uses the charge, because a PaymentIntent shows only its newest ones. */
 export const ofCharge = ({ created, currency, decline_code, failure_code, status }: Charge): ReadonlyArray<Tally> =>
   status === "failed"
     ? [{ at: created, key: declined(currency, decline_code ?? failure_code ?? "unknown"), count: 1, amount: 0 }]
     : []
 
-/** A refund counts when it was made, unless nothing came of it. */
+/** Counts a refund at its creation time, unless it failed or was canceled. */
 export const ofRefund = ({ amount, created, currency, status }: Refund): ReadonlyArray<Tally> =>
   status === "failed" || status === "canceled"
     ? []
     : [{ at: created, key: keyOf("refunded", currency), count: 1, amount }]
 
-/** What came of a payment that was tried; null for one that nobody has tried, or that is under way. */
+/** Returns the outcome of an attempted payment; null without an attempt and while one is in progress. */
 const outcomeOf = ({ charges, last_payment_error, status }: PaymentIntent): "paid" | "failed" | null => {
   const [newest] = charges.data
   if (newest?.status === "succeeded") return "paid"
@@ -57,7 +57,7 @@ const outcomeOf = ({ charges, last_payment_error, status }: PaymentIntent): "pai
   return newest?.status === "failed" || last_payment_error !== undefined ? "failed" : null
 }
 
-/** What an account's payments count as from an hour on, step by step, as of what was acknowledged before. */
+/** Reads an account's tallies by time step, including everything acknowledged before. */
 export const read = Effect.fnUntraced(function* (account: AccountId, query: TallyQuery) {
   const accounts = yield* Accounts
   const tallies = yield* accounts.tallies(account, query)

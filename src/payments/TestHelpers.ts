@@ -1,4 +1,4 @@
-/** Test helpers exist in test mode only: they stand in for payers and for time (semantics I-14, §6, §8.27). */
+/** Test helpers, in test mode only: they act for the payer and move the clock (semantics I-14, §6, §8.27). */
 import { Effect } from "effect"
 import { ParameterInvalid, TestModeOnly } from "../domain/Errors.ts"
 import type { AdvanceTestClock, AuthenticatePaymentIntent, DeletedTestData, TestClock } from "../domain/TestHelpers.ts"
@@ -32,7 +32,7 @@ type Authentication = ReturnType<typeof PaymentIntents.authenticate>
 
 /**
  * Answers a challenge in the payer's place (semantics I-14). Fails with `TestModeOnly` in live mode, else as
- * `PaymentIntents.authenticate` does; a decline is returned.
+ * `PaymentIntents.authenticate` does. A decline is returned, not failed with.
  */
 export const authenticatePaymentIntent = Effect.fnUntraced(function* (
   id: string,
@@ -47,9 +47,10 @@ export const authenticatePaymentIntent = Effect.fnUntraced(function* (
 })
 
 /**
- * Moves the environment's clock ahead. What becomes due by it (sessions and holds that expire, settlements, deliveries)
- * happens afterwards, in the order in which it is due; the answer over HTTP waits for all but the deliveries. Fails
- * with `ParameterInvalid` if the clock would be too far ahead, and with `TestModeOnly` in live mode (semantics §8.27).
+ * Moves the environment's clock ahead. Everything that becomes due (expiries of sessions and holds, settlements,
+ * deliveries) happens afterwards, in the order of its due time; the HTTP response waits for all but the deliveries.
+ * Fails with `ParameterInvalid` if the clock would be too far ahead, and with `TestModeOnly` in live mode (semantics
+ * §8.27).
  */
 export const advanceClock = Effect.fnUntraced(function* ({
   seconds
@@ -65,9 +66,9 @@ export const advanceClock = Effect.fnUntraced(function* ({
 })
 
 /**
- * Forgets everything in the environment, idempotency keys included, and puts its clock back. API keys stay: they are
- * not the environment's. So do the journal's records of what was: nothing reads them any more, but nothing erases them.
- * Fails with `TestModeOnly` in live mode (semantics §8.27).
+ * Deletes all data of the environment, idempotency keys included, and resets its clock. API keys stay, because they
+ * belong to the installation's account. The journal keeps the old records, which nothing reads afterwards. Fails with
+ * `TestModeOnly` in live mode (semantics §8.27).
  */
 export const deleteData: Effect.Effect<DeletedTestData, TestModeOnly, Transaction> = Effect.map(
   testTransaction,

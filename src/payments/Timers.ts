@@ -1,9 +1,9 @@
 /**
- * Timers call the lifecycles when they are due. Time may have overtaken one: a handler whose object has moved on does
- * nothing.
+ * Runs a lifecycle when its timer is due. A handler does nothing if its object has changed so that the timer no longer
+ * applies.
  *
- * Payments whose processor was taken out of the configuration stay `processing` until it is back, and nothing fails
- * them meanwhile (semantics 9.9), so whoever starts the service hears of them.
+ * Payments whose processor was removed from the configuration stay `processing` until it is configured again (semantics
+ * 9.9); a log line at the start counts them.
  */
 import { Effect, Layer } from "effect"
 import type { ProcessorNotConfigured } from "../domain/Errors.ts"
@@ -26,13 +26,13 @@ import { isTimerName, subjectOf } from "./TimerNames.ts"
 
 type Handler = (objectId: string) => Effect.Effect<void, Postponed, Transaction | PaymentsConfig | Processor>
 
-/** A settlement waits until a processor that was taken out of the configuration is back (semantics 9.9). */
+/** Postpones a settlement until its processor is configured again (semantics 9.9). */
 const unlessWithoutProcessor = <E extends { readonly _tag: string }, R>(
   settle: Effect.Effect<void, E | ProcessorNotConfigured, R>
 ): Effect.Effect<void, Postponed, R> =>
   Effect.catch(settle, (error) => (error._tag === "ProcessorNotConfigured" ? new Postponed() : Effect.die(error)))
 
-/** The lifecycle behind each timer. One that dies is tried again: its object is gone, which is a broken invariant. */
+/** The lifecycle of each timer. A handler that dies is retried: its object is missing, which is a broken invariant. */
 const HANDLERS: Readonly<Record<TimerName, Handler>> = {
   "payment_intent.settle": (id) => unlessWithoutProcessor(PaymentIntents.settle(id)),
   "payment_intent.expire_hold": (id) => Effect.orDie(PaymentIntents.expireHold(id)),
@@ -44,7 +44,7 @@ const HANDLERS: Readonly<Record<TimerName, Handler>> = {
   "dashboard_link.expire": DashboardSessions.expireLink
 }
 
-/** Runs the lifecycle behind a timer. Fails with `Postponed` if the timer is to fire later instead. */
+/** Runs the lifecycle of a timer. Fails with `Postponed` if the timer has to fire later instead. */
 export const handleTimer = ({ id, name }: DueTimer): ReturnType<Handler> =>
   isTimerName(name) ? HANDLERS[name](subjectOf(id)) : Effect.die(new Error(`No lifecycle handles the timer ${name}`))
 
@@ -56,10 +56,7 @@ export const layer: Layer.Layer<TimerHandler, never, PaymentsConfig | Processor>
   )
 )
 
-/**
- * Handles them where only the installation's own account is used: nothing there needs a processor, or what is
- * configured.
- */
+/** Handles the timers of the installation's account alone, which need neither a processor nor the configuration. */
 export const layerInstallation: Layer.Layer<TimerHandler> = Layer.succeed(TimerHandler, ({ id, name }) => {
   switch (name) {
     case "api_key.expire":
@@ -76,8 +73,8 @@ export const layerInstallation: Layer.Layer<TimerHandler> = Layer.succeed(TimerH
 const SETTLES = "payment_intent.settle" satisfies TimerName
 
 /**
- * Logs how many live payments wait for a processor that is not configured, in one line, if any do. Counts those that
- * the views know of, which a crash leaves behind. Fails with `StorageFailure` if the views cannot be read.
+ * Logs the number of live payments that wait for a processor that is not configured, if there are any. Reads the views,
+ * which lag behind the journal after a crash. Fails with `StorageFailure` if the views cannot be read.
  */
 export const logWaiting: Effect.Effect<void, StorageFailure, Processor | Views> = Effect.gen(function* () {
   const { live } = yield* Processor

@@ -1,7 +1,6 @@
 /**
- * Webhook deliveries as merchants see them, and those that merchants ask for (semantics W15, §2.5, §6). The engine
- * makes a delivery of every event for every endpoint that is subscribed to it; nothing here decides when one is
- * attempted.
+ * Webhook deliveries as merchants see them, and resends by request (semantics W15, §2.5, §6). The engine creates a
+ * delivery of every event for each subscribed endpoint and schedules the attempts.
  */
 import { Effect } from "effect"
 import type { ResourceMissing } from "../domain/Errors.ts"
@@ -17,7 +16,7 @@ import { isLive } from "./AccountIds.ts"
 import { findDocument, WEBHOOK_ENDPOINT } from "./Documents.ts"
 import { render } from "./Events.ts"
 
-/** Makes a delivery what the API shows of it (semantics §6). */
+/** Returns a delivery as the API shows it (semantics §6). */
 export const webhookDeliveryOf = (row: DeliveryRow): WebhookDelivery => {
   const last = row.attempts.at(-1)
   return {
@@ -47,20 +46,24 @@ const attemptOf = ({ attempt, body, durationMillis, error, startedAt, status }: 
 
 export interface Resend {
   readonly event: StoredEvent
-  /** Deliveries of the event that are still under way. */
+  /** Deliveries of the event that are still pending. */
   readonly pendingWebhooks: number
   /**
-   * The only endpoint to send it to, whatever it is subscribed to; null for all that are subscribed to its type now.
+   * The only endpoint to send to, regardless of its subscriptions; null for all endpoints that now subscribe to the
+   * type.
    */
   readonly webhookEndpoint: string | null
-  /** Those that are pending: an endpoint with one gets the next attempt of its first at once instead (9.83). */
+  /**
+   * Pending deliveries. An endpoint with a pending one gets its next attempt immediately instead of a new delivery
+   * (9.83).
+   */
   readonly pending?: ReadonlyArray<DeliveryRow>
 }
 
 /**
- * Delivers an event once more: anew, with all attempts before it, whatever became of earlier deliveries. The body
- * is the one that went out before (semantics W8, W15). Answers with the event as it is then. Fails with
- * `ResourceMissing` if there is no such endpoint, and with `ParameterInvalid` if it is disabled (W14).
+ * Delivers an event again, as a new delivery with all its attempts, regardless of earlier deliveries. The body is the
+ * one sent before (semantics W8, W15). Returns the event as it is then. Fails with `ResourceMissing` if there is no
+ * such endpoint, and with `ParameterInvalid` if it is disabled (W14).
  */
 export const resend = Effect.fnUntraced(function* ({
   event,
@@ -86,7 +89,7 @@ export const resend = Effect.fnUntraced(function* ({
   return parseJson(text) as Event
 })
 
-/** Fails for an endpoint that is disabled: nothing is sent to it (semantics W14). */
+/** Fails for a disabled endpoint, which gets no webhooks (semantics W14). */
 const requireEnabled = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<void, ResourceMissing | ParameterInvalid, Transaction> {

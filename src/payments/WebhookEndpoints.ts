@@ -1,7 +1,6 @@
 /**
- * The lifecycle of webhook endpoints: enabled and disabled by the merchant, then deleted (semantics W1 to W4, §2.6).
- * They emit no events. An endpoint's signing secret is given out at its creation, or when it is rolled, and kept
- * encrypted.
+ * The lifecycle of webhook endpoints: the merchant enables, disables and deletes them (semantics W1 to W4, §2.6). They
+ * emit no events. The API shows the signing secret at creation and when it is rolled; the document stores it encrypted.
  */
 import { Effect, Redacted } from "effect"
 import type { ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
@@ -26,15 +25,15 @@ import * as Sealing from "./Sealing.ts"
 
 const SECRET_LENGTH = 32
 
-/** An endpoint and its signing secret, which its document holds in sealed form only. */
+/** An endpoint with its signing secret in plain text. */
 export interface WithSecret {
   readonly value: WebhookEndpoint
   readonly secret: Redacted.Redacted
 }
 
 /**
- * Makes an endpoint, and answers with its secret this once (semantics W2). `apiVersion` is the merchant's default (V3).
- * Fails with `ParameterInvalid` for a URL that its mode does not allow (W4).
+ * Creates an endpoint and returns it with its secret (semantics W2). `apiVersion` is the merchant's default (V3). Fails
+ * with `ParameterInvalid` for a URL that its mode does not allow (W4).
  */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateWebhookEndpoint,
@@ -63,9 +62,9 @@ export const create = Effect.fnUntraced(function* (
 })
 
 /**
- * Changes an endpoint. Deliveries under way go to the new URL; those of an endpoint that is disabled are canceled for
- * good (semantics W14). Fails with `ParameterInvalid` for a URL that its mode does not allow (W4) or too much metadata
- * (M2), and with `ResourceMissing` if there is no such endpoint.
+ * Changes an endpoint. Pending deliveries go to the new URL; disabling the endpoint cancels them for good (semantics
+ * W14). Fails with `ParameterInvalid` for a URL that its mode does not allow (W4) or too many metadata keys (M2), and
+ * with `ResourceMissing` if there is no such endpoint.
  */
 export const update = Effect.fnUntraced(function* (
   id: string,
@@ -90,10 +89,9 @@ export const update = Effect.fnUntraced(function* (
 })
 
 /**
- * Gives the endpoint a new secret, and answers with it this once. The old one goes on signing beside it for `expiresIn`
- * seconds, so that receivers can change over without refusing anything. There are never more than two: a secret that
- * was rolled before ends now, however much of its grace was left (semantics W2, §8.25). Fails with `ResourceMissing` if
- * there is no such endpoint.
+ * Replaces the endpoint's secret and returns the new one. The old secret also signs for `expiresIn` seconds, so that
+ * receivers can switch without refusing a webhook. There are at most two: a secret rolled earlier ends immediately,
+ * even within its grace period (semantics W2, §8.25). Fails with `ResourceMissing` if there is no such endpoint.
  */
 export const rollSecret = Effect.fnUntraced(function* (
   id: string,
@@ -109,8 +107,8 @@ export const rollSecret = Effect.fnUntraced(function* (
 })
 
 /**
- * Deletes an endpoint. Its secret goes with it, and so does what has yet to be delivered to it (semantics W1, W14).
- * Fails with `ResourceMissing` if there is no such endpoint.
+ * Deletes an endpoint with its secret and its pending deliveries (semantics W1, W14). Fails with `ResourceMissing` if
+ * there is no such endpoint.
  */
 export const remove = Effect.fnUntraced(function* (
   id: string
@@ -124,18 +122,19 @@ export const remove = Effect.fnUntraced(function* (
 
 export type WebhookEndpointDocument = Document<WebhookEndpoint, WebhookEndpointHidden>
 
-/** Webhooks go to the URL, if it leads where `hosts` allows (semantics W4). */
+/**
+ * The destination of an endpoint's webhooks. `hosts` limits the addresses that the URL may resolve to (semantics W4).
+ */
 export interface SignedDestination {
   readonly url: string
-  /** Each of them signs. Newest first. */
+  /** Every secret signs. Newest first. */
   readonly secrets: ReadonlyArray<Redacted.Redacted>
   readonly hosts: WebhookHosts
 }
 
 /**
- * Says where an endpoint's webhooks go, and what signs them; undefined if it is disabled. There is one secret, or
- * during the grace of a rolled one there are two. `nowMillis` is the wall clock's, never that of a test environment
- * (semantics W5, §8.25).
+ * Returns an endpoint's destination and signing secrets; undefined if it is disabled. There is one secret, or two
+ * during the grace period of a rolled one. `nowMillis` is wall-clock time, never a test clock's (semantics W5, §8.25).
  */
 export const destinationOf = (
   config: PaymentsConfig["Service"],
@@ -148,7 +147,7 @@ export const destinationOf = (
   return { url, secrets: secretsOf(config, account, document, nowMillis), hosts: hostsOf(config, account) }
 }
 
-/** Keeps the secrets of endpoints that are in memory open, because opening them takes too long for every delivery. */
+/** Decrypted secrets of the endpoints in memory, because decrypting takes too long for every delivery. */
 const opened = new WeakMap<WebhookEndpointDocument, OpenedSecrets>()
 
 interface OpenedSecrets {
@@ -157,7 +156,7 @@ interface OpenedSecrets {
   readonly previous: { readonly secret: Redacted.Redacted; readonly until: Millis } | undefined
 }
 
-/** Opens the secrets that sign an endpoint's webhooks at a time of the wall clock, newest first (semantics §8.25). */
+/** Decrypts the secrets that sign an endpoint's webhooks at a wall-clock time, newest first (semantics §8.25). */
 export const secretsOf = (
   config: PaymentsConfig["Service"],
   account: AccountId,
@@ -177,7 +176,7 @@ export const secretsOf = (
   return previous === undefined || previous.until <= nowMillis ? [newest] : [newest, previous.secret]
 }
 
-/** Makes a secret for an endpoint, as it is given out and as it is kept. */
+/** Creates a secret for an endpoint, in plain text and encrypted. */
 const newSecret = Effect.fnUntraced(function* (
   webhookEndpointId: string
 ): Effect.fn.Return<
