@@ -1,11 +1,8 @@
-/**
- * Postal addresses, their countries, and billing details (semantics 9.6). Whatever is unknown of them is null, never
- * empty.
- */
+/** Postal addresses, their countries, and billing details (semantics 9.6). An unknown field is null, never empty. */
 import { Schema } from "effect"
 import { Email, text } from "./Text.ts"
 
-/** ISO 3166-1 alpha-2 has assigned these codes officially. */
+/** The officially assigned codes of ISO 3166-1 alpha-2. */
 const CODES =
   "AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC " +
   "CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD " +
@@ -15,21 +12,21 @@ const CODES =
   "SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY " +
   "UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW"
 
-/** The codes are in capitals, and in the order of the alphabet. */
+/** Country codes in capitals, in alphabetical order. */
 export const COUNTRY_CODES: ReadonlyArray<string> = CODES.split(" ")
 
 const codes: ReadonlySet<string> = new Set(COUNTRY_CODES)
 
-/** Says whether this is a country's code, in capitals. */
+/** Returns whether a text is a country code in capitals. */
 export const isCountry = (code: string): boolean => codes.has(code)
 
-/** Clients may write a country in either case (semantics 9.6). */
+/** A country code in a request, in either case (semantics 9.6). */
 export const Country = Schema.String.check(
   Schema.isPattern(/^[A-Za-z]{2}$/u),
   Schema.makeFilter((code: string) => isCountry(normalizeCountry(code)))
 ).annotate({ rule: "a two-letter country code of ISO 3166-1" })
 
-/** Writes a country as it is stored and returned. */
+/** Returns a country code as it is stored, in capitals. */
 export const normalizeCountry = (code: string): string => code.toUpperCase()
 
 export const Address = Schema.Struct({
@@ -51,7 +48,7 @@ export const BillingDetails = Schema.Struct({
 export type BillingDetails = typeof BillingDetails.Type
 
 export const AddressText = text()
-/** Payers have names and phone numbers of these lengths at most (semantics 9.6). */
+/** The names and phone numbers of payers (semantics 9.6). */
 export const PersonName = text(256)
 export const PersonPhone = text(64)
 
@@ -73,7 +70,7 @@ export const BillingDetailsParameter = Schema.Struct({
 })
 export type BillingDetailsParameter = typeof BillingDetailsParameter.Type
 
-/** Makes an address what is stored: with all fields, null where nothing was sent; null itself if all of them are. */
+/** Returns an address as it is stored: with all fields, null for those not sent; null if all fields are. */
 export const addressOf = (sent: AddressParameter | null | undefined): Address | null => {
   const address: Address = {
     city: sent?.city || null,
@@ -86,7 +83,7 @@ export const addressOf = (sent: AddressParameter | null | undefined): Address | 
   return Object.values(address).every((part) => part === null) ? null : address
 }
 
-/** Makes billing details what is stored of them. */
+/** Returns billing details as they are stored. */
 export const billingDetailsOf = (sent: BillingDetailsParameter): BillingDetails => ({
   email: sent.email || null,
   name: sent.name || null,

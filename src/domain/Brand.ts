@@ -1,4 +1,6 @@
-/** What a merchant shows of itself to payers, beside its name: icon, colour, and where to turn to (semantics 9.15). */
+/**
+ * The brand of a merchant on payers' pages, beside its name: icon, colour, support and legal links (semantics 9.15).
+ */
 import { Schema } from "effect"
 import { hasAuthority, isEmail, text, TEXT_LENGTH_MAX, WebUrl } from "./Text.ts"
 
@@ -9,7 +11,7 @@ export const BrandAccent = Schema.String.check(Schema.isPattern(/^#[0-9A-Fa-f]{6
   rule: "a colour such as #1b7f5e"
 })
 
-/** A part of a URL as it reads; empty if its bytes are no UTF-8. */
+/** Decodes a part of a URL; empty if its bytes are not UTF-8. */
 const decoded = (part: string): string => {
   try {
     return decodeURIComponent(part)
@@ -18,7 +20,7 @@ const decoded = (part: string): string => {
   }
 }
 
-/** A payer writes an email there, or opens a page. */
+/** The address for support: a web page or an email address. */
 export const BrandSupport = text()
   .check(
     Schema.makeFilter((url: string) => {
@@ -31,7 +33,7 @@ export const BrandSupport = text()
     rule: `an absolute http or https URL, or mailto: and an email address, of at most ${TEXT_LENGTH_MAX} characters`
   })
 
-/** Each setting of a brand must be one of these. */
+/** The schemas of the settings. */
 export const BRAND_SETTINGS = {
   icon: BrandIcon,
   accent: BrandAccent,
@@ -42,7 +44,7 @@ export const BRAND_SETTINGS = {
 export type BrandSetting = keyof typeof BRAND_SETTINGS
 export const BRAND_SETTING_NAMES = Object.keys(BRAND_SETTINGS) as ReadonlyArray<BrandSetting>
 
-/** Null is what the merchant has not set. */
+/** The settings of a brand; null for one that is not set. */
 export const Brand = Schema.Struct({
   /** URL of a picture. */
   icon: Schema.NullOr(Schema.String),

@@ -1,13 +1,10 @@
-/**
- * Cards: the arithmetic of their numbers and expiry dates, numbers within texts, and the reasons for which issuers
- * decline.
- */
+/** Cards: arithmetic of numbers and expiry dates, card numbers within texts, and the reasons for declines. */
 import { Schema } from "effect"
 
-/** Says whether a text has 12 to 19 digits, the last of which is the right check digit (semantics I-9). */
+/** Returns whether a text is 12 to 19 digits with a correct check digit (semantics I-9). */
 export const isCardNumber = (number: string): boolean => /^[0-9]{12,19}$/u.test(number) && luhnChecksum(number) === 0
 
-/** Computes the sum of Luhn's algorithm modulo 10, which is 0 for a valid number. */
+/** Computes the Luhn checksum modulo 10, which is 0 for a valid number. */
 export const luhnChecksum = (digits: string): number => {
   let sum = 0
   for (let i = 0; i < digits.length; i++) {
@@ -18,7 +15,7 @@ export const luhnChecksum = (digits: string): number => {
   return sum % 10
 }
 
-/** The first range that holds the first four digits of a number names its brand. */
+/** Ranges of a number's first four digits, by brand; the first match counts. */
 const BRANDS: ReadonlyArray<readonly [from: number, to: number, brand: string]> = [
   [3400, 3499, "amex"],
   [3700, 3799, "amex"],
@@ -34,28 +31,26 @@ const BRANDS: ReadonlyArray<readonly [from: number, to: number, brand: string]> 
   [6200, 6299, "unionpay"]
 ]
 
-/** Names the scheme that issues numbers like this one. */
+/** Returns the brand of a card number. */
 export const brandOf = (number: string): string => {
   const start = Number(number.slice(0, 4))
   return BRANDS.find(([from, to]) => start >= from && start <= to)?.[2] ?? "unknown"
 }
 
-/** Counts the digits that the security code of such a card has (semantics 9.7). */
+/** Returns the length of the security code for a card number (semantics 9.7). */
 export const cvcLengthOf = (number: string): number => (brandOf(number) === "amex" ? 4 : 3)
 
-/**
- * Says whether a card's last month is over at a time in milliseconds. Cards expire with the end of their month, in UTC.
- */
+/** Returns whether a card has expired at a time in milliseconds. Cards expire with the end of their month, in UTC. */
 export const isExpired = (card: { readonly exp_month: number; readonly exp_year: number }, now: number): boolean => {
   const date = new Date(now)
   const months = date.getUTCFullYear() * 12 + date.getUTCMonth()
   return card.exp_year * 12 + (card.exp_month - 1) < months
 }
 
-/** A reader takes these digits for one number, however they are grouped. */
+/** At least 12 digits that read as one number, in any grouping. */
 const DIGITS = /[0-9](?:[^0-9A-Za-z]{0,5}[0-9]){11,}/gu
 
-/** Puts asterisks in the place of card numbers, in texts that anybody may have sent, and others may read. */
+/** Replaces card numbers by asterisks, in texts from outside that other people may read. */
 export const withoutCardNumbers = (text: string): string => {
   if (isPlain(text)) return text
   const reading = readingOf(text)
@@ -63,12 +58,12 @@ export const withoutCardNumbers = (text: string): string => {
   return shown === reading ? text : shown
 }
 
-/** Says whether a text has a card number in it. */
+/** Returns whether a text contains a card number. */
 export const hasCardNumber = (text: string): boolean => withoutCardNumbers(text) !== text
 
 /**
- * Nearly all texts have too few digits between two letters for a card number, and nothing that reads otherwise. This
- * finds out soonest.
+ * Returns quickly that a text contains no card number, for most texts: too few digits between two letters, and only
+ * printable ASCII without percent signs.
  */
 export const isPlain = (text: string): boolean => {
   let digits = 0
@@ -83,17 +78,17 @@ export const isPlain = (text: string): boolean => {
 }
 const [SPACE, PERCENT_SIGN, DIGIT_ZERO, DIGIT_NINE, TILDE] = [0x20, 0x25, 0x30, 0x39, 0x7e]
 
-/** Of ASCII; capitals are 0x20 before the others. */
+/** Tests for an ASCII letter; 0x20 is the difference between capitals and small letters. */
 const isLetter = (code: number): boolean => (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a
 
-/** No card has fewer digits. */
+/** The fewest digits of a card number. */
 const LENGTH_MIN = 12
 
 const PERCENT = /(?:%[0-9a-f]{2})+/giu
-/** What was encoded more often than this is no mistake. */
+/** How many times a text is percent-decoded; more encodings than this are not an accident. */
 const ENCODED_TIMES_MAX = 4
 
-/** What a text reads as: without percent-encoding, and with the digits and letters of ASCII for other forms of them. */
+/** Normalizes a text for the search: percent-decoded, and with ASCII digits and letters for their other forms. */
 export const readingOf = (text: string): string => {
   let reading = text
   for (let times = 0; times < ENCODED_TIMES_MAX && reading.includes("%"); times++) {
@@ -105,10 +100,10 @@ export const readingOf = (text: string): string => {
 // oxlint-disable-next-line no-control-regex -- these are the characters of ASCII
 const NOT_ASCII = /[^\0-\x7f]/gu
 
-/** Each character by itself: to put a long run of signs above a letter in order takes the square of its length. */
+/** Normalizes one character alone: normalizing a long run of combining marks takes quadratic time. */
 const plainForm = (character: string): string => character.normalize("NFKC")
 
-/** Bytes that are no UTF-8 stay, but for those of ASCII among them. */
+/** Decodes percent-encoded bytes; of bytes that are not UTF-8, only the ASCII ones. */
 const decoded = (bytes: string): string => {
   try {
     return decodeURIComponent(bytes)
@@ -120,7 +115,10 @@ const decoded = (bytes: string): string => {
 // oxlint-disable-next-line no-control-regex -- these are the characters of ASCII
 const isAscii = (text: string): boolean => /^[\0-\x7f]*$/u.test(text)
 
-/** The digits of a script have ten neighbouring places, and there may be several such tens in a row. */
+/**
+ * Returns the ASCII digit of a decimal digit. A script's ten digits are adjacent, and several such tens can follow each
+ * other.
+ */
 const asciiDigit = (digit: string): string => {
   const place = digit.codePointAt(0)!
   let before = 0
@@ -129,8 +127,8 @@ const asciiDigit = (digit: string): string => {
 }
 
 /**
- * Says whether digits hold a card's number: one of a known scheme, wherever it begins and whatever is between, or one
- * that is made of whole groups with the same between them. Two dates are none.
+ * Returns whether grouped digits contain a card number: one of a known brand at any position, or one of whole groups
+ * with the same separator. Two dates are no card number.
  */
 const holdsCardNumber = (grouped: string): boolean => {
   if (grouped.length > GROUPED_LENGTH_MAX) return true
@@ -152,16 +150,19 @@ const holdsCardNumber = (grouped: string): boolean => {
   return false
 }
 
-/** No id and no card number is longer; whatever it is, looking into it would take too long. */
+/**
+ * The longest group of digits that is searched; a longer one counts as a card number, because the search would take too
+ * long.
+ */
 const GROUPED_LENGTH_MAX = 100
 
-/** No card has more digits. */
+/** The most digits of a card number. */
 const LENGTH_MAX = 19
 
-/** The numbers of the schemes have so many digits. */
+/** The lengths of the known brands' numbers. */
 const LENGTHS = [14, 15, 16]
 
-/** An issuer declines for one of these reasons, and the payer is told so (spec: Decline codes; semantics §5). */
+/** The reasons for which issuers decline, with the message for the payer (spec: Decline codes; semantics §5). */
 export const DECLINE_MESSAGES = {
   generic_decline: "Your card was declined.",
   insufficient_funds: "Your card has insufficient funds.",

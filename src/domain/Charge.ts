@@ -43,7 +43,7 @@ export const Charge = Schema.Struct({
   captured: Schema.Boolean,
   paid: Schema.Boolean,
   refunded: Schema.Boolean,
-  /** When an authorization was given back without having been captured. */
+  /** When an authorization was released without a capture. */
   released_at: Schema.NullOr(Timestamp),
   customer: Schema.NullOr(CustomerId),
   description: Schema.NullOr(Schema.String),

@@ -24,7 +24,7 @@ import { Timestamp } from "./Time.ts"
 
 export { CheckoutPaymentStatus, CheckoutSessionStatus } from "./CheckoutSessionStates.ts"
 
-/** The field can say any of these; a session can only be created with `payment` (semantics S20). */
+/** The values of `mode`; a session can only be created with `payment` (semantics S20). */
 export const CheckoutMode = Schema.Literals(["payment", "setup", "subscription"])
 export type CheckoutMode = typeof CheckoutMode.Type
 
@@ -39,7 +39,7 @@ export type BillingAddressCollection = typeof BillingAddressCollection.Type
 
 export const ClientReferenceId = text(200)
 
-/** A session has at most so many lines (semantics S3). */
+/** The lines that a session can have (semantics S3). */
 export const LINE_ITEMS_MAX = 100
 
 export const LINE_ITEM_QUANTITY_MAX = 999_999
@@ -47,19 +47,17 @@ export const LineItemQuantity = Schema.Int.check(
   Schema.isBetween({ minimum: 1, maximum: LINE_ITEM_QUANTITY_MAX })
 ).annotate({ rule: `an integer from 1 to ${LINE_ITEM_QUANTITY_MAX}` })
 
-/** A session lives between so many seconds, from its creation (semantics S7). */
+/** The shortest and longest lifetime of a session, in seconds from its creation (semantics S7). */
 export const SESSION_LIFETIME_SECONDS_MIN = 30 * 60
 export const SESSION_LIFETIME_SECONDS_MAX = 24 * 60 * 60
-/** A client's clock may be off by so much. */
+/** Tolerated difference of the client's clock. */
 export const SESSION_LIFETIME_SLACK_SECONDS = 5
 
 /** Failed attempts to pay for a session after which it refuses payments for the pause (semantics 9.29). */
 export const FAILED_ATTEMPTS_MAX = 20
 export const FAILED_ATTEMPTS_PAUSE_MILLIS = 3_600_000
 
-/**
- * Says who pays, as far as it is known: at first what was prefilled, in the end what the payer entered (semantics S11).
- */
+/** The details of the payer: at first the prefilled ones, in the end those the payer entered (semantics S11). */
 export const CustomerDetails = BillingDetails
 export type CustomerDetails = typeof CustomerDetails.Type
 
@@ -115,7 +113,7 @@ export type LineItem = typeof LineItem.Type
 
 const LINE_ITEMS_RULE = `an array of 1 to ${LINE_ITEMS_MAX} line items`
 
-/** Names a price, or brings the data of one along: `price` or `price_data` (semantics S3, S4). */
+/** A line of a request, with either `price` or `price_data` (semantics S3, S4). */
 export const LineItemParameter = Schema.Struct({
   quantity: Schema.optionalKey(Schema.NullOr(LineItemQuantity)),
   price: Schema.optionalKey(Schema.NullOr(PriceId)),
@@ -133,7 +131,7 @@ export const LineItemParameter = Schema.Struct({
 })
 export type LineItemParameter = typeof LineItemParameter.Type
 
-/** Says what the session's PaymentIntent begins with (semantics S19). */
+/** The initial fields of the session's PaymentIntent (semantics S19). */
 export const PaymentIntentData = Schema.Struct({
   capture_method: Schema.optionalKey(Schema.NullOr(CaptureMethod)),
   description: Schema.optionalKey(Schema.NullOr(PaymentIntentDescription)),
@@ -147,12 +145,12 @@ export const PaymentIntentData = Schema.Struct({
 })
 export type PaymentIntentData = typeof PaymentIntentData.Type
 
-/** Warns of what costs careless merchants money (semantics S6, §7.5). */
+/** A warning, because a careless use costs merchants money (semantics S6, §7.5). */
 const CURRENCY =
   "Replaces the currency of all prices. Nothing is converted, the numbers stay: a price of 1000 in `jpy`, which is " +
   "¥1000, becomes $10.00 with `usd`. Without this parameter all prices must be in one currency."
 
-/** Creates. Null, and "" of a text, are the same as absent (semantics T10, 9.2). */
+/** The body of a creation. Null, and "" for a text, are the same as absent (semantics T10, 9.2). */
 export const CreateCheckoutSession = Schema.Struct({
   mode: Schema.Literals(["payment"]),
   line_items: Schema.Array(LineItemParameter)
@@ -190,19 +188,22 @@ export const CreateCheckoutSession = Schema.Struct({
 }).annotate({ identifier: "CreateCheckoutSession" })
 export type CreateCheckoutSession = typeof CreateCheckoutSession.Type
 
-/** Updates; nothing else of a session can be changed (semantics S18). */
+/** The body of an update; only metadata can change (semantics S18). */
 export const UpdateCheckoutSession = Schema.Struct({
   metadata: Schema.optionalKey(unsettable(MetadataParameter))
 }).annotate({ identifier: "UpdateCheckoutSession" })
 export type UpdateCheckoutSession = typeof UpdateCheckoutSession.Type
 
-/** Says what a confirmation without it does (semantics 9.14). */
+/** The description of `custom_unit_amount` (semantics 9.14). */
 const CHOSEN_AMOUNT =
   "What the payer chose to pay for the line item whose price has a `custom_unit_amount`, in the currency's smallest unit. " +
   "Without it, the amount stays what it is: the last one that was chosen, or else the price's preset, or else its minimum. " +
   "Required where there is none of these."
 
-/** Confirms with what the payer enters. `client_secret` lets a publishable key confirm (semantics A5, S15). */
+/**
+ * The body of a confirmation, with the payer's input. `client_secret` lets a publishable key confirm (semantics A5,
+ * S15).
+ */
 export const ConfirmCheckoutSession = Schema.Struct({
   payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)),
   payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
@@ -217,17 +218,17 @@ export type ConfirmCheckoutSession = typeof ConfirmCheckoutSession.Type
 
 type Ways = Pick<CheckoutSession, "id" | "success_url" | "cancel_url">
 
-/** Returns the URL to which a payer goes who has paid, with the session's id filled in; null if there is none (S14). */
+/** Returns the URL for a payer who has paid, with the session's id filled in; null if there is none (S14). */
 export const successUrlOf = ({ id, success_url }: Ways): string | null => wayTo(success_url, id)
 
-/** Returns the URL to which a payer goes back without having paid, likewise. */
+/** Returns the URL for a payer who goes back without paying, with the session's id filled in; null if there is none. */
 export const cancelUrlOf = ({ cancel_url, id }: Ways): string | null => wayTo(cancel_url, id)
 
 const wayTo = (url: string | null, id: string): string | null =>
   url === null ? null : locationOf(withSessionId(url, id))
 
 /**
- * Says which invariant a session violates; undefined if it is sound. `payerChooses` is true if one of its lines has an
+ * Returns the invariant that a session violates; undefined if it is sound. `payerChooses`: one of the lines has an
  * amount that the payer chooses (semantics 9.14).
  */
 export const violatedInvariant = (session: CheckoutSession, payerChooses: boolean): string | undefined =>

@@ -1,6 +1,6 @@
 /**
- * The state table of Checkout Sessions (semantics §2.3): what may happen to a session in which state, and where it may
- * lead. A state is a session's status with its payment status, because both move together.
+ * The state table of Checkout Sessions (semantics §2.3): the allowed operations per state, and the states that they
+ * lead to. A state combines a session's status with its payment status, because both change together.
  */
 import { Schema } from "effect"
 import type { OperationOf } from "./StateTable.ts"
@@ -28,17 +28,17 @@ export const checkoutSessionStates = stateTable<CheckoutSessionState>()({
     "complete no_payment_required": ["complete no_payment_required"],
     "expired unpaid": ["expired unpaid"]
   },
-  /** A decline and an authentication that is yet to come leave it open. */
+  /** A decline and a pending authentication leave the session open. */
   confirm: {
     "open unpaid": ["open unpaid", "complete paid", "complete unpaid", "complete no_payment_required"]
   },
-  /** By request, or because its time has come. */
+  /** By request or by the timer. */
   expire: { "open unpaid": ["expired unpaid"] },
-  /** The payment that it was completed with settles: held for a capture, taken, or failed. */
+  /** The payment that completed the session settles: held for a capture, paid, or failed. */
   settle: { "complete unpaid": ["complete unpaid", "complete paid"] },
-  /** The held amount is taken. */
+  /** The held amount is captured. */
   capture: { "complete unpaid": ["complete paid"] },
-  /** After a payment that failed to settle, another attempt on the PaymentIntent. */
+  /** Another attempt on the PaymentIntent, after a payment that failed to settle. */
   pay_again: { "complete unpaid": ["complete unpaid", "complete paid"] }
 })
 
@@ -49,6 +49,6 @@ interface Stateful {
   readonly payment_status: CheckoutPaymentStatus
 }
 
-/** The state of a session, as the table names it. */
+/** Returns the state of a session for the table. */
 export const stateOf = ({ payment_status, status }: Stateful): CheckoutSessionState =>
   `${status} ${payment_status}` as CheckoutSessionState

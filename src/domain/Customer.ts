@@ -5,7 +5,7 @@ import { CustomerId, MerchantId } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { Timestamp } from "./Time.ts"
 
-/** Each parameter of a customer must be one of these. */
+/** The schemas of a customer's parameters. */
 export const CustomerEmail = Email
 export const CustomerName = text(256)
 export const CustomerPhone = text(64)
@@ -26,7 +26,7 @@ export const Customer = Schema.Struct({
 }).annotate({ identifier: "Customer" })
 export type Customer = typeof Customer.Type
 
-/** Only this is left of a deleted customer (semantics C3). */
+/** The object that the API shows for a deleted customer (semantics C3). */
 export const DeletedCustomer = Schema.Struct({
   id: CustomerId,
   object: Schema.Literal("customer"),
@@ -35,14 +35,14 @@ export const DeletedCustomer = Schema.Struct({
 }).annotate({ identifier: "DeletedCustomer" })
 export type DeletedCustomer = typeof DeletedCustomer.Type
 
-/** Free texts, which null and the empty string unset, or leave unset (semantics C4, 9.2). */
+/** Free texts; null and "" unset them (semantics C4, 9.2). */
 const texts = {
   name: Schema.optionalKey(Schema.NullOr(CustomerName)),
   phone: Schema.optionalKey(Schema.NullOr(CustomerPhone)),
   description: Schema.optionalKey(Schema.NullOr(CustomerDescription))
 }
 
-/** The body of a request that creates a customer. Null is the same as absent (semantics T10). */
+/** The body of a creation. Null is the same as absent (semantics T10). */
 export const CreateCustomer = Schema.Struct({
   email: Schema.optionalKey(Schema.NullOr(CustomerEmail)),
   ...texts,
@@ -50,7 +50,7 @@ export const CreateCustomer = Schema.Struct({
 }).annotate({ identifier: "CreateCustomer" })
 export type CreateCustomer = typeof CreateCustomer.Type
 
-/** The body of an update. Null unsets a field, and so does the empty string (semantics C4, 9.2). */
+/** The body of an update. Null and "" unset a field (semantics C4, 9.2). */
 export const UpdateCustomer = Schema.Struct({
   email: Schema.optionalKey(unsettable(CustomerEmail)),
   ...texts,

@@ -1,8 +1,8 @@
 /**
- * The failures of the model: one class per failure of semantics §3 that a lifecycle can produce.
+ * The errors of the model: one class per error of semantics §3 that a lifecycle can fail with.
  *
- * They are only data: no status codes, no wire types and no sentences for the public (`http` has one table for those),
- * except for a decline, whose message belongs to its decline code (semantics §5).
+ * They are data only: no status codes, no wire types and no messages (`http` has one table for those), except for a
+ * decline, whose message belongs to its decline code (semantics §5).
  */
 import { Schema } from "effect"
 import { DeclineCode } from "./Cards.ts"
@@ -35,26 +35,26 @@ export const ResourceKind = Schema.Literals([
 ])
 export type ResourceKind = typeof ResourceKind.Type
 
-/** The PaymentIntent of a decline, which goes on as the very object that it is: a lifecycle has made it, no client. */
+/** The PaymentIntent of a decline, not validated or copied: a lifecycle made it, not a client. */
 const PaymentIntentAsItIs = Schema.declare(
   (value): value is PaymentIntent =>
     typeof value === "object" && value !== null && "object" in value && value.object === "payment_intent"
 )
 
-/** An amount above what is possible: the cap of semantics N1, or the amount authorized. */
+/** An amount above the cap of semantics N1, or above the authorized amount. */
 export class AmountTooLarge extends Schema.TaggedError<AmountTooLarge>()("AmountTooLarge", {
   param: Schema.String,
   /** Minor units. */
   max: Schema.Number
 }) {}
 
-/** A refund of more than what is left of the captured amount (semantics F5; wire code `amount_too_large`). */
+/** A refund above the remaining captured amount (semantics F5; wire code `amount_too_large`). */
 export class RefundTooLarge extends Schema.TaggedError<RefundTooLarge>()("RefundTooLarge", {}) {}
 
 /** Nothing is left to refund (semantics F5). */
 export class ChargeAlreadyRefunded extends Schema.TaggedError<ChargeAlreadyRefunded>()("ChargeAlreadyRefunded", {}) {}
 
-/** Another price has the lookup key, and it was not asked to hand it over (semantics PR17). */
+/** Another price has the lookup key, and the request does not transfer it (semantics PR17). */
 export class LookupKeyTaken extends Schema.TaggedError<LookupKeyTaken>()("LookupKeyTaken", {
   lookupKey: Schema.String
 }) {}
@@ -69,16 +69,16 @@ export class PaymentMethodTaken extends Schema.TaggedError<PaymentMethodTaken>()
   id: Schema.String
 }) {}
 
-/** The key that was to be revoked is the one that asks (semantics 9.17; wire code `resource_in_use`). */
+/** The key to revoke authenticates the request itself (semantics 9.17; wire code `resource_in_use`). */
 export class ApiKeyInUse extends Schema.TaggedError<ApiKeyInUse>()("ApiKeyInUse", {
   id: Schema.String
 }) {}
 
-/** No such object in this environment, or not any more. */
+/** The object does not exist in this environment, or was deleted. */
 export class ResourceMissing extends Schema.TaggedError<ResourceMissing>()("ResourceMissing", {
   kind: ResourceKind,
   id: Schema.String,
-  /** `id` for the object of the path, else the parameter that refers to it (semantics T17). */
+  /** `id` for the object of the path, else the parameter that names it (semantics T17). */
   param: Schema.String
 }) {}
 
@@ -87,26 +87,28 @@ export class PaymentIntentUnexpectedState extends Schema.TaggedError<PaymentInte
   "PaymentIntentUnexpectedState",
   {
     status: PaymentIntentStatus,
-    /** Words for a message, e.g. `confirm` or "update of `amount`". */
+    /** The operation in the message, e.g. `confirm` or "update of `amount`". */
     operation: Schema.String,
-    /** The statuses that would allow it. */
+    /** The statuses that allow the operation. */
     allowed: Schema.Array(PaymentIntentStatus),
     param: Schema.Literals(["id", "payment_intent"])
   }
 ) {}
 
-/** Confirm without any payment method, known or sent (semantics I-7; wire code `payment_intent_unexpected_state`). */
+/**
+ * A confirmation without a payment method, stored or sent (semantics I-7; wire code `payment_intent_unexpected_state`).
+ */
 export class PaymentMethodRequired extends Schema.TaggedError<PaymentMethodRequired>()("PaymentMethodRequired", {}) {}
 
 /**
- * An operation that would bypass the Checkout Session that the PaymentIntent belongs to (semantics I-18; wire code
+ * An operation that would bypass the Checkout Session of the PaymentIntent (semantics I-18; wire code
  * `payment_intent_unexpected_state`).
  */
 export class PaymentIntentBelongsToSession extends Schema.TaggedError<PaymentIntentBelongsToSession>()(
   "PaymentIntentBelongsToSession",
   {
     checkoutSession: Schema.String,
-    /** The session can still be paid, or expired. */
+    /** Whether the session can still be paid or expired. */
     open: Schema.Boolean
   }
 ) {}
@@ -122,15 +124,15 @@ export class CheckoutSessionUnexpectedState extends Schema.TaggedError<CheckoutS
 ) {}
 
 /**
- * So many attempts to pay for the Checkout Session have failed that it takes none for a while (semantics 9.29; wire
+ * Too many attempts to pay for the Checkout Session failed, so it refuses payments for a pause (semantics 9.29; wire
  * code `rate_limit_exceeded`).
  */
 export class TooManyAttempts extends Schema.TaggedError<TooManyAttempts>()("TooManyAttempts", {
-  /** Until it takes some again, in seconds. */
+  /** Seconds until the end of the pause. */
   retryAfterSeconds: Schema.Int
 }) {}
 
-/** A price that is not active, where only an active one will do (semantics S3, PR5). */
+/** A price that is not active, where an active one is required (semantics S3, PR5). */
 export class PriceInactive extends Schema.TaggedError<PriceInactive>()("PriceInactive", {
   id: Schema.String,
   param: Schema.String
@@ -152,29 +154,29 @@ export class ProcessorNotConfigured extends Schema.TaggedError<ProcessorNotConfi
 export class ProcessorUnavailable extends Schema.TaggedError<ProcessorUnavailable>()("ProcessorUnavailable", {}) {}
 
 /**
- * The issuer declined. The attempt is committed (semantics 9.25), so an operation never fails with it: it succeeds with
- * a `Result` whose failure this is.
+ * A decline by the issuer. The attempt is committed (semantics 9.25), so an operation never fails with this error: it
+ * succeeds with a `Result` that has this failure.
  */
 export class CardDeclined extends Schema.TaggedError<CardDeclined>()("CardDeclined", {
   declineCode: DeclineCode,
-  /** For the payer, by decline code (semantics §5). */
+  /** Message for the payer, by decline code (semantics §5). */
   message: Schema.String,
   /** `ch_…` of the failed attempt. */
   charge: Schema.String,
-  /** The PaymentIntent as the decline left it. */
+  /** The PaymentIntent after the decline. */
   paymentIntent: PaymentIntentAsItIs
 }) {}
 
-/** An operation of test mode only was asked for in live mode (semantics §8.27). */
+/** An operation of test mode, requested in live mode (semantics §8.27). */
 export class TestModeOnly extends Schema.TaggedError<TestModeOnly>()("TestModeOnly", {}) {}
 
-/** The installation keeps no log of requests (semantics 9.78). */
+/** The installation stores no request log (semantics 9.78). */
 export class RequestLogOff extends Schema.TaggedError<RequestLogOff>()("RequestLogOff", {}) {}
 
-/** A publishable key was used for what needs a secret key (semantics A5, I-12). */
+/** A publishable key was used where a secret key is required (semantics A5, I-12). */
 export class SecretKeyRequired extends Schema.TaggedError<SecretKeyRequired>()("SecretKeyRequired", {}) {}
 
-/** Every failure that a lifecycle can answer with. */
+/** Every error that a lifecycle can fail with. */
 export type DomainError =
   | ParameterMissing
   | ParameterInvalid

@@ -38,7 +38,7 @@ export const EMITTED_EVENT_TYPES = {
   "price.updated": "price"
 } as const
 
-/** Types that endpoints can subscribe to, and lists can be filtered by, although nothing emits them so far. */
+/** Types that endpoints can subscribe to and lists can be filtered by, but that are not emitted yet. */
 export const RESERVED_EVENT_TYPES = [
   "payment_intent.partially_funded",
   "charge.refund.updated",
@@ -54,7 +54,7 @@ export const RESERVED_EVENT_TYPES = [
 
 export type EmittedEventType = keyof typeof EMITTED_EVENT_TYPES
 
-/** Every type that there is. */
+/** All types. */
 export const EVENT_TYPES = [
   ...(Object.keys(EMITTED_EVENT_TYPES) as ReadonlyArray<EmittedEventType>),
   ...RESERVED_EVENT_TYPES
@@ -63,10 +63,10 @@ export const EVENT_TYPES = [
 export const EventType = Schema.Literals(EVENT_TYPES)
 export type EventType = typeof EventType.Type
 
-/** What a `type` filter selects (semantics W16, §8.22). */
+/** The selection of a `type` filter (semantics W16, §8.22). */
 export type EventTypeFilter = { readonly exact: string } | { readonly prefix: string }
 
-/** Reads a `type` filter: a known type, or `prefix.*` of known types; undefined for anything else. */
+/** Parses a `type` filter: a known type, or `prefix.*` of known types; undefined for any other text. */
 export const eventTypeFilterOf = (filter: string): EventTypeFilter | undefined => {
   if ((EVENT_TYPES as ReadonlyArray<string>).includes(filter)) return { exact: filter }
   if (!filter.endsWith(".*")) return undefined

@@ -1,10 +1,10 @@
 /**
- * Texts in HTTP headers (semantics T25). A header carries bytes; node hands each of them over as one character, and
- * `fetch` takes no other characters. The text is what these bytes spell in UTF-8. Bytes that are not UTF-8 are read as
- * Latin-1, which is how older clients send the letters of Western Europe.
+ * Texts in HTTP headers (semantics T25). A header carries bytes; Node returns each byte as one character, and `fetch`
+ * accepts only such characters. The bytes are read as UTF-8, or, if they are not UTF-8, as Latin-1, which older clients
+ * send for Western European letters.
  */
 
-/** Returns the text of a header, which node has read byte by byte. */
+/** Returns the text of a header that Node has read byte by byte. */
 export const textOfHeader = (value: string): string => {
   if (!NOT_ASCII.test(value)) return value
   try {

@@ -25,7 +25,7 @@ export const PREFIXES = {
 } as const
 
 /**
- * An id begins with a given prefix. What follows is only known to be right once the object is found (semantics T18).
+ * Makes the schema of ids with this prefix. The rest of the id is checked by the lookup of the object (semantics T18).
  */
 export const identifier = (prefix: (typeof PREFIXES)[keyof typeof PREFIXES]) =>
   text()

@@ -1,8 +1,8 @@
 /**
- * Merchants attach metadata to objects (semantics §1.8).
+ * Metadata that merchants attach to objects (semantics §1.8).
  *
- * Keys are the merchant's, so any of them may be sent, `__proto__` included: objects are only ever built from entries,
- * which makes every key an own property.
+ * The merchant chooses the keys, so any key can occur, `__proto__` included: objects are built from entries only, which
+ * makes every key an own property.
  */
 import { Effect, Schema } from "effect"
 import { ParameterInvalid } from "./ParameterErrors.ts"
@@ -20,7 +20,7 @@ const METADATA_RULE =
 export const Metadata = Schema.Record(Schema.String, Schema.String).annotate({ identifier: "Metadata" })
 export type Metadata = typeof Metadata.Type
 
-/** Metadata as it is sent: null or "" as a value removes the key, so it does not count (semantics M1 to M3). */
+/** Metadata in a request: null or "" as a value removes the key, so it does not count (semantics M1 to M3). */
 export const MetadataParameter = Schema.Record(Schema.String, Schema.NullOr(text(METADATA_VALUE_LENGTH_MAX))).check(
   Schema.makeFilter(
     (metadata: Readonly<Record<string, string | null>>) =>
@@ -36,7 +36,7 @@ export const MetadataParameter = Schema.Record(Schema.String, Schema.NullOr(text
 )
 export type MetadataParameter = typeof MetadataParameter.Type
 
-/** Merges an update into metadata (semantics M2); null and "" clear all. The same object if nothing changes. */
+/** Merges an update into metadata (semantics M2); null and "" clear it. Returns the same object if nothing changes. */
 export const mergeMetadata = (current: Metadata, update: MetadataParameter | null | ""): Metadata => {
   if (update === null || update === "") return Object.keys(current).length === 0 ? current : {}
   const merged = new Map(Object.entries(current))
@@ -48,7 +48,7 @@ export const mergeMetadata = (current: Metadata, update: MetadataParameter | nul
   return changed ? Object.fromEntries(merged) : current
 }
 
-/** Lists the old values of the keys that changed, null for those that were absent (semantics §4). */
+/** Returns the old values of the changed keys; null for an absent one (semantics §4). */
 export const previousMetadata = (previous: Metadata, current: Metadata): Readonly<Record<string, string | null>> => {
   const before = new Map(Object.entries(previous))
   const after = new Map(Object.entries(current))
@@ -57,8 +57,8 @@ export const previousMetadata = (previous: Metadata, current: Metadata): Readonl
 }
 
 /**
- * Merges an update, which may leave metadata out. Fails with `ParameterInvalid` if that leaves more keys than an object
- * may have (semantics M2). The schema of a request says what one request may bring.
+ * Merges an update that may be absent. Fails with `ParameterInvalid` if the result has too many keys (semantics M2);
+ * the schema of a request limits one request only.
  */
 export const updateMetadata = (
   current: Metadata,

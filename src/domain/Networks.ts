@@ -1,12 +1,12 @@
-/** Lists of IP networks as people write them: `10.0.0.0/8`, `fd00::/8`, `192.0.2.7`. */
+/** Lists of IP networks in text form: `10.0.0.0/8`, `fd00::/8`, `192.0.2.7`. */
 import { BlockList, isIP, isIPv6 } from "node:net"
 
-/** Reads networks and single addresses separated by commas; undefined if one of them is neither. */
+/** Parses networks and addresses separated by commas; undefined if one of them is invalid. */
 export const networksOf = (text: string): BlockList | undefined => {
   const list = new BlockList()
   for (const part of text.split(",").map((part) => part.trim())) {
     const [address = "", bits] = part.split("/", 2)
-    // A zone is a matter of one machine's interfaces.
+    // A zone refers to an interface of one machine, so it is invalid here.
     const family = address.includes("%") ? 0 : isIP(address)
     if (family === 0 || part.split("/").length > 2) return undefined
     const bitsMax = family === 4 ? 32 : 128
@@ -16,13 +16,13 @@ export const networksOf = (text: string): BlockList | undefined => {
   return list
 }
 
-/** Says whether an address lies in one of the networks. An IPv4 address that IPv6 wraps counts as itself. */
+/** Returns whether an address is in one of the networks. An IPv4-mapped IPv6 address counts as its IPv4 address. */
 export const isWithin = (networks: BlockList, address: string): boolean => {
   const family = isIP(address)
   return family !== 0 && networks.check(address, family === 4 ? "ipv4" : "ipv6")
 }
 
-/** Names one sender: an IPv4 address, or the /64 that an IPv6 host has to choose its addresses from. */
+/** Returns the group of a sender: an IPv4 address, or the /64 from which an IPv6 host chooses its addresses. */
 export const addressGroup = (address: string): string => {
   const [plain = ""] = address.split("%", 1)
   if (!isIPv6(plain)) return plain

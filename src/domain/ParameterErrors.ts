@@ -1,6 +1,6 @@
 /**
- * These errors tell what is wrong with a parameter alone. They know no object, so the objects' own rules can fail with
- * them; the others (`Errors.ts`) tell of objects.
+ * The errors of a parameter by itself, which mention no object. They are apart from `Errors.ts` so that the rules of
+ * objects can fail with them.
  */
 import { Schema } from "effect"
 
@@ -10,9 +10,9 @@ export class ParameterMissing extends Schema.TaggedError<ParameterMissing>()("Pa
   param: Schema.String
 }) {}
 
-/** A parameter is of the wrong type, out of range, or refers to something that does not fit. */
+/** A parameter has the wrong type, is out of range, or refers to an unsuitable object. */
 export class ParameterInvalid extends Schema.TaggedError<ParameterInvalid>()("ParameterInvalid", {
-  /** Null only if the whole body is meant. */
+  /** Null only for the whole body. */
   param: Schema.NullOr(Schema.String),
   /** Completes "The `param` field must be …". */
   rule: Schema.String
@@ -26,6 +26,6 @@ export class ParameterUnknown extends Schema.TaggedError<ParameterUnknown>()("Pa
 /** Two parameters that exclude each other were both sent. */
 export class ParametersExclusive extends Schema.TaggedError<ParametersExclusive>()("ParametersExclusive", {
   first: Schema.String,
-  /** The one that the error names. */
+  /** The parameter that the error names. */
   second: Schema.String
 }) {}

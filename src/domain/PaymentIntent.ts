@@ -19,7 +19,7 @@ export type CaptureMethod = typeof CaptureMethod.Type
 export const ConfirmationMethod = Schema.Literals(["automatic", "manual"])
 export type ConfirmationMethod = typeof ConfirmationMethod.Type
 
-/** A client may give one of these as the reason (semantics I-5). */
+/** The reasons that a client can give (semantics I-5). */
 export const RequestedCancellationReason = Schema.Literals([
   "abandoned",
   "duplicate",
@@ -28,20 +28,20 @@ export const RequestedCancellationReason = Schema.Literals([
 ])
 export type RequestedCancellationReason = typeof RequestedCancellationReason.Type
 
-/** `automatic`: nobody asked; a hold or a session expired. */
+/** `automatic`: canceled by the expiry of a hold or a session. */
 export const CancellationReason = Schema.Literals([...RequestedCancellationReason.literals, "automatic"])
 export type CancellationReason = typeof CancellationReason.Type
 
 export const PaymentIntentDescription = text()
 
-/** The payer's bank statement calls the payment so. */
+/** The name of the payment on the payer's bank statement. */
 export const StatementDescriptor = text(22)
 
-/** The payer answers so when asked to authenticate. */
+/** The outcome of a payer's authentication. */
 export const AuthenticationOutcome = Schema.Literals(["success", "failure"])
 export type AuthenticationOutcome = typeof AuthenticationOutcome.Type
 
-/** The payer's card is to be charged again later: with the payer there, or without. */
+/** How the card will be charged later: with the payer present, or without. */
 export const FutureUsage = Schema.Literals(["on_session", "off_session"])
 export type FutureUsage = typeof FutureUsage.Type
 
@@ -51,7 +51,7 @@ const FUTURE_USAGE = {
     "or is authorized. The payment stands even if the payment method cannot be attached any more."
 }
 
-/** Says why the last attempt failed. */
+/** The reason for the failure of the last attempt. */
 export const LastPaymentError = Schema.Struct({
   type: Schema.Literal("payment_error"),
   code: Schema.Literals(["card_declined", "payment_intent_authentication_failure"]),
@@ -62,7 +62,7 @@ export const LastPaymentError = Schema.Struct({
 }).annotate({ identifier: "LastPaymentError" })
 export type LastPaymentError = typeof LastPaymentError.Type
 
-/** Says what the payer has to do next (semantics I-13). */
+/** The action that the payer has to take next (semantics I-13). */
 export const NextAction = Schema.Struct({
   type: Schema.Literal("redirect_to_url"),
   redirect_to_url: Schema.Struct({ url: Schema.String, return_url: Schema.NullOr(Schema.String) })
@@ -112,7 +112,7 @@ export const PaymentIntent = Schema.Struct({
 }).annotate({ identifier: "PaymentIntent" })
 export type PaymentIntent = typeof PaymentIntent.Type
 
-/** Says what a return URL is for, and what it gets (semantics I-14). */
+/** The description of `return_url` (semantics I-14). */
 export const RETURN_URL =
   "Where the payer comes back to from an authentication, with `payment_intent`, `payment_intent_client_secret` and " +
   "`redirect_status`, which is `succeeded` or `failed`, appended to the query; the rest of the URL keeps its bytes. " +
@@ -122,7 +122,7 @@ const OFF_SESSION =
   "With `true`, the payer is not there to authenticate: a card that asks for it is declined, with the decline code " +
   "`authentication_required`. Secret keys only."
 
-/** An attempt is made with these, where it is made. */
+/** The parameters of an attempt. */
 const attempt = {
   payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)).annotate({
     description: "In test mode, also a test card's: `pm_card_visa`."
@@ -134,10 +134,14 @@ const attempt = {
   off_session: Schema.optionalKey(Schema.NullOr(Schema.Boolean)).annotate({ description: OFF_SESSION })
 }
 
-/** Where nothing is attempted, these parameters would be of no use, so they are refused (semantics I-2). */
+/**
+ * The description of parameters that are refused without an attempt, because they would have no effect (semantics I-2).
+ */
 const WITH_CONFIRM = { description: "Only with `confirm: true`." }
 
-/** Creates. Amounts in minor units. Null, and "" of a text, are the same as absent (semantics T10, 9.2). */
+/**
+ * The body of a creation. Amounts in minor units. Null, and "" for a text, are the same as absent (semantics T10, 9.2).
+ */
 export const CreatePaymentIntent = Schema.Struct({
   amount: Amount.annotate({ description: AMOUNT_CAP }),
   currency: Currency,
@@ -159,7 +163,7 @@ export type CreatePaymentIntent = typeof CreatePaymentIntent.Type
 const UNTIL_CHARGED =
   "Until it is charged: in `requires_payment_method`, `requires_confirmation` and `requires_action`."
 
-/** Updates. Null unsets, and so does "" of a text (semantics 9.2). */
+/** The body of an update. Null, and "" for a text, unset a field (semantics 9.2). */
 export const UpdatePaymentIntent = Schema.Struct({
   amount: Schema.optionalKey(Amount).annotate({ description: AMOUNT_CAP }),
   currency: Schema.optionalKey(Currency),
@@ -178,7 +182,8 @@ export const UpdatePaymentIntent = Schema.Struct({
 export type UpdatePaymentIntent = typeof UpdatePaymentIntent.Type
 
 /**
- * Confirms. `client_secret` lets a publishable key confirm; from a secret key it is only checked (semantics A5, §8.5).
+ * The body of a confirmation. `client_secret` lets a publishable key confirm; with a secret key it is only checked
+ * (semantics A5, §8.5).
  */
 export const ConfirmPaymentIntent = Schema.Struct({
   ...attempt,
@@ -186,7 +191,7 @@ export const ConfirmPaymentIntent = Schema.Struct({
 }).annotate({ identifier: "ConfirmPaymentIntent" })
 export type ConfirmPaymentIntent = typeof ConfirmPaymentIntent.Type
 
-/** Captures; the rest of the held amount is given back (semantics I-16). */
+/** The body of a capture; the rest of the held amount is released (semantics I-16). */
 export const CapturePaymentIntent = Schema.Struct({
   amount_to_capture: Schema.optionalKey(Schema.NullOr(Amount)).annotate({
     description: "At most the PaymentIntent's `amount`, and that by default."
@@ -194,7 +199,7 @@ export const CapturePaymentIntent = Schema.Struct({
 }).annotate({ identifier: "CapturePaymentIntent" })
 export type CapturePaymentIntent = typeof CapturePaymentIntent.Type
 
-/** Cancels, for a reason that a client may give (semantics I-4, I-5). */
+/** The body of a cancellation, with the client's reason (semantics I-4, I-5). */
 export const CancelPaymentIntent = Schema.Struct({
   cancellation_reason: Schema.optionalKey(Schema.NullOr(RequestedCancellationReason))
 }).annotate({ identifier: "CancelPaymentIntent" })

@@ -1,12 +1,12 @@
-/** These invariants hold for every PaymentIntent at every moment (semantics §2.2). */
+/** The invariants of every PaymentIntent, at every moment (semantics §2.2). */
 import type { Charge } from "./Charge.ts"
 import type { PaymentIntent } from "./PaymentIntent.ts"
 
-/** Says which invariant a PaymentIntent violates; undefined if it is sound. */
+/** Returns the invariant that a PaymentIntent violates; undefined if it is sound. */
 export const violatedInvariant = (paymentIntent: PaymentIntent): string | undefined =>
   INVARIANTS.find(({ holds }) => !holds(paymentIntent, latestCharge(paymentIntent)))?.name
 
-/** Finds the charge of the newest attempt that reached the issuer. */
+/** Returns the charge of the newest attempt that reached the issuer. */
 export const latestCharge = (paymentIntent: PaymentIntent): Charge | undefined => paymentIntent.charges.data[0]
 
 const iff = (left: boolean, right: boolean): boolean => left === right

@@ -1,6 +1,6 @@
 /**
- * The state table of PaymentIntents (semantics §2.1): which operation is allowed in which status, and where it may
- * lead.
+ * The state table of PaymentIntents (semantics §2.1): the allowed operations per status, and the statuses that they
+ * lead to.
  */
 import { Schema } from "effect"
 import type { OperationOf } from "./StateTable.ts"
@@ -19,7 +19,7 @@ const PAYMENT_INTENT_STATUSES = [
 export const PaymentIntentStatus = Schema.Literals(PAYMENT_INTENT_STATUSES)
 export type PaymentIntentStatus = typeof PaymentIntentStatus.Type
 
-/** A confirmation, or an authentication that runs the attempt at once, may lead to these. */
+/** The statuses after an attempt: by a confirmation, or by an authentication that continues it. */
 const ATTEMPTED = [
   "succeeded",
   "requires_capture",
@@ -39,15 +39,17 @@ export const paymentIntentStates = stateTable<PaymentIntentStatus>()({
     canceled: ["canceled"],
     succeeded: ["succeeded"]
   },
-  /** Amount, currency, customer, capture method. A pending action is dropped: the payer was asked about other terms. */
+  /**
+   * Amount, currency, customer, capture method. Drops a pending action, because the payer was asked about other terms.
+   */
   update_terms: {
     requires_payment_method: ["requires_payment_method"],
     requires_confirmation: ["requires_confirmation"],
     requires_action: ["requires_confirmation"]
   },
   /**
-   * Statement descriptor and future usage. The payer is not asked about them, so they drop no action; a charge that was
-   * made has those of its time.
+   * Statement descriptor and future usage. Keeps a pending action, because the payer is not asked about them. A charge
+   * keeps the values at its creation.
    */
   update_until_charged: {
     requires_payment_method: ["requires_payment_method"],
@@ -69,7 +71,7 @@ export const paymentIntentStates = stateTable<PaymentIntentStatus>()({
     requires_confirmation: ATTEMPTED,
     requires_action: ATTEMPTED
   },
-  /** A decline after a successful authentication leads to `requires_payment_method`, as a failed one does. */
+  /** A decline after a passed authentication leads to `requires_payment_method`, as a failed authentication does. */
   authenticate: {
     requires_action: ["succeeded", "requires_capture", "requires_payment_method", "requires_confirmation"]
   },
@@ -82,13 +84,13 @@ export const paymentIntentStates = stateTable<PaymentIntentStatus>()({
     requires_capture: ["canceled"]
   },
   expire_hold: { requires_capture: ["canceled"] },
-  /** The Checkout Session that it belongs to expires while it is open. */
+  /** Its Checkout Session expires while open. */
   expire_session: {
     requires_payment_method: ["canceled"],
     requires_confirmation: ["canceled"],
     requires_action: ["canceled"]
   },
-  /** Only what its charge shows changes. */
+  /** Changes the charge only. */
   refund: { succeeded: ["succeeded"] }
 })
 

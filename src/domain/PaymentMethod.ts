@@ -39,7 +39,7 @@ export const Card = Schema.Struct({
 }).annotate({ identifier: "Card" })
 export type Card = typeof Card.Type
 
-/** `created` is in Unix seconds, and 0 for one that is built in. */
+/** `created` is in Unix seconds, and 0 for a built-in payment method. */
 export const PaymentMethod = Schema.Struct({
   id: PaymentMethodId,
   object: Schema.Literal("payment_method"),
@@ -62,7 +62,7 @@ const CardNumber = Schema.String.check(
 const CardExpiryMonth = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 12 })).annotate({
   rule: "an integer from 1 to 12"
 })
-/** Past years pass: an expired card is declined, not refused (semantics I-9). */
+/** A year, past or future: an expired card is declined, not refused (semantics I-9). */
 const CardExpiryYear = Schema.Int.check(Schema.isBetween({ minimum: 1000, maximum: 9999 })).annotate({
   rule: "a year of four digits"
 })
@@ -70,7 +70,7 @@ const CardVerificationCode = Schema.String.check(Schema.isPattern(/^[0-9]{3,4}$/
   rule: "a string of 3 or 4 digits"
 })
 
-/** The security code is as long as the scheme of the number has it (semantics 9.7). */
+/** The card of a request. The brand of the number determines the length of the security code (semantics 9.7). */
 const CardParameter = Schema.Struct({
   number: CardNumber,
   exp_month: CardExpiryMonth,
@@ -86,8 +86,8 @@ const CardParameter = Schema.Struct({
 )
 
 /**
- * `card` is the only type so far (semantics I-10). Not a plain literal: a decoder would take that for the mark
- * of a union's member, and no longer say what is wrong inside.
+ * `card` is the only type so far (semantics I-10). Not `Schema.Literal`: a decoder would take that for the tag of a
+ * union's member, and report no errors inside of it.
  */
 export const PaymentMethodType = Schema.Literals(["card"])
 
@@ -100,7 +100,7 @@ export const PaymentMethodData = Schema.Struct({
 })
 export type PaymentMethodData = typeof PaymentMethodData.Type
 
-/** The body of a request that creates a payment method, which is the same by another name. */
+/** The body of a creation, equal to `PaymentMethodData`. */
 export const CreatePaymentMethod = Schema.Struct(PaymentMethodData.fields).annotate({
   identifier: "CreatePaymentMethod"
 })
@@ -108,7 +108,7 @@ export const CreatePaymentMethod = Schema.Struct(PaymentMethodData.fields).annot
 /** The payment methods that one customer can hold (semantics 9.18). */
 export const PAYMENT_METHODS_PER_CUSTOMER_MAX = 100
 
-/** Gives a payment method to a customer (semantics 9.18). */
+/** The body of an attachment to a customer (semantics 9.18). */
 export const AttachPaymentMethod = Schema.Struct({
   customer: CustomerId.annotate({
     description: `A customer holds at most ${PAYMENT_METHODS_PER_CUSTOMER_MAX} payment methods.`

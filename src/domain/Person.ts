@@ -1,9 +1,9 @@
-/** A person signs in to the dashboard of one merchant, in a role (semantics 9.60). */
+/** People who sign in to the dashboard of one merchant, in a role (semantics 9.60). */
 import { Schema } from "effect"
 
 /**
- * What somebody may do there: an owner everything; a developer everything but the team and live keys; support sees, and
- * gives money back (semantics 9.61).
+ * The rights of a person: an owner has all; a developer all except the team and live keys; support reads and refunds
+ * (semantics 9.61).
  */
 export const Role = Schema.Literals(["owner", "developer", "support"]).annotate({
   rule: "one of `owner`, `developer` or `support`"
@@ -15,35 +15,35 @@ export const Person = Schema.Struct({
   id: Schema.String,
   object: Schema.Literal("person"),
   merchant_id: Schema.String,
-  /** As it was entered; null until the first owner has chosen one. */
+  /** The address as entered; null until the first owner has entered one. */
   email: Schema.NullOr(Schema.String),
   role: Role,
-  /** Whether a password is set. Without one, only a link leads in. */
+  /** Whether a password is set. Without one, only a sign-in link works. */
   has_password: Schema.Boolean,
   /** Unix seconds. */
   created: Schema.Int
 })
 export type Person = typeof Person.Type
 
-/** Fewer characters are guessed. */
+/** Shorter passwords can be guessed. */
 export const PASSWORD_LENGTH_MIN = 12
-/** More than anybody types, and few enough to be hashed at once. */
+/** Longer than typed passwords, and short enough to hash quickly. */
 export const PASSWORD_LENGTH_MAX = 256
 
-/** How somebody came in. */
+/** The means of a sign-in. */
 export const SignInMeans = Schema.Literals(["link", "password"])
 export type SignInMeans = typeof SignInMeans.Type
 
-/** Where somebody came from, as far as their browser and the network say. */
+/** The origin of a sign-in, as reported by the browser and the network. */
 export const Origin = Schema.Struct({
-  /** An IP address; empty if nobody knows. */
+  /** An IP address; empty if unknown. */
   address: Schema.String,
-  /** The browser's `User-Agent`, cut off where it is long. */
+  /** The browser's `User-Agent`, truncated if long. */
   agent: Schema.String
 })
 export type Origin = typeof Origin.Type
 
-/** A browser in which somebody is signed in. It ends by itself, with a sign-out, or with its person's password. */
+/** A signed-in browser. The session ends by expiry, by a sign-out, or with a change of the person's password. */
 export const DashboardSession = Schema.Struct({
   /** `dse_…` */
   id: Schema.String,
@@ -56,12 +56,12 @@ export const DashboardSession = Schema.Struct({
   created: Schema.Int,
   /** Unix seconds. */
   expires_at: Schema.Int,
-  /** When somebody last proved who they are, in Unix seconds. */
+  /** Unix seconds of the last identity confirmation. */
   confirmed_at: Schema.Int
 })
 export type DashboardSession = typeof DashboardSession.Type
 
-/** Somebody has signed in. */
+/** A successful sign-in. */
 export const SignIn = Schema.Struct({
   /** `sin_…` */
   id: Schema.String,

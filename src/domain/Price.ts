@@ -1,6 +1,6 @@
 /**
- * Prices (spec: Price; semantics §1.11). `PriceTerms.ts` says which terms belong together, `PriceArithmetic.ts` what a
- * quantity at a price amounts to.
+ * Prices (spec: Price; semantics §1.11). `PriceTerms.ts` checks the terms, `PriceArithmetic.ts` computes the amount of
+ * a quantity.
  */
 import { Schema } from "effect"
 import { PriceId, ProductId } from "./Identifiers.ts"
@@ -40,7 +40,7 @@ const AtLeastOne = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
 export const LookupKey = text(200)
 export const PriceNickname = text()
 
-/** An amount that need not be whole: minor units as a decimal string (semantics PR13). */
+/** An amount with decimals: minor units as a decimal string (semantics PR13). */
 export const DecimalAmount = Schema.String.check(Schema.isPattern(/^\d{1,12}(\.\d{1,12})?$/u)).annotate({
   rule: "a decimal string with at most 12 digits before and 12 digits after the point"
 })
@@ -51,7 +51,7 @@ export const TransformQuantity = Schema.Struct({
 }).annotate({ identifier: "TransformQuantity" })
 export type TransformQuantity = typeof TransformQuantity.Type
 
-/** Null stands for no amount, and in `up_to` for no end. */
+/** A tier of a price. Null is no amount, and in `up_to` no upper end. */
 export const Tier = Schema.Struct({
   up_to: Schema.NullOr(Schema.Int),
   flat_amount: Schema.NullOr(AmountOrZero),
@@ -75,9 +75,9 @@ export const Recurring = Schema.Struct({
 }).annotate({ identifier: "Recurring" })
 
 /**
- * Amounts are in minor units, `created` is in Unix seconds. A whole amount is in both `unit_amount` and
- * `unit_amount_decimal`, a broken one only in the latter; both are null for a tiered price and for one whose amount the
- * payer chooses.
+ * Amounts are in minor units, `created` in Unix seconds. A whole amount is in both `unit_amount` and
+ * `unit_amount_decimal`, an amount with decimals only in the latter; both are null for a tiered price and for one whose
+ * amount the payer chooses.
  */
 export const Price = Schema.Struct({
   id: PriceId,
@@ -103,7 +103,7 @@ export const Price = Schema.Struct({
 }).annotate({ identifier: "Price" })
 export type Price = typeof Price.Type
 
-/** As it is sent, `interval_count` is 1 if left out, `usage_type` is `licensed` (semantics PR8, PR9). */
+/** The `recurring` of a request; `interval_count` defaults to 1, `usage_type` to `licensed` (semantics PR8, PR9). */
 export const RecurringParameter = Schema.Struct({
   interval: RecurringInterval,
   interval_count: Schema.optionalKey(Schema.NullOr(AtLeastOne)),
@@ -111,7 +111,7 @@ export const RecurringParameter = Schema.Struct({
 })
 export type RecurringParameter = typeof RecurringParameter.Type
 
-/** A payer who chooses the amount: `enabled` is there to say so (semantics PR14). */
+/** The bounds of an amount that the payer chooses; `enabled` must be true (semantics PR14). */
 export const CustomUnitAmountParameter = Schema.Struct({
   enabled: Schema.Boolean.check(Schema.makeFilter((enabled: boolean) => enabled, { rule: "true" })),
   minimum: Schema.optionalKey(Schema.NullOr(AmountOrZero)),
@@ -123,7 +123,7 @@ export type CustomUnitAmountParameter = typeof CustomUnitAmountParameter.Type
 const TIERS_MAX = 100
 export const TIER_END_RULE = "an integer above the previous tier's, or `inf` for the last tier"
 
-/** The last tier has no end: `inf`, null or nothing (semantics PR15). */
+/** A tier of a request. The last one has no end: `inf`, null or absent (semantics PR15). */
 export const TierParameter = Schema.Struct({
   up_to: Schema.optionalKey(
     Schema.Union([AtLeastOne, Schema.Literal("inf"), Schema.Null]).annotate({ rule: TIER_END_RULE })
@@ -140,7 +140,7 @@ export const TiersParameter = Schema.Array(TierParameter).check(
   Schema.isMaxLength(TIERS_MAX, { rule: `an array of 1 to ${TIERS_MAX} tiers` })
 )
 
-/** A price made along with what it is for: `default_price_data` (semantics PR4), and `price_data` in its own way. */
+/** The common fields of a price sent within another object: `default_price_data` (semantics PR4) and `price_data`. */
 export const InlinePrice = {
   currency: Currency,
   tax_behavior: Schema.optionalKey(Schema.NullOr(TaxBehavior)),
@@ -154,9 +154,7 @@ export const InlinePrice = {
   )
 }
 
-/**
- * The body of a request that creates a price. Null is the same as absent, and so is "" of a text (semantics T10, 9.2).
- */
+/** The body of a creation. Null, and "" for a text, are the same as absent (semantics T10, 9.2). */
 export const CreatePrice = Schema.Struct({
   product: ProductId,
   currency: Currency,
@@ -178,7 +176,7 @@ export const CreatePrice = Schema.Struct({
 }).annotate({ identifier: "CreatePrice" })
 export type CreatePrice = typeof CreatePrice.Type
 
-/** The body of an update. What a price amounts to never changes (semantics PR19); null and "" unset texts. */
+/** The body of an update. The amount of a price never changes (semantics PR19); null and "" unset texts. */
 export const UpdatePrice = Schema.Struct({
   active: Schema.optionalKey(Schema.Boolean),
   nickname: Schema.optionalKey(Schema.NullOr(PriceNickname)),

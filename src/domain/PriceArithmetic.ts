@@ -1,15 +1,15 @@
 /**
- * The arithmetic of prices: it computes exactly what a quantity at a price amounts to, and rounds once, half up
- * (semantics N4 to N8). No floating point is involved anywhere.
+ * The arithmetic of prices: computes the exact amount of a quantity at a price and rounds once, half up (semantics N4
+ * to N8), without floating point.
  *
- * The result is an amount that a payment can have, or there is none: nothing is ever truncated, and no intermediate
- * value has a limit.
+ * The result is undefined if a payment cannot have the amount. Nothing is truncated, and intermediate values have no
+ * limit.
  */
 import { BigDecimal } from "effect"
 import { AMOUNT_MAX } from "./Money.ts"
 import type { Price, Tier, TransformQuantity } from "./Price.ts"
 
-/** The fields of a price that say how much it is. */
+/** The fields of a price that determine its amount. */
 export type PriceTerms = Pick<
   Price,
   "billing_scheme" | "unit_amount_decimal" | "custom_unit_amount" | "tiers_mode" | "tiers" | "transform_quantity"
@@ -19,8 +19,8 @@ const CAP = BigDecimal.fromBigInt(BigInt(AMOUNT_MAX))
 const ZERO = BigDecimal.fromBigInt(0n)
 
 /**
- * Computes the minor units for a quantity (an integer from 0); undefined if one payment cannot be as much (semantics
- * N1). Where the payer chooses the amount, it is the one that the payer is shown first (N8).
+ * Computes the amount of a quantity (an integer from 0) in minor units; undefined above the cap of a payment (semantics
+ * N1). If the payer chooses the amount, returns the one that the page shows first (N8).
  */
 export const lineAmount = (terms: PriceTerms, quantity: number): number | undefined => {
   const amount = BigDecimal.round(exactAmount(terms, BigInt(quantity)), { scale: 0, mode: "half-ceil" })
@@ -28,8 +28,7 @@ export const lineAmount = (terms: PriceTerms, quantity: number): number | undefi
 }
 
 /**
- * Adds up amounts in minor units; undefined if one of them, or their sum, is more than one payment can be (semantics
- * N1).
+ * Adds amounts in minor units; undefined if one of them is, or if the sum is above the cap of a payment (semantics N1).
  */
 export const totalAmount = (amounts: ReadonlyArray<number | undefined>): number | undefined => {
   let total = 0
@@ -49,20 +48,20 @@ const exactAmount = (terms: PriceTerms, quantity: bigint): BigDecimal.BigDecimal
   return times(decimalOf(terms.unit_amount_decimal), transformed(quantity, terms.transform_quantity))
 }
 
-/** Counts the units that are billed (semantics N5). Rounded down, there can be none. */
+/** Returns the billed units (semantics N5); rounded down, they can be 0. */
 const transformed = (quantity: bigint, transform: TransformQuantity | undefined): bigint => {
   if (transform === undefined) return quantity
   const divisor = BigInt(transform.divide_by)
   return transform.round === "up" ? (quantity + divisor - 1n) / divisor : quantity / divisor
 }
 
-/** The tier that the whole quantity falls into sets the price of every unit (semantics N6). */
+/** Prices every unit by the tier of the whole quantity (semantics N6). */
 const volumeAmount = (tiers: ReadonlyArray<Tier>, quantity: bigint): BigDecimal.BigDecimal => {
   const tier = tiers.find(({ up_to }) => up_to === null || quantity <= BigInt(up_to))!
   return costOf(tier, quantity)
 }
 
-/** Each tier sets the price of the units within it (semantics N7). */
+/** Prices the units within each tier by that tier (semantics N7). */
 const graduatedAmount = (tiers: ReadonlyArray<Tier>, quantity: bigint): BigDecimal.BigDecimal => {
   let amount = ZERO
   let previous = 0n
@@ -75,13 +74,13 @@ const graduatedAmount = (tiers: ReadonlyArray<Tier>, quantity: bigint): BigDecim
   return amount
 }
 
-/** Adds the flat amount of a tier to that of its units, for each one within it. */
+/** Returns the flat amount of a tier plus its amount per unit for these units. */
 const costOf = (tier: Tier, units: bigint): BigDecimal.BigDecimal =>
   BigDecimal.sum(decimalOf(tier.flat_amount_decimal), times(decimalOf(tier.unit_amount_decimal), units))
 
 const times = (amount: BigDecimal.BigDecimal, count: bigint): BigDecimal.BigDecimal =>
   BigDecimal.multiply(amount, BigDecimal.fromBigInt(count))
 
-/** Reads an amount as prices hold it; null stands for none. */
+/** Parses an amount of a price; null is 0. */
 const decimalOf = (amount: string | null): BigDecimal.BigDecimal =>
   amount === null ? ZERO : BigDecimal.fromStringUnsafe(amount)

@@ -1,8 +1,8 @@
 /**
- * The terms of a price: what clients send to say how much it is, which of that belongs together (semantics PR8 to PR16,
- * §8.17, §8.18), and what a price keeps of it: every amount exactly as it was meant, in one way of writing it.
+ * The terms of a price: the parameters that determine its amount, the rules for combining them (semantics PR8 to PR16,
+ * §8.17, §8.18), and the fields that the price stores, with every amount exact and in one notation.
  *
- * Each rule is one small function. A parameter that is missing is told before one that is wrong (T14).
+ * Each rule is one small function. A missing parameter is reported before an invalid one (T14).
  */
 import { BigDecimal, Effect } from "effect"
 import { AmountTooLarge, ParameterInvalid, ParameterMissing, ParametersExclusive } from "./Errors.ts"
@@ -10,7 +10,10 @@ import { AMOUNT_MAX } from "./Money.ts"
 import type { CreatePrice, Price, PriceType, Tier, TierParameter } from "./Price.ts"
 import { INTERVAL_COUNT_MAX, TIER_END_RULE } from "./Price.ts"
 
-/** The parameters that say how much a price is. Amounts in minor units; null is the same as absent (semantics T10). */
+/**
+ * The parameters that determine the amount of a price. Amounts in minor units; null is the same as absent (semantics
+ * T10).
+ */
 export type PriceTermsParameters = Pick<
   CreatePrice,
   | "unit_amount"
@@ -39,8 +42,8 @@ export type PriceTermsFields = Pick<
 >
 
 /**
- * Fails with `ParameterMissing`, else with `ParametersExclusive` or `ParameterInvalid`, unless the terms belong
- * together. `within` is the parameter that they are part of, e.g. `default_price_data`.
+ * Fails with `ParameterMissing`, else with `ParametersExclusive` or `ParameterInvalid`, unless the terms are
+ * consistent. `within` is the parameter that contains them, e.g. `default_price_data`.
  */
 export const requirePriceTerms = (
   terms: PriceTermsParameters,
@@ -57,7 +60,7 @@ export const requirePriceTerms = (
 
 const CAP = BigDecimal.fromBigInt(BigInt(AMOUNT_MAX))
 
-/** Fails with `AmountTooLarge` for an amount above the cap of one payment (semantics N1, §8.10). */
+/** Fails with `AmountTooLarge` for an amount above the cap of a payment (semantics N1, §8.10). */
 export const requireAmountsWithinCap = (
   terms: PriceTermsParameters,
   within?: string
@@ -68,7 +71,7 @@ export const requireAmountsWithinCap = (
     : Effect.fail(new AmountTooLarge({ param: parameter(exceeding[0], within), max: AMOUNT_MAX }))
 }
 
-/** The terms as a price holds them; they must have passed `requirePriceTerms`. */
+/** Returns the terms as a price stores them; they must have passed `requirePriceTerms`. */
 export const priceTermsFields = (terms: PriceTermsParameters): PriceTermsFields => {
   const { custom_unit_amount: custom, recurring, tiers, transform_quantity } = terms
   const [unit_amount, unit_amount_decimal] = amountOf(terms.unit_amount, terms.unit_amount_decimal)
@@ -99,10 +102,10 @@ export const priceTermsFields = (terms: PriceTermsParameters): PriceTermsFields 
   }
 }
 
-/** `recurring` says it: a `type` that says something else was refused (semantics PR12). */
+/** Returns the type of a price. `recurring` determines it: a contradicting `type` was refused (semantics PR12). */
 const typeOf = ({ recurring }: PriceTermsParameters): PriceType => (recurring == null ? "one_time" : "recurring")
 
-/** Lists every amount with its path, in the order of the contract. */
+/** Returns every amount with its path, in the order of the contract. */
 const amountsIn = (terms: PriceTermsParameters): ReadonlyArray<readonly [Path, BigDecimal.BigDecimal]> => {
   const { custom_unit_amount: custom } = terms
   const amounts: ReadonlyArray<readonly [Path, number | string | null | undefined]> = [
@@ -118,7 +121,7 @@ const amountsIn = (terms: PriceTermsParameters): ReadonlyArray<readonly [Path, B
   return amounts.flatMap(([path, amount]) => (amount == null ? [] : [[path, exactly(amount)] as const]))
 }
 
-/** The tier as a price holds it. */
+/** Returns a tier as a price stores it. */
 const tierOf = (tier: TierParameter): Tier => {
   const [flat_amount, flat_amount_decimal] = amountOf(tier.flat_amount, tier.flat_amount_decimal)
   const [unit_amount, unit_amount_decimal] = amountOf(tier.unit_amount, tier.unit_amount_decimal)
@@ -126,7 +129,9 @@ const tierOf = (tier: TierParameter): Tier => {
   return { up_to, flat_amount, flat_amount_decimal, unit_amount, unit_amount_decimal }
 }
 
-/** Writes an amount in both ways: a whole one as an integer too, any other as a decimal only (semantics PR13). */
+/**
+ * Returns an amount as an integer and as a decimal; the integer is null unless the amount is whole (semantics PR13).
+ */
 const amountOf = (
   amount: number | null | undefined,
   decimal: string | null | undefined
@@ -138,27 +143,28 @@ const amountOf = (
   return [BigDecimal.isInteger(exact) ? Number(text) : null, text]
 }
 
-/** Writes a path as `tiers[0][up_to]`, within another parameter or at the top (semantics T8). */
+/** Formats a path as `tiers[0][up_to]`, within another parameter or at the top (semantics T8). */
 const parameter = (path: Path, within?: string): string => {
   const [first, ...rest] = within === undefined ? path : [within, ...path]
   return `${first}${rest.map((key) => `[${key}]`).join("")}`
 }
 
-/** Reads an amount, an integer or a decimal string, without any loss. */
+/** Converts an amount, an integer or a decimal string, without loss. */
 const exactly = (amount: number | string): BigDecimal.BigDecimal =>
   typeof amount === "number" ? BigDecimal.fromBigInt(BigInt(amount)) : BigDecimal.fromStringUnsafe(amount)
 
-/** A parameter within the terms, by keys and indexes. */
+/** The path of a parameter within the terms, by keys and indexes. */
 type Path = ReadonlyArray<string | number>
 
-/** The amounts of a tier, of which it has one at least (semantics PR15). */
+/** The amounts of a tier, which must have at least one (semantics PR15). */
 const TIER_AMOUNTS = ["flat_amount", "flat_amount_decimal", "unit_amount", "unit_amount_decimal"] as const
 
-/** Says whether the price has tiers, or is meant to. */
+/** Returns whether the price has tiers, or should have them. */
 const isTiered = ({ billing_scheme }: PriceTermsParameters): boolean => billing_scheme === "tiered"
 
 /**
- * Finds the first parameter that the others demand. Tiers of a price that is not tiered are wrong, not too few (PR16).
+ * Returns the first parameter that the others require. Tiers of a price that is not tiered are invalid, not missing
+ * (PR16).
  */
 const missingIn = (terms: PriceTermsParameters): Path | undefined => {
   const { custom_unit_amount, recurring, tiers, tiers_mode, unit_amount, unit_amount_decimal } = terms
@@ -172,24 +178,24 @@ const missingIn = (terms: PriceTermsParameters): Path | undefined => {
   return empty === -1 ? undefined : ["tiers", empty, "unit_amount"]
 }
 
-/** Terms that are complete fail with one of these. */
+/** The errors of complete terms. */
 type Problem = ParameterInvalid | ParametersExclusive
 
-/** A check carries out one rule, for terms of which nothing is missing. `at` names a parameter. */
+/** A check of one rule, for terms without a missing parameter. `at` formats the name of a parameter. */
 type Check = (terms: PriceTermsParameters, at: (...path: Path) => string) => Problem | undefined
 
-/** A payer who chooses the amount leaves no room for any of these (semantics PR14). */
+/** The parameters that an amount chosen by the payer excludes (semantics PR14). */
 const WITHOUT_CUSTOM = ["unit_amount", "unit_amount_decimal", "recurring", "tiers", "transform_quantity"] as const
 const ONLY_TIERED = ["tiers_mode", "tiers"] as const
 const NEVER_TIERED = ["unit_amount", "unit_amount_decimal", "transform_quantity"] as const
 
-/** Fails for what stands beside an amount that the payer chooses (semantics PR14). */
+/** Fails for a parameter that an amount chosen by the payer excludes (semantics PR14). */
 const checkCustomExcludes: Check = ({ custom_unit_amount, ...terms }, at) => {
   const other = custom_unit_amount == null ? undefined : WITHOUT_CUSTOM.find((field) => terms[field] != null)
   return other && new ParametersExclusive({ first: at("custom_unit_amount"), second: at(other) })
 }
 
-/** Tiers and a single amount exclude each other (semantics PR10, PR15, PR16). */
+/** Fails for tiers together with a single amount (semantics PR10, PR15, PR16). */
 const checkScheme: Check = (terms, at) => {
   const fields = isTiered(terms) ? NEVER_TIERED : ONLY_TIERED
   const field = fields.find((name) => terms[name] != null)
@@ -197,13 +203,13 @@ const checkScheme: Check = (terms, at) => {
   return field && new ParameterInvalid({ param: at(field), rule })
 }
 
-/** Sent twice, an amount has to be the same (semantics PR13). */
+/** Fails if the integer and the decimal amount differ (semantics PR13). */
 const checkUnitAmount: Check = ({ unit_amount: amount, unit_amount_decimal: decimal }, at) =>
   amount == null || decimal == null || BigDecimal.equals(exactly(amount), exactly(decimal))
     ? undefined
     : new ParametersExclusive({ first: at("unit_amount"), second: at("unit_amount_decimal") })
 
-/** Each bound has to fit those before it (semantics §8.17). */
+/** Fails for a bound that contradicts an earlier one (semantics §8.17). */
 const checkCustomBounds: Check = ({ custom_unit_amount }, at) => {
   const minimum = custom_unit_amount?.minimum ?? 0
   const maximum = custom_unit_amount?.maximum ?? Infinity
@@ -215,7 +221,7 @@ const checkCustomBounds: Check = ({ custom_unit_amount }, at) => {
   return new ParameterInvalid({ param: at("custom_unit_amount", "preset"), rule: "from the minimum to the maximum" })
 }
 
-/** A price that recurs has an interval within its limit (semantics PR8, PR12). */
+/** Fails for a recurring price of type `one_time`, or with an interval above the limit (semantics PR8, PR12). */
 const checkRecurring: Check = ({ recurring, type }, at) => {
   if (recurring == null) return undefined
   if (type === "one_time") {
@@ -226,7 +232,7 @@ const checkRecurring: Check = ({ recurring, type }, at) => {
   return new ParameterInvalid({ param: at("recurring", "interval_count"), rule: `an integer from 1 to ${max}` })
 }
 
-/** Tiers follow one another, and only the last has no end (semantics PR15). */
+/** Fails unless the ends of the tiers ascend and only the last tier has none (semantics PR15). */
 const checkTierOrder: Check = ({ tiers }, at) => {
   const ends = (tiers ?? []).map(({ up_to }) => (typeof up_to === "number" ? up_to : Infinity))
   const wrong = ends.findIndex((end, index) => {
@@ -236,7 +242,7 @@ const checkTierOrder: Check = ({ tiers }, at) => {
   return wrong === -1 ? undefined : new ParameterInvalid({ param: at("tiers", wrong, "up_to"), rule: TIER_END_RULE })
 }
 
-/** A tier has one amount of each kind (semantics §8.18). */
+/** Fails for a tier with an amount both as an integer and as a decimal (semantics §8.18). */
 const checkTierAmounts: Check = ({ tiers }, at) => {
   for (const [index, tier] of (tiers ?? []).entries()) {
     for (const field of ["flat_amount", "unit_amount"] as const) {
@@ -250,7 +256,7 @@ const checkTierAmounts: Check = ({ tiers }, at) => {
   return undefined
 }
 
-/** The checks are made in this order. */
+/** The checks, in their order. */
 const CHECKS: ReadonlyArray<Check> = [
   checkCustomExcludes,
   checkScheme,

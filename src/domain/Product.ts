@@ -13,7 +13,7 @@ const PRODUCT_MARKETING_FEATURES_MAX = 15
 const IMAGES_RULE = `an array of at most ${PRODUCT_IMAGES_MAX} URLs`
 const MARKETING_FEATURES_RULE = `an array of at most ${PRODUCT_MARKETING_FEATURES_MAX} features`
 
-/** Each parameter of a product must be one of these. */
+/** The schemas of a product's parameters. */
 export const ProductName = text()
   .check(Schema.isMinLength(1))
   .annotate({ rule: `a string of 1 to ${TEXT_LENGTH_MAX} characters` })
@@ -33,7 +33,7 @@ export const ProductMarketingFeatures = Schema.Array(MarketingFeature).check(
 
 const Dimension = Schema.Finite.check(Schema.isGreaterThan(0)).annotate({ rule: "a number above 0" })
 
-/** A product has all four of them, or none (semantics PR6). */
+/** The dimensions of a product: all four or none (semantics PR6). */
 export const PackageDimensions = Schema.Struct({
   height: Dimension,
   length: Dimension,
@@ -65,7 +65,7 @@ export const Product = Schema.Struct({
 }).annotate({ identifier: "Product" })
 export type Product = typeof Product.Type
 
-/** Only this is left of a deleted product (semantics PR2). */
+/** The object that the API shows for a deleted product (semantics PR2). */
 export const DeletedProduct = Schema.Struct({
   id: ProductId,
   object: Schema.Literal("product"),
@@ -74,14 +74,14 @@ export const DeletedProduct = Schema.Struct({
 }).annotate({ identifier: "DeletedProduct" })
 export type DeletedProduct = typeof DeletedProduct.Type
 
-/** Free texts, which null and the empty string unset, or leave unset (semantics 9.2). */
+/** Free texts; null and "" unset them (semantics 9.2). */
 const texts = {
   statement_descriptor: Schema.optionalKey(Schema.NullOr(ProductStatementDescriptor)),
   unit_label: Schema.optionalKey(Schema.NullOr(ProductUnitLabel)),
   tax_code: Schema.optionalKey(Schema.NullOr(ProductTaxCode))
 }
 
-/** A price that is made along with its product, and becomes its default price (semantics PR4). */
+/** The data of a price that is created with its product and becomes its default price (semantics PR4). */
 export const DefaultPriceData = Schema.Struct({
   currency: InlinePrice.currency,
   unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({ description: AMOUNT_CAP }),
@@ -90,7 +90,7 @@ export const DefaultPriceData = Schema.Struct({
   recurring: InlinePrice.recurring
 })
 
-/** The body of a request that creates a product. Null is the same as absent (semantics T10). */
+/** The body of a creation. Null is the same as absent (semantics T10). */
 export const CreateProduct = Schema.Struct({
   name: ProductName,
   active: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
@@ -106,7 +106,7 @@ export const CreateProduct = Schema.Struct({
 }).annotate({ identifier: "CreateProduct" })
 export type CreateProduct = typeof CreateProduct.Type
 
-/** The body of an update. Null unsets only the fields that say so here (semantics 9.1). */
+/** The body of an update. Null unsets only the fields whose schema allows it (semantics 9.1). */
 export const UpdateProduct = Schema.Struct({
   name: Schema.optionalKey(ProductName),
   active: Schema.optionalKey(Schema.Boolean),

@@ -1,9 +1,9 @@
 /**
- * An IP address is public if a host anywhere on the Internet can have it (semantics W4).
+ * Public IP addresses: those that a host anywhere on the Internet can have (semantics W4).
  *
- * A merchant's URL must not make the service talk to its own network, so everything that IANA's registries keep for
- * special purposes is refused: loopback, private and link-local networks, carrier-grade NAT, multicast, documentation,
- * and the addresses at which clouds answer with credentials. An IPv4 address inside an IPv6 address counts as itself.
+ * A merchant's URL must not make the service connect to its own network, so all special-purpose networks of IANA's
+ * registries are refused: loopback, private and link-local networks, carrier-grade NAT, multicast, documentation, and
+ * the addresses at which clouds serve credentials. An IPv4 address inside an IPv6 address counts as itself.
  */
 import { BlockList, isIP } from "node:net"
 
@@ -26,7 +26,7 @@ const SPECIAL_IPV4: ReadonlyArray<readonly [network: string, prefix: number, pur
   ["240.0.0.0", 4, "reserved, and broadcast"]
 ]
 
-/** These networks of 2000::/3 are special; all that lies outside of it is. */
+/** The special networks within 2000::/3; everything outside of 2000::/3 is special. */
 const SPECIAL_IPV6: ReadonlyArray<readonly [network: string, prefix: number, purpose: string]> = [
   ["2001::", 23, "protocol assignments, Teredo among them"],
   ["2001:db8::", 32, "documentation"],
@@ -34,15 +34,16 @@ const SPECIAL_IPV6: ReadonlyArray<readonly [network: string, prefix: number, pur
   ["3fff::", 20, "documentation"]
 ]
 
-/** Addresses of these networks end in an IPv4 address that is meant: IPv4-mapped, and NAT64's well-known prefix. */
+/** Networks whose addresses end in the IPv4 address of the destination: IPv4-mapped, and NAT64's well-known prefix. */
 const EMBEDDING: ReadonlyArray<readonly [network: string, prefix: number]> = [
   ["::ffff:0:0", 96],
   ["64:ff9b::", 96]
 ]
 
 /**
- * At these, clouds give a machine's own credentials and settings to any process on it that asks; no webhook has a
- * receiver there. All link-local addresses are among them: they are no further away than the machine's own network.
+ * The metadata services of clouds, which give a machine's credentials and settings to any process on it; no webhook
+ * receiver has such an address. Includes all link-local addresses, which reach no further than the machine's own
+ * network.
  */
 const METADATA_IPV4: ReadonlyArray<readonly [network: string, prefix: number, purpose: string]> = [
   ["100.100.100.200", 32, "Alibaba"],
@@ -70,7 +71,7 @@ const metadataIpv6 = networks("ipv6", METADATA_IPV6)
 const unicastIpv6 = networks("ipv6", [["2000::", 3]])
 const embedding = networks("ipv6", EMBEDDING)
 
-/** Says whether an IP address, in any notation that Node knows, is public. Anything else is not. */
+/** Returns whether an IP address, in any notation that Node parses, is public; false for any other text. */
 export const isPublicAddress = (address: string): boolean => {
   const [withoutZone = ""] = address.split("%")
   switch (isIP(withoutZone)) {
@@ -84,7 +85,7 @@ export const isPublicAddress = (address: string): boolean => {
   }
 }
 
-/** Says whether an IP address, in any notation that Node knows, is one of a metadata service or link-local. */
+/** Returns whether an IP address, in any notation that Node parses, is link-local or that of a metadata service. */
 export const isMetadataAddress = (address: string): boolean => {
   const [withoutZone = ""] = address.split("%")
   switch (isIP(withoutZone)) {
@@ -98,15 +99,18 @@ export const isMetadataAddress = (address: string): boolean => {
   }
 }
 
-/** Reads the IP address that a URL's host is; undefined for a name. The URL parser knows every notation of IPv4. */
+/**
+ * Returns the IP address of a URL whose host is one; undefined for a name. The URL parser converts every notation of
+ * IPv4.
+ */
 export const literalAddressOf = ({ hostname }: URL): string | undefined => {
   const address = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname
   return isIP(address) === 0 ? undefined : address
 }
 
-/** Writes the last 32 bits of an IPv6 address as an IPv4 address. */
+/** Returns the last 32 bits of an IPv6 address as an IPv4 address. */
 const embeddedIpv4 = (address: string): string => {
-  // The parser writes all addresses in one way: hexadecimal groups, the longest run of zeros as `::`.
+  // The parser returns addresses in one notation: hexadecimal groups, the longest run of zeros as `::`.
   const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1)
   const [before = "", after] = canonical.split("::")
   const groups = (text: string) => (text === "" ? [] : text.split(":").map((group) => Number.parseInt(group, 16)))

@@ -1,7 +1,6 @@
 /**
- * What a publishable key gets to see of an object, which is what everybody gets to see who has the merchant's page and
- * the object's client secret (semantics A6, 9.13). The fields are listed one by one, so that a new one is not shown
- * before somebody has decided that it may be.
+ * The fields of objects that a publishable key sees, and so everybody with the merchant's page and the object's client
+ * secret (semantics A6, 9.13). The fields are listed one by one, so that a new field is hidden until it is added here.
  */
 import type { CheckoutSession, LineItem } from "./CheckoutSession.ts"
 import type { PaymentIntent } from "./PaymentIntent.ts"
@@ -57,7 +56,7 @@ const LINE_ITEM: ReadonlyArray<keyof LineItem> = [
   "description"
 ]
 
-/** The fields that are shown, in this order, by `object`. Objects of other types are shown as they are. */
+/** The visible fields, in order, by `object`. Objects of other types are shown whole. */
 export const PUBLISHABLE_FIELDS: Readonly<Record<string, ReadonlyArray<string>>> = {
   payment_intent: PAYMENT_INTENT,
   "checkout.session": CHECKOUT_SESSION,
@@ -69,7 +68,7 @@ interface Shown {
   readonly data?: unknown
 }
 
-/** Projects an object, or each object of a list, for a publishable key (semantics A6, 9.13). */
+/** Reduces an object, or each object of a list, to the fields for a publishable key (semantics A6, 9.13). */
 export const publishable = (value: object, fieldsOf = PUBLISHABLE_FIELDS): object => {
   const { data, object } = value as Shown
   if (object === "list" && Array.isArray(data))

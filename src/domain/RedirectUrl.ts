@@ -1,19 +1,19 @@
 /**
- * The URLs that lead a payer's browser back to a merchant: `success_url`, `cancel_url` and `return_url`
- * (semantics T23, T24).
+ * The URLs that lead a payer's browser back to a merchant: `success_url`, `cancel_url` and `return_url` (semantics T23,
+ * T24).
  *
- * The text stays as the merchant gave it. Shops sign their URLs, and a parser that writes a URL anew changes its bytes:
- * `?next=/a&flag` would come back as `?next=%2Fa&flag=`, and the shop would refuse a payer who has paid. So nothing
- * here builds a URL from its parts: parameters are appended to the text, and only what a header cannot carry is
+ * The merchant's text is kept. Shops sign their URLs, and a parser that serializes a URL changes its bytes:
+ * `?next=/a&flag` would become `?next=%2Fa&flag=`, and the shop would refuse a payer who has paid. So nothing here
+ * builds a URL from its parts: parameters are appended to the text, and only characters that a header cannot carry are
  * escaped.
  */
 import { Schema } from "effect"
 import { hasAuthority, text, TEXT_LENGTH_MAX } from "./Text.ts"
 
-/** An app's own scheme. A reverse domain name, as RFC 8252 asks for, may do with one slash. */
+/** An app's own scheme. A reverse domain name (RFC 8252) can be followed by a single slash. */
 const APP = /^(?:[a-z][a-z0-9+.-]*:\/\/|[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:\/)/i
 
-/** Schemes to which browsers or operating systems give a meaning: none of them leads to a merchant's own app. */
+/** Schemes with a meaning to browsers or operating systems, none of which opens a merchant's own app. */
 const TAKEN: ReadonlySet<string> = new Set(
   `about acap afp android-app blob cid content data dav dict dns edge facetime feed file filesystem finger ftp ftps
   git googlechrome gopher hcp imap intent intents irc jar javascript ldap ldaps livescript mailto market mhtml mid mk
@@ -22,10 +22,10 @@ const TAKEN: ReadonlySet<string> = new Set(
     /\s+/
   )
 )
-/** The same for whole families: `ms-settings`, `chrome-extension`, `git+ssh`. */
+/** Families of such schemes: `ms-settings`, `chrome-extension`, `git+ssh`. */
 const OF_A_FAMILY = /^(?:ms-|chrome|moz-|safari|webkit|itms|x-apple)|-extension$|\+/
 
-/** Control characters, and blanks at the ends: a parser would leave them out. */
+/** Control characters, and blanks at the ends, which a parser would remove. */
 // oxlint-disable-next-line no-control-regex
 const LEFT_OUT = /[\x00-\x1f\x7f]|^ | $/
 
@@ -38,7 +38,7 @@ const isRedirectUrl = (url: string): boolean => {
 
 const isWeb = ({ protocol }: URL): boolean => protocol === "https:" || protocol === "http:"
 
-/** A browser is sent back to this URL: a web page, or an app by a scheme of its own. */
+/** A URL to which a browser can be redirected: a web page, or an app by its own scheme. */
 export const RedirectUrl = text()
   .check(Schema.makeFilter(isRedirectUrl, { toJsonSchema: () => ({ format: "uri", minLength: 1 }) }))
   .annotate({
@@ -47,15 +47,15 @@ export const RedirectUrl = text()
       "http://…, or an app's own scheme (app://…), without username and password"
   })
 
-/** Some libraries encode the braces of an address before they send it, so both forms count. */
+/** The placeholder, also with encoded braces, which some libraries send. */
 const SESSION_ID = /\{CHECKOUT_SESSION_ID\}|%7BCHECKOUT_SESSION_ID%7D/gi
 
-/** Puts the session's id in the place of every placeholder, in path, query and fragment alike. */
+/** Replaces every placeholder by the session's id, in path, query and fragment. */
 export const withSessionId = (url: string, sessionId: string): string => url.replaceAll(SESSION_ID, sessionId)
 
 /**
- * Appends parameters to the query, in front of the fragment. All that was there stays, byte for byte, a parameter with
- * the same name included: the appended ones are the last ones.
+ * Appends parameters to the query, before the fragment. All other bytes stay, including a parameter with the same name:
+ * the appended one is last.
  */
 export const withParameters = (url: string, parameters: Readonly<Record<string, string>>): string => {
   const hash = url.indexOf("#")
@@ -67,8 +67,8 @@ export const withParameters = (url: string, parameters: Readonly<Record<string, 
 }
 
 /**
- * Writes a URL as a `Location` header can carry it. Printable ASCII stays as it is; a blank and what is not ASCII is
- * percent-encoded in UTF-8, and in the host of a web page spelled in Punycode, as every browser would do.
+ * Returns a URL in the form that a `Location` header can carry. Printable ASCII stays; blanks and characters outside of
+ * ASCII are percent-encoded in UTF-8, or in Punycode in the host of a web page, as every browser does.
  */
 export const locationOf = (url: string): string => {
   if (!NOT_PRINTABLE.test(url)) return url

@@ -8,28 +8,28 @@ import { stateTable } from "./StateTable.ts"
 import { unsettable } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
 
-/** `requires_action` and `canceled` are reserved: no refund has them so far. */
+/** `requires_action` and `canceled` are reserved; no refund has them yet. */
 export const RefundStatus = Schema.Literals(["pending", "succeeded", "failed", "requires_action", "canceled"])
 export type RefundStatus = typeof RefundStatus.Type
 
 /**
- * The state table of refunds (semantics F3, §2.4) says which step is possible in which status, and where it leads. A
- * step that has no row for a status leaves the refund as it is.
+ * The state table of refunds (semantics F3, §2.4): the allowed steps per status, and the statuses that they lead to. A
+ * step without a row for a status leaves the refund as it is.
  */
 export const refundStates = stateTable<RefundStatus>()({
-  /** The processor says later what became of the refund. */
+  /** The processor returns the final result. */
   settle: { pending: ["succeeded", "failed"], succeeded: ["failed"] },
-  /** The merchant changes metadata. */
+  /** The merchant changes the metadata. */
   update: { pending: ["pending"], succeeded: ["succeeded"], failed: ["failed"] }
 })
 
 export type RefundOperation = OperationOf<typeof refundStates>
 
-/** The merchant refunds for one of these reasons (semantics F2). */
+/** The merchant's reasons for a refund (semantics F2). */
 export const RefundReason = Schema.Literals(["duplicate", "fraudulent", "requested_by_customer"])
 export type RefundReason = typeof RefundReason.Type
 
-/** The money could not be returned for one of these reasons (semantics F8). */
+/** The reasons for a failed refund (semantics F8). */
 export const RefundFailureReason = Schema.Literals(["expired_or_canceled_card"])
 export type RefundFailureReason = typeof RefundFailureReason.Type
 
@@ -45,13 +45,13 @@ export const Refund = Schema.Struct({
   livemode: Schema.Boolean,
   charge: ChargeId,
   reason: Schema.optionalKey(RefundReason),
-  /** Only a refund that failed has it. */
+  /** Set on failed refunds only. */
   failure_reason: Schema.optionalKey(RefundFailureReason),
   metadata: Metadata
 }).annotate({ identifier: "Refund" })
 export type Refund = typeof Refund.Type
 
-/** The body of a request that refunds. `amount` is in minor units. Null is the same as absent (semantics T10). */
+/** The body of a creation. `amount` is in minor units. Null is the same as absent (semantics T10). */
 export const CreateRefund = Schema.Struct({
   payment_intent: PaymentIntentId,
   amount: Schema.optionalKey(Schema.NullOr(Amount)).annotate({
@@ -62,7 +62,7 @@ export const CreateRefund = Schema.Struct({
 }).annotate({ identifier: "CreateRefund" })
 export type CreateRefund = typeof CreateRefund.Type
 
-/** The body of an update: of a refund only metadata changes (semantics F4). */
+/** The body of an update; only metadata can change (semantics F4). */
 export const UpdateRefund = Schema.Struct({
   metadata: Schema.optionalKey(unsettable(MetadataParameter))
 }).annotate({ identifier: "UpdateRefund" })

@@ -1,8 +1,8 @@
 /**
- * Rules say in words what a parameter must be.
+ * Rules: the requirement on a parameter, in words.
  *
  * The schema of a parameter carries a `rule` annotation, which completes "The `param` field must be …" (semantics §3).
- * `violations` reads it back from a decode failure, so that a schema is the only place where its rule is stated.
+ * `violations` returns it for a decode failure, so a schema is the only place that states its rule.
  */
 import { SchemaAST } from "effect"
 import type { SchemaIssue } from "effect"
@@ -16,7 +16,7 @@ declare module "effect/Schema" {
   }
 }
 
-/** One thing that is wrong with an input. */
+/** One error of an input. */
 export interface Violation {
   readonly kind: "unknown" | "missing" | "invalid"
   /** Keys and indexes from the root; empty for the root itself. */
@@ -25,7 +25,7 @@ export interface Violation {
   readonly rule: string
 }
 
-/** Lists everything that an issue complains about, in the order of the schema's fields, once per path. */
+/** Returns the violations of an issue, in the order of the schema's fields, one per path. */
 export const violations = (issue: SchemaIssue.Issue): ReadonlyArray<Violation> => {
   const found = new Map<string, Violation>()
   collect(issue, [], undefined, (violation) => {
@@ -35,11 +35,14 @@ export const violations = (issue: SchemaIssue.Issue): ReadonlyArray<Violation> =
   return [...found.values()]
 }
 
-/** Reads the rule that a schema states, or else what its type says. */
+/** Returns the rule that a schema states, else one for its type. */
 export const ruleOf = (schema: { readonly ast: SchemaAST.AST }): string =>
   statedRule(schema.ast) ?? typeRule(schema.ast)
 
-/** `rule` is what the enclosing schema at the same path demands: it knows more than its parts do. */
+/**
+ * Reports the violations of an issue. `rule` is that of the enclosing schema at the same path, which precedes the rules
+ * of its parts.
+ */
 const collect = (
   issue: SchemaIssue.Issue,
   path: ReadonlyArray<PropertyKey>,
@@ -79,7 +82,7 @@ const pointsDeeper = (issue: SchemaIssue.Issue): boolean => {
   return "issue" in issue && pointsDeeper(issue.issue)
 }
 
-/** Annotating a schema that has checks annotates its last check. */
+/** Returns the `rule` annotation, which lies on the last check of a schema that has checks. */
 const statedRule = (ast: SchemaAST.AST): string | undefined =>
   ast.checks?.at(-1)?.annotations?.rule ?? ast.annotations?.rule
 
@@ -94,7 +97,7 @@ const typeRule = (ast: SchemaAST.AST): string => {
   return "valid"
 }
 
-/** Null, where it is allowed, goes without saying. */
+/** Returns the rule of a union; it omits null. */
 const unionRule = (types: ReadonlyArray<SchemaAST.AST>): string => {
   const rules = types.filter((type) => !SchemaAST.isNull(type)).map((ast) => ruleOf({ ast }))
   const literals = types.every((type) => SchemaAST.isLiteral(type) || SchemaAST.isNull(type))

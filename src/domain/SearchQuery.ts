@@ -1,8 +1,8 @@
 /**
  * Queries of searches, in Stripe's syntax (semantics 9.19): `status:"succeeded" AND amount>1000`.
  *
- * A query is clauses, all of which must hold, or of which one must (`OR`). A clause is a field, an operator and a
- * value, with `-` in front for its opposite. Which operator goes with a field, its type says:
+ * A query consists of clauses, all of which must hold, or one of which must (`OR`). A clause is a field, an operator
+ * and a value, with `-` before it for the negation. The type of a field determines its operators:
  *
  * | Type        | `:` value | `:null`             | `~` value | `>` `>=` `<` `<=` |
  * | ----------- | --------- | ------------------- | --------- | ----------------- |
@@ -11,7 +11,7 @@
  * | `text`      | any case  | if it can be absent | any case  |                   |
  * | `number`    | yes       |                     |           | yes               |
  *
- * Pure: parsing answers with a query or with what is wrong and where, and throws for no text.
+ * Pure: parsing returns a query, or a problem with its position, and never throws.
  */
 import { Result } from "effect"
 import { BLANK_ADVICE, hasBlank } from "./Text.ts"
@@ -20,18 +20,18 @@ export type FieldType = "reference" | "token" | "text" | "number"
 
 export interface Field {
   readonly type: FieldType
-  /** Objects may be without it. */
+  /** Whether an object can lack the field. */
   readonly nullable?: boolean
-  /** It has entries, each a token that may be absent: `metadata["key"]`. */
+  /** Whether the field has entries, each a token that may be absent: `metadata["key"]`. */
   readonly keyed?: boolean
-  /** It holds email addresses, so that no value with a blank is in it. */
+  /** Whether the field holds email addresses, which contain no blanks. */
   readonly email?: boolean
 }
 
-/** What objects can be searched by. */
+/** The fields that objects can be searched by. */
 export type Fields = Readonly<Record<string, Field>>
 
-/** What an object has there; null for nothing. A keyed field is a record of texts. */
+/** The values of an object's fields; null for an absent one. A keyed field is a record of texts. */
 export type Values = Readonly<Record<string, string | number | null | Readonly<Record<string, string>>>>
 
 export type Operator = ":" | "~" | ">" | ">=" | "<" | "<="
@@ -39,10 +39,10 @@ export type Operator = ":" | "~" | ">" | ">=" | "<" | "<="
 export interface Clause {
   readonly negated: boolean
   readonly field: string
-  /** Of a keyed field. */
+  /** The key of the entry, for a keyed field. */
   readonly key?: string
   readonly operator: Operator
-  /** Null asks for what is absent. */
+  /** Null searches for an absent field. */
   readonly value: string | number | null
 }
 
@@ -51,17 +51,17 @@ export interface SearchQuery {
   readonly clauses: ReadonlyArray<Clause>
 }
 
-/** `position` counts characters from 1; `problem` says what is wrong there. */
+/** `position` counts characters from 1; `problem` describes the error there. */
 export interface Malformed {
   readonly position: number
   readonly problem: string
 }
 
 export const CLAUSES_MAX = 20
-/** A shorter text is part of too many. */
+/** The minimum length for `~`; a shorter text is part of too many values. */
 export const SUBSTRING_LENGTH_MIN = 3
 
-/** The letters of a token or a text count in either case. */
+/** Returns a token or text in the form in which case is ignored. */
 export const folded = (text: string): string => text.toLowerCase()
 
 export const parse = (text: string, fields: Fields): Result.Result<SearchQuery, Malformed> => {
@@ -74,13 +74,13 @@ export const parse = (text: string, fields: Fields): Result.Result<SearchQuery, 
   }
 }
 
-/** Where characters take two code units, they count once. */
+/** Converts a problem; a character of two code units counts once. */
 const malformed = (text: string, { at, message }: Problem): Malformed => ({
   position: Array.from(text.slice(0, at)).length + 1,
   problem: message
 })
 
-/** Ends the parsing from wherever it is. Never leaves this file. */
+/** Thrown to end the parsing; never leaves this file. */
 class Problem extends Error {
   readonly at: number
   constructor(at: number, message: string) {
@@ -114,7 +114,7 @@ class Parser {
       if (this.#at === end) this.#fail("a space is missing")
       const at = this.#at
       const [word] = this.#match(/(?:AND|OR)(?=\s)/iuy) ?? []
-      // Clauses side by side must all hold.
+      // Clauses without a connective are joined by AND.
       const next = word === undefined ? "AND" : (word.toUpperCase() as SearchQuery["connective"])
       if (connective !== undefined && connective !== next) this.#fail("AND and OR cannot be mixed", at)
       connective = next
@@ -171,7 +171,7 @@ class Parser {
     return value
   }
 
-  /** A text in quotes of either kind; a backslash takes the next character as it is. */
+  /** Parses a text in single or double quotes; a backslash escapes the next character. */
   #quoted(): string | undefined {
     const start = this.#at
     const [quote] = this.#match(/["']/uy) ?? []
@@ -203,7 +203,7 @@ class Parser {
   }
 }
 
-/** Writes a query down; parsed, it is the same again. */
+/** Returns the text of a query, which parses to the same query. */
 export const print = ({ clauses, connective }: SearchQuery): string =>
   clauses
     .map(({ field, key, negated, operator, value }) => {
@@ -215,7 +215,7 @@ export const print = ({ clauses, connective }: SearchQuery): string =>
 
 const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, (character) => `\\${character}`)}"`
 
-/** Says whether an object with these values is what a query asks for. */
+/** Returns whether an object with these values matches a query. */
 export const matches = ({ clauses, connective }: SearchQuery, fields: Fields, values: Values): boolean => {
   const holds = (clause: Clause) => holdsFor(clause, fields[clause.field]!.type, values) !== clause.negated
   return connective === "AND" ? clauses.every(holds) : clauses.some(holds)
@@ -230,7 +230,7 @@ const holdsFor = ({ field, key, operator, value }: Clause, type: FieldType, valu
   return operator === "~" ? text.includes(folded(value as string)) : text === folded(value as string)
 }
 
-/** A key is the merchant's, `__proto__` included. */
+/** Returns an entry by its key, which the merchant chooses, `__proto__` included. */
 const entryOf = (record: Values[string], key: string): string | null =>
   Object.hasOwn(record as object, key) ? (record as Readonly<Record<string, string>>)[key]! : null
 

@@ -1,26 +1,28 @@
-/** Texts of others that are kept, without what must not be: card numbers, keys and secrets (semantics 9.66, W9). */
+/**
+ * Removal of card numbers, keys and secrets from texts of other parties before they are stored (semantics 9.66, W9).
+ */
 import { isPlain, readingOf, withoutCardNumbers } from "./Cards.ts"
 
-/** Stands where something is not kept. */
+/** The replacement of removed text. */
 export const HIDDEN = "****"
 
-/** Keys, also as they stand in an `Authorization`; secrets of webhook endpoints; client secrets; sign-in links. */
+/** API keys, also base64-encoded as in an `Authorization` header; webhook secrets; client secrets; sign-in links. */
 const SECRETS = /(?:[sp]k_(?:test|live)_|c2tf|cGtf|whsec_|_secret_|\/dashboard\/link\/)[0-9A-Za-z_+/=-]{4,}/gi
 
-/** No card has so many digits, and nobody can say what they hold. */
+/** Numbers longer than a card number, whose content is unknown. */
 const LONG_NUMBERS = /[0-9]{20,}/g
 
-/** Says at little cost of most texts that there is nothing of that in them. */
+/** Returns quickly, for most texts, that they contain nothing to remove. */
 export const isClean = (text: string): boolean => isPlain(text) && text.search(SECRETS) === -1
 
-/** A text without keys and secrets, also where they are percent-encoded, as in the query of a URL. */
+/** Removes keys and secrets, also percent-encoded ones, as in the query of a URL. */
 export const withoutSecrets = (text: string): string => {
   const reading = readingOf(text)
   const hidden = reading.replaceAll(SECRETS, HIDDEN)
   return hidden === reading ? text : hidden
 }
 
-/** A text without card numbers, keys and secrets, and without what a database does not take. */
+/** Removes card numbers, keys, secrets, and the null character, which a database does not accept. */
 export const clean = (text: string): string => {
   if (isClean(text)) return text
   const reading = readingOf(text)

@@ -1,16 +1,16 @@
 /**
- * A state table says what may happen to an object in which state, and where it may lead. A lifecycle asks its table
- * before it does anything, and checks every step that it takes against it.
+ * State tables: the allowed operations on an object per state, and the states that they lead to. A lifecycle checks its
+ * table before an operation and at every step.
  */
 
-/** An operation may lead here from the states in which it is possible; a state that is no key is a `✗` of the table. */
+/** The target states of an operation by state; a state without a key is a `✗` of the table. */
 type Row<State extends string> = Readonly<Partial<Record<State, ReadonlyArray<State>>>>
 
 export interface StateTable<Operation extends string, State extends string> {
-  /** Lists the states in which an operation is possible. */
+  /** Returns the states in which an operation is allowed. */
   readonly statesFor: (operation: Operation) => ReadonlyArray<State>
   readonly isAllowed: (operation: Operation, state: State) => boolean
-  /** Throws if an operation of a lifecycle leads where the table does not. `id` is the object's. */
+  /** Throws if the table does not allow the transition. `id` is the object's. */
   readonly requireTransition: (id: string, operation: Operation, from: State, to: State) => void
 }
 
@@ -18,7 +18,7 @@ export type OperationOf<Table extends { readonly statesFor: (operation: never) =
   Table["statesFor"]
 >[0]
 
-/** Makes the table of objects with these states. */
+/** Makes a table for objects with these states. */
 export const stateTable =
   <State extends string>() =>
   <Operation extends string>(rows: Readonly<Record<Operation, Row<State>>>): StateTable<Operation, State> => ({

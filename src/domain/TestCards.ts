@@ -1,21 +1,20 @@
 /**
- * The simulated processor does with each test card what its row says (semantics §5).
- *
- * Each row is known by its ids, the first of which is its name, and by its numbers.
+ * The test cards and the behaviour of the simulated processor for each (semantics §5). A row has ids, the first of
+ * which is its name, and numbers.
  */
 import type { DeclineCode } from "./Cards.ts"
 import { DECLINE_MESSAGES } from "./Cards.ts"
 import type { CardFunding } from "./PaymentMethod.ts"
 
-/** A charge to the card comes to this, once it is made. */
+/** The result of a charge to the card. */
 export type TestCardResult =
   | { readonly kind: "approves" }
   | { readonly kind: "declines"; readonly declineCode: DeclineCode; readonly message: string }
   /** The payer has to authenticate first; then `after` applies. */
   | { readonly kind: "challenges"; readonly after: TestCardResult }
-  /** The processor answers only after a while; then `after` applies. */
+  /** The processor returns its result later; then `after` applies. */
   | { readonly kind: "processes"; readonly after: TestCardResult }
-  /** The processor fails to answer. */
+  /** The processor does not respond. */
   | { readonly kind: "faults" }
 
 export type TestCardRefunds = "succeed" | "start_pending" | "fail_later"
@@ -31,7 +30,7 @@ export interface TestCard {
   readonly refunds: TestCardRefunds
 }
 
-/** Makes a decline with the message of its code. */
+/** Returns a decline with the message of its code. */
 export const declines = (declineCode: DeclineCode): TestCardResult => ({
   kind: "declines",
   declineCode,
@@ -113,7 +112,7 @@ export const TEST_CARDS: ReadonlyArray<TestCard> = [
   card(["pm_card_processor_error"], ["4000000000006033"], { kind: "faults" })
 ]
 
-/** Says what becomes of a payment with the card, in words that follow its name. */
+/** Returns the outcome of a payment with the card, in words that follow its name. */
 export const outcomeOf = ({ refunds, result }: TestCard): string => {
   if (refunds === "start_pending") return "succeeds, refunds start pending"
   return refunds === "fail_later" ? "succeeds, refunds fail later" : resultText(result)
@@ -136,14 +135,14 @@ const resultText = (result: TestCardResult): string => {
   }
 }
 
-/** Any other number is declined. */
+/** The result for any other number. */
 export const UNKNOWN_CARD_RESULT: TestCardResult = {
   kind: "declines",
   declineCode: "generic_decline",
   message: "Your card was declined. Your request was in test mode, but used a non test card."
 }
 
-/** The built-in test cards expire at the end of this month (semantics §6). */
+/** The expiry date of the built-in test cards (semantics §6). */
 export const TEST_CARD_EXPIRY = { exp_month: 12, exp_year: 2034 }
 
 const byId: ReadonlyMap<string, TestCard> = new Map(
@@ -159,6 +158,6 @@ export const testCardOf = (id: string): TestCard | undefined => byId.get(id)
 /** Finds the test card with this number. */
 export const testCardByNumber = (number: string): TestCard | undefined => byNumber.get(number)
 
-/** Says what the check of its security code comes to, whatever the code. */
+/** Returns the result of the security code check, which does not depend on the code. */
 export const cvcCheckOf = (testCard: TestCard | undefined): "pass" | "fail" =>
   testCard?.result.kind === "declines" && testCard.result.declineCode === "incorrect_cvc" ? "fail" : "pass"

@@ -1,17 +1,17 @@
 /**
- * The recipes make each type of event happen in test mode, by what any merchant can do.
+ * Recipes that cause each type of event in test mode, by operations that any merchant can use.
  *
- * They do not say how that is done: `till trigger` sends requests, the dashboard runs the same commands as one. What
- * somebody wants to be different is set in the one step that makes the event's object; for an `.updated`, in the
- * update.
+ * They do not define how an operation runs: `till trigger` sends requests, the dashboard runs the same operations as
+ * one command. The user's changes apply to the step that creates the event's object, or, for an `.updated` event, to
+ * the update.
  */
 import { Effect } from "effect"
 import type { EmittedEventType } from "./Event.ts"
 
-/** Each step comes to an object, of which the recipes need the ID. */
+/** A step that results in an object, of which the recipes use the ID. */
 type Step<E, R> = Effect.Effect<{ readonly id: string }, E, R>
 
-/** What the recipes do, by the names of the API. */
+/** The operations that recipes use, with the names of the API. */
 export interface Steps<E, R> {
   readonly payment_intents: {
     create(body: NewIntent): Step<E, R>
@@ -63,15 +63,15 @@ interface NewSession {
 
 export interface RecipeInput<E, R> {
   readonly till: Steps<E, R>
-  /** Sets what is wanted to be different in the body of the step that makes the object. */
+  /** Applies the user's changes to the body of the step that creates the object. */
   readonly changed: <A extends object>(body: A) => A
-  /** A payment that is declined is there nevertheless, and that is what was asked for. */
+  /** Returns the payment even if it was declined, because the recipe wants the decline. */
   readonly orDeclined: (payment: Step<E, R>) => Step<E, R>
-  /** Has the authorization run out that was just made. */
+  /** Lets the authorization that was just made expire. */
   readonly passHold: Effect.Effect<void, E, R>
 }
 
-/** Answers with the ID of what the event is about: its object, or that object's PaymentIntent. */
+/** Runs the steps and returns the ID of the event's object, or of that object's PaymentIntent. */
 export type Recipe = <E, R>(input: RecipeInput<E, R>) => Effect.Effect<string, E, R>
 
 const DETAILS = {
@@ -82,10 +82,10 @@ const DETAILS = {
 
 const idOf = <E, R>(step: Step<E, R>): Effect.Effect<string, E, R> => Effect.map(step, ({ id }) => id)
 
-/** The same, but as it is. */
+/** Returns the input without the user's changes. */
 const unchanged = <E, R>(input: RecipeInput<E, R>): RecipeInput<E, R> => ({ ...input, changed: (body) => body })
 
-/** A PaymentIntent, by default without an attempt to pay it. */
+/** Creates a PaymentIntent, by default without an attempt to pay it. */
 const intent =
   (more: Omit<NewIntent, "amount" | "currency"> = {}): Recipe =>
   ({ changed, till }) =>
@@ -99,7 +99,7 @@ const declined: Recipe = ({ changed, orDeclined, till }) => {
   return idOf(orDeclined(till.payment_intents.create(changed(body))))
 }
 
-/** A recipe, and then a step about what it has made. */
+/** Runs a recipe, then a step on the object it created. */
 const andThen =
   (recipe: Recipe, step: <E, R>(till: Steps<E, R>, id: string) => Effect.Effect<unknown, E, R>): Recipe =>
   (input) =>
@@ -121,7 +121,7 @@ const refundUpdate: Recipe = (input) =>
     idOf(input.till.refunds.update(id, input.changed({ metadata: { triggered: "true" } })))
   )
 
-/** The event's charge has the payment's ID, not the refund's. */
+/** Returns the payment's ID, which the event's charge contains, not the refund's. */
 const chargeRefund: Recipe = (input) =>
   Effect.gen(function* () {
     const payment_intent = yield* paidBefore(input, "pm_card_visa")
@@ -155,7 +155,7 @@ const sessionPaidWith = (payment_method: string): Recipe =>
 const customer: Recipe = ({ changed, till }) =>
   idOf(till.customers.create(changed({ email: DETAILS.email, name: DETAILS.name })))
 
-/** A customer with a card; the answer is the card's ID. */
+/** Creates a customer with a card and returns the card's ID. */
 const attached: Recipe = (input) =>
   Effect.flatMap(customer(unchanged(input)), (id) =>
     idOf(input.till.payment_methods.attach("pm_card_visa", input.changed({ customer: id })))

@@ -1,4 +1,4 @@
-/** The changes of versions that come again and again (spec: Versioning 6), each forward and back in one piece. */
+/** Common changes between versions (spec: Versioning 6), each with its conversions forward and back. */
 import { Result } from "effect"
 import type { Change, JsonObject, RequestError, Route, VersionedAnswer, VersionedRequest } from "./ApiVersions.ts"
 import { ParameterUnknown } from "./ParameterErrors.ts"
@@ -6,7 +6,7 @@ import { ParameterUnknown } from "./ParameterErrors.ts"
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Gives a member another name, in its place. */
+/** Renames a member, keeping its position. */
 const renamed = (value: JsonObject, from: string, to: string): JsonObject =>
   Object.fromEntries(Object.entries(value).map(([name, member]) => [name === from ? to : name, member]))
 
@@ -15,7 +15,7 @@ interface Names {
   readonly newer: string
 }
 
-/** A field of an object has another name now. */
+/** A change that renames a field of an object. */
 export const renamedField = (
   type: string,
   { newer, older }: Names
@@ -24,7 +24,7 @@ export const renamedField = (
   publishable: { [type]: (fields) => fields.map((field) => (field === newer ? older : field)) }
 })
 
-/** Changes a body; what is no object is left for the schema to refuse. */
+/** Changes a body; a body that is not an object is left for the schema to refuse. */
 export const inBody =
   (change: (body: JsonObject) => Result.Result<JsonObject, RequestError>) =>
   (request: VersionedRequest): Result.Result<VersionedRequest, RequestError> =>
@@ -33,7 +33,8 @@ export const inBody =
       : Result.succeed(request)
 
 /**
- * A parameter of a body has another name now. The version before refuses the new name, and its errors name the old one.
+ * A change that renames a parameter of a body. The previous version refuses the new name, and its errors contain the
+ * old one.
  */
 export const renamedParameter = (
   route: Route,
@@ -49,14 +50,14 @@ export const renamedParameter = (
   answers: { [route]: inErrors((error) => renamedIn(error, newer, older)) }
 })
 
-/** A parameter of a body that is left out has another default now: the version before still means its own. */
+/** A change of the default of a body's parameter: the previous version keeps its own default. */
 export const otherDefault = (route: Route, name: string, older: unknown): Required<Pick<Change, "requests">> => ({
   requests: {
     [route]: inBody((body) => Result.succeed((body[name] ?? null) === null ? { ...body, [name]: older } : body))
   }
 })
 
-/** Changes errors, and leaves other answers as they are. */
+/** Changes errors, and leaves other responses as they are. */
 export const inErrors =
   (change: (error: JsonObject) => JsonObject) =>
   (answer: VersionedAnswer): VersionedAnswer => {
@@ -64,14 +65,14 @@ export const inErrors =
     return isObject(error) ? { ...answer, body: { ...answer.body, error: change(error) } } : answer
   }
 
-/** An error has another code now. `doc_url` leads to the page of that one, which explains both. */
+/** A change of an error's code. `doc_url` leads to the new code's page, which explains both. */
 export const renamedErrorCode = (route: Route, { newer, older }: Names): Required<Pick<Change, "answers">> => ({
   answers: {
     [route]: inErrors((error) => (error["code"] === newer ? { ...error, code: older } : error))
   }
 })
 
-/** Has an error name a parameter as the older version knows it, in `param` and in the message. */
+/** Renames a parameter in an error to the older version's name, in `param` and in the message. */
 const renamedIn = (error: JsonObject, newer: string, older: string): JsonObject => {
   const { message, param } = error
   if (typeof param !== "string" || typeof message !== "string") return error

@@ -1,13 +1,15 @@
-/** A webhook delivery is an event on its way to an endpoint, attempt by attempt (semantics §2.5, §6). */
+/** Webhook deliveries: an event on its way to an endpoint, attempt by attempt (semantics §2.5, §6). */
 import { Schema } from "effect"
 import { EventId, WebhookDeliveryId, WebhookEndpointId } from "./Identifiers.ts"
 import { Timestamp } from "./Time.ts"
 
-/** `exhausted`: the last attempt has failed; `canceled`: the endpoint was disabled or deleted before one succeeded. */
+/**
+ * `exhausted`: the last attempt failed. `canceled`: the endpoint was disabled or deleted before an attempt succeeded.
+ */
 export const WebhookDeliveryStatus = Schema.Literals(["pending", "delivered", "exhausted", "canceled"])
 export type WebhookDeliveryStatus = typeof WebhookDeliveryStatus.Type
 
-/** One attempt. Without a response there is an error that says why. */
+/** One attempt. Without a response, `error` has the reason. */
 export const WebhookDeliveryAttempt = Schema.Struct({
   /** 1, 2, 3, … */
   attempt: Schema.Int,
@@ -15,19 +17,19 @@ export const WebhookDeliveryAttempt = Schema.Struct({
   duration_ms: Schema.Int,
   response_status: Schema.NullOr(Schema.Int),
   error: Schema.NullOr(Schema.String),
-  /** The first 500 bytes of a response that was no success, as far as they are text. */
+  /** The first 500 bytes of a response other than success, if they are text. */
   response_body: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "WebhookDeliveryAttempt" })
 export type WebhookDeliveryAttempt = typeof WebhookDeliveryAttempt.Type
 
-/** All times are by the environment's clock, in Unix seconds. */
+/** Times are in Unix seconds of the environment's clock. */
 export const WebhookDelivery = Schema.Struct({
   id: WebhookDeliveryId,
   object: Schema.Literal("webhook_delivery"),
   event: EventId,
   webhook_endpoint: WebhookEndpointId,
   status: WebhookDeliveryStatus,
-  /** So many attempts have ended. */
+  /** The attempts that have ended. */
   attempt_count: Schema.Int,
   /** Null unless pending. */
   next_attempt_at: Schema.NullOr(Timestamp),

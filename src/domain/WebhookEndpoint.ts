@@ -17,7 +17,7 @@ export const EnabledEvent = Schema.Literals([...EVENT_TYPES, ALL_EVENTS]).annota
   rule: `an event type or \`${ALL_EVENTS}\``
 })
 
-/** An endpoint can subscribe to these events (semantics W3). */
+/** The events that an endpoint subscribes to (semantics W3). */
 export const EnabledEvents = Schema.Array(EnabledEvent)
   .check(
     Schema.makeFilter(
@@ -31,7 +31,9 @@ export type EnabledEvents = typeof EnabledEvents.Type
 export const WebhookEndpointStatus = Schema.Literals(["enabled", "disabled"])
 export type WebhookEndpointStatus = typeof WebhookEndpointStatus.Type
 
-/** The URL has no credentials: every reader of the endpoint would see them, and signatures authenticate webhooks. */
+/**
+ * A URL without credentials: every reader of the endpoint would see them, and signatures authenticate webhooks instead.
+ */
 export const WebhookEndpointUrl = WebUrl.check(
   Schema.makeFilter((url: string) => {
     const parsed = URL.parse(url)
@@ -56,22 +58,22 @@ export const WebhookEndpoint = Schema.Struct({
 }).annotate({ identifier: "WebhookEndpoint" })
 export type WebhookEndpoint = typeof WebhookEndpoint.Type
 
-/** A rolled secret can go on signing for so many seconds at most (semantics §8.25). */
+/** The longest grace period of a rolled secret, in seconds (semantics §8.25). */
 export const WEBHOOK_SECRET_GRACE_SECONDS_MAX = 86_400
 
-/** A rolled secret goes on signing for so many seconds, beside the new one. */
+/** The grace period in which a rolled secret also signs, in seconds. */
 export const WebhookSecretGrace = Schema.Int.check(
   Schema.isBetween({ minimum: 0, maximum: WEBHOOK_SECRET_GRACE_SECONDS_MAX })
 ).annotate({ rule: `an integer from 0 to ${WEBHOOK_SECRET_GRACE_SECONDS_MAX}` })
 
-/** Its creation and a roll of its secret show an endpoint so, and nothing else ever does (semantics W2). */
+/** An endpoint with its secret, as only its creation and a roll return it (semantics W2). */
 export const CreatedWebhookEndpoint = Schema.Struct({
   ...WebhookEndpoint.fields,
   secret: Schema.String.check(Schema.isPattern(/^whsec_[0-9A-Za-z]{32}$/u))
 }).annotate({ identifier: "CreatedWebhookEndpoint" })
 export type CreatedWebhookEndpoint = typeof CreatedWebhookEndpoint.Type
 
-/** Only this is left of a deleted endpoint (semantics W1). */
+/** The object that the API returns for a deleted endpoint (semantics W1). */
 export const DeletedWebhookEndpoint = Schema.Struct({
   id: WebhookEndpointId,
   object: Schema.Literal("webhook_endpoint"),
@@ -80,10 +82,7 @@ export const DeletedWebhookEndpoint = Schema.Struct({
 }).annotate({ identifier: "DeletedWebhookEndpoint" })
 export type DeletedWebhookEndpoint = typeof DeletedWebhookEndpoint.Type
 
-/**
- * The body of a request that creates an endpoint. Null is the same as absent, and so is "" of a text (semantics T10,
- * 9.2).
- */
+/** The body of a creation. Null, and "" for a text, are the same as absent (semantics T10, 9.2). */
 export const CreateWebhookEndpoint = Schema.Struct({
   url: WebhookEndpointUrl,
   enabled_events: EnabledEvents,
@@ -102,14 +101,14 @@ export const UpdateWebhookEndpoint = Schema.Struct({
 }).annotate({ identifier: "UpdateWebhookEndpoint" })
 export type UpdateWebhookEndpoint = typeof UpdateWebhookEndpoint.Type
 
-/** The body of a roll. The old secret goes on signing for `expires_in` seconds beside the new one; 0 unless given. */
+/** The body of a roll. The old secret also signs for `expires_in` seconds; 0 by default. */
 export const RollWebhookSecret = Schema.Struct({
   expires_in: Schema.optionalKey(Schema.NullOr(WebhookSecretGrace))
 }).annotate({ identifier: "RollWebhookSecret" })
 
 /**
- * Fails with `ParameterInvalid` for a URL that webhooks may not go to (semantics W4, 9.34): in live mode they go by
- * https only. A host name is not resolved here; what it leads to is checked at every attempt (semantics §8.24).
+ * Fails with `ParameterInvalid` for a URL that webhooks may not go to (semantics W4, 9.34). In live mode, it must be
+ * https. A host name is not resolved here; every attempt checks its addresses (semantics §8.24).
  */
 export const requireAcceptedUrl = (
   url: string,

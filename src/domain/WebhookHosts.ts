@@ -1,35 +1,35 @@
 /**
- * The hosts that webhooks of a mode may go to (semantics W4, 9.34): public addresses, and those besides that whoever
- * runs the installation allows. A merchant's URL could lead anywhere inside its network otherwise.
+ * The hosts that webhooks of a mode may go to (semantics W4, 9.34): public addresses, and others that the operator
+ * allows. Otherwise a merchant's URL could reach any host in the operator's network.
  */
 import { BlockList } from "node:net"
 import { isWithin, networksOf } from "./Networks.ts"
 import { isMetadataAddress, isPublicAddress } from "./PublicAddress.ts"
 
-/** Hosts that are allowed though their addresses are not public. */
+/** Allowed hosts whose addresses are not public. */
 export interface AllowedHosts {
-  /** As URLs write them, without a dot at the end. Whatever they resolve to is allowed. */
+  /** Host names as in URLs, without a trailing dot. All their addresses are allowed. */
   readonly names: ReadonlySet<string>
   readonly networks: BlockList
 }
 
 export interface WebhookHosts {
   readonly httpsOnly: boolean
-  /** What may be dialled besides public addresses. */
+  /** The addresses that may be dialled besides public ones. */
   readonly besidePublic: "any" | AllowedHosts
   /**
-   * Keeps what an answer says that is no success also where it comes from an address that is not public: for a service
-   * that is its own machine's alone. Elsewhere a merchant could read what lies inside the network (semantics W9).
+   * Whether error responses are stored even from addresses that are not public: for a service that serves its own
+   * machine alone. Elsewhere a merchant could read content of the internal network (semantics W9).
    */
   readonly keepsPrivateAnswers?: boolean
 }
 
-/** Nothing but public addresses. */
+/** Allows public addresses only. */
 export const PUBLIC_ONLY: AllowedHosts = { names: new Set(), networks: new BlockList() }
 
 const withoutDot = (hostname: string): string => hostname.replace(/\.$/u, "").toLowerCase()
 
-/** Says whether an IP address that a host has, or is, may be dialled. No setting allows a metadata service's. */
+/** Returns whether an address of a host may be dialled. No setting allows a metadata service's address. */
 export const mayDial = ({ besidePublic }: WebhookHosts, hostname: string, address: string): boolean => {
   if (isMetadataAddress(address)) return false
   if (besidePublic === "any" || isPublicAddress(address)) return true
@@ -38,12 +38,11 @@ export const mayDial = ({ besidePublic }: WebhookHosts, hostname: string, addres
   return isWithin(besidePublic.networks, withoutZone)
 }
 
-/** One label or several, the last of which is no number: URLs would take that for an IPv4 address. */
+/** One or more labels, the last of which is not a number: URLs would parse that as an IPv4 address. */
 const NAME = /^([a-z0-9_]([a-z0-9_-]*[a-z0-9_])?\.)*(?!\d+$|0x[0-9a-f]*$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?$/u
 
 /**
- * Reads names, addresses and networks such as `10.0.0.0/8`, separated by commas; undefined if one of them is none of
- * these.
+ * Parses names, addresses and networks such as `10.0.0.0/8`, separated by commas; undefined if one of them is invalid.
  */
 export const parseAllowedHosts = (text: string): AllowedHosts | undefined => {
   const hosts = text.split(",").map((host) => withoutDot(host.trim()))

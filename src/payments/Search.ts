@@ -168,7 +168,7 @@ const endsOf = (operator: Clause["operator"], number: number): readonly [from: n
   }
 }
 
-/** Returns the intersection of two filters. Of two different ids one stays; the check of the document rejects it. */
+/** Returns the intersection of two filters. If both name an id, the first stays; the check of the document decides. */
 const both = (one: Filter, other: Filter): Filter => {
   const id = one.id ?? other.id
   const measure = intersection(one.measure, other.measure)
