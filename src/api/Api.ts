@@ -1,8 +1,8 @@
 /**
- * The public contract: every endpoint with its parameters, bodies and errors, as data.
+ * The public contract as data: every endpoint with its parameters, bodies and errors.
  *
- * The server interprets it, and the client and the OpenAPI document derive from it. What it cannot say (the order of
- * checks, replays, headers of responses) is the pipeline's in `http`.
+ * The server interprets it; the client and the OpenAPI document derive from it. The pipeline in `http` defines the
+ * rest: the order of checks, replays and response headers.
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"

@@ -29,7 +29,7 @@ export const ApiKeys = HttpApiGroup.make("api_keys").add(
     .annotate(InstallationWide, true)
     .annotate(
       OpenApi.Description,
-      "From the next request on, the key is answered with a 401. Lists go on showing it, as `revoked`. The key that " +
-        "makes this request cannot be revoked by it."
+      "Later requests with the key get a 401. Lists still show it, as `revoked`. The key that " +
+        "authenticates this request cannot be revoked by it."
     )
 )

@@ -9,7 +9,7 @@ import { commandHeaders, requestHeaders } from "./Access.ts"
 import { List, listQuery } from "./List.ts"
 import { searchQuery, SearchResult } from "./Search.ts"
 
-/** Nearly any text may be asked for: what is no address is nobody's (semantics 9.12). */
+/** Accepts nearly any text; a text that is not an address matches no customer (semantics 9.12). */
 const EmailFilter = text(EMAIL_LENGTH_MAX)
   .check(
     Schema.isMinLength(1),
@@ -39,8 +39,8 @@ export const Customers = HttpApiGroup.make("customers").add(
     error: errors
   }).annotate(
     OpenApi.Description,
-    'By `id`, `created`, `email`, `name` and `metadata["key"]`. Newest first, without those that are deleted; ' +
-      "sees all that was answered before."
+    'Searches by `id`, `created`, `email`, `name` and `metadata["key"]`. Newest first, without deleted customers; ' +
+      "includes every change that was confirmed before the request."
   ),
   HttpApiEndpoint.get("retrieve", "/v1/customers/:id", {
     headers: requestHeaders,

@@ -11,7 +11,7 @@ export const ErrorType = Schema.Literals([
 ])
 export type ErrorType = typeof ErrorType.Type
 
-/** Every error response has all of the first five fields. */
+/** The body of every error. The first five fields are always present. */
 export const ErrorResponse = Schema.Struct({
   error: Schema.Struct({
     type: ErrorType,
@@ -27,11 +27,11 @@ export const ErrorResponse = Schema.Struct({
 
 const withStatus = (status: number) => ErrorResponse.pipe(HttpApiSchema.status(status))
 
-/** Any request can be answered with these. */
+/** The errors of any request. */
 export const errors = [400, 401, 403, 404, 429, 500, 503].map(withStatus)
 
-/** A request that has a body and carries an idempotency key can be answered with these. */
+/** The errors of a request with a body and an idempotency key. */
 export const commandErrors = [...errors, ...[409, 413, 415, 422].map(withStatus)]
 
-/** A request that charges a card can be answered with these. */
+/** The errors of a request that charges a card. */
 export const paymentErrors = [...commandErrors, withStatus(402)]

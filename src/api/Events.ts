@@ -1,4 +1,4 @@
-/** Events: what happened, newest first (spec: Events; semantics W15, W16). */
+/** Events, newest first (spec: Events; semantics W15, W16). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Event, eventTypeFilterOf } from "../domain/Event.ts"
@@ -7,14 +7,14 @@ import { commandErrors, errors } from "./Errors.ts"
 import { commandHeaders, requestHeaders } from "./Access.ts"
 import { List, listQuery } from "./List.ts"
 
-/** A type, or all types with a prefix (semantics §8.22). */
+/** A filter for one type, or for all types with a prefix (semantics §8.22). */
 const TypeFilter = Schema.String.check(
   Schema.makeFilter((filter: string) => eventTypeFilterOf(filter) !== undefined, {
     rule: "an event type, or the beginning of one followed by `.*`"
   })
-).annotate({ description: "One type, `charge.refunded`, or all that begin alike, `payment_intent.*`." })
+).annotate({ description: "One type, `charge.refunded`, or all with the same beginning, `payment_intent.*`." })
 
-/** Without an endpoint it goes to all that are subscribed to its type. */
+/** The body of a resend. Without an endpoint, the event goes to all that are subscribed to its type. */
 export const ResendEvent = Schema.Struct({
   webhook_endpoint: Schema.optionalKey(Schema.NullOr(WebhookEndpointId))
 }).annotate({ identifier: "ResendEvent" })

@@ -18,13 +18,13 @@ const Limit = Schema.String.check(Schema.isPattern(/^(?:[1-9][0-9]?|100)$/u))
 const Cursor = text().check(Schema.isMinLength(1)).annotate({ rule: "the ID of an object" })
 const StartingAfter = Cursor.annotate({
   description:
-    "The ID of an object: the page begins behind it, with what is older. For the next page, the `next_cursor` of this one."
+    "The ID of an object: the page begins after it, with older objects. The `next_cursor` of a page leads to the next one."
 })
 const EndingBefore = Cursor.annotate({
-  description: "The ID of an object: the page ends before it, with what is newer. Not together with `starting_after`."
+  description: "The ID of an object: the page ends before it, with newer objects. Not together with `starting_after`."
 })
 
-/** Lists are filtered by a flag so (semantics G8). */
+/** A flag that filters lists (semantics G8). */
 export const Flag = Schema.Literals(["true", "false"])
   .annotate({ rule: "`true` or `false`" })
   .pipe(
@@ -44,16 +44,16 @@ const Bound = Schema.String.check(Schema.isPattern(/^(?:0|[1-9][0-9]{0,10})$/u))
     })
   )
 const bound = (than: string) =>
-  Schema.optionalKey(Bound.annotate({ description: `Only what was created ${than}, in Unix seconds.` }))
+  Schema.optionalKey(Bound.annotate({ description: `Only objects created ${than}, in Unix seconds.` }))
 
-/** Pages of anything take these query parameters. */
+/** The query parameters of every page. */
 export const pageQuery = {
   limit: Schema.optionalKey(Limit),
   starting_after: Schema.optionalKey(StartingAfter),
   ending_before: Schema.optionalKey(EndingBefore)
 }
 
-/** Every list of objects that are created by themselves takes these (semantics 9.12). */
+/** The query parameters of every list of objects with a `created` of their own (semantics 9.12). */
 export const listQuery = {
   ...pageQuery,
   created: bound("at this time"),

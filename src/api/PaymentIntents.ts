@@ -17,7 +17,7 @@ import { commandErrors, errors, paymentErrors } from "./Errors.ts"
 import { List, listQuery } from "./List.ts"
 import { searchQuery, SearchResult } from "./Search.ts"
 
-/** A PaymentIntent, with its customer in full where `expand[]=customer` asked for it. */
+/** A PaymentIntent, with the whole customer for `expand[]=customer`. */
 export const ExpandablePaymentIntent = Schema.Struct({
   ...PaymentIntent.fields,
   customer: Schema.NullOr(Schema.Union([CustomerId, Customer, DeletedCustomer]))
@@ -25,14 +25,15 @@ export const ExpandablePaymentIntent = Schema.Struct({
 
 const params = { id: Schema.String }
 
-/** Semantics A5: a Checkout Session is paid by confirming the session. */
+/** The limits of publishable keys: a Checkout Session is paid by confirming the session (semantics A5). */
 const ONLY_AUTOMATIC =
-  "It cannot confirm where `confirmation_method` is `manual`, nor the PaymentIntent of a Checkout Session."
+  "It cannot confirm if `confirmation_method` is `manual`, nor the PaymentIntent of a Checkout Session."
 
-/** What a passed authentication does not cover (semantics 9.3). */
+/** The changes that a passed authentication does not cover (semantics 9.3). */
 const AUTHENTICATED_TERMS =
-  "Where the payer has authenticated and the server is to confirm again (`confirmation_method: manual`), a higher amount, " +
-  "another currency or another payment method ends that: the next confirmation asks the payer again."
+  "If the payer has authenticated and the server has yet to confirm again (`confirmation_method: manual`), a higher " +
+  "amount, another currency or another payment method voids the authentication: the next confirmation asks for a new " +
+  "one."
 
 export const PaymentIntents = HttpApiGroup.make("payment_intents").add(
   HttpApiEndpoint.post("create", "/v1/payment_intents", {
@@ -54,8 +55,8 @@ export const PaymentIntents = HttpApiGroup.make("payment_intents").add(
     error: errors
   }).annotate(
     OpenApi.Description,
-    "By `id`, `amount`, `currency`, `status`, `created`, `customer`, `last4` (of the newest charge's card) and " +
-      '`metadata["key"]`. Newest first; sees all that was answered before.'
+    "Searches by `id`, `amount`, `currency`, `status`, `created`, `customer`, `last4` (of the newest charge's card) " +
+      'and `metadata["key"]`. Newest first; includes every change that was confirmed before the request.'
   ),
   HttpApiEndpoint.get("retrieve", "/v1/payment_intents/:id", {
     headers: requestHeaders,

@@ -10,12 +10,12 @@ import { List, listQuery } from "./List.ts"
 const params = { id: Schema.String }
 
 const ATTACH =
-  "Gives it to a customer, whose payments alone can be made with it from then on. In test mode, `pm_card_visa` and the " +
-  "like are copied: the answer has the copy's `id`."
+  "Attaches the payment method to a customer. Afterwards, only this customer's payments can use it. In test mode, " +
+  "built-in payment methods such as `pm_card_visa` are copied: the response has the copy's `id`."
 
 const DETACH =
-  "Takes it from its customer. It can neither be charged nor attached any more, nor can payments that wait for a " +
-  "confirmation or an authentication be made with it; what it was charged with before stands."
+  "Detaches the payment method from its customer. It can never be charged or attached again, not even by payments " +
+  "that wait for a confirmation or an authentication. Earlier charges stand."
 
 export const PaymentMethods = HttpApiGroup.make("payment_methods").add(
   HttpApiEndpoint.post("create", "/v1/payment_methods", {

@@ -10,7 +10,7 @@ import { commandErrors, errors } from "./Errors.ts"
 import { commandHeaders, requestHeaders } from "./Access.ts"
 import { Flag, List, listQuery } from "./List.ts"
 
-/** A price, with its product in full where `expand[]=product` asked for it. */
+/** A price, with the whole product for `expand[]=product`. */
 export const ExpandablePrice = Schema.Struct({
   ...Price.fields,
   product: Schema.Union([ProductId, Product, DeletedProduct])
@@ -19,7 +19,7 @@ export const ExpandablePrice = Schema.Struct({
 const LOOKUP_KEYS_MAX = 10
 
 /**
- * A list has the prices that have one of these keys (semantics PR17). The rule is that of the whole list, whose items
+ * A filter for prices with one of these keys (semantics PR17). The rule is stated for the whole list, because its items
  * have no names.
  */
 const LookupKeys = Schema.Array(Schema.String).check(

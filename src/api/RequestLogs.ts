@@ -1,4 +1,4 @@
-/** The log of requests: what was asked and how it was answered, newest first (semantics 9.66, 9.78). */
+/** The request log: requests and their results, newest first (semantics 9.66, 9.78). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ApiKeyId } from "../domain/Identifiers.ts"
@@ -18,11 +18,11 @@ const Method = Schema.String.check(Schema.isPattern(/^[A-Z]{1,20}$/u)).annotate(
   rule: "a method in upper case, such as `POST`"
 })
 
-const given = (description: string) =>
+const filter = (description: string) =>
   Schema.optionalKey(text().check(Schema.isMinLength(1)).annotate({ rule: "a string that is not empty", description }))
 
 const OFF =
-  "An installation that keeps no requests answers `400 request_log_off`. What is asked of this log is not in it."
+  "An installation without a request log returns `400 request_log_off`. Requests to the log itself are not logged."
 
 export const RequestLogs = HttpApiGroup.make("request_logs").add(
   HttpApiEndpoint.get("list", "/v1/request_logs", {
@@ -31,12 +31,12 @@ export const RequestLogs = HttpApiGroup.make("request_logs").add(
       ...listQuery,
       status: Schema.optionalKey(Statuses),
       method: Schema.optionalKey(Method),
-      path: given("The beginning of the path: `/v1/payment_intents`."),
+      path: filter("The beginning of the path: `/v1/payment_intents`."),
       api_key: Schema.optionalKey(ApiKeyId),
-      api_version: given("The version of the answer."),
-      idempotency_key: given("The idempotency key, as it was sent."),
-      object: given("The ID of an object that the path or the answer names."),
-      error_code: given("The `code` of the error: `card_declined`.")
+      api_version: filter("The API version of the response."),
+      idempotency_key: filter("The idempotency key, as sent."),
+      object: filter("The ID of an object that the path or the response names."),
+      error_code: filter("The `code` of the error: `card_declined`.")
     },
     success: List(RequestLog),
     error: errors
@@ -44,7 +44,7 @@ export const RequestLogs = HttpApiGroup.make("request_logs").add(
     .annotate(OpenApi.Summary, "List requests")
     .annotate(
       OpenApi.Description,
-      `Requests are there a moment after they were answered, for some days, and without card data and secrets. ${OFF}`
+      `Requests appear shortly after their response, stay for some days, and contain no card data or secrets. ${OFF}`
     ),
   HttpApiEndpoint.get("retrieve", "/v1/request_logs/:id", {
     headers: requestHeaders,

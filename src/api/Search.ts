@@ -1,31 +1,32 @@
-/** Searches: the envelope and the parameters that every search takes (semantics 9.19). */
+/** Searches: the envelope and the parameters of every search (semantics 9.19). */
 import { Schema } from "effect"
 import { text } from "../domain/Text.ts"
 import { listQuery } from "./List.ts"
 
-/** A query may have so many characters. */
+/** The longest query, in characters. */
 export const QUERY_LENGTH_MAX = 1000
 
-/** The query parameters of a search; `example` shows one of its queries. */
+/** The query parameters of a search, with an example query. */
 export const searchQuery = (example: string) => ({
   query: text(QUERY_LENGTH_MAX)
     .check(Schema.isMinLength(1))
     .annotate({
       rule: `a search query of at most ${QUERY_LENGTH_MAX} characters`,
       description:
-        `What to look for, such as \`${example}\`: clauses of a field, one of ` +
-        "`:` `~` `>` `>=` `<` `<=` and a value, with `-` in front for the opposite, and `AND` or `OR` between them.",
+        `The search query, such as \`${example}\`: clauses of a field, one of ` +
+        "`:` `~` `>` `>=` `<` `<=` and a value, with `-` before it for the negation, and `AND` or `OR` between them.",
       examples: [example]
     }),
   limit: listQuery.limit,
   page: Schema.optionalKey(
-    text()
-      .check(Schema.isMinLength(1))
-      .annotate({ rule: "the `next_page` of an earlier answer", description: "The `next_page` of an earlier answer." })
+    text().check(Schema.isMinLength(1)).annotate({
+      rule: "the `next_page` of an earlier answer",
+      description: "The `next_page` of an earlier response."
+    })
   )
 })
 
-/** Makes the schema of a page of what was found. */
+/** Makes the schema of a page of results. */
 export const SearchResult = <S extends Schema.Top>(item: S) =>
   Schema.Struct({
     object: Schema.Literal("search_result"),

@@ -1,6 +1,6 @@
 /**
- * Test helpers stand in for people and machines outside of the service, and for time, in test mode (semantics I-14,
- * §6).
+ * Test helpers, which act for payers and machines outside of the service and move the clock, in test mode (semantics
+ * I-14, §6).
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -21,8 +21,8 @@ export const TestHelpers = HttpApiGroup.make("test_helpers").add(
     .annotate(OpenApi.Summary, "Authenticate a payment in the place of its payer")
     .annotate(
       OpenApi.Description,
-      "For a PaymentIntent in `requires_action`, that of a Checkout Session too. If the card is declined after the " +
-        "authentication, the answer is the 402 of the decline."
+      "For a PaymentIntent in `requires_action`, including that of a Checkout Session. If the card is declined after " +
+        "the authentication, the response is the 402 of the decline."
     ),
   HttpApiEndpoint.post("advance_clock", "/v1/test_helpers/clock/advance", {
     headers: commandHeaders,
@@ -34,10 +34,10 @@ export const TestHelpers = HttpApiGroup.make("test_helpers").add(
     .annotate(OpenApi.Summary, "Advance the clock of the test environment")
     .annotate(
       OpenApi.Description,
-      "Sessions and holds expire by it, and payments and refunds settle: all that has happened when the answer comes, " +
-        "unless it takes longer than 10 seconds. Webhooks of that are on their way then, as are those that waited to be " +
-        "tried again. `created` is read off this clock, and an `expires_at` that you send is compared with it. It is the clock of " +
-        "all who use this environment, and never goes back, except with all data."
+      "Sessions and holds expire, and payments and refunds settle, before the response, unless this takes longer " +
+        "than 10 seconds. Their webhooks, and retries that became due, are sent afterwards. `created` is read from " +
+        "this clock, and an `expires_at` that you send is compared with it. All users of the environment share the " +
+        "clock. It never goes back, except when all data is deleted."
     ),
   HttpApiEndpoint.delete("delete_data", "/v1/test_helpers/data", {
     headers: requestHeaders,
@@ -48,8 +48,8 @@ export const TestHelpers = HttpApiGroup.make("test_helpers").add(
     .annotate(OpenApi.Summary, "Delete all data of the test environment")
     .annotate(
       OpenApi.Description,
-      "Webhook endpoints, events and idempotency keys are data as well; API keys are not. The clock is put back. It is the " +
-        "environment of one merchant: tests that run at the same time are best given a merchant each " +
+      "This includes webhook endpoints, events and idempotency keys, but not API keys. The clock is reset. The " +
+        "environment belongs to one merchant: give each of several concurrent test runs a merchant of its own " +
         "(`till merchants create`)."
     )
 )

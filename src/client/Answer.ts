@@ -1,9 +1,9 @@
 /**
- * Reads answers.
+ * Reads responses.
  *
- * A success is taken as it is: the contract may gain response fields and enum values without a new version (spec:
- * Versioning 7), so a client that refused what its own contract does not know yet would break with the next
- * server. Types say what the contract promises; that the server keeps it is tested with the server.
+ * A successful body is returned as it is. The contract can gain response fields and enum values without a new version
+ * (spec: Versioning 7), so a client that refused unknown ones would break with the next server. The types describe the
+ * contract; the server's tests check that it keeps it.
  */
 import { Result } from "effect"
 import { parseJson } from "../json/JsonParse.ts"
@@ -18,10 +18,10 @@ import {
   UnexpectedResponseError
 } from "./Errors.ts"
 
-/** A whole answer. */
+/** A complete response. */
 export interface Answer {
   readonly status: number
-  /** Names are in lower case. */
+  /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly text: string
 }
@@ -37,7 +37,10 @@ interface Envelope {
   readonly payment_intent?: PaymentIntent
 }
 
-/** Reads an answer to a call with the given key. `nowMillis` is for a `Retry-After` that names a date. */
+/**
+ * Returns the result of a response to a call with this idempotency key. `nowMillis` is used for a `Retry-After` that is
+ * a date.
+ */
 export const meaningOf = (
   answer: Answer,
   idempotencyKey: string | null,
@@ -96,7 +99,7 @@ const envelopeOf = (body: { readonly error?: unknown }): Envelope | undefined =>
   return error as Envelope
 }
 
-/** Seconds, or a date (RFC 9110, 10.2.3); null if there is neither. */
+/** Parses `Retry-After`, seconds or a date (RFC 9110, 10.2.3), into seconds; null if absent or neither. */
 export const retryAfterSeconds = (header: string | undefined, nowMillis: number): number | null => {
   if (header === undefined) return null
   if (/^\d+$/u.test(header)) return Number(header)

@@ -1,40 +1,40 @@
 /**
- * A call fails with one of these: one class for each error type of the API (semantics §3), and one for each way of
- * getting no answer of Till's at all.
+ * The errors of a call: one class for each error type of the API (semantics §3), and one for each way of getting no
+ * response from Till.
  *
- * Fields that the API has carry the API's names. No error holds a request, a header or a body, so the API key is in
- * none of them.
+ * Fields of the API keep the API's names. No error contains a request, a header or a body, so none contains the API
+ * key.
  */
 import { Data } from "effect"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 
-/** Every error knows this. */
+/** The fields of every error. */
 interface CallFields {
   readonly message: string
-  /** The HTTP status of the answer; null if there was none. */
+  /** The HTTP status of the response; null without a response. */
   readonly status: number | null
-  /** The answer's `X-Request-Id`, which Till's log has as well. */
+  /** The response's `X-Request-Id`, which Till also logs. */
   readonly request_id: string | null
-  /** The `Idempotency-Key` of a POST: to call again with it is to repeat the same request. */
+  /** The `Idempotency-Key` of a POST. A call with the same key repeats the same request. */
   readonly idempotency_key: string | null
-  /** Seconds that the answer asked to wait for. */
+  /** Seconds to wait, from the response's `Retry-After`. */
   readonly retry_after: number | null
 }
 
-/** The API says this about an error. */
+/** The fields of an error response of the API. */
 interface ErrorFields extends CallFields {
   readonly code: string
-  /** The parameter that is to blame. */
+  /** The parameter that caused the error. */
   readonly param: string | null
   readonly doc_url: string | null
 }
 
-/** The request cannot be carried out as it is, or not in the state that things are in. */
+/** The request is invalid, or the state of an object does not allow it. */
 export class InvalidRequestError extends Data.TaggedError("InvalidRequestError")<ErrorFields> {
   readonly type = "invalid_request_error"
 }
 
-/** There is no such API key, or it does not permit the call. */
+/** The API key does not exist, or does not permit the call. */
 export class AuthenticationError extends Data.TaggedError("AuthenticationError")<ErrorFields> {
   readonly type = "authentication_error"
 }
@@ -45,7 +45,7 @@ export class PaymentError extends Data.TaggedError("PaymentError")<
     readonly decline_code: string | undefined
     /** ID of the failed charge. */
     readonly charge: string | undefined
-    /** The PaymentIntent as the decline left it; to a publishable key, what that may see of it (semantics A6). */
+    /** The PaymentIntent after the decline; with a publishable key, its visible part (semantics A6). */
     readonly payment_intent: PaymentIntent | undefined
   }
 > {
@@ -57,17 +57,17 @@ export class RateLimitError extends Data.TaggedError("RateLimitError")<ErrorFiel
   readonly type = "rate_limit_error"
 }
 
-/** Till could not carry the request out, and has changed nothing. */
+/** Till could not carry out the request, and changed nothing. */
 export class ApiError extends Data.TaggedError("ApiError")<ErrorFields> {
   readonly type = "api_error"
 }
 
-/** No answer, or not the whole of it, or not in time. Nobody knows whether the request was carried out. */
+/** No response, an incomplete one, or none in time. Whether the request was carried out is unknown. */
 export class ConnectionError extends Data.TaggedError("ConnectionError")<CallFields> {
   readonly type = "connection_error"
 }
 
-/** An answer that is not Till's, as that of a proxy in between. Nobody knows whether the request was carried out. */
+/** A response that is not Till's, such as that of a proxy. Whether the request was carried out is unknown. */
 export class UnexpectedResponseError extends Data.TaggedError("UnexpectedResponseError")<CallFields> {
   readonly type = "unexpected_response_error"
 }
@@ -91,11 +91,10 @@ const classes = [
   UnexpectedResponseError
 ]
 
-// Effect lets `console.log` show its errors as bare fields. Who logs what a call threw wants its name and stack as
-// well.
+// `console.log` prints Effect's errors as bare fields. Without this inspection function, it prints name and stack too.
 for (const { prototype } of classes) {
   Object.defineProperty(prototype, Symbol.for("nodejs.util.inspect.custom"), { value: undefined })
 }
 
-/** True if something that was thrown is an error of the client. */
+/** Returns whether a thrown value is an error of the client. */
 export const isTillError = (error: unknown): error is TillError => classes.some((Class) => error instanceof Class)

@@ -1,28 +1,28 @@
 /**
- * Walks searches (semantics 9.19) from page to page, and lists (spec: Pagination) always away from the cursor: without
- * one or with `starting_after` in their own order, with `ending_before` against it. No item comes twice and none is
- * left out, whatever is added or removed meanwhile, because a cursor is the last item seen.
+ * Iterates over the pages of searches (semantics 9.19) and lists (spec: Pagination), in the direction away from the
+ * cursor: in list order without a cursor or with `starting_after`, in reverse order with `ending_before`. The cursor is
+ * the last item seen, so additions and removals during the iteration neither repeat nor skip an item.
  */
 import { Effect, Option, Stream } from "effect"
 
-/** Parameters of a list. */
+/** The parameters of a list. */
 export type ListParameters = Readonly<Record<string, unknown>>
 
-/** A page, as far as walking needs to know it. */
+/** The part of a page that the iteration needs. */
 export interface Page {
   readonly data: ReadonlyArray<{ readonly id: string }>
   readonly has_more: boolean
-  /** A search names its next page; a list goes on from the last item. */
+  /** The next page of a search; a list continues from the last item instead. */
   readonly next_page?: string | null
 }
 
 const isBackward = (parameters: ListParameters): boolean => parameters["ending_before"] !== undefined
 
-/** The items of a page, in the order of walking. */
+/** Returns the items of a page, in the order of the iteration. */
 const itemsOf = (page: Page, parameters: ListParameters): Page["data"] =>
   isBackward(parameters) ? page.data.toReversed() : page.data
 
-/** Makes the query for the next page; undefined after the last one. */
+/** Returns the parameters for the next page; undefined after the last one. */
 const nextParameters = (page: Page, parameters: ListParameters): ListParameters | undefined => {
   if (page.next_page !== undefined) return page.next_page === null ? undefined : { ...parameters, page: page.next_page }
   const last = itemsOf(page, parameters).at(-1)
@@ -30,7 +30,7 @@ const nextParameters = (page: Page, parameters: ListParameters): ListParameters 
   return { ...parameters, [isBackward(parameters) ? "ending_before" : "starting_after"]: last.id }
 }
 
-/** All items, from the page with the given parameters on. */
+/** Streams all items, from the page with these parameters on. */
 export const streamPages = <E>(
   fetchPage: (parameters: ListParameters) => Effect.Effect<Page, E>,
   parameters: ListParameters
@@ -42,7 +42,7 @@ export const streamPages = <E>(
     )
   )
 
-/** All items, from a page on that is fetched already. */
+/** Yields all items, from a page that was requested before. */
 export const iteratePages = async function* (
   fetchPage: (parameters: ListParameters) => Promise<Page>,
   parameters: ListParameters,

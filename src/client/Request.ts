@@ -1,9 +1,9 @@
 /**
- * Makes requests of calls, by the contract.
+ * Builds requests for calls, from the contract.
  *
- * Parameters go out as they came in, unknown and wrong ones too: the server alone judges them. A client that dropped
- * what it does not know would turn a misspelt `capture_method` into a payment that is captured at once (semantics T7),
- * and one that checked bounds would refuse what a newer server accepts. Only what cannot be sent is refused here.
+ * Parameters are sent as given, even unknown and invalid ones: only the server validates them. A client that dropped
+ * unknown parameters would turn a misspelt `capture_method` into an immediate capture (semantics T7), and one that
+ * checked bounds would refuse values that a newer server accepts. This file refuses only what cannot be sent.
  */
 import type { Redacted } from "effect"
 import { HttpClientRequest } from "effect/http"
@@ -16,7 +16,7 @@ import { hasLengthAtMost } from "../domain/Text.ts"
 import { InvalidRequestError } from "./Errors.ts"
 import type { RequestOptions } from "./Methods.ts"
 
-/** The arguments of a method, told apart. */
+/** The arguments of a method, by kind. */
 export interface Call {
   readonly identifiers: ReadonlyArray<string>
   readonly parameters: Readonly<Record<string, unknown>>
@@ -25,7 +25,7 @@ export interface Call {
 
 const PATH_IDENTIFIER = /:\w+/gu
 
-/** The number of identifiers in an endpoint's path. */
+/** Returns the number of identifiers in an endpoint's path. */
 export const identifierCount = (endpoint: HttpApiEndpoint.Top): number =>
   endpoint.path.match(PATH_IDENTIFIER)?.length ?? 0
 
@@ -38,7 +38,7 @@ export const callOf = (endpoint: HttpApiEndpoint.Top, args: ReadonlyArray<unknow
   }
 }
 
-/** Says why a call cannot be sent; undefined if it can. */
+/** Returns the reason why a call cannot be sent; undefined if it can. */
 export const refusalOf = (
   call: Pick<Call, "identifiers">,
   idempotencyKey: string | null
@@ -49,7 +49,7 @@ export const refusalOf = (
   return call.identifiers.every(isSegment) ? undefined : refusal("id", "an ID")
 }
 
-/** The request that a call makes. The key is null where the endpoint takes none, and the parameters are its query. */
+/** Builds the request of a call. The key is null if the endpoint takes none; then the parameters form the query. */
 export const requestOf = (
   endpoint: HttpApiEndpoint.Top,
   call: Pick<Call, "identifiers" | "parameters">,
@@ -73,7 +73,7 @@ export const requestOf = (
   )
 }
 
-/** Leaves out what is undefined; a list becomes a repeated parameter. */
+/** Returns the query. Undefined parameters are left out; a list becomes a repeated parameter. */
 const queryOf = (parameters: Call["parameters"]): ReadonlyArray<readonly [string, string]> =>
   Object.entries(parameters).flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value]).flatMap((one: unknown) =>
@@ -81,7 +81,7 @@ const queryOf = (parameters: Call["parameters"]): ReadonlyArray<readonly [string
     )
   )
 
-/** A header can carry this text, and Till takes it. Blanks around it would not arrive. */
+/** Returns whether a header can carry this key and Till accepts it. Blanks around a key would be lost. */
 const isSendable = (key: unknown): boolean =>
   typeof key === "string" &&
   hasLengthAtMost(key, IDEMPOTENCY_KEY_LENGTH_MAX) &&
@@ -90,7 +90,10 @@ const isSendable = (key: unknown): boolean =>
   key.trim() === key &&
   key.isWellFormed()
 
-/** Nothing and dots would make another path, and half a character is no part of one. */
+/**
+ * Returns whether a path can contain this identifier: an empty one or dots would change the path, and a lone surrogate
+ * cannot be encoded.
+ */
 const isSegment = (identifier: unknown): boolean =>
   typeof identifier === "string" && !/^\.{0,2}$/u.test(identifier) && identifier.isWellFormed()
 

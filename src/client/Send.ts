@@ -18,35 +18,35 @@ import { ConnectionError } from "./Errors.ts"
 import type { Call } from "./Request.ts"
 import { refusalOf, requestOf } from "./Request.ts"
 
-/** These hold for calls that do not say. */
+/** The defaults of all calls. */
 export interface Defaults {
   /** A secret or publishable key. */
   readonly apiKey: Redacted.Redacted
-  /** The version that the types describe by default. */
+  /** The API version; by default that of the types. */
   readonly apiVersion?: ApiVersion | undefined
-  /** One attempt may take so long; 40 s by default. */
+  /** Timeout of one attempt; 40 s by default. */
   readonly timeoutMillis?: number | undefined
-  /** A call is repeated so often at most, after its first attempt; 3 times by default. */
+  /** Maximum number of attempts after the first; 3 by default. */
   readonly retriesMax?: number | undefined
 }
 
-/** Attempts after the first. */
+/** Default maximum of attempts after the first. */
 const RETRIES_MAX_DEFAULT = 3
 /** The wait before the second attempt, doubled for each further one. */
 export const BACKOFF_MIN_MILLIS = 250
 export const BACKOFF_MAX_MILLIS = 8_000
-/** An answer that asks for a longer wait than this is handed on instead. */
+/** The longest `Retry-After` that is waited for; with a longer one, the call fails with the error. */
 export const RETRY_AFTER_MAX_SECONDS = 60
 
-/** No answer, 409 (the key is in use), 429, and 5xx. */
+/** Returns whether a failure may pass: no response, 409 (the key is in use), 429, and 5xx. */
 const isTransient = ({ status, type }: TillError): boolean =>
   type === "connection_error" || status === 409 || status === 429 || (status !== null && status >= 500)
 
 /**
- * Says how long to wait before the next attempt; undefined if there should be none.
+ * Returns the wait before the next attempt; undefined if there should be none.
  *
- * `attempt` is the number of the one that failed, from 1. `random`, from 0 to 1, spreads clients that failed together
- * over half of the backoff. What `Retry-After` asks for is never cut short.
+ * `attempt` is the number of the failed attempt, from 1. `random`, from 0 to 1, is jitter over half of the backoff. The
+ * wait is never shorter than `Retry-After`.
  */
 const retryDelayMillis = (error: TillError, attempt: number, random: number): number | undefined => {
   const retryAfter = error.retry_after ?? 0
@@ -55,10 +55,10 @@ const retryDelayMillis = (error: TillError, attempt: number, random: number): nu
   return Math.max(retryAfter * 1000, Math.round(backoff * (0.5 + random / 2)))
 }
 
-/** An attempt may wait for another one with the same key, which Till gives 25 s (semantics I8). */
+/** Longer than the 25 s for which Till lets an attempt wait for another one with the same key (semantics I8). */
 const TIMEOUT_MILLIS_DEFAULT = 40_000
 
-/** Makes attempts until one succeeds, or fails for good. */
+/** Makes attempts until one succeeds or fails permanently. */
 export const send = Effect.fnUntraced(function* (
   http: HttpClient.HttpClient.With<HttpClientError.HttpClientError, Scope.Scope>,
   endpoint: HttpApiEndpoint.Top,
@@ -84,7 +84,10 @@ export const send = Effect.fnUntraced(function* (
   }
 })
 
-/** One attempt; its connection is given up with the scope, unless the answer is whole. Fails with a description. */
+/**
+ * Makes one attempt. Its connection is closed with the scope, unless the response is complete. Fails with a
+ * description.
+ */
 const answerTo = (
   http: HttpClient.HttpClient.With<HttpClientError.HttpClientError, Scope.Scope>,
   request: HttpClientRequest.HttpClientRequest,
@@ -100,7 +103,7 @@ const answerTo = (
     })
   )
 
-/** Says what went wrong, in the words of the innermost cause. */
+/** Returns the description of the innermost cause. */
 const descriptionOf = (error: unknown): string => {
   let innermost = error
   while (innermost instanceof Error && innermost.cause instanceof Error) innermost = innermost.cause
@@ -108,7 +111,7 @@ const descriptionOf = (error: unknown): string => {
   return [code, message].filter((part) => typeof part === "string" && part !== "").join(": ")
 }
 
-/** Descriptions come from other people's code, so even there the key is looked for. */
+/** Makes the error. Descriptions come from other libraries, so the key is removed even from there. */
 const noAnswer = (description: string, idempotencyKey: string | null, apiKey: Redacted.Redacted): ConnectionError =>
   new ConnectionError({
     message: `Till did not answer: ${withoutKey(description, Redacted.value(apiKey))}`,

@@ -1,12 +1,12 @@
 /**
  * The client for Effect programs: the contract's endpoints as effects.
  *
- * Guarantees: one run of a call is one request, however many attempts it takes, because they share their
- * `Idempotency-Key`. An attempt that is interrupted or out of time lets go of its connection. Every answer is asked for
- * in the API version that the types describe. The API key is in no error, log line or span.
+ * Guarantees: one run of a call is one request, because all its attempts share an `Idempotency-Key`. An attempt that is
+ * interrupted or times out closes its connection. Every call requests the API version that the types describe. The API
+ * key is in no error, log line or span.
  *
- * The endpoints are read from the contract. `HttpApiClient` would derive a client as well, but one that drops the
- * parameters and refuses the responses that it does not know (see Request.ts and Answer.ts).
+ * The endpoints come from the contract. `HttpApiClient` would derive a client too, but one that drops unknown
+ * parameters and refuses unknown response fields (see Request.ts and Answer.ts).
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
@@ -23,11 +23,11 @@ import type { Defaults } from "./Send.ts"
 import { send } from "./Send.ts"
 
 export interface TillOptions extends Defaults {
-  /** Till listens there: the part of a URL before `/v1`. */
+  /** Till's address: the part of a URL before `/v1`. */
   readonly baseUrl: string | URL
 }
 
-/** Something for every endpoint of the contract, by group and name. */
+/** Returns a value for every endpoint of the contract, by group and name. */
 export const forEveryEndpoint = <A>(
   make: (endpoint: HttpApiEndpoint.Top, group: string) => A
 ): Readonly<Record<string, Readonly<Record<string, A>>>> => {
@@ -41,7 +41,10 @@ export const forEveryEndpoint = <A>(
   return groups
 }
 
-/** Throws for what no call could succeed with: an address without `http://`, a key from a variable that is not set. */
+/**
+ * Returns the base URL. Throws for options with which no call can succeed: an address without `http://`, or a key from
+ * an unset variable.
+ */
 export const baseUrlOf = ({ apiKey, baseUrl }: TillOptions): string => {
   const { href, protocol } = new URL(baseUrl)
   if (protocol !== "http:" && protocol !== "https:") {
@@ -52,7 +55,7 @@ export const baseUrlOf = ({ apiKey, baseUrl }: TillOptions): string => {
   return href.replace(/\/$/u, "")
 }
 
-/** The methods of a client that sends its requests with the given `HttpClient`. */
+/** Makes the methods of a client that sends requests with this `HttpClient`. */
 const methods = (client: HttpClient.HttpClient, options: TillOptions): EffectMethods => {
   const baseUrl = baseUrlOf(options)
   const http = client.pipe(HttpClient.mapRequest(HttpClientRequest.prependUrl(baseUrl)), HttpClient.withScope)
@@ -73,7 +76,7 @@ const methods = (client: HttpClient.HttpClient, options: TillOptions): EffectMet
 }
 
 /**
- * The client.
+ * The client for Effect programs.
  *
  * ```ts
  * const program = Effect.gen(function* () {
@@ -90,8 +93,8 @@ const methods = (client: HttpClient.HttpClient, options: TillOptions): EffectMet
  */
 export class Till extends Context.Service<Till, EffectMethods>()("till/client/Till") {
   /**
-   * A client over any `HttpClient`, which should neither follow redirects nor repeat requests. Dies if `baseUrl` is no
-   * address of the web, or `apiKey` empty.
+   * A client over any `HttpClient`, which should neither follow redirects nor repeat requests. Dies if `baseUrl` is not
+   * a web address or `apiKey` is empty.
    */
   static readonly make = (options: TillOptions): Effect.Effect<EffectMethods, never, HttpClient.HttpClient> =>
     Effect.map(HttpClient.HttpClient, (client) => methods(client, options))
@@ -105,7 +108,7 @@ export class Till extends Context.Service<Till, EffectMethods>()("till/client/Ti
     Layer.provide(Till.layer(options), layerFetch)
 }
 
-/** `fetch` that hands redirects on: followed, the POST of a payment could become a GET of something else. */
+/** `fetch` without following redirects, by which the POST of a payment could become a GET of another resource. */
 export const layerFetch: Layer.Layer<HttpClient.HttpClient> = FetchHttpClient.layer.pipe(
   Layer.provide(Layer.succeed(FetchHttpClient.RequestInit, { redirect: "manual" }))
 )

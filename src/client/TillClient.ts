@@ -1,8 +1,8 @@
 /**
- * The client for everybody who does not use Effect: the contract's endpoints as promises.
+ * The client for programs without Effect: the contract's endpoints as promises.
  *
- * It is the Effect client, run; so what Till.ts guarantees holds here. Promises reject with a `TillError`, or with the
- * reason of the call's `AbortSignal`. The stack of a `TillError` is that of the call, so that it says which one failed.
+ * It runs the Effect client, with the guarantees of Till.ts. Promises reject with a `TillError`, or with the reason of
+ * the call's `AbortSignal`. The stack of a `TillError` is that of the call, so it shows which call failed.
  */
 import { Cause, Effect, Exit, Layer, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
@@ -17,7 +17,7 @@ import { baseUrlOf, forEveryEndpoint, layerFetch, Till } from "./Till.ts"
 export interface TillClientOptions extends Omit<TillOptions, "apiKey"> {
   /** A secret or publishable key. */
   readonly apiKey: string
-  /** This sends requests, instead of the platform's `fetch`. */
+  /** A replacement for the platform's `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined
 }
 
@@ -25,7 +25,7 @@ type EffectMethod = (...args: ReadonlyArray<unknown>) => Effect.Effect<unknown, 
 
 const methods = ({ apiKey, fetch = globalThis.fetch, ...others }: TillClientOptions): PromiseMethods => {
   const options = { ...others, apiKey: Redacted.make(apiKey) }
-  // Here as well, where the stack is that of who makes the client.
+  // Checked here too, so that the stack of a `TypeError` is the caller's.
   baseUrlOf(options)
   const layer = Layer.provide(layerFetch, Layer.succeed(FetchHttpClient.Fetch, fetch))
   const till = Effect.runSync(Effect.provide(Till.make(options), layer))
@@ -52,26 +52,26 @@ const methods = ({ apiKey, fetch = globalThis.fetch, ...others }: TillClientOpti
   return made as unknown as PromiseMethods
 }
 
-/** Notes where a method was called. The frames of the stack are put into words only when they are read. */
+/** The place of a call. The stack's text is built only when it is read. */
 interface Called {
   readonly stack?: unknown
 }
 
-/** The stack up to and without the method. Runtimes that cannot say it leave errors the stack that they have. */
+/** Returns the stack above the method; empty on runtimes that cannot capture it. */
 const calledAs = (method: (...args: ReadonlyArray<unknown>) => unknown): Called => {
   const called: Called = {}
   ;(Error as Partial<ErrorConstructor>).captureStackTrace?.(called, method)
   return called
 }
 
-/** An error is made in a fiber, whose frames are of no call of anybody's. */
+/** Gives an error the stack of its call. Errors are created in a fiber, whose frames show no caller. */
 const withStackOf = (error: unknown, { stack }: Called): unknown => {
   if (!isTillError(error) || typeof stack !== "string" || !stack.includes("\n")) return error
   const value = `${String(error)}${stack.slice(stack.indexOf("\n"))}`
   return Object.defineProperty(error, "stack", { value, configurable: true, enumerable: false, writable: true })
 }
 
-/** Runs a call to its end, or to the end of its signal. */
+/** Runs a call until it ends or its signal aborts it. */
 const settle = async (
   call: Effect.Effect<unknown, TillError>,
   called: Called,
@@ -84,7 +84,7 @@ const settle = async (
 }
 
 /**
- * The client.
+ * The client for programs without Effect.
  *
  * ```ts
  * const till = new TillClient({ apiKey: "sk_test_…", baseUrl: "http://localhost:4242" })
@@ -94,7 +94,7 @@ const settle = async (
  * for await (const customer of till.customers.list({ limit: 100 })) console.log(customer.email)
  * ```
  *
- * Throws a `TypeError` if `baseUrl` is no address of the web, or `apiKey` empty.
+ * Throws a `TypeError` if `baseUrl` is not a web address or `apiKey` is empty.
  */
 export type TillClient = PromiseMethods
 // oxlint-disable-next-line typescript/no-extraneous-class -- its methods come from the contract

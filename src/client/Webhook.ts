@@ -1,11 +1,11 @@
-/** Verification of webhooks as programs use it: names are read as they were sent, on every version of Node. */
+/** Verification of webhooks with Till's own JSON parser, which reads names correctly on every version of Node. */
 import { parseJson } from "../json/JsonParse.ts"
 import type { WebhookEvent } from "./WebhookEvent.ts"
 import type { VerifyWebhookOptions } from "./WebhookVerification.ts"
 import { verifyWebhookWith } from "./WebhookVerification.ts"
 
 /**
- * The event that a webhook carries.
+ * Returns the event of a webhook.
  *
  * ```ts
  * http.createServer(async (request, response) => {
@@ -16,6 +16,6 @@ import { verifyWebhookWith } from "./WebhookVerification.ts"
  * })
  * ```
  *
- * Throws a `WebhookVerificationError` if the webhook must not be believed, and a `TypeError` if it was called wrongly.
+ * Throws a `WebhookVerificationError` if the webhook is not genuine, and a `TypeError` for invalid arguments.
  */
 export const verifyWebhook = (options: VerifyWebhookOptions): WebhookEvent => verifyWebhookWith(parseJson, options)

@@ -1,4 +1,4 @@
-/** The verification of webhooks for Effect programs: by the program's clock, and with secrets that no log shows. */
+/** Verification of webhooks for Effect programs: with the program's clock, and with redacted secrets. */
 import { Clock, Effect, Redacted } from "effect"
 import type { WebhookEvent } from "./WebhookEvent.ts"
 import { verifyWebhook } from "./Webhook.ts"
@@ -6,11 +6,11 @@ import type { VerifyWebhookOptions } from "./WebhookVerification.ts"
 import { WebhookVerificationError } from "./WebhookVerification.ts"
 
 export interface VerifyWebhookEffectOptions extends Omit<VerifyWebhookOptions, "secret" | "nowMillis"> {
-  /** The endpoint's secret, `whsec_…`, as a whole; several while one is being replaced. */
+  /** The endpoint's whole secret, `whsec_…`; several during the grace period of a rolled one. */
   readonly secret: Redacted.Redacted | ReadonlyArray<Redacted.Redacted>
 }
 
-/** The event that a webhook carries; see `verifyWebhook`. Dies if it was called wrongly. */
+/** Returns the event of a webhook; see `verifyWebhook`. Dies for invalid arguments. */
 export const verifyWebhookEffect = Effect.fnUntraced(function* ({
   secret,
   ...options

@@ -1,7 +1,7 @@
 /**
- * Events as webhooks deliver them, as types: `type` says what `data.object` is (semantics §4).
+ * Types of the events in webhooks: `type` determines the type of `data.object` (semantics §4).
  *
- * `switch (event.type)` narrows the object. Keep a `default`: a newer Till may have types that these do not know.
+ * `switch (event.type)` narrows the object. Keep a `default`: a newer Till may send types that are missing here.
  */
 import type { Charge } from "../domain/Charge.ts"
 import type { CheckoutSession } from "../domain/CheckoutSession.ts"
@@ -13,7 +13,7 @@ import type { Price } from "../domain/Price.ts"
 import type { Product } from "../domain/Product.ts"
 import type { Refund } from "../domain/Refund.ts"
 
-/** The objects that events carry, by what their `object` says. */
+/** The objects of events, by their `object` field. */
 interface ObjectsByName {
   readonly payment_intent: PaymentIntent
   readonly charge: Charge
@@ -25,7 +25,7 @@ interface ObjectsByName {
   readonly price: Price
 }
 
-/** The changed fields of an object, before the change; of metadata only the changed keys, null for a new one. */
+/** The changed fields of an object, before the change; of metadata only the changed keys, null for a new key. */
 type PreviousAttributes<Object> = {
   readonly [Field in keyof Object]?: Field extends "metadata" ? Readonly<Record<string, string | null>> : Object[Field]
 }
@@ -40,5 +40,5 @@ export type WebhookEventOf<Type extends EventType> = Type extends EmittedEventTy
   ? EventOf<Type, ObjectsByName[(typeof EMITTED_EVENT_TYPES)[Type]]>
   : EventOf<Type, Readonly<Record<string, unknown>>>
 
-/** Any event: a union that `type` tells apart. */
+/** Any event: a union discriminated by `type`. */
 export type WebhookEvent = { [Type in EventType]: WebhookEventOf<Type> }[EventType]

@@ -1,39 +1,39 @@
 /**
- * Tells webhooks that Till has sent from those that somebody else made up (spec: Events, Signature).
+ * Verifies that a webhook was sent by Till (spec: Events, Signature).
  *
- * Guarantees: an event is handed out only if one of its signatures was made with one of the secrets, over exactly these
- * bytes, at most the tolerance ago. Signatures are compared in constant time, each with each secret, whichever matches.
- * No error holds a secret or a signature that would have matched.
+ * Guarantees: an event is returned only if one of its signatures was made with one of the secrets, over exactly these
+ * bytes, within the tolerance. All signatures are compared with all secrets, in constant time. No error contains a
+ * secret or a signature that would have matched.
  *
- * It does not recognize repetitions: an event can be delivered more than once, so receivers remember the IDs of events
- * that they have dealt with. An event is taken as it was signed and not checked against the contract, which may have
- * gained fields and types by now.
+ * It does not detect repetitions: an event can be delivered more than once, so receivers must remember the IDs of
+ * processed events. An event is returned as signed, without a check against the contract, which may have gained fields
+ * and types since.
  *
- * At run time this file needs Node alone.
+ * At run time this file needs only Node.
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
 import { isAnyArrayBuffer, isSharedArrayBuffer } from "node:util/types"
 import type { WebhookEvent } from "./WebhookEvent.ts"
 
-/** The header that carries the signatures, as Node spells it. */
+/** The header of the signatures, as Node spells it. */
 export const WEBHOOK_SIGNATURE_HEADER = "x-signature"
-/** A signature's time may be this far from the receiver's, in seconds (spec: Signature, 3). */
+/** The default tolerance between a signature's time and the receiver's, in seconds (spec: Signature, 3). */
 export const WEBHOOK_TOLERANCE_SECONDS_DEFAULT = 300
 
-/** One of these is wrong with a webhook. */
+/** The reasons to reject a webhook. */
 export type WebhookVerificationFailure =
-  /** There is no `X-Signature`. */
+  /** The request has no `X-Signature`. */
   | "header_missing"
-  /** `X-Signature` does not read `t=<Unix seconds>,v1=<64 hexadecimal digits>`, with further `v1` if need be. */
+  /** `X-Signature` is not of the form `t=<Unix seconds>,v1=<64 hexadecimal digits>`, with one or more `v1`. */
   | "header_malformed"
-  /** No signature matches: another secret, or another body than the one that was signed. */
+  /** No signature matches: the secret or the body is another one. */
   | "signature_mismatch"
-  /** The signature is genuine, but from another time: somebody may have recorded the webhook. */
+  /** The signature is genuine, but too far from now: it may be a recorded webhook. */
   | "timestamp_outside_tolerance"
-  /** The body is signed, but no event. */
+  /** The body is signed, but is not an event. */
   | "body_malformed"
 
-/** A webhook that must not be believed; a receiver answers 400. */
+/** The webhook is not genuine; a receiver should respond with 400. */
 export class WebhookVerificationError extends Error {
   readonly _tag = "WebhookVerificationError"
   override readonly name = "WebhookVerificationError"
@@ -47,27 +47,27 @@ export class WebhookVerificationError extends Error {
 
 export interface VerifyWebhookOptions {
   /**
-   * The request's body, exactly as it came in: parsed and printed again, it would be other text. Bytes may be in a
-   * `Buffer`, any typed array, a `DataView` or an `ArrayBuffer`, such as `await request.arrayBuffer()` gives.
+   * The request's body, exactly as received: parsed and serialized again, it has other bytes. Bytes may be in a
+   * `Buffer`, any typed array, a `DataView` or an `ArrayBuffer`, as `await request.arrayBuffer()` returns.
    */
   readonly body: string | ArrayBufferView | ArrayBufferLike
   /** The request's `X-Signature`. */
   readonly header: string | ReadonlyArray<string> | null | undefined
-  /** The endpoint's secret, `whsec_…`, as a whole; several while one is being replaced. */
+  /** The endpoint's whole secret, `whsec_…`; several during the grace period of a rolled one. */
   readonly secret: string | ReadonlyArray<string>
-  /** The signature's time may be this far from now; 300 by default. */
+  /** The tolerance between the signature's time and now; 300 by default. */
   readonly toleranceSeconds?: number | undefined
-  /** Unix time; by default the system's. */
+  /** The current Unix time; by default the system's. */
   readonly nowMillis?: number | undefined
 }
 
 /**
- * `verifyWebhook` of `till/client`, for whoever takes this file alone. Node 24 to 26 may read names in it wrongly that
- * end with an escape, such as `"\n"`, which the client does not leave to `JSON.parse`.
+ * `verifyWebhook` of `till/client`, for use of this file alone. `JSON.parse` of Node 24 to 26 can misread names that
+ * end with an escape, such as `"\n"`; the client's own function does not use it.
  */
 export const verifyWebhook = (options: VerifyWebhookOptions): WebhookEvent => verifyWebhookWith(JSON.parse, options)
 
-/** The same, reading the body's text by a function of one's own. */
+/** `verifyWebhook` with a JSON parser of your own. */
 export const verifyWebhookWith = (parse: (text: string) => unknown, options: VerifyWebhookOptions): WebhookEvent => {
   const { toleranceSeconds = WEBHOOK_TOLERANCE_SECONDS_DEFAULT, nowMillis = Date.now() } = options
   const secrets = secretsOf(options.secret)
@@ -79,7 +79,7 @@ export const verifyWebhookWith = (parse: (text: string) => unknown, options: Ver
       "No signature in X-Signature matches. Is it this endpoint's secret, and the body as it came in?"
     )
   }
-  // Whole seconds, as the sender counts.
+  // Whole seconds, like the sender's.
   const differenceSeconds = Math.floor(nowMillis / 1000) - Number(time)
   if (!(Math.abs(differenceSeconds) <= toleranceSeconds)) {
     const when = differenceSeconds > 0 ? `${differenceSeconds} s old` : `${-differenceSeconds} s ahead of time`
@@ -91,7 +91,7 @@ export const verifyWebhookWith = (parse: (text: string) => unknown, options: Ver
   return eventOf(parse, body)
 }
 
-/** Nothing is no secret: anybody could sign with it. */
+/** Returns the secrets. An empty one is refused, because anybody could sign with it. */
 const secretsOf = (secret: VerifyWebhookOptions["secret"]): ReadonlyArray<string> => {
   const secrets = typeof secret === "string" ? [secret] : secret
   if (Array.isArray(secrets) && secrets.length > 0 && secrets.every((one) => typeof one === "string" && one !== "")) {
@@ -103,7 +103,7 @@ const secretsOf = (secret: VerifyWebhookOptions["secret"]): ReadonlyArray<string
 const bytesOf = (body: VerifyWebhookOptions["body"]): Uint8Array => {
   if (typeof body === "string") return Buffer.from(body, "utf8")
   const bytes = viewOf(body)
-  // Another thread could change shared memory after its signature was compared and before its event is read.
+  // Another thread could change shared memory between the comparison of the signature and the parsing of the event.
   return isSharedArrayBuffer(bytes.buffer) ? bytes.slice() : bytes
 }
 
@@ -119,7 +119,7 @@ interface SignatureHeader {
   readonly signatures: ReadonlyArray<Uint8Array>
 }
 
-/** Entries under other names may come to be; they are none of ours. */
+/** Parses the header. Entries with other names are ignored, because later versions may add some. */
 const headerOf = (header: VerifyWebhookOptions["header"]): SignatureHeader => {
   const value = Array.isArray(header) && header.length === 1 ? (header[0] as string) : header
   if (value === undefined || value === null || value === "") {
@@ -149,7 +149,7 @@ const matchesAny = (
   let matches = false
   for (const secret of secrets) {
     const expected = createHmac("sha256", secret).update(`v1=${time}.`).update(body).digest()
-    // No early end: how long this takes must not tell which one matched.
+    // No early exit: the time must not reveal which signature matched.
     for (const signature of signatures) matches = timingSafeEqual(expected, signature) || matches
   }
   return matches
@@ -161,7 +161,7 @@ const eventOf = (parse: (text: string) => unknown, body: Uint8Array): WebhookEve
     const { id, type } = value as { readonly id?: unknown; readonly type?: unknown }
     if (typeof id === "string" && typeof type === "string") return value as WebhookEvent
   } catch {
-    // The same as any other body that is no event.
+    // Treated like any other body that is not an event.
   }
   throw new WebhookVerificationError("body_malformed", "The body is genuine, but no event.")
 }

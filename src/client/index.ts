@@ -1,6 +1,6 @@
 /**
- * `till/client`: the typed client of the API, for promises (`TillClient`) and for Effect (`Till`), and the verification
- * of the webhooks that it asks for (`verifyWebhook`).
+ * `till/client`: the typed client of the API, with promises (`TillClient`) and with Effect (`Till`), and the
+ * verification of webhooks (`verifyWebhook`).
  */
 export { EMITTED_EVENT_TYPES, EVENT_TYPES, type EmittedEventType, type EventType } from "../domain/Event.ts"
 export * from "./Errors.ts"

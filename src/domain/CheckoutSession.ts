@@ -139,15 +139,15 @@ export const PaymentIntentData = Schema.Struct({
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter)),
   application_fee_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({
     description:
-      "At most the session's total. Where the payer chooses an amount, the least that they can choose makes up for it. The " +
-      "PaymentIntent shows it; it has no other effect."
+      "At most the session's total. If the payer chooses an amount, the smallest one covers it. The PaymentIntent " +
+      "shows it; it has no other effect."
   })
 })
 export type PaymentIntentData = typeof PaymentIntentData.Type
 
 /** A warning, because a careless use costs merchants money (semantics S6, §7.5). */
 const CURRENCY =
-  "Replaces the currency of all prices. Nothing is converted, the numbers stay: a price of 1000 in `jpy`, which is " +
+  "Replaces the currency of all prices. Nothing is converted: a price of 1000 in `jpy`, which is " +
   "¥1000, becomes $10.00 with `usd`. Without this parameter all prices must be in one currency."
 
 /** The body of a creation. Null, and "" for a text, are the same as absent (semantics T10, 9.2). */
@@ -160,18 +160,18 @@ export const CreateCheckoutSession = Schema.Struct({
     )
     .annotate({
       description:
-        `They come to at most ${AMOUNT_MAX} in total. The payer can choose the amount of one of them: its price has a ` +
+        `Their total is at most ${AMOUNT_MAX}. The payer can choose the amount of one line: its price has a ` +
         "`custom_unit_amount`, and its quantity is 1."
     }),
   success_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({
     description:
-      "Where payers go once they have paid. `{CHECKOUT_SESSION_ID}` in it becomes the session's ID. Required where `ui_mode` " +
-      "is `hosted`, which it is by default."
+      "The page to which payers go after paying. `{CHECKOUT_SESSION_ID}` in it becomes the session's ID. Required if " +
+      "`ui_mode` is `hosted`, the default."
   }),
   cancel_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({
     description:
-      "Where the checkout page leads back to, with `{CHECKOUT_SESSION_ID}` filled in as in `success_url`. Without it, the " +
-      "page has no way back."
+      "The page to which the checkout page links back, with `{CHECKOUT_SESSION_ID}` as in `success_url`. Without it, " +
+      "the checkout page has no such link."
   }),
   customer: Schema.optionalKey(Schema.NullOr(CustomerId)),
   customer_email: Schema.optionalKey(Schema.NullOr(Email)),
@@ -196,9 +196,9 @@ export type UpdateCheckoutSession = typeof UpdateCheckoutSession.Type
 
 /** The description of `custom_unit_amount` (semantics 9.14). */
 const CHOSEN_AMOUNT =
-  "What the payer chose to pay for the line item whose price has a `custom_unit_amount`, in the currency's smallest unit. " +
-  "Without it, the amount stays what it is: the last one that was chosen, or else the price's preset, or else its minimum. " +
-  "Required where there is none of these."
+  "The amount that the payer chose for the line item whose price has a `custom_unit_amount`, in the smallest unit. " +
+  "By default the last amount chosen, else the price's preset, else its minimum. " +
+  "Required if there is none of these."
 
 /**
  * The body of a confirmation, with the payer's input. `client_secret` lets a publishable key confirm (semantics A5,

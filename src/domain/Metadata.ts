@@ -28,7 +28,7 @@ export const MetadataParameter = Schema.Record(Schema.String, Schema.NullOr(text
     {
       rule: METADATA_RULE,
       toJsonSchema: () => ({
-        description: "An empty list counts as an empty object: PHP writes an empty map so.",
+        description: "An empty list counts as an empty object, because PHP encodes an empty map as one.",
         propertyNames: { minLength: 1, maxLength: METADATA_KEY_LENGTH_MAX, pattern: "^[^\\[\\]]*$" }
       })
     }

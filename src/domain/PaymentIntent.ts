@@ -47,8 +47,8 @@ export type FutureUsage = typeof FutureUsage.Type
 
 const FUTURE_USAGE = {
   description:
-    "Attaches the payment method to the PaymentIntent's `customer`, which is then required, once the payment has succeeded " +
-    "or is authorized. The payment stands even if the payment method cannot be attached any more."
+    "Attaches the payment method to the PaymentIntent's `customer`, which is then required, when the payment " +
+    "succeeds or is authorized. The payment stands even if the payment method can no longer be attached."
 }
 
 /** The reason for the failure of the last attempt. */
@@ -114,13 +114,13 @@ export type PaymentIntent = typeof PaymentIntent.Type
 
 /** The description of `return_url` (semantics I-14). */
 export const RETURN_URL =
-  "Where the payer comes back to from an authentication, with `payment_intent`, `payment_intent_client_secret` and " +
-  "`redirect_status`, which is `succeeded` or `failed`, appended to the query; the rest of the URL keeps its bytes. " +
-  "Without it, Till's page says how it ended."
+  "The page to which the payer returns from an authentication, with `payment_intent`, `payment_intent_client_secret` " +
+  "and `redirect_status`, which is `succeeded` or `failed`, appended to the query; the rest of the URL is unchanged. " +
+  "Without it, Till's page shows the outcome."
 
 const OFF_SESSION =
-  "With `true`, the payer is not there to authenticate: a card that asks for it is declined, with the decline code " +
-  "`authentication_required`. Secret keys only."
+  "With `true`, the payer is absent and cannot authenticate: a card that requires it is declined, with the decline " +
+  "code `authentication_required`. Secret keys only."
 
 /** The parameters of an attempt. */
 const attempt = {
@@ -161,7 +161,7 @@ export const CreatePaymentIntent = Schema.Struct({
 export type CreatePaymentIntent = typeof CreatePaymentIntent.Type
 
 const UNTIL_CHARGED =
-  "Until it is charged: in `requires_payment_method`, `requires_confirmation` and `requires_action`."
+  "Can change until the charge: in `requires_payment_method`, `requires_confirmation` and `requires_action`."
 
 /** The body of an update. Null, and "" for a text, unset a field (semantics 9.2). */
 export const UpdatePaymentIntent = Schema.Struct({
@@ -194,7 +194,7 @@ export type ConfirmPaymentIntent = typeof ConfirmPaymentIntent.Type
 /** The body of a capture; the rest of the held amount is released (semantics I-16). */
 export const CapturePaymentIntent = Schema.Struct({
   amount_to_capture: Schema.optionalKey(Schema.NullOr(Amount)).annotate({
-    description: "At most the PaymentIntent's `amount`, and that by default."
+    description: "At most the PaymentIntent's `amount`, which is the default."
   })
 }).annotate({ identifier: "CapturePaymentIntent" })
 export type CapturePaymentIntent = typeof CapturePaymentIntent.Type

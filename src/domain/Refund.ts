@@ -55,7 +55,7 @@ export type Refund = typeof Refund.Type
 export const CreateRefund = Schema.Struct({
   payment_intent: PaymentIntentId,
   amount: Schema.optionalKey(Schema.NullOr(Amount)).annotate({
-    description: "At most what is left to refund, and that by default."
+    description: "At most the amount left to refund, which is the default."
   }),
   reason: Schema.optionalKey(Schema.NullOr(RefundReason)),
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))

@@ -1,17 +1,16 @@
 /**
- * Parses JSON as `JSON.parse` does, without V8's mistake about names.
+ * Parses JSON like `JSON.parse`, without V8's bug with escaped names.
  *
- * V8 since Node 24 may read a name that is written with an escape as another name
- * (https://issues.chromium.org/issues/521080746). Of the name's source it takes as many characters as the name has, and
- * looks for them among the names of earlier objects: `"a\nb"` has three characters, its source begins with `a\n`, and
- * it is read as "a", backslash, "n" if an earlier object had that name. A merchant with such a key in their metadata
- * would change what other merchants' requests say.
+ * V8 since Node 24 can read a name with an escape as another name (https://issues.chromium.org/issues/521080746). V8
+ * takes as many characters of the name's source as the name has, and looks them up among the names of earlier objects:
+ * `"a\nb"` has three characters, its source begins with `a\n`, and it is read as "a", backslash, "n" if an earlier
+ * object had that name. So one merchant's metadata key could change the content of other merchants' requests.
  *
- * Every text goes to `JSON.parse` first, so nothing else works on text that is not JSON. A text with an escape in a
- * name, which is rare, is then read once more by `JsonReader`. The time for both is proportional to the text's length.
+ * Every text is parsed by `JSON.parse` first, which rejects invalid JSON. A text with an escape in a name, which is
+ * rare, is then parsed again by `JsonReader`. Both take time proportional to the text's length.
  *
- * All of Till parses by this function, except where all names are Till's own: files that come with it, `jsonb` columns,
- * whose names are those of labels and attempts, and the scripts of pages.
+ * All of Till uses this function, except where all names are Till's own: bundled files, `jsonb` columns, whose names
+ * are those of labels and attempts, and the scripts of pages.
  */
 import { isSpace, JsonReader, JsonSyntaxError } from "./JsonReader.ts"
 
@@ -19,13 +18,16 @@ const BACKSLASH = 0x5c
 const COLON = 0x3a
 const QUOTE = 0x22
 
-/** Throws a `SyntaxError` if the text is not JSON. */
+/** Parses a text. Throws a `SyntaxError` if it is not JSON. */
 export const parseJson = (text: string): unknown => {
   const value: unknown = JSON.parse(text)
   return text.includes("\\") && hasEscapeInName(text) ? new JsonReader(text).read() : value
 }
 
-/** The index of the first character because of which a text is not JSON; the text's length if it ends too early. */
+/**
+ * Returns the index of the first character that makes a text invalid; the text's length if it ends too early; undefined
+ * for valid JSON.
+ */
 export const syntaxErrorIn = (text: string): number | undefined => {
   try {
     new JsonReader(text).read()
@@ -36,7 +38,10 @@ export const syntaxErrorIn = (text: string): number | undefined => {
   }
 }
 
-/** Expects JSON: there, a backslash stands in a string, as the first character of an escape. */
+/**
+ * Returns whether a name contains an escape. The text must be JSON, where a backslash occurs only in strings, at the
+ * start of an escape.
+ */
 const hasEscapeInName = (text: string): boolean => {
   for (let at = text.indexOf("\\"); at !== -1; at = text.indexOf("\\", at)) {
     for (let code = BACKSLASH; code !== QUOTE; code = text.charCodeAt(at)) at += code === BACKSLASH ? 2 : 1

@@ -1,15 +1,15 @@
 /**
- * A plain parser of JSON: reads a text as RFC 8259 and `JSON.parse` do, and finds where a text is not JSON.
+ * A plain JSON parser, equal to RFC 8259 and `JSON.parse`, which also finds the position of a syntax error.
  *
- * It reads each character once. Open objects and arrays lie in an array and not on the stack, so any depth of nesting
- * is read. Only single strings and numbers are left to V8. It is several times slower than `JSON.parse`, and for texts
- * that `JSON.parse` does not read, or not right.
+ * It reads each character once. Open objects and arrays are in an array, not on the call stack, so nesting has no
+ * limit. Only single strings and numbers are converted by V8. It is several times slower than `JSON.parse`, and used
+ * only for texts that `JSON.parse` rejects or misreads.
  */
 
 /** The text is not JSON. */
 export class JsonSyntaxError extends SyntaxError {
   override readonly name = "JsonSyntaxError"
-  /** Index of the first character that does not fit; the text's length if the text ends too early. */
+  /** Index of the first invalid character; the text's length if it ends too early. */
   readonly index: number
 
   constructor(index: number) {
@@ -20,10 +20,10 @@ export class JsonSyntaxError extends SyntaxError {
 
 type Container = Record<string, unknown> | Array<unknown>
 
-/** An object or array whose end has not been read. */
+/** An object or array whose end has not been read yet. */
 interface Open {
   readonly container: Container
-  /** Of an object: the name of the member that is being read. */
+  /** The name of the member being read, in an object. */
   name: string
 }
 
@@ -53,7 +53,7 @@ export class JsonReader {
     this.#text = text
   }
 
-  /** Gives the value of the whole text. Throws a `JsonSyntaxError` if it is not JSON. */
+  /** Returns the value of the whole text. Throws a `JsonSyntaxError` if it is not JSON. */
   read(): unknown {
     const open: Array<Open> = []
     for (;;) {
@@ -77,7 +77,7 @@ export class JsonReader {
     }
   }
 
-  /** Reads a string, a number or a literal; of an object or array the bracket that opens it. */
+  /** Reads a string, number or literal, or the opening bracket of an object or array. */
   #readBeginning(): unknown {
     if (this.#take("{")) return {}
     if (this.#take("[")) return []
@@ -89,7 +89,7 @@ export class JsonReader {
     return this.#readNumber()
   }
 
-  /** Only white space may follow the value. */
+  /** Returns the value if only white space follows it. */
   #readEnd(value: unknown): unknown {
     this.#skipSpace()
     return this.#at === this.#text.length ? value : this.#fail()
@@ -109,14 +109,14 @@ export class JsonReader {
       const code = this.#text.charCodeAt(++this.#at)
       if (code === QUOTE) break
       if (code === BACKSLASH) this.#readEscape()
-      // The code is NaN behind the end of the text.
+      // The code is NaN after the end of the text.
       else if (!(code >= 0x20)) this.#fail()
     }
     this.#at++
     return JSON.parse(this.#text.slice(start, this.#at))
   }
 
-  /** Goes from a backslash to the last character of its escape. */
+  /** Moves from a backslash to the last character of its escape. */
   #readEscape(): void {
     const escaped = this.#text.charAt(++this.#at)
     if (escaped === "u") {
@@ -149,7 +149,7 @@ export class JsonReader {
     return Number(this.#text.slice(start, this.#at))
   }
 
-  /** One digit or more. */
+  /** Reads one or more digits. */
   #readDigits(): void {
     if (!isDigit(this.#text.charCodeAt(this.#at))) this.#fail()
     while (isDigit(this.#text.charCodeAt(this.#at))) this.#at++
@@ -159,7 +159,7 @@ export class JsonReader {
     if (!this.#take(character)) this.#fail()
   }
 
-  /** Goes past white space, and past the character if it comes next. */
+  /** Skips white space, and the character if it follows. */
   #take(character: string): boolean {
     this.#skipSpace()
     const comes = this.#text.charAt(this.#at) === character

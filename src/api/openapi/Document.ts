@@ -1,8 +1,8 @@
 /**
  * The OpenAPI 3.1 document of the contract.
  *
- * It derives from the contract; what is added here is what the contract's schemas cannot say: which bodies may be left
- * out, the names of headers as people write them, what each status means, what webhooks send, and examples.
+ * Derived from the contract. This file adds the parts that the contract's schemas cannot express: optional bodies,
+ * header names in their usual spelling, the meaning of each status, webhooks, and examples.
  */
 import { OpenApi } from "effect/http-api"
 import { Api } from "../Api.ts"
@@ -16,7 +16,7 @@ import { webhooks } from "./Webhooks.ts"
 
 export type { Document, Operation, Parameter, Response } from "./OpenApi.ts"
 
-/** Makes the document of a service at this address. */
+/** Makes the document for a service at this address. */
 export const make = (publicUrl: string): Document => {
   const derived = OpenApi.fromApi(Api) as unknown as Document
   const { schemas } = derived.components
@@ -40,15 +40,15 @@ export const make = (publicUrl: string): Document => {
           type: "http",
           scheme: "basic",
           description:
-            "The API key is the username; the password is empty. `sk_test_…` and `sk_live_…` are secret; `pk_test_…` and " +
-            "`pk_live_…` are publishable, for the few operations that say so."
+            "The API key is the username; the password is empty. `sk_test_…` and `sk_live_…` are secret; `pk_test_…` " +
+            "and `pk_live_…` are publishable, for the few operations whose description names them."
         }
       }
     }
   }
 }
 
-/** Finds the response that an operation declares, wherever the document has it. */
+/** Returns the response that an operation declares, inline or by reference. */
 export const responseOf = (response: Response | ResponseReference, { components }: Document): Response => {
   if (!("$ref" in response)) return response
   const found = components.responses[response.$ref.slice(SHARED.length)]
@@ -59,10 +59,12 @@ export const responseOf = (response: Response | ResponseReference, { components 
 const SHARED = "#/components/responses/"
 const SUCCESS = "200"
 
-/** A command's answers carry its key and may be replays, and so have more headers. */
+/**
+ * Returns the name of a shared error response. Responses to commands have more headers: the key, and those of replays.
+ */
 const sharedName = (status: string, isCommand: boolean): string => `${isCommand ? "CommandError" : "Error"}${status}`
 
-/** Collects every error of every operation, once: its body is the envelope in any case. */
+/** Collects the error responses of all operations, each once: their bodies are all the same envelope. */
 const sharedResponses = ({ paths }: Document, schemas: JsonSchemas): Readonly<Record<string, Response>> => {
   const shared: Record<string, Response> = {}
   for (const item of Object.values(paths)) {
@@ -78,9 +80,9 @@ const sharedResponses = ({ paths }: Document, schemas: JsonSchemas): Readonly<Re
 }
 
 const DESCRIPTION =
-  "A payments service that you run yourself. Amounts are in the smallest unit of their currency, times in Unix seconds. " +
-  "Every POST carries an `Idempotency-Key`; sending it again with the same request gets the first one's answer. " +
-  "An operation takes secret keys only, unless it says that a publishable one may call it."
+  "A payments service that you run yourself. Amounts are in the smallest unit of their currency, times in Unix " +
+  "seconds. Every POST carries an `Idempotency-Key`; a repetition with the same key and request gets the first " +
+  "response. An operation accepts secret keys only, unless its description also names publishable ones."
 
 const mapValues = <A, B>(record: Readonly<Record<string, A>>, f: (value: A, key: string) => B): Record<string, B> =>
   Object.fromEntries(Object.entries(record).map(([key, value]) => [key, f(value, key)]))
@@ -121,7 +123,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   "x-api-version": "X-API-Version"
 }
 
-/** A description belongs to the parameter. `limit` is text on the wire, and an integer to everybody. */
+/** Moves the description from the schema to the parameter. `limit` is text on the wire, documented as an integer. */
 const refineParameter = (parameter: Parameter): Parameter => {
   const { description, ...schema } = parameter.schema
   const isLimit = parameter.in === "query" && parameter.name === "limit"
@@ -133,7 +135,7 @@ const refineParameter = (parameter: Parameter): Parameter => {
   }
 }
 
-/** An empty body is an empty object, so it may be left out where nothing in it is required. */
+/** Marks a body as optional if it has no required member: an empty body is an empty object. */
 const refineBody = ({ "application/json": { schema } }: Content, schemas: JsonSchemas) => ({
   required: (resolve(schema, schemas).required ?? []).length > 0,
   content: { "application/json": { schema, example: exampleOf(schema, { schemas, requiredOnly: true }) } }
@@ -156,7 +158,7 @@ const refineResponse = (
   }
 }
 
-/** The example of a list says where the list is and how its next page is asked for, which its schema does not know. */
+/** Adds the list's own URL and the cursor of its next page to the example, which the schema does not contain. */
 const listAt = (route: string, response: Response): Response => {
   const { example, schema } = response.content["application/json"]
   const { object } = (example ?? {}) as { readonly object?: unknown }
@@ -175,20 +177,20 @@ const header = (description: string) => ({ description, schema: { type: "string"
 
 const RESPONSE_HEADERS = {
   "X-Request-Id": header("The request's own ID, `req_…`."),
-  "X-API-Version": header("The version that the response is written in."),
+  "X-API-Version": header("The API version of the response."),
   "Cache-Control": header("`no-store`."),
   "X-Content-Type-Options": header("`nosniff`."),
-  "X-RateLimit-Limit": header("How many such requests a minute may have. Absent where requests are not limited."),
-  "X-RateLimit-Remaining": header("How many of them are left in this minute. Absent where requests are not limited.")
+  "X-RateLimit-Limit": header("The requests of this kind allowed per minute. Absent without rate limits."),
+  "X-RateLimit-Remaining": header("The requests left in this minute. Absent without rate limits.")
 }
 
 const COMMAND_HEADERS = {
-  "Idempotency-Key": header("The request's own key. Absent where it had none that is valid."),
-  "Idempotent-Replayed": header("`true` if this is the answer to an earlier request with the same key."),
+  "Idempotency-Key": header("The request's own key. Absent without a valid one."),
+  "Idempotent-Replayed": header("`true` if this is the response to an earlier request with the same key."),
   "Original-Request": header("The ID of that earlier request.")
 }
 
-/** Responses may get further fields without a new version; requests may not have any that are unknown. */
+/** Allows further fields in responses, which the API adds without a new version. Requests allow none. */
 const extensible = (schema: JsonSchema): JsonSchema =>
   JSON.parse(JSON.stringify(schema), (_, value) => {
     if (typeof value !== "object" || value === null || value.additionalProperties !== false) return value
@@ -196,7 +198,7 @@ const extensible = (schema: JsonSchema): JsonSchema =>
     return open
   }) as JsonSchema
 
-/** Collects the names of the schemas that request bodies consist of. */
+/** Collects the names of the schemas that request bodies refer to. */
 const requestSchemas = ({ components, paths }: Document): ReadonlySet<string> => {
   const found = new Set<string>()
   const collect = (value: unknown): void => {

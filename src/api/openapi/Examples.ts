@@ -1,9 +1,9 @@
 /**
- * Examples for the document, made from its schemas, so that no endpoint can be without one and none can be out of date.
- * An example is valid by its schema; where several values would do, it takes one that tells a reader something.
+ * Examples for the document, generated from its schemas, so every endpoint has one and none is out of date. An example
+ * is valid by its schema; of several possible values, it has an informative one.
  */
 
-/** A JSON Schema as the document has them. */
+/** The part of JSON Schema that the document uses. */
 export interface JsonSchema {
   readonly $ref?: string
   readonly description?: string
@@ -31,7 +31,7 @@ export type JsonSchemas = Readonly<Record<string, JsonSchema>>
 
 const UNIX_TIME = 1_773_014_400
 
-/** A string or number of this name looks like this. */
+/** Example values by the name of the member. */
 const BY_NAME: Readonly<Record<string, unknown>> = {
   amount: 2000,
   unit_amount: 2000,
@@ -63,9 +63,7 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
 
 const BY_FORMAT: Readonly<Record<string, string>> = { email: "jane@example.com", uri: "https://example.com/order" }
 
-/**
- * Strings that a pattern binds are one of these; a schema whose pattern fits none of them needs `examples` of its own.
- */
+/** Candidates for strings with a pattern. A schema whose pattern matches none of them needs `examples` of its own. */
 const OF_ANY_KIND = ["text", "usd", "1", "12.5", "2026-03-09"]
 
 const RANDOM = "08Qm3vXk1Zr9TbLw5YcHn2EaKs7DfGj4"
@@ -73,11 +71,11 @@ const ID_LENGTH = 24
 
 export interface ExampleOptions {
   readonly schemas: JsonSchemas
-  /** Optional members are left out, as in a request that asks for no more than it must. */
+  /** Whether to leave out optional members, as in a minimal request. */
   readonly requiredOnly: boolean
 }
 
-/** Finds the schema that a reference names; any other schema is its own. */
+/** Returns the schema that a reference names; returns any other schema as it is. */
 export const resolve = (schema: JsonSchema, schemas: JsonSchemas): JsonSchema => {
   if (schema.$ref === undefined) return schema
   const name = schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1)
@@ -86,7 +84,7 @@ export const resolve = (schema: JsonSchema, schemas: JsonSchemas): JsonSchema =>
   return resolve(found, schemas)
 }
 
-/** Makes a value that is valid by the schema. `name` is that of the member that holds it. */
+/** Makes a valid value of the schema. `name` is the name of the member that contains it. */
 export const exampleOf = (schema: JsonSchema, options: ExampleOptions, name = ""): unknown => {
   const { allOf, anyOf, oneOf, ...own } = resolve(schema, options.schemas)
   const choices = anyOf ?? oneOf

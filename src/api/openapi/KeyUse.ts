@@ -1,6 +1,6 @@
 /**
- * The document says about keys whether an operation takes others than secret ones, and what publishable ones are shown
- * (semantics A5, A6, 9.13, §8.27). It derives from what the contract's endpoints are annotated with.
+ * The use of keys in the document: which operations accept other than secret keys, and the fields that publishable ones
+ * see (semantics A5, A6, 9.13, §8.27). Derived from the annotations of the contract's endpoints.
  */
 import { Context } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
@@ -11,18 +11,18 @@ import type { JsonSchema, JsonSchemas } from "./Examples.ts"
 import { resolve } from "./Examples.ts"
 import type { Operation, Response } from "./OpenApi.ts"
 
-/** Objects of which publishable keys are shown a part, by the names of their schemas. */
+/** Objects of which publishable keys see a part, by the names of their schemas. */
 const PROJECTED = { PaymentIntent: "payment_intent", CheckoutSession: "checkout.session", LineItem: "item" } as const
 type Projected = keyof typeof PROJECTED
 const projected = Object.keys(PROJECTED) as ReadonlyArray<Projected>
 
 const fieldsShownOf = (name: Projected): ReadonlyArray<string> => PUBLISHABLE_FIELDS[PROJECTED[name]]!
 
-/** Tells whether publishable keys are shown less than there is. */
+/** Returns whether publishable keys see fewer fields than the schema has. */
 const isPart = (name: Projected, schemas: JsonSchemas): boolean =>
   Object.keys(schemas[name]!.properties ?? {}).some((field) => !fieldsShownOf(name).includes(field))
 
-/** Makes the schemas of what publishable keys are shown, where it is less, to be among the document's schemas. */
+/** Makes the schemas of the parts that publishable keys see, to be added to the document's schemas. */
 export const projections = (schemas: JsonSchemas): JsonSchemas =>
   Object.fromEntries(
     projected
@@ -35,7 +35,10 @@ export const projections = (schemas: JsonSchemas): JsonSchemas =>
       })
   )
 
-/** Has an operation say who may call it, unless all secret keys and no others may, with the answers that each gets. */
+/**
+ * Adds to an operation's description which keys it accepts besides secret ones, and to its responses the part that
+ * publishable ones see.
+ */
 export const withKeyUse = (operation: Operation, schemas: JsonSchemas): Operation => {
   const use = USES.get(operation.operationId)
   if (use === undefined) return operation
@@ -57,7 +60,7 @@ export const withKeyUse = (operation: Operation, schemas: JsonSchemas): Operatio
   return { ...operation, description, responses: { ...operation.responses, "200": both } }
 }
 
-/** Finds the object in an answer, or in a list of it, of which publishable keys are shown a part. */
+/** Returns the object of a response, or of its list, of which publishable keys see a part. */
 const projectedIn = (schema: JsonSchema, schemas: JsonSchemas): Projected | undefined => {
   const { properties } = resolve(schema, schemas)
   const type = (resolve(properties?.["data"]?.items ?? schema, schemas).properties ?? {})["object"]?.enum?.[0]
@@ -71,7 +74,7 @@ const WORDS: Readonly<Record<Projected, string>> = {
 }
 
 const describeFields = (name: Projected): string =>
-  `It is shown no more of ${WORDS[name]} than ${fieldsShownOf(name)
+  `It sees only these fields of ${WORDS[name]}: ${fieldsShownOf(name)
     .map((field) => `\`${field}\``)
     .join(", ")}.`
 
@@ -82,18 +85,18 @@ interface Use {
 
 const useOf = ({ annotations, method }: HttpApiEndpoint.Top): Use | undefined => {
   if (Context.get(annotations, TestMode)) {
-    return { isPublishable: false, description: "Only in test mode: a live key gets `400 test_mode_only`." }
+    return { isPublishable: false, description: "Test mode only: a live key gets `400 test_mode_only`." }
   }
   if (Context.get(annotations, WithoutClientSecret)) {
-    return { isPublishable: true, description: "A publishable key may call this, too." }
+    return { isPublishable: true, description: "Also accepts a publishable key." }
   }
   if (!Context.get(annotations, PublishableKey)) return undefined
   const where = method === "GET" ? "query" : "body"
-  const description = `A publishable key may call this, too, with the object's \`client_secret\` in the ${where}.`
+  const description = `Also accepts a publishable key, with the object's \`client_secret\` in the ${where}.`
   return { isPublishable: true, description }
 }
 
-/** By operation ID. */
+/** The use of keys by operation ID. */
 const USES = new Map<string, Use>()
 HttpApi.reflect(Api, {
   onGroup: () => {},

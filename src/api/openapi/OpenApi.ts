@@ -1,4 +1,4 @@
-/** The shapes of the OpenAPI document, as far as Till's document and its readers go. */
+/** The types of the OpenAPI document, as far as Till's document uses them. */
 import type { JsonSchema, JsonSchemas } from "./Examples.ts"
 import type { Webhook } from "./Webhooks.ts"
 
@@ -25,7 +25,7 @@ export interface Response {
   readonly content: Content
 }
 
-/** A response among the document's components: those of errors are the same for many operations. */
+/** A reference to a response among the document's components, which hold the errors shared by many operations. */
 export interface ResponseReference {
   readonly $ref: string
 }

@@ -1,4 +1,4 @@
-/** The document says what each status of a response means to a client (semantics §3). */
+/** The meaning of each response status, for the document (semantics §3). */
 
 export interface StatusMeaning {
   readonly description: string
@@ -15,19 +15,19 @@ const invalid = (code: string, message: string, param: string | null = null) =>
 
 const retryAfter = { "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } } }
 
-/** By status. */
+/** The meanings by status. */
 export const STATUSES: Readonly<Record<string, StatusMeaning>> = {
   400: {
-    description: "The request is wrong, or the object's state does not allow it. Nothing was changed.",
+    description: "The request is invalid, or the object's state does not allow it. Nothing was changed.",
     example: invalid("parameter_missing", "Missing required parameter: `amount`.", "amount")
   },
   401: {
-    description: "No API key, or none that is valid.",
+    description: "No API key, or an invalid one.",
     example: error("authentication_error", "authentication_failed", "Invalid API key provided."),
     headers: { "WWW-Authenticate": { schema: { type: "string" } } }
   },
   402: {
-    description: "The card was declined. The attempt is recorded, and a repetition gets this answer again.",
+    description: "The card was declined. The attempt is recorded, and a repetition gets the same response.",
     example: {
       error: {
         ...error("payment_error", "card_declined", "Your card was declined.").error,
@@ -41,11 +41,11 @@ export const STATUSES: Readonly<Record<string, StatusMeaning>> = {
     example: error("authentication_error", "secret_key_required", "This operation requires a secret API key.")
   },
   404: {
-    description: "No such object in this environment: the one in the path, or one that a parameter refers to.",
+    description: "An object does not exist in this environment: the one in the path, or one that a parameter names.",
     example: invalid("resource_missing", "No Customer found with ID 'cus_08Qm3vXk1Zr9TbLw5YcHn2Ea'.", "id")
   },
   409: {
-    description: "A request with the same idempotency key is still under way.",
+    description: "A request with the same idempotency key is still in progress.",
     example: invalid("idempotency_key_in_use", "A request with this idempotency key is still in progress."),
     headers: retryAfter
   },
@@ -54,7 +54,7 @@ export const STATUSES: Readonly<Record<string, StatusMeaning>> = {
     example: invalid("request_too_large", "The request body must be at most 1 MiB (1048576 bytes).")
   },
   415: {
-    description: "The body is of another type than `application/json`.",
+    description: "The type of the body is not `application/json`.",
     example: invalid("unsupported_media_type", "Content-Type must be application/json.")
   },
   422: {
@@ -65,7 +65,7 @@ export const STATUSES: Readonly<Record<string, StatusMeaning>> = {
     )
   },
   429: {
-    description: "More requests in this minute than the installation allows. Only where limits are on.",
+    description: "More requests in this minute than the installation allows. Only with rate limits.",
     example: error(
       "rate_limit_error",
       "rate_limit_exceeded",
@@ -74,12 +74,12 @@ export const STATUSES: Readonly<Record<string, StatusMeaning>> = {
     headers: retryAfter
   },
   500: {
-    description: "An error of the service. Nothing was changed.",
+    description: "An error in the service. Nothing was changed.",
     example: error("api_error", "internal_error", "An unexpected error occurred.")
   },
   503: {
     description:
-      "The service cannot answer at the moment. Whoever repeats the request with its key is on the safe side.",
+      "The service cannot respond at the moment. Repeating the request with the same idempotency key is safe.",
     example: error("api_error", "service_unavailable", "The service cannot answer at the moment. Please try again."),
     headers: retryAfter
   }

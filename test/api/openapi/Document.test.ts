@@ -94,9 +94,9 @@ describe("document", () => {
   it("says which operations a publishable key may call, with what, and what only test mode has", () => {
     const saying = (text: string) =>
       operations.filter(([, { description }]) => description?.includes(text)).map(([route]) => route)
-    assert.sameMembers(saying("A publishable key may call this, too."), ["post /v1/payment_methods"])
+    assert.sameMembers(saying("Also accepts a publishable key."), ["post /v1/payment_methods"])
     const withSecret = (where: string) =>
-      saying(`A publishable key may call this, too, with the object's \`client_secret\` in the ${where}.`)
+      saying(`Also accepts a publishable key, with the object's \`client_secret\` in the ${where}.`)
     assert.sameMembers(withSecret("query"), [
       "get /v1/payment_intents/{id}",
       "get /v1/checkout_sessions/{id}",
@@ -105,7 +105,7 @@ describe("document", () => {
     const confirmations = ["post /v1/payment_intents/{id}/confirm", "post /v1/checkout_sessions/{id}/confirm"]
     assert.sameMembers(withSecret("body"), confirmations)
     const helpers = operations.map(([route]) => route).filter((route) => route.includes("/test_helpers/"))
-    assert.sameMembers(saying("Only in test mode"), helpers)
+    assert.sameMembers(saying("Test mode only"), helpers)
   })
 
   it("says what a publishable key is shown, where that is less", () => {
@@ -123,7 +123,7 @@ describe("document", () => {
       } else {
         const of = (name: string) => ({ $ref: `#/components/schemas/${name}` })
         assert.deepStrictEqual(schema, { anyOf: [of(name), of(`Publishable${name.replace("Expandable", "")}`)] })
-        assert.match(description, /It is shown no more of the (PaymentIntent|session) than `id`, `object`, .*`\./)
+        assert.match(description, /It sees only these fields of the (PaymentIntent|session): `id`, `object`, .*`\./)
       }
     }
     const { PublishableCheckoutSession, PublishablePaymentIntent } = document.components.schemas
@@ -147,11 +147,11 @@ describe("document", () => {
     const session = CreateCheckoutSession.fields
     assert.match(of("CreateCheckoutSession", "currency"), /Nothing is converted.* 1000 in `jpy`.* \$10\.00 with `usd`/)
     assert.strictEqual(ruleOf(session.currency), "a three-letter currency code")
-    assert.match(of("CreateCheckoutSession", "success_url"), /Required where `ui_mode` is `hosted`/)
+    assert.match(of("CreateCheckoutSession", "success_url"), /Required if `ui_mode` is `hosted`/)
     assert.match(ruleOf(session.success_url), /^an absolute URL/)
     assert.match(of("CreateCheckoutSession", "expires_at"), /30 minutes to 24 hours/)
     assert.strictEqual(ruleOf(session.expires_at), "a Unix timestamp in seconds")
-    assert.match(of("CreateCheckoutSession", "line_items"), /at most 999999999999 in total/)
+    assert.match(of("CreateCheckoutSession", "line_items"), /total is at most 999999999999/)
     assert.strictEqual(ruleOf(session.line_items), "an array of 1 to 100 line items")
     const intent = CreatePaymentIntent.fields
     for (const name of ["payment_method_data", "payment_method_type"] as const) {

@@ -59,8 +59,8 @@ describe("documentation", () => {
 
   it("has on the page what operations and parameters are described with", async () => {
     const page = await (await fetch(`http://127.0.0.1:${server.port}/docs`)).text()
-    assert.include(page, "A publishable key may call this, too, with the object&#39;s <code>client_secret</code>")
-    assert.include(page, "Only in test mode: a live key gets <code>400 test_mode_only</code>.")
+    assert.include(page, "Also accepts a publishable key, with the object&#39;s <code>client_secret</code>")
+    assert.include(page, "Test mode only: a live key gets <code>400 test_mode_only</code>.")
     assert.include(page, "becomes $10.00 with <code>usd</code>")
     assert.include(page, "Only with <code>confirm: true</code>.")
     assert.include(page, "the <code>next_cursor</code> of this one")
