@@ -1,4 +1,4 @@
-/** The contract derives what it is for: an OpenAPI document and a client, and both agree with the server. */
+/** The contract, from which an OpenAPI document and a client derive that agree with the server. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
@@ -46,7 +46,7 @@ describe("contract", () => {
     assert.deepStrictEqual(Object.keys(document.components.securitySchemes), ["apiKey"])
   })
 
-  it("has no two endpoints with one method and path", () => {
+  it("has no two endpoints with the same method and path", () => {
     const seen: Array<string> = []
     HttpApi.reflect(Api, {
       onGroup: () => {},

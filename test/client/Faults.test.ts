@@ -1,4 +1,4 @@
-/** A network that loses requests and answers: whatever it does, a call is carried out once, and its answer arrives. */
+/** A network that loses requests and responses: a call is still carried out once, and its response arrives. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { ConnectionError, InvalidRequestError, RateLimitError, TillClient } from "../../src/client/index.ts"
 import type { TestServer } from "../http/TestServer.ts"
@@ -36,7 +36,7 @@ const FAULTS: ReadonlyArray<Fault> = [
 
 describe("a call over a bad network", () => {
   it.each(FAULTS.map((fault) => [typeof fault === "string" ? fault : fault.status, fault] as const))(
-    "is made again after %s, with the same key",
+    "is repeated after %s, with the same key",
     async (_, fault) => {
       const key = `after ${JSON.stringify(fault)}`.slice(0, 100)
       proxy.break(key, fault)
@@ -52,7 +52,7 @@ describe("a call over a bad network", () => {
     }
   )
 
-  it("has one effect, however attempts end", async () => {
+  it("has one effect for any outcomes of its attempts", async () => {
     const random = new Random(runSeed)
     const keys = Array.from({ length: 40 }, (_, index) => `${runSeed}/${index}`)
     for (const key of keys) {
@@ -78,7 +78,7 @@ describe("a call over a bad network", () => {
     )
   })
 
-  it("fails with what the last attempt met, and names the key to repeat it with", async () => {
+  it("fails with the error of the last attempt, and contains the key for a repetition", async () => {
     proxy.break("lost", "lose", "lose")
     const options = { idempotencyKey: "lost", retriesMax: 1 }
     const error = await till.customers.create({ name: "Lost" }, options).catch((error: unknown) => error)
@@ -89,16 +89,16 @@ describe("a call over a bad network", () => {
     assert.deepStrictEqual(newest, customer)
   })
 
-  it("waits as long as Retry-After asks", async () => {
+  it("waits for the time in Retry-After", async () => {
     const headers = { "retry-after": "1" }
     proxy.break("waits", { status: 429, body: errorBody("rate_limit_error", "rate_limit_exceeded"), headers })
     await till.customers.create({}, { idempotencyKey: "waits" })
     const [first, second] = proxy.attemptsWith("waits")
-    // Timers may be early by a millisecond.
+    // Timers can fire a millisecond early.
     assert.isAtLeast(second!.atMillis - first!.atMillis, 999)
   })
 
-  it("is not repeated where that would not help, or take too long", async () => {
+  it("is not repeated if that would not help, or would take too long", async () => {
     const refused = await till.customers.update("cus_none", {}, { idempotencyKey: "none" }).catch((error) => error)
     assert.instanceOf(refused, InvalidRequestError)
     assert.strictEqual(proxy.attemptsWith("none").length, 1)
@@ -110,7 +110,7 @@ describe("a call over a bad network", () => {
     assert.strictEqual(proxy.attemptsWith("hour").length, 1)
   })
 
-  it("reads and deletes again as well", async () => {
+  it("is also repeated if it reads or deletes", async () => {
     const { id } = await till.customers.create({ name: "Gone" })
     proxy.break("", "cut")
     assert.strictEqual((await till.customers.retrieve(id)).id, id)

@@ -1,6 +1,6 @@
 /**
- * The compiler checks the client's types, here and in `npm run check`. The tests check that types are enough: no body
- * of the contract is anything else than its JSON.
+ * The client's types, which the compiler checks, here and in `npm run check`. The tests check that types suffice: every
+ * body of the contract equals its JSON.
  */
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import type { Effect, Stream } from "effect"
@@ -14,7 +14,7 @@ import type { Customer, DeletedCustomer } from "../../src/domain/Customer.ts"
 import type { Event } from "../../src/domain/Event.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 
-/** Compiled, never called. */
+/** Calls for the compiler, never executed. */
 const calls = (till: TillClient, effects: EffectMethods) => [
   () => {
     expectTypeOf(till.customers.create()).resolves.toEqualTypeOf<Customer>()
@@ -35,25 +35,25 @@ const calls = (till: TillClient, effects: EffectMethods) => [
   () => till.payment_intents.create(),
   // @ts-expect-error a parameter of another type
   () => till.payment_intents.create({ amount: "1", currency: "usd" }),
-  // @ts-expect-error a parameter that there is not
+  // @ts-expect-error an unknown parameter
   () => till.payment_intents.create({ amount: 1, currency: "usd", capture_metod: "manual" }),
-  // @ts-expect-error a value that there is not
+  // @ts-expect-error an unknown value
   () => till.payment_intents.create({ amount: 1, currency: "usd", capture_method: "later" }),
   // @ts-expect-error a field that cannot be expanded
   () => till.payment_intents.retrieve("pi_1", { "expand[]": ["charges"] }),
-  // @ts-expect-error a filter that there is not
+  // @ts-expect-error an unknown filter
   () => till.customers.list({ name: "A" }),
-  // @ts-expect-error a parameter where there is none
+  // @ts-expect-error a parameter of an endpoint without any
   () => till.customers.delete("cus_1", { force: true }),
   // @ts-expect-error the identifier is missing
   () => till.customers.retrieve(),
-  // @ts-expect-error an option that there is not
+  // @ts-expect-error an unknown option
   () => till.customers.create({}, { idempotency_key: "1" }),
-  // @ts-expect-error a signal is nothing for effects
+  // @ts-expect-error a signal for an effect
   () => effects.customers.create({}, { signal: AbortSignal.abort() }),
-  // @ts-expect-error a method that there is not
+  // @ts-expect-error an unknown method
   () => till.customers.capture("cus_1"),
-  // @ts-expect-error a resource that there is not
+  // @ts-expect-error an unknown resource
   () => till.subscriptions.list(),
   // @ts-expect-error not a list
   () => effects.customers.retrieve.stream("cus_1"),
@@ -61,14 +61,14 @@ const calls = (till: TillClient, effects: EffectMethods) => [
     // @ts-expect-error not a list
     for await (const _ of till.customers.retrieve("cus_1")) return
   },
-  // @ts-expect-error a field that there is not
+  // @ts-expect-error an unknown field
   async () => (await till.customers.create()).mail
 ]
 
 const endpoints: Array<HttpApiEndpoint.Top> = []
 HttpApi.reflect(Api, { onGroup: () => {}, onEndpoint: ({ endpoint }) => endpoints.push(endpoint) })
 
-/** True if any part of a schema has another form on the wire. A schema for any value at all has none. */
+/** Returns whether a part of a schema differs on the wire. A schema for any value does not. */
 const isTransformed = (ast: SchemaAST.AST): boolean =>
   SchemaAST.isUnknown(ast) ? false : ast.encoding !== undefined || partsOf(ast).some(isTransformed)
 
@@ -85,7 +85,7 @@ describe("types", () => {
     assert.isNotEmpty(calls(till, till as never))
   })
 
-  it("say how bodies look on the wire", () => {
+  it("equal the bodies on the wire", () => {
     for (const { payload, success, ...endpoint } of endpoints) {
       const payloads = [...payload.values()].flatMap(({ schemas }) => [...schemas])
       for (const { ast } of [...payloads, ...success]) {
@@ -94,7 +94,7 @@ describe("types", () => {
     }
   })
 
-  it("say how queries look on the wire, which only numbers and booleans have another type for", () => {
+  it("equal the queries on the wire, except for numbers and booleans", () => {
     const found = new Set<string>()
     for (const { query } of endpoints) {
       if (query === undefined || !SchemaAST.isObjects(query.ast)) continue

@@ -1,6 +1,6 @@
 /**
- * Another project gets `till/client` as `npm run prepare` makes it, through the package's `exports`. A compiler that is
- * strict and knows nothing of Till's own options compiles the README's programs with it.
+ * Installs `till/client` as built by `npm run prepare` in another project, through the package's `exports`. A strict
+ * compiler without Till's own options compiles the README's programs with it.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
@@ -12,7 +12,7 @@ const root = Path.resolve(import.meta.dirname, "../..")
 const project = fs.mkdtempSync(Path.join(os.tmpdir(), "till-package-"))
 afterAll(() => fs.rmSync(project, { recursive: true }))
 
-/** Runs the compiler; answers with its complaints. */
+/** Runs the compiler and returns its errors. */
 const compile = (args: ReadonlyArray<string>, directory: string): string => {
   const tsc = Path.join(root, "node_modules/typescript/bin/tsc")
   try {
@@ -30,7 +30,7 @@ const linkPackages = (names: ReadonlyArray<string>, modules: string) => {
   }
 }
 
-/** A project that has installed the package: a copy, because a link would lead back to Till's sources. */
+/** Installs the package in a project, as a copy: a link would lead back to Till's sources. */
 const install = () => {
   const modules = Path.join(project, "node_modules")
   fs.writeFileSync(Path.join(project, "package.json"), JSON.stringify({ name: "shop", type: "module" }))
@@ -47,7 +47,7 @@ const install = () => {
   })
 }
 
-/** Runs a module in that project; answers with what it prints. */
+/** Runs a module in that project and returns its output. */
 const run = (program: string): string => {
   const args = ["--no-experimental-strip-types", "--input-type=module", "-e", program]
   return execFileSync(process.execPath, args, { cwd: project, encoding: "utf8" }).trim()
@@ -59,7 +59,7 @@ describe("the package till/client", () => {
     files = install()
   })
 
-  it("compiles in a strict project of another's, whichever way it resolves modules, and runs", () => {
+  it("compiles in another strict project, with each kind of module resolution, and runs", () => {
     for (const [module, moduleResolution] of [
       ["nodenext", "nodenext"],
       ["esnext", "bundler"]
@@ -74,7 +74,7 @@ describe("the package till/client", () => {
     )
   })
 
-  it("reads names as they were sent in a process whose JSON.parse does not, and leaves that as it is", () => {
+  it("reads names correctly in a process whose JSON.parse misreads them, without changing JSON.parse", () => {
     const metadata = String.raw`{"a":0,"\n":0}`
     const read = run(`
       import { createHmac } from "node:crypto"

@@ -1,4 +1,4 @@
-/** Walks over many pages, both ways, as an async iterator and as a stream. */
+/** Iterations over many pages, in both directions, as an async iterator and as a stream. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
 import { Till, TillClient } from "../../src/client/index.ts"
@@ -9,7 +9,7 @@ import { FaultyProxy } from "../support/FaultyProxy.ts"
 let server: TestServer
 let proxy: FaultyProxy
 let till: TillClient
-/** Newest first, as lists are. */
+/** Newest first, like lists. */
 const ids: Array<string> = []
 beforeAll(async () => {
   server = await start()
@@ -29,11 +29,7 @@ const WALKS: ReadonlyArray<readonly [string, () => ListParameters, () => Readonl
   ["everything in one page", () => ({ limit: 100 }), () => ids],
   ["everything, when pages come out even", () => ({ limit: 23 }), () => ids],
   ["what is older", () => ({ limit: 4, starting_after: ids[3]! }), () => ids.slice(4)],
-  [
-    "what is newer, the oldest first",
-    () => ({ limit: 4, ending_before: ids[20]! }),
-    () => ids.slice(0, 20).toReversed()
-  ],
+  ["newer items, oldest first", () => ({ limit: 4, ending_before: ids[20]! }), () => ids.slice(0, 20).toReversed()],
   ["nothing older", () => ({ starting_after: ids.at(-1)! }), () => []],
   ["nothing newer", () => ({ ending_before: ids[0]! }), () => []],
   ["what passes a filter", () => ({ limit: 3, email: "1@example.com" }), () => ids.filter((_, i) => i % 2 === 1)]
@@ -45,7 +41,7 @@ const idsOf = async (customers: AsyncIterable<{ readonly id: string }>): Promise
   return seen
 }
 
-describe("a walk", () => {
+describe("an iteration", () => {
   it.each(WALKS)("sees %s", async (_, parameters, expected) => {
     assert.deepStrictEqual(await idsOf(till.customers.list(parameters())), expected())
   })
@@ -61,7 +57,7 @@ describe("a walk", () => {
     }).pipe(Effect.provide(Till.layerFetch({ apiKey: Redacted.make(server.keys.secretTest), baseUrl: proxy.baseUrl })))
   )
 
-  it("fetches a page when it is needed, and the first one once", async () => {
+  it("fetches pages on demand, and the first one once", async () => {
     const count = proxy.attempts.length
     const pages = till.customers.list({ limit: 5 })
     assert.strictEqual((await pages).next_cursor, ids[4])
@@ -77,7 +73,7 @@ describe("a walk", () => {
     assert.deepStrictEqual(await idsOf(pages), ids)
   })
 
-  it("ends with an error where a page does, and with its signal", async () => {
+  it("ends with the error of a page, and with its signal", async () => {
     const controller = new AbortController()
     const { signal } = controller
     let seen = 0

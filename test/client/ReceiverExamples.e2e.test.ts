@@ -1,6 +1,6 @@
 /**
- * The receivers of `examples/webhooks`, each run as it is. They handle an event that Till signed once, and nothing else
- * ever. A language that is not on this machine is left out, and the name of its test says so.
+ * The receivers of `examples/webhooks`, each run unchanged. They process each event that Till signed once, and no
+ * other. The tests of a language that is not installed are skipped, with the reason in their titles.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { createHmac } from "node:crypto"
@@ -21,11 +21,11 @@ const signatureOf = (body: string | Buffer, time: number, secret = SECRET): stri
 const headerOf = (body: string | Buffer, time = nowSeconds(), secret = SECRET): string =>
   `t=${time},v1=${signatureOf(body, time, secret)}`
 
-/** An event as no parser would print it, so that only the bytes as they came verify. */
+/** Returns an event that no parser would serialize like this, so that only the original bytes verify. */
 const eventText = (id: string, more = ""): string =>
   `{ "type":"payment_intent.succeeded",\n\t"id" : "${id}", "amount": 1.50e3, "name":"Zo\\u00eb Tšœ 日本 \\/ 💳"${more}}`
 
-/** Deliveries that a receiver must not believe. */
+/** Deliveries that a receiver must reject. */
 const FORGERIES: Readonly<Record<string, (body: string) => { readonly header: string | undefined; body: string }>> = {
   "no header": (body) => ({ body, header: undefined }),
   "an empty header": (body) => ({ body, header: "" }),
@@ -74,7 +74,7 @@ const describeReceiver = (language: Language) => {
     return receiver
   }
 
-  // Hooks do not run for a language that is not there, so nothing is made before.
+  // Hooks do not run for a language that is not installed, so nothing is created before.
   beforeAll(() => {
     folder = fs.mkdtempSync(Path.join(os.tmpdir(), "till-receiver-"))
     build(language, folder)
@@ -85,7 +85,7 @@ const describeReceiver = (language: Language) => {
     fs.rmSync(folder, { recursive: true })
   })
 
-  it("handles what Till has signed, each event once", async () => {
+  it("processes the events that Till signed, each once", async () => {
     const receiver = start(SECRET)
     const post = (text: string, header: string, cut?: number) => {
       const bytes = Buffer.from(text)
@@ -94,19 +94,19 @@ const describeReceiver = (language: Language) => {
     }
     const text = eventText("evt_1")
     assert.strictEqual(await post(text, headerOf(text)), 200)
-    // Later attempts: another time, another signature, from well within the tolerance.
+    // Later attempts: another time and signature, within the tolerance.
     assert.strictEqual(await post(text, headerOf(text, nowSeconds() - 240)), 200)
     assert.strictEqual(await post(text, headerOf(text, nowSeconds() + 240)), 200)
-    // A secret that is being rolled signs besides the new one, in either place.
+    // A rolled secret also signs, in either position.
     const second = eventText("evt_2")
     const time = nowSeconds()
     const [own, other] = [signatureOf(second, time), signatureOf(second, time, ROLLED)]
     assert.strictEqual(await post(second, `t=${time},v1=${other},v1=${own}`), 200)
     assert.strictEqual(await post(second, `t=${time},v1=${own},v1=${other}`), 200)
-    // Cut in the middle of a character, and large.
+    // A large body, cut within a character.
     const third = eventText("evt_3", `, "more": "${"é".repeat(100_000)}"`)
     assert.strictEqual(await post(third, headerOf(third), Buffer.from(third).length - 101), 200)
-    // Attempts that overlap.
+    // Concurrent attempts.
     const fourth = eventText("evt_4")
     const statuses = await Promise.all(Array.from({ length: 20 }, () => post(fourth, headerOf(fourth))))
     assert.deepStrictEqual(new Set(statuses), new Set([200]))
@@ -114,7 +114,7 @@ const describeReceiver = (language: Language) => {
     assert.deepStrictEqual(await receiver.end(), handled)
   })
 
-  it("refuses everything else, and goes on", async () => {
+  it("refuses everything else, and continues", async () => {
     const receiver = start(SECRET)
     const text = eventText("evt_forged")
     for (const [name, forge] of Object.entries(FORGERIES)) {
@@ -122,21 +122,21 @@ const describeReceiver = (language: Language) => {
       const headers = header === undefined ? {} : { "x-signature": Buffer.from(header).toString("latin1") }
       assert.strictEqual(await receiver.post(headers, Buffer.from(body)), 400, name)
     }
-    // Signed with the secret, but nothing that can be handled: not acknowledged either.
+    // A genuine signature, but a body that cannot be processed: not acknowledged either.
     for (const body of [Buffer.from(""), Buffer.from("{"), Buffer.from([0xff, 0xfe])]) {
       assert.isAtLeast(await receiver.post({ "x-signature": headerOf(body) }, body), 400, String(body))
     }
-    // It need not wait for the end of a body that is too long.
+    // A receiver can refuse a body that is too long before its end.
     const long = Buffer.from(eventText("evt_long", `, "more": "${"x".repeat(2 ** 21)}"`))
     assert.isAtLeast(await receiver.post({ "x-signature": headerOf(long) }, long).catch(() => 413), 400)
-    // PHP's own server, which is for trying things out, runs out of memory at a length that is absurd.
+    // PHP's built-in development server runs out of memory for absurd lengths.
     for (const bytes of language.isServed ? [] : NO_REQUESTS) await receiver.send(Buffer.from(bytes, "latin1"))
     const genuine = eventText("evt_genuine")
     assert.strictEqual(await receiver.post({ "x-signature": headerOf(genuine) }, Buffer.from(genuine)), 200)
     assert.deepStrictEqual(await receiver.end(), ["evt_genuine payment_intent.succeeded"])
   })
 
-  it("takes either of two secrets", async () => {
+  it("accepts either of two secrets", async () => {
     const receiver = start(`${ROLLED},${SECRET}`)
     for (const [secret, status] of [
       [SECRET, 200],
@@ -151,7 +151,7 @@ const describeReceiver = (language: Language) => {
     assert.strictEqual((await receiver.end()).length, 2)
   })
 
-  it(`does not ${language.isServed ? "answer" : "start"} without a secret: anybody could sign with none`, async () => {
+  it(`does not ${language.isServed ? "respond" : "start"} without a secret: anybody could sign with an empty one`, async () => {
     for (const secrets of ["", ","]) {
       const receiver = start(secrets)
       if (language.isServed) {
@@ -175,8 +175,8 @@ describe.each(LANGUAGES)("the receiver", (language) => {
 })
 
 /**
- * The receiver of README.md, on a port that the system chooses, with the client's sources: the package may not be
- * built.
+ * Returns the receiver of README.md, on a port that the system chooses, with the client's sources, because the package
+ * may not be built.
  */
 const receiverOfReadme = (): string => {
   const readme = fs.readFileSync(Path.resolve(import.meta.dirname, "../../README.md"), "utf8")
@@ -188,7 +188,7 @@ const receiverOfReadme = (): string => {
 }
 
 describe("the receiver in the README", () => {
-  it("takes what is genuine, and nothing else", async () => {
+  it("accepts only genuine webhooks", async () => {
     const args = ["--no-warnings", "--input-type=module-typescript", "--eval", receiverOfReadme()]
     const receiver = new Receiver([process.execPath, ...args], SECRET)
     try {

@@ -1,4 +1,4 @@
-/** The receivers of `examples/webhooks`, as programs that run. */
+/** The receivers of `examples/webhooks`, as running programs. */
 import type { ChildProcess } from "node:child_process"
 import { spawn, spawnSync } from "node:child_process"
 import * as http from "node:http"
@@ -9,12 +9,12 @@ export const EXAMPLES = Path.resolve(import.meta.dirname, "../../examples/webhoo
 export interface Language {
   readonly name: string
   /**
-   * `check` succeeds if the language is installed. `command` runs the example, which `build` may put into the folder.
+   * `check` succeeds if the language is installed. `command` runs the example, which `build` can put into the folder.
    */
   readonly check: readonly [string, ...Array<string>]
   readonly command: (folder: string) => readonly [string, ...Array<string>]
   readonly build?: (folder: string) => readonly [string, ...Array<string>]
-  /** It is run by a server of the language's own, which starts whatever the example says. */
+  /** Set if the language's own server runs the example, which starts even if the example fails. */
   readonly isServed?: true
 }
 
@@ -29,21 +29,21 @@ export const LANGUAGES: ReadonlyArray<Language> = [
   {
     name: "Go",
     check: ["go", "version"],
-    // `go run` would leave the program behind when it is ended itself.
+    // A killed `go run` would leave the program running.
     build: (folder) => ["go", "build", "-o", Path.join(folder, "receiver"), "receiver.go"],
     command: (folder) => [Path.join(folder, "receiver")]
   },
   {
     name: "PHP",
     check: ["php", "--version"],
-    // Several processes, so that attempts overlap, would outlive the one that is ended.
+    // Only one process: more, for concurrent attempts, would outlive the one that is killed.
     command: (folder) => ["env", `TMPDIR=${folder}`, "php", "-S", "127.0.0.1:0", "receiver.php"],
     isServed: true
   },
   {
     name: "Java",
     check: ["javac", "--version"],
-    // `java Receiver.java` would compile it at each start.
+    // `java Receiver.java` would compile at each start.
     build: (folder) => ["javac", "-d", folder, "Receiver.java"],
     command: (folder) => ["java", "-cp", folder, "Receiver"]
   }
@@ -51,7 +51,7 @@ export const LANGUAGES: ReadonlyArray<Language> = [
 
 export const isThere = ({ check: [program, ...args] }: Language): boolean => spawnSync(program, args).status === 0
 
-/** A receiver that runs. */
+/** A running receiver. */
 export class Receiver {
   readonly #child: ChildProcess
   #stdout = ""
@@ -77,20 +77,20 @@ export class Receiver {
     })
   }
 
-  /** A line for each event that it has handled so far. */
+  /** The processed events so far, one line each. */
   get handled(): ReadonlyArray<string> {
     const lines = this.#stdout.split("\n").slice(0, -1)
     return lines.filter((line) => !line.startsWith("Listening on "))
   }
 
-  /** Ends it; answers with the events that it has handled. */
+  /** Ends the receiver and returns the events that it processed. */
   async end(): Promise<ReadonlyArray<string>> {
     this.#child.kill("SIGKILL")
     await this.#closed
     return this.handled
   }
 
-  /** Posts to it; answers with its status. The body goes out in the given pieces. */
+  /** Sends a POST, with the body in the given chunks, and returns the status. */
   async post(headers: http.OutgoingHttpHeaders, ...pieces: ReadonlyArray<Buffer>): Promise<number> {
     const port = await this.port
     return new Promise((resolve, reject) => {
@@ -116,20 +116,20 @@ export class Receiver {
     })
   }
 
-  /** Sends it what need not be a request, and waits until it hangs up. */
+  /** Sends bytes that need not be a request, and waits until the receiver closes the connection. */
   async send(bytes: Buffer): Promise<void> {
     const port = await this.port
     return new Promise((resolve) => {
       const socket = net.connect(port, "127.0.0.1")
       socket.once("close", () => resolve())
-      // It may hang up before it has read everything.
+      // The receiver can close the connection before it has read everything.
       socket.once("error", () => undefined)
       socket.resume().end(bytes)
     })
   }
 }
 
-/** Builds a language's receiver into a folder, with what is on the machine. Throws if it does not build. */
+/** Builds a language's receiver into a folder, with the installed tools. Throws if the build fails. */
 export const build = (language: Language, folder: string): void => {
   if (language.build === undefined) return
   const [program, ...args] = language.build(folder)
@@ -138,6 +138,6 @@ export const build = (language: Language, folder: string): void => {
   if (built.status !== 0) throw new Error(built.stderr)
 }
 
-/** The name of a language in a test's title, which says why the test is left out. */
+/** Returns a language's name for a test's title, with the reason if the test is skipped. */
 export const nameOf = (language: Language): string =>
-  isThere(language) ? language.name : `${language.name} (left out: there is no ${language.check[0]} here)`
+  isThere(language) ? language.name : `${language.name} (skipped: no ${language.check[0]} installed)`

@@ -1,4 +1,4 @@
-/** When attempts are made, on a clock of the test's own: the waits of Send.ts, and the same request every time. */
+/** The times of attempts, on a test clock: the waits of Send.ts, and the same request every time. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted, Ref, Schema, Stream } from "effect"
 import { HttpClient, HttpClientError, HttpClientResponse, type HttpClientRequest } from "effect/http"
@@ -7,7 +7,7 @@ import { retryAfterSeconds } from "../../src/client/Answer.ts"
 import { Till } from "../../src/client/index.ts"
 import { BACKOFF_MAX_MILLIS, BACKOFF_MIN_MILLIS, RETRY_AFTER_MAX_SECONDS } from "../../src/client/Send.ts"
 
-/** Null is a lost answer. */
+/** The outcome of an attempt; null is a lost response. */
 const outcome = Schema.Union([
   Schema.Null,
   Schema.Struct({
@@ -22,7 +22,7 @@ interface Seen {
   readonly atMillis: number
 }
 
-/** Answers with the outcomes in turn, the last one for ever, and notes when it was asked. */
+/** Returns the outcomes in turn, then the last one forever, and records the times of the requests. */
 const server = (outcomes: ReadonlyArray<Outcome>) => {
   const seen: Array<Seen> = []
   const client = HttpClient.make((request) =>
@@ -61,7 +61,7 @@ const runFor = <A, E>(call: Effect.Effect<A, E>) =>
     return yield* Fiber.join(fiber)
   })
 
-/** A request without what only traces it. */
+/** Returns a request without its trace headers. */
 const sentBy = ({
   body,
   headers: { b3: _b3, traceparent: _traceparent, ...headers },
@@ -79,7 +79,7 @@ const retryAfterOf = (current: Outcome) => current?.retryAfter ?? 0
 
 describe("attempts", () => {
   it.effect.prop(
-    "are made while outcomes are transient, no sooner than asked and no later than the backoff",
+    "are made while outcomes are transient, no earlier than Retry-After and no later than the backoff",
     {
       outcomes: Schema.NonEmptyArray(outcome).check(Schema.isMaxLength(8)),
       retriesMax: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 }))
@@ -115,7 +115,7 @@ describe("attempts", () => {
       })
   )
 
-  it.effect("share a key in one run of a call, and have others in the next", () =>
+  it.effect("share a key in one run of a call, and have another one in the next", () =>
     Effect.gen(function* () {
       const { layer, seen } = server([null, { status: 200, retryAfter: null }, null, { status: 200, retryAfter: null }])
       const till = yield* Effect.provide(Till.make(options), layer)
@@ -129,7 +129,7 @@ describe("attempts", () => {
     })
   )
 
-  it.effect("end when they are out of time, or interrupted", () =>
+  it.effect("end at their timeout, or when interrupted", () =>
     Effect.gen(function* () {
       const interrupted = yield* Ref.make(0)
       const hanging = HttpClient.make(() =>

@@ -1,4 +1,4 @@
-/** The client for promises against the real routes on a real socket. */
+/** The promise client against the real routes on a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Logger, Redacted, Tracer } from "effect"
 import { FetchHttpClient } from "effect/http"
@@ -36,7 +36,7 @@ afterAll(async () => {
 const clientOf = (options: Partial<TillClientOptions> = {}) =>
   new TillClient({ apiKey: server.keys.secretTest, baseUrl: proxy.baseUrl, ...options })
 
-/** The error that a promise rejects with. */
+/** Returns the error with which a promise rejects. */
 const failureOf = async (promise: Promise<unknown>): Promise<unknown> => {
   try {
     return assert.fail(`succeeded with ${JSON.stringify(await promise)}`)
@@ -61,7 +61,7 @@ describe("methods", () => {
     assert.deepStrictEqual(methods, names)
   })
 
-  it("send parameters, and answer with objects", async () => {
+  it("send parameters, and return objects", async () => {
     const customer = await till.customers.create({ email: "jenny@example.com", metadata: { a: "b" } })
     assert.deepInclude(customer, { object: "customer", email: "jenny@example.com", name: null, metadata: { a: "b" } })
     const updated = await till.customers.update(customer.id, { email: null, name: "Jenny" })
@@ -83,7 +83,7 @@ describe("methods", () => {
     assert.isTrue(events.has_more)
   })
 
-  it("send a new key with every call, the version, and no parameter that is undefined", async () => {
+  it("send a new key with every call, the version, and no undefined parameter", async () => {
     const options = { exact: undefined } as object
     const first = await till.customers.create({ name: "A", ...options })
     await till.customers.create({ name: "A" }, { idempotencyKey: undefined })
@@ -99,7 +99,7 @@ describe("methods", () => {
     assert.deepStrictEqual(await till.customers.retrieve(first.id), first)
   })
 
-  it("take a key, with which calls are one request", async () => {
+  it("accept a key, with which calls are one request", async () => {
     const options = { idempotencyKey: "order 1" }
     const first = await till.customers.create({ name: "B" }, options)
     assert.deepStrictEqual(await clientOf().customers.create({ name: "B" }, options), first)
@@ -107,7 +107,7 @@ describe("methods", () => {
     assert.isTrue(other instanceof InvalidRequestError && other.code === "idempotency_key_reuse")
   })
 
-  it("leave it to the server what parameters mean", async () => {
+  it("leave the validation of parameters to the server", async () => {
     const misspelt = { amount: 1, currency: "usd", capture_metod: "manual" }
     const unknown = await failureOf(till.payment_intents.create(misspelt))
     assert.deepInclude(unknown, { code: "parameter_unknown", param: "capture_metod", status: 400 })
@@ -115,7 +115,7 @@ describe("methods", () => {
     assert.deepInclude(outOfRange, { code: "parameter_invalid", param: "limit" })
   })
 
-  it("hand on what the contract does not know yet", async () => {
+  it("return fields that the contract does not contain yet", async () => {
     const body = { object: "customer", id: "cus_1", livemode: "perhaps", new_field: { a: 1 } }
     proxy.break("", { status: 200, body: JSON.stringify(body) })
     assert.deepStrictEqual((await till.customers.retrieve("cus_1")) as object, body)
@@ -173,7 +173,7 @@ describe("errors", () => {
     assert.strictEqual(declined.payment_intent?.status, "requires_payment_method")
   })
 
-  it("say where the call was made, to whoever prints them", async () => {
+  it("show the place of the call when printed", async () => {
     const refundOfNothing = async () => await till.refunds.create({ payment_intent: "pi_none" })
     const walkFromNowhere = async () => {
       for await (const { id } of till.refunds.list({ starting_after: "ref_none" })) assert.fail(id)
@@ -190,7 +190,7 @@ describe("errors", () => {
     }
   })
 
-  it("tell answers of others from Till's", async () => {
+  it("distinguish other servers' responses from Till's", async () => {
     const html = { status: 404, body: "<html>", headers: { "content-type": "text/html" } }
     const strange: ReadonlyArray<Parameters<typeof proxy.break>[1]> = [
       html,
@@ -208,7 +208,7 @@ describe("errors", () => {
     }
   })
 
-  it("T25: send an idempotency key of any script as the API takes it", async () => {
+  it("T25: send an idempotency key of any script in the API's encoding", async () => {
     for (const idempotencyKey of ["заказ-1", "für \u{1f600}", "\u{1f600}".repeat(255)]) {
       const { id } = await till.customers.create({ name: "A" }, { idempotencyKey })
       assert.strictEqual((await till.customers.create({ name: "A" }, { idempotencyKey })).id, id)
@@ -217,7 +217,7 @@ describe("errors", () => {
     }
   })
 
-  it("refuse what cannot be sent", async () => {
+  it("refuse values that cannot be sent", async () => {
     const count = proxy.attempts.length
     for (const id of ["", ".", "..", "\ud800", undefined as never]) {
       assert.deepInclude(await failureOf(till.customers.delete(id)), { code: "parameter_invalid", param: "id" })
@@ -240,7 +240,7 @@ describe("errors", () => {
     }
   })
 
-  it("hold no API key, and neither does the client", async () => {
+  it("contain no API key, and neither does the client", async () => {
     const apiKey = "sk_test_secretsecretsecretsecretsecretse"
     const leaky = () => Promise.reject(new TypeError("fetch failed", { cause: new Error(`${apiKey} is wrong`) }))
     const clients = [clientOf({ apiKey }), clientOf({ apiKey, baseUrl: "http://127.0.0.1:1", retriesMax: 0 })]
@@ -264,7 +264,7 @@ describe("errors", () => {
 })
 
 describe("spans and log lines", () => {
-  it.live("hold no API key", () =>
+  it.live("contain no API key", () =>
     Effect.gen(function* () {
       const apiKey = "sk_test_secretsecretsecretsecretsecretse"
       const spans: Array<Tracer.NativeSpan> = []
@@ -300,7 +300,7 @@ describe("spans and log lines", () => {
 })
 
 describe("a signal", () => {
-  it("ends a call, and its connection", async () => {
+  it("ends a call and its connection", async () => {
     proxy.break("hangs", "hang")
     const controller = new AbortController()
     const options = { idempotencyKey: "hangs", signal: controller.signal }

@@ -1,4 +1,4 @@
-/** `verifyWebhook` lets genuine webhooks pass, and nothing else (spec: Events, Signature; semantics W5, W6). */
+/** `verifyWebhook` accepts only genuine webhooks (spec: Events, Signature; semantics W5, W6). */
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import { TestClock } from "effect/testing"
@@ -18,11 +18,11 @@ const VECTOR = {
   signature: "2ad968208b3f4ecfded3a7607f0df647249560fb9e9febeec80ff784f0276a1e"
 }
 
-/** Signs as the specification words it: one string, hashed at once. */
+/** Signs by the specification: one string, hashed at once. */
 const signatureOf = (secret: string, time: number, body: string): string =>
   createHmac("sha256", secret).update(`v1=${time}.${body}`, "utf8").digest("hex")
 
-/** The reason why a webhook is not believed; undefined if it is. */
+/** Returns the reason for rejecting a webhook; undefined if it is accepted. */
 const reasonOf = (options: VerifyWebhookOptions) => {
   try {
     verifyWebhook(options)
@@ -33,7 +33,7 @@ const reasonOf = (options: VerifyWebhookOptions) => {
   }
 }
 
-/** Different ones are different keys: half a surrogate pair is no text, and HMAC itself adds zeros to a key. */
+/** Secrets that are different HMAC keys: without lone surrogates, and without the zeros that HMAC appends to a key. */
 const secretArbitrary = Schema.String.check(
   Schema.isMinLength(1),
   Schema.isMaxLength(40),
@@ -44,20 +44,20 @@ const webhook = Schema.Struct({
   secret: secretArbitrary,
   otherSecret: secretArbitrary,
   time: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 99_999_999_999 })),
-  /** Seconds from the signature to the arrival. */
+  /** Seconds from the signature to the receipt. */
   age: Schema.Int.check(Schema.isBetween({ minimum: -700, maximum: 700 })),
   event: Schema.Struct({ id: Schema.String, type: Schema.String, data: Schema.Record(Schema.String, Schema.Json) }),
-  /** Chooses a bit. */
+  /** Selects a bit. */
   position: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
 })
 
-/** A genuine webhook that arrives at once. */
+/** A genuine webhook, received immediately. */
 const genuine = ({ event, secret, time }: typeof webhook.Type) => {
   const body = JSON.stringify(event)
   return { body, header: `t=${time},v1=${signatureOf(secret, time, body)}`, secret, nowMillis: time * 1000 }
 }
 
-/** The same with one bit the other way around. */
+/** Returns a copy with one bit flipped. */
 const flipped = (bytes: Uint8Array<ArrayBuffer>, position: number): Uint8Array<ArrayBuffer> => {
   const copy = Uint8Array.from(bytes)
   const bit = position % (copy.length * 8)
@@ -74,7 +74,7 @@ const shared = (bytes: Uint8Array): Uint8Array => {
   return copy
 }
 
-/** A buffer that holds bytes from its ninth on, with others around them. */
+/** Returns a buffer that contains the bytes from its ninth on, between others. */
 const amid = (bytes: Uint8Array): ArrayBuffer => {
   const buffer = new Uint8Array(bytes.length + 16).fill(0x7b)
   buffer.set(bytes, 8)
@@ -82,7 +82,7 @@ const amid = (bytes: Uint8Array): ArrayBuffer => {
 }
 
 describe("a webhook", () => {
-  it("passes as the test vector says", () => {
+  it("passes for the test vector", () => {
     const { body, secret, signature, time } = VECTOR
     assert.strictEqual(signatureOf(secret, time, body), signature)
     const event = verifyWebhook({ body, header: `t=${time},v1=${signature}`, secret, nowMillis: time * 1000 })
@@ -97,7 +97,7 @@ describe("a webhook", () => {
     const nowMillis = options.nowMillis + sent.age * 1000
     const expected = Math.abs(sent.age) <= 300 ? undefined : "timestamp_outside_tolerance"
     assert.strictEqual(reasonOf({ ...options, nowMillis }), expected)
-    // Within a second, nothing changes: the sender counts whole ones.
+    // Nothing changes within a second, because the sender counts whole ones.
     assert.strictEqual(reasonOf({ ...options, nowMillis: nowMillis + 999 }), expected)
     assert.isUndefined(reasonOf({ ...options, nowMillis, toleranceSeconds: Math.abs(sent.age) }))
   })
@@ -110,7 +110,7 @@ describe("a webhook", () => {
     const signature = flipped(Buffer.from(signatureOf(secret, time, options.body), "hex"), position)
     const header = `t=${time},v1=${Buffer.from(signature).toString("hex")}`
     assert.strictEqual(reasonOf({ ...options, header }), "signature_mismatch")
-    // Another time within the tolerance, so that the signature alone can tell.
+    // Another time within the tolerance, which only the signature can detect.
     const later = options.header.replace(/^t=\d+/u, `t=${time + 1}`)
     assert.strictEqual(reasonOf({ ...options, header: later }), "signature_mismatch")
     const fails = sent.otherSecret === secret ? undefined : "signature_mismatch"
@@ -129,7 +129,7 @@ describe("a webhook", () => {
     assert.strictEqual(reasonOf({ ...options, secret: wrong }), "signature_mismatch")
   })
 
-  it("fails without a header that can be read", () => {
+  it("fails without a well-formed header", () => {
     const { body, secret, signature, time } = VECTOR
     const options = { body, secret, nowMillis: time * 1000 }
     for (const header of [undefined, null, "", []]) {
@@ -161,7 +161,7 @@ describe("a webhook", () => {
     }
   })
 
-  it("fails if it is genuine, but no event", () => {
+  it("fails if it is genuine, but not an event", () => {
     const { secret, time } = VECTOR
     for (const body of ["", "{", "null", "[]", '"evt_1"', '{"id":"evt_1"}', '{"id":1,"type":"a"}']) {
       const header = `t=${time},v1=${signatureOf(secret, time, body)}`
@@ -169,7 +169,7 @@ describe("a webhook", () => {
     }
   })
 
-  it("is not verified with no secret, or after somebody parsed its body", () => {
+  it("cannot be verified without a secret, or with a parsed body", () => {
     const { body, signature, time } = VECTOR
     const header = `t=${time},v1=${signature}`
     for (const secret of ["", [], [""], undefined as never]) {
@@ -193,9 +193,9 @@ describe("a webhook", () => {
     ["a Float64Array", (bytes) => new Float64Array(bytes.slice().buffer)]
   ]
 
-  it.prop("passes as bytes in whatever holds them, and in no other bytes", [webhook], ([{ event, secret, time }]) => {
+  it.prop("passes as bytes in any container, and with no other bytes", [webhook], ([{ event, secret, time }]) => {
     const text = JSON.stringify(event)
-    // Blanks fill the last element of an array of large ones.
+    // Blanks fill the last element of a typed array.
     const body = text + " ".repeat(7 - ((Buffer.byteLength(text) + 7) % 8))
     const header = `t=${time},v1=${signatureOf(secret, time, body)}`
     const bytes = new TextEncoder().encode(body)
@@ -206,7 +206,7 @@ describe("a webhook", () => {
     }
   })
 
-  it.effect("is verified by the clock and with the secrets of an Effect program", () =>
+  it.effect("is verified with the clock and the secrets of an Effect program", () =>
     Effect.gen(function* () {
       const { body, secret, signature, time } = VECTOR
       yield* TestClock.setTime(time * 1000)
@@ -224,7 +224,7 @@ describe("a webhook", () => {
   )
 })
 
-/** Compiled, never called: the type of an event says what its object is. */
+/** For the compiler, never called: the type of an event determines that of its object. */
 export const narrowed = (event: WebhookEvent): void => {
   if (event.type === "payment_intent.succeeded") expectTypeOf(event.data.object).toEqualTypeOf<PaymentIntent>()
   if (event.type === "charge.refunded") expectTypeOf(event.data.object).toEqualTypeOf<Charge>()
@@ -234,6 +234,6 @@ export const narrowed = (event: WebhookEvent): void => {
     // @ts-expect-error a customer has no amount
     void event.data.object.amount
   }
-  // @ts-expect-error a type that there is not
+  // @ts-expect-error an unknown type
   if (event.type === "customer.paid") throw new Error("never")
 }

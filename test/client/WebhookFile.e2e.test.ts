@@ -1,4 +1,4 @@
-/** A project can copy the one file of `verifyWebhook` (semantics W5). */
+/** A project can copy the file of `verifyWebhook` alone (semantics W5). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFileSync } from "node:child_process"
@@ -15,7 +15,7 @@ const VECTOR = {
 }
 
 describe("a webhook", () => {
-  it.live("is verified by one file of Till's, without the rest of it", () =>
+  it.live("is verified by one file of Till's, without the others", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder()
       const source = Path.resolve(import.meta.dirname, "../../src/client/WebhookVerification.ts")

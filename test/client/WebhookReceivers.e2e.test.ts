@@ -1,4 +1,4 @@
-/** The receivers of `examples/webhooks` take what the real Till sends, with one secret and with two. */
+/** The receivers of `examples/webhooks` accept deliveries of the real Till, with one secret and with two. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
@@ -7,7 +7,7 @@ import { build, isThere, LANGUAGES, nameOf, Receiver } from "./ReceiverProcess.t
 
 describe("Till's deliveries", () => {
   it.live(
-    `convince the receivers in ${LANGUAGES.map(nameOf).join(", ")}`,
+    `are accepted by the receivers in ${LANGUAGES.map(nameOf).join(", ")}`,
     () =>
       Effect.gen(function* () {
         const folder = yield* temporaryFolder()
@@ -18,7 +18,7 @@ describe("Till's deliveries", () => {
           const endpoints: Array<string> = []
           for (const language of LANGUAGES.filter(isThere)) {
             build(language, folder)
-            // The receiver has to know the secret before it has a port.
+            // The receiver needs the secret before it has a port.
             const enabled_events = ["customer.created"]
             const created = await server.post("/v1/webhook_endpoints", { url: "http://127.0.0.1:1/", enabled_events })
             const receiver = new Receiver(language.command(folder), created.secret)
@@ -27,13 +27,13 @@ describe("Till's deliveries", () => {
             receivers.push(receiver)
             endpoints.push(created.id)
           }
-          // The bytes of text beyond ASCII are signed as well.
+          // Text outside of ASCII, whose bytes are also signed.
           await server.post("/v1/customers", { name: 'Zoë 日本 💳 "\\/"\u2028' })
-          await until("all have handled it", () => receivers.every(({ handled }) => handled.length === 1))
-          // Now each signature is made with two secrets, of which the receivers know the older one.
+          await until("all have processed it", () => receivers.every(({ handled }) => handled.length === 1))
+          // Deliveries have two signatures, and the receivers have the older secret.
           for (const id of endpoints) await server.post(`/v1/webhook_endpoints/${id}/roll_secret`, { expires_in: 3600 })
           await server.post("/v1/customers", { name: "After the roll" })
-          await until("all have handled it", () => receivers.every(({ handled }) => handled.length === 2))
+          await until("all have processed it", () => receivers.every(({ handled }) => handled.length === 2))
           const events = (await server.get("/v1/events?type=customer.created")).data.toReversed()
           const lines = events.map(({ id }: { readonly id: string }) => `${id} customer.created`)
           for (const receiver of receivers) assert.deepStrictEqual(receiver.handled, lines)

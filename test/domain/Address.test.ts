@@ -3,14 +3,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Country, COUNTRY_CODES, isCountry } from "../../src/domain/Address.ts"
 
-/** Named by CLDR, but not assigned by ISO 3166-1: withdrawn, reserved, of groups of countries, or of private use. */
+/** Codes in CLDR that ISO 3166-1 has not assigned: withdrawn, reserved, for groups of countries, or for private use. */
 const NOT_ASSIGNED = new Set(
   "AC AN BU CP CQ CS DD DG DY EA EU EZ FX HV IC NH QO RH SU TA TP UK UN VD XA XB XK YD YU ZR ZZ".split(" ")
 )
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ".split("")
 
 describe("Countries", () => {
-  it("are all that CLDR names and ISO 3166-1 has assigned", () => {
+  it("are all those in CLDR that ISO 3166-1 has assigned", () => {
     const names = new Intl.DisplayNames(["en"], { type: "region", fallback: "none" })
     const pairs = LETTERS.flatMap((first) => LETTERS.map((second) => first + second))
     const assigned = pairs.filter((code) => names.of(code) !== undefined && !NOT_ASSIGNED.has(code))

@@ -1,9 +1,9 @@
-/** Addresses as countries have them (semantics 9.8), of the data that the package brings. */
+/** The address formats of countries (semantics 9.8), from the package's data. */
 import { assert, describe, it } from "@effect/vitest"
 import { COUNTRY_CODES } from "../../src/domain/Address.ts"
 import { addressFormatOf, requiredOfAddress } from "../../src/domain/AddressFormats.ts"
 
-/** The parts in their order, as the country calls them; `!` marks those that an address needs. */
+/** The parts in order, with their local names; `!` marks required ones. */
 const shapeOf = (country: string): string => {
   const { names, parts, required } = addressFormatOf(country)
   return parts.map((part) => names[part] + (required.includes(part) ? "!" : "")).join(", ")
@@ -25,11 +25,11 @@ describe("9.8: an address", () => {
     assert.strictEqual(shapeOf(country), shape)
   })
 
-  it("of a country without a rule of its own, or of none, is that of the data's default", () => {
+  it("of a country without a rule of its own, or of none, has the data's default format", () => {
     for (const country of ["AQ", "ZZ", "", "jp", "../JP"]) assert.strictEqual(shapeOf(country), "address!, city!")
   })
 
-  it("has a rule in every country, which asks for nothing that the country's addresses do not have", () => {
+  it("has a rule in every country, which requires only parts of the country's addresses", () => {
     assert.isAbove(COUNTRY_CODES.length, 240)
     for (const country of COUNTRY_CODES) {
       const { names, parts, required } = addressFormatOf(country)
@@ -43,7 +43,7 @@ describe("9.8: an address", () => {
     }
   })
 
-  it("that has no country lacks one", () => {
+  it("without a country lacks it", () => {
     assert.deepStrictEqual(requiredOfAddress(null), ["line1", "country", "city"])
   })
 })

@@ -1,4 +1,4 @@
-/** How the changes of versions are put together (semantics 9.22): in their order, each once, where they belong. */
+/** The combination of versions' changes (semantics 9.22): in order, each once, at the right places. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result, Schema } from "effect"
 import { API_VERSIONS, API_VERSION_NEWEST } from "../../src/domain/ApiVersion.ts"
@@ -13,7 +13,7 @@ const append = (value: JsonObject, name: string): JsonObject => ({
   trail: [...((value["trail"] as ReadonlyArray<string> | undefined) ?? []), name]
 })
 
-/** A change that leaves its name on everything that it takes from one version to another. */
+/** A change that adds its name to everything that it converts. */
 const named = (name: string): Change => ({
   description: name,
   objects: { thing: (newer) => append(newer, name) },
@@ -27,7 +27,7 @@ const named = (name: string): Change => ({
   answers: { "*": (newer: VersionedAnswer) => ({ ...newer, status: newer.status + 1 }) }
 })
 
-/** Versions with so many changes each, after the first, which has none. */
+/** Versions with these numbers of changes, after the first, which has none. */
 const versionsOf = (counts: ReadonlyArray<number>): ReadonlyArray<Version> => [
   { date: "2026-03-09", changes: [] },
   ...counts.map((count, i) => ({
@@ -39,7 +39,7 @@ const versionsOf = (counts: ReadonlyArray<number>): ReadonlyArray<Version> => [
 const counts = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 })))
 const Nested = Schema.Array(Schema.Literals(["list", "member", "metadata", "event", "previous_attributes"]))
 
-/** Puts a thing inside of others. */
+/** Wraps a value in layers. */
 const wrap = (thing: JsonObject, layers: typeof Nested.Type): JsonObject =>
   layers.reduce<JsonObject>(
     (inner, layer) =>
@@ -60,7 +60,7 @@ const unwrap = (value: JsonObject, layers: typeof Nested.Type): JsonObject =>
   }, value)
 
 describe("versions", () => {
-  it("published ones are those that headers, the client and the command line know; nothing is done for the newest", () => {
+  it("published ones are those of headers, the client and the command line; the newest needs no conversion", () => {
     assert.deepStrictEqual(
       VERSIONS.map(({ date }) => date),
       [...API_VERSIONS]
@@ -81,7 +81,7 @@ describe("versions", () => {
   })
 
   it.effect.prop(
-    "requests come forward oldest change first, answers and objects go back newest first, by those since their version",
+    "requests pass through the changes since their version oldest first, responses and objects newest first",
     { counts, layers: Nested },
     ({ counts, layers }) =>
       Effect.sync(() => {
@@ -112,7 +112,7 @@ describe("versions", () => {
   )
 
   it.effect.prop(
-    "an answer without an object that has changed stays the same text, unread",
+    "a response without a changed object stays the same text, unparsed",
     { counts },
     ({ counts }) =>
       Effect.sync(() => {

@@ -1,26 +1,26 @@
-/** Email addresses: what is not seen is in none (semantics T22). */
+/** Email addresses, which contain no invisible characters (semantics T22). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { BrandSupport } from "../../src/domain/Brand.ts"
 import { Email, EMAIL_LENGTH_MAX, isEmail } from "../../src/domain/Text.ts"
 
-/** The format of T22, as it is published. */
+/** The published format of T22. */
 const PUBLISHED = /^[^\s@]+@[^\s@]+\.[^\s@]+$/u
 
 const piece = Schema.Union([Schema.Literals([..."@@..ab ü漢"]), Schema.String])
 const text = Schema.Array(piece).check(Schema.isMaxLength(10))
 
-/** Every code point of a plane or less, but for halves of pairs that would make one. */
+/** Every code point of a plane, except surrogates that would form a pair. */
 const codePoints = Array.from({ length: 0x1_0000 }, (_, code) => String.fromCodePoint(code))
 
 describe("T22: an email address", () => {
-  it.prop("is of the published format, and has nothing in it that is not seen", { text }, ({ text }) => {
+  it.prop("has the published format and no invisible characters", { text }, ({ text }) => {
     const address = text.join("")
     const isSeen = !/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zs}\p{Zl}\p{Zp}\p{DI}\u2800]/u.test(address)
     assert.strictEqual(isEmail(address), PUBLISHED.test(address) && isSeen, JSON.stringify(address))
   })
 
-  it("has no character in it that draws nothing, at whatever place", () => {
+  it("has no invisible character at any position", () => {
     const hidden = codePoints.filter((character) => /[\p{C}\p{Z}\p{DI}]/u.test(character))
     assert.isAbove(hidden.length, 6000)
     for (const character of [...hidden, "\u2800", "\u{e0020}", "\u{1d173}"]) {
@@ -50,7 +50,7 @@ describe("T22: an email address", () => {
     }
   )
 
-  it("is looked at in time that grows with its length", () => {
+  it("is checked in time proportional to its length", () => {
     for (const piece of ["@", ".", "a.", "@.", "a@b", "\u200b", "."]) {
       const long = `a@${piece.repeat(500_000)}`
       isEmail(long)

@@ -1,4 +1,4 @@
-/** Metadata: merging, and keys that are dangerous elsewhere. */
+/** Metadata: merging, and keys with a meaning in JavaScript. */
 import { assert, describe, it } from "@effect/vitest"
 import { Exit, Effect, Schema } from "effect"
 import type { Metadata } from "../../src/domain/Metadata.ts"
@@ -6,13 +6,13 @@ import { mergeMetadata, MetadataParameter, previousMetadata, updateMetadata } fr
 import { violations } from "../../src/domain/Rule.ts"
 import { parseJson } from "../../src/json/JsonParse.ts"
 
-/** Few keys, so that updates meet what is there; some that an object has by itself. */
+/** Few keys, so that updates hit existing ones; some are properties of every object. */
 const key = Schema.Literals(["a", "b", "1", "__proto__", "constructor", "toString", "hasOwnProperty"])
 const value = Schema.Literals(["x", "y"])
 const entries = Schema.Array(Schema.Tuple([key, value]))
 const changes = Schema.Array(Schema.Tuple([key, Schema.NullOr(Schema.Literals(["x", "y", ""]))]))
 
-/** As parsing makes it: every key an own property. */
+/** Returns an object as the parser creates it: every key an own property. */
 const parsed = <V>(entries: ReadonlyArray<readonly [string, V]>): Record<string, V> =>
   parseJson(JSON.stringify(Object.fromEntries(entries))) as Record<string, V>
 
@@ -24,7 +24,7 @@ const wrongs = (input: unknown) => {
 }
 
 describe("Metadata", () => {
-  it.prop("merges key by key; null and nothing remove (M2)", { entries, changes }, ({ changes, entries }) => {
+  it.prop("merges key by key; null and the empty string remove (M2)", { entries, changes }, ({ changes, entries }) => {
     const current: Metadata = parsed(entries)
     const merged = mergeMetadata(current, parsed(changes))
     const expected = new Map(Object.entries(current))
@@ -46,14 +46,14 @@ describe("Metadata", () => {
     assert.strictEqual(Object.keys(previousMetadata(current, merged)).length === 0, same)
   })
 
-  it.prop("can be put back with its previous attributes", { entries, changes }, ({ changes, entries }) => {
+  it.prop("can be restored from its previous attributes", { entries, changes }, ({ changes, entries }) => {
     const current: Metadata = parsed(entries)
     const merged = mergeMetadata(current, parsed(changes))
     const back = mergeMetadata(merged, previousMetadata(current, merged))
     assert.deepStrictEqual(new Map(Object.entries(back)), new Map(Object.entries(current)))
   })
 
-  it("is cleared as a whole by null and by nothing", () => {
+  it("is cleared as a whole by null and by the empty string", () => {
     assert.deepStrictEqual(mergeMetadata({ a: "1" }, null), {})
     assert.deepStrictEqual(mergeMetadata({ a: "1" }, ""), {})
     const empty = {}
@@ -67,13 +67,13 @@ describe("Metadata", () => {
       const error = yield* Effect.flip(updateMetadata(fifty, { more: "v" }))
       assert.strictEqual(error.param, "metadata")
       yield* updateMetadata(fifty, { more: "v", k0: null })
-      // What is sent to remove a key does not count.
+      // An entry that removes a key does not count.
       assert.deepStrictEqual(wrongs({ ...fifty, more: null, another: "" }), [])
       assert.lengthOf(wrongs({ ...fifty, more: "v" }), 1)
     })
   )
 
-  it("decodes any key faithfully, and names what is wrong", () => {
+  it("decodes any key unchanged, and names the wrong part", () => {
     const text = '{"__proto__":"x","constructor":"y"}'
     const exit = decode(parseJson(text))
     assert.isTrue(Exit.isSuccess(exit) && JSON.stringify(exit.value) === text)

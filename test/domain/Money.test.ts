@@ -3,11 +3,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { decimalsOf } from "../../src/domain/Money.ts"
 import { ISO_CURRENCIES } from "../support/Currencies.ts"
 
-/** Where Till goes on as Stripe's API has it, so that no amount changes its meaning. */
+/** Exceptions in which Till follows Stripe's API, so that no amount changes its meaning. */
 const EXCEPTIONS: Readonly<Record<string, number>> = { isk: 2, mga: 0 }
 
 describe("N3: the decimals of a currency", () => {
-  it("are those of ISO 4217, but for two exceptions", () => {
+  it("are those of ISO 4217, with two exceptions", () => {
     assert.isAbove(ISO_CURRENCIES.length, 160)
     assert.deepStrictEqual(Object.fromEntries(ISO_CURRENCIES.map(({ code }) => [code, decimalsOf(code)])), {
       ...Object.fromEntries(ISO_CURRENCIES.map(({ code, decimals }) => [code, decimals])),

@@ -1,7 +1,4 @@
-/**
- * Line amounts against an independent reference: fractions of integers, and every unit of the quantity counted by
- * itself where that is possible.
- */
+/** Line amounts against an independent reference: fractions of integers, and unit-by-unit counting where feasible. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { AMOUNT_MAX } from "../../src/domain/Money.ts"
@@ -41,14 +38,14 @@ class Fraction {
     return new Fraction(this.numerator * count, this.denominator)
   }
 
-  /** Schoolbook: up if the remainder is half of the denominator or more. */
+  /** Rounds up if the remainder is half of the denominator or more. */
   rounded(): bigint {
     const whole = this.numerator / this.denominator
     return (this.numerator - whole * this.denominator) * 2n >= this.denominator ? whole + 1n : whole
   }
 }
 
-/** The reference for small quantities goes from unit to unit; for great ones from boundary to boundary. */
+/** Computes the reference: for small quantities unit by unit, for large ones from boundary to boundary. */
 const referenceAmount = (terms: PriceTerms, quantity: number): bigint => {
   if (terms.billing_scheme === "tiered") {
     return (terms.tiers_mode === "volume" ? volume : quantity <= 300 ? unitByUnit : byBoundaries)(
@@ -63,7 +60,7 @@ const referenceAmount = (terms: PriceTerms, quantity: number): bigint => {
     .rounded()
 }
 
-/** Quantities are small enough for floating point to be exact about packages. */
+/** Returns the billed packages. The quantities are small enough for exact floating point. */
 const billed = (quantity: number, transform: TransformQuantity | undefined): number => {
   if (transform === undefined) return quantity
   const remainder = quantity % transform.divide_by
@@ -79,7 +76,7 @@ const volume = (tiers: ReadonlyArray<Tier>, quantity: number): Fraction => {
   return Fraction.of(tier.flat_amount_decimal).plus(Fraction.of(tier.unit_amount_decimal).times(BigInt(quantity)))
 }
 
-/** Every unit costs what its tier says; the first one in a tier brings the flat amount along. */
+/** Adds each unit at the price of its tier; the first unit of a tier adds the flat amount. */
 const unitByUnit = (tiers: ReadonlyArray<Tier>, quantity: number): Fraction => {
   let sum = new Fraction(0n)
   const entered = new Set<Tier>()
@@ -110,7 +107,7 @@ const byBoundaries = (tiers: ReadonlyArray<Tier>, quantity: number): Fraction =>
 const digits = (random: Random, length: number): string =>
   Array.from({ length }, () => String(random.integer(0, 9))).join("")
 
-/** Short and long ones, whole ones, and many that end in a five, where roundings differ. */
+/** Generates decimals: short and long ones, whole ones, and many that end in a five, where rounding modes differ. */
 const decimal = (random: Random): string => {
   const whole = String(Number(digits(random, random.integer(1, random.chance(0.1) ? 12 : 4))))
   if (random.chance(0.3)) return whole
@@ -185,7 +182,7 @@ const tiered = (tiers_mode: "graduated" | "volume", tiers: ReadonlyArray<Tier>):
 })
 
 describe("lineAmount", () => {
-  it(`is what an independent exact computation says`, () => {
+  it(`equals an independent exact computation`, () => {
     let over = 0
     countRuns(RUNS)
     for (let run = 0; run < RUNS; run++) {
@@ -201,7 +198,7 @@ describe("lineAmount", () => {
         what
       )
     }
-    assert.isAbove(over, 20, "amounts over the cap are met too")
+    assert.isAbove(over, 20, "some amounts are above the cap")
     assert.isBelow(over, RUNS / 2)
   })
 
@@ -220,7 +217,7 @@ describe("lineAmount", () => {
     ] as const) {
       assert.strictEqual(lineAmount(perUnit(unit), quantity), amount, `${quantity} × ${unit}`)
     }
-    // Rounding each tier by itself would give 2.
+    // Rounding each tier separately would result in 2.
     assert.strictEqual(lineAmount(tiered("graduated", [tier(1, "0.5"), tier(null, "0.5")]), 2), 1)
   })
 
@@ -237,7 +234,7 @@ describe("lineAmount", () => {
     )
   })
 
-  it("N6, N7: volume takes one tier for everything, graduated each for its own part", () => {
+  it("N6, N7: volume prices all units by one tier, graduated each part by its own tier", () => {
     const tiers = [tier(5, "500"), tier(10, "400", "100"), tier(null, "300", "1000")]
     const amounts = (mode: "graduated" | "volume") => [1, 5, 6, 10, 11].map((q) => lineAmount(tiered(mode, tiers), q))
     assert.deepStrictEqual(amounts("volume"), [500, 2500, 2500, 4100, 4300])
@@ -253,7 +250,7 @@ describe("lineAmount", () => {
     assert.deepStrictEqual([chosen({ preset: 7, minimum: 3 }), chosen({ minimum: 3 }), chosen({})], [7, 3, 0])
   })
 
-  it("N1: is nothing above the cap", () => {
+  it("N1: is undefined above the cap", () => {
     assert.strictEqual(lineAmount(perUnit(String(AMOUNT_MAX)), 1), AMOUNT_MAX)
     assert.strictEqual(lineAmount(perUnit(`${AMOUNT_MAX}.4`), 1), AMOUNT_MAX)
     assert.isUndefined(lineAmount(perUnit(`${AMOUNT_MAX}.5`), 1))
@@ -268,7 +265,7 @@ describe("lineAmount", () => {
 describe("decimals", () => {
   const kept = (text: string) => priceTermsFields({ unit_amount_decimal: text })
 
-  it("are kept without loss, in one way of writing them", () => {
+  it("are stored without loss, in one notation", () => {
     const random = new Random(runSeed)
     countRuns(RUNS)
     for (let run = 0; run < RUNS; run++) {

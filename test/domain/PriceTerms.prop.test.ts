@@ -1,6 +1,6 @@
 /**
- * Terms of prices, sent in every combination: what belongs together makes a price that says what was sent, and has an
- * amount for every quantity; everything else is refused, for a parameter that was sent or is missing.
+ * Terms of prices in every combination: consistent terms make a price equal to the sent terms, with an amount for every
+ * quantity; all others are refused, for a parameter that was sent or is missing.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
@@ -19,7 +19,7 @@ const RUNS = 6000
 const DECIMALS = ["0", "5", "5.0", "05", "5.5", "0.000000000001", "999999999999.5"]
 const LONGEST = { day: 1095, week: 156, month: 36, year: 3 }
 
-/** One of the choices, null, or nothing at all. */
+/** One of the choices, null, or undefined. */
 const some = <A>(random: Random, probability: number, choices: ReadonlyArray<A>): A | null | undefined =>
   random.chance(probability) ? random.pick(choices) : random.pick([null, undefined])
 
@@ -31,7 +31,7 @@ const tierOf = (random: Random): TierParameter => ({
   unit_amount_decimal: some(random, 0.2, DECIMALS) ?? null
 })
 
-/** Ends are in order and open at the end more often than chance would have it. */
+/** Generates tiers whose ends are more often valid than by chance. */
 const tiersOf = (random: Random): ReadonlyArray<TierParameter> => {
   const tiers = Array.from({ length: random.integer(1, 4) }, () => tierOf(random))
   if (random.chance(0.1)) return tiers
@@ -86,7 +86,7 @@ const areSound = (tiers: ReadonlyArray<TierParameter>): boolean =>
     return ends && (flat || flatDecimal || unit || unitDecimal) && !(flat && flatDecimal) && !(unit && unitDecimal)
   })
 
-/** The rules of semantics PR8 to PR16 as one sentence each, written without a look at the code under test. */
+/** The rules of semantics PR8 to PR16, one condition each, written independently of the tested code. */
 const belongTogether = (terms: PriceTermsParameters): boolean => {
   const { custom_unit_amount: custom, recurring, tiers, tiers_mode, transform_quantity, type } = terms
   const has = (value: unknown): boolean => value !== undefined && value !== null
@@ -105,7 +105,7 @@ const belongTogether = (terms: PriceTermsParameters): boolean => {
   return bounds.every((bound, index) => index === 0 || bounds[index - 1]! <= bound)
 }
 
-/** Decimals of the test that are above the cap by less than floating point could tell do not exist. */
+/** Returns whether an amount is above the cap. Floating point suffices for the decimals of this test. */
 const isAboveCap = (value: unknown): boolean => {
   if (Array.isArray(value)) return value.some(isAboveCap)
   if (typeof value === "object" && value !== null) return Object.values(value).some(isAboveCap)
@@ -134,7 +134,7 @@ const asPrice = (terms: PriceTermsParameters): Price => ({
 })
 
 describe("terms of prices", () => {
-  it.effect(`are accepted if, and only if, they belong together`, () =>
+  it.effect(`are accepted if and only if they are consistent`, () =>
     Effect.gen(function* () {
       let accepted = 0
       countRuns(RUNS)
@@ -150,7 +150,7 @@ describe("terms of prices", () => {
         if (refused !== undefined) {
           const param = refused._tag === "ParametersExclusive" ? refused.second : refused.param!
           const value = valueAt(terms, param)
-          // An end or a count may be wrong by its absence; anything else is wrong because it is there.
+          // An end or a count can be wrong by its absence; all others are wrong by their presence.
           if (refused instanceof ParameterMissing) assert.isTrue(value == null, what)
           else if (!param.endsWith("[up_to]")) assert.isTrue(value != null, `${what}: ${param}`)
           continue
@@ -173,7 +173,7 @@ describe("terms of prices", () => {
   )
 })
 
-/** Sent again as it was answered, a price is the same once more. */
+/** Checks that a price equals the sent terms, and that sending it again results in the same price. */
 const checkSaysWhatWasSent = (terms: PriceTermsParameters, price: Price, what: string): void => {
   const sent = terms.unit_amount ?? terms.unit_amount_decimal
   if (sent != null) assert.strictEqual(Number(price.unit_amount_decimal), Number(sent), what)

@@ -1,4 +1,4 @@
-/** Which addresses webhooks may go to (semantics W4). */
+/** The addresses that webhooks may go to (semantics W4). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { isMetadataAddress, isPublicAddress, literalAddressOf } from "../../src/domain/PublicAddress.ts"
@@ -29,7 +29,7 @@ const isSpecial = (number: number): boolean =>
 
 const hex = (number: number): string => number.toString(16)
 
-/** Every way to write an IPv4 address as the host of a URL. */
+/** The notations of an IPv4 address as the host of a URL. */
 const SPELLINGS: Readonly<Record<string, (number: number) => string>> = {
   dotted: addressOf,
   "with a dot at the end": (number) => `${addressOf(number)}.`,
@@ -59,7 +59,7 @@ const SPELLINGS: Readonly<Record<string, (number: number) => string>> = {
 const literal = (host: string): string => literalAddressOf(new URL(`https://${host}/`))!
 const isPublicHost = (host: string): boolean => isPublicAddress(literal(host))
 
-/** First and last address of each network that no setting opens. */
+/** First and last address of each network that no setting allows. */
 const METADATA = [
   ["100.100.100.200", "100.100.100.200"],
   ["168.63.129.16", "168.63.129.16"],
@@ -123,7 +123,7 @@ describe("public addresses", () => {
     (host) => assert.isTrue(isPublicHost(host))
   )
 
-  it("as resolvers write them, with a zone, and nothing that is no address", () => {
+  it("can be in the resolvers' notation, with a zone; other texts are not public", () => {
     assert.isFalse(isPublicAddress("fe80::1%eth0"))
     assert.isFalse(isPublicAddress("::ffff:10.0.0.1"))
     assert.isTrue(isPublicAddress("::ffff:8.8.8.8"))
@@ -131,7 +131,7 @@ describe("public addresses", () => {
   })
 
   it.prop(
-    "are none at which a cloud answers with credentials: these are known in every spelling, to the last address",
+    "exclude those at which clouds serve credentials, in every notation, to the last address",
     {
       network: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: METADATA.length - 1 })),
       end: Schema.Literals([0, 1]),
@@ -165,7 +165,7 @@ describe("public addresses", () => {
     assert.strictEqual(isMetadataAddress(address), expected)
   )
 
-  it("names are no literal addresses", () => {
+  it("host names are not literal addresses", () => {
     for (const host of ["localhost", "example.test", "example.test.", "1.example.test", "ip6-localhost"]) {
       assert.isUndefined(literalAddressOf(new URL(`https://${host}/`)))
     }

@@ -1,6 +1,6 @@
 /**
- * Parameters and ids are added to a merchant's URL without a change of its other bytes (semantics T23, T24): over URLs
- * made of everything that a path or a query can hold, signed and unusual ones too.
+ * Parameters and ids are added to a merchant's URL without changing its other bytes (semantics T23, T24): for URLs made
+ * of everything that a path or a query can contain, including signed and unusual ones.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
@@ -91,19 +91,19 @@ describe("adding to a URL", () => {
       const at = result.indexOf(appended)
       const behind = result.slice(at + appended.length)
       const before = result.slice(0, at)
-      // In front of what was added there may be one separator more.
+      // One separator can precede the added parameters.
       assert.strictEqual(before.slice(0, given.length - behind.length) + behind, given)
       assert.match(before.slice(given.length - behind.length), /^[?&]?$/)
       const { hash, searchParams } = new URL(result)
       for (const [name, value] of Object.entries(ADDED)) assert.strictEqual(searchParams.getAll(name).at(-1), value)
       assert.strictEqual(hash, new URL(given).hash)
-      // All that the query held it still holds, in its order.
+      // The query still contains all its parameters, in order.
       const held = [...new URL(given).searchParams]
       assert.deepStrictEqual([...searchParams].slice(0, held.length), held)
     })
   )
 
-  it.effect.prop("goes into a header in printable ASCII, and leads where it led", url, (parts) =>
+  it.effect.prop("fits into a header in printable ASCII, and leads to the same page", url, (parts) =>
     Effect.sync(() => {
       const given = textOf(parts)
       const location = locationOf(given)
@@ -125,7 +125,7 @@ describe("adding to a URL", () => {
     assert.strictEqual(locationOf("app://müller/a b"), "app://m%C3%BCller/a%20b")
   })
 
-  it("keeps a signed URL, a flag and a blank as they were", () => {
+  it("keeps a signed URL, a flag and a blank unchanged", () => {
     const signed = "https://shop.example/r?next=/orders/7&token=exp=16~acl=/live/*&q=a%20b&flag"
     assert.strictEqual(withParameters(signed, { a: "b" }), `${signed}&a=b`)
     assert.strictEqual(withParameters(`${signed}#top`, { a: "b" }), `${signed}&a=b#top`)
@@ -134,14 +134,14 @@ describe("adding to a URL", () => {
     assert.strictEqual(withParameters("https://shop.example/?x=?", { a: "b" }), "https://shop.example/?x=?&a=b")
   })
 
-  it("fills the session's id in wherever it stands, encoded or not", () => {
+  it("fills in the session's id at every placeholder, encoded or not", () => {
     const given = "https://a.b/{CHECKOUT_SESSION_ID}?x=%7BCHECKOUT_SESSION_ID%7d&y={checkout}#{CHECKOUT_SESSION_ID}"
     assert.strictEqual(withSessionId(given, "cs_1"), "https://a.b/cs_1?x=cs_1&y={checkout}#cs_1")
   })
 })
 
 describe("a URL that a browser is redirected to", () => {
-  it("is a web page, or an app by a scheme of its own", () => {
+  it("is a web page, or an app by its own scheme", () => {
     for (const url of [
       "https://a.b",
       "HTTP://a.b/c",
@@ -157,7 +157,7 @@ describe("a URL that a browser is redirected to", () => {
     }
   })
 
-  it("is nothing that runs, reads or opens something else", () => {
+  it("is none that runs code, reads files or opens another program", () => {
     const schemes =
       "javascript data vbscript file about blob view-source filesystem feed jar intent ms-msdt ms-settings search-ms " +
       "chrome chrome-extension moz-extension mailto tel sms ftp ssh git+ssh ws wss mhtml res resource content market"
@@ -167,7 +167,7 @@ describe("a URL that a browser is redirected to", () => {
     }
   })
 
-  it("is absolute, without a username, and has nothing that a parser would leave out", () => {
+  it("is absolute, without a username, and without characters that a parser would remove", () => {
     for (const url of [
       "https:a.b",
       "https:/a.b",

@@ -1,4 +1,4 @@
-/** Rules: what is read back from a failed decode. */
+/** Rules, as read back from a failed decode. */
 import { assert, describe, it } from "@effect/vitest"
 import { Exit, Schema } from "effect"
 import { enable } from "effect/schema/SchemaJITCompiler"
@@ -36,11 +36,11 @@ const compiledBody = body()
 enable(compiledBody.ast)
 const compiled = decoder(compiledBody)
 
-/** What is wrong with an input. The compiled decoder must say the same as the interpreted one. */
+/** Returns the errors of an input. The compiled decoder must report the same errors as the interpreted one. */
 const wrongs = (input: unknown): ReadonlyArray<readonly [string, string]> => {
-  const said = wrongsOf(interpreted(input))
-  assert.deepStrictEqual(wrongsOf(compiled(input)), said)
-  return said
+  const reported = wrongsOf(interpreted(input))
+  assert.deepStrictEqual(wrongsOf(compiled(input)), reported)
+  return reported
 }
 
 const wrongsOf = (exit: ReturnType<typeof interpreted>): ReadonlyArray<readonly [string, string]> => {
@@ -90,7 +90,7 @@ describe("Rules", () => {
     })
   }
 
-  it("let through what is right, null, and nothing", () => {
+  it("accept valid values, null, and absent fields", () => {
     const input = {
       amount: 9_007_199_254_740_991,
       currency: "uSd",
@@ -105,7 +105,7 @@ describe("Rules", () => {
     assert.deepStrictEqual(wrongs(input), [])
   })
 
-  it("name what is unknown and what is missing, at any depth", () => {
+  it("name unknown and missing fields, at any depth", () => {
     assert.deepStrictEqual(wrongs({ metadata: { a: 1 }, amonut: 1 }), [
       ["amonut", "unknown"],
       ["amount", "missing"],
@@ -129,7 +129,7 @@ describe("Rules", () => {
     )
   })
 
-  it("say that the root is no object", () => {
+  it("report a root that is not an object", () => {
     for (const input of [null, [], 1, "x"]) assert.deepStrictEqual(wrongs(input), [["", "an object"]])
   })
 })

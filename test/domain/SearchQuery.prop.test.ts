@@ -1,6 +1,6 @@
 /**
- * Queries of searches (semantics 9.19): every query reads back from what is printed of it, every text is a query or is
- * refused with a place in it, and which operator goes with which field is a closed table.
+ * Search queries (semantics 9.19): every printed query parses to itself, every text is a query or is refused at a
+ * position, and the operators of each field type are a closed table.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
@@ -45,12 +45,12 @@ const refused = (text: string) => {
 const accepted = (text: string): SearchQuery => Result.getOrThrow(parse(text, FIELDS))
 
 describe("9.19: a search query", () => {
-  it.prop("reads back from what is printed of it", [Seed], ([seed]) => {
+  it.prop("is the same after printing and parsing", [Seed], ([seed]) => {
     const one = query(new Random(seed))
     assert.deepStrictEqual(accepted(print(one)), one)
   })
 
-  it.prop("is any text, or the text is refused with a place in it", [Seed, Schema.String], ([seed, noise]) => {
+  it.prop("is any text, unless the text is refused with a position in it", [Seed, Schema.String], ([seed, noise]) => {
     const random = new Random(seed)
     const printed = print(query(random))
     const [at, end] = [random.below(printed.length + 1), random.below(printed.length + 1)]
@@ -65,14 +65,14 @@ describe("9.19: a search query", () => {
     }
   })
 
-  it("may be written in other ways", () => {
+  it("can be written in other notations", () => {
     const one = accepted('status:"a" AND -amount>5')
     for (const text of [`status:'a' and -amount>5`, `  status:"a"\n-amount>"5" `]) {
       assert.deepStrictEqual(accepted(text), one)
     }
   })
 
-  it("is refused with the place and what is wrong there", () => {
+  it("is refused with a position and the problem there", () => {
     const problems: ReadonlyArray<readonly [string, number, string]> = [
       ["", 1, "a field is missing"],
       ["phone:1", 1, "there is no field phone to search by"],
@@ -106,7 +106,7 @@ describe("9.19: a search query", () => {
     for (const [text, position, problem] of problems) assert.deepStrictEqual(refused(text), [position, problem], text)
   })
 
-  it("asks for letters in either case, but for those of ids; an opposite holds for what is absent", () => {
+  it("ignores case, except in ids; a negation matches absent fields", () => {
     const values = {
       id: "cus_A",
       amount: 5,

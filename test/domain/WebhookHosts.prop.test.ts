@@ -1,11 +1,11 @@
-/** What webhooks may dial besides public addresses, against plain arithmetic (semantics 9.34). */
+/** The addresses that webhooks may dial besides public ones, against plain arithmetic (semantics 9.34). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { isPublicAddress } from "../../src/domain/PublicAddress.ts"
 import { mayDial, parseAllowedHosts } from "../../src/domain/WebhookHosts.ts"
 
 const Byte = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }))
-/** Mostly private ones, near one another: others would never lie in a network. */
+/** Mostly private addresses, close together, so that they often lie in a network. */
 const Address = Schema.Tuple([Schema.Literals([10, 127, 172, 192, 8]), Schema.Literals([0, 16, 168]), Byte, Byte])
 const Network = Schema.Struct({
   address: Address,
@@ -29,7 +29,7 @@ const allowing = (text: string) => {
 
 describe("hosts that webhooks may go to", () => {
   it.effect.prop(
-    "are those in a network that is listed, and public ones",
+    "are those in a listed network, and public ones",
     { networks: Schema.Array(Network).check(Schema.isMinLength(1), Schema.isMaxLength(3)), address: Address },
     ({ address, networks }) =>
       Effect.sync(() => {
@@ -43,7 +43,7 @@ describe("hosts that webhooks may go to", () => {
     { arbitrary: { runs: 1000 } }
   )
 
-  it("are those that are listed by name or address, in any spelling that URLs have", () => {
+  it("are those listed by name or address, in any notation of URLs", () => {
     const hosts = allowing("Hooks.internal, app., 10.1.2.3, fd00::/8, [::1], my_host-1.a")
     for (const [name, address] of [
       ["hooks.internal", "10.0.0.1"],
@@ -72,7 +72,7 @@ describe("hosts that webhooks may go to", () => {
     }
   })
 
-  it("are no link-local addresses and no metadata services, whatever is set", () => {
+  it("exclude link-local addresses and metadata services, in every configuration", () => {
     const hosts = [
       { httpsOnly: false, besidePublic: "any" as const },
       allowing("169.254.0.0/16,168.63.129.16,100.64.0.0/10,192.0.0.0/24,fe80::/10,fd00::/8,metadata.internal")
@@ -94,7 +94,7 @@ describe("hosts that webhooks may go to", () => {
     for (const one of hosts) assert.isTrue(mayDial(one, "metadata.internal", "100.64.0.1"))
   })
 
-  it("are not guessed from what is neither a name, an address nor a network", () => {
+  it("cannot be parsed from a text that is neither a name, an address nor a network", () => {
     for (const text of [
       "",
       ",",

@@ -1,4 +1,4 @@
-/** JSON is read as it was written, whatever its names are and whatever was read before. */
+/** JSON is read as written, for all names and all texts read before. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { parseJson } from "../../src/json/JsonParse.ts"
@@ -33,7 +33,7 @@ const textOf = (members: Members, inner: string): string =>
     members.length > 0 ? "," : ""
   }"inner":[${inner}]}`
 
-/** What was read, with the names in their order. */
+/** Returns the value with its names in order. */
 const entriesOf = (read: unknown): unknown =>
   typeof read === "object" && read !== null
     ? Object.entries(read).map(([name, member]) => [name, entriesOf(member)])
@@ -45,10 +45,10 @@ const objectOf = (members: Members, inner: unknown): object => {
   return Object.fromEntries(new Map([...named, ["inner", [inner]]]))
 }
 
-/** The name that V8 may take for this one: as many characters of its source as it has. */
+/** Returns the name that V8 can confuse with this one: as many characters of its source as it has. */
 const mistakenFor = (name: string): string => JSON.stringify(name).slice(1, 1 + name.length)
 
-/** Has V8 see objects with the names that it may take for these ones. Only those of as many members mislead it. */
+/** Makes V8 parse objects with the confusable names. Only objects with as many members mislead it. */
 const misleadBy = (members: Members): void => {
   for (const misleading of members.keys()) {
     const named = members.map(([name], i): Members[number] => [i === misleading ? mistakenFor(name) : name, 0])
@@ -57,7 +57,7 @@ const misleadBy = (members: Members): void => {
 }
 
 describe("JSON", () => {
-  it.prop("has the names that were written, also inside, after any other text", [objects], ([drawn]) => {
+  it.prop("has the written names, also in nested objects, after any other text", [objects], ([drawn]) => {
     const all = drawn.map(membersOf)
     for (const [i, members] of all.entries()) {
       const inner = all[i + 1] ?? []
@@ -68,7 +68,7 @@ describe("JSON", () => {
     }
   })
 
-  it("is not left to JSON.parse without need: when this fails, V8 is right and JsonReader can go", () => {
+  it("needs JsonReader: when this fails, V8 is correct and JsonReader can be removed", () => {
     for (const name of ["\n", "a\nb", '"', "é\u0000", "a\\nb\n"]) {
       const members: Members = [
         [`first member of ${mistakenFor(name)}`, 0],
@@ -81,13 +81,13 @@ describe("JSON", () => {
     }
   })
 
-  it("that is none is refused, also where names have escapes", () => {
+  it("is refused if invalid, also with escapes in names", () => {
     for (const text of [String.raw`{"a\n":}`, String.raw`{"a\n":1`, String.raw`"a\n": 1`, '{"a\\', '{"\n":1}']) {
       assert.throws(() => parseJson(text), SyntaxError)
     }
   })
 
-  it("has its last of two values for a name, and __proto__ as a name", () => {
+  it("has the last of two values for a name, and __proto__ as a name", () => {
     const read = parseJson(String.raw`{"a\n":{"__proto__":{"x":1},"\"":1,"\"":2}}`)
     assert.strictEqual(JSON.stringify(read), String.raw`{"a\n":{"__proto__":{"x":1},"\"":2}}`)
   })

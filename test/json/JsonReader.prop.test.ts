@@ -1,9 +1,9 @@
-/** The plain parser reads what JSON.parse reads, and refuses what it refuses, at the same place. */
+/** The plain parser accepts and rejects the same texts as JSON.parse, at the same position. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { JsonReader, JsonSyntaxError } from "../../src/json/JsonReader.ts"
 
-/** The text's value, or the index of the first character that does not fit. */
+/** Returns the text's value, or the index of the first invalid character. */
 const read = (text: string): { readonly value: unknown } | { readonly index: number } => {
   try {
     return { value: new JsonReader(text).read() }
@@ -13,7 +13,7 @@ const read = (text: string): { readonly value: unknown } | { readonly index: num
   }
 }
 
-/** What JSON.parse does. Of some texts it does not say where they are wrong: that is null. */
+/** Returns the result of JSON.parse; a null index if it reports none. */
 const expectedOf = (text: string): { readonly value: unknown } | { readonly index: number | null } => {
   try {
     return { value: JSON.parse(text) }
@@ -54,7 +54,7 @@ const pieces = Schema.Array(
     ])
   ])
 ).check(Schema.isMaxLength(12))
-/** Inside a string. */
+/** Characters within a string. */
 const characters = Schema.Array(
   Schema.Literals([
     ...Array.from('abnu0F/\\"\n\u001f\u007f\u2028é\udc00'),
@@ -67,19 +67,19 @@ const characters = Schema.Array(
   ])
 ).check(Schema.isMaxLength(8))
 
-/** As JSON has it: one zero, and every member the object's own. Names are `named`. */
+/** Returns a value as JSON represents it: one zero, and every member an own property. `named` converts names. */
 const asJson = (value: Schema.Json, named: (name: string) => string = (name) => name): Schema.Json => {
   if (typeof value !== "object" || value === null) return value === 0 ? 0 : value
   if (Array.isArray(value)) return value.map((member) => asJson(member, named))
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [named(name), asJson(member, named)]))
 }
 
-/** A name that is written without an escape: V8 reads others wrongly. */
+/** Returns a name without escapes, because V8 misreads others. */
 const plain = (name: string): string => name.replaceAll(/["\\]|[^ -~]/gu, "_")
 
 describe("the plain parser", () => {
   it.prop(
-    "reads every value that is written as JSON, with white space between the tokens",
+    "reads every JSON value, with white space between the tokens",
     { value: Schema.Json, indent: Schema.Literals(["", " ", "\t", "\n \r"]), space },
     ({ indent, space, value }) => {
       const text = `${space}${JSON.stringify(value, null, indent)}${space}`
@@ -88,12 +88,12 @@ describe("the plain parser", () => {
     { arbitrary: { runs: 300 } }
   )
 
-  it.prop("takes and refuses any tokens as JSON.parse does", { pieces }, ({ pieces }) => assertSame(pieces.join("")), {
+  it.prop("accepts and rejects any tokens like JSON.parse", { pieces }, ({ pieces }) => assertSame(pieces.join("")), {
     arbitrary: { runs: 3000 }
   })
 
   it.prop(
-    "takes and refuses any string as JSON.parse does",
+    "accepts and rejects any string like JSON.parse",
     { characters },
     ({ characters }) => {
       assertSame(`["${characters.join("")}"]`)
@@ -103,7 +103,7 @@ describe("the plain parser", () => {
   )
 
   it.prop(
-    "finds what is wrong with JSON that has lost a part, or gained one",
+    "finds the error in JSON that has lost or gained a part",
     {
       value: Schema.Json,
       at: Schema.Number.check(Schema.isBetween({ minimum: 0, maximum: 1 })),
@@ -118,7 +118,7 @@ describe("the plain parser", () => {
     { arbitrary: { runs: 1000 } }
   )
 
-  it("reads numbers as JSON.parse does, at the ends of their range and beyond", () => {
+  it("reads numbers like JSON.parse, at the limits of their range and beyond", () => {
     for (const text of [
       "0",
       "-0",

@@ -1,4 +1,4 @@
-/** The life of a key, over any sequence of rolls, passing time and revocation (semantics A7, A8, 9.17). */
+/** The lifecycle of a key, over any sequence of rolls, elapsed time and revocations (semantics A7, A8, 9.17). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import type { ApiKey } from "../../src/domain/ApiKey.ts"
@@ -11,7 +11,7 @@ const seconds = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 86_400 
 
 describe("A key", () => {
   it.effect.prop(
-    "is valid until the nearest end that was ever set, says so, and leaves nothing of itself behind",
+    "is valid until the earliest expiry that was set, shows it, and is stored nowhere in plain text",
     { steps: Schema.Array(Schema.Struct({ expiresIn: Schema.optionalKey(seconds), pause: seconds })) },
     ({ steps }) =>
       Effect.gen(function* () {
@@ -42,7 +42,7 @@ describe("A key", () => {
   )
 
   it.effect.prop(
-    "is revoked once, from any state, for good: no timer, roll or start gives it back",
+    "is revoked once, from any state, for good: no timer, roll or start restores it",
     { steps: Schema.Array(Schema.Struct({ expiresIn: seconds, pause: seconds })), pause: seconds },
     ({ pause, steps }) =>
       Effect.gen(function* () {

@@ -1,6 +1,6 @@
 /**
- * Products and prices together, against a plain model: whatever is done in whatever order, lookup keys have one price,
- * products with prices stay, events tell exactly what changed, and what is refused leaves nothing behind.
+ * Products and prices against a plain model: in any order of operations, lookup keys have one price, products with
+ * prices stay, events contain exactly the changes, and a refused operation leaves nothing.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
@@ -20,7 +20,7 @@ const STEPS = 30
 const KEYS = ["a", "b", "__proto__"]
 const NOBODY = { product: "prod_nobody", price: "price_nobody" }
 
-/** What the account should hold: only what the rules speak of. */
+/** The expected content of the account, as far as the rules cover it. */
 interface Model {
   readonly products: Map<string, { readonly prices: Set<string>; defaultPrice: string | null }>
   readonly prices: Map<string, { readonly product: string; active: boolean; lookupKey: string | null }>
@@ -30,7 +30,7 @@ type Expected = { readonly fails: string } | { readonly changes: () => void }
 
 const maybe = <A>(random: Random, value: () => A): A | undefined => (random.chance(0.5) ? value() : undefined)
 
-/** Leaves out what is undefined, as JSON does. */
+/** Leaves out undefined fields, as JSON does. */
 const sent = <A extends object>(parameters: A): { [K in keyof A]: Exclude<A[K], undefined> } =>
   Object.fromEntries(Object.entries(parameters).filter(([, value]) => value !== undefined)) as never
 
@@ -60,7 +60,7 @@ class Catalog {
     return [...this.model.prices].find(([, price]) => price.lookupKey === lookupKey)?.[0]
   }
 
-  /** Runs one random command, and says what it should have come to. */
+  /** Runs one random command and checks its expected result. */
   readonly step = Effect.fnUntraced({ self: this }, function* () {
     this.account.now += this.random.integer(0, 3000)
     const before = this.account.text
@@ -173,7 +173,7 @@ class Catalog {
     const preview = yield* Effect.exit(this.account.run(Prices.preview(parameters)))
     assert.strictEqual(this.account.text, text)
     const exit = yield* Effect.exit(this.account.run(Prices.create(parameters)))
-    // But for its id, a preview comes to what the creation comes to.
+    // A preview has the same result as the creation, except for the id.
     assert.deepStrictEqual(Exit.map(preview, withoutId), Exit.map(exit, withoutId))
     if (!this.model.products.has(product)) return [exit, { fails: "ResourceMissing" }, "price of nothing"] as Step
     if (parameters.unit_amount > 1) return [exit, { fails: "AmountTooLarge" }, "price above the cap"] as Step
@@ -226,7 +226,7 @@ class Catalog {
     return [exit, { changes }, "update price"] as Step
   })
 
-  /** One event if anything changed, and its previous attributes undo exactly that. */
+  /** Checks for one event if anything changed, whose previous attributes undo exactly the change. */
   checkUpdate(type: string, before: Product | Price, after: Product | Price, events: number): void {
     const strip = (value: object) => ({ ...value, updated: 0 })
     const [event, ...more] = this.account.events.slice(events)
@@ -246,7 +246,7 @@ class Catalog {
     assert.deepStrictEqual(strip(undone), strip(before))
   }
 
-  /** The account and the model say the same. */
+  /** Compares the account with the model. */
   check(): void {
     const { account, model } = this
     assert.sameMembers(
@@ -284,7 +284,7 @@ class Catalog {
 type Step = readonly [exit: Exit.Exit<unknown, unknown>, expected: Expected, name: string]
 
 describe("products and prices", () => {
-  it.effect("follow their model, whatever is done", () =>
+  it.effect("follow their model in any sequence of operations", () =>
     Effect.gen(function* () {
       countRuns(RUNS)
       for (let run = 0; run < RUNS; run++) {
@@ -298,7 +298,7 @@ describe("products and prices", () => {
     })
   )
 
-  it.effect("a currency that is not taken is refused, by its path (N2)", () =>
+  it.effect("a currency that is not accepted is refused, by its path (N2)", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount(undefined, { currencies: new Set(["usd"]) })
       const { id } = yield* account.run(Products.create({ name: "Tea" }))

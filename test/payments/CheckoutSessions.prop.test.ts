@@ -1,7 +1,7 @@
 /**
- * Checkout Sessions and their PaymentIntents against the state table: for any program on either, and for any time that
- * passes, both agree on the states, the events in their order, and the answers, refusals included.
- * test/http/Programs.prop.test.ts runs the same programs over HTTP.
+ * Checkout Sessions and their PaymentIntents against the state table: for any program on either, and any elapsed time,
+ * both agree on the states, the order of events, and the responses, including refusals. test/http/Programs.prop.test.ts
+ * runs the same programs over HTTP.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -62,7 +62,7 @@ const runIn = (account: MemoryAccount, id: string, command: Command): Effect.Eff
   }
 }
 
-/** Holds at every moment, whatever the model says. */
+/** Checks the invariants, independently of the model. */
 const assertSound = (account: MemoryAccount, id: string) => {
   const { hidden: kept, value: session } = account.all(CHECKOUT_SESSION)[0]!
   assert.isUndefined(violatedInvariant(session, kept.customAmount !== null))
@@ -77,7 +77,7 @@ const assertSound = (account: MemoryAccount, id: string) => {
     if (session.status === "complete") assert.isAbove(data[kept.customAmount.line]!.amount_total, 0)
     assert.strictEqual(session.payment_intent === null, kept.customAmount.paymentIntentData !== null)
   }
-  if (session.status !== "open") assert.isNull(kept.collected, "what a payer has entered is not kept any longer")
+  if (session.status !== "open") assert.isNull(kept.collected, "the payer's input is removed")
   if (session.payment_intent === null) return
   const { hidden, value: paymentIntent } = account.all(PAYMENT_INTENT).find((one) => one.id === session.payment_intent)!
   assert.deepStrictEqual(hidden, { checkoutSession: id })
@@ -90,7 +90,7 @@ const assertSound = (account: MemoryAccount, id: string) => {
   }
 }
 
-/** What came out is what the specification says. */
+/** Checks the output against the specification. */
 const assertPresentable = (account: MemoryAccount, id: string) => {
   const session = account.value(CHECKOUT_SESSION, id)!
   Schema.decodeUnknownSync(CheckoutSessionSchema, { onExcessProperty: "error" })(session)
@@ -99,7 +99,7 @@ const assertPresentable = (account: MemoryAccount, id: string) => {
   assert.isTrue(account.all(PRICE).every(({ value }) => value.active === (value.custom_unit_amount !== undefined)))
 }
 
-/** What the account itself shows besides: when its timers are due. */
+/** The visible state, with the due times of the account's timers. */
 type Shown = Seen & { readonly timers: ReadonlyArray<number> }
 
 const table: StateTable<Creation, Command, Model, Shown> = {
@@ -142,7 +142,7 @@ const driverOf = (
   }
 }
 
-/** Carries a program out on both sides, and compares after every step. */
+/** Runs a program on both sides and compares after every step. */
 const compare = Effect.fnUntraced(function* (
   creation: Creation,
   steps: ReadonlyArray<Step>,
@@ -198,7 +198,7 @@ const EVERY_STEP: ReadonlyArray<Step> = [
   { op: "wait", millis: 604_800_000 }
 ]
 
-/** Ways into every state, by what is to be paid and how. */
+/** Programs that lead into every state, by amount and payment method. */
 const WAYS: ReadonlyArray<ReadonlyArray<Step>> = [
   [],
   [confirmWith("pm_card_declined")],
@@ -216,7 +216,7 @@ const WAYS: ReadonlyArray<ReadonlyArray<Step>> = [
   [{ op: "expire" }]
 ]
 
-/** 9.14: the payer chooses, and chooses again. */
+/** Programs in which the payer chooses an amount twice (9.14). */
 const CHOICES: ReadonlyArray<ReadonlyArray<Step>> = [
   [confirmWith("pm_card_visa"), choose(400)],
   [choose(400)],
@@ -346,7 +346,7 @@ describe("The life of a Checkout Session", () => {
     })
   )
 
-  it.effect("N2: takes only the currencies of the installation", () =>
+  it.effect("N2: accepts only the currencies of the installation", () =>
     Effect.gen(function* () {
       const { account, parameters } = yield* begin
       const error = yield* Effect.flip(account.run(CheckoutSessions.create({ ...parameters, currency: "eur" })))
@@ -377,7 +377,7 @@ describe("Lines of a Checkout Session", () => {
         })
       )
       assert.isFalse(paid instanceof CardDeclined)
-      // PR2: a product that was sold once is not deleted.
+      // A product that was sold cannot be deleted (PR2).
       const refusal = yield* Effect.flip(account.run(Products.remove(product.id)))
       assert.strictEqual(refusal._tag, "ProductHasPrices")
       assert.strictEqual(account.value(CHECKOUT_SESSION, session.id)!.payment_status, "paid")

@@ -1,4 +1,4 @@
-/** Customers: what an update changes, what its event says, and what stays of a deleted one. */
+/** Customers: the changes of an update, its event, and the remains of a deleted customer. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { UpdateCustomer } from "../../src/domain/Customer.ts"
@@ -18,7 +18,7 @@ const FIELDS = ["email", "name", "phone", "description"] as const
 
 describe("Customers", () => {
   it.effect.prop(
-    "an update sets what is sent, unsets with null and nothing, and tells what it changed",
+    "an update sets the sent fields, unsets with null and the empty string, and emits the changes",
     { created: creation, updates: Schema.Array(change).check(Schema.isMaxLength(5)) },
     ({ created, updates }) =>
       Effect.gen(function* () {
@@ -39,7 +39,7 @@ describe("Customers", () => {
           const event = account.events.at(-1)!
           assert.strictEqual(event.type, "customer.updated")
           assert.strictEqual(event.object, JSON.stringify(customer))
-          // The previous attributes undo the update, and name nothing that it left alone.
+          // The previous attributes undo the update, and contain no unchanged field.
           const previous = parseJson(JSON.stringify(event.previous)) as Record<string, unknown>
           for (const [field, old] of Object.entries(previous)) {
             assert.notDeepEqual(JSON.stringify(customer[field as "name"]), JSON.stringify(old))
@@ -52,7 +52,7 @@ describe("Customers", () => {
     { arbitrary: { runs: 300 } }
   )
 
-  it.effect("a deletion leaves its id, and nothing can refer to it any more", () =>
+  it.effect("a deletion leaves the id, which no request can refer to", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const customer = yield* account.run(Customers.create({ email: "jo@example.com", name: "Jo" }))
@@ -73,7 +73,7 @@ describe("Customers", () => {
   )
 })
 
-/** The same account once more, to try something in. */
+/** A copy of an account, for a trial. */
 class MemoryCopy extends MemoryAccount {
   constructor({ documents, now }: MemoryAccount) {
     super()

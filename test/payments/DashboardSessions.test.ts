@@ -1,4 +1,4 @@
-/** Sessions in the dashboard: opened by a link or a password, ended in every way, and kept by hashes only. */
+/** Dashboard sessions: opened by a link or a password, ended in every way, and stored as hashes only. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import type { Role } from "../../src/domain/Person.ts"
@@ -31,7 +31,7 @@ const begin = Effect.gen(function* () {
 })
 
 describe("A link", () => {
-  it.effect("opens one session, once, and is kept nowhere", () =>
+  it.effect("opens one session, once, and is stored nowhere", () =>
     Effect.gen(function* () {
       const { account, isGood, person } = yield* begin
       const link = Redacted.value(yield* account.run(Sessions.makeLink(person)))
@@ -46,7 +46,7 @@ describe("A link", () => {
     })
   )
 
-  it.effect("dies with another password or role of its person, for good, and with no other change", () =>
+  it.effect("ends with another password or role of its person, for good, and with no other change", () =>
     Effect.gen(function* () {
       const { account, merchant, person } = yield* begin
       yield* account.run(People.add(merchant.id, { email: null, role: "owner" }))
@@ -56,7 +56,7 @@ describe("A link", () => {
         Effect.andThen(role("support"), role("owner")),
         role("developer"),
         People.setCredentials(merchant.id, person.id, { email, password: "kept" }),
-        // The same once more.
+        // The same password again.
         People.setCredentials(merchant.id, person.id, { email, password: "kept" })
       ]
       for (const change of changes) {
@@ -75,7 +75,7 @@ describe("A link", () => {
     })
   )
 
-  it.effect("that nobody uses leaves nothing behind", () =>
+  it.effect("leaves no data if it expires unused", () =>
     Effect.gen(function* () {
       const { account, open, person } = yield* begin
       yield* account.run(Sessions.makeLink(person))
@@ -87,7 +87,7 @@ describe("A link", () => {
     })
   )
 
-  it.effect("is of no use after ten minutes, nor once its person has gone", () =>
+  it.effect("does not work after ten minutes, nor after its person was removed", () =>
     Effect.gen(function* () {
       const { account, merchant, person } = yield* begin
       const late = Redacted.value(yield* account.run(Sessions.makeLink(person)))
@@ -119,7 +119,7 @@ describe("A session", () => {
     })
   )
 
-  it.effect("is one of so many of a person, and the oldest ends for a new one", () =>
+  it.effect("ends if it is the person's oldest and a new one exceeds the maximum", () =>
     Effect.gen(function* () {
       const { account, isGood, merchant, open } = yield* begin
       const other = yield* account.run(People.add(merchant.id, { email: "bo@example.com", role: "owner" }))
@@ -140,7 +140,7 @@ describe("A session", () => {
     })
   )
 
-  it.effect("is not opened for a password that was changed while it was looked at", () =>
+  it.effect("is not opened for a password that was changed during its check", () =>
     Effect.gen(function* () {
       const { account, merchant, person } = yield* begin
       const [before] = account.all(People.PERSON)
@@ -188,7 +188,7 @@ describe("A session", () => {
 })
 
 describe("An audit entry", () => {
-  it.effect("is in the record of what it is about, or nowhere", () =>
+  it.effect("is in the record of its command, or nowhere", () =>
     Effect.gen(function* () {
       const { account, merchant, person } = yield* begin
       const change = (fails: boolean) =>
@@ -220,7 +220,7 @@ describe("A password", () => {
   const ana = { person: "per_1", email: "ana@example.com" }
   const candidate = (password: string | null, id: string = ana.person) => ({ id, hidden: { password } })
 
-  it.live("is kept as a hash that is sealed for its person, and told from every other", () =>
+  it.live("is stored as a hash encrypted for its person, and distinguished from every other", () =>
     Effect.gen(function* () {
       const { hash, ownersOf } = yield* Passwords
       const [one, again] = yield* Effect.all([hash(ana, "correct horse"), hash(ana, "correct horse")])
@@ -236,10 +236,10 @@ describe("A password", () => {
           isRight("correct horsf", one),
           isRight("", one),
           isRight("correct horse", null),
-          // As if whoever can write the database had given it to somebody else.
+          // Simulates the move of a hash to another person in the database.
           isRight("correct horse", one, { ...ana, person: "per_2" }),
           isRight("correct horse", one, { ...ana, email: "bo@example.com" }),
-          // The same letter, in two ways.
+          // The same letter in two Unicode forms.
           Effect.flatMap(hash(ana, "caf\u00e9 caf\u00e9"), (kept) => isRight("cafe\u0301 cafe\u0301", kept))
         ],
         { concurrency: 4 }
@@ -248,7 +248,7 @@ describe("A password", () => {
     }).pipe(Effect.provide(passwords))
   )
 
-  it.live("is looked for among all people of an address by one hash, and so is none", () =>
+  it.live("is compared with all people of an address by one hash, also if there are none", () =>
     Effect.gen(function* () {
       const { hash, ownersOf } = yield* Passwords
       const people = yield* Effect.forEach(Array.from({ length: 12 }), (_, i) =>
@@ -270,7 +270,7 @@ describe("A password", () => {
     }).pipe(Effect.provide(passwords))
   )
 
-  it.live("is not hashed while too many wait, and is again then", () =>
+  it.live("is not hashed while too many wait, and is hashed again afterwards", () =>
     Effect.gen(function* () {
       const { ownersOf } = yield* Passwords
       const attempt = ownersOf(ana.email, "x", [])

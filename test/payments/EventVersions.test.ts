@@ -1,6 +1,6 @@
 /**
- * The version in which an event is rendered is its account's default at the moment at which it happens (semantics V3,
- * W8, 9.22). There is one published version so far; a second one that only this test knows stands for all later ones.
+ * The version of an event is the default of its account when it happens (semantics V3, W8, 9.22). Only one version is
+ * published so far; a second one, defined in this test, stands for later ones.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -27,7 +27,7 @@ const versioned = MemoryService.engine(undefined, TEST_VERSIONS).pipe(
 )
 const service = MemoryService.engine().pipe(Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig())))
 
-/** The bodies that go out for the deliveries that are due now, as the dispatcher puts them together. */
+/** The bodies of the deliveries that are due, as the dispatcher renders them. */
 const dueBodies = Effect.gen(function* () {
   const deliveries = yield* Deliveries
   yield* Effect.andThen(Projector, ({ drained }) => drained)
@@ -41,7 +41,7 @@ const dueBodies = Effect.gen(function* () {
   )
 })
 
-/** A merchant, with what is done in its test environment and to its default version. */
+/** A merchant, with operations on its test environment and its default version. */
 const makeMerchant = Effect.gen(function* () {
   const accounts = yield* Accounts
   const { merchantId } = yield* MemoryService.merchant("A merchant")
@@ -59,7 +59,7 @@ const makeMerchant = Effect.gen(function* () {
 })
 
 describe("the version of an event", () => {
-  it.live("is the default of when it happened, on every attempt and when it is sent again, in the same bytes", () =>
+  it.live("is the default when it happened, at every attempt and resend, in the same bytes", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const deliveries = yield* Deliveries
@@ -93,7 +93,7 @@ describe("the version of an event", () => {
     }).pipe(Effect.provide(service))
   )
 
-  it.live("is the one that its webhooks are in, on every attempt, whatever the default has become", () =>
+  it.live("is that of its webhooks at every attempt, even after the default has changed", () =>
     Effect.gen(function* () {
       const deliveries = yield* Deliveries
       const { account, createCustomer, setVersion, subscribe } = yield* makeMerchant
@@ -122,7 +122,7 @@ describe("the version of an event", () => {
     }).pipe(Effect.provide(versioned))
   )
 
-  it.live("is the merchant's own, in both environments, and counts from the next event on", () =>
+  it.live("is the merchant's own in both environments, from the next event on", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const [one, other] = [yield* makeMerchant, yield* makeMerchant]

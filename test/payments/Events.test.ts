@@ -1,4 +1,4 @@
-/** How an event looks (semantics §6). */
+/** The form of an event (semantics §6). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Event, eventTypeFilterOf } from "../../src/domain/Event.ts"
@@ -11,14 +11,14 @@ const stored = {
   at: 1_700_000_000_999,
   object: '{"id":"cus_1","a":1.0}',
   format: 1,
-  // The merchant's version then, which need not be the request's (semantics V3).
+  // The merchant's default version, which can differ from the request's (semantics V3).
   apiVersion: "2027-01-01",
   version: 1,
   deliveries: 0
 }
 
 describe("Events", () => {
-  it("show the object as the very text that was frozen", () => {
+  it("contain the object as exactly the text that was frozen", () => {
     const request = { id: "req_1", idempotencyKey: 'k"1', fingerprint: "f", apiVersion: "2026-03-09" }
     const text = render({ ...stored, request, previous: { metadata: { a: null } } }, context)
     assert.include(text, stored.object)
@@ -44,7 +44,7 @@ describe("Events", () => {
     assert.notProperty(event.data, "previous_attributes")
   })
 
-  it("of an older Till are of the version that was the only one", () => {
+  it("of an older Till have the version that was the only one", () => {
     const event = JSON.parse(render({ ...stored, apiVersion: null, request: null, previous: null }, context))
     assert.strictEqual(event.api_version, "2026-03-09")
   })

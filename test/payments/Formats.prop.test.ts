@@ -1,9 +1,9 @@
 /**
- * Whatever document a released Till may have written is read as one of today's (semantics 9.27): made up from the
- * schemas that were kept of each release, it fits today's to the last field once the steps of its kind are done.
+ * Documents of released Tills are readable (semantics 9.27): a document generated from a release's stored schemas fits
+ * today's schemas exactly, after the steps of its kind.
  *
- * Fails if a field was added, dropped, renamed or narrowed without a step; `src/payments/Documents.ts` says how to add
- * one.
+ * Fails if a field was added, dropped, renamed or narrowed without a step; `src/payments/Documents.ts` describes how to
+ * add one.
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as Checksum from "../../src/engine/log/Checksum.ts"
@@ -19,7 +19,7 @@ import { load, versions } from "../corpus/Corpus.ts"
 import type { Shape } from "../corpus/Shapes.ts"
 import { loadShapes, shapeOf, shapes } from "../corpus/Shapes.ts"
 
-/** A kind, with what its documents are made of forgotten. */
+/** A kind without the types of its documents. */
 interface AnyKind {
   readonly name: string
   readonly shape: { readonly value: Schema.Constraint; readonly hidden?: Schema.Constraint }
@@ -31,7 +31,7 @@ const kinds: ReadonlyArray<AnyKind> = KINDS
 const formatsOf = (of: ReadonlyArray<AnyKind>): DocumentFormatsShape =>
   EngineFormats.make(of, (type) => (EMITTED_EVENT_TYPES as Readonly<Record<string, string>>)[type])
 
-/** A schema that was kept, to make values of. */
+/** Restores a stored schema, to generate values from it. */
 const revived = (document: Shape["value"]): Schema.Codec<unknown> =>
   SchemaRepresentation.fromJsonSchemaDocument(document, { patterns: "apply" }) as Schema.Top & Schema.Codec<unknown>
 
@@ -44,7 +44,7 @@ const ROW = {
   search: null
 }
 
-/** A document of a kind as it is read by today's Till. */
+/** Reads a document of a kind as today's Till does. */
 const readBack = (kind: AnyKind, format: number, value: unknown, hidden: unknown): Document => {
   const row = { ...ROW, id: (value as { readonly id: string }).id, kind: kind.name, format }
   const texts = { document: JSON.stringify(value), hidden: hidden === null ? null : JSON.stringify(hidden) }
@@ -60,17 +60,17 @@ const requireReadable = (kind: AnyKind, { format }: Shape, value: unknown, hidde
   fits(kind.shape.value, document.value)
   fits(kind.shape.hidden ?? Schema.Undefined, document.hidden)
   assert.strictEqual(document.format, formatOf(kind))
-  // Labels are kept as they were written: a step that changes what they derive from would leave lists behind.
+  // Stored labels are never recomputed, so a step must not change the fields they derive from.
   assert.deepStrictEqual(kind.labels?.(document.value as never), kind.labels?.(value as never))
 }
 
 describe.each(versions)("documents of Till %s", (version) => {
   const released = loadShapes(version)
 
-  it("are all of a kind that there still is", () => {
+  it("all have a kind that still exists", () => {
     assert.includeMembers(Object.keys(shapes), Object.keys(released))
     for (const [name, { format }] of Object.entries(released)) {
-      assert.isAtMost(format, shapes[name]!.format, `${name}: a step that was released is gone`)
+      assert.isAtMost(format, shapes[name]!.format, `${name}: a released step is missing`)
     }
   })
 
@@ -117,7 +117,7 @@ describe("the check of documents", () => {
     assert.throws(check(fields, [{ hidden: () => ({ secret: 1 }) }]))
   })
 
-  it("fails for a step that changes what lists filter by", () => {
+  it("fails for a step that changes a field that lists filter by", () => {
     assert.throws(check(fields, [{ value: EngineFormats.adding({ email: "b@example.com" }) }]), /b@example\.com/)
   })
 })

@@ -1,9 +1,9 @@
-/** Idempotency keys of servers, browsers and forms never meet, whatever a client sends (semantics 9.4). */
+/** Idempotency keys of servers, browsers and forms never collide, for any key that a client sends (semantics 9.4). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { formKey, requestKey, sentKey } from "../../src/payments/IdempotencyKeys.ts"
 
-/** What a header can hold; also texts that look like the keys of others. */
+/** Texts that a header can hold, including some that look like another sender's stored key. */
 const sent = Schema.Union([
   Schema.String.check(Schema.isPattern(/^[\t\x20-\x7e\x80-\xff]{1,255}$/u)),
   Schema.Literals(["publishable/a", "a", "form/cs_1/n", "publishable/form/cs_1/n"])
@@ -12,7 +12,7 @@ const keyType = Schema.Literals(["secret", "publishable"])
 
 describe("idempotency keys", () => {
   it.effect.prop(
-    "are apart by who sent them, and equal only for one sender's same key",
+    "are separate for different senders, and equal only for the same key of one sender",
     { a: sent, b: sent },
     ({ a, b }) =>
       Effect.sync(() => {
@@ -27,7 +27,7 @@ describe("idempotency keys", () => {
   )
 
   it.effect.prop(
-    "are shown as they were sent; those of forms to nobody",
+    "are shown as they were sent, except those of forms, which are never shown",
     { key: sent, type: keyType },
     ({ key, type }) =>
       Effect.sync(() => {

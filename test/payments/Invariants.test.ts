@@ -1,4 +1,4 @@
-/** The last net under the lifecycles: what would break an invariant is not written, whatever led to it. */
+/** The last check of the lifecycles: an object that violates an invariant is not written. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Charge } from "../../src/domain/Charge.ts"
@@ -14,7 +14,7 @@ import * as Prices from "../../src/payments/Prices.ts"
 import * as Products from "../../src/payments/Products.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
 
-/** Fails with the message of the defect that a write of `value` is; succeeds if it is written. */
+/** Writes `value`; fails with the message of the defect if the write dies. */
 const written = <A>(account: MemoryAccount, value: A, save: (transaction: Transaction, value: A) => void) =>
   account.run(Effect.map(Transaction, (transaction) => save(transaction, value))).pipe(
     Effect.catchDefect((defect) => Effect.fail((defect as Error).message)),
@@ -50,7 +50,7 @@ type PaymentRow = readonly [
   violated: string | null
 ]
 
-/** What is written onto a sound PaymentIntent and its latest charge, and what it violates, if anything. */
+/** Changes to a sound PaymentIntent and its latest charge, with the invariant that they violate, if any. */
 const PAYMENT_ROWS: ReadonlyArray<PaymentRow> = [
   ["bare", { status: "succeeded" }, {}, TAKEN_IFF_SUCCEEDED],
   ["paid", {}, { captured: false }, TAKEN_IFF_SUCCEEDED],
@@ -124,7 +124,7 @@ describe("A PaymentIntent is written", () => {
   )
 })
 
-/** A session over 500, nothing, or what the payer is yet to choose, in each situation that the table starts from. */
+/** Sessions over 500, nothing, or an amount not chosen yet, in each situation of the table. */
 const SESSIONS = {
   open: { total: 500, ui_mode: "hosted", pay: false },
   paid: { total: 500, ui_mode: "hosted", pay: true },

@@ -1,4 +1,4 @@
-/** Merchants and their keys: found by hash, kept nowhere. */
+/** Merchants and their keys, which are found by hash and stored nowhere. */
 import { hash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
@@ -23,7 +23,7 @@ const lookup = (account: MemoryAccount, key: string) =>
   account.value(API_KEY_LOOKUP, `keyhash_${hash("sha256", key, "hex")}`)
 
 describe("The default merchant", () => {
-  it.effect("gets four keys, each of which leads to it, and none of which is kept", () =>
+  it.effect("gets four keys, each of which leads to it, and none of which is stored", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount(INSTALLATION)
       const { generated, merchant } = yield* ensure(account)
@@ -47,7 +47,7 @@ describe("The default merchant", () => {
     })
   )
 
-  it.effect("keeps the keys that are given, and generates the others once", () =>
+  it.effect("registers the given keys, and generates the others once", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount(INSTALLATION)
       const given = { secretTest: Redacted.make("sk_test_chosen_by_me") }
@@ -62,7 +62,7 @@ describe("The default merchant", () => {
     })
   )
 
-  it.effect("takes on a key that differs, says so once, and keeps the one before", () =>
+  it.effect("adds a key that differs, reports it once, and keeps the earlier one", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount(INSTALLATION)
       const { added, merchant } = yield* ensure(account, { secretTest: Redacted.make("sk_test_first_one") })
@@ -89,8 +89,8 @@ describe("The default merchant", () => {
   )
 })
 
-describe("What a merchant shows", () => {
-  it.effect("9.23: is written if it changes, and only then", () =>
+describe("The appearance of a merchant", () => {
+  it.effect("9.23: is written only if it changes", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount(INSTALLATION)
       const { id, brand } = yield* account.run(Merchants.create("Acme"), null)

@@ -1,4 +1,4 @@
-/** Semantics M1, for everything that has metadata: an update merges, and what it leaves has a bound as well. */
+/** Metadata of all objects that have it: an update merges, and the result has a bound (semantics M1). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { MetadataParameter } from "../../src/domain/Metadata.ts"

@@ -1,7 +1,7 @@
 /**
  * The lifecycle of PaymentIntents against the state table: for any program, both agree on the status, the charges, the
- * events in their order, and the answers, refusals included. test/http/Programs.prop.test.ts runs the same programs
- * over HTTP.
+ * order of events, and the responses, including refusals. test/http/Programs.prop.test.ts runs the same programs over
+ * HTTP.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -73,7 +73,7 @@ const runIn = (account: MemoryAccount, id: string, command: Command) => {
   }
 }
 
-/** Holds for every account at every moment, whatever the model says. */
+/** Checks the invariants of an account, independently of the model. */
 const assertSound = (account: MemoryAccount) => {
   for (const { value } of account.all(PAYMENT_INTENT)) {
     assert.isUndefined(violatedInvariant(value))
@@ -84,14 +84,14 @@ const assertSound = (account: MemoryAccount) => {
   }
 }
 
-/** What a payer has agreed to by passing an authentication. */
+/** The charge that a payer agreed to by passing an authentication. */
 type Grant = Pick<PaymentIntent, "amount" | "currency" | "payment_method">
 
-/** Cards that challenge were charged for nothing but what their payer has agreed to, whatever happened in between. */
+/** Checks that cards with a challenge were charged only for what their payer agreed to. */
 const assertAuthenticated = (account: MemoryAccount, grants: ReadonlyArray<Grant>) => {
   for (const { value: charge } of account.all(CHARGE)) {
     if (!challenges(charge.payment_method, charge.payment_method_details.card.last4)) continue
-    // The payer was not there, so nothing was taken.
+    // The payer was absent, so nothing was charged.
     if (charge.decline_code === "authentication_required") continue
     assert.isTrue(
       grants.some(
@@ -103,7 +103,7 @@ const assertAuthenticated = (account: MemoryAccount, grants: ReadonlyArray<Grant
   }
 }
 
-/** Whether a charge is to the card with this id, or to what a built-in one has become by being attached. */
+/** Returns whether a charge is to this card, or to the attached copy of a built-in one. */
 const isCardOf = (account: MemoryAccount, { customer, payment_method, payment_method_details }: Charge, id: string) =>
   payment_method === id ||
   (CARD_NAMES.some((name) => name === id && CARDS[name].number.endsWith(payment_method_details.card.last4)) &&
@@ -115,14 +115,14 @@ const challenges = (id: string, last4: string): boolean =>
 
 const decode = Schema.decodeUnknownSync(PaymentIntentSchema, { onExcessProperty: "error" })
 
-/** What came out is what the specification says, and no card number is in anything that is kept. */
+/** Checks the output against the specification, and that no stored text contains a card number. */
 const assertPresentable = (account: MemoryAccount) => {
   for (const { json } of account.all(PAYMENT_INTENT)) decode(JSON.parse(json))
   const text = account.text
   for (const { number } of Object.values(CARDS)) assert.notInclude(text, number)
 }
 
-/** What the account itself shows besides: how many timers wait. */
+/** The visible state, with the number of waiting timers. */
 type Shown = Seen & { readonly waits: number }
 
 const table: StateTable<Creation, Command, Model, Shown> = {
@@ -164,7 +164,7 @@ const driverOf = (account: MemoryAccount): Driver<Creation, Command, Shown> => {
   }
 }
 
-/** Carries a program out on both sides. Answers with the cells of the table that it went through. */
+/** Runs a program on both sides and returns the cells of the table that it visited. */
 const compare = Effect.fnUntraced(function* (
   creation: Creation,
   steps: ReadonlyArray<Command | Wait>,
@@ -201,7 +201,7 @@ const confirmWith = (card: CardName | null, usage: Partial<UsageSent> = {}): Com
   ...usage
 })
 
-/** One way into each status. */
+/** A program that leads into each status. */
 const WAYS: Readonly<Record<PaymentIntent["status"], readonly [CardName | null, ReadonlyArray<Command>]>> = {
   requires_payment_method: [null, []],
   requires_confirmation: ["pm_card_visa", []],
@@ -265,7 +265,7 @@ describe("PaymentIntents agree with the state table", () => {
         for (const confirmation of ["automatic", "manual"] as const) {
           const capture = status === "requires_capture" ? "manual" : "automatic"
           for (const command of EVERY_COMMAND) {
-            // The second round meets the state that the first one left.
+            // The second command runs in the state that the first one left.
             yield* compare(create(card, capture, confirmation), [...way, command, command], visited)
             if (capture === "manual") continue
             yield* compare(create(card, "manual", confirmation), [...way, command, command], visited)
@@ -294,14 +294,14 @@ describe("PaymentIntents agree with the state table", () => {
   )
 
   it.effect.prop(
-    "9.3: after any sequence of authentications and changes of what they were for",
+    "9.3: after any sequence of authentications and changes of their terms",
     {
       capture: Table.method,
       commands: Schema.Array(
         Schema.Union([
           Schema.Struct({
             op: Schema.Literal("confirm"),
-            // The authentication of one card says nothing of another one. A decline, or a fault, may come in between.
+            // The authentication of one card does not cover another. A decline or a fault can come in between.
             card: Schema.NullOr(
               Schema.Literals([
                 ...CHALLENGING,
@@ -339,7 +339,7 @@ describe("PaymentIntents agree with the state table", () => {
   )
 
   it.effect.prop(
-    "after any sequence that keeps it open, with more charges than it shows",
+    "after any sequence that leaves it open, with more charges than it shows",
     {
       creation: Table.creation,
       commands: Schema.Array(

@@ -1,4 +1,4 @@
-/** PaymentIntents: what refers to other objects, live mode, publishable keys, and the shape of what comes out. */
+/** PaymentIntents: references to other objects, live mode, publishable keys, and the form of the output. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Redacted, Result } from "effect"
 import type { CreatePaymentIntent, PaymentIntent } from "../../src/domain/PaymentIntent.ts"
@@ -32,7 +32,7 @@ const createIn = (account: MemoryAccount, parameters: Partial<Creation> = {}) =>
 const failure = <A, E>(effect: Effect.Effect<A, E>) => Effect.map(Effect.flip(effect), (error) => ({ ...error }))
 
 describe("PaymentIntents.create", () => {
-  it.effect("fills in what was not sent", () =>
+  it.effect("fills in the fields that were not sent", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const { charges, client_secret, id, ...rest } = yield* createIn(account, {
@@ -119,7 +119,7 @@ describe("PaymentIntents.create", () => {
     ["confirmation without a payment method", { confirm: true }, { _tag: "PaymentMethodRequired" }]
   ]
   for (const [name, parameters, expected] of refusals) {
-    it.effect(`refuses ${name}, and leaves nothing`, () =>
+    it.effect(`refuses ${name}, and writes nothing`, () =>
       Effect.gen(function* () {
         const account = new MemoryAccount()
         const error: object = yield* failure(createIn(account, parameters))
@@ -129,7 +129,7 @@ describe("PaymentIntents.create", () => {
     )
   }
 
-  it.effect("takes only the currencies of the installation, in any case", () =>
+  it.effect("accepts only the currencies of the installation, in either case", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount(undefined, { currencies: new Set(["usd"]) })
       assert.strictEqual((yield* createIn(account, { currency: "uSd" })).currency, "usd")
@@ -140,7 +140,7 @@ describe("PaymentIntents.create", () => {
 })
 
 describe("PaymentIntents.update", () => {
-  it.effect("finds the PaymentIntent before what the request refers to", () =>
+  it.effect("finds the PaymentIntent before the objects that the request names", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const { id } = yield* createIn(account)
@@ -150,7 +150,7 @@ describe("PaymentIntents.update", () => {
     })
   )
 
-  it.effect("unsets with null and with nothing", () =>
+  it.effect("unsets with null and with the empty string", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const customer = (yield* account.run(Customers.create({}))).id
@@ -192,7 +192,7 @@ describe("PaymentIntents.update", () => {
     ["a currency that the installation does not take", { currency: "eur" }, { param: "currency" }]
   ]
   for (const [name, parameters, expected] of refused) {
-    it.effect(`refuses ${name}, and leaves everything as it was`, () =>
+    it.effect(`refuses ${name}, and changes nothing`, () =>
       Effect.gen(function* () {
         const account = new MemoryAccount(undefined, { currencies: new Set(["usd"]) })
         const { id } = yield* createIn(account)
@@ -256,7 +256,7 @@ describe("PaymentIntents.confirm", () => {
     })
   )
 
-  it.effect("is told which payment method failed its authentication", () =>
+  it.effect("names the payment method that failed its authentication", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const { id } = yield* createIn(account, { payment_method: "pm_card_3ds_required", confirm: true })
@@ -270,7 +270,7 @@ describe("PaymentIntents.confirm", () => {
     })
   )
 
-  it.effect("keeps of an inline card what may be kept", () =>
+  it.effect("stores only the permitted data of an inline card", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const billing_details = { name: "Jo", address: { city: "Bern", line2: "" } }
@@ -327,7 +327,7 @@ describe("PaymentIntents.confirm", () => {
     })
   )
 
-  it.effect("keeps in each charge what was asked for, and what came of it", () =>
+  it.effect("stores the request and the outcome in each charge", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const customer = (yield* account.run(Customers.create({}))).id
@@ -381,7 +381,7 @@ describe("PaymentIntents.confirm", () => {
     })
   )
 
-  it.effect("asks publishable keys for the client secret, and leaves manual confirmation to the server", () =>
+  it.effect("requires the client secret of publishable keys, and leaves manual confirmation to the server", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const confirm = (id: string, client_secret: string | null, publishableKey: boolean) =>
@@ -411,7 +411,7 @@ describe("PaymentIntents.confirm", () => {
     })
   )
 
-  it.effect("emits what happened, and nothing else, as it was then", () =>
+  it.effect("emits exactly the events that happened, with the objects as they were then", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const paid = yield* createIn(account, { payment_method: "pm_card_visa", confirm: true })
@@ -425,7 +425,7 @@ describe("PaymentIntents.confirm", () => {
     })
   )
 
-  it.effect("says in charge.updated what a cancellation changed", () =>
+  it.effect("emits charge.updated with the changes of a cancellation", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const parameters = { payment_method: "pm_card_visa", confirm: true, capture_method: "manual" } as const
@@ -439,7 +439,7 @@ describe("PaymentIntents.confirm", () => {
 })
 
 describe("The fingerprint of a card", () => {
-  it("is the same within an account, and tells nothing beyond it", () => {
+  it("is the same within an account, and unrelated to that of another", () => {
     const config = new MemoryAccount().config
     const number = "4242424242424242"
     const own = fingerprint(config, LIVE, number)
@@ -456,7 +456,7 @@ describe("The fingerprint of a card", () => {
 })
 
 describe("Live mode", () => {
-  it.effect("knows no test payment methods and, without a processor, takes no cards", () =>
+  it.effect("has no test payment methods and, without a processor, accepts no cards", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount(LIVE)
       const missing = yield* failure(createIn(account, { payment_method: "pm_card_visa" }))
@@ -469,7 +469,7 @@ describe("Live mode", () => {
     })
   )
 
-  it.effect("takes the cards of the simulator if that is its processor, but no test helpers", () =>
+  it.effect("accepts the cards of the simulator if that is its processor, but no test helpers", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount(LIVE, { liveProcessor: "simulator" })
       const payment_method_data = cardData("4242424242424242")
@@ -485,7 +485,7 @@ describe("Live mode", () => {
 })
 
 describe("The projection for publishable keys", () => {
-  it.effect("leaves out what a payer has no business with", () =>
+  it.effect("leaves out the fields that payers must not see", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const paid = yield* createIn(account, { payment_method: "pm_card_visa", confirm: true, metadata: { a: "1" } })

@@ -1,8 +1,8 @@
 /**
- * Who holds payment methods, and what they are charged for, against the state table: for any program, both agree on the
- * holders, the payments, the events in their order, and the answers, refusals included. Whatever the table says, no
- * payment method has two customers, and none is charged after it was detached. test/http/Programs.prop.test.ts runs the
- * same programs over HTTP.
+ * The holders and charges of payment methods against the state table: for any program, both agree on the holders, the
+ * payments, the order of events, and the responses, including refusals. In addition, no payment method has two
+ * customers, and none is charged after it was detached. test/http/Programs.prop.test.ts runs the same programs over
+ * HTTP.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -29,7 +29,7 @@ import { accepted } from "../support/Outcomes.ts"
 
 const makeCard = (does: Does) => PaymentMethods.create(tokenized({ type: "card", card: Table.cardDataOf(does) }))
 
-/** Holds for every account at every moment, whatever the model says: the two sides of each attachment agree. */
+/** Checks that the two sides of each attachment agree, independently of the model. */
 const assertOneHolder = (account: MemoryAccount) => {
   const held = account
     .all(HELD_PAYMENT_METHODS)
@@ -117,12 +117,12 @@ const driverOf = (account: MemoryAccount, customers: ReadonlyArray<string>): Dri
     sound: () => {
       assertOneHolder(account)
       for (const { id, value } of account.all(CHARGE)) {
-        // `detached` has those of before this step.
+        // `detached` contains the payment methods detached before this step.
         if (!charged.has(id)) assert.isFalse(detached.has(value.payment_method), `${value.payment_method} is charged`)
         charged.add(id)
       }
       for (const { hidden, id } of account.all(PAYMENT_METHOD)) {
-        assert.isTrue(hidden.detached || !detached.has(id), `${id} is back`)
+        assert.isTrue(hidden.detached || !detached.has(id), `${id} is attached again`)
         if (hidden.detached) detached.add(id)
       }
     },
@@ -154,14 +154,14 @@ const pay = (who: Who | null, more: Partial<Extract<Command, { op: "pay" }>> = {
   ...more
 })
 
-/** Ways of the first payment method into each state. */
+/** Programs that lead the first payment method into each state. */
 const WAYS: ReadonlyArray<ReadonlyArray<Command>> = [
   [],
   [attach(0)],
   [attach(0), detach],
   [attach(0), { op: "delete", who: 0 }],
   [pay(0, { future: true })],
-  // Payments that wait while the payment method moves on.
+  // Payments that wait while the payment method changes.
   [pay(0, { confirm: false }), attach(1)],
   [pay(0, { confirm: false }), attach(0), detach],
   [pay(0), attach(0), detach],
@@ -199,7 +199,7 @@ describe("payment methods agree with the state table", () => {
       for (const does of Object.keys(Table.CARDS) as ReadonlyArray<Does>) {
         for (const way of WAYS) {
           for (const command of THEN) {
-            // The second round meets the state that the first one left, and the last what has settled since.
+            // The second command runs in the state that the first one left, the last one after the settlement.
             yield* compare([does], [...way, command, command, { op: "wait", millis: 2000 }], visited)
           }
         }
@@ -234,7 +234,7 @@ describe("payment methods agree with the state table", () => {
 })
 
 describe("a customer", () => {
-  it.effect("9.18: holds so many payment methods, and a payment stands without another one", () =>
+  it.effect("9.18: holds a maximum of payment methods, and a payment above it stands without an attachment", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const { id: customer } = yield* account.run(Customers.create({}))
@@ -253,7 +253,7 @@ describe("a customer", () => {
       assert.deepInclude(paid, { status: "succeeded", payment_method: id })
       assertOneHolder(account)
 
-      // What it has already is not one more, and what it gives up makes room.
+      // An attached payment method does not count again, and a detached one makes room.
       const [oldest] = account.all(PAYMENT_METHOD)
       yield* account.run(PaymentMethodAttachments.attach(oldest!.id, { customer }))
       yield* account.run(PaymentMethodAttachments.detach(oldest!.id))

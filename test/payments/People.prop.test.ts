@@ -1,4 +1,4 @@
-/** The people of a merchant, over any sequence of what may happen to them (semantics 9.60). */
+/** The people of a merchant, over any sequence of operations (semantics 9.60). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Role } from "../../src/domain/Person.ts"
@@ -7,7 +7,7 @@ import * as Merchants from "../../src/payments/Merchants.ts"
 import * as People from "../../src/payments/People.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
 
-/** Few, so that they are taken, in two ways of writing one. */
+/** Few addresses, so that they collide, one of them in two spellings. */
 const ADDRESSES = ["ana@example.com", "ANA@example.com", "bo@example.com", "cy@example.com"] as const
 
 const who = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 4 }))
@@ -38,7 +38,7 @@ const stepOf = (step: typeof Step.Type, merchantId: string, id: string) => {
 
 describe("People", () => {
   it.effect.prop(
-    "keep an owner, have an address each that is nobody else's of the merchant, and are no other merchant's",
+    "include an owner, have addresses that are unique within the merchant, and belong to no other merchant",
     { steps: Schema.Array(Step).check(Schema.isMaxLength(30)) },
     ({ steps }) =>
       Effect.gen(function* () {
@@ -65,7 +65,7 @@ describe("People", () => {
               own.map(({ id }) => id)
             )
             const hasOwner = own.some(({ role }) => role === "owner")
-            assert.isTrue(hasOwner || !hadOwner.has(id), "the last owner has gone")
+            assert.isTrue(hasOwner || !hadOwner.has(id), "the last owner was removed")
             if (hasOwner) hadOwner.add(id)
           }
           const taken = people.flatMap(({ email, id, merchant_id }) =>

@@ -1,7 +1,7 @@
 /**
- * Refunds against the table of semantics §2.4: for any program and any passing of time, both agree on every refund, on
- * the charge, on the events in their order, and on the answers, refusals included. test/http/Programs.prop.test.ts runs
- * the same programs over HTTP.
+ * Refunds against the table of semantics §2.4: for any program and elapsed time, both agree on every refund, on the
+ * charge, on the order of events, and on the responses, including refusals. test/http/Programs.prop.test.ts runs the
+ * same programs over HTTP.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -19,7 +19,7 @@ import { CARDS, PAYMENTS, type PaymentName, type RefundCard } from "../models/Re
 import { answerOf, MemoryAccount } from "../support/MemoryAccount.ts"
 import { accepted } from "../support/Outcomes.ts"
 
-/** A payment of 5 that became what its name says. */
+/** Creates a payment of 5 in the named state. */
 const pay = Effect.fnUntraced(function* (account: MemoryAccount, payment: PaymentName, card: RefundCard) {
   const creation = PaymentIntents.create({ ...Table.paymentOf({ payment, card }), currency: "EUR" })
   const { id } = yield* accepted(account.run(creation))
@@ -37,7 +37,7 @@ const runIn = (account: MemoryAccount, payment_intent: string, command: Command)
 
 const decode = Schema.decodeUnknownSync(Refund, { onExcessProperty: "error" })
 
-/** What the account itself shows besides: which refunds wait. */
+/** The visible state, with the refunds that wait. */
 type Shown = Seen & { readonly waits: ReadonlyArray<boolean> }
 
 const table: StateTable<Creation, Command, Model, Shown> = {
@@ -148,7 +148,7 @@ describe("Refunds agree with the table", () => {
     })
   )
 
-  it.effect("and the event of one that was pending says so", () =>
+  it.effect("and the event of a pending one contains its previous status", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const payment_intent = yield* pay(account, "paid", "pm_card_pendingRefund")
@@ -160,7 +160,7 @@ describe("Refunds agree with the table", () => {
     })
   )
 
-  it.effect("and their events tell what changed", () =>
+  it.effect("and their events contain the changes", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const id = yield* pay(account, "paid", "pm_card_refundFail")
@@ -172,7 +172,7 @@ describe("Refunds agree with the table", () => {
         { metadata: { a: "1", b: null } },
         { status: "succeeded", failure_reason: null }
       ])
-      // The events of one step show what it led to.
+      // All events of one step show its final state.
       const [updated, failed] = account.events.slice(-2).map(({ object }) => JSON.parse(object))
       assert.deepStrictEqual(updated, failed)
       assert.deepInclude(failed, { status: "failed", failure_reason: "expired_or_canceled_card" })

@@ -1,6 +1,4 @@
-/**
- * Sealed secrets: they open again, only with the same key and for the same purpose, and only if nobody touched them.
- */
+/** Sealed secrets: they open only with the same key and purpose, and only unchanged. */
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted, Schema } from "effect"
 import { open, seal } from "../../src/payments/Sealing.ts"
@@ -10,7 +8,7 @@ const otherKey = Redacted.make(new Uint8Array(32).fill(2))
 const sealing = { key, purpose: "webhook secret a/b" }
 
 describe("Sealing", () => {
-  it.prop("gives back what was sealed, and shows none of it", { text: Schema.String }, ({ text }) => {
+  it.prop("returns the sealed text, and reveals none of it", { text: Schema.String }, ({ text }) => {
     const wellFormed = text.toWellFormed()
     const sealed = seal(sealing, wellFormed)
     assert.strictEqual(open(sealing, sealed), wellFormed)
@@ -20,7 +18,7 @@ describe("Sealing", () => {
     assert.throws(() => open({ key, purpose: "webhook secret a/c" }, sealed))
   })
 
-  it("notices every changed, missing or added byte", () => {
+  it("detects every changed, missing or added byte", () => {
     const bytes = Buffer.from(seal(sealing, "whsec_x"), "base64url")
     const opens = (changed: Buffer) => () => open(sealing, changed.toString("base64url"))
     for (let i = 0; i < bytes.length; i++) {

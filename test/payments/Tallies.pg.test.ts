@@ -1,10 +1,10 @@
 /**
- * The numbers of payments (semantics 9.76) are a plain count over all of an account's payments, charges and refunds:
- * whatever has happened to them, in whichever order, at whatever time of a test clock, also after the data was wiped,
- * after the end or the death of a process, after the views were made anew, and in a copy that was restored.
+ * The numbers of payments (semantics 9.76) equal a plain count over all of an account's payments, charges and refunds:
+ * in any sequence of operations, at any time of a test clock, after a wipe, after the stop or crash of a process, after
+ * a rebuild of the views, and in a restored backup.
  *
- * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`. Postgres has timing of
- * its own, so a replay takes the same random choices, but not always the same turns.
+ * To replay a failure, pass the printed token to its property: `{ arbitrary: { replay: "…" } }`. Postgres has timing of
+ * its own, so a replay repeats the random choices, but not always the interleaving.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
@@ -21,7 +21,7 @@ import { agrees, Payments, start } from "../models/Tallies.ts"
 import { Random, Seed } from "../support/Random.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 
-/** Fills storage with payments, by several processes one after the other. Answers with their numbers. */
+/** Fills storage with payments, by several processes in sequence. Returns their numbers. */
 const filled = Effect.fnUntraced(function* (storage: Storage, random: Random) {
   const payments = new Payments(random)
   let numbers: Effect.Success<ReturnType<typeof agrees>> = []
@@ -31,7 +31,7 @@ const filled = Effect.fnUntraced(function* (storage: Storage, random: Random) {
       yield* payments.goOn(engine, 1 + random.below(20))
       if (random.chance(0.7)) numbers = yield* agrees(engine)
     }
-    // Whoever dies leaves something for the next one to project.
+    // A killed process leaves records for the next one to project.
     if (life < 2 && random.chance(0.5)) {
       yield* payments.goOn(engine, 10)
       yield* engine.kill
@@ -55,7 +55,7 @@ const agreesAnew = (storage: Storage) =>
     return numbers
   })
 
-/** The same journal in other storage, by way of a backup. */
+/** Copies the journal into other storage, by a backup. */
 const restored = Effect.fnUntraced(function* (storage: Storage, target: Storage) {
   const folder = Path.join(yield* temporaryFolder(), "backup")
   const secret = Redacted.make("ab".repeat(32))
@@ -77,7 +77,7 @@ const restored = Effect.fnUntraced(function* (storage: Storage, target: Storage)
 
 describe("the numbers of payments", () => {
   it.effect.prop(
-    "are a plain count after any sequence of commands, ends of processes and rebuilds, and in a copy that was restored",
+    "equal a plain count after any sequence of commands, stops of processes and rebuilds, and in a restored backup",
     { seed: Seed },
     ({ seed }) =>
       Effect.scoped(
@@ -95,7 +95,7 @@ describe("the numbers of payments", () => {
   )
 
   it.live.prop(
-    "are that on Postgres, and so they are after an upgrade, whoever else starts at the same time",
+    "equal it on Postgres, also after an upgrade during which other processes start",
     { seed: Seed },
     ({ seed }) =>
       Effect.scoped(

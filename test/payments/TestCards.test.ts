@@ -1,4 +1,4 @@
-/** Every row of semantics §5, by each of its ids and by its number. The table is written a second time here. */
+/** Every row of semantics §5, by each of its ids and by its number. The table is repeated here independently. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { isCardNumber } from "../../src/domain/Cards.ts"
@@ -14,7 +14,7 @@ import { accepted } from "../support/Outcomes.ts"
 const DECLINED = "Your card was declined."
 const APPROVES = ["succeeded"]
 
-/** Ids, number, what the PaymentIntent goes through (a decline by its code), and the message of a decline. */
+/** Ids, number, the statuses of the PaymentIntent (a decline by its code), and the message of a decline. */
 const TABLE: ReadonlyArray<readonly [string, string, ReadonlyArray<string>, string?]> = [
   ["pm_card_visa", "4242424242424242", APPROVES],
   ["pm_card_visa_debit", "4000056655665556", APPROVES],
@@ -108,7 +108,7 @@ const course = Effect.fnUntraced(function* (source: PaymentMethodParameters) {
   return { went, message }
 })
 
-describe("Test cards do what the table says", () => {
+describe("Test cards behave as in the table", () => {
   for (const [ids, number, went, message] of TABLE) {
     const sources: ReadonlyArray<PaymentMethodParameters> = [
       ...ids

@@ -1,4 +1,4 @@
-/** Settlement and expiry on the real engine: the scheduler turns due timers into commands, each at its time. */
+/** Settlement and expiry on the real engine: the scheduler turns due timers into commands, each on time. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
@@ -44,7 +44,7 @@ const create = (parameters: Partial<Parameters<typeof PaymentIntents.create>[0]>
     ({ id }) => id
   )
 
-/** The status that a client sees, and the types of all events since the first. */
+/** Returns the status that a client sees, and the types of all events since the first. */
 const seen = Effect.fnUntraced(function* (id: string) {
   const accounts = yield* Accounts
   const document = yield* accounts.read(ACCOUNT, id)
@@ -66,7 +66,7 @@ describe("Timers", () => {
     }).pipe(Effect.provide(Till))
   )
 
-  it.effect("give a held amount back when the hold expires", () =>
+  it.effect("release a held amount when the hold expires", () =>
     Effect.gen(function* () {
       const id = yield* create({ payment_method: "pm_card_visa", capture_method: "manual" })
       yield* TestClock.adjust("59 seconds")
@@ -76,7 +76,7 @@ describe("Timers", () => {
     }).pipe(Effect.provide(Till))
   )
 
-  it.effect("settle refunds two seconds after they started, each as its card says", () =>
+  it.effect("settle refunds two seconds after they started, each by its card", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const refund = Effect.fnUntraced(function* (payment_method: string) {
@@ -103,47 +103,50 @@ describe("Timers", () => {
     }).pipe(Effect.provide(Till))
   )
 
-  it.effect("9.9: leave live payments and refunds as they are while their processor is gone, without a word", () => {
-    // As from one start of the service to the next.
-    const processors = { test: simulator, live: simulator as CardProcessor | null }
-    const logged: Array<unknown> = []
-    const Live = MemoryService.engineWith(Layer.succeed(Processor, processors)).pipe(
-      Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig({ liveProcessor: "simulator" }))),
-      Layer.provideMerge(Logger.layer([Logger.make(({ message }) => logged.push(message))]))
-    )
-    return Effect.gen(function* () {
-      const accounts = yield* Accounts
-      const live = "mer_000000000000000000000000:live"
-      const services = yield* Effect.context<PaymentsConfig | Processor>()
-      const runLive = <A, E>(command: Effect.Effect<A, E, Transaction | PaymentsConfig | Processor>) =>
-        accounts.run(live, Effect.provideContext(command, services))
-      const pay = (number: string) => {
-        const payment_method_data = tokenized({ type: "card", card: { number, exp_month: 12, exp_year: 2034 } })
-        const payment = { amount: 2000, currency: "usd", confirm: true, payment_method_data }
-        return Effect.map(accepted(runLive(PaymentIntents.create(payment))), ({ id }) => id)
-      }
-      const statuses = (ids: ReadonlyArray<string>) =>
-        Effect.forEach(ids, (id) =>
-          Effect.map(accounts.read(live, id), (document) => (document as Document<Refund>).value.status)
-        )
-      const failing = yield* pay("4000000000006025")
-      const paying = yield* pay("4000000000006017")
-      const payment_intent = yield* pay(testCardOf("pm_card_pendingRefund")!.numbers[0])
-      const { id: refund } = yield* runLive(Refunds.create({ payment_intent }))
-      const all = [failing, paying, refund]
-      processors.live = null
-      yield* TestClock.adjust("2 days")
-      assert.deepStrictEqual(yield* statuses(all), ["processing", "processing", "pending"])
-      // Others are served meanwhile.
-      const id = yield* create({ payment_method: "pm_card_processing_success" })
-      yield* TestClock.adjust("2 seconds")
-      assert.strictEqual((yield* seen(id))[0], "succeeded")
-      processors.live = simulator
-      yield* TestClock.adjust("1 minute")
-      assert.deepStrictEqual(yield* statuses(all), ["requires_payment_method", "succeeded", "succeeded"])
-      assert.deepStrictEqual(logged, [])
-    }).pipe(Effect.provide(Live))
-  })
+  it.effect(
+    "9.9: leave live payments and refunds unchanged while their processor is missing, without a log line",
+    () => {
+      // Simulates two starts of the service.
+      const processors = { test: simulator, live: simulator as CardProcessor | null }
+      const logged: Array<unknown> = []
+      const Live = MemoryService.engineWith(Layer.succeed(Processor, processors)).pipe(
+        Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig({ liveProcessor: "simulator" }))),
+        Layer.provideMerge(Logger.layer([Logger.make(({ message }) => logged.push(message))]))
+      )
+      return Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const live = "mer_000000000000000000000000:live"
+        const services = yield* Effect.context<PaymentsConfig | Processor>()
+        const runLive = <A, E>(command: Effect.Effect<A, E, Transaction | PaymentsConfig | Processor>) =>
+          accounts.run(live, Effect.provideContext(command, services))
+        const pay = (number: string) => {
+          const payment_method_data = tokenized({ type: "card", card: { number, exp_month: 12, exp_year: 2034 } })
+          const payment = { amount: 2000, currency: "usd", confirm: true, payment_method_data }
+          return Effect.map(accepted(runLive(PaymentIntents.create(payment))), ({ id }) => id)
+        }
+        const statuses = (ids: ReadonlyArray<string>) =>
+          Effect.forEach(ids, (id) =>
+            Effect.map(accounts.read(live, id), (document) => (document as Document<Refund>).value.status)
+          )
+        const failing = yield* pay("4000000000006025")
+        const paying = yield* pay("4000000000006017")
+        const payment_intent = yield* pay(testCardOf("pm_card_pendingRefund")!.numbers[0])
+        const { id: refund } = yield* runLive(Refunds.create({ payment_intent }))
+        const all = [failing, paying, refund]
+        processors.live = null
+        yield* TestClock.adjust("2 days")
+        assert.deepStrictEqual(yield* statuses(all), ["processing", "processing", "pending"])
+        // Other payments settle.
+        const id = yield* create({ payment_method: "pm_card_processing_success" })
+        yield* TestClock.adjust("2 seconds")
+        assert.strictEqual((yield* seen(id))[0], "succeeded")
+        processors.live = simulator
+        yield* TestClock.adjust("1 minute")
+        assert.deepStrictEqual(yield* statuses(all), ["requires_payment_method", "succeeded", "succeeded"])
+        assert.deepStrictEqual(logged, [])
+      }).pipe(Effect.provide(Live))
+    }
+  )
 
   it.effect("leave a captured payment alone", () =>
     Effect.gen(function* () {
@@ -152,7 +155,7 @@ describe("Timers", () => {
       const before = yield* seen(id)
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual(yield* seen(id), before)
-      // What comes too late does no harm either.
+      // Timers that fire late change nothing.
       yield* run(PaymentIntents.expireHold(id))
       yield* run(PaymentIntents.settle(id))
       assert.deepStrictEqual(yield* seen(id), before)
@@ -166,7 +169,7 @@ describe("Timers", () => {
     return yield* run(CheckoutSessions.create({ mode: "payment", line_items: [{ price_data }], success_url }))
   })
 
-  it.effect("expire a Checkout Session and its payment when its time has come", () =>
+  it.effect("expire a Checkout Session and its payment when they are due", () =>
     Effect.gen(function* () {
       const { id, payment_intent } = yield* openSession
       const before = ["product.created", "payment_intent.created"]
@@ -190,7 +193,7 @@ describe("Timers", () => {
     }).pipe(Effect.provide(Till))
   )
 
-  it.effect("end the grace of a rolled API key, and show it in the key's entry (A8)", () =>
+  it.effect("end the grace period of a rolled API key, also in the key's entry (A8)", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const { merchant } = yield* accounts.run(INSTALLATION, Merchants.createWithKeys("A merchant"))

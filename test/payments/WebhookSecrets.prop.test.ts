@@ -1,7 +1,7 @@
 /**
- * The secrets that sign an endpoint's webhooks, through any sequence of rolls and updates: the newest always signs,
- * first of all; the one before it as well, exactly until its grace is over; no other ever does. Nothing is signed for
- * an endpoint that is disabled, because nothing goes there.
+ * The secrets that sign an endpoint's webhooks, over any sequence of rolls and updates: the newest one always signs,
+ * first; the one before it also signs, exactly until the end of its grace period; no other signs. A disabled endpoint
+ * has no signatures, because it gets no webhooks.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
@@ -22,7 +22,7 @@ const step = Schema.Union([
 
 describe("webhook secrets", () => {
   it.effect.prop(
-    "sign from their roll until the next one, or the end of their grace",
+    "sign from their creation until the next roll, or the end of their grace period",
     { steps: Schema.Array(step).check(Schema.isMaxLength(12)) },
     ({ steps }) =>
       Effect.gen(function* () {
@@ -58,7 +58,7 @@ describe("webhook secrets", () => {
             assert.deepStrictEqual(destination?.secrets, status === "enabled" ? signing : undefined)
           }
         }
-        // As many as there were rolls, and the account has written down none of them.
+        // One secret per roll, and none of them in the account's text.
         assert.strictEqual(given.size, 1 + steps.filter(({ op }) => op === "roll").length)
         for (const secret of given) assert.notInclude(account.text, secret)
         assert.lengthOf(account.events, 0)

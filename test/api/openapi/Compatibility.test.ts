@@ -1,6 +1,6 @@
 /**
- * Whatever breaks callers is found in the whole document (spec: Versioning 6), and what may come to any version is not
- * taken for it (spec: Versioning 7).
+ * Every breaking change is detected anywhere in the document (spec: Versioning 6), and changes allowed in any version
+ * are not (spec: Versioning 7).
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as Document from "../../../src/api/openapi/Document.ts"
@@ -10,11 +10,11 @@ import { breaksOf, versionsOf } from "./Compatibility.ts"
 const CODES = { card_declined: ["402 payment_error"], parameter_missing: ["400 invalid_request_error"] }
 const contract: Contract = { ...Document.make("https://pay.example.test"), "x-error-codes": CODES }
 
-/** JSON that a test may change. */
+/** JSON that a test can change. */
 // oxlint-disable-next-line typescript/no-explicit-any -- a test edits any part of it
 type Draft = any
 
-/** The breaks of a contract that somebody has changed. */
+/** Returns the breaks of a changed contract. */
 const after = (change: (draft: Draft) => unknown): ReadonlyArray<string> => {
   const draft = structuredClone(contract) as Draft
   const before = JSON.stringify(draft)
@@ -73,7 +73,7 @@ const BREAKING: ReadonlyArray<readonly [what: string, change: (draft: Draft) => 
     /\.id: its pattern was "\^price_"/
   ],
   [
-    "a status that is called otherwise",
+    "a status with another name",
     (d) => {
       const { enum: values } = bodyOf(d, "PaymentIntent").properties.status
       values[values.indexOf("processing")] = "pending"
@@ -81,7 +81,7 @@ const BREAKING: ReadonlyArray<readonly [what: string, change: (draft: Draft) => 
     /\.status: is never "processing" any more/
   ],
   [
-    "a list without a field",
+    "a list that loses a field",
     (d) => delete listOf(d).properties.has_more,
     /GET \/v1\/customers 200\.has_more: the field is gone/
   ],
@@ -91,7 +91,7 @@ const BREAKING: ReadonlyArray<readonly [what: string, change: (draft: Draft) => 
     /Tier.*up_to: (is never integer any more|may be string now)/
   ],
   [
-    "a response header that goes",
+    "a response header that is removed",
     (d) => delete operationOf(d, "get /v1/customers").responses["200"].headers["X-Request-Id"],
     /GET \/v1\/customers 200 header X-Request-Id: is gone/
   ],
@@ -101,7 +101,7 @@ const BREAKING: ReadonlyArray<readonly [what: string, change: (draft: Draft) => 
     /limit: the default was 10 and is 20/
   ],
   [
-    "a default that goes",
+    "a default that is removed",
     (d) => delete parameterOf(d, "get /v1/prices", "limit").schema.default,
     /limit: the default was 10 and is nothing/
   ],
@@ -122,7 +122,7 @@ const BREAKING: ReadonlyArray<readonly [what: string, change: (draft: Draft) => 
     /query product: the parameter is required now/
   ],
   [
-    "a parameter that goes",
+    "a parameter that is removed",
     (d) =>
       operationOf(d, "get /v1/prices").parameters.splice(
         operationOf(d, "get /v1/prices").parameters.findIndex(({ name }: Draft) => name === "product"),
@@ -136,7 +136,7 @@ const BREAKING: ReadonlyArray<readonly [what: string, change: (draft: Draft) => 
     /CreateCustomer.*\.email: the field is required now/
   ],
   [
-    "a body's field that goes",
+    "a body's field that is removed",
     (d) => delete bodyOf(d, "CreateCustomer").properties.phone,
     /CreateCustomer.*\.phone: the field is gone/
   ],
@@ -156,17 +156,17 @@ const BREAKING: ReadonlyArray<readonly [what: string, change: (draft: Draft) => 
     /limit: its maximum was 100 and is 50/
   ],
   [
-    "a bound where there was none",
+    "a new bound",
     (d) => (parameterOf(d, "get /v1/customers", "email").schema.pattern = "@"),
     /email: its pattern was nothing and is "@"/
   ],
   [
-    "a value that is not taken any more",
+    "a value that is no longer accepted",
     (d) => bodyOf(d, "CreateRefund").properties.reason.anyOf[0].enum.pop(),
     /CreateRefund.*reason: is never ".*" any more/
   ],
   [
-    "null that is not taken any more",
+    "null that is no longer accepted",
     (d) => (bodyOf(d, "CreateRefund").properties.reason = bodyOf(d, "CreateRefund").properties.reason.anyOf[0]),
     /CreateRefund.*reason: is never null any more/
   ],
@@ -177,7 +177,7 @@ const BREAKING: ReadonlyArray<readonly [what: string, change: (draft: Draft) => 
   ],
   ["an endpoint that goes", (d) => delete d.paths["/v1/refunds"].post, /POST \/v1\/refunds: the endpoint is gone/],
   [
-    "an answer that goes",
+    "a response that is removed",
     (d) => delete operationOf(d, "get /v1/customers/{id}").responses["404"],
     /GET \/v1\/customers\/\{id\} 404: such an answer is gone/
   ],
@@ -188,17 +188,17 @@ const BREAKING: ReadonlyArray<readonly [what: string, change: (draft: Draft) => 
     /error card_declined: does not come as 402 payment_error any more/
   ],
   [
-    "a field of errors that goes",
+    "an error field that is removed",
     (d) => delete bodyOf(d, "ErrorResponse").properties.error.properties.param,
     /ErrorResponse.*param: the field is gone/
   ],
   [
-    "a field of events that goes",
+    "an event field that is removed",
     (d) => delete bodyOf(d, "Event").properties.livemode,
     /Event.*livemode: the field is gone/
   ],
   [
-    "a header of webhooks that goes",
+    "a webhook header that is removed",
     (d) => d.webhooks.event.post.parameters.shift(),
     /webhook event header .*: is gone/
   ]
@@ -228,7 +228,7 @@ const HARMLESS: ReadonlyArray<readonly [what: string, change: (draft: Draft) => 
   ["a new error code", (d) => (d["x-error-codes"].coupon_expired = ["400 invalid_request_error"])],
   ["a code that comes in one more way", (d) => d["x-error-codes"].card_declined.push("400 payment_error")],
   [
-    "a new answer",
+    "a new response",
     (d) => (operationOf(d, "get /v1/prices").responses["409"] = { $ref: "#/components/responses/Error400" })
   ],
   ["a field that is always there now", (d) => bodyOf(d, "Price").required.push("tiers_mode")],
@@ -237,7 +237,7 @@ const HARMLESS: ReadonlyArray<readonly [what: string, change: (draft: Draft) => 
   ["a bound that goes", (d) => delete parameterOf(d, "get /v1/customers", "created").schema.pattern],
   ["a value more that is taken", (d) => bodyOf(d, "CreateRefund").properties.reason.anyOf[0].enum.push("other")],
   [
-    "a type more that is taken",
+    "an additional accepted type",
     (d) =>
       (parameterOf(d, "get /v1/customers", "email").schema = {
         anyOf: [parameterOf(d, "get /v1/customers", "email").schema, { type: "integer" }]
@@ -246,7 +246,7 @@ const HARMLESS: ReadonlyArray<readonly [what: string, change: (draft: Draft) => 
   ["a way more to authenticate", (d) => operationOf(d, "get /v1/prices").security.push({ token: [] })],
   ["other words", (d) => (operationOf(d, "get /v1/prices").summary = "List all prices")],
   [
-    "a component of another name",
+    "a component with another name",
     (d) => {
       d.components.schemas.Label = bodyOf(d, "Metadata")
       bodyOf(d, "Price").properties.metadata = { $ref: "#/components/schemas/Label" }
@@ -271,11 +271,11 @@ describe("what breaks callers", () => {
 
   for (const [what, change] of HARMLESS) it(`is not ${what}`, () => assert.deepStrictEqual(after(change), []))
 
-  it("is nothing in what stays as it is", () => {
+  it("is nothing in an unchanged contract", () => {
     assert.deepStrictEqual(breaksOf(contract, structuredClone(contract)), [])
   })
 
-  it("may come with a new version of the API, which the document names", () => {
+  it("is allowed in a new version of the API, which the document names", () => {
     const draft = structuredClone(contract) as Draft
     assert.deepStrictEqual([...versionsOf(contract)], ["2026-03-09"])
     for (const parameter of Object.values(draft.paths as Draft).flatMap((methods: Draft) => Object.values(methods))) {

@@ -1,9 +1,9 @@
 /**
- * Compares a released contract with today's, and names what breaks callers (spec: Versioning 6). What may come to any
- * version (spec: Versioning 7) breaks nobody: optional parameters, response fields, endpoints, values of an enum in a
- * response, error codes.
+ * Compares a released contract with today's, and lists the changes that break callers (spec: Versioning 6). Changes
+ * allowed in any version (spec: Versioning 7) break none: optional parameters, response fields, endpoints, values of an
+ * enum in a response, error codes.
  *
- * It sees what the document says. An endpoint that behaves differently behind the same shapes is for its tests to tell.
+ * Only the document is compared. An endpoint's own tests detect different behaviour with the same schemas.
  */
 import type { JsonSchema } from "../../../src/api/openapi/Examples.ts"
 import type { Document, Operation, Parameter, Response } from "../../../src/api/openapi/OpenApi.ts"
@@ -11,10 +11,10 @@ import type { Document, Operation, Parameter, Response } from "../../../src/api/
 /** A code's statuses and types, such as `400 invalid_request_error`. */
 export type ErrorCodes = Readonly<Record<string, ReadonlyArray<string>>>
 
-/** An OpenAPI document with the codes of errors beside it, which it says nothing of. */
+/** An OpenAPI document, extended by the error codes, which OpenAPI does not describe. */
 export type Contract = Pick<Document, "paths" | "webhooks" | "components"> & { readonly "x-error-codes": ErrorCodes }
 
-/** Schemas of a document, whose code has no use for these. */
+/** A schema with the fields that only the comparison uses. */
 interface Schema extends JsonSchema {
   readonly default?: unknown
   readonly propertyNames?: JsonSchema
@@ -22,10 +22,10 @@ interface Schema extends JsonSchema {
   readonly maxItems?: number
 }
 
-/** Who writes what a schema describes: a client its requests, Till its responses and events. */
+/** The writer of a schema's values: the client of requests, Till of responses and events. */
 type Writer = "client" | "till"
 
-/** With more of these a value is harder to write, or with less. */
+/** The bounds of a value: raising a lower bound or reducing an upper bound restricts it. */
 const LOWER_BOUNDS = ["minimum", "minLength", "minItems"] as const
 const UPPER_BOUNDS = ["maximum", "maxLength", "maxItems"] as const
 const TEXT_RULES = ["pattern", "format"] as const
@@ -34,7 +34,7 @@ const TEXT: Schema = { type: "string" }
 
 const json = (value: unknown): string => JSON.stringify(value) ?? "nothing"
 
-/** One of the things that a value may be, by its kind. */
+/** The alternatives of a value, by kind. */
 interface Variants {
   readonly [kind: string]: Schema
 }
@@ -43,7 +43,7 @@ class Comparison {
   readonly breaks: Array<string> = []
   readonly #older: Contract
   readonly #newer: Contract
-  /** Pairs of components that are under way or done. */
+  /** Pairs of components whose comparison has begun. */
   readonly #seen = new Set<string>()
 
   constructor(older: Contract, newer: Contract) {
@@ -120,7 +120,7 @@ class Comparison {
     this.#value(at, "till", older.content["application/json"].schema, newer.content["application/json"].schema)
   }
 
-  /** An event is written by Till, headers and body. */
+  /** Compares an event, whose headers and body Till writes. */
   #message(at: string, older: Document["webhooks"][string]["post"], newer: typeof older): void {
     for (const { name } of older.parameters) {
       if (!newer.parameters.some((header) => header.name === name)) this.#break(`${at} header ${name}`, "is gone")
@@ -139,10 +139,10 @@ class Comparison {
     const today = variantsOf(this.#newer, newer)
     for (const kind of Object.keys(before)) {
       if (today[kind] !== undefined) this.#variant(nameOf(at, older), writer, before[kind]!, today[kind])
-      // Who is ready for null can do without.
-      else if (writer === "client" || kind !== "null") this.#break(at, `is never ${kind} any more`)
+      // A reader that accepts null works without it.
+      else if (writer === "client" || kind !== "null") this.#break(at, `can no longer be ${kind}`)
     }
-    // More that a client may write breaks nobody; more that it has to read does.
+    // A new alternative breaks clients that read it, not clients that write it.
     if (writer === "till") {
       for (const kind of Object.keys(today)) if (before[kind] === undefined) this.#break(at, `may be ${kind} now`)
     }
@@ -165,7 +165,7 @@ class Comparison {
   }
 
   #enum(at: string, writer: Writer, older: Schema, newer: Schema): void {
-    // Where any text may be written, or may come, no value is more than another.
+    // If any text is allowed, an enum adds no value.
     if (newer.enum === undefined) return
     if (older.enum === undefined) {
       if (writer === "client") this.#break(at, `takes nothing but ${json(newer.enum)} any more`)
@@ -208,7 +208,7 @@ class Comparison {
   }
 }
 
-/** A component is named by itself, wherever it is met first. */
+/** Returns the place of a schema, with the name of its component. */
 const nameOf = (at: string, { $ref }: Schema): string =>
   $ref === undefined ? at : `${at} (${$ref.split("/").at(-1)!})`
 
@@ -218,7 +218,7 @@ const resolved = <A extends object>({ components }: Contract, value: A | { reado
   return resolved({ components } as Contract, components[part][name] as A)
 }
 
-/** What a value may be: one entry per type, and objects apart by the text in `object`, and by `deleted`. */
+/** Returns the alternatives of a value: one per type; objects are separate by the text in `object` and by `deleted`. */
 const variantsOf = (contract: Contract, schema: Schema): Variants => {
   const { allOf = [], anyOf, ...own } = resolved(contract, schema)
   if (anyOf !== undefined) return joined(anyOf.map((one) => variantsOf(contract, one)))
@@ -233,7 +233,7 @@ const kindOf = ({ properties = {}, type = "anything" }: Schema): string => {
   return typeof object === "string" ? `a ${deleted}${object}` : `${deleted}object`
 }
 
-/** Alternatives of one kind differ in their values alone: each of them is fine. */
+/** Merges alternatives of one kind, which differ only in their values. */
 const joined = (all: ReadonlyArray<Variants>): Variants => {
   const variants: Record<string, Schema> = {}
   for (const [kind, schema] of all.flatMap((one) => Object.entries(one))) {
@@ -248,7 +248,7 @@ const eitherOf = (one: Schema, other: Schema): Schema => {
     return { ...one, ...other, properties: { ...one.properties, ...other.properties }, required: common(one, other) }
   }
   if (one.enum !== undefined && other.enum !== undefined) return { ...one, enum: [...one.enum, ...other.enum] }
-  // Beside a text with rules, a value that stands for itself makes no difference to them.
+  // A single value next to a text with rules does not change the rules.
   const { enum: _, ...rules } = one.enum === undefined ? one : other
   return rules
 }
@@ -256,7 +256,7 @@ const eitherOf = (one: Schema, other: Schema): Schema => {
 const common = ({ required = [] }: Schema, other: Schema): ReadonlyArray<string> =>
   required.filter((name) => other.required?.includes(name))
 
-/** What breaks callers of the older contract that call the newer; nothing, if nobody has to change. */
+/** Returns the changes that break callers of the older contract; empty if there are none. */
 export const breaksOf = (older: Contract, newer: Contract): ReadonlyArray<string> => {
   const comparison = new Comparison(older, newer)
   comparison.all()
@@ -265,7 +265,7 @@ export const breaksOf = (older: Contract, newer: Contract): ReadonlyArray<string
 
 const VERSION_HEADER = "X-API-Version"
 
-/** The versions of the API that a contract serves. */
+/** Returns the API versions that a contract serves. */
 export const versionsOf = ({ paths }: Contract): ReadonlySet<unknown> => {
   const found = new Set<unknown>()
   const collect = ({ anyOf = [], enum: values = [] }: Schema): void => {

@@ -1,4 +1,4 @@
-/** The document is valid OpenAPI 3.1, says of every operation what there is to say, and its examples are right. */
+/** The document is valid OpenAPI 3.1, describes every operation completely, and has valid examples. */
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { assert, describe, it } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
@@ -18,7 +18,7 @@ const operations = Object.entries(document.paths).flatMap(([path, item]) =>
   Object.entries(item).map(([method, operation]) => [`${method} ${path}`, operation] as const)
 )
 
-/** Schemas refer to the document's components, so they are compiled inside of it. */
+/** Compiles schemas within the document, because they refer to its components. */
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
 ajv.addSchema(document, "document")
 
@@ -30,7 +30,7 @@ const assertValid = (pointer: ReadonlyArray<string>, value: unknown) => {
   assert.isTrue(validate(value), `${reference}: ${ajv.errorsText(validate.errors)} in ${JSON.stringify(value)}`)
 }
 
-/** Where the schema of a response is: in its operation, or among the components. */
+/** Returns the pointer to a response: in its operation, or among the components. */
 const pointerOf = (response: object, at: ReadonlyArray<string>): ReadonlyArray<string> => {
   const found = "$ref" in response ? String(response.$ref).slice("#/".length).split("/") : at
   return [...found, "content", "application/json", "schema"]
@@ -46,7 +46,7 @@ describe("document", () => {
     assert.deepStrictEqual(document.servers, [{ url: "https://pay.example.test" }])
   })
 
-  it("says of every operation its headers, its security and its errors", () => {
+  it("describes the headers, security and errors of every operation", () => {
     for (const [route, operation] of operations) {
       const isCommand = route.startsWith("post ")
       assert.deepInclude(parameterOf(operation, "X-API-Version"), { in: "header", required: false }, route)
@@ -67,7 +67,7 @@ describe("document", () => {
     assert.strictEqual(new Set(ids).size, ids.length)
   })
 
-  it("has a limit that is an integer, and bodies that may be left out only where nothing in them is required", () => {
+  it("has an integer limit, and bodies that are optional only if none of their members is required", () => {
     for (const [route, operation] of operations) {
       const limit = parameterOf(operation, "limit")
       if (limit !== undefined) {
@@ -80,7 +80,7 @@ describe("document", () => {
     assert.isFalse(bodyOf("customers.create")?.required)
   })
 
-  it("says what is required and what can be null, and leaves responses open and requests closed", () => {
+  it("marks required and nullable fields, and leaves responses open and requests closed", () => {
     const { Customer, CreateCustomer, CreatePaymentIntent, PaymentIntent } = document.components.schemas
     assert.includeMembers([...Customer!.required!], ["id", "email", "metadata"])
     assert.deepStrictEqual(Customer!.properties!["email"], { anyOf: [{ type: "string" }, { type: "null" }] })
@@ -91,7 +91,7 @@ describe("document", () => {
     assertValid(["components", "schemas", "Customer", "properties", "name"], null)
   })
 
-  it("says which operations a publishable key may call, with what, and what only test mode has", () => {
+  it("names the operations for publishable keys, with their parameter, and those of test mode", () => {
     const saying = (text: string) =>
       operations.filter(([, { description }]) => description?.includes(text)).map(([route]) => route)
     assert.sameMembers(saying("Also accepts a publishable key."), ["post /v1/payment_methods"])
@@ -108,7 +108,7 @@ describe("document", () => {
     assert.sameMembers(saying("Test mode only"), helpers)
   })
 
-  it("says what a publishable key is shown, where that is less", () => {
+  it("lists the fields that a publishable key sees, if it does not see all", () => {
     const open: Readonly<Record<string, string>> = {
       "get /v1/payment_intents/{id}": "ExpandablePaymentIntent",
       "post /v1/payment_intents/{id}/confirm": "PaymentIntent",
@@ -135,13 +135,13 @@ describe("document", () => {
       assert.sameMembers(Object.keys(shown.properties!), fields)
       assert.sameMembers([...shown.required!, optional], fields)
     }
-    // All of a line that there is may be seen.
+    // A publishable key sees all fields of a line.
     assert.sameMembers(Object.keys(document.components.schemas["LineItem"]!.properties!), [
       ...PUBLISHABLE_FIELDS["item"]!
     ])
   })
 
-  it("says of parameters what costs callers money or a 400, which leaves their rules as they were", () => {
+  it("warns of parameters that can cost callers money or a 400, without changing their rules", () => {
     const of = (schema: string, name: string) =>
       document.components.schemas[schema]!.properties![name]!.description ?? ""
     const session = CreateCheckoutSession.fields
@@ -211,7 +211,7 @@ describe("document", () => {
     }
   })
 
-  it("says what webhooks send: the headers, the signature as it is made, the body, and the schedule", () => {
+  it("describes webhooks: the headers, the real signature, the body, and the schedule", () => {
     const { parameters, requestBody, responses } = document.webhooks["event"]!.post
     assert.deepStrictEqual(
       parameters.map(({ name }) => name),

@@ -1,9 +1,10 @@
 /**
- * Part of `npm run check`: what breaks callers of the last release needs a new version of the API (spec: Versioning
- * 6). Where the document knows a version that the release did not, the breaks are that version's, and are only told.
+ * Part of `npm run check`: a change that breaks callers of the last release requires a new version of the API (spec:
+ * Versioning 6). If the document has a version that the release lacks, the changes belong to that version and are only
+ * printed.
  *
- * Who releases a version of Till runs this with `--release`, which writes `docs/openapi/<version>.json`, and commits
- * it. What was released is never written anew.
+ * The release process runs this script with `--release`, which writes `docs/openapi/<version>.json`, and commits the
+ * file. A released file is never rewritten.
  */
 import * as fs from "node:fs"
 import * as Path from "node:path"
