@@ -151,7 +151,7 @@ const describeReceiver = (language: Language) => {
     assert.strictEqual((await receiver.end()).length, 2)
   })
 
-  it(`does not ${language.isServed ? "respond" : "start"} without a secret: anybody could sign with an empty one`, async () => {
+  it(`does not ${language.isServed ? "respond" : "start"} without a secret: an empty one is no secret`, async () => {
     for (const secrets of ["", ","]) {
       const receiver = start(secrets)
       if (language.isServed) {

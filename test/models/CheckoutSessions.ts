@@ -1,6 +1,6 @@
 /**
- * Checkout Sessions and their PaymentIntents: the programs that clients can carry out, and the state table that judges
- * them, written a second time from the text of semantics §2.1 to §2.3, without a look at the implementation.
+ * Checkout Sessions and their PaymentIntents: client programs, and the state table that checks them, derived again from
+ * the text of semantics §2.1 to §2.3, independently of the implementation.
  */
 import { Schema } from "effect"
 import type { CheckoutSession } from "../../src/domain/CheckoutSession.ts"
@@ -9,7 +9,7 @@ import type { Step as StepOf, Table } from "./Program.ts"
 import type { Wire, WireRequest } from "./Wire.ts"
 import * as Over from "./Wire.ts"
 
-/** What a card does, in the words of §5. */
+/** The behaviour of each card, in the terms of §5. */
 export const CARDS = {
   pm_card_visa: "approve",
   pm_card_declined: "generic_decline",
@@ -31,9 +31,9 @@ export const CUSTOM = {
 } as const
 
 export type CustomName = keyof typeof CUSTOM
-/** An id of each of these prices. */
+/** The ids of these prices. */
 export type CustomPrices = Readonly<Record<CustomName, string>>
-/** Gives each of these prices an id. */
+/** Assigns ids to these prices. */
 export const customPrices = (ids: ReadonlyArray<string>): CustomPrices => ({
   open: ids[0]!,
   minimum: ids[1]!,
@@ -41,7 +41,7 @@ export const customPrices = (ids: ReadonlyArray<string>): CustomPrices => ({
 })
 
 export interface Creation {
-  /** What is to be paid in any case. */
+  /** The amount without the chosen one. */
   readonly total: 0 | 500
   /** A line whose amount the payer chooses. */
   readonly custom: CustomName | null
@@ -49,7 +49,7 @@ export interface Creation {
   readonly customerCreation: "always" | "if_required"
   readonly email: "known" | null
   readonly address: "auto" | "required"
-  /** Seconds. */
+  /** Lifetime in seconds. */
   readonly lifetime: 1800 | 86400
 }
 
@@ -59,7 +59,7 @@ export type Command =
       readonly through: "session" | "payment_intent"
       readonly card: CardName | null
       readonly details: "none" | "email" | "all"
-      /** What the payer chooses; only a session takes it. */
+      /** The amount that the payer chooses, for a confirmation of the session only. */
       readonly amount: number | null
     }
   | { readonly op: "expire" }
@@ -68,25 +68,25 @@ export type Command =
   | { readonly op: "cancel" }
   | { readonly op: "update_amount" }
 
-/** What a client can see, and what the table remembers besides. Times in milliseconds. */
+/** The state of the table: the visible part and more. Times in milliseconds. */
 export interface Model {
   readonly status: "open" | "complete" | "expired"
   readonly paymentStatus: "unpaid" | "paid" | "no_payment_required"
   readonly intent: string | null
-  /** What the payer has chosen so far, or is offered; null if that is yet to be said, or nothing to say. */
+  /** The amount chosen last, or the preset; null if there is none yet, or nothing to choose. */
   readonly chosen: number | null
   readonly card: CardName | null
   readonly customers: 0 | 1
   readonly email: string | null
   readonly address: boolean
-  /** What is to become of the details when the session completes. */
+  /** The details collected for the completion. */
   readonly collected: { readonly email: string | null; readonly address: boolean }
   readonly expiresAt: number
   readonly settlesAt: number | null
   readonly holdEndsAt: number | null
-  /** Whether the payment that completed the session is still to settle. */
+  /** Whether the payment that completed the session has yet to settle. */
   readonly firstPayment: boolean
-  /** Attempts that failed since the session last began to take payments. */
+  /** Failed attempts since the session last began to accept payments. */
   readonly failed: number
   readonly closedUntil: number | null
 }
@@ -120,7 +120,7 @@ export const wait = Schema.Struct({
   millis: Schema.Literals([1000, 2000, 1_799_999, 1_800_000, 3_599_999, 3_600_000, 86_400_000, 604_800_000])
 })
 
-/** Any program. */
+/** The schema of all programs. */
 export const program = Schema.Struct({
   creation,
   steps: Schema.Array(Schema.Union([command, command, wait])).check(Schema.isMaxLength(12))
@@ -133,7 +133,7 @@ export const DETAILS = {
   all: { email: "payer@example.com", address: ADDRESS }
 } as const
 
-/** What a client sees, in the model's words. */
+/** Returns the visible state, in the model's terms. */
 export const seenOf = (session: CheckoutSession, paymentIntent: PaymentIntent | null, customers: number) => ({
   status: session.status as string,
   paymentStatus: session.payment_status as string,
@@ -160,10 +160,10 @@ export const expected = (model: Model, sent: Creation): Seen => ({
   address: model.address
 })
 
-/** The chosen amount comes on top of what is to be paid in any case. */
+/** Returns the total, with the chosen amount. */
 const totalOf = ({ chosen }: Model, { total }: Creation): number => total + (chosen ?? 0)
 
-/** The parameters of a creation, of a product and at a time. */
+/** Returns the parameters of a creation, for a product and a time. */
 export const parametersOf = (sent: Creation, product: string, prices: CustomPrices, now: number) => {
   const price_data = { currency: "usd", product, unit_amount: sent.total / 5 }
   return {
@@ -213,7 +213,7 @@ const requestOf = (session: string, paymentIntent: string, command: Command): Wi
   }
 }
 
-/** Carries programs out over HTTP. */
+/** Runs programs over HTTP. */
 export const over = async (wire: Wire) => {
   const { id: product } = await Over.post(wire, "/v1/products", { name: "Book" })
   const ids: Array<string> = []
@@ -240,7 +240,7 @@ export const over = async (wire: Wire) => {
       },
       seen: async () => {
         const session = await Over.get(wire, `/v1/checkout_sessions/${created.id}`)
-        // It comes with the first confirmation where the payer has to choose an amount.
+        // The first confirmation creates the PaymentIntent if the payer has to choose an amount.
         const { payment_intent } = (created = session)
         const intent = payment_intent === null ? null : await Over.get(wire, `/v1/payment_intents/${payment_intent}`)
         return seenOf(session, intent, (await Over.all(wire, "/v1/customers")).length)
@@ -321,7 +321,7 @@ export const apply = (before: Model, sent: Creation, command: Command, now: numb
   }
 }
 
-/** What happens by itself until a time, one thing at a time; undefined if there is nothing (any more). */
+/** Returns the next timed step until a time; undefined if there is none. */
 export const timePasses = (before: Model, sent: Creation, now: number): Step | undefined => {
   if (before.settlesAt !== null && before.settlesAt <= now) {
     const settled = { ...before, settlesAt: null, firstPayment: false }
@@ -374,12 +374,12 @@ const confirmSession = (
   if (before.intent === null && sent.custom === null) return complete(asked, sent, "no_payment_required", [])
   const payable = before.intent === null ? { ...asked, intent: "requires_payment_method" } : asked
   const step = confirmIntent(payable, sent, card, now)
-  // What is refused leaves nothing.
+  // A refusal changes nothing.
   if (step.after === payable) return { ...step, after: before }
   return before.intent === null ? { ...step, events: ["payment_intent.created", ...step.events] } : step
 }
 
-/** 9.14: which amounts the payer can choose. */
+/** Returns the error of an amount that the payer cannot choose (9.14). */
 const wrongAmount = ({ chosen }: Model, { custom }: Creation, amount: number | null): string | null => {
   if (amount === null) return custom !== null && chosen === null ? "parameter_missing custom_unit_amount" : null
   const isWithin = custom !== null && amount <= 900 && amount >= (custom === "open" ? 1 : 300)
@@ -408,14 +408,14 @@ const confirmIntent = (before: Model, sent: Creation, sentCard: CardName | null,
   return complete({ ...started, firstPayment: true }, sent, "unpaid", events)
 }
 
-/** 9.29: the twentieth attempt that fails closes an open session for an hour. */
+/** Counts a failed attempt; the twentieth closes an open session for an hour (9.29). */
 const failed = (after: Model, now: number): Model => {
   if (after.status !== "open") return after
   const count = after.failed + 1
   return { ...after, failed: count, closedUntil: after.closedUntil ?? (count >= 20 ? now + HOUR_MILLIS : null) }
 }
 
-/** The issuer has answered, now or in the end. */
+/** Applies the issuer's response, immediate or delayed. */
 const outcome = (before: Model, sent: Creation, does: string, now: number): Step => {
   if (does !== "approve") {
     return {
@@ -456,13 +456,13 @@ const complete = (
   }
 }
 
-/** The table. */
+/** The state table. */
 export const table: Table<Creation, Command, Model, Seen> = {
   create,
   apply: (before, command, now, creation) => apply(before, creation, command, now),
   timePasses: (before, until, creation) => timePasses(before, creation, until),
   expected,
-  // A session without anything to pay, or with an amount yet to be chosen, has no PaymentIntent to do something to.
+  // A session with nothing to pay, or with an amount not chosen yet, has no PaymentIntent to operate on.
   applies: ({ intent }, command) =>
     intent !== null || command.op === "expire" || (command.op === "confirm" && command.through === "session"),
   nameOf: ({ paymentStatus, status }) => `${status} ${paymentStatus}`

@@ -1,6 +1,6 @@
 /**
- * PaymentIntents: the programs that clients can carry out, and the state table that judges them, written a second time
- * from the text of semantics §2.1, §2.2 and §5, without a look at the implementation.
+ * PaymentIntents: client programs, and the state table that checks them, derived again from the text of semantics §2.1,
+ * §2.2 and §5, independently of the implementation.
  */
 import { Schema } from "effect"
 import type { Charge } from "../../src/domain/Charge.ts"
@@ -9,7 +9,7 @@ import type { Refused, Step as StepOf, Table } from "./Program.ts"
 import type { Wire, WireRequest } from "./Wire.ts"
 import * as Over from "./Wire.ts"
 
-/** Each card's behaviour, in the words of §5: an outcome, or something that comes before one. */
+/** The behaviour of each card, in the terms of §5: an outcome, or a step before one. */
 export const CARDS = {
   pm_card_visa: { number: "4242424242424242", does: "approve" },
   pm_card_amex: { number: "378282246310005", does: "approve" },
@@ -41,7 +41,7 @@ export interface ModelCharge {
   readonly failureCode: string | null
 }
 
-/** What a passed authentication holds for, besides the card that it was passed with. */
+/** The terms that a passed authentication covers, in addition to its card. */
 export interface Terms {
   readonly amount: number
   readonly currency: Currency
@@ -49,10 +49,10 @@ export interface Terms {
 
 export type Currency = "usd" | "eur"
 
-/** What 9.18 attaches a card for, once it was charged. */
+/** The future use for which a charged card is attached (9.18). */
 export type FutureUsage = "on_session" | "off_session"
 
-/** What a client can see of a PaymentIntent, and what the table remembers besides. */
+/** The state of the table: the visible part of a PaymentIntent and more. */
 export interface Model extends Terms {
   readonly status: string
   readonly customer: boolean
@@ -62,16 +62,16 @@ export interface Model extends Terms {
   readonly capture: "automatic" | "manual"
   readonly confirmation: "automatic" | "manual"
   readonly card: CardName | null
-  /** How the card came: by its id, or under an id of its own, because it came inline or was attached since. */
+  /** Whether the card has an id of its own, because it was sent inline or attached since. */
   readonly inline: boolean
   readonly received: number
   readonly capturable: number
   readonly charges: ReadonlyArray<ModelCharge>
   readonly lastError: string | null
   readonly reason: string | null
-  /** What 3DS was passed for with the present card, where the server has to confirm again. */
+  /** The terms of the authentication passed with the current card, while the server has to confirm again. */
   readonly authenticated: Terms | null
-  /** When something happens by itself. */
+  /** The time of the next timed step. */
   readonly dueAt: number | null
 }
 
@@ -80,7 +80,7 @@ export interface CardSent {
   readonly inline: boolean
 }
 
-/** What an attempt has besides. */
+/** The parameters of 9.18 of an attempt. */
 export interface UsageSent {
   readonly future: FutureUsage | null
   readonly offSession: boolean
@@ -118,7 +118,7 @@ const card = Schema.Literals(CARD_NAMES)
 const amount = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 6 }))
 export const method = Schema.Literals(["automatic", "manual"])
 const future = Schema.Literals(["on_session", "off_session"])
-/** What an attempt may have besides. */
+/** The schema of these parameters. */
 export const usage = { future: Schema.NullOr(future), offSession: Schema.Literals([false, false, true]) }
 
 export const creation = Schema.Struct({
@@ -132,7 +132,7 @@ export const creation = Schema.Struct({
   ...usage
 })
 
-/** What an update may change; `method` besides. */
+/** The fields of an update, except `method`. */
 export const updateFields = {
   op: Schema.Literal("update"),
   amount: Schema.NullOr(amount),
@@ -154,13 +154,13 @@ export const command = Schema.Union([
 
 export const wait = Schema.Struct({ op: Schema.Literal("wait"), millis: Schema.Literals([1000, 2000, 604_800_000]) })
 
-/** Any program. */
+/** The schema of all programs. */
 export const program = Schema.Struct({
   creation,
   steps: Schema.Array(Schema.Union([command, wait])).check(Schema.isMaxLength(16))
 })
 
-/** What a client sees, in the model's words; `charges` are all of it, oldest first. */
+/** Returns the visible state, in the model's terms; `charges` are all charges, oldest first. */
 export const seenOf = (paymentIntent: PaymentIntent, charges: ReadonlyArray<Charge>) => {
   const error = paymentIntent.last_payment_error
   const known = paymentIntent.payment_method?.startsWith("pm_card_") === true
@@ -211,7 +211,7 @@ export const expected = (model: Model): Seen => ({
   action: model.status === "requires_action"
 })
 
-/** A card's data, as a payer enters them. */
+/** Returns a card's data, as a payer enters them. */
 export const cardDataOf = (name: CardName) => {
   const { number } = CARDS[name]
   return { number, exp_month: 12, exp_year: 2034, cvc: number.startsWith("37") ? "1234" : "123" }
@@ -222,7 +222,7 @@ const sourceOf = ({ card, inline }: CardSent): object => {
   return inline ? { payment_method_data: { type: "card", card: cardDataOf(card) } } : { payment_method: card }
 }
 
-/** The parameters of 9.18 as they are sent. */
+/** Returns the parameters of 9.18 of a request. */
 export const usageOf = ({ future, offSession }: UsageSent) => ({
   ...(future !== null && { setup_future_usage: future }),
   ...(offSession && { off_session: true })
@@ -231,7 +231,7 @@ export const usageOf = ({ future, offSession }: UsageSent) => ({
 const given = (values: object): object =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null))
 
-/** The creation over HTTP, for a customer or for nobody. */
+/** Returns the request of a creation, with or without a customer. */
 export const creationRequest = (sent: Creation, customer: string | null): WireRequest => ({
   path: "/v1/payment_intents",
   body: {
@@ -246,7 +246,7 @@ export const creationRequest = (sent: Creation, customer: string | null): WireRe
   }
 })
 
-/** A command over HTTP. */
+/** Returns the request of a command. */
 export const requestOf = (id: string, customer: string | null, command: Command): WireRequest => {
   const path = `/v1/payment_intents/${id}`
   switch (command.op) {
@@ -280,7 +280,7 @@ export const requestOf = (id: string, customer: string | null, command: Command)
   }
 }
 
-/** Carries programs out over HTTP, with a customer to be named in them. */
+/** Runs programs over HTTP, with a customer. */
 export const over = async (wire: Wire) => {
   const { id: customer } = await Over.post(wire, "/v1/customers", {})
   let id: string
@@ -366,7 +366,7 @@ export const apply = (before: Model, command: Command, now: number): Step => {
   }
 }
 
-/** What happens by itself at a time, if anything. */
+/** Returns the timed step at a time, if there is one. */
 export const timePasses = (before: Model, now: number): Step | undefined => {
   if (before.dueAt === null || before.dueAt > now) return undefined
   if (before.status === "requires_capture") return giveUp(before, "automatic", "charge.expired")
@@ -544,7 +544,7 @@ const giveUp = (before: Model, reason: string | null, chargeEvent: string): Step
   }
 }
 
-/** The table. */
+/** The state table. */
 export const table: Table<Creation, Command, Model, Seen> = {
   create,
   apply,

@@ -1,14 +1,13 @@
 /**
- * Payment methods, the customers who hold them and the payments made with them: the programs that clients can carry
- * out, and the state table that judges them, written a second time from the text of semantics §2.7 and 9.18, without a
- * look at the implementation.
+ * Payment methods, their customers and payments: client programs, and the state table that checks them, derived again
+ * from the text of semantics §2.7 and 9.18, independently of the implementation.
  */
 import { Schema } from "effect"
 import type { Step as StepOf, Table } from "./Program.ts"
 import type { Reply, Wire, WireRequest } from "./Wire.ts"
 import * as Over from "./Wire.ts"
 
-/** Cards that payers bring along, and built-in ones by their ids, with what they do (semantics §5). */
+/** The cards, as numbers that payers enter and as built-in ids, by behaviour (semantics §5). */
 export const CARDS = {
   approving: { number: "4242424242424242", builtIn: "pm_card_visa" },
   challenging: { number: "4000000000003220", builtIn: "pm_card_3ds_required" },
@@ -18,7 +17,7 @@ export const CARDS = {
 
 export type Does = keyof typeof CARDS
 
-/** A payment method: one of those that there are, counted from the oldest, or a built-in one. */
+/** A payment method: an existing one, counted from the oldest, or a built-in one. */
 export type Ref = number | Does
 /** One of two customers. */
 export type Who = 0 | 1
@@ -29,7 +28,7 @@ export type Command =
   | { readonly op: "attach"; readonly card: Ref; readonly who: Who }
   | { readonly op: "detach"; readonly card: Ref }
   | { readonly op: "delete"; readonly who: Who }
-  /** Creates a PaymentIntent, and attempts it at once or leaves it for later. */
+  /** Creates a PaymentIntent, and attempts it immediately or leaves it for later. */
   | {
       readonly op: "pay"
       readonly card: Ref
@@ -97,17 +96,17 @@ export const command = Schema.Union([
 
 export const wait = Schema.Struct({ op: Schema.Literal("wait"), millis: Schema.Literal(2000) })
 
-/** Any program. */
+/** The schema of all programs. */
 export const program = Schema.Struct({
   creation,
   steps: Schema.Array(Schema.Union([command, command, wait])).check(Schema.isMaxLength(20))
 })
 
-/** What a client sees, with payment methods counted from the oldest. */
+/** The visible state, with payment methods counted from the oldest. */
 export interface Seen {
-  /** Who has each payment method. */
+  /** The customer of each payment method. */
   readonly cards: ReadonlyArray<Who | null>
-  /** What each customer has, newest first; null once it is deleted. */
+  /** The payment methods of each customer, newest first; null for a deleted customer. */
   readonly held: ReadonlyArray<ReadonlyArray<number> | null>
   readonly payments: ReadonlyArray<Pick<ModelPayment, "status" | "card" | "charges">>
 }
@@ -120,11 +119,11 @@ export const expected = ({ alive, cards, payments }: Model): Seen => ({
   payments: payments.map(({ card, charges, status }) => ({ status, card, charges }))
 })
 
-/** A payment method of a program by its id; a number beyond the last is that of one that there is not. */
+/** Returns the id of a program's payment method; a number beyond the last has an unknown id. */
 export const idOf = (ids: ReadonlyArray<string>, card: Ref): string =>
   typeof card === "number" ? (ids[card] ?? "pm_000000000000000000000000") : CARDS[card].builtIn
 
-/** The other way round: how the model names a payment method. */
+/** Returns the model's reference for the id of a payment method. */
 export const refOf = (ids: ReadonlyArray<string>, id: string | null): Ref | null => {
   if (id === null) return null
   const builtIn = (Object.keys(CARDS) as ReadonlyArray<Does>).find((does) => CARDS[does].builtIn === id)
@@ -133,7 +132,7 @@ export const refOf = (ids: ReadonlyArray<string>, id: string | null): Ref | null
 
 export const cardDataOf = (does: Does) => ({ number: CARDS[does].number, exp_month: 12, exp_year: 2034, cvc: "123" })
 
-/** The parameters of a payment. */
+/** Returns the parameters of a payment. */
 export const paymentOf = (
   { card, confirm, future, offSession, who }: Extract<Command, { op: "pay" }>,
   ids: ReadonlyArray<string>,
@@ -185,7 +184,7 @@ const requestOf = ({ customers, ids, payments }: Known, command: Exclude<Command
   }
 }
 
-/** Carries programs out over HTTP, with two customers. */
+/** Runs programs over HTTP, with two customers. */
 export const over = async (wire: Wire) => {
   const customers = [
     (await Over.post(wire, "/v1/customers", {})).id as string,
@@ -266,7 +265,7 @@ const create = (sent: Creation): Step => ({
 
 const refused = (after: Model, answer: string): Step => ({ after, answer, events: [] })
 
-/** A built-in one is free at any time, and stays so. */
+/** Returns the state of a card; a built-in one is always free. */
 const cardOf = ({ cards }: Model, card: Ref): ModelCard | undefined =>
   typeof card === "number" ? cards[card] : { does: card, who: null, detached: false }
 
@@ -367,7 +366,10 @@ const confirm = (before: Model, sent: Extract<Command, { op: "confirm" }>, now: 
   return attempt(before, sent.payment, card, sent.offSession, now)
 }
 
-/** I-19, 9.18: nobody's, or the payment's customer's; one that was detached never again. */
+/**
+ * Returns whether a payment can use a card: one without a customer or of the payment's customer, and not detached
+ * (I-19, 9.18).
+ */
 const isUsable = (model: Model, ref: Ref, who: Who | null): boolean => {
   const card = cardOf(model, ref)!
   return !card.detached && (card.who === null || card.who === who)
@@ -408,7 +410,7 @@ const decline = (before: Model, at: number, code: string): Step => ({
   events: ["charge.failed", "payment_intent.payment_failed"]
 })
 
-/** The payment goes through, and its card is attached where that is wanted and can be. */
+/** Approves the payment and attaches its card, if requested and possible. */
 const approve = (before: Model, at: number, newCharges: 0 | 1): Step => {
   const { card, charges, future, who } = before.payments[at]!
   const saved = future && who !== null ? attach(before, card!, who) : refused(before, "")
@@ -443,7 +445,7 @@ const timePasses = (before: Model, now: number): Step | undefined => {
 
 const PAYMENTS_MAX = 4
 
-/** Only one payment is processing at a time, so that no two settle in an order that nobody has promised. */
+/** Allows one processing payment at a time, because the order of two settlements is not defined. */
 const applies = (model: Model, command: Command): boolean => {
   if ("payment" in command && command.payment >= model.payments.length) return false
   if (command.op === "pay" && model.payments.length >= PAYMENTS_MAX) return false
@@ -453,7 +455,7 @@ const applies = (model: Model, command: Command): boolean => {
 
 const stateOf = ({ detached, who }: ModelCard): string => (detached ? "detached" : who === null ? "free" : "attached")
 
-/** The table. */
+/** The state table. */
 export const table: Table<Creation, Command, Model, Seen> = {
   create,
   apply,

@@ -1,25 +1,25 @@
 /**
- * Programs of operations on an object, judged by its state table. A program is data: how the object begins, and what is
- * done to it then. A driver carries it out, against an account in memory or over HTTP; the table says what has to come
- * of every step: the answer, the events in their order, and what a client sees.
+ * Programs of operations on an object, checked by its state table. A program is data: a creation and the operations
+ * after it. A driver runs it, against an account in memory or over HTTP; the table determines the result of every step:
+ * the response, the order of events, and the visible state.
  */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 
-/** What a step of the table leads to. */
+/** The result of a step of the table. */
 export interface Step<Model> {
   readonly after: Model
   readonly answer: string
   readonly events: ReadonlyArray<string>
 }
 
-/** A creation that is refused leaves nothing. */
+/** The result of a refused creation, which writes nothing. */
 export interface Refused {
   readonly after: null
   readonly answer: string
 }
 
-/** Time that passes, in milliseconds. */
+/** Elapsed time, in milliseconds. */
 export interface Wait {
   readonly op: "wait"
   readonly millis: number
@@ -30,36 +30,36 @@ export interface Program<Creation, Command> {
   readonly steps: ReadonlyArray<Command | Wait>
 }
 
-/** A state table, as a model. Times are in milliseconds by the account's clock. */
+/** A state table, as a model. Times are in milliseconds of the account's clock. */
 export interface Table<Creation, Command, Model extends object, Seen> {
   readonly create: (creation: Creation, now: number) => Step<Model> | Refused
   readonly apply: (before: Model, command: Command, now: number, creation: Creation) => Step<Model>
-  /** The next thing that happens by itself until a time, if there is one. */
+  /** Returns the next timed step until a time, if there is one. */
   readonly timePasses: (before: Model, until: number, creation: Creation) => Step<Model> | undefined
   readonly expected: (model: Model, creation: Creation) => Seen
-  /** Whether a command has anything to act on; it is left out otherwise. */
+  /** Returns whether a command has an object to act on; if not, it is skipped. */
   readonly applies?: (model: Model, command: Command) => boolean
-  /** What a report of cells visited calls a state. */
+  /** Returns the name of a state in the report of visited cells. */
   readonly nameOf: (model: Model) => string
 }
 
-/** Carries the operations of a program out. */
+/** Runs the operations of a program. */
 export interface Driver<Creation, Command, Seen> {
   readonly now: () => number
-  /** The answer, in words. */
+  /** Returns the response, in the terms of the tables. */
   readonly create: (creation: Creation) => Effect.Effect<string>
   readonly run: (command: Command) => Effect.Effect<string>
   readonly wait: (millis: number) => Effect.Effect<void>
   readonly seen: Effect.Effect<Seen>
   /** Types of the events since the creation began, oldest first. */
   readonly events: Effect.Effect<ReadonlyArray<string>>
-  /** What else has to hold after every step. */
+  /** Checks further invariants after every step. */
   readonly sound?: () => void
-  /** What stays the same object as long as nothing is written. */
+  /** Returns a value that stays the same object while nothing is written. */
   readonly written?: () => unknown
 }
 
-/** An error as a client gets it. */
+/** An error in a response. */
 export interface ClientError {
   readonly code: string
   readonly param: string | null
@@ -67,7 +67,7 @@ export interface ClientError {
   readonly decline_code?: string
 }
 
-/** An error in the words of the tables. */
+/** Returns an error in the terms of the tables. */
 export const wordsOf = ({ code, decline_code, message, param }: ClientError): string => {
   if (code === "card_declined") return `declined ${decline_code}`
   if (code.endsWith("_unexpected_state")) {
@@ -82,9 +82,7 @@ export const isRefusal = (answer: string): boolean => answer !== "ok" && !answer
 
 const isWait = (step: object): step is Wait => "op" in step && step.op === "wait"
 
-/**
- * Carries a program out and compares after every step. Adds the cells of the table that it went through to `visited`.
- */
+/** Runs a program and compares after every step. Adds the visited cells of the table to `visited`. */
 export const follow = Effect.fnUntraced(function* <
   Creation,
   Command extends { readonly op: string },

@@ -1,6 +1,6 @@
 /**
- * Refunds: the programs that clients can carry out, and the table that judges them, written a second time from the text
- * of semantics §1.14 and §2.4, without a look at the implementation.
+ * Refunds: client programs, and the table that checks them, derived again from the text of semantics §1.14 and §2.4,
+ * independently of the implementation.
  */
 import { Schema } from "effect"
 import type { Charge } from "../../src/domain/Charge.ts"
@@ -13,7 +13,7 @@ import * as Over from "./Wire.ts"
 export const CARDS = ["pm_card_visa", "pm_card_pendingRefund", "pm_card_refundFail"] as const
 export type RefundCard = (typeof CARDS)[number]
 
-/** What became of a payment of 5: its status, and how much of it was captured. */
+/** The possible states of a payment of 5: its status and its captured amount. */
 export const PAYMENTS = {
   open: { status: "requires_payment_method", captured: 0 },
   confirmable: { status: "requires_confirmation", captured: 0 },
@@ -29,7 +29,7 @@ export interface ModelRefund {
   readonly status: "pending" | "succeeded" | "failed"
   readonly failureReason: string | null
   readonly note: string | null
-  /** When something happens by itself. */
+  /** The time of the next timed step. */
   readonly dueAt: number | null
 }
 
@@ -71,13 +71,13 @@ export const command = Schema.Union([
 
 export const wait = Schema.Struct({ op: Schema.Literal("wait"), millis: Schema.Literals([500, 1999, 2000]) })
 
-/** Any program. */
+/** The schema of all programs. */
 export const program = Schema.Struct({
   creation,
   steps: Schema.Array(Schema.Union([command, command, wait])).check(Schema.isMaxLength(12))
 })
 
-/** How a payment of 5 euros becomes what its name says. */
+/** Returns the parameters by which a payment of 5 euros reaches the named state. */
 export const paymentOf = ({ card, payment }: Creation) => ({
   amount: 5,
   currency: "eur",
@@ -86,7 +86,7 @@ export const paymentOf = ({ card, payment }: Creation) => ({
   confirm: payment !== "open" && payment !== "confirmable" && payment !== "canceled"
 })
 
-/** What a client sees, in the model's words; refunds are oldest first. */
+/** Returns the visible state, in the model's terms; refunds are oldest first. */
 export const seenOf = (
   { amount_received, status }: PaymentIntent,
   charges: ReadonlyArray<Charge>,
@@ -127,7 +127,7 @@ export const expected = (model: Model): Seen => {
   }
 }
 
-/** Carries programs out over HTTP. */
+/** Runs programs over HTTP. */
 export const over = (wire: Wire) => {
   let payment: string
   let eventsBefore = 0
@@ -162,7 +162,7 @@ export const over = (wire: Wire) => {
   )
 }
 
-/** What counts against the captured amount: everything that did not fail. */
+/** Returns the reserved part of the captured amount: all refunds that did not fail. */
 export const reserved = ({ refunds }: Model): number =>
   refunds.filter(({ status }) => status !== "failed").reduce((sum, { amount }) => sum + amount, 0)
 
@@ -194,7 +194,7 @@ const note = (before: Model, { note, refund: index }: Extract<Command, { op: "no
   return { after: { ...before, refunds }, answer: "ok", events: old.note === note ? [] : ["refund.updated"] }
 }
 
-/** What happens by itself next until a time, in due order. */
+/** Returns the next timed step until a time, in due order. */
 const timePasses = (before: Model, until: number): Step | undefined => {
   const due = before.refunds.flatMap(({ dueAt }, index) => (dueAt !== null && dueAt <= until ? [{ dueAt, index }] : []))
   const [next] = due.toSorted((a, b) => a.dueAt - b.dueAt || a.index - b.index)
@@ -211,7 +211,7 @@ const timePasses = (before: Model, until: number): Step | undefined => {
   return { after: { ...before, refunds: before.refunds.with(next.index, settled) }, answer: "ok", events }
 }
 
-/** The table. */
+/** The state table. */
 export const table: Table<Creation, Command, Model, Seen> = {
   create: (creation) => ({ after: { ...creation, refunds: [] }, answer: "ok", events: [] }),
   apply,

@@ -1,6 +1,6 @@
 /**
- * What payments count as (semantics 9.76), counted a second time from its text, over all documents of an account; and
- * payments at random, so that there is something to count.
+ * The tallies of payments (semantics 9.76), counted again from the text, over all documents of an account; and random
+ * payments to count.
  */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
@@ -40,7 +40,7 @@ export const start = (storage: Storage): Effect.Effect<RunningEngine> =>
 
 type Command = Effect.Effect<unknown, unknown, Transaction | PaymentsConfig | Processor>
 
-/** Payments that somebody has made, and goes on with in all ways that there are. */
+/** Random payments, and random operations on them. */
 export class Payments {
   readonly #random: Random
   readonly #ids: Array<string> = []
@@ -49,7 +49,7 @@ export class Payments {
     this.#random = random
   }
 
-  /** Carries commands out, many of them at once, in all accounts. What is refused has done nothing. */
+  /** Runs commands in all accounts, many concurrently. A refused command has no effect. */
   goOn(engine: RunningEngine, count: number): Effect.Effect<void> {
     const commands = Array.from({ length: count }, () => [this.#random.pick(ACCOUNTS), this.#command()] as const)
     return Effect.forEach(
@@ -59,7 +59,7 @@ export class Payments {
     )
   }
 
-  /** Lets everything happen that is still to come. */
+  /** Advances the clock past all timers. */
   end(engine: RunningEngine): Effect.Effect<void> {
     const advance = configured(TestHelpers.advanceClock({ seconds: 30 * 86_400 }))
     const happened = (account: string) =>
@@ -114,7 +114,7 @@ export class Payments {
   }
 }
 
-/** By hour, currency and so on, in words: how many, and how much. */
+/** Counts and amounts, by a text of hour, outcome and currency. */
 type Numbers = Readonly<Record<string, readonly [count: number, amount: number]>>
 
 class Counter {
@@ -135,13 +135,13 @@ const countedPayment = (counter: Counter, payment: PaymentIntent, newest: Charge
   if (last_payment_error?.code === "payment_intent_authentication_failure") {
     counter.add([hourOf(payment), "declined", currency, "authentication_failed"], 0)
   }
-  // An attempt to authenticate leaves no charge.
+  // A failed authentication has no charge.
   const hasFailed = newest?.status === "failed" || last_payment_error !== undefined
   if (newest?.status === "succeeded") counter.add([hourOf(payment), "paid", currency], amount_received)
   else if (!isUnderWay && hasFailed) counter.add([hourOf(payment), "failed", currency], 0)
 }
 
-/** What an account's documents come to. */
+/** Counts an account's documents. */
 const plainCount = Effect.fnUntraced(function* (engine: RunningEngine, account: string): Effect.fn.Return<Numbers> {
   const all = <Value>({ name }: { readonly name: string }) =>
     Effect.map(Harness.allDocuments(engine, account, "older", 100, name), (documents) =>
@@ -167,7 +167,7 @@ const plainCount = Effect.fnUntraced(function* (engine: RunningEngine, account: 
   return counter.numbers
 })
 
-/** The same in steps of so many hours. */
+/** Sums the numbers in steps of several hours. */
 const inSteps = (numbers: Numbers, hours: number): Numbers => {
   const counter = new Counter()
   for (const [words, [count, amount]] of Object.entries(numbers)) {
@@ -177,7 +177,7 @@ const inSteps = (numbers: Numbers, hours: number): Numbers => {
   return counter.numbers
 }
 
-/** What the view says, in steps of so many hours. */
+/** Reads the view, in steps of several hours. */
 const viewed = (engine: RunningEngine, account: string, hours: number): Effect.Effect<Numbers> =>
   Tallies.read(account, { from: 0, hours }).pipe(
     Effect.provideService(Accounts, engine.accounts),
@@ -191,7 +191,7 @@ const viewed = (engine: RunningEngine, account: string, hours: number): Effect.E
     })
   )
 
-/** The view says what a plain count over all documents says. Answers with what that is. */
+/** Checks that the view equals a plain count over all documents, and returns the count. */
 export const agrees = Effect.fnUntraced(function* (engine: RunningEngine) {
   const numbers: Array<Numbers> = []
   for (const account of ACCOUNTS) {
@@ -206,7 +206,7 @@ const agreed = Effect.fnUntraced(function* (engine: RunningEngine, account: stri
     const steps = [1, 5, 24, 48]
     const seen = yield* Effect.forEach(steps, (hours) => viewed(engine, account, hours))
     const after = yield* plainCount(engine, account)
-    // Timers may have fired meanwhile: payments settle by themselves.
+    // Repeats if a timer fired between the two counts.
     if (!isDeepStrictEqual(before, after)) continue
     for (const [i, hours] of steps.entries()) assert.deepStrictEqual(seen[i], inSteps(after, hours), account)
     return after

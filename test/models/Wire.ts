@@ -1,4 +1,4 @@
-/** Programs over HTTP: a fresh environment of a merchant, reached by requests, whose clock can be moved. */
+/** Programs over HTTP: a new environment of a merchant, reached by requests, with a movable clock. */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import type { ClientError, Driver } from "./Program.ts"
@@ -12,14 +12,14 @@ export interface Reply {
   readonly body: Json
 }
 
-/** How an environment is reached. */
+/** The access to an environment. */
 export interface Wire {
   readonly now: () => number
   readonly wait: (millis: number) => Promise<void>
   readonly request: (method: string, path: string, body?: object) => Promise<Reply>
 }
 
-/** A request that an operation is over HTTP. */
+/** The HTTP request of an operation. */
 export interface WireRequest {
   readonly path: string
   readonly body: object
@@ -31,18 +31,18 @@ export const get = async (wire: Wire, path: string): Promise<Json> => {
   return body
 }
 
-/** A POST that has to succeed. */
+/** Sends a POST that must succeed. */
 export const post = async (wire: Wire, path: string, body: object): Promise<Json> => {
   const reply = await wire.request("POST", path, body)
   assert.strictEqual(reply.status, 200, `POST ${path}: ${JSON.stringify(reply.body)}`)
   return reply.body
 }
 
-/** An answer in the words of the tables. */
+/** Returns a response in the terms of the tables. */
 export const answerOf = ({ body, status }: Reply): string =>
   status === 200 ? "ok" : wordsOf(body.error as ClientError)
 
-/** All objects of a list, oldest first. */
+/** Returns all objects of a list, oldest first. */
 export const all = async (wire: Wire, path: string): Promise<ReadonlyArray<Json>> => {
   const objects: Array<Json> = []
   for (let cursor: string | null = null; ;) {
@@ -53,7 +53,7 @@ export const all = async (wire: Wire, path: string): Promise<ReadonlyArray<Json>
   }
 }
 
-/** A driver of promises; events before the first `eventsBefore` are not the program's. */
+/** Makes a driver from promises; the first `eventsBefore` events are not the program's. */
 export const driver = <Creation, Command, Seen>(
   wire: Wire,
   parts: {

@@ -1,6 +1,6 @@
 /**
- * Clients of the simulated service: they repeat a request under its key until it has an answer, as the contract invites
- * them to, and some ask twice anyway. A repetition has to get the first answer, byte for byte.
+ * Clients of the simulated service: they repeat a request with its key until it has a response, as the contract
+ * suggests, and some send it twice anyway. A repetition must get the first response, byte for byte.
  */
 import { assert } from "@effect/vitest"
 import { parseJson } from "../../src/json/JsonParse.ts"
@@ -9,26 +9,26 @@ import type { Reply, Wire } from "../models/Wire.ts"
 import { post } from "../models/Wire.ts"
 import type { Answer, Request } from "./Process.ts"
 
-/** A client tries again after so long, by the clock of the test. */
+/** The wait before a repetition, by the test clock. */
 const AGAIN_MILLIS = 20
-/** Whoever has no answer by then never gets one. */
+/** The attempts after which a request counts as unanswered. */
 const ATTEMPTS_MAX = 2000
 
 export interface Surroundings {
   readonly random: Random
-  /** Sends a request once. No answer is one that was lost. */
+  /** Sends a request once; undefined if the response was lost. */
   readonly send: (request: Request) => Promise<Answer | undefined>
   readonly sleep: (millis: number) => Promise<void>
-  /** By which it is told how long clients wait, in milliseconds. */
+  /** The clock that measures the clients' waits, in milliseconds. */
   readonly now?: () => number
 }
 
 export class Clients {
   repetitions = 0
-  /** So long somebody had to ask for an answer, in milliseconds. */
+  /** The longest time until a response, in milliseconds. */
   longestWait = 0
   #keys = 0
-  /** What was there once, and is gone for sure. */
+  /** URLs of objects that have been deleted. */
   readonly #deleted = new Set<string>()
   readonly #surroundings: Surroundings
 
@@ -36,7 +36,7 @@ export class Clients {
     this.#surroundings = surroundings
   }
 
-  /** Asks until there is an answer, under one key. */
+  /** Sends a request, with one key, until it has a response. */
   async ask(request: Omit<Request, "idempotencyKey">): Promise<Reply> {
     const { random } = this.#surroundings
     const idempotencyKey = request.method === "POST" ? `key-${this.#keys++}` : undefined
@@ -64,7 +64,8 @@ export class Clients {
         this.longestWait = Math.max(this.longestWait, now() - since)
         assert.notInclude(answer.text, `"code":"internal_error"`, `${request.method} ${request.url}`)
         if (request.method !== "DELETE") return answer
-        // It has no key, for deleting twice is deleting once (I3): an attempt before may have done it.
+        // A DELETE has no key, because repeating it has no further effect (I3): an earlier attempt may have deleted the
+        // object.
         const isRepeated = answer.status === 404 && attempt > 0 && !this.#deleted.has(request.url)
         this.#deleted.add(request.url)
         return isRepeated ? { ...answer, status: 200 } : answer
@@ -76,17 +77,17 @@ export class Clients {
   }
 }
 
-/** What belongs to a key, and is given again (I9); other refusals are decided anew. */
+/** Returns whether a response is stored under its key and replayed (I9); other refusals are decided again. */
 const isKept = ({ status, text }: Answer): boolean =>
   status === 200 || status === 402 || /"code":"(?:\w+_unexpected_state|amount_too_large)"/.test(text)
 
-/** A program's whole seconds: others would move the clock of all merchants. */
+/** Rounds a program's waits to whole seconds: fractions would move the clock of all merchants. */
 export const inSeconds = <Step extends object, P extends { readonly steps: ReadonlyArray<Step> }>(program: P): P => ({
   ...program,
   steps: program.steps.filter((step) => !("millis" in step) || Number(step.millis) % 1000 === 0)
 })
 
-/** How a merchant's environment is reached through clients, whose clock can be moved. */
+/** Returns the access to a merchant's environment through clients, with a movable clock. */
 export const wireOf = (clients: Clients, time: { readonly now: number }, key: string): Wire => {
   let ahead = 0
   const wire: Wire = {

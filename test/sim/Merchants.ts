@@ -1,4 +1,4 @@
-/** Merchants who carry random programs out over the API at once, each step judged by its state table. */
+/** Merchants who run random programs over the API concurrently, each step checked by its state table. */
 import { Effect } from "effect"
 import * as CheckoutSessions from "../models/CheckoutSessions.ts"
 import * as PaymentIntents from "../models/PaymentIntents.ts"

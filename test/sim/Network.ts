@@ -1,9 +1,9 @@
 /**
- * The network between runners, in memory: requests that one forwards to another arrive later or never, and so do the
- * answers, as over connections of TCP. Nothing comes twice.
+ * The network between runners, in memory. Forwarded requests and their responses arrive late or never, as over TCP
+ * connections; nothing arrives twice.
  *
- * At the address of a runner that is gone a stranger may listen. Each connection begins with a hello, random bytes, and
- * goes on if whoever listens answers with their hash under the installation's key, which a stranger has not got.
+ * A stranger may listen at the address of a dead runner. Each connection begins with a hello of random bytes, and
+ * continues only if the other side returns their hash under the installation's key, which a stranger lacks.
  */
 import { Effect } from "effect"
 import { createHmac } from "node:crypto"
@@ -14,9 +14,9 @@ import type { ForwardedIncoming } from "../../src/http/forward/Listener.ts"
 import type { Random } from "../support/Random.ts"
 import type { Runner, World } from "./Runner.ts"
 
-/** One way takes so long at most, in milliseconds. */
+/** The longest one-way delay, in milliseconds. */
 const HOP_MILLIS_MAX = 8
-/** Whoever does not answer is not connected to for longer. */
+/** The connect timeout, in milliseconds. */
 const CONNECT_MILLIS = 2000
 
 const INSTALLATION_KEY = "the installation's"
@@ -25,16 +25,16 @@ const HELLO_BYTES = 32
 const helloTo = (random: Random): Buffer => Buffer.from(Array.from({ length: HELLO_BYTES }, () => random.below(256)))
 const proofOf = (hello: Buffer, key: string): Buffer => createHmac("sha256", key).update(hello).digest()
 
-/** What a stranger does with a connection. */
-const MANNERS = ["says nothing", "says junk", "says the hello back", "has another key"] as const
+/** The behaviours of a stranger on a connection. */
+const MANNERS = ["sends nothing", "sends junk", "returns the hello", "has another key"] as const
 
-/** Text of a stranger's answer to a request. */
+/** The body of a stranger's response to a request. */
 export const FORGED = '{"id":"forged"}'
 
-/** Somebody else at the address of a runner that is gone. It keeps all that it is sent. */
+/** A stranger at the address of a dead runner. Records everything it receives. */
 export class Stranger {
   hellos = 0
-  /** What it was sent beside hellos. */
+  /** Received texts other than hellos. */
   readonly learned: Array<string> = []
   readonly #manner: (typeof MANNERS)[number]
   readonly #random: Random
@@ -44,29 +44,29 @@ export class Stranger {
     this.#manner = random.pick(MANNERS)
   }
 
-  /** Gives what it says to the first bytes of a connection; undefined if nothing. */
+  /** Returns the stranger's reply to a hello; undefined if it sends none. */
   greet(hello: Buffer): Buffer | undefined {
     this.hellos++
     switch (this.#manner) {
-      case "says nothing":
+      case "sends nothing":
         return undefined
-      case "says junk":
+      case "sends junk":
         return helloTo(this.#random)
-      case "says the hello back":
+      case "returns the hello":
         return hello
       case "has another key":
         return proofOf(hello, "its own")
     }
   }
 
-  /** Gives its answer to a request, in the form of a runner's. */
+  /** Returns the stranger's response to a request, in the form of a runner's. */
   answer({ body, lines, method, url }: Sent): Reply {
     this.learned.push(`${method} ${url} ${lines.join(" ")} ${body}`)
     return { status: 200, headers: { [ANSWER]: "carried" }, body: Buffer.from(FORGED) }
   }
 }
 
-/** A request at the runner that it was forwarded to. */
+/** A forwarded request, at its receiver. */
 class Arrived implements ForwardedIncoming {
   readonly method: string
   readonly url: string
@@ -105,11 +105,11 @@ class Arrived implements ForwardedIncoming {
   }
 }
 
-/** The connections of a runner to the others. */
+/** Returns the connections of a runner to the others. */
 export const linksOf = (world: World, from: () => Runner): Pick<Connections, "send" | "forget" | "close"> => {
   const hop = Effect.suspend(() => Effect.sleep(world.random.below(HOP_MILLIS_MAX)))
 
-  /** Sends the request to a stranger only if that proves what it cannot. */
+  /** Sends the request to a stranger only if it passes the proof, which it cannot. */
   const meet = (stranger: Stranger, sent: Sent, receiver: Receiver): Effect.Effect<void> =>
     Effect.gen(function* () {
       const hello = helloTo(world.random)
@@ -118,7 +118,7 @@ export const linksOf = (world: World, from: () => Runner): Pick<Connections, "se
       else yield* hop
       yield* from().gate
       const isProved = proof?.equals(proofOf(hello, INSTALLATION_KEY)) === true
-      if (!isProved && world.mistake !== "asks for no proof") return receiver.onLost(false)
+      if (!isProved && world.mistake !== "requires no proof") return receiver.onLost(false)
       const reply = stranger.answer(sent)
       yield* hop
       yield* from().gate
@@ -137,7 +137,7 @@ export const linksOf = (world: World, from: () => Runner): Pick<Connections, "se
       if (connected._tag === "None") return receiver.onLost(false)
       const arrive = Effect.promise(() => new Promise<Reply>((resolve) => to.receive(new Arrived(sent, resolve))))
       const carried = Effect.andThen(to.gate, arrive)
-      // What a client that repeats it without being asked would do.
+      // Simulates a client that repeats a request by mistake.
       const done =
         world.mistake === "forwards a DELETE twice" && sent.method === "DELETE"
           ? Effect.andThen(carried, carried)

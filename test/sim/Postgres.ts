@@ -1,25 +1,25 @@
 /**
- * What runners ask of Postgres to share partitions, in memory: who runs, who holds the lock of each partition, and
- * where each is served. It keeps what `effect/cluster` promises of its own: a lock has one holder at most, a session
- * that says nothing for long loses its locks, and everybody is told what they should hold, sooner or later the same.
- * Who is not reached by the others is to hold nothing.
+ * The Postgres functions by which runners share partitions, in memory: the members, the holder of each partition's
+ * lock, and the place of each partition. It has the guarantees of `effect/cluster`: a lock has at most one holder, a
+ * silent session loses its locks, and all runners eventually receive the same assignment. A runner that the others
+ * cannot reach is assigned nothing.
  */
 import { hash } from "node:crypto"
 import type { Partition } from "../../src/engine/process/Placement.ts"
 
-/** A session that says nothing for so long is ended, in milliseconds. */
+/** The silence after which a session ends, in milliseconds. */
 const SESSION_MILLIS_MAX = 6000
-/** Whoever has said nothing for so long counts as gone. */
+/** The silence after which a runner counts as dead, in milliseconds. */
 const SILENT_MILLIS_MAX = 3500
 
 export interface Session {
   readonly runner: string
   readonly locks: Set<Partition>
-  saidAt: number
+  lastSeenAt: number
   isOver: boolean
 }
 
-export interface Told {
+export interface Assignment {
   readonly held: ReadonlySet<Partition>
   readonly assigned: ReadonlySet<Partition>
 }
@@ -40,22 +40,22 @@ export class Postgres {
   }
 
   connect(runner: string): Session {
-    const session = { runner, locks: new Set<Partition>(), saidAt: this.#now(), isOver: false }
+    const session = { runner, locks: new Set<Partition>(), lastSeenAt: this.#now(), isOver: false }
     this.#sessions.add(session)
     return session
   }
 
-  /** Says that a runner is there, and gives what it holds and what it should hold. Undefined if the session is over. */
-  refresh(session: Session): Told | undefined {
-    this.#hear(session)
+  /** Refreshes a runner's membership and returns its locks and its assignment; undefined if the session has ended. */
+  refresh(session: Session): Assignment | undefined {
+    this.#touch(session)
     if (session.isOver) return undefined
     this.#members.set(session.runner, this.#now())
     return { held: new Set(session.locks), assigned: this.#assignedTo(session.runner) }
   }
 
-  /** Locks those of the partitions that no other session holds; gives those that the session holds now. */
+  /** Locks the partitions without another holder; returns those that the session holds. */
   lock(session: Session, partitions: ReadonlyArray<Partition>): ReadonlyArray<Partition> {
-    this.#hear(session)
+    this.#touch(session)
     if (session.isOver) return []
     const others = [...this.#sessions].filter((other) => other !== session)
     const free = partitions.filter((partition) => !others.some(({ locks }) => locks.has(partition)))
@@ -64,11 +64,11 @@ export class Postgres {
   }
 
   unlock(session: Session, partition: Partition): void {
-    this.#hear(session)
+    this.#touch(session)
     session.locks.delete(partition)
   }
 
-  /** A runner is to hold nothing any more. */
+  /** Removes a runner from the assignment. */
   leave(runner: string): void {
     this.#members.delete(runner)
   }
@@ -79,14 +79,14 @@ export class Postgres {
     this.#sessions.delete(session)
   }
 
-  /** Who is silent for too long is heard no more: its session has ended meanwhile. */
-  #hear(session: Session): void {
+  /** Records a sign of life, after ending every session that was silent for too long. */
+  #touch(session: Session): void {
     const now = this.#now()
-    for (const other of this.#sessions) if (now - other.saidAt > SESSION_MILLIS_MAX) this.end(other)
-    session.saidAt = now
+    for (const other of this.#sessions) if (now - other.lastSeenAt > SESSION_MILLIS_MAX) this.end(other)
+    session.lastSeenAt = now
   }
 
-  /** Each partition belongs to the runner whose name and its number have the highest hash. */
+  /** Returns the partitions of a runner: each belongs to the runner with the highest hash of name and number. */
   #assignedTo(runner: string): ReadonlySet<Partition> {
     const now = this.#now()
     const members = [...this.#members].flatMap(([name, at]) =>

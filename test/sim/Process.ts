@@ -1,6 +1,6 @@
 /**
- * A process of the whole service but its sockets and its Postgres: the real pipeline, engine and payments, on storage
- * that outlives it, in a time of the test's own. It can be killed at any moment.
+ * A process of the whole service except sockets and Postgres: the real pipeline, engine and payments, on storage that
+ * outlives it, in virtual time. It can be killed at any moment.
  */
 import { Context, Effect, Exit, Layer, References, Scope } from "effect"
 import { ApiVersions } from "../../src/domain/ApiVersions.ts"
@@ -45,14 +45,14 @@ export interface Answer {
 }
 
 export interface Process {
-  /** Gives no answer if the process is killed before it. */
+  /** Sends a request; undefined if the process is killed before its response. */
   readonly request: (request: Request) => Promise<Answer | undefined>
   readonly merchant: Effect.Effect<Keys>
   readonly placement: PlacementShape
-  /** Takes what another process has forwarded. */
+  /** Receives a forwarded request. */
   readonly receive: (incoming: ForwardedIncoming) => void
   readonly stop: Effect.Effect<void>
-  /** From now on nothing it starts reaches the storage, and nothing comes back from there or to its clients. */
+  /** Kills the process: from then on, nothing of it reaches the storage or its clients. */
   readonly kill: () => void
 }
 
@@ -100,18 +100,18 @@ class Service extends Context.Service<Service, { readonly answer: (incoming: Inc
 
 const service = Layer.effect(Service, Pipeline.make(endpoints))
 
-/** A process among others. */
+/** The context of one of several processes. */
 export interface Among {
   readonly placement: Layer.Layer<Placement>
-  /** Is open as long as the process does not stand still. */
+  /** Open unless the process is frozen. */
   readonly gate: Effect.Effect<void>
-  /** How it reaches others, and where they reach it. */
+  /** Its connections to the others, and its own address. */
   readonly forwarding?: { readonly url: string; readonly links: Forwarder.Links }
 }
 
 const ALONE: Among = { placement: Placement.layerSole, gate: Effect.void }
 
-/** Starts a process. Its clock says `now`; what waits in it waits for the clock of the test. */
+/** Starts a process with the clock `now`. Its waits depend on the test clock. */
 export const start = Effect.fnUntraced(function* (
   storage: Storage,
   now: () => number,
@@ -144,7 +144,7 @@ export const start = Effect.fnUntraced(function* (
     Layer.provide([RequestIds.layer, Layer.succeed(HttpConfig, { docsUrl: "https://till.example/docs" })]),
     Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig())),
     Layer.provide(clockOf(now, gate)),
-    // Requests begin as they come: how fast this machine is makes no difference.
+    // Requests are admitted immediately, so the speed of the machine has no effect.
     Layer.provide(
       Layer.succeed(AdmissionTime, { now: () => 0, atTurnsEnd: setImmediate, after: (_, step) => setImmediate(step) })
     ),

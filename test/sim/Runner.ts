@@ -1,7 +1,7 @@
 /**
- * One of several processes of the simulated service: it takes and gives partitions as `effect/cluster` would have it,
- * and can be killed, stand still, be cut off from Postgres or from the others, or be asked to go. What is under way
- * when it stands still goes on later, with the clock moved on: nothing gets in or out meanwhile.
+ * One of several processes of the simulated service. It acquires and releases partitions as `effect/cluster` does. It
+ * can be killed, frozen, cut off from Postgres or from the others, or shut down. A frozen runner continues later with
+ * its clock advanced; nothing gets in or out during the freeze.
  */
 import { Effect, Fiber, Latch } from "effect"
 import type { StorageFailure } from "../../src/engine/log/Journal.ts"
@@ -18,33 +18,33 @@ import type { Stranger } from "./Network.ts"
 import { linksOf } from "./Network.ts"
 
 const REFRESH_MILLIS = 1000
-/** A message to Postgres or back takes so long at most. */
+/** The longest one-way delay to Postgres, in milliseconds. */
 const HOP_MILLIS_MAX = 150
-/** A session that does not answer for so long is given up for a new one, with all locks that it may have got. */
+/** The timeout after which a runner replaces a silent session, and all locks that it may hold, by a new one. */
 const PATIENCE_MILLIS = 2000
 
-/** Everything that runners share. */
+/** The shared environment of all runners. */
 export interface World {
   readonly storage: Storage
   readonly postgres: Postgres
   readonly random: Random
-  /** Of the monotonic clock, in milliseconds. */
+  /** The monotonic clock, in milliseconds. */
   readonly now: () => number
-  /** Of the wall. */
+  /** The wall clock, in milliseconds. */
   readonly wallNow: () => number
   readonly fork: <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
   readonly runners: Set<Runner>
-  /** Those who listen at the addresses of runners that are gone, by these. */
+  /** The strangers at the addresses of dead runners, by address. */
   readonly strangers: Map<string, Stranger>
   readonly mistake: Mistake | undefined
 }
 
-/** A rule that is broken on purpose, to see that it is noticed. */
+/** A rule that is broken on purpose, to test that the checks detect it. */
 export type Mistake =
   | "serves unconfirmed"
   | "lets others in before it has drained"
   | "forwards a DELETE twice"
-  | "asks for no proof"
+  | "requires no proof"
 
 export class Runner {
   readonly name: string
@@ -55,7 +55,7 @@ export class Runner {
   readonly #way: Latch.Latch
   readonly #held = new Map<Partition, Fiber.Fiber<void>>()
   readonly #releasing = new Set<Partition>()
-  /** Those whose locks are being given back, nothing of which is under way any more. */
+  /** Partitions whose locks are being released, without running work. */
   readonly #drained = new Set<Partition>()
   #session: Session | undefined
   isDead = false
@@ -74,7 +74,7 @@ export class Runner {
 
   static readonly start = Effect.fnUntraced(function* (world: World, name: string) {
     const [standing, way] = [Latch.makeUnsafe(true), Latch.makeUnsafe(true)] as const
-    // The storage is Postgres, too.
+    // The storage is Postgres too, so it has the same delays.
     const faults: Faults = () =>
       Effect.andThen(world.random.jitter(2), way.await) as Effect.Effect<void, StorageFailure>
     const placement = Placement.layerSharedBy(world.mistake === "serves unconfirmed" ? () => 0 : world.now)
@@ -91,12 +91,12 @@ export class Runner {
     return runner
   })
 
-  /** Is open as long as the runner does not stand still. */
+  /** Open unless the runner is frozen. */
   get gate(): Effect.Effect<void> {
     return this.#standing.await
   }
 
-  /** Is open as long as it is not cut off from the others. */
+  /** Open unless the runner is cut off from the others. */
   get open(): Effect.Effect<void> {
     return this.#network.await
   }
@@ -105,12 +105,12 @@ export class Runner {
     return this.#network.isOpen()
   }
 
-  /** Ends once it is killed. */
+  /** Ends when the runner is killed. */
   get killed(): Effect.Effect<void> {
     return this.#dying.await
   }
 
-  /** Takes what another runner has forwarded. */
+  /** Receives a request forwarded by another runner. */
   receive(incoming: ForwardedIncoming): void {
     if (!this.isDead) this.process.receive(incoming)
   }
@@ -119,7 +119,7 @@ export class Runner {
     return this.process.request(request)
   }
 
-  /** From now on it does nothing, and does not know it. */
+  /** Freezes the runner, which cannot notice it. */
   freeze(): void {
     this.#standing.closeUnsafe()
   }
@@ -138,7 +138,7 @@ export class Runner {
     this.#network.openUnsafe()
   }
 
-  /** Its machine may take its sessions with it at once, or not. */
+  /** Kills the runner; `sessionsEnd` also ends its sessions immediately. */
   kill(sessionsEnd: boolean): void {
     this.isDead = true
     this.#end()
@@ -147,7 +147,7 @@ export class Runner {
     if (sessionsEnd) this.#endSession()
   }
 
-  /** Hands everything over, and ends. */
+  /** Hands over all partitions, and ends. */
   readonly leave: Effect.Effect<void> = Effect.suspend(() => {
     this.#isLeaving = true
     return Effect.gen({ self: this }, function* () {
@@ -167,7 +167,7 @@ export class Runner {
     this.#world.runners.delete(this)
   }
 
-  /** A message on its way to Postgres, or back. */
+  /** The delay of a message to Postgres or back. */
   readonly #hop = Effect.suspend(() => Effect.sleep(this.#world.random.below(HOP_MILLIS_MAX))).pipe(
     Effect.andThen(Effect.suspend(() => this.#way.await)),
     Effect.andThen(Effect.suspend(() => this.#standing.await))
@@ -180,7 +180,7 @@ export class Runner {
     )
   }
 
-  /** Others hear what this one has written of what they have replicas of. */
+  /** Notifies the other runners of writes, for their replicas. */
   readonly #attend = Effect.suspend(() =>
     this.#placement.attend({
       wrote: (account) => {
@@ -199,7 +199,7 @@ export class Runner {
     }
   })
 
-  /** Whoever has a new session may have lost what it held by the old one, and cannot tell. */
+  /** Replaces the session. Its locks may be lost, which the runner cannot detect, so it no longer trusts them. */
   #giveSessionUp(): void {
     const { fork, postgres } = this.#world
     const given = this.#session
@@ -269,7 +269,7 @@ export class Runner {
     this.#world.fork(releasing)
   }
 
-  /** Where a partition is served, in Postgres; everybody hears of it. */
+  /** Writes the place of a partition to Postgres and notifies all runners. */
   #place(partition: Partition, name: string | null): void {
     const { postgres, runners } = this.#world
     if (name === null) postgres.places.delete(partition)
@@ -277,7 +277,7 @@ export class Runner {
     for (const other of runners) other.hear(({ placed }) => placed(partition, name))
   }
 
-  /** Is told something by way of Postgres, after a while. */
+  /** Receives a notification through Postgres, with a delay. */
   hear(tell: (placement: PlacementShape) => void): void {
     this.#world.fork(
       Effect.andThen(

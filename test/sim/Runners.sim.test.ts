@@ -1,20 +1,17 @@
 /**
- * Several processes of the whole service in virtual time, on one journal: runners that share the accounts, are killed,
- * stand still, are cut off from Postgres, come and go. Merchants carry out random programs over the API at once, each
- * request at any of the runners, and repeat it at another one under its key until it has an answer. The judge of every
- * step, its answer, its events and all that can be seen of it at any runner are the state tables of test/models. So
- * nothing that was acknowledged is unseen afterwards, nothing is done twice, no timer fires twice; and no merchant
- * waits for longer than ten seconds.
+ * Several processes of the whole service in virtual time, on one journal: runners share the accounts, are killed,
+ * frozen, cut off from Postgres, started and shut down. Merchants run random programs over the API concurrently, send
+ * each request to any runner, and repeat it at another one with its key until it has a response. The state tables of
+ * test/models check every step: its response, its events and its visible state at any runner. So no acknowledged change
+ * is lost, no operation or timer takes effect twice, and no merchant waits longer than ten seconds.
  *
- * A stranger at the address of a runner that was killed is sent nothing of a request, and no answer of it is believed.
- * The network is memory, and proof of the installation's key is a keyed hash of a number that is new with each
- * connection. So the model leaves out how TLS proves it, what the bytes of a connection say, other connections to the
- * stranger (signs of life, calls), those that it opens itself or stands between, and what it may send again:
- * test/http/forward/RunnerTls.test.ts has all of these over sockets. When a runner takes over from one whose address a
- * stranger has is test/cluster/LockTakeover.pg.test.ts's.
+ * A stranger at the address of a killed runner receives no part of a request, and its responses are rejected. The
+ * network is in memory, and the proof of the installation's key is a keyed hash of a nonce per connection. So the model
+ * omits the proof by TLS, the bytes of connections, other connections to the stranger (heartbeats, calls), connections
+ * that the stranger opens or intercepts, and replays: test/http/forward/RunnerTls.test.ts covers these over sockets.
+ * test/cluster/LockTakeover.pg.test.ts covers the takeover from a runner whose address a stranger has.
  *
- * `TILL_SIM_SEEDS=10000 npm run test:all -- test/sim` for more of them. A failure prints the command that
- * replays it alone.
+ * `TILL_SIM_SEEDS=10000 npm run test:all -- test/sim` runs more plans. A failure prints the command that replays it.
  */
 import { assert, describe, it, vi } from "@effect/vitest"
 import { Arbitrary, Cause, Clock, Effect, Exit, Fiber, Schema } from "effect"
@@ -43,7 +40,7 @@ const RUNNERS = 3
 
 const Plan = Schema.Struct({
   seed: Seed,
-  /** One after the other, with time in between to get over it. */
+  /** Faults in sequence, with time to recover between them. */
   faults: Schema.Array(
     Schema.Struct({
       what: Schema.Literals([
@@ -56,7 +53,7 @@ const Plan = Schema.Struct({
         "leave",
         "join"
       ]),
-      /** Until it comes, and until it is over, in milliseconds. */
+      /** The delay and the duration of the fault, in milliseconds. */
       after: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 4000 })),
       lasts: Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 15_000 }))
     })
@@ -65,23 +62,23 @@ const Plan = Schema.Struct({
 type Plan = typeof Plan.Type
 type Faults = Plan["faults"]
 
-/** A client waits so long for an answer before it asks another runner, in milliseconds. */
+/** The timeout after which a client tries another runner, in milliseconds. */
 const ANSWER_MILLIS_MAX = 2000
-/** Between two requests, at most. */
+/** The longest pause between two requests, in milliseconds. */
 const THINK_MILLIS_MAX = 700
 /**
- * Every partition is served again within ten seconds (9.48). In the model it takes less: the session of whoever stands
- * still ends after 6 s, the next round of another runner comes within 1.6 s and has the lock 0.3 s later, and everybody
- * hears of it within another 0.3 s. Just then a merchant may have asked a runner that has sent its request on to the
- * one that stands still, and may ask that one itself next.
+ * Every partition is served again within ten seconds (9.48). In the model it takes less: the session of a frozen runner
+ * ends after 6 s, the next round of another runner follows within 1.6 s and gets the lock 0.3 s later, and all runners
+ * are notified within another 0.3 s. A merchant may then have just sent a request to a runner that forwarded it to the
+ * frozen one, and may try the frozen one next.
  */
 const WAIT_MILLIS_MAX = 10_000 + 2 * ANSWER_MILLIS_MAX
-/** Time for everybody to get over a fault, before the next. */
+/** The time for recovery between faults, in milliseconds. */
 const RECOVERY_MILLIS = 10_000
-/** The clock goes on by so much at each turn of the event loop. */
+/** The clock's step per turn of the event loop, in milliseconds. */
 const STEP_MILLIS = 10
 
-/** Lets the clock go on by itself, for those too who ask the machine's, as long as the scope lives. */
+/** Advances the clock continuously, including the machine's clock functions, within the scope. */
 const flowingTime = Effect.gen(function* () {
   const toFake = ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "performance", "Date"] as const
   yield* Effect.acquireRelease(
@@ -95,7 +92,7 @@ const flowingTime = Effect.gen(function* () {
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(step, Effect.yieldNow)))
 })
 
-/** Has ids and keys follow from a seed as well: they decide which partition an account lies in, and who has that. */
+/** Derives ids and keys from a seed too: they determine the partition of an account, and its runner. */
 const seededIds = (seed: number) =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -106,7 +103,7 @@ const seededIds = (seed: number) =>
         return bytes
       })
       syncBuiltinESMExports()
-      // Some that were made before are left.
+      // Uses up the random bytes generated before.
       while (fill.mock.calls.length === 0) randomText(1)
       return fill
     }),
@@ -117,7 +114,7 @@ const seededIds = (seed: number) =>
       })
   )
 
-/** Lets the faults of a plan come, one after the other. */
+/** Applies the faults of a plan in sequence. */
 class Chaos {
   strikes = 0
   readonly #world: World
@@ -153,7 +150,7 @@ class Chaos {
         return
       }
       case "kill, and a stranger takes its address": {
-        // One that requests are forwarded to, if there is any.
+        // Prefers a runner that requests are forwarded to.
         const served = [...runners].filter(({ name }) => [...postgres.places.values()].includes(name))
         const dead = served.length > 0 ? random.pick(served) : victim()
         dead.kill(random.chance(0.5))
@@ -185,14 +182,14 @@ class Chaos {
   })
 }
 
-/** One run, in a time of its own: nothing that an earlier one has left goes on in it. */
+/** Runs one plan with its own clock, unaffected by earlier runs. */
 const simulate = (...run: Parameters<typeof carryOutPlan>) =>
   Effect.suspend(() => Effect.andThen(Harness.startClock, carryOutPlan(...run))).pipe(
     Effect.scoped,
     Effect.provide(TestClock.layer())
   )
 
-/** Answers with how often what it is about has happened, and with all that was asked and answered. */
+/** Runs a plan; returns the counts of the relevant events, and all requests with their responses. */
 const carryOutPlan = Effect.fnUntraced(function* (plan: Plan, programs: Programs, mistake?: Mistake) {
   yield* flowingTime
   yield* seededIds(plan.seed)
@@ -222,7 +219,7 @@ const carryOutPlan = Effect.fnUntraced(function* (plan: Plan, programs: Programs
   const another = Effect.suspend(() => Runner.start(world, `http://runner-${++started}`))
   for (let count = 0; count < RUNNERS; count++) yield* another
   const sleep = (millis: number) => Effect.runPromiseWith(context)(Effect.sleep(millis))
-  /** Whom each merchant asked last in vain: it asks somebody else next. */
+  /** The runner that last failed to respond to each merchant, which tries another one next. */
   const silent = new Map<string, Runner>()
   const clients = new Clients({
     random,
@@ -235,7 +232,7 @@ const carryOutPlan = Effect.fnUntraced(function* (plan: Plan, programs: Programs
       trace.push(`${now()}: ${request.method} ${request.url} at ${asked.name}: ${answer?.status} ${answer?.text}`)
       if (answer === undefined) silent.set(request.key, asked)
       else silent.delete(request.key)
-      assert.notStrictEqual(answer?.text, FORGED, "a stranger was believed")
+      assert.notStrictEqual(answer?.text, FORGED, "a stranger's response was accepted")
       return answer
     }
   })
@@ -257,17 +254,17 @@ const carryOutPlan = Effect.fnUntraced(function* (plan: Plan, programs: Programs
   }
   for (const runner of runners) yield* runner.leave
   yield* Harness.verified(storage, PaymentsFormats.KINDS)
-  assert.isAtMost(clients.longestWait, WAIT_MILLIS_MAX, "a merchant was served by nobody")
+  assert.isAtMost(clients.longestWait, WAIT_MILLIS_MAX, "a merchant waited too long")
   let hellos = 0
   for (const stranger of strangers.values()) {
-    assert.deepStrictEqual(stranger.learned, [], "a stranger was sent a request")
+    assert.deepStrictEqual(stranger.learned, [], "a stranger received a request")
     hellos += stranger.hellos
   }
   const { longestWait, repetitions } = clients
   return { strikes: chaos.strikes, repetitions, longestWait, hellos, trace }
 })
 
-/** Partitions are served by then, and merchants have most of their programs before them. */
+/** A fault after the partitions are served and before most of the merchants' programs. */
 const SQUAT: Faults[number] = { what: "kill, and a stranger takes its address", after: 1200, lasts: 8000 }
 const SQUAT_SEEDS = Math.ceil(SEEDS / 8)
 
@@ -275,7 +272,7 @@ const met = { runs: 0, strikes: 0, repetitions: 0, longestWait: 0, hellos: 0 }
 
 describe("several runners, simulated", () => {
   it.effect.prop(
-    "do what the state tables say, once, whoever dies, stands still, is cut off, comes and goes",
+    "behave as in the state tables, exactly once, while runners are killed, frozen, cut off, started and shut down",
     { plan: Plan, ...programs },
     Effect.fnUntraced(function* ({ plan, ...programs }) {
       const { hellos, longestWait, repetitions, strikes } = yield* simulate(plan, programs)
@@ -289,7 +286,7 @@ describe("several runners, simulated", () => {
   )
 
   it.effect.prop(
-    "believe no stranger at the address of one that was killed, and send it nothing",
+    "reject a stranger at the address of a killed one, and send it nothing",
     { seed: Seed, ...programs },
     Effect.fnUntraced(function* ({ seed, ...programs }) {
       const { hellos } = yield* simulate({ seed, faults: [SQUAT, SQUAT] }, programs)
@@ -299,7 +296,7 @@ describe("several runners, simulated", () => {
   )
 
   it.effect.prop(
-    "do the same in a plan that is carried out again",
+    "behave the same when a plan is repeated",
     { plan: Plan, ...programs },
     Effect.fnUntraced(function* ({ plan, ...programs }) {
       const first = yield* simulate(plan, programs)
@@ -309,7 +306,7 @@ describe("several runners, simulated", () => {
     { arbitrary: { runs: 5, size: 6 } }
   )
 
-  it("have really met what it is about", () => {
+  it("have experienced every relevant event", () => {
     const { hellos, longestWait, repetitions, runs, strikes } = met
     console.log(
       `${runs} runs, ${strikes} faults, ${repetitions} repetitions, ${hellos} connections to strangers, ` +
@@ -324,7 +321,7 @@ describe("several runners, simulated", () => {
 const CONTROL_RUNS_MAX = 150
 const CONTROL_SEED = 3
 
-/** Rules that are broken on purpose, each with the faults that have to show it. */
+/** Rules that are broken on purpose, each with the faults that reveal it. */
 const CONTROLS: ReadonlyArray<readonly [Mistake, Faults]> = [
   [
     "serves unconfirmed",
@@ -335,14 +332,14 @@ const CONTROLS: ReadonlyArray<readonly [Mistake, Faults]> = [
   ],
   ["lets others in before it has drained", [{ what: "leave", after: 1000, lasts: 0 }]],
   ["forwards a DELETE twice", []],
-  ["asks for no proof", [SQUAT]]
+  ["requires no proof", [SQUAT]]
 ]
 
-// Up to a hundred runs each, from a seed of their own: more than `npm test` has time for.
+// Up to `CONTROL_RUNS_MAX` runs each, with their own seed: too many for `npm test`.
 describe("a simulated runner that breaks a rule", () => {
   for (const [mistake, faults] of CONTROLS) {
     it.effect.runIf(isWhole)(
-      `is found out: it ${mistake}`,
+      `is detected: it ${mistake}`,
       () =>
         Effect.gen(function* () {
           const samples = yield* Effect.orDie(
@@ -357,9 +354,9 @@ describe("a simulated runner that breaks a rule", () => {
             const text = Exit.isSuccess(exit) ? "served by nobody" : Cause.pretty(exit.cause)
             if (text.includes("served by nobody")) continue
             assert.match(text, /AssertionError/)
-            return console.log(`${mistake}: seen in run ${runs + 1}: ${text.slice(0, 200)}`)
+            return console.log(`${mistake}: detected in run ${runs + 1}: ${text.slice(0, 200)}`)
           }
-          assert.fail(`nobody has seen in ${CONTROL_RUNS_MAX} runs that a runner ${mistake}`)
+          assert.fail(`${CONTROL_RUNS_MAX} runs have not shown that a runner ${mistake}`)
         }),
       600_000
     )

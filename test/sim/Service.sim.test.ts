@@ -1,12 +1,10 @@
 /**
- * The whole service in virtual time: several merchants carry out random programs over the API at once, while the
- * storage fails and hangs and the process is killed at any point, again and again. A client repeats its request under
- * its key until it has an answer, as the contract invites it to, and some ask twice anyway. The judge of every step,
- * its answer, its events and all that can be seen of it are the state tables of test/models; besides, a repetition gets
- * the first answer, byte for byte.
+ * The whole service in virtual time: several merchants run random programs over the API concurrently, while the storage
+ * fails and hangs and the process is killed repeatedly at any point. A client repeats a request with its key until it
+ * has a response, as the contract suggests, and some send it twice anyway. The state tables of test/models check every
+ * step: its response, its events and its visible state. A repetition must get the first response, byte for byte.
  *
- * `TILL_SIM_SEEDS=10000 npm run test:all -- test/sim` for more of them. A failure prints the command that
- * replays it alone.
+ * `TILL_SIM_SEEDS=10000 npm run test:all -- test/sim` runs more plans. A failure prints the command that replays it.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -23,7 +21,7 @@ import { start } from "./Process.ts"
 
 const SEEDS = Number(process.env["TILL_SIM_SEEDS"] ?? 300)
 
-/** How often each fault strikes, and after how many visits to the storage each life of the process ends. */
+/** The probability of each fault, and the number of storage operations after which each life of the process ends. */
 const Plan = Schema.Struct({
   seed: Seed,
   failures: Schema.Literals([0, 0.02, 0.1]),
@@ -32,7 +30,7 @@ const Plan = Schema.Struct({
 })
 type Plan = typeof Plan.Type
 
-/** A service that is started again whenever it was killed, until its plan is over. */
+/** A service that restarts after each kill, until its plan ends. */
 class Simulation {
   readonly random: Random
   readonly #plan: Plan
@@ -60,7 +58,7 @@ class Simulation {
 
   readonly #run: (effect: Effect.Effect<Process>) => Promise<Process>
 
-  /** From now on nothing fails. */
+  /** Ends all faults. */
   end(): void {
     this.#isOver = true
   }
@@ -80,7 +78,7 @@ class Simulation {
       yield* this.random.jitter(3)
       if (++this.#visits === lives[this.#life]) yield* Effect.promise(() => this.#restart())
       if (this.random.chance(failures)) return yield* new StorageFailure({ cause: new Error(`${point} failed`) })
-      // Nothing comes back for a while.
+      // The storage hangs for a while.
       if (this.random.chance(hangs)) yield* Effect.sleep(500)
     })
 
@@ -98,7 +96,7 @@ const met = { kills: 0, repetitions: 0, runs: 0 }
 
 describe("the service, simulated", () => {
   it.effect.prop(
-    "does what the state tables say, once, whatever fails and whenever it is killed",
+    "behaves as in the state tables, exactly once, under all failures and kills",
     { plan: Plan, ...programs },
     Effect.fnUntraced(function* ({ plan, ...programs }) {
       yield* Harness.startClock
@@ -133,7 +131,7 @@ describe("the service, simulated", () => {
     { arbitrary: { runs: SEEDS, size: 6 }, timeout: 600_000 + SEEDS * 1000 }
   )
 
-  it("has really met what it is about", () => {
+  it("has experienced every relevant event", () => {
     console.log(`${met.runs} runs, ${met.kills} kills, ${met.repetitions} repetitions`)
     assert.isAbove(met.kills, 0)
     assert.isAbove(met.repetitions, 0)

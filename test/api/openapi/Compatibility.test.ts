@@ -34,7 +34,11 @@ const listOf = (draft: Draft) =>
   operationOf(draft, "get /v1/customers").responses["200"].content["application/json"].schema
 
 const BREAKING: ReadonlyArray<readonly [what: string, change: (draft: Draft) => unknown, told: RegExp]> = [
-  ["a response field that goes", (d) => delete bodyOf(d, "Customer").properties.name, /\.name: the field is gone/],
+  [
+    "a response field that is removed",
+    (d) => delete bodyOf(d, "Customer").properties.name,
+    /\.name: the field is gone/
+  ],
   [
     "a response field that is renamed",
     (d) => {
@@ -52,7 +56,7 @@ const BREAKING: ReadonlyArray<readonly [what: string, change: (draft: Draft) => 
   [
     "another type",
     (d) => (bodyOf(d, "Price").properties.active = { type: "string" }),
-    /active: (is never boolean any more|may be string now)/
+    /active: (can no longer be boolean|may be string now)/
   ],
   [
     "a type that may be null",
@@ -78,7 +82,7 @@ const BREAKING: ReadonlyArray<readonly [what: string, change: (draft: Draft) => 
       const { enum: values } = bodyOf(d, "PaymentIntent").properties.status
       values[values.indexOf("processing")] = "pending"
     },
-    /\.status: is never "processing" any more/
+    /\.status: can no longer be "processing"/
   ],
   [
     "a list that loses a field",
@@ -88,7 +92,7 @@ const BREAKING: ReadonlyArray<readonly [what: string, change: (draft: Draft) => 
   [
     "an object inside a list's object that changes",
     (d) => (bodyOf(d, "Tier").properties.up_to = { type: "string" }),
-    /Tier.*up_to: (is never integer any more|may be string now)/
+    /Tier.*up_to: (can no longer be integer|may be string now)/
   ],
   [
     "a response header that is removed",
@@ -163,29 +167,33 @@ const BREAKING: ReadonlyArray<readonly [what: string, change: (draft: Draft) => 
   [
     "a value that is no longer accepted",
     (d) => bodyOf(d, "CreateRefund").properties.reason.anyOf[0].enum.pop(),
-    /CreateRefund.*reason: is never ".*" any more/
+    /CreateRefund.*reason: can no longer be ".*"/
   ],
   [
     "null that is no longer accepted",
     (d) => (bodyOf(d, "CreateRefund").properties.reason = bodyOf(d, "CreateRefund").properties.reason.anyOf[0]),
-    /CreateRefund.*reason: is never null any more/
+    /CreateRefund.*reason: can no longer be null/
   ],
   [
     "other credentials",
     (d) => (operationOf(d, "get /v1/prices").security = [{ token: [] }]),
-    /GET \/v1\/prices: takes other credentials/
+    /GET \/v1\/prices: accepts other credentials/
   ],
-  ["an endpoint that goes", (d) => delete d.paths["/v1/refunds"].post, /POST \/v1\/refunds: the endpoint is gone/],
+  [
+    "an endpoint that is removed",
+    (d) => delete d.paths["/v1/refunds"].post,
+    /POST \/v1\/refunds: the endpoint is gone/
+  ],
   [
     "a response that is removed",
     (d) => delete operationOf(d, "get /v1/customers/{id}").responses["404"],
-    /GET \/v1\/customers\/\{id\} 404: such an answer is gone/
+    /GET \/v1\/customers\/\{id\} 404: the response is gone/
   ],
-  ["an error code that goes", (d) => delete d["x-error-codes"].card_declined, /error card_declined: is gone/],
+  ["an error code that is removed", (d) => delete d["x-error-codes"].card_declined, /error card_declined: is gone/],
   [
     "an error code with another status",
     (d) => (d["x-error-codes"].card_declined = ["400 payment_error"]),
-    /error card_declined: does not come as 402 payment_error any more/
+    /error card_declined: no longer comes as 402 payment_error/
   ],
   [
     "an error field that is removed",
@@ -226,16 +234,16 @@ const HARMLESS: ReadonlyArray<readonly [what: string, change: (draft: Draft) => 
   ["a new endpoint", (d) => (d.paths["/v1/coupons"] = d.paths["/v1/prices"])],
   ["a new value of an enum in a response", (d) => bodyOf(d, "PaymentIntent").properties.status.enum.push("disputed")],
   ["a new error code", (d) => (d["x-error-codes"].coupon_expired = ["400 invalid_request_error"])],
-  ["a code that comes in one more way", (d) => d["x-error-codes"].card_declined.push("400 payment_error")],
+  ["a code with one more status", (d) => d["x-error-codes"].card_declined.push("400 payment_error")],
   [
     "a new response",
     (d) => (operationOf(d, "get /v1/prices").responses["409"] = { $ref: "#/components/responses/Error400" })
   ],
-  ["a field that is always there now", (d) => bodyOf(d, "Price").required.push("tiers_mode")],
-  ["null that does not come any more", (d) => (bodyOf(d, "Price").properties.nickname = { type: "string" })],
+  ["a field that becomes always present", (d) => bodyOf(d, "Price").required.push("tiers_mode")],
+  ["null that is no longer returned", (d) => (bodyOf(d, "Price").properties.nickname = { type: "string" })],
   ["a longer text", (d) => (parameterOf(d, "get /v1/customers", "email").schema.maxLength = 500)],
-  ["a bound that goes", (d) => delete parameterOf(d, "get /v1/customers", "created").schema.pattern],
-  ["a value more that is taken", (d) => bodyOf(d, "CreateRefund").properties.reason.anyOf[0].enum.push("other")],
+  ["a bound that is removed", (d) => delete parameterOf(d, "get /v1/customers", "created").schema.pattern],
+  ["an additional accepted value", (d) => bodyOf(d, "CreateRefund").properties.reason.anyOf[0].enum.push("other")],
   [
     "an additional accepted type",
     (d) =>

@@ -72,20 +72,18 @@ class Comparison {
     for (const [code, uses] of Object.entries(this.#older["x-error-codes"])) {
       const today = this.#newer["x-error-codes"][code]
       if (today === undefined) this.#break(`error ${code}`, "is gone")
-      else
-        for (const use of uses)
-          if (!today.includes(use)) this.#break(`error ${code}`, `does not come as ${use} any more`)
+      else for (const use of uses) if (!today.includes(use)) this.#break(`error ${code}`, `no longer comes as ${use}`)
     }
   }
 
   #operation(at: string, older: Operation, newer: Operation): void {
     const accepted = newer.security.map(json)
-    if (older.security.some((way) => !accepted.includes(json(way)))) this.#break(at, "takes other credentials")
+    if (older.security.some((way) => !accepted.includes(json(way)))) this.#break(at, "accepts other credentials")
     this.#parameters(at, older.parameters, newer.parameters)
     this.#body(at, older, newer)
     for (const [status, response] of Object.entries(older.responses)) {
       const today = newer.responses[status]
-      if (today === undefined) this.#break(`${at} ${status}`, "such an answer is gone")
+      if (today === undefined) this.#break(`${at} ${status}`, "the response is gone")
       else this.#response(`${at} ${status}`, resolved(this.#older, response), resolved(this.#newer, today))
     }
   }
@@ -158,7 +156,7 @@ class Comparison {
     if (older.items !== undefined) this.#value(`${at}[]`, writer, older.items, newer.items ?? {})
     const [rest, restToday] = [older.additionalProperties ?? true, newer.additionalProperties ?? true]
     if (writer === "client" && rest !== false && restToday === false)
-      this.#break(at, "takes no further fields any more")
+      this.#break(at, "no longer accepts further fields")
     if (typeof rest === "object" && typeof restToday === "object") this.#value(`${at}.*`, writer, rest, restToday)
     const names = newer.propertyNames
     if (writer === "client" && names !== undefined) this.#value(`${at}.*`, writer, older.propertyNames ?? TEXT, names)
@@ -168,11 +166,11 @@ class Comparison {
     // If any text is allowed, an enum adds no value.
     if (newer.enum === undefined) return
     if (older.enum === undefined) {
-      if (writer === "client") this.#break(at, `takes nothing but ${json(newer.enum)} any more`)
+      if (writer === "client") this.#break(at, `now accepts only ${json(newer.enum)}`)
       return
     }
     const gone = older.enum.filter((value) => !newer.enum!.includes(value))
-    if (gone.length > 0) this.#break(at, `is never ${gone.map(json).join(", ")} any more`)
+    if (gone.length > 0) this.#break(at, `can no longer be ${gone.map(json).join(", ")}`)
   }
 
   #rules(at: string, writer: Writer, older: Schema, newer: Schema): void {
