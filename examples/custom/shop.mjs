@@ -1,4 +1,4 @@
-// A shop with a form of its own: checkout.js sends the card from the payer's browser to Till, never to this server.
+// A shop with its own form: checkout.js sends the card from the payer's browser to Till, never to this server.
 //
 //   TILL_SK_TEST=sk_test_… TILL_PK_TEST=pk_test_… node examples/custom/shop.mjs
 import { randomUUID } from "node:crypto"
@@ -9,7 +9,7 @@ const till = process.env.TILL_URL ?? "http://localhost:4242"
 const secretKey = process.env.TILL_SK_TEST ?? ""
 const publishableKey = process.env.TILL_PK_TEST ?? ""
 
-/** A POST to Till's API. */
+/** Sends a POST to Till's API. */
 const post = async (path, body) => {
   const authorization = `Basic ${btoa(`${secretKey}:`)}`
   const headers = { authorization, "content-type": "application/json", "idempotency-key": randomUUID() }

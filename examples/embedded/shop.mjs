@@ -1,4 +1,4 @@
-// A shop with Till's checkout in its own page: the payer stays, and the card is entered in a frame that is Till's.
+// A shop with Till's checkout in its own page: the payer stays, and enters the card in a frame of Till's.
 //
 //   TILL_SK_TEST=sk_test_… TILL_PK_TEST=pk_test_… node examples/embedded/shop.mjs
 import { randomUUID } from "node:crypto"
@@ -41,7 +41,7 @@ const routes = {
       mode: "payment",
       ui_mode: "embedded",
       line_items: [{ price: espresso.default_price, quantity: 1 }],
-      // If the bank asks for an authentication on a page of its own, the payer comes back to this address.
+      // If the bank requires an authentication on its own page, the payer returns to this address.
       success_url: `${origin}/thanks?session={CHECKOUT_SESSION_ID}`
     })
     return {
@@ -56,7 +56,7 @@ const routes = {
     }
   },
 
-  // Anybody can open this address, so it asks Till. The order itself is best sent off by a webhook (see ../webhooks).
+  // Anybody can open this address, so it fetches the session from Till. To ship an order, use a webhook (see ../webhooks).
   "GET /thanks": async (query) => {
     const session = await api(`checkout_sessions/${encodeURIComponent(query.get("session") ?? "")}`)
     const isPaid = session.payment_status === "paid"

@@ -1,4 +1,4 @@
-// A shop with Till's hosted checkout: the payer leaves for Till's page, and comes back when it is paid.
+// A shop with Till's hosted checkout: the payer goes to Till's page, and returns after paying.
 //
 //   TILL_SK_TEST=sk_test_… node examples/hosted/shop.mjs
 import { randomUUID } from "node:crypto"
@@ -45,8 +45,8 @@ const routes = {
     return { location: session.url }
   },
 
-  // Anybody can open this address, so it asks Till. The order itself is best sent off by a webhook (see ../webhooks):
-  // some payers close the window before they come back.
+  // Anybody can open this address, so it fetches the session from Till. To ship an order, use a webhook (see ../webhooks):
+  // some payers close the window before they return.
   "GET /thanks": async (query) => {
     const session = await api(`checkout_sessions/${encodeURIComponent(query.get("session") ?? "")}`)
     const isPaid = session.payment_status === "paid"

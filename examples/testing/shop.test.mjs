@@ -1,4 +1,4 @@
-// Tests a shop's payments against a Till that runs, and not against a mock.
+// Tests a shop's payments against a running Till instead of a mock.
 import { once } from "node:events"
 import { createServer } from "node:http"
 import { buffer } from "node:stream/consumers"
@@ -8,7 +8,7 @@ import { makeMerchant } from "./till.mjs"
 
 let till
 let secret
-/** The webhooks that have come, verified. */
+/** The received webhooks, verified. */
 const events = []
 const receiver = createServer(async (request, response) => {
   events.push(verifyWebhook({ body: await buffer(request), header: request.headers["x-signature"], secret }))

@@ -27,7 +27,7 @@ public class Receiver {
     static final int TOLERANCE_SECONDS = 300;
     static final int BODY_BYTES_MAX = 1024 * 1024;
 
-    // There are two, separated by a comma, while a secret is being rolled.
+    // Two, separated by a comma, during the grace period of a rolled secret.
     static final List<String> SECRETS =
         Stream.of(environment("TILL_WEBHOOK_SECRET", "").split(",")).filter(secret -> !secret.isEmpty()).toList();
 
@@ -48,14 +48,14 @@ public class Receiver {
             mac.init(new SecretKeySpec(secret.getBytes(UTF_8), "HmacSHA256"));
             mac.update(("v1=" + time + ".").getBytes(UTF_8));
             byte[] expected = HexFormat.of().formatHex(mac.doFinal(body)).getBytes(UTF_8);
-            // This takes constant time, unlike Arrays.equals.
+            // Takes constant time, unlike Arrays.equals.
             for (byte[] given : signatures) if (MessageDigest.isEqual(given, expected)) return true;
         }
         return false;
     }
 
-    // An event can come more than once. Programs with a database keep the IDs there, in a unique column, and write them
-    // in the transaction that does what the event asks for.
+    // An event can arrive more than once. Programs with a database store the IDs in a unique column, in the transaction
+    // that processes the event.
     static final Set<String> HANDLED = new HashSet<>();
 
     static synchronized void handleOnce(String event) {
@@ -73,7 +73,7 @@ public class Receiver {
     static final Pattern TOKEN = Pattern.compile("""
         "([^"\\\\]*+)"\\s*+:\\s*+"([^"\\\\]*+)"|"(?:[^"\\\\]++|\\\\.)*+"|[{}\\[\\]]""");
 
-    /** A text at the top of an event. The JDK reads no JSON: use what your program does, Jackson or Gson, instead. */
+    /** Returns a text at the top level of an event. The JDK has no JSON parser: use Jackson or Gson in your program. */
     static String text(String event, String name) {
         int depth = 0;
         for (Matcher token = TOKEN.matcher(event); token.find(); ) {
@@ -88,9 +88,9 @@ public class Receiver {
         throw new IllegalArgumentException("There is no " + name + " in " + event);
     }
 
-    /** The status to answer with. */
+    /** Returns the status of the response. */
     static int receive(HttpExchange exchange) throws IOException, GeneralSecurityException {
-        // The body stays as it came in. Parsed and printed again, it would have other bytes than Till signed.
+        // The body is used unchanged. Parsed and serialized again, it would have other bytes than Till signed.
         byte[] body = exchange.getRequestBody().readNBytes(BODY_BYTES_MAX + 1);
         if (body.length > BODY_BYTES_MAX) return 413;
         String header = exchange.getRequestHeaders().getFirst("X-Signature");
@@ -116,7 +116,7 @@ public class Receiver {
             try {
                 status = receive(exchange);
             } catch (Exception error) {
-                // Anything but a 2xx makes Till send the event again later.
+                // After any status other than 2xx, Till sends the event again later.
                 error.printStackTrace();
             }
             exchange.sendResponseHeaders(status, -1);

@@ -25,10 +25,10 @@ const (
 	bodyBytesMax = 1 << 20
 )
 
-// There are two, separated by a comma, while a secret is being rolled.
+// Two, separated by a comma, during the grace period of a rolled secret.
 var secrets = strings.Split(os.Getenv("TILL_WEBHOOK_SECRET"), ",")
 
-// genuine tells whether Till signed exactly these bytes, with one of our secrets, in the last five minutes.
+// genuine returns whether Till signed exactly these bytes, with one of our secrets, in the last five minutes.
 func genuine(body []byte, header string) bool {
 	signedAt := ""
 	var signatures [][]byte
@@ -43,7 +43,7 @@ func genuine(body []byte, header string) bool {
 			}
 		}
 	}
-	// Digits alone: the time goes into the signature as it is written.
+	// Digits only, because the signature covers the text of the time.
 	seconds, err := strconv.ParseUint(signedAt, 10, 40)
 	if err != nil {
 		return false
@@ -71,8 +71,8 @@ type event struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// An event can come more than once. Programs with a database keep the IDs there, in a unique column, and write them in
-// the transaction that does what the event asks for.
+// An event can arrive more than once. Programs with a database store the IDs in a unique column, in the transaction
+// that processes the event.
 var (
 	handled  = map[string]bool{}
 	handling sync.Mutex
@@ -84,7 +84,7 @@ func handle(received event) error {
 }
 
 func receive(response http.ResponseWriter, request *http.Request) {
-	// The body stays as it came in. Parsed and printed again, it would have other bytes than Till signed.
+	// The body is used unchanged. Parsed and serialized again, it would have other bytes than Till signed.
 	body, err := io.ReadAll(http.MaxBytesReader(response, request.Body, bodyBytesMax))
 	if err != nil {
 		response.WriteHeader(http.StatusRequestEntityTooLarge)
@@ -106,7 +106,7 @@ func receive(response http.ResponseWriter, request *http.Request) {
 		}
 	}
 	if err != nil {
-		// Anything but a 2xx makes Till send the event again later.
+		// After any status other than 2xx, Till sends the event again later.
 		log.Print(err)
 		response.WriteHeader(http.StatusInternalServerError)
 		return

@@ -3,7 +3,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto"
 import { createServer } from "node:http"
 
-// There are two, separated by a comma, while a secret is being rolled.
+// Two, separated by a comma, during the grace period of a rolled secret.
 const secrets = (process.env.TILL_WEBHOOK_SECRET ?? "").split(",").filter((secret) => secret !== "")
 if (secrets.length === 0) throw new Error("TILL_WEBHOOK_SECRET must hold the endpoint's secret, whsec_…")
 
@@ -23,15 +23,15 @@ const isGenuine = (body, header = "") => {
   })
 }
 
-// An event can come more than once. Programs with a database keep the IDs there, in a unique column, and write them in
-// the transaction that does what the event asks for.
+// An event can arrive more than once. Programs with a database store the IDs in a unique column, in the transaction
+// that processes the event.
 const handled = new Map()
 
 const handle = async (event) => {
   console.log(event.id, event.type)
 }
 
-/** Attempts that overlap wait for the same; after one that failed, the next begins anew. */
+/** Concurrent attempts wait for the same promise; after a failure, the next attempt starts again. */
 const handleOnce = (event) => {
   if (!handled.has(event.id)) handled.set(event.id, (async () => handle(event))())
   return handled.get(event.id).catch((error) => {
@@ -40,7 +40,7 @@ const handleOnce = (event) => {
   })
 }
 
-/** The request's body as it came in. Parsed and printed again, it would have other bytes than Till signed. */
+/** Reads the request's body unchanged. Parsed and serialized again, it would have other bytes than Till signed. */
 const bodyOf = async (request) => {
   const chunks = []
   let bytes = 0
@@ -62,7 +62,7 @@ const statusFor = async (request) => {
 const server = createServer((request, response) => {
   statusFor(request)
     .catch((error) => {
-      // Anything but a 2xx makes Till send the event again later.
+      // After any status other than 2xx, Till sends the event again later.
       console.error(error)
       return 500
     })

@@ -35,12 +35,12 @@ function isGenuine(string $body, string $header, array $secrets): bool
     return false;
 }
 
-// An event can come more than once. Programs with a database keep the IDs there, in a unique column, and write them in
-// the transaction that does what the event asks for. PHP remembers nothing from one request to the next: here is a file.
+// An event can arrive more than once. Programs with a database store the IDs in a unique column, in the transaction
+// that processes the event. PHP keeps nothing between requests, so this program uses a file.
 function handleOnce(array $event): void
 {
     $handled = fopen(sys_get_temp_dir() . '/till-events-handled', 'c+');
-    // The lock holds until the file is closed, so an event that comes twice at a time is handled once.
+    // The lock lasts until the file is closed, so concurrent deliveries of an event are processed once.
     flock($handled, LOCK_EX);
     while (($line = fgets($handled)) !== false) {
         if (rtrim($line) === $event['id']) {
@@ -56,15 +56,15 @@ function handle(array $event): void
     file_put_contents('php://stdout', "{$event['id']} {$event['type']}\n");
 }
 
-/** The status to answer with. */
+/** Returns the status of the response. */
 function receive(): int
 {
-    // There are two, separated by a comma, while a secret is being rolled.
+    // Two, separated by a comma, during the grace period of a rolled secret.
     $secrets = array_filter(explode(',', getenv('TILL_WEBHOOK_SECRET') ?: ''), fn ($secret) => $secret !== '');
     if ($secrets === []) {
         throw new Exception("TILL_WEBHOOK_SECRET must hold the endpoint's secret, whsec_...");
     }
-    // The body stays as it came in. Parsed and printed again, it would have other bytes than Till signed.
+    // The body is used unchanged. Parsed and serialized again, it would have other bytes than Till signed.
     $body = file_get_contents('php://input', length: BODY_BYTES_MAX + 1);
     if (strlen($body) > BODY_BYTES_MAX) {
         return 413;
@@ -76,8 +76,8 @@ function receive(): int
     return 200;
 }
 
-// PHP answers 200 even where it shows errors, so the status is 500 until all is done. Anything but a 2xx makes Till send
-// the event again later.
+// PHP responds with 200 even after errors, so the status is 500 until all is done. After any status other than 2xx, Till
+// sends the event again later.
 http_response_code(500);
 try {
     http_response_code(receive());

@@ -13,7 +13,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-# There are two, separated by a comma, while a secret is being rolled.
+# Two, separated by a comma, during the grace period of a rolled secret.
 SECRETS = [secret for secret in os.environ.get("TILL_WEBHOOK_SECRET", "").split(",") if secret]
 if not SECRETS:
     sys.exit("TILL_WEBHOOK_SECRET must hold the endpoint's secret, whsec_...")
@@ -30,15 +30,15 @@ def is_genuine(body: bytes, header: str) -> bool:
         return False
     if abs(int(time.time()) - int(signed_at)) > TOLERANCE_SECONDS:
         return False
-    # These are bytes, because compare_digest refuses text that is not ASCII.
+    # Compares bytes, because compare_digest refuses text that is not ASCII.
     signatures = [value.encode() for name, _, value in entries if name == "v1"]
     payload = b"v1=" + signed_at.encode() + b"." + body
     expected = [hmac.new(secret.encode(), payload, hashlib.sha256).hexdigest().encode() for secret in SECRETS]
     return any(hmac.compare_digest(given, own) for given in signatures for own in expected)
 
 
-# An event can come more than once. Programs with a database keep the IDs there, in a unique column, and write them in
-# the transaction that does what the event asks for.
+# An event can arrive more than once. Programs with a database store the IDs in a unique column, in the transaction
+# that processes the event.
 handled = set()
 handling = threading.Lock()
 
@@ -56,7 +56,7 @@ class Receiver(BaseHTTPRequestHandler):
             return self.answer(411)
         if int(length) > BODY_BYTES_MAX:
             return self.answer(413)
-        # The body stays as it came in. Parsed and printed again, it would have other bytes than Till signed.
+        # The body is used unchanged. Parsed and serialized again, it would have other bytes than Till signed.
         body = self.rfile.read(int(length))
         if not is_genuine(body, self.headers.get("X-Signature", "")):
             return self.answer(400)
@@ -67,7 +67,7 @@ class Receiver(BaseHTTPRequestHandler):
                     handle(event)
                     handled.add(event["id"])
         except Exception as error:
-            # Anything but a 2xx makes Till send the event again later.
+            # After any status other than 2xx, Till sends the event again later.
             print(repr(error), file=sys.stderr, flush=True)
             return self.answer(500)
         self.answer(200)

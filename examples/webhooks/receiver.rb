@@ -2,14 +2,14 @@
 #
 #   TILL_WEBHOOK_SECRET=whsec_... PORT=3000 ruby receiver.rb
 #
-# Ruby comes without an HTTP server, so this one reads requests itself. In Rails or Rack, take `genuine?` as it is and
-# give it `request.body.read` and `request.get_header("HTTP_X_SIGNATURE")`.
+# Ruby has no HTTP server, so this program reads requests itself. In Rails or Rack, copy `genuine?` and
+# call it with `request.body.read` and `request.get_header("HTTP_X_SIGNATURE")`.
 require "json"
 require "openssl"
 require "set"
 require "socket"
 
-# There are two, separated by a comma, while a secret is being rolled.
+# Two, separated by a comma, during the grace period of a rolled secret.
 SECRETS = ENV.fetch("TILL_WEBHOOK_SECRET", "").split(",").reject(&:empty?)
 abort "TILL_WEBHOOK_SECRET must hold the endpoint's secret, whsec_..." if SECRETS.empty?
 
@@ -32,8 +32,8 @@ def genuine?(body, header)
   end
 end
 
-# An event can come more than once. Programs with a database keep the IDs there, in a unique column, and write them in
-# the transaction that does what the event asks for.
+# An event can arrive more than once. Programs with a database store the IDs in a unique column, in the transaction
+# that processes the event.
 HANDLED = Set.new
 HANDLING = Mutex.new
 
@@ -41,7 +41,7 @@ def handle(event)
   puts "#{event.fetch("id")} #{event.fetch("type")}"
 end
 
-# The status to answer with.
+# Returns the status of the response.
 def receive(body, signature)
   return 400 unless genuine?(body, signature)
 
@@ -52,12 +52,12 @@ def receive(body, signature)
   end
   200
 rescue StandardError => error
-  # Anything but a 2xx makes Till send the event again later.
+  # After any status other than 2xx, Till sends the event again later.
   warn error.full_message(highlight: false)
   500
 end
 
-# Reads one request and answers it.
+# Reads one request and responds to it.
 def serve(connection)
   connection.binmode
   connection.gets("\r\n", 8192)
@@ -71,12 +71,12 @@ def serve(connection)
     if length.nil? || length.negative? then 411
     elsif length > BODY_BYTES_MAX then 413
     else
-      # The body stays as it came in. Parsed and printed again, it would have other bytes than Till signed.
+      # The body is used unchanged. Parsed and serialized again, it would have other bytes than Till signed.
       receive(connection.read(length) || "".b, headers["x-signature"])
     end
   connection.write("HTTP/1.1 #{status} \r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 rescue SystemCallError, IOError
-  # The sender has gone; if it was Till, it comes again.
+  # The sender has closed the connection; if it was Till, it sends the event again.
 ensure
   connection.close
 end
