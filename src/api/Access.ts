@@ -11,18 +11,12 @@ export class ApiKey extends HttpApiMiddleware.Service<ApiKey>()("till/api/ApiKey
   security: { apiKey: HttpApiSecurity.basic }
 }) {}
 
-/**
- * Marks endpoints for publishable keys that send the object's `client_secret` (semantics A5): in the query of a GET, in
- * the body of a POST.
- */
+/** Marks endpoints for publishable keys with the object's `client_secret` in query or body (semantics A5). */
 export const PublishableKey: Context.Reference<boolean> = Context.Reference("till/api/PublishableKey", {
   defaultValue: () => false
 })
 
-/**
- * Marks endpoints for publishable keys without a client secret, because they create an object and show no other
- * (semantics A5).
- */
+/** Marks endpoints for publishable keys without a client secret, which only create an object (semantics A5). */
 export const WithoutClientSecret: Context.Reference<boolean> = Context.Reference("till/api/WithoutClientSecret", {
   defaultValue: () => false
 })

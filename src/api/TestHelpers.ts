@@ -1,7 +1,4 @@
-/**
- * Test helpers, which act for payers and machines outside of the service and move the clock, in test mode (semantics
- * I-14, §6).
- */
+/** Test helpers, which act for payers and move the clock, in test mode (semantics I-14, §6). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { PaymentIntent } from "../domain/PaymentIntent.ts"

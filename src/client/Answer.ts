@@ -37,10 +37,7 @@ interface Envelope {
   readonly payment_intent?: PaymentIntent
 }
 
-/**
- * Returns the result of a response to a call with this idempotency key. `nowMillis` is used for a `Retry-After` that is
- * a date.
- */
+/** Returns the result of a response to a call with this key. `nowMillis` is for a `Retry-After` that is a date. */
 export const meaningOf = (
   answer: Answer,
   idempotencyKey: string | null,

@@ -75,9 +75,7 @@ export interface EffectMethod<E extends Endpoint> {
 
 /** A call that returns one page of a list. */
 export interface EffectListMethod<E extends Endpoint> extends EffectMethod<E> {
-  /**
-   * The items of this page and all further ones, in the direction away from the cursor. Pages are fetched on demand.
-   */
+  /** The items of this page and all further ones, in the direction away from the cursor, fetched on demand. */
   readonly stream: (...args: ArgumentsOf<E, RequestOptions>) => Stream.Stream<ItemOf<E>, TillError>
 }
 

@@ -90,10 +90,7 @@ const isSendable = (key: unknown): boolean =>
   key.trim() === key &&
   key.isWellFormed()
 
-/**
- * Returns whether a path can contain this identifier: an empty one or dots would change the path, and a lone surrogate
- * cannot be encoded.
- */
+/** Returns whether this can be a path segment: an empty one or dots would change the path. */
 const isSegment = (identifier: unknown): boolean =>
   typeof identifier === "string" && !/^\.{0,2}$/u.test(identifier) && identifier.isWellFormed()
 

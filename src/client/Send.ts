@@ -84,10 +84,7 @@ export const send = Effect.fnUntraced(function* (
   }
 })
 
-/**
- * Makes one attempt. Its connection is closed with the scope, unless the response is complete. Fails with a
- * description.
- */
+/** Makes one attempt. The scope closes its connection, unless the response is complete. Fails with a description. */
 const answerTo = (
   http: HttpClient.HttpClient.With<HttpClientError.HttpClientError, Scope.Scope>,
   request: HttpClientRequest.HttpClientRequest,

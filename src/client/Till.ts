@@ -41,10 +41,7 @@ export const forEveryEndpoint = <A>(
   return groups
 }
 
-/**
- * Returns the base URL. Throws for options with which no call can succeed: an address without `http://`, or a key from
- * an unset variable.
- */
+/** Returns the base URL. Throws for an address without `http://`, and for an empty key, as of an unset variable. */
 export const baseUrlOf = ({ apiKey, baseUrl }: TillOptions): string => {
   const { href, protocol } = new URL(baseUrl)
   if (protocol !== "http:" && protocol !== "https:") {

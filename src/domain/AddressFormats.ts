@@ -93,10 +93,7 @@ export const addressFormatOf = (country: string): AddressFormat => {
   return format
 }
 
-/**
- * Returns the required parts of an address in a country, in the order in which missing ones are reported (semantics
- * S14).
- */
+/** Returns the required parts of an address in a country, in the order of the errors about them (semantics S14). */
 export const requiredOfAddress = (country: string | null): ReadonlyArray<AddressPart | "country"> => {
   const { required } = addressFormatOf(country ?? "")
   return ["line1", "country", ...(["postal_code", "city", "state"] as const).filter((part) => required.includes(part))]

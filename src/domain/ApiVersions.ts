@@ -30,10 +30,7 @@ export interface VersionedAnswer {
   readonly body: JsonObject
 }
 
-/**
- * A method and path of the contract, such as `POST /v1/customers/:id`; `*` matches every route and requests without
- * one.
- */
+/** A method and path of the contract, such as `POST /v1/customers/:id`; `*` matches all, and requests without one. */
 export type Route = string
 
 /**
@@ -77,10 +74,7 @@ interface Answer {
   readonly body: string
 }
 
-/**
- * A request that a change refused. The error is in the terms of the version before that change; `older` converts it to
- * the caller's.
- */
+/** A request that a change refused, with an error in the previous version's terms, which `older` converts further. */
 interface RefusedRequest {
   readonly error: RequestError
   readonly older: OlderVersion

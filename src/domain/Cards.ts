@@ -115,10 +115,7 @@ const decoded = (bytes: string): string => {
 // oxlint-disable-next-line no-control-regex -- these are the characters of ASCII
 const isAscii = (text: string): boolean => /^[\0-\x7f]*$/u.test(text)
 
-/**
- * Returns the ASCII digit of a decimal digit. A script's ten digits are adjacent, and several such tens can follow each
- * other.
- */
+/** Returns the ASCII digit of a decimal digit. Ten digits of a script are adjacent, and several tens can be. */
 const asciiDigit = (digit: string): string => {
   const place = digit.codePointAt(0)!
   let before = 0
@@ -150,10 +147,7 @@ const holdsCardNumber = (grouped: string): boolean => {
   return false
 }
 
-/**
- * The longest group of digits that is searched; a longer one counts as a card number, because the search would take too
- * long.
- */
+/** The longest group of digits to search, which takes long; a longer one counts as a card number. */
 const GROUPED_LENGTH_MAX = 100
 
 /** The most digits of a card number. */

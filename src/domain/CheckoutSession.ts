@@ -1,6 +1,4 @@
-/**
- * Checkout Sessions, their line items, and the bodies of requests for them (spec: Checkout Session, line item; §1.15).
- */
+/** Checkout Sessions, their line items, and their request bodies (spec: Checkout Session, line item; §1.15). */
 import { Schema } from "effect"
 import { BillingDetails, BillingDetailsParameter } from "./Address.ts"
 import { CheckoutPaymentStatus, CheckoutSessionStatus } from "./CheckoutSessionStates.ts"
@@ -200,10 +198,7 @@ const CHOSEN_AMOUNT =
   "By default the last amount chosen, else the price's preset, else its minimum. " +
   "Required if there is none of these."
 
-/**
- * The body of a confirmation, with the payer's input. `client_secret` lets a publishable key confirm (semantics A5,
- * S15).
- */
+/** The body of a confirmation, by the payer. `client_secret` lets a publishable key confirm (semantics A5, S15). */
 export const ConfirmCheckoutSession = Schema.Struct({
   payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)),
   payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),

@@ -95,15 +95,10 @@ export class PaymentIntentUnexpectedState extends Schema.TaggedError<PaymentInte
   }
 ) {}
 
-/**
- * A confirmation without a payment method, stored or sent (semantics I-7; wire code `payment_intent_unexpected_state`).
- */
+/** A confirmation without any payment method (semantics I-7; wire code `payment_intent_unexpected_state`). */
 export class PaymentMethodRequired extends Schema.TaggedError<PaymentMethodRequired>()("PaymentMethodRequired", {}) {}
 
-/**
- * An operation that would bypass the Checkout Session of the PaymentIntent (semantics I-18; wire code
- * `payment_intent_unexpected_state`).
- */
+/** An operation that bypasses the payment's session (semantics I-18; wire code `payment_intent_unexpected_state`). */
 export class PaymentIntentBelongsToSession extends Schema.TaggedError<PaymentIntentBelongsToSession>()(
   "PaymentIntentBelongsToSession",
   {
@@ -150,7 +145,7 @@ export class ProcessorNotConfigured extends Schema.TaggedError<ProcessorNotConfi
   {}
 ) {}
 
-/** The card processor did not answer; nothing was changed. */
+/** The card processor did not respond; nothing was changed. */
 export class ProcessorUnavailable extends Schema.TaggedError<ProcessorUnavailable>()("ProcessorUnavailable", {}) {}
 
 /**

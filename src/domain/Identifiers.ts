@@ -24,9 +24,7 @@ export const PREFIXES = {
   audit_entry: "aud"
 } as const
 
-/**
- * Makes the schema of ids with this prefix. The rest of the id is checked by the lookup of the object (semantics T18).
- */
+/** Makes the schema of ids with this prefix. Only the lookup of the object checks the rest (semantics T18). */
 export const identifier = (prefix: (typeof PREFIXES)[keyof typeof PREFIXES]) =>
   text()
     .check(Schema.isPattern(new RegExp(`^${prefix}_`, "u")))

@@ -7,9 +7,7 @@ export const AMOUNT_MAX = 999_999_999_999
 /** Part of the descriptions of parameters. A maximum in the schema would imply another error code. */
 export const AMOUNT_CAP = `At most ${AMOUNT_MAX}.`
 
-/**
- * An amount to pay or to capture. The schema has no cap, because exceeding it is an error of its own (semantics N1).
- */
+/** An amount to pay or to capture. The schema has no cap, because exceeding it is another error (semantics N1). */
 export const Amount = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({ rule: "a positive integer" })
 
 /** An amount that may be zero, as in totals. */

@@ -134,14 +134,10 @@ const attempt = {
   off_session: Schema.optionalKey(Schema.NullOr(Schema.Boolean)).annotate({ description: OFF_SESSION })
 }
 
-/**
- * The description of parameters that are refused without an attempt, because they would have no effect (semantics I-2).
- */
+/** The description of parameters that are refused without an attempt, which alone uses them (semantics I-2). */
 const WITH_CONFIRM = { description: "Only with `confirm: true`." }
 
-/**
- * The body of a creation. Amounts in minor units. Null, and "" for a text, are the same as absent (semantics T10, 9.2).
- */
+/** The body of a creation. Amounts in minor units. Null, and "" for a text, count as absent (semantics T10, 9.2). */
 export const CreatePaymentIntent = Schema.Struct({
   amount: Amount.annotate({ description: AMOUNT_CAP }),
   currency: Currency,
@@ -181,10 +177,7 @@ export const UpdatePaymentIntent = Schema.Struct({
 }).annotate({ identifier: "UpdatePaymentIntent" })
 export type UpdatePaymentIntent = typeof UpdatePaymentIntent.Type
 
-/**
- * The body of a confirmation. `client_secret` lets a publishable key confirm; with a secret key it is only checked
- * (semantics A5, §8.5).
- */
+/** The body of a confirmation. With a secret key, `client_secret` is only checked (semantics A5, §8.5). */
 export const ConfirmPaymentIntent = Schema.Struct({
   ...attempt,
   client_secret: Schema.optionalKey(Schema.NullOr(text()))

@@ -1,7 +1,4 @@
-/**
- * The state table of PaymentIntents (semantics §2.1): the allowed operations per status, and the statuses that they
- * lead to.
- */
+/** The state table of PaymentIntents (semantics §2.1): the allowed operations per status, and the next statuses. */
 import { Schema } from "effect"
 import type { OperationOf } from "./StateTable.ts"
 import { stateTable } from "./StateTable.ts"
@@ -39,9 +36,7 @@ export const paymentIntentStates = stateTable<PaymentIntentStatus>()({
     canceled: ["canceled"],
     succeeded: ["succeeded"]
   },
-  /**
-   * Amount, currency, customer, capture method. Drops a pending action, because the payer was asked about other terms.
-   */
+  /** Amount, currency, customer, capture method. Drops a pending action, which was about other terms. */
   update_terms: {
     requires_payment_method: ["requires_payment_method"],
     requires_confirmation: ["requires_confirmation"],

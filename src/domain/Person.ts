@@ -2,8 +2,7 @@
 import { Schema } from "effect"
 
 /**
- * The rights of a person: an owner has all; a developer all except the team and live keys; support reads and refunds
- * (semantics 9.61).
+ * An owner has all rights; a developer not those on the team and live keys; support reads and refunds (semantics 9.61).
  */
 export const Role = Schema.Literals(["owner", "developer", "support"]).annotate({
   rule: "one of `owner`, `developer` or `support`"

@@ -1,7 +1,4 @@
-/**
- * Prices (spec: Price; semantics §1.11). `PriceTerms.ts` checks the terms, `PriceArithmetic.ts` computes the amount of
- * a quantity.
- */
+/** Prices (spec: Price; semantics §1.11). Rules for their terms: `PriceTerms.ts`; amounts: `PriceArithmetic.ts`. */
 import { Schema } from "effect"
 import { PriceId, ProductId } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"

@@ -27,9 +27,7 @@ export const lineAmount = (terms: PriceTerms, quantity: number): number | undefi
   return BigDecimal.isGreaterThan(amount, CAP) ? undefined : BigDecimal.toNumberUnsafe(amount)
 }
 
-/**
- * Adds amounts in minor units; undefined if one of them is, or if the sum is above the cap of a payment (semantics N1).
- */
+/** Adds amounts in minor units; undefined for an undefined one, or above the cap of a payment (semantics N1). */
 export const totalAmount = (amounts: ReadonlyArray<number | undefined>): number | undefined => {
   let total = 0
   for (const amount of amounts) {

@@ -10,10 +10,7 @@ import { AMOUNT_MAX } from "./Money.ts"
 import type { CreatePrice, Price, PriceType, Tier, TierParameter } from "./Price.ts"
 import { INTERVAL_COUNT_MAX, TIER_END_RULE } from "./Price.ts"
 
-/**
- * The parameters that determine the amount of a price. Amounts in minor units; null is the same as absent (semantics
- * T10).
- */
+/** The parameters that determine a price's amount. Amounts in minor units; null counts as absent (semantics T10). */
 export type PriceTermsParameters = Pick<
   CreatePrice,
   | "unit_amount"
@@ -129,9 +126,7 @@ const tierOf = (tier: TierParameter): Tier => {
   return { up_to, flat_amount, flat_amount_decimal, unit_amount, unit_amount_decimal }
 }
 
-/**
- * Returns an amount as an integer and as a decimal; the integer is null unless the amount is whole (semantics PR13).
- */
+/** Returns an amount as an integer, if it is whole, and as a decimal (semantics PR13). */
 const amountOf = (
   amount: number | null | undefined,
   decimal: string | null | undefined
@@ -162,10 +157,7 @@ const TIER_AMOUNTS = ["flat_amount", "flat_amount_decimal", "unit_amount", "unit
 /** Returns whether the price has tiers, or should have them. */
 const isTiered = ({ billing_scheme }: PriceTermsParameters): boolean => billing_scheme === "tiered"
 
-/**
- * Returns the first parameter that the others require. Tiers of a price that is not tiered are invalid, not missing
- * (PR16).
- */
+/** Returns the first parameter that the others require. Tiers without `tiered` are invalid instead (PR16). */
 const missingIn = (terms: PriceTermsParameters): Path | undefined => {
   const { custom_unit_amount, recurring, tiers, tiers_mode, unit_amount, unit_amount_decimal } = terms
   const amounts = [unit_amount, unit_amount_decimal, custom_unit_amount, tiers]

@@ -99,10 +99,7 @@ export const isMetadataAddress = (address: string): boolean => {
   }
 }
 
-/**
- * Returns the IP address of a URL whose host is one; undefined for a name. The URL parser converts every notation of
- * IPv4.
- */
+/** Returns the IP address of a URL whose host is one, in any notation of IPv4; undefined for a name. */
 export const literalAddressOf = ({ hostname }: URL): string | undefined => {
   const address = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname
   return isIP(address) === 0 ? undefined : address

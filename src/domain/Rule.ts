@@ -39,10 +39,7 @@ export const violations = (issue: SchemaIssue.Issue): ReadonlyArray<Violation> =
 export const ruleOf = (schema: { readonly ast: SchemaAST.AST }): string =>
   statedRule(schema.ast) ?? typeRule(schema.ast)
 
-/**
- * Reports the violations of an issue. `rule` is that of the enclosing schema at the same path, which precedes the rules
- * of its parts.
- */
+/** Reports the violations of an issue. `rule`, of the enclosing schema at the same path, precedes its parts' rules. */
 const collect = (
   issue: SchemaIssue.Issue,
   path: ReadonlyArray<PropertyKey>,

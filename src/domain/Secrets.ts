@@ -1,6 +1,4 @@
-/**
- * Removal of card numbers, keys and secrets from texts of other parties before they are stored (semantics 9.66, W9).
- */
+/** Removes card numbers, keys and secrets from texts of other parties before they are stored (semantics 9.66, W9). */
 import { isPlain, readingOf, withoutCardNumbers } from "./Cards.ts"
 
 /** The replacement of removed text. */

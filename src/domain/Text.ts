@@ -37,10 +37,7 @@ export const hasLengthAtMost = (value: string, max: number): boolean => {
 
 export const EMAIL_LENGTH_MAX = 320
 
-/**
- * Invisible characters: controls, formats, unassigned characters, separators, other default ignorable ones, and the
- * Braille blank.
- */
+/** Invisible characters: control, format, unassigned, separator and default ignorable ones, and the Braille blank. */
 const UNSEEN = /[\p{C}\p{Z}\s\p{Default_Ignorable_Code_Point}\u2800]/u
 
 /**
@@ -80,10 +77,7 @@ export const WebUrl = text()
   )
   .annotate({ rule: `an absolute http or https URL of at most ${TEXT_LENGTH_MAX} characters` })
 
-/**
- * Returns whether a text is an origin as browsers send it, and usable in a content security policy, whose grammar has
- * no IPv6.
- */
+/** Returns whether a text is an origin as browsers send it, without IPv6, which content security policies lack. */
 export const isWebOrigin = (text: string): boolean =>
   /^https?:\/\/[a-z0-9.-]+(?::[0-9]{1,5})?$/.test(text) && URL.parse(text)?.origin === text
 

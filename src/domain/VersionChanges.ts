@@ -32,10 +32,7 @@ export const inBody =
       ? Result.map(change(request.body), (body) => ({ ...request, body }))
       : Result.succeed(request)
 
-/**
- * A change that renames a parameter of a body. The previous version refuses the new name, and its errors contain the
- * old one.
- */
+/** A change that renames a body's parameter. The previous version refuses the new name; its errors have the old one. */
 export const renamedParameter = (
   route: Route,
   { newer, older }: Names

@@ -3,9 +3,7 @@ import { Schema } from "effect"
 import { EventId, WebhookDeliveryId, WebhookEndpointId } from "./Identifiers.ts"
 import { Timestamp } from "./Time.ts"
 
-/**
- * `exhausted`: the last attempt failed. `canceled`: the endpoint was disabled or deleted before an attempt succeeded.
- */
+/** `exhausted`: the last attempt failed. `canceled`: the endpoint was disabled or deleted before a success. */
 export const WebhookDeliveryStatus = Schema.Literals(["pending", "delivered", "exhausted", "canceled"])
 export type WebhookDeliveryStatus = typeof WebhookDeliveryStatus.Type
 

@@ -31,9 +31,7 @@ export type EnabledEvents = typeof EnabledEvents.Type
 export const WebhookEndpointStatus = Schema.Literals(["enabled", "disabled"])
 export type WebhookEndpointStatus = typeof WebhookEndpointStatus.Type
 
-/**
- * A URL without credentials: every reader of the endpoint would see them, and signatures authenticate webhooks instead.
- */
+/** A URL without credentials: readers of the endpoint would see them, and signatures authenticate webhooks instead. */
 export const WebhookEndpointUrl = WebUrl.check(
   Schema.makeFilter((url: string) => {
     const parsed = URL.parse(url)

@@ -41,9 +41,7 @@ export const mayDial = ({ besidePublic }: WebhookHosts, hostname: string, addres
 /** One or more labels, the last of which is not a number: URLs would parse that as an IPv4 address. */
 const NAME = /^([a-z0-9_]([a-z0-9_-]*[a-z0-9_])?\.)*(?!\d+$|0x[0-9a-f]*$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?$/u
 
-/**
- * Parses names, addresses and networks such as `10.0.0.0/8`, separated by commas; undefined if one of them is invalid.
- */
+/** Parses names, addresses and networks such as `10.0.0.0/8`, separated by commas; undefined if one is invalid. */
 export const parseAllowedHosts = (text: string): AllowedHosts | undefined => {
   const hosts = text.split(",").map((host) => withoutDot(host.trim()))
   const isName = (host: string) => NAME.test(host)

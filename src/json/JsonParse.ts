@@ -24,10 +24,7 @@ export const parseJson = (text: string): unknown => {
   return text.includes("\\") && hasEscapeInName(text) ? new JsonReader(text).read() : value
 }
 
-/**
- * Returns the index of the first character that makes a text invalid; the text's length if it ends too early; undefined
- * for valid JSON.
- */
+/** Returns the index of the first invalid character, which may be the end of the text; undefined for valid JSON. */
 export const syntaxErrorIn = (text: string): number | undefined => {
   try {
     new JsonReader(text).read()
@@ -38,10 +35,7 @@ export const syntaxErrorIn = (text: string): number | undefined => {
   }
 }
 
-/**
- * Returns whether a name contains an escape. The text must be JSON, where a backslash occurs only in strings, at the
- * start of an escape.
- */
+/** Returns whether a name in a JSON text contains an escape. Backslashes occur in strings only, as escapes. */
 const hasEscapeInName = (text: string): boolean => {
   for (let at = text.indexOf("\\"); at !== -1; at = text.indexOf("\\", at)) {
     for (let code = BACKSLASH; code !== QUOTE; code = text.charCodeAt(at)) at += code === BACKSLASH ? 2 : 1

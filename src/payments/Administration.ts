@@ -99,10 +99,7 @@ export type Ensured =
   | { readonly _tag: "ForeignSecret" }
   | { readonly _tag: "ApiKeyTaken"; readonly slot: Merchants.ApiKeySlot }
 
-/**
- * The merchants and keys that a command created or found, oldest first. A new key has its `secret`, in this response
- * only.
- */
+/** The merchants and keys that a command created or found, oldest first. Only this response has a new `secret`. */
 export interface Answer {
   readonly merchants: ReadonlyArray<Merchant>
   readonly keys: ReadonlyArray<NewApiKey>
@@ -233,10 +230,7 @@ const ensureWithLink = Effect.fnUntraced(function* (given: Merchants.ApiKeys) {
   return { ...ensured, link: DashboardSessions.pathOf(link) }
 })
 
-/**
- * Writes an entry of the audit log in a record of its own. An idempotency key that was used for another command is a
- * bug.
- */
+/** Writes an entry of the audit log in its own record. Another command's idempotency key is a bug. */
 const audit = (
   accounts: AccountsShape,
   { entry, person, request }: Command & { readonly _tag: "Audit" }
@@ -274,9 +268,7 @@ const ensure = (
   )
 }
 
-/**
- * The message repeats only what looks like an id: an operator who enters a key by mistake must not find it in a log.
- */
+/** The message repeats nothing but ids: an operator who enters a key by mistake must not find it in a log. */
 const noApiKey = (id: string) =>
   new AdministrationFailed({
     message: id.startsWith("key_")

@@ -161,10 +161,7 @@ export const roll = Effect.fnUntraced(function* (
 export interface Revocation {
   /** Limits the operation to keys of this account. */
   readonly account?: AccountId
-  /**
-   * Id of the key that authenticates this request. It cannot revoke itself, so a merchant cannot lose its last key this
-   * way.
-   */
+  /** Id of the request's own key. It cannot revoke itself, so a merchant cannot lose its last key this way. */
   readonly by?: string
 }
 

@@ -65,9 +65,7 @@ export const findReferences = (
   items: ReadonlyArray<LineItemParameter>
 ): Effect.Effect<References, ResourceMissing, Transaction> => Effect.forEach(items, findReferencesOf)
 
-/**
- * Fails with `PriceInactive` or `ProductInactive` for a price or product that is archived (semantics S3, §8.19, 9.11).
- */
+/** Fails with `PriceInactive` or `ProductInactive` for an archived price or product (semantics S3, §8.19, 9.11). */
 export const requireOnSale = (references: References): Effect.Effect<void, PriceInactive | ProductInactive> => {
   for (const { param, price, product } of references.flat()) {
     if (price?.active === false) return Effect.fail(new PriceInactive({ id: price.id, param }))
@@ -104,10 +102,7 @@ export const fillCart = Effect.fnUntraced(function* (
   return { lines, amounts: amounts as ReadonlyArray<number>, total, currency, custom }
 })
 
-/**
- * Fails for a second line whose amount the payer chooses, for a quantity other than 1, and for a maximum of 0
- * (semantics N8, 9.14).
- */
+/** Fails for a second line with a chosen amount, a quantity other than 1, and a maximum of 0 (semantics N8, 9.14). */
 const requireSoundCustomLines = (lines: ReadonlyArray<Line>): Effect.Effect<void, ParameterInvalid> => {
   let hasOne = false
   for (const [index, { price, quantity }] of lines.entries()) {

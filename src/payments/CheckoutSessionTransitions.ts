@@ -170,10 +170,7 @@ const followSettlement = (
   return settled
 }
 
-/**
- * Returns the payment status. Manual capture and asynchronous payments complete a session before it is paid (semantics
- * S8).
- */
+/** Returns the payment status: manual and asynchronous payments complete a session before it is paid (semantics S8). */
 const paymentStatusOf = ({ status }: PaymentIntent): CheckoutPaymentStatus =>
   status === "succeeded" ? "paid" : "unpaid"
 

@@ -331,9 +331,7 @@ const requireAmount = (
   return sent > max ? Effect.fail(new AmountTooLarge({ param, max })) : Effect.void
 }
 
-/**
- * Applies the amount that the payer chose, in minor units, and opens the payment if it waited for the amount (9.14).
- */
+/** Applies the amount that the payer chose, in minor units, and opens the payment if it waited for this (9.14). */
 const applyChosenAmount = Effect.fnUntraced(function* (
   document: CheckoutSessionDocument,
   amount: number

@@ -73,8 +73,7 @@ export const remove = Effect.fnUntraced(function* (
 })
 
 /**
- * Finds the customer that a parameter refers to. Fails with `ResourceMissing` if there is none or it was deleted
- * (semantics T17, C3).
+ * Finds the customer that a parameter names. Fails with `ResourceMissing`, also for a deleted one (semantics T17, C3).
  */
 export const find = (id: string, param: "id" | "customer"): Effect.Effect<Customer, ResourceMissing, Transaction> =>
   Effect.map(findDocument(CUSTOMER, id, param), ({ value }) => value)

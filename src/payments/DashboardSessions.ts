@@ -87,10 +87,7 @@ export const DASHBOARD_LINK: Kept<DashboardLink> = {
 const hashOf = (secret: string): string => hash("sha256", secret, "hex")
 export const linkIdOf = (secret: string): string => `dashboard_link_${hashOf(secret)}`
 
-/**
- * Creates a link for a person; only the result contains its secret. Fails with `ResourceMissing` if there is no such
- * person.
- */
+/** Creates a link for a person; only the result has its secret. Fails with `ResourceMissing` without the person. */
 export const makeLink = Effect.fnUntraced(function* (
   { id }: Pick<Person, "id">,
   means: SignInMeans = "link"
@@ -233,10 +230,7 @@ export const confirm = Effect.fnUntraced(function* (
   return confirmed
 })
 
-/**
- * Ends a session. Fails with `ResourceMissing` if there is none, or if a merchant is given and the session belongs to
- * another one.
- */
+/** Ends a session. Fails with `ResourceMissing` if there is none, or none of the given merchant. */
 export const end = Effect.fnUntraced(function* (
   id: string,
   merchantId?: string

@@ -198,10 +198,7 @@ export const heldPaymentMethodsId = (customerId: string): string => `${customerI
 
 /** The hidden part of a product. */
 export const ProductHidden = Schema.Struct({
-  /**
-   * Whether the product ever got a price. Prices are never deleted, so this never becomes false again (semantics PR2,
-   * PR3).
-   */
+  /** Whether the product ever got a price. Never reset, because prices are never deleted (semantics PR2, PR3). */
   hasPrice: Schema.Boolean
 })
 export type ProductHidden = typeof ProductHidden.Type
@@ -305,10 +302,7 @@ export const WebhookEndpointHidden = Schema.Struct({
   previous: Schema.optionalKey(
     Schema.Struct({
       sealedSecret: Schema.String,
-      /**
-       * The end of the grace period, after which the secret signs nothing. Milliseconds, by the wall clock (semantics
-       * §8.25).
-       */
+      /** The end of the grace period, in which the secret also signs. Wall-clock milliseconds (semantics §8.25). */
       expiresAt: Schema.Int
     })
   )

@@ -1,7 +1,4 @@
-/**
- * The lifecycle of merchants, who own the accounts. The installation's account holds merchants and their keys
- * (semantics A7).
- */
+/** The lifecycle of merchants. The installation's account holds them and their keys (semantics A7). */
 import { Effect, Equal, Layer, Schema } from "effect"
 import type { Redacted } from "effect"
 import { API_VERSION_DEFAULT, ApiVersion } from "../domain/ApiVersion.ts"
@@ -43,10 +40,7 @@ export const MERCHANT: Kept<Merchant> = {
   prefix: PREFIXES.merchant
 }
 
-/**
- * Gives the engine a merchant's default version, in which it renders later events of the merchant's accounts (semantics
- * V3, W8).
- */
+/** Gives the engine a merchant's default version, for the rendering of later events (semantics V3, W8). */
 export const layerEventVersions: Layer.Layer<EventVersions, never, ApiVersions> = Layer.effect(
   EventVersions,
   Effect.map(ApiVersions, (versions) => ({
@@ -115,10 +109,7 @@ export const find = Effect.fnUntraced(function* (
   return (yield* transaction.get(MERCHANT, id))?.value
 })
 
-/**
- * Changes the version of events, and of requests that name no version (semantics V3). Returns undefined if there is no
- * such merchant.
- */
+/** Changes a merchant's default version (semantics V3). Returns undefined if there is no such merchant. */
 export const setVersion = Effect.fnUntraced(function* (
   id: string,
   version: ApiVersion

@@ -134,10 +134,7 @@ const keptOf = <P extends Candidate>(config: Keys, person: P): Effect.Effect<Rea
   }
 }
 
-/**
- * Compares a password with all people's hashes: one computation per set of parameters in use, and one if there are no
- * people.
- */
+/** Compares a password with all people's hashes: one computation per set of parameters, and one for no people. */
 const findOwners = Effect.fnUntraced(function* <P extends Candidate>(
   config: Keys,
   email: string,

@@ -40,9 +40,7 @@ export interface Step {
   readonly changes?: PaymentIntentChanges
   /** The new charge, or the latest one as changed by the step; absent if the step concerns no charge. */
   readonly charge?: Charge | undefined
-  /**
-   * The passed authentication that stays valid after this step; without it, the step ends any other (semantics 9.3).
-   */
+  /** The passed authentication that stays valid after this step, which ends any other (semantics 9.3). */
   readonly authentication?: PassedAuthentication
   /** In order of emission. Charge events are about `charge`. */
   readonly events?: ReadonlyArray<PaymentEvent>
@@ -90,10 +88,7 @@ export const requireAllowed = (
   return Effect.fail(new PaymentIntentUnexpectedState({ status, operation: words, allowed, param }))
 }
 
-/**
- * Returns the PaymentIntent as changed by an operation, without writing it. Throws if the state table forbids the
- * transition.
- */
+/** Returns the PaymentIntent as changed by an operation. Throws if the state table forbids the transition. */
 export const change = (
   operation: PaymentIntentOperation,
   before: PaymentIntent,

@@ -57,10 +57,7 @@ export const tokenize = (
   return { ...data, card: { ...kept, fingerprint: fingerprint(config, account, card.number), checks } }
 }
 
-/**
- * Computes the fingerprint of a card number: equal for equal numbers of one account, and useless without the
- * installation's key.
- */
+/** Computes the fingerprint of a card number: equal within one account, and useless without the installation's key. */
 export const fingerprint = (
   { fingerprintKey }: Pick<PaymentsConfigShape, "fingerprintKey">,
   account: AccountId,
@@ -123,9 +120,7 @@ export const resolve = Effect.fnUntraced(function* (
   return testCard === undefined ? sourceOf(yield* findDocument(PAYMENT_METHOD, id, param)) : builtInSource(id, testCard)
 })
 
-/**
- * Creates a payment method from inline data and returns it for an attempt. Fails as `create` does (semantics I-9, A10).
- */
+/** Creates a payment method from inline data, for an attempt. Fails as `create` does (semantics I-9, A10). */
 export const createSource = Effect.fnUntraced(function* (
   data: TokenizedPaymentMethodData
 ): Effect.fn.Return<PaymentSource, ProcessorNotConfigured, Transaction> {
@@ -147,9 +142,7 @@ export const requireUsableBy = (
   return customer === null || customer === payer ? Effect.void : refuse("a payment method that no other customer owns")
 }
 
-/**
- * Returns the object of a built-in test payment method; undefined for any other id, and in live mode (semantics A10).
- */
+/** Returns the object of a built-in payment method; undefined for other ids, and in live mode (semantics A10). */
 export const builtIn = (
   config: PaymentsConfig["Service"],
   account: AccountId,

@@ -114,16 +114,11 @@ export const update = Effect.fnUntraced(function* (
   return after
 })
 
-/**
- * Finds the price that a parameter refers to; `id` for the object of the path. Fails if there is none (semantics T17).
- */
+/** Finds the price that a parameter names; `id` for the path. Fails if there is none (semantics T17). */
 export const findPrice = (id: string, param: string): Effect.Effect<Price, ResourceMissing, Transaction> =>
   Effect.map(findDocument(PRICE, id, param), ({ value }) => value)
 
-/**
- * Finds the product that a parameter refers to; `id` for the object of the path. Fails if there is none (semantics
- * T17).
- */
+/** Finds the product that a parameter names; `id` for the path. Fails if there is none (semantics T17). */
 export const findProduct = (id: string, param: string): Effect.Effect<ProductDocument, ResourceMissing, Transaction> =>
   findDocument(PRODUCT, id, param)
 
@@ -134,10 +129,7 @@ export const findProduct = (id: string, param: string): Effect.Effect<ProductDoc
 export const requireInlinePrice = (parameters: InlinePrice, within?: string): Effect.Effect<void, PriceTermsError> =>
   Effect.andThen(requirePriceTerms(parameters, within), requireAmountsWithinCap(parameters, within))
 
-/**
- * Builds a price from terms that have passed `requireInlinePrice`. The caller writes it and calls `rememberPrice` for
- * its product.
- */
+/** Builds a price from terms that passed `requireInlinePrice`. The caller writes it, and calls `rememberPrice`. */
 export const inlinePrice = (
   transaction: Transaction,
   product: string,
@@ -176,10 +168,7 @@ const requireLookupKey = Effect.fnUntraced(function* (
   if (entry !== undefined && transfer !== true) return yield* new LookupKeyTaken({ lookupKey })
 })
 
-/**
- * Reserves a lookup key for a price, whose document the caller writes. A price that has the key loses it and emits
- * `price.updated`.
- */
+/** Reserves a key for a price, whose document the caller writes. A price that loses it emits `price.updated`. */
 const claimLookupKey = Effect.fnUntraced(function* (
   lookupKey: string,
   price: string

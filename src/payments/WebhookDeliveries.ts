@@ -49,14 +49,10 @@ export interface Resend {
   /** Deliveries of the event that are still pending. */
   readonly pendingWebhooks: number
   /**
-   * The only endpoint to send to, regardless of its subscriptions; null for all endpoints that now subscribe to the
-   * type.
+   * The only endpoint to send to, regardless of its subscriptions; null for all endpoints that subscribe to the type.
    */
   readonly webhookEndpoint: string | null
-  /**
-   * Pending deliveries. An endpoint with a pending one gets its next attempt immediately instead of a new delivery
-   * (9.83).
-   */
+  /** Pending deliveries, whose next attempt happens immediately, instead of a new delivery (9.83). */
   readonly pending?: ReadonlyArray<DeliveryRow>
 }
 

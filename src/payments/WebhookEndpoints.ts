@@ -122,9 +122,7 @@ export const remove = Effect.fnUntraced(function* (
 
 export type WebhookEndpointDocument = Document<WebhookEndpoint, WebhookEndpointHidden>
 
-/**
- * The destination of an endpoint's webhooks. `hosts` limits the addresses that the URL may resolve to (semantics W4).
- */
+/** The destination of an endpoint's webhooks. `hosts` limits the addresses that the URL can have (semantics W4). */
 export interface SignedDestination {
   readonly url: string
   /** Every secret signs. Newest first. */

@@ -59,9 +59,7 @@ export const responseOf = (response: Response | ResponseReference, { components 
 const SHARED = "#/components/responses/"
 const SUCCESS = "200"
 
-/**
- * Returns the name of a shared error response. Responses to commands have more headers: the key, and those of replays.
- */
+/** Returns the name of a shared error response. Commands' responses have more headers, for the key and for replays. */
 const sharedName = (status: string, isCommand: boolean): string => `${isCommand ? "CommandError" : "Error"}${status}`
 
 /** Collects the error responses of all operations, each once: their bodies are all the same envelope. */

@@ -35,10 +35,7 @@ export const projections = (schemas: JsonSchemas): JsonSchemas =>
       })
   )
 
-/**
- * Adds to an operation's description which keys it accepts besides secret ones, and to its responses the part that
- * publishable ones see.
- */
+/** Adds the use of keys to an operation's description, and the part that publishable ones see to its response. */
 export const withKeyUse = (operation: Operation, schemas: JsonSchemas): Operation => {
   const use = USES.get(operation.operationId)
   if (use === undefined) return operation

@@ -1,7 +1,4 @@
-/**
- * Webhooks in the document: the request to an endpoint, and the meaning of its response (spec: Events, Signature,
- * Delivery; semantics W5–W9).
- */
+/** The request of webhooks, and its responses (spec: Events, Signature, Delivery; semantics W5–W9). */
 import type { JsonSchema, JsonSchemas } from "./Examples.ts"
 import { exampleOf } from "./Examples.ts"
 
