@@ -62,8 +62,8 @@ export const withoutCardNumbers = (text: string): string => {
 export const hasCardNumber = (text: string): boolean => withoutCardNumbers(text) !== text
 
 /**
- * Returns quickly that a text contains no card number, for most texts: too few digits between two letters, and only
- * printable ASCII without percent signs.
+ * Returns whether a text certainly has no card number: too few digits between two letters, and only printable ASCII
+ * without percent signs. Cheap, and true for most texts.
  */
 export const isPlain = (text: string): boolean => {
   let digits = 0
@@ -115,7 +115,7 @@ const decoded = (bytes: string): string => {
 // oxlint-disable-next-line no-control-regex -- these are the characters of ASCII
 const isAscii = (text: string): boolean => /^[\0-\x7f]*$/u.test(text)
 
-/** Returns the ASCII digit of a decimal digit. Ten digits of a script are adjacent, and several tens can be. */
+/** Returns the ASCII digit of a decimal digit. A script's ten digits are adjacent; several such tens can follow. */
 const asciiDigit = (digit: string): string => {
   const place = digit.codePointAt(0)!
   let before = 0
@@ -147,7 +147,7 @@ const holdsCardNumber = (grouped: string): boolean => {
   return false
 }
 
-/** The longest group of digits to search, which takes long; a longer one counts as a card number. */
+/** The longest group of digits that is searched, for speed; a longer one counts as a card number. */
 const GROUPED_LENGTH_MAX = 100
 
 /** The most digits of a card number. */

@@ -10,7 +10,7 @@ const SECRETS = /(?:[sp]k_(?:test|live)_|c2tf|cGtf|whsec_|_secret_|\/dashboard\/
 /** Numbers longer than a card number, whose content is unknown. */
 const LONG_NUMBERS = /[0-9]{20,}/g
 
-/** Returns quickly, for most texts, that they contain nothing to remove. */
+/** Returns whether a text certainly has nothing to remove. Cheap, and true for most texts. */
 export const isClean = (text: string): boolean => isPlain(text) && text.search(SECRETS) === -1
 
 /** Removes keys and secrets, also percent-encoded ones, as in the query of a URL. */
