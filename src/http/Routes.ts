@@ -67,8 +67,8 @@ const api = HttpRouter.use((router) =>
 const invalidHttp = new InvalidHttp()
 
 /**
- * HTTP/1.1 requires `Host` (RFC 9112, 3.2). Node would answer without a body, if its server were to require it. What is
- * no target is nobody's to guess at.
+ * Checks `Host`, which HTTP/1.1 requires (RFC 9112, 3.2): Node's own check would answer without a body. Refuses a
+ * request target that is none, without guessing at its meaning.
  */
 const isUnreadable = (source: IncomingMessage): boolean =>
   (source.headers.host === undefined && source.httpVersion === "1.1") || isWrongTarget(source)
