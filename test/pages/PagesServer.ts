@@ -12,6 +12,7 @@ import { Journal } from "../../src/engine/log/Journal.ts"
 import type { Placement } from "../../src/engine/process/Placement.ts"
 import { HttpConfig } from "../../src/server/HttpConfig.ts"
 import * as NodeServer from "../../src/server/NodeServer.ts"
+import { endpoints } from "../../src/http/ApiEndpoints.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { answerUnreadable } from "../../src/http/UnreadableRequests.ts"
 import * as Pages from "../../src/pages/Pages.ts"
@@ -122,7 +123,7 @@ export const start = async (
   clock: Layer.Layer<never> = Layer.empty
 ): Promise<PagesServer> => {
   const routes: Array<Route> = [
-    ...Routes.endpoints,
+    ...endpoints,
     { method: "GET", path: "/healthz" },
     { method: "GET", path: "/readyz" }
   ]
