@@ -64,7 +64,7 @@ import { Streams } from "./dashboard/frame/Live.ts"
 import { DashboardConfig } from "./dashboard/frame/DashboardConfig.ts"
 import { InstallationReports } from "./dashboard/developers/InstallationReports.ts"
 import * as Dispatcher from "./webhooks/Dispatcher.ts"
-import { Endpoints } from "./webhooks/Endpoints.ts"
+import { Endpoints } from "./webhooks/Dispatcher.ts"
 import { Sender } from "./webhooks/Sender.ts"
 import type { Settled } from "./app.ts"
 import {

@@ -79,7 +79,7 @@ export interface PartitionTable {
   /** Tells others that a lock has become free. */
   readonly freed: () => void
   /** Tells others that an account was written to, of which they have replicas. */
-  readonly wrote: (account: AccountId) => void
+  readonly noteWritten: (account: AccountId) => void
   /** Waits until another runner has said something, or this one stirs. */
   readonly news: Effect.Effect<void>
   readonly stir: () => void
@@ -196,7 +196,7 @@ class Table implements PartitionTable {
     return Effect.asVoid(Effect.timeoutOption(this.look, TELL_MILLIS_MAX))
   })
 
-  readonly wrote = (account: AccountId): void => {
+  readonly noteWritten = (account: AccountId): void => {
     this.#written.add(account)
     this.#wake()
   }
@@ -227,7 +227,7 @@ class Table implements PartitionTable {
       const notifications = yield* session.listen(CHANNEL)
       const hear = Effect.map(Queue.take(notifications), ({ payload, processId }) => {
         if (processId === session.processId) return
-        if (payload !== "") return this.#placement.heard(payload)
+        if (payload !== "") return this.#placement.noteChanged(payload)
         this.#wake()
         this.stir()
       })

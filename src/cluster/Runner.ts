@@ -84,9 +84,9 @@ const make = Effect.fnUntraced(function* (
   const begun = new Set<Partition>()
   const isEmpty = () => begun.size === 0
   // Built last, so this is called as soon as no request is served here any more.
-  yield* placement.attend({
-    releasing: (partition) => Effect.sync(() => places.close(partition)),
-    wrote: places.wrote
+  yield* placement.listen({
+    onReleasing: (partition) => Effect.sync(() => places.close(partition)),
+    onWritten: places.noteWritten
   })
   // It ends before the layer does, because a runner goes on asking others for a while.
   const scope = yield* Scope.fork(yield* Effect.scope)
@@ -148,7 +148,7 @@ const make = Effect.fnUntraced(function* (
 })
 
 /** Whether what this runner owns was confirmed lately, and nothing has ended since. */
-const makeConfirmation = ({ confirm, doubt }: PlacementShape) => {
+const makeConfirmation = ({ confirm, unconfirm }: PlacementShape) => {
   let confirmedAt = Number.NEGATIVE_INFINITY
   let endedAt = Number.NEGATIVE_INFINITY
   return {
@@ -160,7 +160,7 @@ const makeConfirmation = ({ confirm, doubt }: PlacementShape) => {
     ended: () => {
       endedAt = performance.now()
       confirmedAt = Number.NEGATIVE_INFINITY
-      doubt()
+      unconfirm()
     }
   }
 }
@@ -242,14 +242,14 @@ export const nameOf = (sharding: Pick<Sharding["Service"], "getShardId">, partit
 const served = (
   partition: Partition,
   vacancy: Effect.Effect<void>,
-  { gain, release }: PlacementShape,
+  { acquire, release }: PlacementShape,
   places: PartitionTable.PartitionTable,
   begun: Set<Partition>
 ) =>
   Effect.suspend(() => {
     begun.add(partition)
     return vacancy.pipe(
-      Effect.andThen(gain(partition)),
+      Effect.andThen(acquire(partition)),
       Effect.andThen(Effect.sync(() => places.open(partition))),
       Effect.andThen(Effect.never),
       Effect.ensuring(release(partition)),

@@ -65,8 +65,8 @@ const catchUpWhatComes = Effect.fnUntraced(function* (catchUp: CatchUp) {
   const alarm = yield* WakeUp
   const come = new Set<Partition>()
   const some = Latch.makeUnsafe(false)
-  yield* placement.attend({
-    served: (partition) => {
+  yield* placement.listen({
+    onServed: (partition) => {
       come.add(partition)
       some.openUnsafe()
       alarm.set(0)

@@ -1,15 +1,15 @@
 /**
- * Reads the status of an answer from the first bytes of it, before undici's parser has them (semantics W9). That parser
- * is strict: it refuses an answer for what stands behind its status line, and `100 Continue` in front of it.
+ * Reads the status of an answer from its first bytes, before undici's parser receives them (semantics W9). That parser
+ * is strict: it refuses an answer for bytes after its status line, and for `100 Continue` before it.
  *
  * - The status counts as soon as its three digits have arrived, whatever follows.
- * - Interim answers (1xx, but for 101) are left out.
- * - Of an answer 128 KiB are read in all. The parser counts neither a reason phrase nor what is left out.
- * - The parser gets everything else unchanged: it alone decides where the answer ends and whether the connection can be
- *   used again, and a connection on which it finds a mistake is closed.
+ * - Interim answers (1xx except 101) are removed.
+ * - At most 128 KiB of an answer are read. The parser counts neither a reason phrase nor the removed bytes.
+ * - The parser receives everything else unchanged. It alone decides where the answer ends and whether the connection
+ *   can be used again, and a connection on which it finds an error is closed.
  */
 
-/** The status of an answer, or the first bytes of what is no HTTP answer; `TooLong` may also come behind a status. */
+/** The status of an answer, or the first bytes of one that is not HTTP. `TooLong` may also follow a status. */
 export type Start =
   | { readonly _tag: "Status"; readonly status: number }
   | { readonly _tag: "NotHttp"; readonly bytes: Buffer }
@@ -18,9 +18,9 @@ export type Start =
 const NOTHING = Buffer.alloc(0)
 const NAME = "HTTP/"
 const STATUS = /^HTTP\/\d(?:\.\d)?[ \t]+(\d{3})(?:[ \t\r\n]|$)/u
-/** A status line that begins as it should says its status within so many bytes. */
+/** Bytes within which a well-formed status line has its status. */
 const STATUS_BYTES_MAX = 32
-/** All of an answer, with interim answers, status line and headers. */
+/** Limit for a whole answer, with interim answers, status line and headers. */
 const ANSWER_BYTES_MAX = 131_072
 const SWITCHING_PROTOCOLS = 101
 const CR = 0x0d
@@ -28,14 +28,14 @@ const LF = 0x0a
 
 export class AnswerStart {
   #report: ((start: Start) => void) | null = null
-  /** Bytes that do not say yet what they begin. */
+  /** Bytes that are too few to decide. */
   #held: Buffer = NOTHING
   #bytes = 0
   #isDecided = true
   #isInInterim = false
   #isLineEmpty = false
 
-  /** A request goes out: the next bytes begin its answer. */
+  /** Starts with a new request: the next bytes begin its answer. */
   begin(report: (start: Start) => void): void {
     this.#report = report
     this.#held = NOTHING
@@ -44,7 +44,7 @@ export class AnswerStart {
     this.#isInInterim = false
   }
 
-  /** Takes bytes that have come, and returns those that are for the parser. */
+  /** Takes bytes that have arrived, and returns the bytes for the parser. */
   take(chunk: Buffer): Buffer {
     let bytes = chunk
     this.#bytes += chunk.length
@@ -62,18 +62,18 @@ export class AnswerStart {
     return NOTHING
   }
 
-  /** No more bytes come. */
+  /** Ends the input. */
   end(): void {
     if (!this.#isDecided && this.#held.length > 0) this.#decide(this.#held, true)
   }
 
-  /** Says whether the bytes are enough to tell what they begin. */
+  /** Settles the start if the bytes are enough to decide; returns whether they are. */
   #decide(bytes: Buffer, isAll: boolean): boolean {
     const line = bytes.toString("latin1", 0, STATUS_BYTES_MAX)
     const status = STATUS.exec(line)
-    // Without a byte behind it, a status might go on.
+    // Without a byte after it, a status might continue.
     if (status !== null && (isAll || /\s$/u.test(status[0]))) {
-      this.#found(Number(status[1]))
+      this.#takeStatus(Number(status[1]))
       return true
     }
     const mayBe = line.startsWith(NAME) || NAME.startsWith(line)
@@ -82,13 +82,13 @@ export class AnswerStart {
     return true
   }
 
-  #found(status: number): void {
+  #takeStatus(status: number): void {
     if (status >= 200 || status < 100 || status === SWITCHING_PROTOCOLS) return this.#settle({ _tag: "Status", status })
     this.#isInInterim = true
     this.#isLineEmpty = false
   }
 
-  /** The bytes behind the empty line that ends an interim answer, if it has come. */
+  /** Returns the bytes after the empty line that ends an interim answer; none before that line has arrived. */
   #afterInterim(bytes: Buffer): Buffer {
     for (let at = 0; at < bytes.length; at++) {
       const byte = bytes[at]
@@ -107,7 +107,7 @@ export class AnswerStart {
   }
 }
 
-/** Empty lines in front of a status line are skipped, as the parser does. */
+/** Removes empty lines before a status line, as the parser does. */
 const withoutEmptyLines = (bytes: Buffer): Buffer => {
   const first = bytes.findIndex((byte) => byte !== CR && byte !== LF)
   return first === -1 ? NOTHING : bytes.subarray(first)

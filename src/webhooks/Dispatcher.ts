@@ -1,45 +1,59 @@
 /**
- * The dispatcher: from a delivery that is due to its attempt, and from the attempt's outcome back into the journal.
+ * The dispatcher carries a delivery from due to attempted, and the attempt's outcome back into the journal.
  *
- * - New deliveries come straight from memory, in the order of their events (semantics W12); retries, and what was left
- *   over by a crash, come from the table by lease, nearest due first. `RetrySchedule` says when the next attempt is.
- * - A delivery is attempted once at a time, by the process that has the partition of its account. After a crash an
- *   attempt may be repeated; none is left out.
- * - Who goes first, and how many at once, is decided by `Lanes`; how many begin in a turn of the event loop, by `Pace`.
- * - On close, and of a partition that leaves, nothing new begins; attempts under way get a moment, and what they came
- *   to is written. Whoever has the partition next takes the rest from the table: what was leased here is free for it.
- * - A process that was frozen may have lost partitions without knowing. It attempts nothing that is not its own for
- *   certain: that waits until it is, or is dropped when the partition leaves.
+ * - waiting: New deliveries come from memory, in the order of their events (semantics W12). Retries, and deliveries from
+ *   before a crash, come from the table by lease, nearest due first. `Lanes` decides which delivery is next and how many
+ *   are under way; `Pace` limits how many begin in one turn of the event loop.
+ * - attempted: One attempt of a delivery runs at a time (`Sender`), in the process that owns the account's partition.
+ *   After a crash an attempt may be repeated; none is left out.
+ * - over: The result, and what follows it (`AttemptResult`), is an outcome, which `OutcomeWriter` writes.
+ *
+ * On close, and for a partition that leaves, no attempt begins; running ones get a short time, and their outcomes are
+ * written. The partition's next owner takes the rest from the table, after ending the leases of this process.
+ *
+ * A process that was frozen may have lost partitions without notice. It attempts only deliveries that are its own for
+ * certain; the others wait until ownership is confirmed, or are dropped when the partition leaves.
  */
-import { Cause, Clock, Effect, FiberSet, Latch, Layer, Semaphore } from "effect"
+import { Cause, Clock, Context, Effect, FiberSet, Latch, Layer, Semaphore } from "effect"
 import type { Fiber } from "effect"
+import type { Unavailable } from "../engine/Accounts.ts"
 import type { AttemptOutcome, Committed } from "../engine/Deliveries.ts"
 import { Deliveries } from "../engine/Deliveries.ts"
+import { Condition } from "../engine/process/Condition.ts"
 import * as Loop from "../engine/process/Loop.ts"
 import type { AccountId, Millis } from "../engine/log/Document.ts"
 import type { StoredEvent } from "../engine/log/Events.ts"
 import type { StorageFailure } from "../engine/log/Journal.ts"
 import type { Partition } from "../engine/process/Placement.ts"
 import { partitionOf, Placement } from "../engine/process/Placement.ts"
-import type { Endpoint } from "./Endpoints.ts"
-import { Endpoints } from "./Endpoints.ts"
-import { EventLoop } from "./EventLoop.ts"
+import type { AttemptResult } from "./AttemptResult.ts"
+import { nextAfter, unanswered } from "./AttemptResult.ts"
 import type { Attempt } from "./Lanes.ts"
 import { Lanes, STALLED_MILLIS } from "./Lanes.ts"
-import * as Outcomes from "./Outcomes.ts"
-import { Pace } from "./Pace.ts"
-import { after } from "./RetrySchedule.ts"
-import type { Message, Result } from "./Sender.ts"
-import { isDelivered, Sender } from "./Sender.ts"
-import * as Until from "./Until.ts"
+import * as OutcomeWriter from "./OutcomeWriter.ts"
+import { EventLoop, Pace } from "./Pace.ts"
+import type { Endpoint, Message } from "./Sender.ts"
+import { Sender } from "./Sender.ts"
 
-/** Deliveries taken from the table in one go, at most. */
+/** Deliveries taken from the table at once, at most. */
 const TAKE_MAX = 256
-/** Pause before an attempt that could not begin: the engine could not be asked, or it is in doubt whose it is. */
+/** Pause before an attempt that could not begin: the engine was not available, or ownership is in doubt. */
 const PUT_BACK_MILLIS = 1000
-/** Closing, or leaving a partition, waits so long for attempts under way, and then for their outcomes. */
+/** Time limits when closing or leaving a partition: for attempts under way, and then for writing their outcomes. */
 const GRACE_MILLIS = 2000
 const FLUSH_MILLIS = 1000
+
+export interface EndpointsShape {
+  /** The same as `resolve` if the endpoint is in memory, as nearly every one is; otherwise undefined. */
+  readonly peek: (account: AccountId, destination: string) => Endpoint | undefined
+  /** Undefined if the endpoint does not exist. */
+  readonly resolve: (account: AccountId, destination: string) => Effect.Effect<Endpoint | undefined, Unavailable>
+  /** Renders an event as JSON text: the same bytes for every attempt and endpoint (semantics W8). */
+  readonly body: (account: AccountId, event: StoredEvent) => string
+}
+
+/** Port: the merchant's endpoints and the texts of events. */
+export class Endpoints extends Context.Service<Endpoints, EndpointsShape>()("till/webhooks/Endpoints") {}
 
 export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Placement | Sender> = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -48,44 +62,44 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Placement
     const placement = yield* Placement
     const taking = Semaphore.makeUnsafe(1)
     const taken = taking.withPermit(Effect.void)
-    const outcomes = yield* Outcomes.make(taken)
+    const outcomes = yield* OutcomeWriter.make(taken)
     const attempts = yield* makeAttempts
     const lanes = new Lanes()
     const work = Latch.makeUnsafe(false)
     const busy = Latch.makeUnsafe(false)
-    /** Partitions that were this process', and are not any more or soon. */
+    /** Partitions that have left this process, or are leaving it. */
     const left = new Set<Partition>()
     let closing = false
 
     const isMine = (account: AccountId) => !left.has(partitionOf(account))
 
-    const ended = (one: Attempt, outcome: AttemptOutcome | null) => {
-      if (lanes.end(one, outcome?.next === "delivered")) deliveries.wake()
-      if (outcome === null) release(lanes, work, one)
-      else outcomes.add(one.delivery.account, outcome, () => release(lanes, work, one))
+    const onEnd = (attempt: Attempt, outcome: AttemptOutcome | null) => {
+      if (lanes.end(attempt, outcome?.next === "delivered")) deliveries.wake()
+      if (outcome === null) release(lanes, work, attempt)
+      else outcomes.add(attempt.delivery.account, outcome, () => release(lanes, work, attempt))
       work.openUnsafe()
     }
 
-    const putBack = Effect.fnUntraced(function* (one: Attempt, cause: Cause.Cause<unknown> | null) {
-      if (cause !== null) yield* logPutBack(one, cause)
-      one.paused = true
+    const putBack = Effect.fnUntraced(function* (attempt: Attempt, cause: Cause.Cause<unknown> | null) {
+      if (cause !== null) yield* logPutBack(attempt, cause)
+      attempt.paused = true
       yield* Effect.sleep(PUT_BACK_MILLIS)
-      if (!isMine(one.delivery.account)) return ended(one, null)
-      if (lanes.putBack(one)) deliveries.wake()
+      if (!isMine(attempt.delivery.account)) return onEnd(attempt, null)
+      if (lanes.putBack(attempt)) deliveries.wake()
       work.openUnsafe()
     })
 
     const beginning = yield* makeBeginning(lanes, work, busy, () => {
-      const one = closing ? undefined : lanes.next(clock.currentTimeMillisUnsafe())
-      if (one === undefined) return false
-      attempts.begin(one, ended, putBack)
+      const attempt = closing ? undefined : lanes.next(clock.currentTimeMillisUnsafe())
+      if (attempt === undefined) return false
+      attempts.begin(attempt, onEnd, putBack)
       return true
     })
 
-    /** Ends what is under way for these accounts. What ends without an outcome is not ours any more. */
-    const finish = Effect.fnUntraced(function* (isMeant: (account: AccountId) => boolean) {
-      for (const one of yield* attempts.finish(isMeant)) ended(one, null)
-      yield* outcomes.finish(isMeant, FLUSH_MILLIS)
+    /** Ends the work for the chosen accounts. Attempts without an outcome are left to the next owner. */
+    const finish = Effect.fnUntraced(function* (isChosen: (account: AccountId) => boolean) {
+      for (const attempt of yield* attempts.finish(isChosen)) onEnd(attempt, null)
+      yield* outcomes.finish(isChosen, FLUSH_MILLIS)
     })
 
     yield* Effect.forkScoped(Loop.forever("sending of webhooks", beginning))
@@ -97,46 +111,46 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Placement
       })
     )
     const round = taking.withPermit(yield* makeRound(lanes, work, isMine))
-    const found = placement.held()
-    yield* placement.attend({
-      gained: (partition) => Effect.map(deliveries.free([partition]), () => void left.delete(partition)),
-      served: deliveries.wake,
-      leaving: (partition) =>
+    const heldAtStart = placement.held()
+    yield* placement.listen({
+      onAcquired: (partition) => Effect.map(deliveries.free([partition]), () => void left.delete(partition)),
+      onServed: deliveries.wake,
+      onLeaving: (partition) =>
         Effect.suspend(() => {
           left.add(partition)
           lanes.drop(partition)
-          // What is being taken now is leased to this process, and must not be once others look for it.
+          // Deliveries being taken now get this process' lease, which must happen before the next owner ends all leases.
           return Effect.andThen(
             Effect.timeoutOption(taken, GRACE_MILLIS),
             finish((account) => partitionOf(account) === partition)
           )
         })
     })
-    const told = (committed: Committed) => {
+    const onCommitted = (committed: Committed) => {
       if (!isMine(committed.account)) return
       follow(lanes, committed)
       work.openUnsafe()
     }
-    yield* Effect.forkScoped(carry(found, told, round))
+    yield* Effect.forkScoped(carry(heldAtStart, onCommitted, round))
   })
 )
 
 /**
- * Takes what is new from memory and what is due from the table, once no lease is left of those who had these partitions
- * before. What is new until then is not leased.
+ * Takes new deliveries from memory and due ones from the table, after ending the leases of the partitions' previous
+ * owners. Deliveries that are committed before that are not leased.
  */
 const carry = Effect.fnUntraced(function* (
-  found: ReadonlyArray<Partition> | null,
-  told: (committed: Committed) => void,
+  partitions: ReadonlyArray<Partition> | null,
+  onCommitted: (committed: Committed) => void,
   round: Effect.Effect<Millis, StorageFailure>
 ) {
   const deliveries = yield* Deliveries
-  yield* deliveries.free(found)
-  yield* deliveries.onCommitted(told)
+  yield* deliveries.free(partitions)
+  yield* deliveries.onCommitted(onCommitted)
   return yield* deliveries.run(round)
 })
 
-/** Begins attempts while there are any, as many in a turn of the event loop as the pace allows. */
+/** Begins attempts as long as any wait, in each turn of the event loop as many as the pace allows. */
 const makeBeginning = Effect.fnUntraced(function* (
   lanes: Lanes,
   work: Latch.Latch,
@@ -164,13 +178,13 @@ const makeBeginning = Effect.fnUntraced(function* (
   })
 })
 
-/** A delivery that is over may be due again already. */
+/** Releases a delivery whose attempt is over. The delivery may already be due again. */
 const release = (lanes: Lanes, work: Latch.Latch, { delivery }: Attempt): void => {
   lanes.release(delivery)
   work.openUnsafe()
 }
 
-/** Attempts that take long give their slots back. */
+/** Takes the slots of attempts that take long. */
 const stalling = Effect.fnUntraced(function* (lanes: Lanes, work: Latch.Latch, busy: Latch.Latch) {
   const clock = yield* Clock.Clock
   yield* busy.await
@@ -180,7 +194,7 @@ const stalling = Effect.fnUntraced(function* (lanes: Lanes, work: Latch.Latch, b
   work.openUnsafe()
 })
 
-/** Takes what is due from the table, as far as there is room for it; answers when there may be more. */
+/** Takes due deliveries from the table while there is room. Returns the time at which more may be due. */
 const makeRound = Effect.fnUntraced(function* (
   lanes: Lanes,
   work: Latch.Latch,
@@ -199,33 +213,31 @@ const makeRound = Effect.fnUntraced(function* (
   })
 })
 
-/** Takes a record that is durable now, and starts or ends the deliveries that it names. */
+/** Adds the deliveries that a durable record names, and cancels those that it ends. */
 const follow = (lanes: Lanes, { account, canceled, deliveries, wiped }: Committed) => {
   if (wiped) lanes.cancel(account, null)
   for (const destination of canceled) lanes.cancel(account, destination)
   for (const delivery of deliveries) lanes.add(delivery, delivery.content)
 }
 
-/**
- * The engine that is not there for a moment is no error of webhooks: they wait. Anything else is a mistake of Till's.
- */
+/** Logs a warning while the engine is not available, for which webhooks wait. Anything else is a bug in Till. */
 const logPutBack = ({ delivery: { account, event, id } }: Attempt, cause: Cause.Cause<unknown>) =>
   (Cause.hasDies(cause)
     ? Effect.logError("A webhook could not be attempted", cause)
     : Effect.logWarning("A webhook could not be attempted yet", cause)
   ).pipe(Effect.annotateLogs({ account, delivery: id, event }))
 
-/** Told what came of an attempt; null if there was nothing to attempt any more. */
-type Ended = (one: Attempt, outcome: AttemptOutcome | null) => void
+/** Receives the outcome of an attempt; null if its endpoint does not exist, or the attempt was given up. */
+type OnEnd = (attempt: Attempt, outcome: AttemptOutcome | null) => void
 
-/** Could not be put into words. */
-const UNSPEAKABLE: Result = { status: null, error: "could not be prepared" }
+/** Result of an attempt whose message could not be made. */
+const UNPREPARED: AttemptResult = unanswered("could not be prepared")
 
-/** Makes messages of attempts: at once if all that they need is in memory, as it nearly always is. */
+/** Makes the messages of attempts. */
 const makeMessages = Effect.gen(function* () {
   const deliveries = yield* Deliveries
   const endpoints = yield* Endpoints
-  // One event goes to many endpoints.
+  // One event is sent to many endpoints.
   const bodies = new WeakMap<StoredEvent, Buffer>()
 
   const messageOf = ({ delivery }: Attempt, endpoint: Endpoint, event: StoredEvent): Message => {
@@ -237,114 +249,116 @@ const makeMessages = Effect.gen(function* () {
     return { endpoint, eventId: delivery.event, attempt: delivery.attempt, body }
   }
 
-  const load = Effect.fnUntraced(function* (one: Attempt) {
-    const { content, delivery } = one
+  const load = Effect.fnUntraced(function* (attempt: Attempt) {
+    const { content, delivery } = attempt
     const endpoint = yield* endpoints.resolve(delivery.account, delivery.destination)
     if (endpoint === undefined) return null
     const event = content ?? (yield* deliveries.content(delivery))
-    return messageOf(one, endpoint, event)
+    return messageOf(attempt, endpoint, event)
   })
 
   return {
-    peek: (one: Attempt): Message | undefined => {
-      if (one.content === null) return undefined
-      const { account, destination } = one.delivery
+    /** The message, if its parts are in memory, as they nearly always are. */
+    peek: (attempt: Attempt): Message | undefined => {
+      if (attempt.content === null) return undefined
+      const { account, destination } = attempt.delivery
       try {
         const endpoint = endpoints.peek(account, destination)
-        return endpoint && messageOf(one, endpoint, one.content)
+        return endpoint && messageOf(attempt, endpoint, attempt.content)
       } catch {
-        // It fails again where that is logged.
+        // `load` meets the same error and logs it.
         return undefined
       }
     },
-    /** Null if there is nothing to attempt any more. */
-    load: (one: Attempt) =>
-      // A delivery that can never be prepared must not be tried for ever.
-      Effect.catchDefect(load(one), (defect) =>
-        Effect.as(Effect.logError("A webhook could not be prepared", defect), UNSPEAKABLE)
+    /** Null if the endpoint does not exist. */
+    load: (attempt: Attempt) =>
+      // A message that can never be made must not be tried for ever.
+      Effect.catchDefect(load(attempt), (defect) =>
+        Effect.as(Effect.logError("A webhook could not be prepared", defect), UNPREPARED)
       )
   }
 })
 
-/** Told of an attempt that could not begin, and why; null if it is in doubt whose it is. */
-type Failed = (one: Attempt, cause: Cause.Cause<unknown> | null) => Effect.Effect<void>
+/** Receives an attempt that could not begin, and the cause; null if ownership is in doubt. */
+type OnFailure = (attempt: Attempt, cause: Cause.Cause<unknown> | null) => Effect.Effect<void>
 
-/** Carries attempts out. No fiber waits for one that only has to be sent. */
+/** Runs attempts. Only an attempt whose message is not in memory, or that could not begin, has a fiber. */
 const makeAttempts = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const messages = yield* makeMessages
   const { isHere } = yield* Placement
   const sender = yield* Sender
   const run = yield* FiberSet.runtime(yield* FiberSet.make())()
-  /** Those that are under way, with what gives them up. */
+  /** Attempts under way, each with the function that gives it up. */
   const underWay = new Map<Attempt, () => void>()
-  const { changed, until } = Until.make()
+  const fewer = new Condition()
 
-  const over = (one: Attempt) => {
-    if (underWay.delete(one)) changed()
+  const remove = (one: Attempt) => {
+    if (underWay.delete(one)) fewer.signal()
   }
 
-  /** Goes on with an attempt in a fiber of its own. */
-  const goOn = (one: Attempt, effect: Effect.Effect<void>): void => {
-    // It may be over before there is a fiber to speak of.
+  /** Continues an attempt in a fiber of its own. */
+  const fork = (one: Attempt, effect: Effect.Effect<void>): void => {
+    // The effect may end before `run` returns its fiber.
     let fiber: Fiber.Fiber<void> | null = null
     underWay.set(one, () => fiber?.interruptUnsafe())
     fiber = run(effect)
   }
 
-  const failing = (one: Attempt, cause: Cause.Cause<unknown> | null, failed: Failed) =>
+  const fail = (one: Attempt, cause: Cause.Cause<unknown> | null, onFailure: OnFailure) =>
     Effect.andThen(
-      failed(one, cause),
-      Effect.sync(() => over(one))
+      onFailure(one, cause),
+      Effect.sync(() => remove(one))
     )
 
-  const send = (one: Attempt, message: Message | Result, ended: Ended, failed: Failed): void => {
+  const send = (one: Attempt, message: Message | AttemptResult, onEnd: OnEnd, onFailure: OnFailure): void => {
     const { account, attempt, destination, id } = one.delivery
-    if (!isHere(account)) return goOn(one, failing(one, null, failed))
+    if (!isHere(account)) return fork(one, fail(one, null, onFailure))
     const startedAt = clock.currentTimeMillisUnsafe()
     let isDone = false
-    const done = (result: Result) => {
+    const done = (result: AttemptResult) => {
       isDone = true
       const durationMillis = Math.max(clock.currentTimeMillisUnsafe() - startedAt, 0)
-      const next = after(attempt, isDelivered(result))
-      ended(one, { id, destination, attempt, startedAt, durationMillis, ...result, next })
-      // Whoever waits for this goes on at once.
-      over(one)
+      const next = nextAfter(attempt, result)
+      onEnd(one, { id, destination, attempt, startedAt, durationMillis, ...result, next })
+      // Last: fibers that wait for this attempt continue at once.
+      remove(one)
     }
     if ("error" in message) return done(message)
     const giveUp = sender.begin(message, done)
     if (!isDone) underWay.set(one, giveUp)
   }
 
-  const load = (one: Attempt, ended: Ended, failed: Failed) =>
+  const load = (one: Attempt, onEnd: OnEnd, onFailure: OnFailure) =>
     Effect.matchCauseEffect(messages.load(one), {
       onSuccess: (message) =>
         Effect.sync(() => {
-          if (message !== null) return send(one, message, ended, failed)
-          ended(one, null)
-          over(one)
+          if (message !== null) return send(one, message, onEnd, onFailure)
+          onEnd(one, null)
+          remove(one)
         }),
-      onFailure: (cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : failing(one, cause, failed))
+      onFailure: (cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : fail(one, cause, onFailure))
     })
 
   return {
-    /** Begins an attempt; `ended` is told of its outcome, or `failed` of why it could not even begin. */
-    begin: (one: Attempt, ended: Ended, failed: Failed): void => {
+    /** Begins an attempt. Then calls either `onEnd` with its outcome, or `onFailure` if it could not begin. */
+    begin: (one: Attempt, onEnd: OnEnd, onFailure: OnFailure): void => {
       const message = messages.peek(one)
-      if (message !== undefined) send(one, message, ended, failed)
-      else goOn(one, load(one, ended, failed))
+      if (message !== undefined) send(one, message, onEnd, onFailure)
+      else fork(one, load(one, onEnd, onFailure))
     },
     /**
-     * Waits a moment for those of some accounts that are under way, and gives the others up: nobody hears what becomes
-     * of them. So it does at once with those of accounts that may be others' by now. Answers which they are.
+     * Waits a short time for attempts of the chosen accounts, then gives the rest up without a report, and returns
+     * them. Attempts of accounts that this process may no longer own are given up without waiting.
      */
-    finish: Effect.fnUntraced(function* (isMeant: (account: AccountId) => boolean) {
-      const meant = () => [...underWay].filter(([{ delivery }]) => isMeant(delivery.account))
+    finish: Effect.fnUntraced(function* (isChosen: (account: AccountId) => boolean) {
+      const chosen = () => [...underWay].filter(([{ delivery }]) => isChosen(delivery.account))
+      const isDone = () => !chosen().some(([{ delivery }]) => isHere(delivery.account))
       yield* Effect.timeoutOption(
-        until(() => !meant().some(([{ delivery }]) => isHere(delivery.account))),
+        fewer.waitFor(() => isDone() || undefined),
         GRACE_MILLIS
       )
-      return meant().map(([one, giveUp]) => {
+      return chosen().map(([one, giveUp]) => {
         underWay.delete(one)
         giveUp()
         return one

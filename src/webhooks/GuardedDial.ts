@@ -1,9 +1,9 @@
 /**
- * Opens the connections to endpoints. TLS certificates are verified.
+ * Opens the connections to endpoints, guarded against server-side request forgery (SSRF). TLS certificates are verified.
  *
- * It dials what the hosts of webhooks allow (semantics W4, 9.34): the addresses that a name has are checked and handed
- * to the very call that connects, so no second answer of the DNS can change them. A host that is an address is checked
- * as such, in whatever notation it was written: URLs have normalized it.
+ * Only addresses that `WebhookHosts` allows are dialled (semantics W4, 9.34). The addresses of a name are checked and
+ * passed to the same call that connects, so no second DNS answer can change them. A host that is an address is checked
+ * as an address in any notation, because the URL parser has normalized it.
  */
 import * as diagnostics from "node:diagnostics_channel"
 import * as dns from "node:dns"
@@ -16,21 +16,21 @@ import { mayDial } from "../domain/WebhookHosts.ts"
 import { AnswerStart } from "./AnswerStart.ts"
 import type { Start } from "./AnswerStart.ts"
 
-/** The address that a URL leads to is none that may be dialled. */
+/** The address of a URL's host may not be dialled. */
 export class AddressRefused extends Error {
   readonly code = "TILL_ADDRESS_REFUSED"
 }
 
 type Resolved = (error: NodeJS.ErrnoException | null, addresses: Array<dns.LookupAddress>) => void
 
-/** Addresses of a host name; what `dns.lookup` answers with `all`. */
+/** Resolves a host name to addresses, like `dns.lookup` with `all`. */
 export type Resolve = (hostname: string, callback: Resolved) => void
 
 export const resolveBySystem: Resolve = (hostname, callback) => dns.lookup(hostname, { all: true }, callback)
 
 /**
- * Look-ups of a host at the same time share one answer. The system has few threads for it, and a name
- * server that hangs must not take one for each attempt.
+ * Lets simultaneous look-ups of a host share one answer. The system has few threads for look-ups, and a name server
+ * that hangs must not occupy one for each attempt.
  */
 export const sharing = (resolve: Resolve): Resolve => {
   const underWay = new Map<string, Array<Resolved>>()
@@ -55,7 +55,7 @@ export interface GuardedDialOptions {
   readonly hosts: WebhookHosts
   readonly connectMillis: number
   readonly resolve: Resolve
-  /** Certificates to trust instead of those that Node trusts. */
+  /** Certificates to trust instead of Node's. */
   readonly certificates?: string | undefined
 }
 
@@ -64,7 +64,7 @@ const lookupBy =
   (hostname, options, callback) => {
     resolve(hostname, (error, addresses) => {
       if (error !== null) return callback(error, "")
-      // A name with a single address inside the network is none to be trusted with the others.
+      // One forbidden address makes the whole name untrustworthy.
       if (addresses.length === 0 || !addresses.every(({ address }) => mayDial(hosts, hostname, address))) {
         return callback(new AddressRefused("The address of the host may not be dialled."), "")
       }
@@ -73,10 +73,10 @@ const lookupBy =
     })
   }
 
-/** What is known of a connection besides what undici knows. */
+/** State of a connection, in addition to undici's. */
 interface Watched {
   readonly start: AnswerStart
-  /** The bytes read before the last request went out by it: none if that was its first. */
+  /** Bytes read before the last request was sent; 0 if it was the first. */
   readBefore: number
 }
 
@@ -84,7 +84,7 @@ const watched = new WeakMap<object, Watched>()
 
 let expecting: ((start: Start) => void) | null = null
 
-/** Has the start of the next request's answer reported. That request goes out before the caller's turn is over. */
+/** Reports the start of the answer to the next request, which is sent before the caller's turn ends. */
 export const expectAnswer = (report: (start: Start) => void): void => {
   expecting = report
 }
@@ -101,8 +101,8 @@ diagnostics.subscribe("undici:client:sendHeaders", (message) => {
 const closedIdle = new WeakSet<Error>()
 
 /**
- * True if a connection failed in this way that had brought an answer before, and not a byte of one since. Then the
- * other side most likely took it for idle and closed it just when the request was sent.
+ * True if the connection had carried an answer before, and failed without a byte of another. Then the other side most
+ * likely closed it as idle just when the request was sent.
  */
 export const isClosedIdle = (error: Error): boolean => closedIdle.has(error)
 
@@ -110,7 +110,7 @@ const watch = (socket: Socket): void => {
   const connection: Watched = { start: new AnswerStart(), readBefore: 0 }
   watched.set(socket, connection)
   const read = socket.read.bind(socket) as (size?: number) => Buffer | null
-  // Undici takes all of its bytes from here.
+  // Undici reads all bytes of the connection here.
   socket.read = (size) => {
     for (;;) {
       const chunk = read(size)
@@ -128,14 +128,14 @@ const watch = (socket: Socket): void => {
   })
 }
 
-/** How connections are opened, and what is known of those that are open. */
+/** Opens connections and tracks those to private addresses. */
 export interface GuardedDial {
   readonly connect: ReturnType<typeof buildConnector>
-  /** True as long as one of an origin's open connections leads to an address that is not public. */
+  /** True while an origin has an open connection to an address that is not public. */
   readonly isPrivate: (origin: string) => boolean
 }
 
-/** Counts the open connections of each origin that lead to addresses that are not public. */
+/** Counts the open connections of each origin to addresses that are not public. */
 const watchPrivate = () => {
   const open = new Map<string, number>()
   const add = (origin: string, change: number) => {
@@ -146,7 +146,7 @@ const watchPrivate = () => {
   return {
     isPrivate: (origin: string) => open.has(origin),
     begin: (origin: string, socket: Socket) => {
-      // A socket that has been closed by now has no address.
+      // A socket that is already closed has no address.
       if (socket.destroyed || isPublicAddress(socket.remoteAddress ?? "")) return
       add(origin, 1)
       socket.once("close", () => add(origin, -1))
@@ -159,7 +159,7 @@ export const make = ({ certificates, connectMillis, hosts, resolve }: GuardedDia
   const dial = buildConnector({
     timeout: connectMillis,
     allowH2: false,
-    // The environment cannot change this.
+    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot change it.
     rejectUnauthorized: true,
     lookup: lookupBy(resolve, hosts),
     ...(certificates !== undefined && { ca: certificates })

@@ -1,14 +1,15 @@
 /**
  * Decides which delivery is attempted next. Every endpoint has a lane of its own, first in first out; lanes take turns.
  *
- * - An attempt needs a slot, and gives it back when it ends or has taken longer than a second, whichever is first. So
- *   endpoints that hang hold no slots, and cannot keep those that answer waiting; how many attempts may be stalled is
- *   bounded by itself.
- * - A lane starts narrow, widens with every delivery and narrows with every stall, so an endpoint that hangs soon costs
- *   four connections, and a fast one gets as many as it can use. While too much is stalled, lanes that have stalled
- *   last wait, and in the end all lanes of the account that has stalled most of it; nobody waits for what others stall.
- * - A delivery is here at most once, from `add` until `release`: while it waits, is attempted, and is reported.
- * - What there is no room for is not taken in. It is still in the table, and comes from there when its lease is over.
+ * - An attempt needs a slot, and gives it back when it ends or has stalled, that is, taken longer than a second. So
+ *   endpoints that hang hold no slots, and cannot delay endpoints that answer. The number of stalled attempts has its
+ *   own bound.
+ * - A lane starts narrow, widens with every success and narrows with every stall. So an endpoint that hangs soon uses
+ *   four connections, and a fast one as many as it can use. While too many attempts are stalled, lanes whose last
+ *   attempts stalled wait, and finally all lanes of the account that stalls most. No account waits because of another's
+ *   stalls.
+ * - A delivery is held at most once, from `add` until `release`: while it waits, is attempted, and is reported.
+ * - A delivery without room is not taken in. It stays in the table and is taken from there when its lease has ended.
  */
 import type { DueDelivery } from "../engine/Deliveries.ts"
 import type { AccountId, Millis } from "../engine/log/Document.ts"
@@ -16,29 +17,32 @@ import type { StoredEvent } from "../engine/log/Events.ts"
 import type { Partition } from "../engine/process/Placement.ts"
 import { partitionOf } from "../engine/process/Placement.ts"
 
-/** Attempts that have taken less than a second, at most. */
+/** Running attempts that have not stalled, at most. */
 const SLOTS = 512
-/** Attempts that have taken longer, at most. */
+/** Stalled attempts, at most. */
 const STALLED_MAX = 2048
-/** With as many stalled, no lane starts that has stalled last. */
+/** Number of stalled attempts from which lanes whose last attempt stalled begin none. */
 const STALLED_ENOUGH = 1024
-/** An account may have so many stalled in any case. */
+/** Stalled attempts that an account may have in any case. */
 const STALLED_SHARE = 64
 /**
- * With as many stalled, none of an account's lanes starts: if all under way stall as well, the others still have slots.
+ * Number of an account's stalled attempts from which none of its lanes begins another: even if all running attempts
+ * stall, the other accounts still have slots.
  */
 const STALLED_BY_ONE_MAX = STALLED_MAX - SLOTS
+/** Duration after which an attempt counts as stalled, in milliseconds. */
 export const STALLED_MILLIS = 1000
 
+/** Attempts of one lane at a time: after stalls, at the start, and at most. */
 const WIDTH_MIN = 4
 const WIDTH_START = 8
 const WIDTH_MAX = 64
 
 /** Deliveries that wait in memory, at most. */
 const WAITING_MAX = 100_000
-/** Those of them that have their event with them; the others read it again. */
+/** Waiting deliveries whose event is kept in memory; for the others it is read again. */
 const CONTENTS_MAX = 10_000
-/** A lane with as many waiting takes none from the table. */
+/** Waiting deliveries from which a lane takes none from the table. */
 const LANE_FULL = 32
 
 export interface Attempt {
@@ -47,7 +51,7 @@ export interface Attempt {
   readonly lane: Lane
   readonly startedAt: Millis
   stalled: boolean
-  /** Waits because of the engine, which is not the endpoint's fault. */
+  /** The attempt waits for the engine, which does not count as a stall of the endpoint. */
   paused: boolean
 }
 
@@ -60,21 +64,22 @@ interface Lane {
   readonly account: AccountId
   readonly destination: string
   waiting: Array<Waiting>
-  /** Index of the first in `waiting`. */
+  /** Index of the first delivery in `waiting`. */
   first: number
   running: number
   width: number
+  /** True from a stall until the next success that did not stall. */
   suspect: boolean
-  /** True if the table was last asked for others only. */
+  /** True if the lane was left out when deliveries were last taken from the table. */
   full: boolean
   /** True while the lane is in line for a turn. */
   queued: boolean
 }
 
-/** A delivery that is here, from when it is taken in until what came of its attempt shows in the table. */
+/** A held delivery: from `add` until the table has the outcome of its attempt. */
 interface Held {
   readonly attempt: number
-  /** It is due again already, and was taken from the table: nobody else gets it before its lease is over. */
+  /** The next attempt's delivery, if it was already taken from the table: no other process gets it during its lease. */
   again: DueDelivery | null
 }
 
@@ -83,19 +88,17 @@ const keyOf = ({ account, id }: DueDelivery): string => `${account}/${id}`
 export class Lanes {
   readonly #lanes = new Map<string, Lane>()
   readonly #held = new Map<string, Held>()
-  /** Attempts under way, in the order of their starts. */
+  /** Running attempts, oldest first. */
   readonly #running = new Set<Attempt>()
   #turns: Array<Lane> = []
-  /** Lanes that wait for something stalled to end. */
+  /** Lanes that wait until a stalled attempt ends. */
   #parked: Array<Lane> = []
   #waiting = 0
   #contents = 0
   #stalled = 0
   readonly #stalledOf = new Map<AccountId, number>()
 
-  /**
-   * Takes a delivery in; false if it is here already, or there is no room. Its next attempt waits for this one's end.
-   */
+  /** Takes a delivery in; false if it is already held or there is no room. Its next attempt waits for its release. */
   add(delivery: DueDelivery, content: StoredEvent | null): boolean {
     const key = keyOf(delivery)
     const held = this.#held.get(key)
@@ -111,7 +114,7 @@ export class Lanes {
     return true
   }
 
-  /** The next attempt to start, if one may start now. */
+  /** Starts and returns the next attempt, if one may start now. */
   next(now: Millis): Attempt | undefined {
     if (this.#running.size - this.#stalled >= SLOTS) return undefined
     for (let lane = this.#turns.shift(); lane !== undefined; lane = this.#turns.shift()) {
@@ -132,7 +135,7 @@ export class Lanes {
     return undefined
   }
 
-  /** Takes back the slots of attempts that have taken long. */
+  /** Marks running attempts that take too long as stalled, and takes their slots. */
   stall(now: Millis): void {
     for (const attempt of this.#running) {
       if (attempt.startedAt > now - STALLED_MILLIS || this.#stalled >= STALLED_MAX) return
@@ -144,10 +147,7 @@ export class Lanes {
     }
   }
 
-  /**
-   * An attempt is over; its delivery stays here until it is released. Answers whether the table may have more for its
-   * lane.
-   */
+  /** Ends an attempt; its delivery is held until `release`. Returns whether the table may have more for its lane. */
   end(attempt: Attempt, delivered: boolean): boolean {
     const { lane } = attempt
     if (!this.#running.delete(attempt)) return false
@@ -167,7 +167,7 @@ export class Lanes {
     return true
   }
 
-  /** An attempt that could not even begin waits again, before all others of its lane. Answers as `end` does. */
+  /** Puts an attempt that could not begin back to the front of its lane. Returns the same as `end`. */
   putBack(attempt: Attempt): boolean {
     const { content, delivery, lane } = attempt
     if (this.#held.has(keyOf(delivery))) {
@@ -179,7 +179,7 @@ export class Lanes {
     return this.end(attempt, false)
   }
 
-  /** The delivery is not ours any more, or is due again. */
+  /** Ends the hold of a delivery, and adds its next attempt if that is already due. */
   release(delivery: DueDelivery): void {
     const key = keyOf(delivery)
     const again = this.#held.get(key)?.again
@@ -187,24 +187,24 @@ export class Lanes {
     if (again != null) this.add(again, null)
   }
 
-  /** Drops what waits for a destination, or for all of an account. What is under way goes on, in vain. */
+  /** Drops waiting deliveries to a destination, or of a whole account. Running attempts continue without effect. */
   cancel(account: AccountId, destination: string | null): void {
     this.#drop((other) => other.account === account && (destination === null || other.destination === destination))
   }
 
-  /** Drops what waits for accounts of a partition, which others carry from now on. */
+  /** Drops waiting deliveries of a partition that another process will own. */
   drop(partition: Partition): void {
     this.#drop(({ account }) => partitionOf(account) === partition)
   }
 
-  /** Destinations with enough waiting here. */
+  /** Destinations that need no deliveries from the table. */
   get full(): ReadonlyArray<string> {
     const full = [...this.#lanes.values()].filter((lane) => lane.waiting.length - lane.first >= LANE_FULL)
     for (const lane of full) lane.full = true
     return full.map(({ destination }) => destination)
   }
 
-  /** True if something waits that has just happened. What comes from the table is late in any case. */
+  /** True if a delivery of a new event waits. Deliveries from the table are late in any case. */
   get hasNew(): boolean {
     return this.#contents > 0
   }
@@ -213,7 +213,6 @@ export class Lanes {
     return WAITING_MAX - this.#waiting
   }
 
-  /** Attempts under way. */
   get running(): number {
     return this.#running.size
   }
@@ -225,7 +224,7 @@ export class Lanes {
     else this.#stalledOf.set(account, count)
   }
 
-  /** True if the lane has its part in too much being stalled. */
+  /** True if the lane is among the causes of too many stalls. */
   #isCause({ account, suspect }: Lane): boolean {
     const count = this.#stalledOf.get(account) ?? 0
     return count >= STALLED_BY_ONE_MAX || (suspect && count >= STALLED_SHARE)
@@ -248,7 +247,7 @@ export class Lanes {
 
   #empty(lane: Lane): void {
     while (lane.first < lane.waiting.length) this.release(this.#shift(lane).delivery)
-    // Its stalled attempts say nothing about the deliveries that come after its end.
+    // Stalls from before the cancellation do not count against later deliveries.
     lane.suspect = false
     this.#forget(lane)
   }
@@ -263,7 +262,7 @@ export class Lanes {
     const waiting = lane.waiting[lane.first++]!
     this.#waiting--
     if (waiting.content !== null) this.#contents--
-    // An item that was taken out must not stay in memory because of its place.
+    // Frees the memory of items that were taken out.
     if (lane.first === lane.waiting.length || (lane.first > 64 && lane.first * 2 > lane.waiting.length)) {
       lane.waiting = lane.waiting.slice(lane.first)
       lane.first = 0
@@ -271,7 +270,7 @@ export class Lanes {
     return waiting
   }
 
-  /** A lane that has nothing to do need not be remembered; one that has stalled is, until it delivers. */
+  /** Removes a lane without work. A lane that has stalled is kept until it succeeds. */
   #forget(lane: Lane): void {
     if (lane.running > 0 || lane.first < lane.waiting.length || lane.suspect) return
     this.#lanes.delete(`${lane.account}/${lane.destination}`)

@@ -1,45 +1,65 @@
 /**
- * Gives requests precedence over webhooks: says how many attempts may begin in a turn of a millisecond or more.
+ * Gives requests precedence over webhooks: limits how many attempts may begin in a turn of a millisecond or more.
  *
- * - Webhooks use what is left. While the event loop has time to wait for something, the number grows; when it has had
- *   none for some turns, requests may be waiting for it, and the number halves with each further one. A single busy
- *   turn says nothing: the commit of many requests is one. At first the number is small, for a process that has just
- *   started is slow.
- * - Webhooks never starve: two begin in each turn, and the longer they have not been able to catch up, the more do.
- *   After two seconds of that they are held back no more, whatever it costs the requests; where only retries and what
- *   was left over wait, which are late by minutes, after eight.
+ * - Webhooks use the time that is left. While the event loop has idle time, the limit grows. After some turns without
+ *   any, requests may be waiting, and the limit halves with each further one. A single busy turn means nothing: the
+ *   commit of many requests is one. The limit starts small, because a process that has just started is slow.
+ * - Webhooks never starve: two attempts may begin in each turn, and the limit rises the longer webhooks are behind.
+ *   After two seconds nothing holds them back, whatever it costs the requests; after eight if only retries and
+ *   deliveries from before a crash wait, which are late by minutes anyway.
  */
+import { Context, Effect } from "effect"
+import { measureUtilisation } from "../engine/process/EventLoop.ts"
 import type { Millis } from "../engine/log/Document.ts"
 
-/** Attempts that begin in one turn, at most: begun in one piece, more would make everybody else wait. */
+/** The length of a turn, in milliseconds; a busy event loop makes it longer. */
+const TURN_MILLIS = 1
+
+export interface EventLoopShape {
+  /** Leaves the event loop to other work for a turn. Returns the idle share of the turn, from 0 to 1. */
+  readonly turn: Effect.Effect<number>
+}
+
+/** Node's event loop, unless a test provides another. */
+export const EventLoop: Context.Reference<EventLoopShape> = Context.Reference("till/webhooks/EventLoop", {
+  defaultValue: () => ({
+    turn: Effect.callback<number>((resume) => {
+      const utilisation = measureUtilisation()
+      const timer = setTimeout(() => resume(Effect.succeed(1 - utilisation())), TURN_MILLIS)
+      return Effect.sync(() => clearTimeout(timer))
+    })
+  })
+})
+
+/** Attempts that begin in one turn, at most. They begin without a pause, so more would delay everything else. */
 export const PER_TURN_MAX = 32
 /** Attempts that may begin in any turn. */
 export const PER_TURN_MIN = 2
-/** By so many the number grows. */
+/** Growth of the limit after a turn with idle time. */
 const GROWTH = 4
-/** An event loop that waits for a smaller share of the last turns has no time left. */
+/** Average idle share of the last turns below which the event loop counts as fully used. */
 export const SPARE_MIN = 0.05
-/** The newest turn's part in the average of the last ones. */
+/** Weight of the newest turn in that average. */
 const NEWEST = 0.1
-/** What may begin in any turn doubles each time that webhooks have been behind for so long: new ones, and others. */
+/** The limit doubles each time that webhooks have been behind for so long: with new deliveries, and without. */
 const DOUBLING_MILLIS = 500
 const DOUBLING_LATE_MILLIS = 2000
 
 export class Pace {
   #adapted = PER_TURN_MIN
-  /** Share of the last turns for which the event loop had nothing to do. */
+  /** Average idle share of the last turns. */
   #spare = 0
-  /** Since when there has always been something to begin; null if there is nothing. */
+  /** Start of the time in which there was always an attempt to begin; null if there is none. */
   #behindSince: Millis | null = null
 
-  /** How many attempts may begin in this turn. `hasNew` says whether something waits that has just happened. */
+  /** How many attempts may begin in this turn. `hasNew`: whether deliveries of new events wait. */
   allowed(now: Millis, hasNew: boolean): number {
     const behind = now - (this.#behindSince ??= now)
     const doublings = Math.floor(behind / (hasNew ? DOUBLING_MILLIS : DOUBLING_LATE_MILLIS))
     return Math.min(Math.max(this.#adapted, PER_TURN_MIN * 2 ** doublings), PER_TURN_MAX)
   }
 
-  /** For this share of the turn, from 0 to 1, the event loop had nothing to do. */
+  /** Adapts the limit to the idle share of the last turn, from 0 to 1. */
   turned(spare: number): void {
     this.#spare += NEWEST * (spare - this.#spare)
     this.#adapted =
@@ -48,7 +68,7 @@ export class Pace {
         : Math.min(this.#adapted + GROWTH, PER_TURN_MAX)
   }
 
-  /** Nothing is left that could begin now. */
+  /** Notes that no attempt is left that could begin now. */
   caughtUp(): void {
     this.#behindSince = null
   }

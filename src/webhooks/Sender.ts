@@ -1,76 +1,83 @@
 /**
- * One attempt: one HTTP POST (semantics W7, W9). Never fails; what went wrong is its result. No fiber waits for it:
- * there are thousands a second.
+ * Makes one attempt: one HTTP POST (semantics W7, W9). It never fails: its result describes what went wrong. No fiber
+ * waits for it, because there are thousands of attempts per second.
  *
- * - The status line decides (`AnswerStart.ts`). Whatever comes after it (a long body, one that drips or never ends,
- *   what is no HTTP) is read up to 64 KiB for a short while, so that the connection can be used again, and then the
- *   connection is closed. A result that is no success waits meanwhile for the beginning of the body, which may say why.
- * - No redirect is followed. The time limit counts from the start, and covers look-up, connecting, TLS, sending, and
- *   whatever a server sends before its status line.
- * - Connections are kept for the next attempt, of endpoints that may go to the same hosts only: what was dialled for
- *   test mode is not used by live mode.
- * - A kept connection may be closed by the other side just when a request is sent by it. If it ends without a byte of
- *   an answer, the same request is sent once more, within the same attempt and time limit. One that was opened for the
- *   attempt is given no second try.
+ * - The status line decides (`AnswerStart.ts`). Bytes after it (a long body, a body that drips or never ends, bytes that
+ *   are not HTTP) are read up to 64 KiB and for a short while, so that the connection can be used again. Then the
+ *   connection is closed. A refusal is reported only after the beginning of its body, which may explain it.
+ * - Redirects are not followed. The time limit counts from the start and covers look-up, connecting, TLS, sending, and
+ *   everything that a server sends before its status line.
+ * - Connections are kept for the next attempt, but only for endpoints that may connect to the same hosts: live mode
+ *   does not use the connections of test mode.
+ * - The other side may close a kept connection just when a request is sent over it. If it closes before the first byte
+ *   of an answer, the same request is sent once more, within the same attempt and time limit. A connection that was
+ *   opened for the attempt gets no second try.
  */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer, Redacted } from "effect"
 import type { Scope } from "effect"
 import { Agent } from "undici"
 import type { Dispatcher } from "undici"
+import { createHmac } from "node:crypto"
 import { clean } from "../domain/Secrets.ts"
 import type { WebhookHosts } from "../domain/WebhookHosts.ts"
 import type { Start } from "./AnswerStart.ts"
-import * as AttemptErrors from "./AttemptErrors.ts"
+import type { AttemptResult } from "./AttemptResult.ts"
+import {
+  describeError,
+  describeStart,
+  INVALID_URL,
+  isClosed,
+  isSuccess,
+  TIMED_OUT,
+  unanswered
+} from "./AttemptResult.ts"
 import * as GuardedDial from "./GuardedDial.ts"
-import type { Endpoint } from "./Endpoints.ts"
-import { signatureOf } from "./Signature.ts"
 
-/** An endpoint may take this long to answer (spec: Events, Delivery). */
+/** Time limit for an endpoint's answer (spec: Events, Delivery). */
 const TIME_LIMIT_MILLIS = 30_000
-/** The sender reads so much of an answer's body, and for so long. */
+/** Limits for reading an answer's body. */
 const BODY_MAX_BYTES = 65_536
 const BODY_MILLIS = 5000
-/** So much of the text of an answer that is no success is kept. */
+/** Bytes kept of a refusal's text. */
 export const KEPT_BYTES_MAX = 500
-/** Connections that bring a body after their status line, at most. */
+/** Connections on which a body is still arriving, at most. */
 const BODIES_MAX = 256
 const HEADERS_MAX_BYTES = 16_384
-/** Less than the 5 s after which many servers close an idle connection, just when the next request is on its way. */
+/** Less than the 5 s after which many servers close an idle connection: the next request could be on its way then. */
 const KEEP_ALIVE_MILLIS = 4000
+
+/** Destination of a delivery, in its state at the attempt (semantics W14). */
+export interface Endpoint {
+  readonly url: string
+  /** The secrets that sign now, newest first. */
+  readonly secrets: ReadonlyArray<Redacted.Redacted>
+  /** Hosts that the URL may lead to (semantics W4, 9.34). */
+  readonly hosts: WebhookHosts
+}
 
 export interface Message {
   readonly endpoint: Endpoint
   readonly eventId: string
   /** Numbered from 1. */
   readonly attempt: number
-  /** JSON text of the event. All attempts share it. */
+  /** JSON text of the event, shared by all attempts. */
   readonly body: Buffer
 }
 
-/** The status that came, with what the answer said if it was no success; or a short text about why none came. */
-export type Result =
-  | { readonly status: number; readonly error: null; readonly body?: string }
-  | { readonly status: null; readonly error: string }
-
-/** A 2xx status, and nothing else. */
-export const isDelivered = ({ status }: Result): boolean => status !== null && isSuccess(status)
-
-const isSuccess = (status: number): boolean => status >= 200 && status < 300
-
 export interface SenderShape {
   /**
-   * Begins an attempt. `done` is called with its result, once, perhaps at once; and not any more once the function has
-   * been called that this answers with, which gives the attempt up.
+   * Begins an attempt, and calls `done` once with its result, perhaps before this function returns. The returned
+   * function gives the attempt up; after that `done` is not called.
    */
-  readonly begin: (message: Message, done: (result: Result) => void) => () => void
+  readonly begin: (message: Message, done: (result: AttemptResult) => void) => () => void
 }
 
 export interface Options {
   readonly timeLimitMillis?: number
   readonly bodyMillis?: number
-  /** Instead of the system's look-up. */
+  /** Replaces the system's look-up. */
   readonly resolve?: GuardedDial.Resolve
-  /** Certificates to trust instead of those that Node trusts, in PEM format. */
+  /** Certificates to trust instead of Node's, in PEM format. */
   readonly certificates?: string
 }
 
@@ -96,18 +103,18 @@ const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Se
     })
     const agent = new Agent({
       connect,
-      // Otherwise all attempts at a host wait for the first one's connection, which tells what the host speaks.
+      // With HTTP/2 all attempts at a host would wait for its first connection, which negotiates the protocol.
       allowH2: false,
       keepAliveTimeout: KEEP_ALIVE_MILLIS,
       keepAliveMaxTimeout: KEEP_ALIVE_MILLIS,
       maxHeaderSize: HEADERS_MAX_BYTES,
-      // The limits here are the exchange's own, in all its phases.
+      // `HttpAttempt` has its own time limits, for all phases.
       headersTimeout: 0,
       bodyTimeout: 0
     })
     return { agent, keepsText: (origin) => hosts.keepsPrivateAnswers === true || !isPrivate(origin) }
   }
-  // There is one of each mode, as long as the process lives.
+  // One agent for each mode, for the life of the process.
   const agents = yield* Effect.acquireRelease(
     Effect.sync(() => new Map<WebhookHosts, Through>()),
     (agents) => Effect.promise(() => Promise.all([...agents.values()].map(({ agent }) => agent.destroy())))
@@ -124,16 +131,31 @@ const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Se
     begin: (message, done) => {
       const target = URL.parse(message.endpoint.url)
       if (target === null) {
-        done(failed(AttemptErrors.INVALID_URL))
+        done(unanswered(INVALID_URL))
         return () => {}
       }
       const request = requestOf(message, target, Math.floor(clock.currentTimeMillisUnsafe() / 1000))
-      const exchange = new Exchange(limits, request, throughFor(message.endpoint.hosts), done)
-      exchange.begin()
-      return () => exchange.abandon()
+      const attempt = new HttpAttempt(limits, request, throughFor(message.endpoint.hosts), done)
+      attempt.begin()
+      return () => attempt.abandon()
     }
   }
 })
+
+/**
+ * The value of `X-Signature` for a body that is sent now (spec: Events, Signature; semantics W5): the time in Unix
+ * seconds, and one `v1=` entry per secret in the given order. The key is the whole secret with its prefix; the signed
+ * text is `v1=<time>.<body>`.
+ */
+export const signatureOf = (
+  secrets: ReadonlyArray<Redacted.Redacted>,
+  seconds: number,
+  body: string | Buffer
+): string =>
+  secrets.reduce((header, secret) => {
+    const hmac = createHmac("sha256", Redacted.value(secret)).update(`v1=${seconds}.`).update(body)
+    return `${header},v1=${hmac.digest("hex")}`
+  }, `t=${seconds}`)
 
 const requestOf = (message: Message, target: URL, seconds: number): Dispatcher.DispatchOptions => ({
   origin: target.origin,
@@ -154,11 +176,9 @@ const requestOf = (message: Message, target: URL, seconds: number): Dispatcher.D
   body: message.body
 })
 
-const failed = (error: string): Result => ({ status: null, error })
-
-/** What an answer begins with, as far as it is text, without card numbers and secrets; undefined if that is nothing. */
+/** The beginning of an answer without card numbers and secrets; undefined if it is empty or not text. */
 const textOf = (chunks: ReadonlyArray<Buffer>): string | undefined => {
-  // A character may have been cut off.
+  // The limit may cut a character in two.
   const text = Buffer.concat(chunks)
     .subarray(0, KEPT_BYTES_MAX)
     .toString()
@@ -167,44 +187,49 @@ const textOf = (chunks: ReadonlyArray<Buffer>): string | undefined => {
   return clean(text).replaceAll("\0", "").trim() || undefined
 }
 
-/** The reason for which an exchange is cut off. */
+/** The reason for which an attempt ends its exchange early. */
 class CutOff extends Error {}
 
 interface Limits {
   readonly timeLimitMillis: number
   readonly bodyMillis: number
-  /** Exchanges whose body is still coming, of all endpoints; the oldest first. */
-  readonly bodies: Set<Exchange>
+  /** Attempts of all endpoints whose body is still arriving, oldest first. */
+  readonly bodies: Set<HttpAttempt>
 }
 
 /** The connections to the endpoints of a mode. */
 interface Through {
   readonly agent: Agent
-  /** Says whether the text of an answer that an origin gives now may be kept (semantics W9). */
+  /** Whether the text of an answer that an origin gives now may be kept (semantics W9). */
   readonly keepsText: (origin: string) => boolean
 }
 
-/** A request and its answer, as undici reports them. */
-class Exchange implements Dispatcher.DispatchHandler {
+/** One attempt: a request and its answer, reported by undici. */
+class HttpAttempt implements Dispatcher.DispatchHandler {
   readonly #limits: Limits
   readonly #request: Dispatcher.DispatchOptions
   readonly #through: Through
-  #report: ((result: Result) => void) | null
+  #report: ((result: AttemptResult) => void) | null
   #controller: Dispatcher.DispatchController | null = null
   #timer: NodeJS.Timeout
   #mayRepeat = true
   #bodyBytes = 0
-  /** The status of an answer that is no success: it is reported once its text is there. */
+  /** The status of a refusal, which is reported once its text has arrived. */
   #refusal: number | null = null
   #keepsText = false
   #text: Array<Buffer> = []
 
-  constructor(limits: Limits, request: Dispatcher.DispatchOptions, through: Through, report: (result: Result) => void) {
+  constructor(
+    limits: Limits,
+    request: Dispatcher.DispatchOptions,
+    through: Through,
+    report: (result: AttemptResult) => void
+  ) {
     this.#limits = limits
     this.#request = request
     this.#through = through
     this.#report = report
-    this.#timer = setTimeout(() => this.giveUp(AttemptErrors.TIMED_OUT), limits.timeLimitMillis)
+    this.#timer = setTimeout(() => this.giveUp(TIMED_OUT), limits.timeLimitMillis)
   }
 
   begin(): void {
@@ -215,14 +240,14 @@ class Exchange implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Ends it, whatever it is doing. */
+  /** Ends the attempt in any phase. */
   giveUp(error: string): void {
-    this.#settle(failed(error))
+    this.#settle(unanswered(error))
     this.#end()
     this.#controller?.abort(new CutOff(error))
   }
 
-  /** The same, and nobody hears of it. */
+  /** Ends the attempt without a report. */
   abandon(): void {
     this.#report = null
     this.giveUp("abandoned")
@@ -230,13 +255,13 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    // Given up while it was waiting for a connection.
+    // The attempt was given up while it waited for a connection.
     if (this.#report === null) controller.abort(new CutOff("given up"))
     else GuardedDial.expectAnswer((start) => this.#onStart(start))
   }
 
   #onStart(start: Start): void {
-    if (start._tag !== "Status") return this.giveUp(AttemptErrors.ofStart(start))
+    if (start._tag !== "Status") return this.giveUp(describeStart(start))
     const { status } = start
     clearTimeout(this.#timer)
     const { bodies, bodyMillis } = this.#limits
@@ -249,7 +274,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#keepsText = this.#through.keepsText(String(this.#request.origin))
   }
 
-  /** The status is known already, and perhaps this answer is not the first that the parser has understood. */
+  /** Does nothing: `AnswerStart` has reported the status, and the parser may have skipped an earlier answer. */
   onResponseStart(): void {}
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -265,12 +290,12 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    if (this.#mayRepeat && this.#report !== null && AttemptErrors.isClosed(error) && GuardedDial.isClosedIdle(error)) {
+    if (this.#mayRepeat && this.#report !== null && isClosed(error) && GuardedDial.isClosedIdle(error)) {
       this.#mayRepeat = false
       return this.begin()
     }
     this.#end()
-    this.#settle(failed(AttemptErrors.of(error)))
+    this.#settle(unanswered(describeError(error)))
   }
 
   #end(): void {
@@ -278,18 +303,18 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#limits.bodies.delete(this)
   }
 
-  /** Reports once: an answer that is no success, whatever has happened to its text; else what is given, if anything. */
-  #settle(result: Result | null): void {
+  /** Reports once: the refusal if there is one, whatever happened to its text; otherwise `result`, if not null. */
+  #settle(result: AttemptResult | null): void {
     const report = this.#report
     if (report === null) return
-    const settled = this.#refused() ?? result
+    const settled = this.#refusalResult() ?? result
     if (settled === null) return
     this.#report = null
     this.#text = []
     report(settled)
   }
 
-  #refused(): Result | null {
+  #refusalResult(): AttemptResult | null {
     const status = this.#refusal
     if (status === null) return null
     const body = textOf(this.#text)

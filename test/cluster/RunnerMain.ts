@@ -72,8 +72,8 @@ const reporting = Effect.gen(function* () {
   )
 })
 
-const draining = Effect.flatMap(Placement, ({ attend }) =>
-  attend({ releasing: () => Effect.sleep(Number(drainMillis)) })
+const draining = Effect.flatMap(Placement, ({ listen }) =>
+  listen({ onReleasing: () => Effect.sleep(Number(drainMillis)) })
 )
 
 const main = Effect.gen(function* () {

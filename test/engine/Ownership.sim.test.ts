@@ -59,7 +59,7 @@ class Fleet {
   readonly give = (partition: Partition, runner: Runner) =>
     Effect.andThen(
       Effect.sync(() => this.owners.set(partition, runner)),
-      runner.engine.placement.gain(partition)
+      runner.engine.placement.acquire(partition)
     )
 
   readonly #another = (than: Runner) => this.random.pick(this.runners.filter((runner) => runner !== than))

@@ -48,7 +48,7 @@ const enginesWith = Effect.fnUntraced(function* (numbers: AccountNumbersShape) {
   const [first, second] = [yield* start, yield* start]
   const confirm = (engine: Started) => engine.placement.confirm(now())
   for (const engine of [first, second]) confirm(engine)
-  yield* first.placement.gain(PARTITION)
+  yield* first.placement.acquire(PARTITION)
   const { id } = yield* first.accounts.run(ACCOUNT, Toy.create("a", "plain"))
   yield* first.projector.drained
   const stop = Effect.andThen(
@@ -99,8 +99,8 @@ describe("an id", () => {
       const numbers = { ...Harness.numbersUnder("a key"), of: () => 5 }
       const { first, second, stop, storage } = yield* enginesWith(numbers)
       const [another, third] = ["mer_2:test", "mer_3:test"]
-      yield* first.placement.gain(partitionOf(third!))
-      yield* second.placement.gain(partitionOf(another!))
+      yield* first.placement.acquire(partitionOf(third!))
+      yield* second.placement.acquire(partitionOf(another!))
       yield* second.accounts.run(another!, Toy.create("a", "plain"))
       yield* first.accounts.run(third!, Toy.create("a", "plain"))
       const apply = first.hold("apply.before")
@@ -144,7 +144,7 @@ describe("an account", () => {
       yield* apply.open
       yield* Fiber.join(releasing)
       assert.strictEqual(yield* Harness.viewsOf(storage).checkpoint(ACCOUNT).pipe(Effect.orDie), 4)
-      yield* second.placement.gain(PARTITION)
+      yield* second.placement.acquire(PARTITION)
       assert.strictEqual(yield* countIn(second, id), 3)
       yield* stop
     })
@@ -158,7 +158,7 @@ describe("an account", () => {
       yield* Harness.settled
       yield* first.placement.release(PARTITION)
       confirm(second)
-      yield* second.placement.gain(PARTITION)
+      yield* second.placement.acquire(PARTITION)
       assert.strictEqual((yield* increment(second)).count, 1)
       yield* flush.open
       const failure = yield* Fiber.join(fiber)
@@ -183,11 +183,11 @@ describe("an account", () => {
       yield* increment(first)
       yield* first.placement.release(PARTITION)
       confirm(second)
-      yield* second.placement.gain(PARTITION)
+      yield* second.placement.acquire(PARTITION)
       yield* increment(second)
       yield* second.placement.release(PARTITION)
       yield* apply.open
-      yield* first.placement.gain(PARTITION)
+      yield* first.placement.acquire(PARTITION)
       confirm(first)
       assert.strictEqual(yield* countIn(first, id), 2)
       yield* stop
@@ -219,7 +219,7 @@ describe("an account", () => {
       yield* Effect.sleep(CONFIRMED_MILLIS)
       yield* saysElsewhere(first, id)
       confirm(second)
-      yield* second.placement.gain(PARTITION)
+      yield* second.placement.acquire(PARTITION)
       yield* increment(second)
       yield* second.placement.release(PARTITION)
       confirm(first)
@@ -232,7 +232,7 @@ describe("an account", () => {
     Effect.gen(function* () {
       const { confirm, first, id, second, storage } = yield* engines
       yield* first.placement.release(PARTITION)
-      yield* first.placement.gain(PARTITION)
+      yield* first.placement.acquire(PARTITION)
       confirm(first)
       // Where the account stands has been read, but not yet everything.
       const reading = first.hold("read", 3)
@@ -240,7 +240,7 @@ describe("an account", () => {
       yield* Harness.settled
       yield* Effect.sleep(CONFIRMED_MILLIS)
       confirm(second)
-      yield* second.placement.gain(PARTITION)
+      yield* second.placement.acquire(PARTITION)
       // The views do not say that the account has a newer record.
       second.hold("apply.before")
       yield* increment(second)
@@ -263,7 +263,7 @@ describe("an account", () => {
       yield* Harness.settled
       yield* Effect.sleep(CONFIRMED_MILLIS)
       confirm(second)
-      yield* second.placement.gain(PARTITION)
+      yield* second.placement.acquire(PARTITION)
       // Looks into the log before the record comes, and does not write: so nothing keeps the record out.
       assert.strictEqual(yield* countIn(second, id), 0)
       yield* flush.open
@@ -283,7 +283,7 @@ describe("an account", () => {
         const flush = first.hold("append.before")
         const fiber = yield* Effect.forkChild(Effect.flip(command(first, key)))
         yield* Harness.settled
-        first.placement.doubt()
+        first.placement.unconfirm()
         yield* flush.open
         const failure = yield* Fiber.join(fiber)
         return failure instanceof Unavailable && failure.isElsewhere ? failure.account : undefined
@@ -292,7 +292,7 @@ describe("an account", () => {
       confirm(first)
       assert.strictEqual(yield* outcomeOf(null), undefined, "it was done, perhaps, and nobody can find out")
       confirm(second)
-      yield* second.placement.gain(PARTITION)
+      yield* second.placement.acquire(PARTITION)
       assert.isNotNull((yield* command(second, "key")).replayOf)
       assert.strictEqual(yield* countIn(second, id), 2)
       yield* stop
@@ -309,7 +309,7 @@ describe("an account", () => {
       yield* first.kill
       yield* Effect.sleep(CONFIRMED_MILLIS)
       confirm(second)
-      yield* second.placement.gain(PARTITION)
+      yield* second.placement.acquire(PARTITION)
       yield* Effect.sleep(1000)
       // Nobody has asked for the account.
       const records = yield* Harness.recordsOf(storage, ACCOUNT)

@@ -170,7 +170,7 @@ export const start = Effect.fnUntraced(function* (
     receive: answer,
     placement: {
       ...shown,
-      gain: (partition) => inside(shown.gain(partition)),
+      acquire: (partition) => inside(shown.acquire(partition)),
       release: (one) => inside(shown.release(one))
     },
     merchant: Effect.provideService(MemoryService.merchant("Merchant"), Accounts, Context.get(services, Accounts)),

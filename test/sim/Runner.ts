@@ -182,9 +182,10 @@ export class Runner {
 
   /** Notifies the other runners of writes, for their replicas. */
   readonly #attend = Effect.suspend(() =>
-    this.#placement.attend({
-      wrote: (account) => {
-        for (const other of this.#world.runners) if (other !== this) other.hear(({ heard }) => heard(account))
+    this.#placement.listen({
+      onWritten: (account) => {
+        for (const other of this.#world.runners)
+          if (other !== this) other.hear(({ noteChanged }) => noteChanged(account))
       }
     })
   )
@@ -205,7 +206,7 @@ export class Runner {
     const given = this.#session
     if (given === undefined) return
     this.#session = undefined
-    this.#placement.doubt()
+    this.#placement.unconfirm()
     fork(this.#ask(() => postgres.end(given)))
   }
 
@@ -238,7 +239,7 @@ export class Runner {
 
   #take(partition: Partition, session: Session): void {
     const taking = Effect.andThen(
-      this.#placement.gain(partition),
+      this.#placement.acquire(partition),
       this.#ask(() => {
         if (session.locks.has(partition)) this.#place(partition, this.name)
       })

@@ -361,7 +361,7 @@ describe("the dispatcher", () => {
   it.effect("counts what can never be prepared as attempts, and gives it up in the end", () =>
     Effect.gen(function* () {
       const run = yield* started(() => answers(200), ["we"])
-      run.isSpeechless = true
+      run.cannotRender = true
       yield* run.happen("slot")
       yield* untilOver(run, ["we"])
       const [delivery] = yield* run.deliveries("we")

@@ -1,5 +1,5 @@
 /**
- * A dispatcher on an engine in memory, with receivers that behave as a test says, by the test clock. The harness
+ * Runs a dispatcher on an engine in memory, by the test clock, with receivers whose behaviour the test sets. The harness
  * records every attempt itself, apart from the engine's own records.
  */
 import { assert } from "@effect/vitest"
@@ -9,10 +9,11 @@ import { Unavailable } from "../../src/engine/Accounts.ts"
 import { Deliveries } from "../../src/engine/Deliveries.ts"
 import { Placement } from "../../src/engine/process/Placement.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
+import type { AttemptResult } from "../../src/webhooks/AttemptResult.ts"
 import * as Dispatcher from "../../src/webhooks/Dispatcher.ts"
-import { Endpoints } from "../../src/webhooks/Endpoints.ts"
-import { EventLoop } from "../../src/webhooks/EventLoop.ts"
-import type { Message, Result } from "../../src/webhooks/Sender.ts"
+import { Endpoints } from "../../src/webhooks/Dispatcher.ts"
+import { EventLoop } from "../../src/webhooks/Pace.ts"
+import type { Message } from "../../src/webhooks/Sender.ts"
 import { Sender } from "../../src/webhooks/Sender.ts"
 import type { Faults } from "../engine/storage/Faults.ts"
 import type { RunningEngine, Storage } from "../engine/Harness.ts"
@@ -23,14 +24,14 @@ import { ANY } from "./Sending.ts"
 export const ACCOUNT = "mer_1:test"
 
 /** A receiver answers an attempt after a while, or never. */
-export type Receiver = (message: Message) => { readonly afterMillis: number; readonly result: Result }
+export type Receiver = (message: Message) => { readonly afterMillis: number; readonly result: AttemptResult }
 
 export const answers = (status: number, afterMillis: number = 0): ReturnType<Receiver> => ({
   afterMillis,
   result: { status, error: null }
 })
 
-/** The sender reports this of a receiver that does not answer. */
+/** The result of an attempt at a receiver that does not answer. */
 export const hangs: ReturnType<Receiver> = { afterMillis: 30_000, result: { status: null, error: "timed out" } }
 
 export interface Attempted {
@@ -47,29 +48,26 @@ export class DispatcherHarness {
   readonly receiver: Receiver
   readonly attempts: Array<Attempted> = []
   engine!: RunningEngine
-  /** Attempts under way now, and the most that were at once. */
+  /** Attempts under way now, and the most at one time. */
   underWay = new Set<string>()
   underWayMax = 0
-  /** Calls to the engine that fail now: looking up an endpoint, or reporting results of attempts. */
+  /** Calls to the engine that fail now: looking up an endpoint, or reporting outcomes of attempts. */
   readonly unavailable = new Set<"endpoint" | "report">()
   /** Faults of the engine's storage. */
   faults: Faults = () => Effect.void
   /** Destinations without an endpoint. */
   readonly gone = new Set<string>()
-  /** True if the engine shall fail to put any event into words. */
-  isSpeechless = false
-  /**
-   * Counts of the dispatcher's questions for an endpoint, for an event's text, and for due deliveries; and of its
-   * takings.
-   */
+  /** True if the engine fails to render any event. */
+  cannotRender = false
+  /** How often the dispatcher has looked up an endpoint, rendered an event, and taken due deliveries. */
   lookUps = 0
   #peeks = 0
   bodies = 0
   takes = 0
   taken = 0
-  /** The event loop has nothing to do for this share of a turn. Turns take none of the test clock's time. */
+  /** The idle share of each turn of the event loop. Turns take none of the test clock's time. */
   spare = 1
-  /** How many attempts have begun up to the end of each turn. */
+  /** Attempts that had begun at the end of each turn. */
   readonly begunByTurn: Array<number> = []
   readonly #turn = Effect.map(Effect.yieldNow, () => {
     this.begunByTurn.push(this.attempts.length)
@@ -111,12 +109,12 @@ export class DispatcherHarness {
     yield* Harness.settled
   })
 
-  /** Closes the dispatcher, and then the engine, as a process does that is asked to. */
+  /** Closes the dispatcher and then the engine, like a process that stops in order. */
   readonly stop = Effect.suspend(() => Effect.andThen(this.stopDispatcher, this.engine.stop))
 
   readonly stopDispatcher = Effect.suspend(() => Scope.close(this.#scope, Exit.void))
 
-  /** The process dies, and nobody hears of its attempts any more. */
+  /** Ends the process without warning; results of its attempts are lost. */
   readonly kill = Effect.suspend(() => this.engine.kill)
 
   readonly subscribe = (destinations: ReadonlyArray<string>, types: ReadonlyArray<string> = ["*"]) =>
@@ -128,7 +126,7 @@ export class DispatcherHarness {
     return this.engine.accounts.run(ACCOUNT, Effect.map(Transaction, command))
   }
 
-  /** Lets something happen, which makes one event. */
+  /** Creates a document, which makes one event. */
   readonly happen = Effect.fnUntraced({ self: this }, function* (name: string) {
     yield* this.engine.accounts.run(ACCOUNT, Toy.create(name, "plain"))
   })
@@ -147,7 +145,7 @@ export class DispatcherHarness {
   })
 
   #asking<A>(what: "endpoint" | "report", effect: Effect.Effect<A, Unavailable>): Effect.Effect<A, Unavailable> {
-    const failing = Effect.andThen(Effect.sleep(300), Effect.fail(new Unavailable({ reason: "as the test says" })))
+    const failing = Effect.andThen(Effect.sleep(300), Effect.fail(new Unavailable({ reason: "set by the test" })))
     return Effect.suspend(() => (this.unavailable.has(what) ? failing : effect))
   }
 
@@ -165,7 +163,7 @@ export class DispatcherHarness {
 
   #body(): string {
     this.bodies++
-    if (this.isSpeechless) throw new Error("as the test says")
+    if (this.cannotRender) throw new Error("set by the test")
     return "{}"
   }
 
@@ -181,7 +179,7 @@ export class DispatcherHarness {
   }
 
   #begin(process: number, context: Context.Context<never>) {
-    return (message: Message, done: (result: Result) => void) => {
+    return (message: Message, done: (result: AttemptResult) => void) => {
       const fiber = Effect.runForkWith(context)(
         Effect.map(this.#send(process)(message), (result) => {
           done(result)
@@ -192,12 +190,12 @@ export class DispatcherHarness {
   }
 
   #send(process: number) {
-    return ({ attempt, endpoint: { url }, eventId, ...rest }: Message): Effect.Effect<Result> =>
+    return ({ attempt, endpoint: { url }, eventId, ...rest }: Message): Effect.Effect<AttemptResult> =>
       Effect.gen({ self: this }, function* () {
         const { afterMillis, result } = this.receiver({ attempt, endpoint: endpoint(url), eventId, ...rest })
         if (process !== this.#process) return yield* Effect.never
         const name = `${eventId} to ${url}`
-        assert.isFalse(this.underWay.has(name), `${name} is attempted twice at a time`)
+        assert.isFalse(this.underWay.has(name), `${name} is attempted twice at one time`)
         this.underWay.add(name)
         this.underWayMax = Math.max(this.underWayMax, this.underWay.size)
         const startedAt = yield* Harness.now

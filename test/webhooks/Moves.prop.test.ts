@@ -57,7 +57,7 @@ class Cluster {
   })
 
   readonly #gain = Effect.fnUntraced({ self: this }, function* (partition: Partition, process: DispatcherHarness) {
-    yield* process.engine.placement.gain(partition)
+    yield* process.engine.placement.acquire(partition)
     this.owners.set(partition, process)
   })
 
@@ -239,7 +239,7 @@ describe("dispatchers of several processes", () => {
           process.engine.placement.confirm(now)
         }
         const { placement } = one!.engine
-        yield* placement.gain(partition)
+        yield* placement.acquire(partition)
         yield* one!.subscribe(["we"])
         for (let i = 0; i < EVENTS; i++) yield* one!.happen(`slot ${i}`)
         yield* Harness.settled
@@ -261,7 +261,7 @@ describe("dispatchers of several processes", () => {
         assert.strictEqual(one!.attempts.length, before)
         yield* inTime(placement.release(partition))
         other!.engine.placement.confirm(now)
-        yield* inTime(other!.engine.placement.gain(partition))
+        yield* inTime(other!.engine.placement.acquire(partition))
         placement.confirm(now)
         yield* Harness.pass(10_000, 50)
         assert.strictEqual(one!.attempts.length, before)

@@ -2,9 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { verifyWebhook } from "../../src/client/index.ts"
-import { CLOSED, TIMED_OUT } from "../../src/webhooks/AttemptErrors.ts"
+import { CLOSED, isDelivered, TIMED_OUT } from "../../src/webhooks/AttemptResult.ts"
 import { parseAllowedHosts } from "../../src/domain/WebhookHosts.ts"
-import { isDelivered, KEPT_BYTES_MAX } from "../../src/webhooks/Sender.ts"
+import { KEPT_BYTES_MAX } from "../../src/webhooks/Sender.ts"
 import { answersWith, answerOf, receiver } from "./RawReceiver.ts"
 import { BODY, makeSender, messageTo, SECRET, sendAndSettle } from "./Sending.ts"
 

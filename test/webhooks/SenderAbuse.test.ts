@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { CLOSED, TIMED_OUT } from "../../src/webhooks/AttemptErrors.ts"
+import { CLOSED, TIMED_OUT } from "../../src/webhooks/AttemptResult.ts"
 import type { Options } from "../../src/webhooks/Sender.ts"
 import type { Behaviour, RawReceiver } from "./RawReceiver.ts"
 import { answerOf, answersWith, receiver, writeForever } from "./RawReceiver.ts"

@@ -2,8 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { Socket } from "node:net"
-import { CLOSED } from "../../src/webhooks/AttemptErrors.ts"
-import { isDelivered } from "../../src/webhooks/Sender.ts"
+import { CLOSED, isDelivered } from "../../src/webhooks/AttemptResult.ts"
 import { receiver } from "./RawReceiver.ts"
 import { makeSender, messageTo } from "./Sending.ts"
 

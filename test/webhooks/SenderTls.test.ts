@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { vi } from "vitest"
-import { CLOSED } from "../../src/webhooks/AttemptErrors.ts"
+import { CLOSED } from "../../src/webhooks/AttemptResult.ts"
 import { AUTHORITY, ELSEWHERE, EXPIRED, KEY, LOCALHOST } from "./Certificates.ts"
 import { answerOf, answersWith, receiver } from "./RawReceiver.ts"
 import { makeSender, messageTo, sendAndSettle } from "./Sending.ts"

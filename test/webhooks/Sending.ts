@@ -1,18 +1,18 @@
-/** The real sender, for tests of what it puts on the wire and what it makes of the answers. */
+/** Runs the real sender, for tests of its requests and of the results that it makes of answers. */
 import { Context, Effect, Layer, Redacted } from "effect"
 import type { Scope } from "effect"
 import type { WebhookHosts } from "../../src/domain/WebhookHosts.ts"
 import { PUBLIC_ONLY } from "../../src/domain/WebhookHosts.ts"
-import type { Endpoint } from "../../src/webhooks/Endpoints.ts"
-import type { Message, Options, Result } from "../../src/webhooks/Sender.ts"
+import type { AttemptResult } from "../../src/webhooks/AttemptResult.ts"
+import type { Endpoint, Message, Options } from "../../src/webhooks/Sender.ts"
 import { Sender } from "../../src/webhooks/Sender.ts"
 
 export const SECRET = "whsec_ofTheSendersTests0000000000"
 export const BODY = '{"id":"evt_1","type":"customer.created","data":{"object":{"name":"Zoë 日本 💳"}}}'
 
-/** As in test mode on a machine of one's own. */
+/** The hosts of test mode on a developer's machine. */
 export const ANY: WebhookHosts = { httpsOnly: false, besidePublic: "any", keepsPrivateAnswers: true }
-/** As in live mode. */
+/** The hosts of live mode. */
 export const PUBLIC: WebhookHosts = { httpsOnly: true, besidePublic: PUBLIC_ONLY }
 
 export const endpointOf = (url: string, hosts = ANY): Endpoint => ({
@@ -33,16 +33,16 @@ export const messageTo = (
 
 export interface TestSender {
   /** Interrupting it gives the attempt up. */
-  readonly send: (message: Message) => Effect.Effect<Result>
+  readonly send: (message: Message) => Effect.Effect<AttemptResult>
 }
 
-/** A sender that lives as long as the scope. */
+/** Makes a sender that is closed with the scope. */
 export const makeSender = (options: Options = {}): Effect.Effect<TestSender, never, Scope.Scope> =>
   Effect.map(Layer.build(Sender.layer(options)), (context) => {
     const { begin } = Context.get(context, Sender)
     return {
       send: (message) =>
-        Effect.callback<Result>((resume) => {
+        Effect.callback<AttemptResult>((resume) => {
           const giveUp = begin(message, (result) => resume(Effect.succeed(result)))
           return Effect.sync(giveUp)
         })
@@ -50,8 +50,8 @@ export const makeSender = (options: Options = {}): Effect.Effect<TestSender, nev
   })
 
 /**
- * An attempt, and the end of its exchange. An attempt ends with the status line; its connection is given back a few
- * turns of the event loop later, if the body came with it.
+ * Makes an attempt and waits for the end of its exchange. An attempt ends with the status line; if the body came with
+ * it, its connection is free a few turns of the event loop later.
  */
 export const sendAndSettle = Effect.fnUntraced(function* (sender: TestSender, message: Message) {
   const result = yield* sender.send(message)

@@ -1,11 +1,12 @@
-/** Deliveries are signed, and tried again on schedule (spec: Events; semantics W5, W6, §2.5). */
+/** The signature of deliveries, and the schedule of attempts (spec: Events; semantics W5, W6, §2.5). */
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted, Schema } from "effect"
 import { createHash } from "node:crypto"
-import { after } from "../../src/webhooks/RetrySchedule.ts"
-import { signatureOf } from "../../src/webhooks/Signature.ts"
+import type { AttemptResult } from "../../src/webhooks/AttemptResult.ts"
+import { nextAfter, unanswered } from "../../src/webhooks/AttemptResult.ts"
+import { signatureOf } from "../../src/webhooks/Sender.ts"
 
-/** HMAC-SHA256 as RFC 2104 words it, from nothing but the hash. */
+/** HMAC-SHA256 by RFC 2104, from the hash alone. */
 const hmacSha256 = (key: Buffer, text: Buffer): Buffer => {
   const sha256 = (...parts: ReadonlyArray<Buffer>) => createHash("sha256").update(Buffer.concat(parts)).digest()
   const block = Buffer.alloc(64)
@@ -21,7 +22,7 @@ const signs = (secrets: ReadonlyArray<string>, seconds: number, body: string): s
     body
   )
 
-/** Well formed, as all secrets and bodies are: they come from a random generator and from JSON. */
+/** Well-formed text, as all secrets and bodies are: they come from a random generator and from JSON. */
 const text = (maximum: number) =>
   Schema.String.check(
     Schema.isMaxLength(maximum),
@@ -35,7 +36,7 @@ const signed = Schema.Struct({
 })
 
 describe("a delivery's signature", () => {
-  it("is the test vector's", () => {
+  it("matches the test vector", () => {
     const body = '{"id":"evt_123","type":"payment_intent.succeeded"}'
     const signature = "2ad968208b3f4ecfded3a7607f0df647249560fb9e9febeec80ff784f0276a1e"
     assert.strictEqual(signs(["whsec_your_secret"], 1_709_913_600, body), `t=1709913600,v1=${signature}`)
@@ -50,7 +51,7 @@ describe("a delivery's signature", () => {
   })
 })
 
-/** Minutes before each attempt but the first, as the specification's table has them. */
+/** Minutes before each attempt but the first, from the specification's table. */
 const MINUTES: Readonly<Record<number, number>> = {
   2: 1,
   3: 5,
@@ -61,12 +62,15 @@ const MINUTES: Readonly<Record<number, number>> = {
   8: 72 * 60
 }
 
+const FAILED = unanswered("The connection was refused.")
+const DELIVERED: AttemptResult = { status: 204, error: null }
+
 describe("the schedule of attempts", () => {
-  it("is the specification's", () => {
+  it("matches the specification", () => {
     for (let attempt = 1; attempt < 8; attempt++) {
-      assert.deepStrictEqual(after(attempt, false), { retryAfterMillis: MINUTES[attempt + 1]! * 60_000 })
+      assert.deepStrictEqual(nextAfter(attempt, FAILED), { retryAfterMillis: MINUTES[attempt + 1]! * 60_000 })
     }
-    assert.strictEqual(after(8, false), "exhausted")
-    for (let attempt = 1; attempt <= 8; attempt++) assert.strictEqual(after(attempt, true), "delivered")
+    assert.strictEqual(nextAfter(8, FAILED), "exhausted")
+    for (let attempt = 1; attempt <= 8; attempt++) assert.strictEqual(nextAfter(attempt, DELIVERED), "delivered")
   })
 })

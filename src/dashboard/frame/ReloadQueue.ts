@@ -6,6 +6,7 @@
  */
 import { performance } from "node:perf_hooks"
 import type { AccountId } from "../../engine/log/Document.ts"
+import { measureUtilisation } from "../../engine/process/EventLoop.ts"
 
 /** Between two pages, in milliseconds. */
 const PAUSE_MILLIS = 20
@@ -13,25 +14,8 @@ const PAUSE_MILLIS = 20
 const BUSY_PAUSE_MILLIS = 400
 /** An event loop that works for a larger share of the time is busy. */
 const BUSY_SHARE = 0.8
-/** How busy it is says the time since it was last looked at, which was so long at least, in milliseconds. */
-const LOOK_MILLIS = 250
-
-/** Tells for what share of the time of late, from 0 to 1, the process has worked. */
-const makeShare = (): (() => number) => {
-  let before = performance.eventLoopUtilization()
-  let at = performance.now()
-  let share = 0
-  return () => {
-    const now = performance.now()
-    if (now - at >= LOOK_MILLIS) {
-      const since = performance.eventLoopUtilization(before)
-      before = performance.eventLoopUtilization()
-      at = now
-      share = since.utilization
-    }
-    return share
-  }
-}
+/** The time over which the utilisation is measured, in milliseconds at least. */
+const MEASURED_MILLIS_MIN = 250
 
 export class ReloadQueue {
   /** Whoever waits, by account: the account whose turn it is first, and of each whoever came first. */
@@ -40,7 +24,7 @@ export class ReloadQueue {
   #timer: NodeJS.Timeout | undefined
   #last = Number.NEGATIVE_INFINITY
 
-  constructor(shareNow: () => number = makeShare()) {
+  constructor(shareNow: () => number = measureUtilisation(MEASURED_MILLIS_MIN)) {
     this.#shareNow = shareNow
   }
 

@@ -22,7 +22,7 @@ import { Journal, StorageFailure } from "../log/Journal.ts"
 import { FilterRoom } from "./KeyFilter.ts"
 import * as Loop from "../process/Loop.ts"
 import { CACHE_BYTES_MAX, KEY_FILTERS_BYTES_MAX, makeShares } from "../process/Memory.ts"
-import type { Attendant, Partition, PlacementShape } from "../process/Placement.ts"
+import type { PartitionListener, Partition, PlacementShape } from "../process/Placement.ts"
 import { PARTITIONS, Placement } from "../process/Placement.ts"
 import type { ProjectorShape } from "./Projector.ts"
 import { Projector } from "./Projector.ts"
@@ -152,7 +152,7 @@ export const make = Effect.fnUntraced(function* (
       projector.offer({ actor, record, bytes: bytes.length, leased })
       for (const { dueAt } of record.timers) if (dueAt !== null) alarm.set(dueAt - record.clock)
       if (record.advanced > 0) alarm.set(0)
-      if (record.account === options.replicated) placement.wrote(record.account)
+      if (record.account === options.replicated) placement.noteWritten(record.account)
       // A new owner may have read the log just before this record and answer without it. So the record is acknowledged
       // only while the account is owned here.
       return placement.isOwned(actor.account)
@@ -192,7 +192,7 @@ export const make = Effect.fnUntraced(function* (
   yield* Effect.addFinalizer(() =>
     Effect.ignore(Effect.timeoutOption(Effect.andThen(commit.drained, projector.drained), DRAIN_MILLIS))
   )
-  yield* placement.attend(makeAttendant(active, activations, projector, ringAll))
+  yield* placement.listen(makeListener(active, activations, projector, ringAll))
 
   const here: Here = {
     use: makeUse((account) => active.get(account), activations.activate, placement.isHere),
@@ -283,12 +283,12 @@ const useIfOpen =
  * Ends the accounts of a partition that is released, after running commands are answered and projected, as far as the
  * storage allows. Accounts that another process may have written to end immediately.
  */
-const makeAttendant = (
+const makeListener = (
   active: Map<AccountId, Actor>,
   activations: Activations,
   { reach }: ProjectorShape,
   ringAll: () => void
-): Attendant => {
+): PartitionListener => {
   const end = (actors: Iterable<Actor>) => {
     for (const actor of actors) {
       if (active.get(actor.account) === actor) active.delete(actor.account)
@@ -305,14 +305,14 @@ const makeAttendant = (
     end([actor])
   })
   return {
-    releasing: (partition) =>
+    onReleasing: (partition) =>
       Effect.gen(function* () {
         const rested = Effect.suspend(() => Effect.forEach(of(partition), rest, { concurrency: "unbounded" }))
         yield* Effect.timeoutOption(Effect.andThen(activations.ended(partition), rested), DRAIN_MILLIS)
         activations.outdate(partition)
         end(of(partition))
       }),
-    lapsed: () => {
+    onUnconfirmed: () => {
       for (let partition = 0; partition < PARTITIONS; partition++) activations.outdate(partition)
       end([...active.values()])
       ringAll()

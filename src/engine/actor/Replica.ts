@@ -80,8 +80,8 @@ export const make = Effect.fnUntraced(function* (
     yield* Effect.sleep(PAUSE_MILLIS)
   })
   yield* Effect.forkScoped(Loop.forever("following of a replicated account", step))
-  yield* placement.attend({
-    heard: (other) => {
+  yield* placement.listen({
+    onChanged: (other) => {
       if (other === account && actor !== undefined) wanted.openUnsafe()
     }
   })

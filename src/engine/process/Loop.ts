@@ -1,17 +1,17 @@
 /**
  * Work that never ends: flushes, projections, timers, webhooks.
  *
- * What can go wrong is handled by whoever does the work. Anything else is a mistake of Till's, and ends the process: a
- * loop that ended alone would leave requests waiting for nothing, and nobody would hear of it. What was acknowledged is
- * in the journal.
+ * Each loop handles its expected failures itself. Anything else is a bug in Till and ends the process: if only the loop
+ * ended, requests would wait for ever, and no log line would say why. Acknowledged commands are in the journal.
  */
 import { Cause, Effect } from "effect"
+import { Condition } from "./Condition.ts"
 
-/** Takes step after step until it is interrupted. `name` is what the process says if a step dies. */
+/** Repeats a step until it is interrupted. `name` appears in the error that ends the process if a step dies. */
 export const forever = <R>(name: string, step: Effect.Effect<unknown, never, R>): Effect.Effect<never, never, R> =>
   vital(name, Effect.forever(step))
 
-/** The same for work that begins with something else. */
+/** Runs work that has to go on for ever, like `forever` for work that is more than one repeated step. */
 export const vital = <R>(name: string, work: Effect.Effect<never, never, R>): Effect.Effect<never, never, R> =>
   Effect.tapCause(work, (cause) =>
     Cause.hasInterruptsOnly(cause)
@@ -24,33 +24,26 @@ export const vital = <R>(name: string, work: Effect.Effect<never, never, R>): Ef
         })
   )
 
-/** Counts the work that a loop has taken over, and lets others wait until what there is of it now is done. */
+/** Counts the work that a loop has taken over. Other fibers can wait until the work taken so far is done. */
 export class Backlog {
-  // These are counts in the order of the work, because under a load that never pauses there is always something left.
+  // Counts in the order of the work: under a continuous load the backlog is never empty.
   #taken = 0
   #done = 0
-  #waiters: ReadonlyArray<{ readonly target: number; readonly resume: () => void }> = []
+  readonly #progress = new Condition()
 
   take(): void {
     this.#taken++
   }
 
-  /** Notes that so much of what was taken first is done. */
+  /** Notes that the `count` oldest pieces of work are done. */
   done(count: number): void {
     this.#done += count
-    if (this.#waiters.length === 0) return
-    const reached = this.#waiters.filter(({ target }) => target <= this.#done)
-    this.#waiters = this.#waiters.filter(({ target }) => target > this.#done)
-    for (const { resume } of reached) resume()
+    this.#progress.signal()
   }
 
-  /** Waits until everything that was taken before is done. */
-  readonly drained: Effect.Effect<void> = Effect.callback((resume) => {
-    if (this.#done === this.#taken) return resume(Effect.void)
-    const waiter = { target: this.#taken, resume: () => resume(Effect.void) }
-    this.#waiters = [...this.#waiters, waiter]
-    return Effect.sync(() => {
-      this.#waiters = this.#waiters.filter((other) => other !== waiter)
-    })
+  /** Waits until all work taken before the call is done. */
+  readonly drained: Effect.Effect<void> = Effect.suspend(() => {
+    const target = this.#taken
+    return this.#done >= target ? Effect.void : this.#progress.waitFor(() => this.#done >= target || undefined)
   })
 }

@@ -1,35 +1,36 @@
 /**
- * Which accounts this process serves. Every account lies in one of 64 partitions, and of several processes on one
- * database each partition has one owner at a time, or none while it moves.
+ * Which accounts this process serves. Every account lies in one of 64 partitions. If several processes share a
+ * database, each partition has one owner at a time, or none while it moves.
  *
- * The engine asks `isHere` before it uses an account. Whoever does work for accounts that nobody asked for (timers,
- * webhooks, scrubbing) takes that of the partitions `held`, and attends their coming and going. Who owns what is
- * decided outside: it calls `gain`, `release`, `confirm` and `placed`.
+ * The engine checks `isHere` before it uses an account. Background work (timers, webhooks, scrubbing) runs for the
+ * partitions `held`, and listens to their coming and going. Ownership is decided outside, by the caller of `acquire`,
+ * `release`, `confirm` and `placed`.
  *
- * A process that was frozen does not know what it has lost meanwhile. So what it owns counts for as long as that was
- * confirmed lately, by the monotonic clock, and nothing has told it since that it may be another's.
+ * A process that was frozen may have lost partitions without notice. So its ownership counts only for a short time after
+ * each confirmation, by the monotonic clock, and ends at once when there is reason to doubt it.
  */
 import { Context, Effect, Exit, Layer, Option } from "effect"
 import type { Scope } from "effect"
 import { hash } from "node:crypto"
+import { Condition } from "./Condition.ts"
 
 /** Number of an account's partition, from 0. */
 export type Partition = number
 
 export const PARTITIONS = 64
-/** What this process owns counts for so long after it was confirmed, in milliseconds. */
+/** How long a confirmation of ownership is valid, in milliseconds. */
 export const CONFIRMED_MILLIS = 4000
-/** Whoever asks where an account is waits so long for a partition that moves, in milliseconds. */
+/** How long `locate` waits for a partition that moves, in milliseconds. */
 const LOCATE_MILLIS_MAX = 10_000
-/** Partitions of accounts that are remembered: hashing costs a microsecond. */
+/** Accounts whose partition is cached: hashing costs a microsecond. */
 const KNOWN_MAX = 100_000
 
 const known = new Map<string, Partition>()
 
 /**
  * The partition of an account: the lowest six bits of the first byte of its name's SHA-256. In SQL it is
- * `get_byte(sha256(convert_to(account, 'UTF8')), 0) & 63`. It is never to change: owners of two opinions would both
- * serve an account.
+ * `get_byte(sha256(convert_to(account, 'UTF8')), 0) & 63`. It must never change: two processes with different
+ * mappings would both serve an account.
  */
 export const partitionOf = (account: string): Partition => {
   let partition = known.get(account)
@@ -41,70 +42,67 @@ export const partitionOf = (account: string): Partition => {
   return partition
 }
 
-/** Somebody who works for partitions while they are here. */
-export interface Attendant {
-  /** The partition is this process', and is served once all attendants are ready for it. */
-  readonly gained?: (partition: Partition) => Effect.Effect<void>
-  /** It is served and held: also when that is confirmed again, after a time in which it was not. */
-  readonly served?: (partition: Partition) => void
+/** Hooks for the moves of partitions. `onLeaving` and `onReleasing` run from the last listener to the first. */
+export interface PartitionListener {
+  /** This process owns the partition; it serves it after all listeners have finished. */
+  readonly onAcquired?: (partition: Partition) => Effect.Effect<void>
+  /** The partition is served and held. Also called when that is confirmed again after an unconfirmed time. */
+  readonly onServed?: (partition: Partition) => void
   /**
-   * It is held no more, and will be given up. Ends when the work that nobody asked for is over. Requests are still
-   * served here meanwhile, and what came of the work can be written. Called last to first.
+   * The partition will be given up: ends its background work. Requests are still served here during this, and the
+   * results of the work can be written.
    */
-  readonly leaving?: (partition: Partition) => Effect.Effect<void>
-  /** Nothing of it begins here any more; ends when what has begun is over. Last to first, after all have left. */
-  readonly releasing?: (partition: Partition) => Effect.Effect<void>
-  /** For a while nothing confirmed what this process owns: others may have served any of it, and have changed it. */
-  readonly lapsed?: () => void
+  readonly onLeaving?: (partition: Partition) => Effect.Effect<void>
+  /** Stops new work on the partition, and returns when running work has finished. Called after all `onLeaving`. */
+  readonly onReleasing?: (partition: Partition) => Effect.Effect<void>
+  /** Ownership was unconfirmed for a while: other processes may have changed any account of this one. */
+  readonly onUnconfirmed?: () => void
   /** Another process has written to this account, of which this one may have a replica. */
-  readonly heard?: (account: string) => void
-  /** This process has written to this account, of which others may have a replica: they are to hear of it. */
-  readonly wrote?: (account: string) => void
+  readonly onChanged?: (account: string) => void
+  /** This process has written to this account, of which others may have a replica: they must be notified. */
+  readonly onWritten?: (account: string) => void
 }
 
-/** Where an account is served: here, or at the address of another process' listener for its like. */
+/** Where an account is served: here, or at the URL of another process' internal listener. */
 export type Place = "here" | { readonly url: string }
 
 export interface PlacementShape {
-  /** Tells whether this process serves the account now, and may answer from memory. */
+  /** Whether this process serves the account now, and may answer from memory. */
   readonly isHere: (account: string) => boolean
   /**
-   * Tells whether nobody else can serve the account now: also while its partition comes or goes. What has begun here
-   * may end here.
+   * Whether no other process can serve the account now, also while its partition is being acquired or released: work
+   * that has begun here may finish.
    */
   readonly isOwned: (account: string) => boolean
   /**
-   * The partitions whose work this process begins, and none of them as long as it is not confirmed that they are its
-   * own. Null where it has all of them, always.
+   * The partitions for which this process may begin background work; empty while ownership is unconfirmed; null if it
+   * is the only process and has all.
    */
   readonly held: () => ReadonlyArray<Partition> | null
-  /** Has an attendant called, until the scope closes. */
-  readonly attend: (attendant: Attendant) => Effect.Effect<void, never, Scope.Scope>
+  /** Adds a listener until the scope closes. */
+  readonly listen: (listener: PartitionListener) => Effect.Effect<void, never, Scope.Scope>
   /**
-   * Where the account is served: an `Exit` if that is known now. Waits while its partition moves; undefined if that
-   * takes too long.
+   * Returns where the account is served: an `Exit` if that is known now. Waits while its partition moves; undefined if
+   * the move takes too long.
    */
   readonly locate: (account: string) => Effect.Effect<Place | undefined>
-  /** Whoever was asked at that address has not got the account: the place is not believed until `placed` says more. */
+  /** Notes that the process at this URL does not serve the account: its place is unknown until `placed` sets it. */
   readonly notAt: (account: string, url: string) => void
-  /** A record of the account, of which others have replicas, is durable. */
-  readonly wrote: (account: string) => void
+  /** Notes that a record of an account with replicas elsewhere is durable. */
+  readonly noteWritten: (account: string) => void
 
-  /** Takes a partition over: ends when it is served here. */
-  readonly gain: (partition: Partition) => Effect.Effect<void>
-  /** Gives a partition up: ends when nothing of it is under way here any more. */
+  /** Takes a partition over; returns when it is served here. */
+  readonly acquire: (partition: Partition) => Effect.Effect<void>
+  /** Gives a partition up; returns when no work on it is running here. */
   readonly release: (partition: Partition) => Effect.Effect<void>
-  /**
-   * What this process owns was confirmed at that time of `performance.now()`: when the question was sent, not when it
-   * was answered.
-   */
+  /** Confirms ownership as of a time of `performance.now()`: when the query was sent, not when it was answered. */
   readonly confirm: (at: number) => void
-  /** What this process owns may be another's from now on: what was confirmed before counts no more. */
-  readonly doubt: () => void
-  /** A partition's owner has said that it is to be found there, or, with null, that it gives it up. */
+  /** Ends all confirmations: other processes may own the partitions of this one from now on. */
+  readonly unconfirm: () => void
+  /** Sets the URL at which a partition's owner serves it; null while the owner gives it up. */
   readonly placed: (partition: Partition, url: string | null) => void
-  /** Another process has written to an account of which this one may have a replica. */
-  readonly heard: (account: string) => void
+  /** Notes that another process has written to an account of which this one may have a replica. */
+  readonly noteChanged: (account: string) => void
 }
 
 export class Placement extends Context.Service<Placement, PlacementShape>()("till/engine/Placement") {
@@ -121,16 +119,16 @@ const makeSole = (): PlacementShape => ({
   isHere: () => true,
   isOwned: () => true,
   held: () => null,
-  attend: () => Effect.void,
+  listen: () => Effect.void,
   locate: () => Exit.succeed("here"),
   notAt: () => undefined,
-  wrote: () => undefined,
-  gain: () => Effect.void,
+  noteWritten: () => undefined,
+  acquire: () => Effect.void,
   release: () => Effect.void,
   confirm: () => undefined,
-  doubt: () => undefined,
+  unconfirm: () => undefined,
   placed: () => undefined,
-  heard: () => undefined
+  noteChanged: () => undefined
 })
 
 class Shared implements PlacementShape {
@@ -138,11 +136,11 @@ class Shared implements PlacementShape {
   readonly #leaving = new Set<Partition>()
   readonly #owned = new Set<Partition>()
   readonly #places = new Map<Partition, string>()
-  readonly #attendants = new Set<Attendant>()
-  readonly #waiters = new Set<() => void>()
+  readonly #listeners = new Set<PartitionListener>()
+  readonly #moved = new Condition()
   readonly #now: () => number
   #confirmedAt = Number.NEGATIVE_INFINITY
-  #doubtedAt = Number.NEGATIVE_INFINITY
+  #unconfirmedAt = Number.NEGATIVE_INFINITY
 
   constructor(now: () => number) {
     this.#now = now
@@ -155,11 +153,11 @@ class Shared implements PlacementShape {
   readonly held = (): ReadonlyArray<Partition> =>
     this.#isConfirmed ? [...this.#served].filter((partition) => !this.#leaving.has(partition)) : []
 
-  readonly attend = (attendant: Attendant): Effect.Effect<void, never, Scope.Scope> =>
+  readonly listen = (listener: PartitionListener): Effect.Effect<void, never, Scope.Scope> =>
     Effect.asVoid(
       Effect.acquireRelease(
-        Effect.sync(() => this.#attendants.add(attendant)),
-        () => Effect.sync(() => this.#attendants.delete(attendant))
+        Effect.sync(() => this.#listeners.add(listener)),
+        () => Effect.sync(() => this.#listeners.delete(listener))
       )
     )
 
@@ -167,18 +165,8 @@ class Shared implements PlacementShape {
     const partition = partitionOf(account)
     const now = this.#placeOf(partition)
     if (now !== undefined) return Exit.succeed(now)
-    const known = Effect.callback<Place>((resume) => {
-      const look = () => {
-        const place = this.#placeOf(partition)
-        if (place === undefined) return
-        this.#waiters.delete(look)
-        resume(Effect.succeed(place))
-      }
-      this.#waiters.add(look)
-      look()
-      return Effect.sync(() => this.#waiters.delete(look))
-    })
-    return Effect.map(Effect.timeoutOption(known, LOCATE_MILLIS_MAX), Option.getOrUndefined)
+    const place = this.#moved.waitFor(() => this.#placeOf(partition))
+    return Effect.map(Effect.timeoutOption(place, LOCATE_MILLIS_MAX), Option.getOrUndefined)
   }
 
   readonly notAt = (account: string, url: string): void => {
@@ -186,55 +174,55 @@ class Shared implements PlacementShape {
     if (this.#places.get(partition) === url) this.#places.delete(partition)
   }
 
-  readonly wrote = (account: string): void => {
-    for (const { wrote } of this.#attendants) wrote?.(account)
+  readonly noteWritten = (account: string): void => {
+    for (const { onWritten } of this.#listeners) onWritten?.(account)
   }
 
-  readonly heard = (account: string): void => {
-    for (const { heard } of this.#attendants) heard?.(account)
+  readonly noteChanged = (account: string): void => {
+    for (const { onChanged } of this.#listeners) onChanged?.(account)
   }
 
-  readonly gain = (partition: Partition): Effect.Effect<void> =>
+  readonly acquire = (partition: Partition): Effect.Effect<void> =>
     Effect.gen({ self: this }, function* () {
       this.#owned.add(partition)
-      for (const { gained } of this.#attendants) if (gained !== undefined) yield* gained(partition)
+      for (const { onAcquired } of this.#listeners) if (onAcquired !== undefined) yield* onAcquired(partition)
       this.#served.add(partition)
-      if (this.#isConfirmed) this.#tellServed([partition])
-      this.#tell()
+      if (this.#isConfirmed) this.#callServed([partition])
+      this.#moved.signal()
     })
 
   readonly release = (partition: Partition): Effect.Effect<void> =>
     Effect.gen({ self: this }, function* () {
-      const lastToFirst = [...this.#attendants].toReversed()
+      const lastToFirst = [...this.#listeners].toReversed()
       this.#leaving.add(partition)
-      for (const { leaving } of lastToFirst) if (leaving !== undefined) yield* leaving(partition)
+      for (const { onLeaving } of lastToFirst) if (onLeaving !== undefined) yield* onLeaving(partition)
       this.#served.delete(partition)
       this.#leaving.delete(partition)
-      for (const { releasing } of lastToFirst) if (releasing !== undefined) yield* releasing(partition)
+      for (const { onReleasing } of lastToFirst) if (onReleasing !== undefined) yield* onReleasing(partition)
       this.#owned.delete(partition)
       this.#places.delete(partition)
-      this.#tell()
+      this.#moved.signal()
     })
 
   readonly confirm = (at: number): void => {
-    if (at < this.#doubtedAt) return
+    if (at < this.#unconfirmedAt) return
     const wasConfirmed = this.#isConfirmed
-    // Before it counts again: what is in memory is of before.
-    if (at - this.#confirmedAt >= CONFIRMED_MILLIS) for (const { lapsed } of this.#attendants) lapsed?.()
+    // Before ownership counts again: accounts in memory are from before the unconfirmed time.
+    if (at - this.#confirmedAt >= CONFIRMED_MILLIS) for (const { onUnconfirmed } of this.#listeners) onUnconfirmed?.()
     this.#confirmedAt = Math.max(this.#confirmedAt, at)
-    if (!wasConfirmed) this.#tellServed(this.held())
-    this.#tell()
+    if (!wasConfirmed) this.#callServed(this.held())
+    this.#moved.signal()
   }
 
-  readonly doubt = (): void => {
-    this.#doubtedAt = this.#now()
+  readonly unconfirm = (): void => {
+    this.#unconfirmedAt = this.#now()
     this.#confirmedAt = Number.NEGATIVE_INFINITY
   }
 
   readonly placed = (partition: Partition, url: string | null): void => {
     if (url === null) this.#places.delete(partition)
     else this.#places.set(partition, url)
-    this.#tell()
+    this.#moved.signal()
   }
 
   get #isConfirmed(): boolean {
@@ -247,11 +235,7 @@ class Shared implements PlacementShape {
     return url === undefined || this.#owned.has(partition) ? undefined : { url }
   }
 
-  #tellServed(partitions: ReadonlyArray<Partition>): void {
-    for (const { served } of this.#attendants) for (const partition of partitions) served?.(partition)
-  }
-
-  #tell(): void {
-    for (const waiter of this.#waiters) waiter()
+  #callServed(partitions: ReadonlyArray<Partition>): void {
+    for (const { onServed } of this.#listeners) for (const partition of partitions) onServed?.(partition)
   }
 }

@@ -1,14 +1,14 @@
 /**
- * Anchors: signed statements of how far the journals were at a time, so that who can write the database, but has not
- * the installation's secret, cannot rewrite history unseen.
+ * Anchors: signed statements of the journals' heads at a time. Without the installation's secret, write access to the
+ * database is not enough to rewrite history undetected.
  *
- * - An anchor names the newest record, and its hash, of every account that has moved since the anchor before. A hash
- *   stands for all that is before it, so a changed record, or a whole new chain, is noticed at the next anchored head,
- *   and so is a journal that ends before it or is gone.
- * - Its signature covers the signature before it: no anchor can be taken out from among others, or moved. That the
- *   newest are gone is seen by the mark, which is kept where the secret is, outside of the database.
- * - An anchor says what the database held when it was made. What was changed before that is not noticed: whatever
- *   happened within the last hour, or since a kill.
+ * - An anchor holds the newest record and its hash of every account that has changed since the previous anchor. A hash
+ *   covers all records before it, so verification detects a changed record, a new chain, a journal that ends too early
+ *   and a missing journal at the next anchored head.
+ * - Its signature covers the previous signature, so no anchor can be removed from the middle or moved. Removed newest
+ *   anchors are detected by the mark, which is stored with the secret, outside of the database.
+ * - An anchor describes the database at the time when it was made. Changes before that are not detected: those within
+ *   the last hour, or since a kill.
  */
 import { Clock, Context, Effect, Latch, Layer, Redacted, Schedule } from "effect"
 import { createHmac } from "node:crypto"
@@ -28,28 +28,28 @@ export interface Anchor {
   readonly at: Millis
   /** Heads as JSON text, `[[account, version, hash], …]`: exactly this is signed. */
   readonly heads: string
-  /** In hex. */
+  /** HMAC-SHA256 in hex. */
   readonly signature: string
 }
 
-/** Names an anchor. */
+/** Identifies an anchor. */
 export type Mark = Pick<Anchor, "sequence" | "signature">
 
 export interface AnchorStoreShape {
-  /** Up to `limit` anchors after one, in their order. */
+  /** Up to `limit` anchors after a sequence number, in ascending order. */
   readonly read: (after: number, limit: number) => Effect.Effect<ReadonlyArray<Anchor>, StorageFailure>
   /** Writes an anchor; false if another process has written one with its number. */
   readonly append: (anchor: Anchor) => Effect.Effect<boolean, StorageFailure>
   /** The newest record of every account. */
   readonly heads: Effect.Effect<ReadonlyArray<Head>, StorageFailure>
-  /** The newest anchor that a process with this data folder has written. */
+  /** The newest anchor written by a process with this data folder. */
   readonly mark: Effect.Effect<Mark | undefined, StorageFailure>
   readonly setMark: (mark: Mark) => Effect.Effect<void, StorageFailure>
 }
 
 export class AnchorStore extends Context.Service<AnchorStore, AnchorStoreShape>()("till/engine/AnchorStore") {}
 
-/** Signs anchors. */
+/** Key that signs anchors, derived from the installation's secret. */
 export type AnchorKey = Redacted.Redacted<Uint8Array>
 
 const PAGE = 100
@@ -57,26 +57,26 @@ const PAGE = 100
 const signatureOf = (key: AnchorKey, previous: string, { at, heads, sequence }: Omit<Anchor, "signature">): string =>
   createHmac("sha256", Redacted.value(key)).update(`${previous}\n${sequence}\n${at}\n${heads}`).digest("hex")
 
-/** A head as it was anchored. */
+/** A head with the time of its anchor. */
 export interface AnchoredHead {
   readonly version: number
   readonly hash: string
   readonly at: Millis
 }
 
-/** What the anchors say, as far as they are genuine. */
+/** The contents of all genuine anchors. */
 export interface Anchored {
-  /** Of each account, in ascending order. */
+  /** Heads by account, in ascending order. */
   readonly heads: ReadonlyMap<AccountId, ReadonlyArray<AnchoredHead>>
-  /** When the newest was made; null if there is none. */
+  /** Time of the newest anchor; null if there is none. */
   readonly newest: Millis | null
-  /** What is wrong with the anchors themselves, if anything. */
+  /** The first problem of the anchors themselves; null if there is none. */
   readonly problem: string | null
 }
 
 export const timeOf = (at: Millis): string => new Date(at).toISOString().replace(/:\d\d\.\d\d\dZ$/, "Z")
 
-/** Goes over all anchors from behind one, and says what is wrong with the first that is not genuine. */
+/** Reads all anchors after one, and returns the problem of the first that is not genuine. */
 const overAnchors = Effect.fnUntraced(function* (
   key: AnchorKey,
   from: Mark,
@@ -105,19 +105,19 @@ const NONE: Mark = { sequence: 0, signature: "" }
 
 const headsIn = ({ heads }: Anchor) => parseJson(heads) as ReadonlyArray<readonly [AccountId, number, string]>
 
-/** Says what is wrong if the anchor that the mark names is not there. */
+/** Returns the problem if the anchor of the mark is missing. */
 const unmarked = (mark: Mark | undefined, marked: boolean): string | null =>
   mark === undefined || marked
     ? null
     : `Anchor ${mark.sequence} is gone or replaced: somebody has taken the newest anchors away, or the database was put ` +
       "back to an earlier state. If you have done so on purpose, remove the file `anchor` in TILL_DATA_DIR"
 
-/** All that is anchored, for verification. */
+/** Reads all anchors, for verification. */
 export const anchored = Effect.fnUntraced(function* (
   key: AnchorKey
 ): Effect.fn.Return<Anchored, StorageFailure, AnchorStore> {
   const store = yield* AnchorStore
-  // Before the anchors: a service may go on making them.
+  // Before the anchors, because a running service may add some.
   const mark = yield* store.mark
   const heads = new Map<AccountId, Array<AnchoredHead>>()
   let newest: Millis | null = null
@@ -134,7 +134,7 @@ export const anchored = Effect.fnUntraced(function* (
   return { heads, newest, problem: problem ?? unmarked(mark, marked) }
 })
 
-/** What is made makes an anchor each time it runs, if any account has moved since the anchor before. */
+/** Makes an effect that writes an anchor if any account has changed since the previous one. */
 export const makeAnchoring = Effect.fnUntraced(function* (key: AnchorKey) {
   const store = yield* AnchorStore
   const versions = new Map<AccountId, number>()
@@ -142,7 +142,7 @@ export const makeAnchoring = Effect.fnUntraced(function* (key: AnchorKey) {
   const known = (anchor: Anchor) => {
     for (const [account, version] of headsIn(anchor)) versions.set(account, version)
   }
-  /** Reads what others have written, and all of it at first. Says what is wrong, if anything. */
+  /** Reads the anchors since the last call, at first all of them. Returns their problem, or null. */
   const read = Effect.gen(function* () {
     const mark = yield* store.mark
     let marked = mark !== undefined && mark.sequence <= newest.sequence
@@ -157,7 +157,7 @@ export const makeAnchoring = Effect.fnUntraced(function* (key: AnchorKey) {
   const attempt = Effect.gen(function* () {
     const problem = yield* read
     if (problem !== null) {
-      // Another anchor would hide that the ones before it are not what they were.
+      // Another anchor would hide that earlier ones were changed.
       yield* Effect.logError("No anchor is made: those that are there cannot be trusted", problem)
       return true
     }
@@ -173,23 +173,23 @@ export const makeAnchoring = Effect.fnUntraced(function* (key: AnchorKey) {
     newest = anchor
     return true
   })
-  // Of several processes, one was first. It will have anchored nearly all that there is.
+  // If another process was first, its anchor covers nearly everything, and one further attempt is enough.
   return Effect.flatMap(attempt, (isMade) => (isMade ? Effect.void : Effect.asVoid(attempt))).pipe(
     Effect.catch((error) => Effect.logError("No anchor could be made; it will be tried again", error.message))
   )
 })
 
 const SPACING = "1 hour"
-/** A start has other things to do first. */
+/** Pause before the first anchor, so that it does not slow down the start. */
 const DELAY = "10 seconds"
-/** Whoever has told the service to stop does not wait for long. */
+/** Time limit for the last anchor when the service stops. */
 const LAST_WITHIN = "2 seconds"
-/** A process that stops gives up first what it serves, and has done so within this time, in milliseconds. */
+/** Time within which a stopping process has released its partitions, in milliseconds. */
 const STOPPING_MILLIS = 60_000
 
 /**
- * Makes anchors soon after the start, every hour, and at the end. Of several processes, the one does that serves the
- * account; it begins soon after it has it.
+ * Makes anchors soon after the start, every hour, and at the end. If several processes share the database, only the one
+ * that serves `account` makes them, from soon after it has acquired it.
  */
 export const layer = (key: AnchorKey, account: AccountId): Layer.Layer<never, never, AnchorStore | Placement> =>
   Layer.effectDiscard(
@@ -201,12 +201,12 @@ export const layer = (key: AnchorKey, account: AccountId): Layer.Layer<never, ne
         if (placement.isHere(account)) servedUntil = performance.now()
         return performance.now() - servedUntil < STOPPING_MILLIS
       }
-      const come = Latch.makeUnsafe(placement.held() === null)
-      yield* placement.attend({
-        served: (partition) => {
-          if (partition === partitionOf(account)) come.openUnsafe()
+      const arrived = Latch.makeUnsafe(placement.held() === null)
+      yield* placement.listen({
+        onServed: (partition) => {
+          if (partition === partitionOf(account)) arrived.openUnsafe()
         },
-        leaving: (partition) =>
+        onLeaving: (partition) =>
           Effect.sync(() => {
             if (partition === partitionOf(account)) isOurs()
           })
@@ -214,6 +214,6 @@ export const layer = (key: AnchorKey, account: AccountId): Layer.Layer<never, ne
       yield* Effect.addFinalizer(() => (isOurs() ? Effect.timeoutOption(anchor, LAST_WITHIN) : Effect.void))
       const each = Effect.suspend(() => (placement.isHere(account) ? anchor : Effect.void))
       const hourly = each.pipe(Effect.repeat(Schedule.spaced(SPACING)), Effect.delay(DELAY))
-      yield* Effect.forkScoped(Effect.andThen(come.await, hourly))
+      yield* Effect.forkScoped(Effect.andThen(arrived.await, hourly))
     })
   )

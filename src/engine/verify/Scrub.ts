@@ -1,41 +1,41 @@
 /**
- * Scrubbing: verification of what nobody asks for, beside requests. Every account is gone through once in a period, so
- * that what a disk has lost is known while there are backups from before.
+ * Scrubbing: background verification of all accounts, once per period. Data that a disk has lost is detected while
+ * backups from before the loss still exist.
  *
- * It works for a tenth of the time, on few records at once and in little memory, and waits while requests keep the
- * event loop busy. An account is still read in a snapshot: of a large one, that stays open for minutes. They come in
- * an order by chance, and a start begins anew: so none is always the one that a restart has left out.
+ * It works a tenth of the time, on few records at a time and in little memory, and waits while requests keep the event
+ * loop busy. Each account is read in a snapshot; for a large one, that stays open for minutes. Accounts come in random
+ * order, because a restart begins anew: no account is left out by every restart.
  */
 import { Clock, Effect, Random } from "effect"
-import { performance } from "node:perf_hooks"
 import type { AccountId, Millis } from "../log/Document.ts"
 import type { StorageFailure } from "../log/Journal.ts"
+import { measureUtilisation } from "../process/EventLoop.ts"
 import * as Loop from "../process/Loop.ts"
 import type { PlacementShape } from "../process/Placement.ts"
 import type { Manner, Outcome } from "./Verify.ts"
 
-/** Fingerprints of 32 MB. */
+/** Digests in memory at a time: 32 MB. */
 const ROWS_MAX = 500_000
-/** Worked on in a millisecond or two. */
+/** Records or rows per page: one or two milliseconds of work. */
 const PAGE = 50
-/** It rests for so many times as long as it has worked. */
+/** Length of a rest, as a multiple of the work before it. */
 const REST = 9
 const REST_MILLIS_MAX = 2000
-/** Of the time in which it has rested, requests have taken this much. */
+/** Event-loop utilisation during a rest from which the scrub rests again. */
 const BUSY = 0.7
 const GIVE_WAY_MILLIS = 250
-/** Under a load that does not end it goes on all the same, a page every five seconds. */
+/** Further rests in a row, at most: under a continuous load a page is verified every five seconds. */
 const GIVE_WAY_MAX = 20
 
-/** Leaves time to whatever else this process has to do. */
+/** Verifies slowly, with rests that leave the event loop to requests. */
 export const gently = (): Manner => {
   let since = performance.now()
   const pause = Effect.gen(function* () {
     let rest = Math.min(Math.max((performance.now() - since) * REST, 1), REST_MILLIS_MAX)
     for (let times = 0; times <= GIVE_WAY_MAX; times++) {
-      const before = performance.eventLoopUtilization()
+      const utilisation = measureUtilisation()
       yield* Effect.sleep(rest)
-      if (performance.eventLoopUtilization(before).utilization < BUSY) break
+      if (utilisation() < BUSY) break
       rest = GIVE_WAY_MILLIS
     }
     since = performance.now()
@@ -43,14 +43,11 @@ export const gently = (): Manner => {
   return { rowsMax: ROWS_MAX, page: PAGE, pause }
 }
 
-/** A start, and whoever measures how fast Till is, has other things to do first. */
+/** Pause before the first scrub, so that it disturbs neither the start nor a short benchmark. */
 const DELAY_MILLIS = 5 * 60_000
 const DAY_MILLIS = 86_400_000
 
-/**
- * Goes through all accounts that are served here, again and again, and logs what is wrong: account, version and place,
- * never data.
- */
+/** Verifies all accounts served here, in rounds of `period` milliseconds. Logs account, version and place, no data. */
 export const forever = (
   period: Millis,
   accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>,
@@ -91,7 +88,7 @@ export const forever = (
 
 const UNCHECKED: Outcome = { records: 0, problem: null }
 
-/** A timer does not reach as far as a period may. */
+/** Sleeps in steps, because a period may be longer than a timer can be. */
 const sleepUntil = Effect.fnUntraced(function* (time: Millis) {
   for (;;) {
     const left = time - (yield* Clock.currentTimeMillis)

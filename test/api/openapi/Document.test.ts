@@ -9,8 +9,8 @@ import * as Document from "../../../src/api/openapi/Document.ts"
 import { ruleOf } from "../../../src/domain/Rule.ts"
 import { CreatePaymentIntent } from "../../../src/domain/PaymentIntent.ts"
 import { PUBLISHABLE_FIELDS } from "../../../src/domain/Publishable.ts"
-import { RETRY_AFTER_SECONDS } from "../../../src/webhooks/RetrySchedule.ts"
-import { signatureOf } from "../../../src/webhooks/Signature.ts"
+import { RETRY_AFTER_SECONDS } from "../../../src/webhooks/AttemptResult.ts"
+import { signatureOf } from "../../../src/webhooks/Sender.ts"
 
 const document = Document.make("https://pay.example.test")
 

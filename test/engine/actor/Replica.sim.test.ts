@@ -41,9 +41,9 @@ const owned = Effect.fnUntraced(function* (options: { readonly tells: boolean } 
       )
     )
   }
-  if (options.tells) yield* owner.placement.attend({ wrote: (account) => other.placement.heard(account) })
-  yield* owner.placement.gain(partitionOf(COMMON))
-  yield* other.placement.gain(partitionOf(OTHER))
+  if (options.tells) yield* owner.placement.listen({ onWritten: (account) => other.placement.noteChanged(account) })
+  yield* owner.placement.acquire(partitionOf(COMMON))
+  yield* other.placement.acquire(partitionOf(OTHER))
   return {
     owner,
     other,
@@ -119,7 +119,7 @@ describe("a replica", () => {
       yield* owner.placement.release(partitionOf(COMMON))
       yield* Effect.sleep(10_000)
       assert.strictEqual(yield* countIn(other, id), 1)
-      yield* owner.placement.gain(partitionOf(COMMON))
+      yield* owner.placement.acquire(partitionOf(COMMON))
       yield* Effect.sleep(5000)
       assert.strictEqual(yield* countIn(other, id), 1 + Toy.TIMER_INCREMENT)
       assert.lengthOf(yield* Harness.recordsOf(storage, COMMON), 2)
@@ -136,7 +136,7 @@ describe("a replica", () => {
         const [from, to] = move % 2 === 1 ? engines : engines.toReversed()
         assert.strictEqual(yield* countIn(to!, id), move - 1)
         yield* from!.placement.release(partitionOf(COMMON))
-        yield* to!.placement.gain(partitionOf(COMMON))
+        yield* to!.placement.acquire(partitionOf(COMMON))
         yield* to!.accounts.run(COMMON, increment("a"))
         assert.strictEqual(yield* countIn(to!, id), move)
         yield* Effect.sleep(2000)

@@ -1,47 +1,47 @@
-/** What attendants are told of a partition that comes and goes, and what this process does for it meanwhile. */
+/** Calls to listeners while a partition comes and goes, and the partition's state at each. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Attendant, Partition } from "../../../src/engine/process/Placement.ts"
+import type { PartitionListener, Partition } from "../../../src/engine/process/Placement.ts"
 import { CONFIRMED_MILLIS, partitionOf, PARTITIONS, Placement } from "../../../src/engine/process/Placement.ts"
 
 const ACCOUNT = "mer_1:test"
 const PARTITION = partitionOf(ACCOUNT)
 
-/** Two attendants, and what they are told, with whether requests of the partition are served and it is held. */
-const attended = Effect.gen(function* () {
+/** Two listeners that note their calls, and at each whether the partition is served and held. */
+const makeListened = Effect.gen(function* () {
   const placement = yield* Placement
-  const told: Array<string> = []
+  const calls: Array<string> = []
   const note = (what: string) => {
     const held = placement.held()!.includes(PARTITION)
-    told.push(`${what}${placement.isHere(ACCOUNT) ? ", here" : ""}${held ? ", held" : ""}`)
+    calls.push(`${what}${placement.isHere(ACCOUNT) ? ", here" : ""}${held ? ", held" : ""}`)
   }
   for (const name of ["first", "last"]) {
-    const telling = (what: string) => () => Effect.sync(() => note(`${name} ${what}`))
-    const attendant: Attendant = {
-      gained: telling("gained"),
-      served: () => note(`${name} served`),
-      leaving: telling("leaving"),
-      releasing: telling("releasing")
+    const noting = (what: string) => () => Effect.sync(() => note(`${name} ${what}`))
+    const listener: PartitionListener = {
+      onAcquired: noting("acquired"),
+      onServed: () => note(`${name} served`),
+      onLeaving: noting("leaving"),
+      onReleasing: noting("releasing")
     }
-    yield* placement.attend(attendant)
+    yield* placement.listen(listener)
   }
-  return { placement, taken: () => told.splice(0) }
+  return { placement, takeCalls: () => calls.splice(0) }
 })
 
 describe("a partition", () => {
-  it.effect("comes from the first attendant to the last, and leaves the other way", () =>
+  it.effect("comes from the first listener to the last, and leaves from the last to the first", () =>
     Effect.gen(function* () {
-      const { placement, taken } = yield* attended
+      const { placement, takeCalls } = yield* makeListened
       placement.confirm(performance.now())
-      yield* placement.gain(PARTITION)
-      assert.deepStrictEqual(taken(), [
-        "first gained",
-        "last gained",
+      yield* placement.acquire(PARTITION)
+      assert.deepStrictEqual(takeCalls(), [
+        "first acquired",
+        "last acquired",
         "first served, here, held",
         "last served, here, held"
       ])
       yield* placement.release(PARTITION)
-      assert.deepStrictEqual(taken(), [
+      assert.deepStrictEqual(takeCalls(), [
         "last leaving, here",
         "first leaving, here",
         "last releasing",
@@ -51,41 +51,41 @@ describe("a partition", () => {
     }).pipe(Effect.scoped, Effect.provide(Placement.layerShared))
   )
 
-  it.effect("is not here from when it is in doubt until something later confirms it", () =>
+  it.effect("is not here from a doubt of ownership until a later confirmation", () =>
     Effect.gen(function* () {
-      const { placement } = yield* attended
+      const { placement } = yield* makeListened
       let lapses = 0
-      yield* placement.attend({ lapsed: () => lapses++ })
+      yield* placement.listen({ onUnconfirmed: () => lapses++ })
       const before = performance.now()
       placement.confirm(before)
-      yield* placement.gain(PARTITION)
+      yield* placement.acquire(PARTITION)
       assert.isTrue(placement.isHere(ACCOUNT))
       lapses = 0
       while (performance.now() === before);
-      placement.doubt()
+      placement.unconfirm()
       assert.isFalse(placement.isHere(ACCOUNT) || placement.isOwned(ACCOUNT))
       placement.confirm(before)
-      assert.isFalse(placement.isHere(ACCOUNT), "what was asked before says nothing")
+      assert.isFalse(placement.isHere(ACCOUNT), "a query from before confirms nothing")
       placement.confirm(performance.now())
       assert.isTrue(placement.isHere(ACCOUNT) && placement.isOwned(ACCOUNT))
-      assert.strictEqual(lapses, 1, "another may have had it")
+      assert.strictEqual(lapses, 1, "another process may have had the partition")
     }).pipe(Effect.scoped, Effect.provide(Placement.layerShared))
   )
 
-  it.effect("is not held while it is in doubt, and attendants are told when it is confirmed again", () =>
+  it.effect("is not held while unconfirmed, and listeners are called when it is confirmed again", () =>
     Effect.gen(function* () {
-      const { placement, taken } = yield* attended
-      yield* placement.gain(PARTITION)
+      const { placement, takeCalls } = yield* makeListened
+      yield* placement.acquire(PARTITION)
       placement.confirm(performance.now() - CONFIRMED_MILLIS)
-      assert.deepStrictEqual(taken(), ["first gained", "last gained"])
+      assert.deepStrictEqual(takeCalls(), ["first acquired", "last acquired"])
       placement.confirm(performance.now())
-      assert.deepStrictEqual(taken(), ["first served, here, held", "last served, here, held"])
+      assert.deepStrictEqual(takeCalls(), ["first served, here, held", "last served, here, held"])
       placement.confirm(performance.now())
-      assert.deepStrictEqual(taken(), [])
+      assert.deepStrictEqual(takeCalls(), [])
     }).pipe(Effect.scoped, Effect.provide(Placement.layerShared))
   )
 
-  it("of an account is the one that it is in SQL", () => {
+  it("of an account is the same in SQL", () => {
     // SELECT get_byte(sha256(convert_to(account, 'UTF8')), 0) & 63
     const known: ReadonlyArray<readonly [string, Partition]> = [
       ["mer_1:test", 59],

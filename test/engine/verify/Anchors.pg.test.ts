@@ -270,7 +270,7 @@ describe("anchors", () => {
       })
       const serving = ({ confirm, gain, release }: PlacementShape) => {
         confirm(performance.now())
-        return Effect.andThen(gain(partitionOf(account)), release(partitionOf(account)))
+        return Effect.andThen(acquire(partitionOf(account)), release(partitionOf(account)))
       }
       assert.strictEqual(yield* ended(() => Effect.void), 0)
       assert.strictEqual(yield* ended(serving), 1)

@@ -112,7 +112,7 @@ describe("a request whose account is elsewhere", () => {
   it("is found to be here once the account has come here", async () => {
     const { forwarder, placement } = await startProcess()
     const answer = run(forwarder.forward(outgoing()))
-    await Effect.runPromise(placement.gain(PARTITION))
+    await Effect.runPromise(placement.acquire(PARTITION))
     assert.strictEqual(bodyOf(await answer), "here")
   })
 
@@ -272,7 +272,7 @@ describe("a request that silences its process", () => {
     placement.placed(PARTITION, victim)
     const answer = run(forwarder.forward(sent))
     await until(() => got === 1)
-    await Effect.runPromise(placement.gain(PARTITION))
+    await Effect.runPromise(placement.acquire(PARTITION))
     assert.strictEqual(bodyOf(await answer), "here")
     await Effect.runPromise(placement.release(PARTITION))
     placement.placed(PARTITION, victim)

@@ -1,9 +1,37 @@
 /**
- * Says in a sentence why an attempt brought no status (semantics W9): always the same for the same cause, and without
- * anything that an endpoint's URL could put into it. Of an answer that is no HTTP it shows the beginning.
+ * The results of an attempt (semantics W9), and the step that follows each:
+ *
+ * - delivered: the endpoint answered with a 2xx status;
+ * - refused: it answered with another status, and perhaps with a text;
+ * - unanswered: no status arrived. The error is one sentence, always the same for the same cause. It contains nothing
+ *   from the endpoint's URL, and of an answer that is not HTTP only the beginning.
+ *
+ * A delivery that was refused or unanswered is attempted again by the schedule, until that is exhausted.
  */
 import { clean } from "../domain/Secrets.ts"
+import type { AttemptOutcome } from "../engine/Deliveries.ts"
 import type { Start } from "./AnswerStart.ts"
+
+/** `body` is the beginning of a refusal's text. */
+export type AttemptResult =
+  | { readonly status: number; readonly error: null; readonly body?: string }
+  | { readonly status: null; readonly error: string }
+
+export const unanswered = (error: string): AttemptResult => ({ status: null, error })
+
+export const isSuccess = (status: number): boolean => status >= 200 && status < 300
+
+export const isDelivered = ({ status }: AttemptResult): boolean => status !== null && isSuccess(status)
+
+/** Pause before the second, third, … attempt, from the end of the previous one, in seconds (semantics §2.5). */
+export const RETRY_AFTER_SECONDS = [60, 300, 1800, 7200, 28_800, 86_400, 259_200] as const
+
+/** Decides what follows an attempt; attempts are numbered from 1 (spec: Events, Delivery). */
+export const nextAfter = (attempt: number, result: AttemptResult): AttemptOutcome["next"] => {
+  if (isDelivered(result)) return "delivered"
+  const seconds = RETRY_AFTER_SECONDS[attempt - 1]
+  return seconds === undefined ? "exhausted" : { retryAfterMillis: seconds * 1000 }
+}
 
 export const INVALID_URL = "The URL is not valid."
 export const TIMED_OUT = "No answer came in time."
@@ -14,7 +42,7 @@ const UNTRUSTED = "The server's certificate is not from an authority that Till t
 const SELF_SIGNED = "The server's certificate is self-signed."
 const INVALID_CERTIFICATE = "The server's certificate is not valid."
 
-/** By the codes of the system, of OpenSSL and of undici. */
+/** Sentences by error codes of the system, of OpenSSL and of undici. */
 const SENTENCES: Readonly<Record<string, string>> = {
   UND_ERR_INVALID_ARG: INVALID_URL,
   TILL_ADDRESS_REFUSED: "The address of the host is not allowed.",
@@ -41,7 +69,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   CERT_UNTRUSTED: UNTRUSTED
 }
 
-/** By what OpenSSL says of a handshake, whichever code that comes with. */
+/** Sentences by OpenSSL's text about a failed handshake, which comes with various codes. */
 const HANDSHAKES: ReadonlyArray<readonly [RegExp, string]> = [
   [/wrong version number|packet length too long|http request|record layer failure|unexpected message/iu, NO_TLS],
   [/protocol version|unsupported protocol|handshake failure|no shared cipher|insufficient security/iu, NO_COMMON_TLS],
@@ -49,40 +77,42 @@ const HANDSHAKES: ReadonlyArray<readonly [RegExp, string]> = [
   [/unrecognized name/iu, "The server does not know the host name."]
 ]
 
-/** True if the other side has ended the connection. */
+/** True if the other side has closed the connection. */
 export const isClosed = (error: Error): boolean => SENTENCES[codeOf(error)] === CLOSED
 
-/** If several addresses were tried, the code is that of the first. */
+/** The error's code; if several addresses were tried, that of the first. */
 const codeOf = (error: Error): string => ("code" in error && typeof error.code === "string" ? error.code : "")
 
-export const of = (error: Error): string => {
+/** Describes an attempt that has failed with this error. */
+export const describeError = (error: Error): string => {
   const code = codeOf(error)
   if (SENTENCES[code] !== undefined) return SENTENCES[code]
   if (code === "EPROTO" || code.startsWith("ERR_SSL_")) {
-    const said = `${code.replaceAll("_", " ")} ${error.message}`
-    return HANDSHAKES.find(([pattern]) => pattern.test(said))?.[1] ?? "The TLS handshake failed."
+    const text = `${code.replaceAll("_", " ")} ${error.message}`
+    return HANDSHAKES.find(([pattern]) => pattern.test(text))?.[1] ?? "The TLS handshake failed."
   }
   if (/CERT|CRL|UNABLE_TO_/u.test(code)) return INVALID_CERTIFICATE
   return "The attempt failed before an answer came."
 }
 
-/** What is looked through for card numbers and secrets of an answer that is no HTTP, and what is shown of that. */
-const READ_BYTES_MAX = 256
-const SHOWN_MAX = 40
+/** Bytes of an answer that is not HTTP in which card numbers and secrets are looked for, and characters quoted of it. */
+const SEARCHED_BYTES_MAX = 256
+const QUOTED_MAX = 40
 
-export const ofStart = (start: Exclude<Start, { readonly _tag: "Status" }>): string => {
+/** Describes an answer that did not begin with a status. */
+export const describeStart = (start: Exclude<Start, { readonly _tag: "Status" }>): string => {
   if (start._tag === "TooLong") return "More than 128 KiB came before the status of the answer."
   const { bytes } = start
   if (isTls(bytes)) return "The server speaks TLS on this port: the URL has to begin with https://."
-  return `The answer was not HTTP: it began with ${shown(bytes)}.`
+  return `The answer was not HTTP: it began with ${quote(bytes)}.`
 }
 
-/** An alert or a handshake of any version of TLS. */
+/** True for an alert or a handshake of any version of TLS. */
 const isTls = (bytes: Buffer): boolean => (bytes[0] === 0x15 || bytes[0] === 0x16) && bytes[1] === 0x03
 
-/** The first line as text, without card numbers and secrets; in hexadecimal digits if it is none. */
-const shown = (bytes: Buffer): string => {
-  const [line = ""] = bytes.toString("latin1", 0, READ_BYTES_MAX).split(/[\r\n]/u, 1)
-  if (/^[ -~]+$/u.test(line)) return `"${clean(line).slice(0, SHOWN_MAX)}"`
+/** Quotes the first line without card numbers and secrets; bytes that are not text as hexadecimal digits. */
+const quote = (bytes: Buffer): string => {
+  const [line = ""] = bytes.toString("latin1", 0, SEARCHED_BYTES_MAX).split(/[\r\n]/u, 1)
+  if (/^[ -~]+$/u.test(line)) return `"${clean(line).slice(0, QUOTED_MAX)}"`
   return `the bytes ${bytes.toString("hex", 0, 8).replaceAll(/..(?!$)/gu, "$& ")}`
 }
