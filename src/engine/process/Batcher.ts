@@ -1,9 +1,9 @@
 /**
- * Batches look-ups: whatever is asked for while one query is under way goes into the next. A thousand waiting
- * requests cost the storage a handful of queries.
+ * Batches look-ups: inputs that arrive while one query is running go into the next. A thousand waiting requests cost the
+ * storage a handful of queries.
  *
- * Effect's `RequestResolver` does not wait for the query under way: it collects for a moment, and its batches run side
- * by side.
+ * Effect's `RequestResolver` does not wait for the running query: it collects for a short time, and its batches run in
+ * parallel.
  */
 import { Deferred, Effect, Exit, Queue } from "effect"
 import type { Scope } from "effect"
@@ -40,12 +40,12 @@ export const make = Effect.fnUntraced(function* <In, Out, E>(
     })
 })
 
-/** For who asks for several at once: their lists go together into a query, at most `listsMax` of them. */
+/** Batches look-ups of lists: one query takes the inputs of at most `listsMax` lists. */
 export const makeForLists = Effect.fnUntraced(function* <In, Out, E>(
   query: (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>,
   listsMax: number
 ) {
-  const ask = yield* make(
+  const lookUp = yield* make(
     (lists: ReadonlyArray<ReadonlyArray<In>>) =>
       Effect.map(query(lists.flat()), (outs) => {
         let end = 0
@@ -54,5 +54,5 @@ export const makeForLists = Effect.fnUntraced(function* <In, Out, E>(
     listsMax
   )
   return (list: ReadonlyArray<In>): Effect.Effect<ReadonlyArray<Out>, E> =>
-    list.length === 0 ? Effect.succeed([]) : ask(list)
+    list.length === 0 ? Effect.succeed([]) : lookUp(list)
 })

@@ -1,24 +1,21 @@
-/** A bound on how many wait for an account, whatever it is that they wait for. */
+/** Bounds the number of commands and reads that wait for an account. */
 import { Effect } from "effect"
 
-/**
- * More wait for the account than may. This is a plain class, because it is made when there is most to do and least
- * time.
- */
+/** The queue of the account is full. A plain class, because it is made most often when the load is highest. */
 export class MailboxFull {
   readonly _tag = "MailboxFull"
 }
 
-/** Reads that wait for the storage: more than so many do not begin while the first of them waits for so long. */
+/** Once this many reads wait, and the oldest has waited this long, further reads are refused. */
 const READS_ENOUGH = 64
 const READ_MILLIS_ENOUGH = 500
 
-/** Effect's `Semaphore` counts as well, but only with effects; a command comes and goes without one. */
+/** Effect's `Semaphore` counts too, but only around effects; commands enter and leave in plain code. */
 export class BoundedQueue {
   readonly #capacity: number
   readonly #now: () => number
   #waiting = 0
-  /** When those came who wait with an effect, the first one first. */
+  /** Arrivals of waiting reads, oldest first. */
   readonly #arrivals = new Set<{ readonly at: number }>()
 
   constructor(capacity: number, now: () => number = () => performance.now()) {
@@ -30,7 +27,7 @@ export class BoundedQueue {
     return this.#waiting === 0
   }
 
-  /** Says whether there is room; whoever entered must leave. */
+  /** Takes a place; false if there is none. Each `enter` that returned true needs a `leave`. */
   enter(): boolean {
     if (this.#waiting >= this.#capacity) return false
     this.#waiting++
@@ -41,7 +38,7 @@ export class BoundedQueue {
     this.#waiting--
   }
 
-  /** An effect that counts as waiting while it runs. Where others wait for long already, it does not begin. */
+  /** Runs an effect that counts as waiting. It fails without running if there is no place, or reads wait for too long. */
   during<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | MailboxFull> {
     return Effect.acquireUseRelease(
       Effect.suspend(() => {

@@ -1,10 +1,10 @@
-/** Progress of work on whole journals, for whoever watches it. Nobody does unless this is provided. */
+/** Progress of work on whole journals. Without a provided service it is not shown. */
 import { Context } from "effect"
 
 export interface ProgressShape {
-  /** So many records are to be worked on. */
+  /** Adds records to the work to be done. */
   readonly begin: (records: number) => void
-  /** So many more are done; fewer, if some have to be done again. */
+  /** Adds records that are done; negative if records have to be done again. */
   readonly advance: (records: number) => void
 }
 

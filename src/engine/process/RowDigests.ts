@@ -1,11 +1,10 @@
 /**
  * Digests of rows by their ids, for verification: 32 to 64 bytes each, where the rows would take 400.
  *
- * An id and a text are told from others by 64 bits each of a hash whose numbers are random in every table: two rows
- * are not taken for one another by chance, nor by somebody who has made them so. That a row is there is forgotten when
- * it is taken, so what is left in the end is what was never found.
+ * Ids and texts are compared by 64-bit hashes with random factors in every table, so two rows do not collide by chance,
+ * nor can an attacker construct a collision. A row that was taken is forgotten: the rows left at the end were missing.
  */
-/** So many 32-bit numbers make an entry: two of the id, the first of which is never 0, and two of the text likewise. */
+/** 32-bit numbers of an entry: two of the id's hash and two of the text's. The first of each pair is never 0. */
 const NUMBERS = 4
 const CAPACITY_MIN = 1024
 
@@ -16,17 +15,17 @@ export class RowDigests {
   #size = 0
   #taken = 0
 
-  /** How many rows are kept. */
+  /** Number of rows. */
   get size(): number {
     return this.#size
   }
 
-  /** How many of them were not taken. */
+  /** Number of rows that were not taken. */
   get left(): number {
     return this.#size - this.#taken
   }
 
-  /** Keeps a row under its id, instead of one that was there. Nothing may have been taken yet. */
+  /** Adds a row, or replaces the one with its id. Only before the first `take`. */
   set(id: string, text: string): void {
     if (2 * this.#size > this.#mask) this.#grow()
     const { high, low } = this.#hash(id)
@@ -42,7 +41,7 @@ export class RowDigests {
 
   /** Takes the row with this id if it has this text. */
   take(id: string, text: string): "taken" | "other" | "absent" {
-    const at = this.#place(id)
+    const at = this.#indexOf(id)
     if (at === undefined) return "absent"
     const entries = this.#entries
     const { high, low } = this.#hash(text)
@@ -52,9 +51,9 @@ export class RowDigests {
     return "taken"
   }
 
-  /** Says whether there is a row with this id that was not taken. */
+  /** Whether there is a row with this id that was not taken. */
   has(id: string): boolean {
-    const at = this.#place(id)
+    const at = this.#indexOf(id)
     return at !== undefined && this.#entries[at + 2] !== 0
   }
 
@@ -63,14 +62,14 @@ export class RowDigests {
     this.#size = this.#taken = 0
   }
 
-  /** Where the id's row is. */
-  #place(id: string): number | undefined {
+  /** Index of the id's entry; undefined if there is none. */
+  #indexOf(id: string): number | undefined {
     const { high, low } = this.#hash(id)
     const at = this.#find(high, low)
     return this.#entries[at] === 0 ? undefined : at
   }
 
-  /** Where the entry with these numbers is, or would be. */
+  /** Index of the entry with this hash, or of the free slot for it. */
   #find(high: number, low: number): number {
     const entries = this.#entries
     for (let slot = low & this.#mask; ; slot = (slot + 1) & this.#mask) {
@@ -92,16 +91,16 @@ export class RowDigests {
   }
 }
 
+/** Two 32-bit numbers. */
 interface Hash {
-  /** Of 32 bits; never 0. */
+  /** Never 0. */
   high: number
-  /** Of 32 bits. */
   low: number
 }
 
 /**
- * A hash with numbers of its own, which nobody knows before. It answers with the same object every time: one per text
- * would cost more than the hash.
+ * Makes a hash function with random factors. It returns the same object every time: a new one per text would cost more
+ * than the hash.
  */
 const makeHash = (): ((text: string) => Hash) => {
   const [seedHigh = 0, seedLow = 0, ...factors] = crypto.getRandomValues(new Uint32Array(4))
@@ -114,14 +113,14 @@ const makeHash = (): ((text: string) => Hash) => {
       high = Math.imul(((high << 5) | (high >>> 27)) ^ code, factorHigh)
       low = Math.imul(((low << 7) | (low >>> 25)) ^ code, factorLow)
     }
-    answer.high = mixed(high) || 1
-    answer.low = mixed(low)
+    answer.high = mixBits(high) || 1
+    answer.low = mixBits(low)
     return answer
   }
 }
 
-/** Lets every bit depend on every other. */
-const mixed = (bits: number): number => {
+/** Makes every bit depend on every other. */
+const mixBits = (bits: number): number => {
   let mixed = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b)
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
   return (mixed ^ (mixed >>> 16)) >>> 0

@@ -1,17 +1,17 @@
 /**
- * An alarm: one sleeper waits until the next due time, and is woken early if a nearer one is set.
+ * A wake-up call for one sleeping fiber: it sleeps until a due time, and wakes early if a nearer one is set.
  *
- * Never sleeps longer than `SLEEP_MAX_MILLIS`, so that a stepped clock, or a timer that another process has set, is
- * noticed; that is also the slowest poll of an idle database.
+ * It never sleeps longer than `SLEEP_MAX_MILLIS`, to notice a stepped clock and timers that another process has set.
+ * An idle process therefore polls the database at that interval.
  */
 import { Clock, Context, Effect, Latch, Layer } from "effect"
 
 const SLEEP_MAX_MILLIS = 30_000
 
 export interface WakeUpShape {
-  /** Something is due at this time. */
+  /** Sets a due time, in Unix milliseconds; 0 wakes the fiber now. */
   readonly set: (dueAt: number) => void
-  /** Waits until this time, or until something nearer is set. */
+  /** Sleeps until this time, or until a nearer one is set. */
   readonly sleepUntil: (dueAt: number) => Effect.Effect<void>
 }
 
@@ -19,10 +19,10 @@ export class WakeUp extends Context.Service<WakeUp, WakeUpShape>()("till/engine/
   static readonly layer: Layer.Layer<WakeUp> = Layer.sync(WakeUp, () => make())
 }
 
-/** An alarm of one's own: each has one sleeper. */
+/** Makes a separate wake-up call, for one more sleeping fiber. */
 export const make = (): WakeUpShape => {
   const nearer = Latch.makeUnsafe(false)
-  // Before the first sleep everything is nearer than what the sleeper knows.
+  // Before the first sleep every due time counts as nearer.
   let waitingFor = Infinity
   return {
     set: (dueAt) => {

@@ -1,21 +1,21 @@
 /**
- * Kills a process whose event loop does not turn any more (semantics 9.86). Such a process answers nothing, not even
- * that it should end; what it has acknowledged is durable, and its supervisor starts it again.
+ * Kills this process if its event loop has stopped turning (semantics 9.86). Such a process answers no request and no
+ * signal; acknowledged commands are durable, and its supervisor starts it again.
  *
- * A thread of its own looks at a counter in shared memory that the event loop raises. The thread counts its own ticks
- * without a change and asks no clock: a machine that sleeps, a process that stands still (SIGSTOP) and one that gets no
- * processor stop the thread as well. A process whose inspector is open is never killed: somebody may have halted it.
+ * A separate thread watches a counter in shared memory that the event loop increments. The thread counts its own ticks
+ * without a change instead of reading a clock: a sleeping machine, a stopped process (SIGSTOP) and a lack of processor
+ * time stop the thread too. A process with an open inspector is never killed, because a debugger may have paused it.
  *
- * The id of the request whose work began last lies in the same memory, so that the line in the log can name it.
+ * The same memory holds the id of the request whose work began last, so that the log line can name it.
  */
 import * as inspector from "node:inspector"
 import { Worker } from "node:worker_threads"
 
 const BEAT_MILLIS = 250
-/** Words of the memory: beats so far, and whether the inspector is open. */
+/** Words of the shared memory: beats so far, and whether the inspector is open. */
 const BEATS = 0
 const INSPECTED = 1
-/** Place and length of the id, in bytes. */
+/** Offset and length of the request's id in the shared memory, in bytes. */
 const ID_AT = 8
 const ID_LENGTH = 28
 
@@ -24,7 +24,7 @@ const words = new Int32Array(memory, 0, 2)
 const bytes = Buffer.from(memory)
 let noted = ""
 
-/** Notes that work on a request begins now. The id has the length of all ids. */
+/** Notes the request whose work begins now. All ids have the same length. */
 export const noteRequest = (id: string): void => {
   if (id === noted) return
   noted = id
@@ -32,20 +32,20 @@ export const noteRequest = (id: string): void => {
 }
 
 export interface WatchdogOptions {
-  /** The event loop may stand still for so long; 0 if it may for ever. */
+  /** Standstill of the event loop after which the process is killed; 0 for never. */
   readonly hangSeconds: number
   /** Whether the end is logged. */
   readonly logs: boolean
 }
 
-/** The thread's own data. */
+/** Data passed to the thread. */
 interface Watch extends WatchdogOptions {
   readonly memory: SharedArrayBuffer
   readonly beatMillis: number
   readonly idAt: number
 }
 
-/** Watches this process' event loop from now on, unless the system gives it no thread for that. */
+/** Starts to watch this process' event loop. Calls `onError` if the system cannot start a thread for it. */
 export const watchEventLoop = ({ hangSeconds, logs }: WatchdogOptions, onError: (error: Error) => void): void => {
   if (hangSeconds === 0) return
   const beat = () => {
@@ -59,7 +59,7 @@ export const watchEventLoop = ({ hangSeconds, logs }: WatchdogOptions, onError: 
     eval: true,
     workerData: watch,
     name: "watchdog",
-    // Neither what the process was told to load first nor its environment concerns the thread.
+    // The thread needs neither preloaded modules nor the environment.
     execArgv: [],
     env: {},
     resourceLimits: { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 8, codeRangeSizeMb: 1 }
@@ -68,7 +68,7 @@ export const watchEventLoop = ({ hangSeconds, logs }: WatchdogOptions, onError: 
   worker.once("error", onError)
 }
 
-/** The thread, which is given as text: it has nothing of this module. As a file it would take twice the memory. */
+/** The thread's code, passed as text, so it cannot use this module's names. As a file it would take twice the memory. */
 const thread = (): void => {
   const { workerData } = process.getBuiltinModule("node:worker_threads")
   const fs = process.getBuiltinModule("node:fs")
@@ -87,7 +87,7 @@ const thread = (): void => {
       annotations: { process_id: process.pid, request_id: id === "" ? null : id },
       spans: {}
     })
-    // Nobody may be reading; that must not keep the process alive.
+    // Standard error may be closed, which must not keep the process alive.
     try {
       fs.writeSync(2, `${line}\n`)
     } catch {}

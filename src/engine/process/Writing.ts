@@ -1,14 +1,14 @@
 /**
- * Whether the storage takes writes. Reads may go on without them: where a disk is full, or a database is read-only.
+ * Port: whether the storage accepts writes. With a full disk or a read-only database, reads may still work.
  *
- * Port. A storage that nobody has reported on takes them, so that is what there is if none is provided.
+ * Without a provided service, the storage accepts writes.
  */
 import { Context, Effect } from "effect"
 
 export interface WritingShape {
-  /** Why nothing can be written, in a sentence; undefined as long as the last write was not refused. */
+  /** The reason why the last write was refused, as a sentence; undefined if it was not. */
   readonly refusal: () => string | undefined
-  /** Tries a write that is taken back, if the last write was refused, and answers with the same as `refusal`. */
+  /** If the last write was refused, tries a write and rolls it back. Returns the same as `refusal`. */
   readonly probe: Effect.Effect<string | undefined>
 }
 
@@ -16,6 +16,6 @@ export const Writing = Context.Reference<WritingShape>("till/engine/Writing", {
   defaultValue: () => ({ refusal: () => undefined, probe: Effect.succeed(undefined) })
 })
 
-/** Logs a consequence of a failed write, unless the storage refuses all: that is logged once a minute, by itself. */
+/** Logs a failed write, unless the storage refuses all writes: that has its own log line, once a minute. */
 export const unlessRefused = (log: Effect.Effect<void>): Effect.Effect<void> =>
   Effect.flatMap(Writing, ({ refusal }) => (refusal() === undefined ? log : Effect.void))

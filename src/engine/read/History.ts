@@ -1,12 +1,12 @@
 /**
  * History: from documents to the records that have written them.
  *
- * - A view says which records those are (`RevisionRow`), and the journal what they did: nothing is looked for, and what
- *   is not among them has written none of the documents.
- * - A record that is corrupt or lost, or that holds none of what the view says, fails whoever asks.
- * - A request's record is looked for where the journal was when the request was answered: records follow the wall
- *   clock, as long as nobody sets it back.
- * - What was forgotten with a wipe has no history.
+ * - A view names these records (`RevisionRow`), and the journal has their contents. No search is needed, and no other
+ *   record has written the documents.
+ * - A read fails if a record is corrupt or lost, or does not hold a document that the view names.
+ * - A request's record is searched near the journal's end at the time of the answer: records follow the wall clock, as
+ *   long as the clock is not set back.
+ * - Documents from before a wipe have no history.
  */
 import { Effect } from "effect"
 import { parseJson } from "../../json/JsonParse.ts"
@@ -22,21 +22,21 @@ import { lost, notHeld, readRow, timeOf } from "../log/Record.ts"
 import type { Revision, RevisionQuery } from "../views/Views.ts"
 import { recordId, recordVersion, Views } from "../views/Views.ts"
 
-/** A record that has written some of the documents. */
+/** A record that has written at least one of the requested documents. */
 export interface HistoryEntry {
-  /** Sorts by when that was: a cursor. */
+  /** Sorts by time; serves as a cursor. */
   readonly id: string
   /** By the account's clock. */
   readonly at: Millis
-  /** The request that the record carried out; null if it happened by itself. */
+  /** The request that caused the record; null for a timer. */
   readonly request: RequestIdentity | null
-  /** Those of the documents that it has written, as it left them. */
+  /** The requested documents that the record has written, in their state after it. */
   readonly documents: ReadonlyArray<Document | Tombstone>
-  /** What else it has written. */
+  /** Other documents that the record has written. */
   readonly others: ReadonlyArray<Document | Tombstone>
-  /** What it has told of those documents, in the order in which it happened. */
+  /** Events that the record emitted about the requested documents, oldest first. */
   readonly events: ReadonlyArray<StoredEvent>
-  /** JSON text of the answer to the request, if the record has it. */
+  /** JSON text of the answer to the request; null if the record has none. */
   readonly answer: string | null
 }
 
@@ -51,26 +51,26 @@ export interface RequestQuery {
   /** `req_…` */
   readonly request: string
   readonly ids: ReadonlyArray<string>
-  /** It arrived at this time of the wall clock, and was answered so much later. */
+  /** Arrival by the wall clock, and the duration until the answer. */
   readonly at: Millis
   readonly millis: number
 }
 
-/** Clocks of machines are not further apart. */
+/** Largest difference between the clocks of two machines. */
 const APART_MILLIS = 60_000
-/** Records that are read at once. */
+/** Records read at a time. */
 const RECORDS = 50
 
 export interface History {
   readonly page: (account: AccountId, query: RevisionQuery) => Effect.Effect<HistoryPage, StorageFailure>
-  /** The record that a request has written, if it has written some of the documents. */
+  /** The record of a request, if it has written at least one of the documents. */
   readonly ofRequest: (
     account: AccountId,
     query: RequestQuery
   ) => Effect.Effect<HistoryEntry | undefined, StorageFailure>
 }
 
-/** Makes a reader of history, for which `today` gives events as they are read today. */
+/** Makes a reader of history. `today` renders an event in the form in which it is read today. */
 export const make = Effect.fnUntraced(function* (
   today: (account: AccountId, event: StoredEvent) => StoredEvent
 ): Effect.fn.Return<History, never, DocumentFormats | Journal | Views> {
@@ -86,15 +86,15 @@ export const make = Effect.fnUntraced(function* (
     const missing = ids.find((id) => !written.has(id))
     if (missing !== undefined) throw notHeld(account, version, missing)
     const entries = [...written.values()].map((change) => formats.change(account, version, change))
-    const isAsked = (id: string) => ids.includes(id)
+    const isRequested = (id: string) => ids.includes(id)
     return {
       id,
       at: record.now,
       request: record.request,
-      documents: entries.filter(({ id }) => isAsked(id)),
-      others: entries.filter(({ id }) => !isAsked(id)),
+      documents: entries.filter(({ id }) => isRequested(id)),
+      others: entries.filter(({ id }) => !isRequested(id)),
       events: [...storedEvents(record).values()]
-        .filter(({ object }) => isAsked((parseJson(object) as Identified).id))
+        .filter(({ object }) => isRequested((parseJson(object) as Identified).id))
         .map((event) => today(account, event)),
       answer: record.response?.body ?? null
     }
@@ -103,7 +103,7 @@ export const make = Effect.fnUntraced(function* (
   const rowsOf = (account: AccountId, versions: ReadonlyArray<number>) =>
     journal.at(versions.map((version) => ({ account, version })))
 
-  /** Which of the versions was the newest at a time: each record that is looked at halves what it can be. */
+  /** Finds the newest version at a time by binary search in the journal. */
   const versionAt = Effect.fnUntraced(function* (account: AccountId, newest: number, time: Millis) {
     let [before, after] = [0, newest + 1]
     while (before + 1 < after) {

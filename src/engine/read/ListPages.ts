@@ -1,10 +1,10 @@
 /**
- * Pages of lists in memory, as rows: which documents are on a page, and in which version. Their texts lie in their
- * account's own memory, or in the journal.
+ * Caches pages of lists as rows: the ids and versions of a page's documents. Their texts are in their account's cache or
+ * in the journal.
  *
- * A page is true as long as no document of its kind has changed since the version that it shows, durable or not. Each
- * actor knows that of the changes that went through it, so a page is as new as what it reads by id. It ends with its
- * actor: a database that has lost commits gives the next one their versions again.
+ * A page is valid as long as no document of its kind has changed since the version that it shows, durably or not. An
+ * actor knows all changes that went through it, so a page is as new as a read by id. A page ends with its actor: after
+ * a database has lost commits, the next actor may use their versions again.
  */
 import type { Actor } from "../actor/Actor.ts"
 import type { AccountId } from "../log/Document.ts"
@@ -19,20 +19,20 @@ export interface RowsPage {
 }
 
 interface Kept extends RowsPage {
-  /** Of the actor that it was read through. */
+  /** Incarnation of the actor that it was read through. */
   readonly incarnation: symbol
   readonly kind: string
-  /** The account's version that it shows. */
+  /** The account's version that the page shows. */
   readonly version: number
 }
 
-/** Knows what has changed. */
-type Knowing = Pick<Actor, "account" | "incarnation" | "isUnchanged">
+/** The part of an actor that knows its changes. */
+type ChangeTracker = Pick<Actor, "account" | "incarnation" | "isUnchanged">
 
-/** Bounds are no part of the key: a list with bounds has no page here. */
+/** Lists with bounds are not cached, so bounds are not part of the key. */
 type PageQuery = Omit<ListQuery, "behind" | "before">
 
-/** What is left out is not the same as an empty text. */
+/** An absent field and an empty text have different keys. */
 const keyOf = (account: AccountId, { kind, labels, limit, newerThan, olderThan, prefix }: PageQuery): string => {
   let text = ""
   for (const _ in labels) {
@@ -42,11 +42,11 @@ const keyOf = (account: AccountId, { kind, labels, limit, newerThan, olderThan, 
   return `${account}\n${kind}\n${prefix}\n${newerThan}\n${olderThan}\n${limit}\n${text}`
 }
 
-/** What a page without rows takes up counts as well. */
+/** Weighs a page in rows, plus one for the page itself. */
 const weightOf = ({ page }: RowsPage): number => 1 + page.length
 
 export class ListPages {
-  /** What was used last comes last. */
+  /** Least recently used first. */
   readonly #pages = new Map<string, Kept>()
   readonly #rowsMax: number
   #rows = 0
@@ -55,13 +55,13 @@ export class ListPages {
     this.#rowsMax = rowsMax
   }
 
-  /** Rows of all pages, with one more for each. */
+  /** Weight of all pages. */
   get rows(): number {
     return this.#rows
   }
 
-  /** The page, if it is here and true. */
-  get(actor: Knowing, query: PageQuery): RowsPage | undefined {
+  /** Returns the page, if it is cached and valid. */
+  get(actor: ChangeTracker, query: PageQuery): RowsPage | undefined {
     const key = keyOf(actor.account, query)
     const kept = this.#pages.get(key)
     if (kept === undefined) return undefined
@@ -71,8 +71,8 @@ export class ListPages {
     return kept
   }
 
-  /** Keeps a page that was read when the views showed this version of the account, or a newer one. */
-  set(actor: Knowing, query: PageQuery, version: number, { hasMore, page }: RowsPage): void {
+  /** Caches a page that was read when the views had this version of the account, or a newer one. */
+  set(actor: ChangeTracker, query: PageQuery, version: number, { hasMore, page }: RowsPage): void {
     if (!actor.isUnchanged(query.kind, version)) return
     const key = keyOf(actor.account, query)
     const before = this.#pages.get(key)

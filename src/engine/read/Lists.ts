@@ -1,6 +1,6 @@
 /**
- * Lists of documents: the views say which documents there are, and where the journal has them; those in the actor's
- * memory are taken from there. Pages that are asked for again are remembered until a document of their kind changes.
+ * Lists of documents. The views name the documents and their places in the journal; documents in the actor's cache are
+ * taken from there. Pages are cached until a document of their kind changes.
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"
@@ -21,27 +21,27 @@ import type { Filter } from "../log/Search.ts"
 import type { Cursor, ListPage, ListQuery, ViewsShape } from "../views/Views.ts"
 import { Views } from "../views/Views.ts"
 
-/** Lists in one query, at most: each asks for up to a hundred documents or records. */
+/** Lists in one query, at most; each has up to a hundred documents or records. */
 export const LISTS_MAX = 32
 
-/** Documents that can be listed by it have this field: seconds since the Unix epoch. */
 interface Dated {
+  /** Seconds since the Unix epoch; every document has it that can be listed by its time of creation. */
   readonly created: number
 }
 
-/** A list may be of those that were created at some time: of a kind whose ids have a prefix. */
+/** Restricts a list to a time of creation; the ids of its kind must have a prefix. */
 export interface CreatedQuery {
   readonly created?: Created | undefined
 }
 
-/** What is looked for among the documents of a kind. */
+/** A search among the documents of a kind. */
 export interface Search {
   readonly kind: string
-  /** How the kind's ids begin. */
+  /** Prefix of the kind's ids. */
   readonly prefix: string
-  /** A document that matches is among those that one of these finds. */
+  /** Each matching document is found by at least one of these. */
   readonly filters: ReadonlyArray<Filter>
-  /** Says whether a document that was found does match. */
+  /** Whether a document that a filter has found matches. */
   readonly matches: (value: Identified) => boolean
   readonly olderThan?: string
   /** 1 or more. */
@@ -49,11 +49,11 @@ export interface Search {
 }
 
 export interface Lists {
-  /** The page that `list` would answer with, if all of it is in memory. */
+  /** The result of `list`, if all of it is in memory. */
   readonly peek: (actor: Actor, query: ListQuery & CreatedQuery) => ListPage | undefined
-  /** One page of the documents that the views of an actor's account have. */
+  /** One page of an account's documents. */
   readonly list: (actor: Actor, query: ListQuery & CreatedQuery) => Effect.Effect<ListPage, StorageFailure>
-  /** One page of those that match, newest first. */
+  /** One page of the matching documents, newest first. */
   readonly search: (actor: Actor, search: Search) => Effect.Effect<ListPage, StorageFailure>
 }
 
@@ -62,7 +62,7 @@ export const make: Effect.Effect<Lists, never, DocumentFormats | Journal | Scope
     const formats = yield* DocumentFormats
     const journal = yield* Journal
     const views = yield* Views
-    // Any other list may take long, and then ends with its request; nobody is to wait for it.
+    // Other lists may take long, so they are not batched: each ends with its own request.
     const newest = yield* Batcher.make(views.newest, LISTS_MAX)
     const slices = yield* Batcher.makeForLists(journal.slices, LISTS_MAX)
 
@@ -77,7 +77,7 @@ export const make: Effect.Effect<Lists, never, DocumentFormats | Journal | Scope
       const { account } = actor
       const known = rows.map((row) => {
         const document = knownDocument(actor, row)
-        return document !== undefined && saysOf(row, document) ? document : undefined
+        return document !== undefined && isRowOf(row, document) ? document : undefined
       })
       const missing = rows.filter((_, i) => known[i] === undefined)
       if (missing.length === 0) return known as ReadonlyArray<Document>
@@ -91,7 +91,7 @@ export const make: Effect.Effect<Lists, never, DocumentFormats | Journal | Scope
       }) as ReadonlyArray<Document>
     })
 
-    /** That beyond a page is read as well: a row that was changed does not pass for more. */
+    /** Reads rows with their documents, also of the row after the page: a corrupt row must not count as one more. */
     const readRows = (actor: Actor, query: ListQuery) =>
       Effect.flatMap(rowsOf(actor, query), (rows) =>
         Effect.map(documentsOf(actor, rows), (documents) =>
@@ -100,8 +100,8 @@ export const make: Effect.Effect<Lists, never, DocumentFormats | Journal | Scope
       )
 
     const pages = new ListPages()
-    /** Leaves the documents of a page that is asked for again where the next will find them. */
-    const repeated = Effect.fnUntraced(function* (actor: Actor, { kind }: ListQuery, { hasMore, page }: RowsPage) {
+    /** Reads the documents of a cached page, and puts them into the actor's cache for the next request. */
+    const readAgain = Effect.fnUntraced(function* (actor: Actor, { kind }: ListQuery, { hasMore, page }: RowsPage) {
       const version = actor.durable
       const documents = yield* documentsOf(actor, page)
       if (actor.isUnchanged(kind, version))
@@ -112,7 +112,7 @@ export const make: Effect.Effect<Lists, never, DocumentFormats | Journal | Scope
     const list: Lists["list"] = Effect.fnUntraced(function* (actor, { created, ...query }) {
       if (created === undefined) {
         const known = pages.get(actor, query)
-        if (known !== undefined) return yield* repeated(actor, query, known)
+        if (known !== undefined) return yield* readAgain(actor, query, known)
         const version = actor.projected
         const { hasMore, page } = yield* pageOf(query, (query) => readRows(actor, query))
         pages.set(actor, query, version, { hasMore, page: page.map(({ row }) => row) })
@@ -131,7 +131,6 @@ export const make: Effect.Effect<Lists, never, DocumentFormats | Journal | Scope
   }
 )
 
-/** Reads the documents of rows. */
 type DocumentsOf = (
   actor: Actor,
   rows: ReadonlyArray<DocumentRow>
@@ -140,7 +139,7 @@ type DocumentsOf = (
 const makeSearch = (views: ViewsShape, documentsOf: DocumentsOf): Lists["search"] =>
   Effect.fnUntraced(function* (actor, { filters, matches, ...query }) {
     const { account } = actor
-    const asked = yield* Effect.forEach(filters, (filter) =>
+    const bounded = yield* Effect.forEach(filters, (filter) =>
       Effect.map(createdBetween(views, account, query.prefix, filter.created), ({ between }) => ({
         filter,
         ...between
@@ -149,7 +148,7 @@ const makeSearch = (views: ViewsShape, documentsOf: DocumentsOf): Lists["search"
     const { hasMore, page } = yield* pageOf(
       query,
       Effect.fnUntraced(function* (next) {
-        const found = yield* Effect.forEach(asked, (each) => views.search(account, { ...next, ...each }))
+        const found = yield* Effect.forEach(bounded, (each) => views.search(account, { ...next, ...each }))
         const rows = new Map(found.flat().map((row) => [row.id, row]))
         const newest = [...rows.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, next.limit)
         return yield* documentsOf(actor, newest)
@@ -172,23 +171,23 @@ const peekPage = (pages: ListPages, actor: Actor, query: ListQuery & CreatedQuer
   return { documents, hasMore: known.hasMore }
 }
 
-/** The document that a row stands for, if it is in memory. */
+/** The document of a row, if it is in memory. */
 const knownDocument = (actor: Actor, { id, version }: DocumentRow): Document | undefined => {
   const document = actor.durableDocument(id)
   return document?.version === version && !document.deleted ? document : undefined
 }
 
-/** Says whether a row was found for what its document is. If not, the document is read, and the row is refused. */
-const saysOf = ({ kind, labels }: DocumentRow, document: Document): boolean =>
+/** Whether a row has the kind and labels of its document. If not, the document is read, which refuses the row. */
+const isRowOf = ({ kind, labels }: DocumentRow, document: Document): boolean =>
   document.kind === kind && labelsText(document.labels) === labelsText(labels)
 
 const everyRow = () => true
-/** Rows that are looked into at once, at most. */
+/** Rows read at a time, at most. */
 const READ_MAX = 1000
 
 /**
- * Reads one row beyond the limit, which tells whether there are more, and puts the newest first. Reads on for as many
- * as it does not keep.
+ * Reads a page, newest first, and one row more for `hasMore`. Rows that `keeps` rejects do not count: it reads on until
+ * the page is full.
  */
 export const pageOf = Effect.fnUntraced(function* <
   Row extends { readonly id: string },
@@ -209,7 +208,7 @@ export const pageOf = Effect.fnUntraced(function* <
   return { page: newerThan === undefined ? page : page.toReversed(), hasMore: found.length > limit }
 })
 
-/** Ids of `prefix` whose objects may have been created then; `isExact` says that all of them were. */
+/** Bounds for the ids of objects created at a time. Unless `isExact`, other objects have ids within them too. */
 export const createdBetween = (
   views: ViewsShape,
   account: AccountId,

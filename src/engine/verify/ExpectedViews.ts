@@ -1,9 +1,9 @@
 /**
- * What the views must hold of an account, or of a part of its rows, as the journal says: folded from projections, and
- * compared with rows in whatever order they come.
+ * The rows that the views must hold for an account, or for a part of its rows, according to the journal. They are folded
+ * from projections and compared with the views' rows in any order.
  *
- * Of rows that no later record changes without naming them, only fingerprints are kept. So a row that is missing is
- * known to be, but not by name: `missingAmong` finds the name when the journal is read once more.
+ * Rows that a later record can change only by naming them are kept as digests. A missing one is therefore counted but
+ * not named: `missingAmong` finds its name when the journal is read once more.
  */
 import type { Millis } from "../log/Document.ts"
 import { RowDigests } from "../process/RowDigests.ts"
@@ -22,10 +22,11 @@ import { addTo, isNothing, sumsOf, tallyId } from "../log/Tallies.ts"
 import type { ViewRow, ViewTable } from "../views/Views.ts"
 import { deliveryId, eventId, keyId, revisionAt, revisionId } from "../views/Views.ts"
 
+/** Memory of a whole row and of a sum, measured in digests. */
 const WHOLE_ROW_WEIGHT = 8
 const SUM_WEIGHT = 3
 
-/** Names a row of a table. */
+/** Identifies a row of a table. */
 export interface Named {
   readonly table: ViewTable
   readonly id: string
@@ -33,10 +34,10 @@ export interface Named {
 
 export class ExpectedViews {
   readonly #holds: (id: string) => boolean
-  /** Keys that were used before may be gone. */
+  /** Keys used before this time may be missing. */
   readonly #forgettable: Millis
   readonly documents = new RowDigests()
-  /** Every record that has written a document; that of a document's own row is taken with it. */
+  /** Revisions: the records that have written each document. The newest one is taken with the document's row. */
   readonly revisions = new RowDigests()
   readonly events = new RowDigests()
   readonly keys = new RowDigests()
@@ -44,16 +45,16 @@ export class ExpectedViews {
   readonly timers = new Map<string, TimerRow>()
   readonly subscriptions = new Map<string, SubscriptionRow>()
   readonly deliveries = new Map<string, DeliveryRow>()
-  /** Of what has ever been counted, the sums over the documents of the views that were seen so far. */
+  /** All sums that were ever counted, each over the documents seen in the views so far. */
   readonly tallies: Sums = new Map()
 
-  /** Of the rows that `holds` knows by their ids. */
+  /** Expects only rows whose ids `holds` accepts. */
   constructor(holds: (id: string) => boolean, forgettable: Millis) {
     this.#holds = holds
     this.#forgettable = forgettable
   }
 
-  /** How many rows must be there, or may; what is kept whole counts for as many fingerprints as fit into its memory. */
+  /** Memory of all rows that must or may be there, measured in digests. */
   get weight(): number {
     const { deliveries, documents, events, keys, revisions, subscriptions, tallies, timers } = this
     const whole = WHOLE_ROW_WEIGHT * (timers.size + subscriptions.size + deliveries.size) + SUM_WEIGHT * tallies.size
@@ -64,7 +65,7 @@ export class ExpectedViews {
     const { deliveriesMade, deliverySteps, documentsChanged, events, keys, subscriptionsSet, sweep } = projection
     const holds = this.#holds
     if (sweep !== null) this.#sweep(sweep)
-    // Of what was read from the journal no document is known to be new.
+    // In a projection read from the journal, all documents are in `documentsChanged`.
     for (const row of documentsChanged) {
       if (holds(row.id)) {
         this.documents.set(row.id, rowText.documents(row))
@@ -106,13 +107,13 @@ export class ExpectedViews {
     sweepTables(this, sweep)
   }
 
-  /** Takes a row of the views out of what must be there; says what is wrong with it, if anything. */
+  /** Takes a row of the views off the expected ones. Returns its problem, or null. */
   take(
     table: ViewTable,
     { id, row }: ViewRow
   ): "not what the journal says" | "in the views, but not in the journal" | null {
     if (table === "documents") this.#count(row as ProjectedDocument)
-    // A document and its revisions are looked at together.
+    // A document and its revisions belong to the same part.
     if (!this.#holds(table === "revisions" ? revisionAt(id).id : id)) return null
     const text = (rowText[table] as (row: ViewRow["row"]) => string)(row)
     const found = this.#takeText(table, id, text)
@@ -125,7 +126,7 @@ export class ExpectedViews {
     this.revisions.take(revisionId(row), rowText.revisions(row))
   }
 
-  /** A sum that this holds is one over all documents. */
+  /** Adds a document to the sums. Every expected sum is over all documents, of all parts. */
   #count({ tallies }: ProjectedDocument): void {
     for (const sum of tallies?.flatMap(sumsOf) ?? []) if (this.tallies.has(tallyId(sum))) addTo(this.tallies, sum)
   }
@@ -158,7 +159,7 @@ export class ExpectedViews {
     }
   }
 
-  /** A row that must be there and was not taken, of those that are kept whole. */
+  /** A required row that was not taken, among the rows that are kept whole. */
   get missing(): Named | undefined {
     for (const table of ["timers", "subscriptions", "deliveries"] as const) {
       for (const id of this[table].keys()) return { table, id }
@@ -166,18 +167,18 @@ export class ExpectedViews {
     return undefined
   }
 
-  /** A sum that must be there and was not taken. */
+  /** A required sum that was not taken. */
   get missingTally(): Named | undefined {
     for (const [id, sum] of this.tallies) if (!isNothing(sum)) return { table: "tallies", id }
     return undefined
   }
 
-  /** Says whether some other row must be there and was not taken. */
+  /** Whether a required row that is kept as a digest was not taken. */
   get isIncomplete(): boolean {
     return this.documents.left + this.revisions.left + this.events.left + this.keys.left > 0
   }
 
-  /** A row of a projection that was not taken. Keys that were used before `forgotten` may be gone meanwhile. */
+  /** A row of a projection that was not taken. Keys used before `forgotten` may have been deleted during the scan. */
   missingAmong({ documentsChanged, events, keys, revisions }: Projection, forgotten: Millis): Named | undefined {
     for (const { id } of documentsChanged) if (this.documents.has(id)) return { table: "documents", id }
     for (const row of [...documentsChanged, ...revisions]) {

@@ -1,12 +1,11 @@
 /**
- * Verification: does the journal hold what was written to it, and do the views say what the journal says?
+ * Verification: checks that the journal is intact and that the views match it.
  *
- * Folds the journal afresh, account by account, and names the first record or row that differs. Keys past their
- * retention may be gone from the views; everything else must be there, and nothing more. Writes nothing.
+ * Folds the journal anew, account by account, and names the first record or row that differs. Keys past their retention
+ * may be missing from the views; every other row must be there, and no more. Writes nothing.
  *
- * Each account is read in a snapshot, so a service may go on with it meanwhile. Rows are in no order that journal and
- * views share, so what must be there is kept until it is seen. Where that is more than fits into memory, several passes
- * take a part of the rows each.
+ * Each account is read in a snapshot, so a running service can continue. Journal and views share no order of rows, so
+ * expected rows are kept in memory until they are seen. If they do not fit, each of several passes verifies a part.
  */
 import { Clock, Effect, Fiber, Result } from "effect"
 import type { AnchoredHead } from "./Anchors.ts"
@@ -32,29 +31,28 @@ import { Views, viewTables } from "../views/Views.ts"
 export interface Report {
   readonly accounts: number
   readonly records: number
-  /** How many of the records are anchored. */
+  /** Number of the records that are anchored. */
   readonly anchored: number
-  /** One line for each account that is not as it should be: what differs first. */
+  /** The first difference of each damaged account, one line each. */
   readonly problems: ReadonlyArray<string>
 }
 
-/** How a verification goes about its work. */
+/** Speed and memory of a verification. */
 export interface Manner {
-  /** It keeps about so many rows in memory at once. */
+  /** Approximate number of rows in memory at a time. */
   readonly rowsMax: number
-  /** It reads so many records or rows at once. */
+  /** Records or rows read at a time. */
   readonly page: number
-  /** It does this after each page. */
+  /** Runs after each page. */
   readonly pause: Effect.Effect<void>
 }
 
-/** As fast as it can. */
+/** Verifies as fast as possible. */
 export const SWIFTLY: Manner = { rowsMax: VERIFIED_ROWS_MAX, page: 1000, pause: Effect.void }
 
-/** What must have been, by the account. */
 type AnchoredHeads = ReadonlyMap<AccountId, ReadonlyArray<AnchoredHead>>
 
-/** Checks every account, and that its journal has what is anchored of it. */
+/** Checks every account, and its journal against its anchored heads. */
 export const verify = Effect.fnUntraced(function* (
   manner: Manner = SWIFTLY,
   anchored: AnchoredHeads = new Map()
@@ -70,7 +68,7 @@ export const verify = Effect.fnUntraced(function* (
         return []
       })
     )
-  const inJournal = yield* listed("journal", Effect.tap(journal.accounts, announced))
+  const inJournal = yield* listed("journal", Effect.tap(journal.accounts, announce))
   const accounts = new Set([...inJournal, ...(yield* listed("views", views.accounts)), ...anchored.keys()])
   for (const account of accounts) {
     const outcome = yield* verifyAccount(account, manner, anchored.get(account))
@@ -88,7 +86,7 @@ export const rebuild: Effect.Effect<number, StorageFailure | JournalCorrupt, Jou
     const views = yield* Views
     const projector = yield* Projector
     const accounts = new Set([...(yield* journal.accounts), ...(yield* views.accounts)])
-    yield* announced([...accounts])
+    yield* announce([...accounts])
     for (const account of accounts) {
       yield* views.clear(account)
       yield* projector.catchUp(account)
@@ -97,23 +95,23 @@ export const rebuild: Effect.Effect<number, StorageFailure | JournalCorrupt, Jou
   }
 )
 
-/** Tells the progress how many records these accounts have. */
-const announced = Effect.fnUntraced(function* (accounts: ReadonlyArray<AccountId>) {
+/** Adds the records of these accounts to the progress. */
+const announce = Effect.fnUntraced(function* (accounts: ReadonlyArray<AccountId>) {
   const journal = yield* Journal
   const versions = yield* journal.versions(accounts)
   ;(yield* Progress).begin(versions.values().reduce((sum, version) => sum + version, 0))
 })
 
-/** Makes anew the views that a migration has left as an older Till made them. Says of how many accounts. */
+/** Rebuilds the views that a migration has marked as outdated. Returns the number of their accounts. */
 export const remakeOutdated: Effect.Effect<number, StorageFailure | JournalCorrupt, Journal | Views | Projector> =
   Effect.gen(function* () {
     const views = yield* Views
     const projector = yield* Projector
     const accounts = yield* views.outdated
     if (accounts.length > 0) yield* Effect.logInfo(`The views of ${accounts.length} accounts are made anew`)
-    yield* announced(accounts)
+    yield* announce(accounts)
     for (const account of accounts) {
-      // Another process may have made them meanwhile, and be using them.
+      // Only if they are still outdated: another process may have rebuilt them, and be using them.
       yield* views.clearOutdated(account)
       yield* projector.catchUp(account)
     }
@@ -125,13 +123,12 @@ export interface Outcome {
   readonly problem: string | null
 }
 
-/** What a pass found. */
 interface PassOutcome extends Outcome {
-  /** A sum that is not that of the views' documents. Says so once all of these are known to be right. */
+  /** A sum that differs from that of the views' documents. Reported only if all these documents are correct. */
   readonly miscount?: string | null
 }
 
-/** Checks an account, in as many passes as it takes for none to keep too many rows. */
+/** Checks an account, in as many passes as memory requires. */
 export const verifyAccount = Effect.fnUntraced(function* (
   account: AccountId,
   manner: Manner,
@@ -156,7 +153,7 @@ export const verifyAccount = Effect.fnUntraced(function* (
   return { records, problem: miscount }
 })
 
-/** Goes on after damage. Any other failure ends the check, which could not be done. */
+/** Handles damage of the storage. Any other failure ends the verification. */
 const onDamage = <A, R, B, R2>(
   reading: Effect.Effect<A, StorageFailure, R>,
   handle: (reason: string) => Effect.Effect<B, StorageFailure, R2>
@@ -172,23 +169,23 @@ const unreadable = Effect.fnUntraced(function* (
 ): Effect.fn.Return<PassOutcome, StorageFailure, Journal | Views> {
   const journal = yield* Journal
   const views = yield* Views
-  const found = (what: string) => ({ records: 0, problem: `${what} cannot be read: ${reason}` })
+  const problemOf = (what: string) => ({ records: 0, problem: `${what} cannot be read: ${reason}` })
   const record = yield* firstUnreadable((last: JournalRow | undefined, limit) =>
     journal.read(account, last?.version ?? 0, limit)
   )
-  if (record !== undefined) return found(`Record ${(record.last?.version ?? 0) + 1} of account ${account}`)
+  if (record !== undefined) return problemOf(`Record ${(record.last?.version ?? 0) + 1} of account ${account}`)
   for (const table of viewTables) {
     const row = yield* firstUnreadable((last: ViewRow | undefined, limit) =>
       views.scan(account, table, last?.id ?? "", limit)
     )
     if (row === undefined) continue
     const last = row.last === undefined ? "the first one" : `the one behind ${row.last.id}`
-    return found(`Of the ${table} of account ${account}, ${last}`)
+    return problemOf(`Of the ${table} of account ${account}, ${last}`)
   }
-  return found(`Account ${account}`)
+  return problemOf(`Account ${account}`)
 })
 
-/** Goes on behind the last row that can be read, in ever smaller pages, until the next single row fails. */
+/** Reads on after the last readable row, in ever smaller pages, until a single row fails. Returns the row before it. */
 const firstUnreadable = Effect.fnUntraced(function* <Row, R>(
   read: (last: Row | undefined, limit: number) => Effect.Effect<ReadonlyArray<Row>, StorageFailure, R>
 ) {
@@ -205,28 +202,29 @@ const firstUnreadable = Effect.fnUntraced(function* <Row, R>(
   }
 })
 
-/** Rows are not spread evenly over records, nor over passes. */
+/** Reserve for the uneven distribution of rows over records and passes. */
 const ROOM = 1.2
 
-/** Spreads texts evenly over numbers. */
+/** Hashes a text, evenly distributed. */
 const sumOf = (text: string): number => {
   let sum = 0
   for (let i = 0; i < text.length; i++) sum = (Math.imul(sum, 31) + text.charCodeAt(i)) >>> 0
   return sum
 }
 
-/** A pass looks at this part of an account's rows. */
+/** The part of an account's rows that one pass verifies. */
 interface Part extends Manner {
   readonly account: AccountId
-  /** How much of all the account's work this is. */
+  /** Share of the account's whole work, from 0 to 1. */
   readonly share: number
-  /** Which rows, by their ids. */
+  /** Whether the part contains the row with this id. */
   readonly holds: (id: string) => boolean
   readonly anchored: ReadonlyArray<AnchoredHead>
 }
 
-/** Of too many rows to keep, this part did fit. */
+/** The part has too many rows for the memory. */
 interface TooMany {
+  /** Records whose rows did fit. */
   readonly fitting: number
 }
 
@@ -253,7 +251,7 @@ const verifyPart = (
       progress.advance((-records.read * share) / 2)
       return { fitting: records.read / Math.max(records.read, standing.projected) }
     }
-    // The next start makes views anew that are outdated.
+    // Outdated views are rebuilt at the next start.
     if ((yield* views.outdated).includes(account)) return { records: records.read, problem: null }
     const problem =
       standing.ahead === ahead
@@ -264,8 +262,8 @@ const verifyPart = (
   }).pipe(Effect.catchTag("JournalCorrupt", ({ message }) => Effect.succeed({ records: 0, problem: message })))
 
 /**
- * Reads an account's journal and checks its chain. Hands on what its records make of the views, as far as these are,
- * until that answers with false.
+ * Reads an account's journal and checks its chain. Passes the projections of its records, up to the views' checkpoint,
+ * to `onProjections`, until that returns false.
  */
 const overJournal = Effect.fnUntraced(function* (
   { account, anchored, page, pause }: Part,
@@ -316,8 +314,8 @@ const cutOff = (account: AccountId, version: number, { at, version: newest }: An
   new JournalCorrupt({ account, version, problem: `is missing, but record ${newest} was anchored at ${timeOf(at)}` })
 
 /**
- * Works on page after page, up to an empty one or until the work answers with false, and says whether it was done with
- * all. The storage reads the next page meanwhile; it is done with that when this ends.
+ * Works on page after page until one is empty or `work` returns false; returns whether all pages were worked on. The
+ * next page is read during the work on the previous one; no read is running when this returns.
  */
 const overPages = Effect.fnUntraced(function* <Row, E1, R1, E2, R2>(
   read: (last: Row | undefined) => Effect.Effect<ReadonlyArray<Row>, E1, R1>,
@@ -338,11 +336,11 @@ const overPages = Effect.fnUntraced(function* <Row, E1, R1, E2, R2>(
   }
 })
 
-/** Compares the tables but that of sums with what they must hold, which is used up by this. Says what differs first. */
+/** Compares all tables except the sums with the expected rows, and uses these up. Returns the first difference. */
 const compare = Effect.fnUntraced(function* (part: Part, standing: Standing, expected: ExpectedViews, records: number) {
   const { share } = part
   const progress = yield* Progress
-  // All of the account's rows are seen in each pass.
+  // Each pass scans all rows of the account.
   const recordsPerRow = (records * share * share) / 2 / Math.max(expected.weight, 1)
   for (const table of viewTables) {
     if (table === "tallies") continue
@@ -353,7 +351,7 @@ const compare = Effect.fnUntraced(function* (part: Part, standing: Standing, exp
   return missing === undefined ? null : notThere(part, missing)
 })
 
-/** Compares the sums of this part with those of the documents that were seen. */
+/** Compares the sums of this part with the sums over the documents that were seen. */
 const compareTallies = Effect.fnUntraced(function* (part: Part, expected: ExpectedViews) {
   const problem = yield* compareTable(part, "tallies", expected, () => {})
   const missing = expected.missingTally
@@ -392,10 +390,10 @@ const compareTable = Effect.fnUntraced(function* (
 const notThere = ({ account }: Part, { id, table }: Named): string =>
   `${table} ${id} of account ${account} is in the journal, but not in the views`
 
-/** What must be in the views and was not seen there. The journal says what it is. */
+/** Finds an expected row that was not seen in the views; its name may have to be read from the journal. */
 const missingOf = Effect.fnUntraced(function* (part: Part, standing: Standing, expected: ExpectedViews) {
   if (expected.missing !== undefined || !expected.isIncomplete) return expected.missing
-  // Without a snapshot, a running Till may have forgotten keys during the scan.
+  // Without a snapshot, a running Till may have deleted keys during the scan.
   const views = yield* Views
   const forgotten = (yield* views.runningTime(yield* Clock.currentTimeMillis)) - RETENTION_MILLIS
   let missing: Named | undefined
