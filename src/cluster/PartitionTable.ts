@@ -1,12 +1,12 @@
 /**
- * Where each partition is served, as runners tell one another in the table `partitions`.
+ * Where each partition is served, according to the table `partitions`, in which runners inform each other.
  *
- * The table decides nothing. Whoever serves a partition sees to it that its row says so, and whoever does not, that no
- * row says so; a row that is wrong, because its writer was frozen or is gone, is corrected within a second, and until
- * then whoever follows it is sent away there. Everybody reads the table when somebody has changed it, and every second
- * besides, in case word of it was lost.
+ * The table does not decide ownership. A runner keeps the rows of its own partitions up to date, and removes its URL
+ * from all others. A wrong row, whose writer was frozen or is gone, is corrected within a second; until then, the
+ * runner that it names refuses the requests. All runners read the table after each notification of a change, and every
+ * second in case a notification was lost.
  *
- * All goes over one session. One that is lost is made anew; meanwhile places are believed as they were.
+ * Everything goes over one session. A lost session is replaced; until then the last known places are used.
  */
 import { PgConnection } from "@effect/sql-pg"
 import { Cause, Clock, Deferred, Effect, Fiber, Queue } from "effect"
@@ -20,78 +20,75 @@ import { addressOf } from "./Health.ts"
 import { CLOCK_OFF_MILLIS_MAX, type RunnerSessions } from "./Sessions.ts"
 
 const CHANNEL = "till_partitions"
-/** The table is looked at so often if nobody says anything. */
-const LOOK_MILLIS = 1000
-/** Looks have so much between them: two that contradict one another would go on at full speed. */
+/** Interval of reads of the table without a notification. */
+const REFRESH_MILLIS = 1000
+/** Pause between two reads: runners that correct each other's rows would otherwise do so at full speed. */
 const PAUSE_MILLIS = 10
-/** A session that does not answer for so long is given up. */
+/** Time without an answer after which a session is given up. */
 const ANSWER_MILLIS_MAX = 2000
-/** After so long another session is tried. */
+/** Pause before a new session. */
 const RETRY_MILLIS = 500
-/** The runner's own row is brought up to date so often. */
+/** Interval of updates of the runner's own row. */
 const NOTE_MILLIS = 10_000
-/** Whoever leaves waits so long for others to be told. */
-const TELL_MILLIS_MAX = 1000
-/** A server that is to notice that a machine is gone asks after so much silence, so often, so many times. */
-const NOTICE_SECONDS = { tcp_keepalives_idle: 10, tcp_keepalives_interval: 5, tcp_keepalives_count: 3 }
+/** How long a leaving runner waits until its row is written. */
+const LEAVE_MILLIS_MAX = 1000
+/** TCP keepalive of the session, with which Postgres notices a lost machine. Times are in seconds. */
+const KEEPALIVE = { tcp_keepalives_idle: 10, tcp_keepalives_interval: 5, tcp_keepalives_count: 3 }
 
-/** What a runner says of itself. */
+/** A runner's description of itself. */
 export interface Self {
-  /** Base of its internal listener's addresses, without a trailing slash. */
+  /** Base URL of its internal listener, without a trailing slash. */
   readonly url: string
-  /** Its Till's version. */
+  /** Version of Till. */
   readonly version: string
 }
 
-/** Another runner, as the table has it. */
+/** Another runner that the table names as a partition's owner. Times are of `performance.now()`. */
 export interface Owner {
   readonly url: string
-  /**
-   * By then of `performance.now()`, what it was confirmed by the last sign of life that is known of it, is over, unless
-   * the database's clock was set meanwhile.
-   */
-  readonly overAt: number
-  /** The same, whatever was set: counted from when that sign was first seen here. */
-  readonly surelyOverAt: number
+  /** Expiry of its last confirmation, from its last heartbeat; wrong if the database's clock was set since. */
+  readonly expiresAt: number
+  /** Latest possible expiry of that confirmation, counted from when the heartbeat was first seen here. */
+  readonly surelyExpiresAt: number
 }
 
-/** A sign of life, by times of `performance.now()`. */
-interface Sign {
+/** A heartbeat of another runner. Times are of `performance.now()`. */
+interface Heartbeat {
   readonly text: string
   readonly at: number
   readonly seenAt: number
 }
 
 export interface PartitionTable {
-  /** Others find a partition here, or not any more. They hear of it, and this does not wait for that. */
-  readonly open: (partition: Partition) => void
-  readonly close: (partition: Partition) => void
-  /** Others find nothing here any more. */
-  readonly closeAll: () => void
-  /** Ends when the table was looked at that is there now. */
-  readonly look: Effect.Effect<void>
-  /** Whoever else has the partition by the table as it was last looked at; null if nobody, undefined before. */
+  /** Enters this runner as the owner of a partition, or removes it. Other runners are notified in the background. */
+  readonly claim: (partition: Partition) => void
+  readonly disclaim: (partition: Partition) => void
+  readonly disclaimAll: () => void
+  /** Returns after the table was read once more. */
+  readonly refresh: Effect.Effect<void>
+  /** The other runner that the table names for a partition; null if there is none, undefined before the first read. */
   readonly ownerOf: (partition: Partition) => Owner | null | undefined
-  /** Waits until every partition was found to be served somewhere. */
-  readonly found: Effect.Effect<void>
-  /** Says of this runner that it is about to leave; ends when others can know it, or cannot be told. */
+  /** Waits until every partition is served by some runner. */
+  readonly allServed: Effect.Effect<void>
+  /** Marks this runner as leaving. Returns when that is written, or after a time limit. */
   readonly leave: Effect.Effect<void>
-  /** Tells others that a lock has become free. */
-  readonly freed: () => void
-  /** Tells others that an account was written to, of which they have replicas. */
+  /** Notifies other runners that a lock has become free. */
+  readonly noteFreedLock: () => void
+  /** Notifies other runners of a write to an account of which they have replicas. */
   readonly noteWritten: (account: AccountId) => void
-  /** Waits until another runner has said something, or this one stirs. */
+  /** Waits until the next notification from another runner, or the next call of `signal`. */
   readonly news: Effect.Effect<void>
-  readonly stir: () => void
-  /** Tells whether a runner has said so of itself. */
+  readonly signal: () => void
+  /** Whether the runner at this URL has marked itself as leaving. */
   readonly isLeaving: (url: string) => boolean
 }
 
-interface Look {
+/** The row that one read of the table returns. */
+interface Snapshot {
   readonly places: ReadonlyArray<readonly [Partition, string | null]> | null
   readonly leaving: ReadonlyArray<string> | null
-  /** Addresses of runners, when each last gave a sign of life, and how long ago that was, in milliseconds. */
-  readonly signs: ReadonlyArray<readonly [string, string, number]> | null
+  /** Address, time and age in milliseconds of each runner's last heartbeat. */
+  readonly heartbeats: ReadonlyArray<readonly [string, string, number]> | null
   readonly now: number
 }
 
@@ -123,12 +120,12 @@ class Table implements PartitionTable {
   readonly #sessions: RunnerSessions
   readonly #placement: PlacementShape
   readonly #isConfirmed: () => boolean
-  /** Unix seconds. */
+  /** Start of this runner in Unix seconds. */
   readonly #since: number
-  readonly #open = new Set<Partition>()
+  readonly #claimed = new Set<Partition>()
   readonly #written = new Set<AccountId>()
   readonly #wakes = Effect.runSync(Queue.sliding<void>(1))
-  readonly #found = Deferred.makeUnsafe<void>()
+  readonly #allServed = Deferred.makeUnsafe<void>()
   #news = Deferred.makeUnsafe<void>()
   #waiting: Array<Deferred.Deferred<void>> = []
   #othersLeaving: ReadonlySet<string> = new Set()
@@ -136,8 +133,8 @@ class Table implements PartitionTable {
   #hasFreed = false
   #isLost = false
   #owners: ReadonlyMap<Partition, string | null> | undefined
-  /** By addresses. */
-  #signs: ReadonlyMap<string, Sign> = new Map()
+  /** Last heartbeats of runners, by address. */
+  #heartbeats: ReadonlyMap<string, Heartbeat> = new Map()
   #notedAt = Number.NEGATIVE_INFINITY
   #aheadMillis: number
 
@@ -156,29 +153,29 @@ class Table implements PartitionTable {
     this.#aheadMillis = sessions.aheadMillis
   }
 
-  readonly found: Effect.Effect<void> = Deferred.await(this.#found)
+  readonly allServed: Effect.Effect<void> = Deferred.await(this.#allServed)
   readonly isLeaving = (url: string): boolean => this.#othersLeaving.has(url)
   readonly news: Effect.Effect<void> = Effect.suspend(() => Deferred.await(this.#news))
 
-  readonly open = (partition: Partition): void => {
-    this.#open.add(partition)
+  readonly claim = (partition: Partition): void => {
+    this.#claimed.add(partition)
     this.#wake()
   }
 
-  readonly close = (partition: Partition): void => {
-    if (this.#open.delete(partition)) this.#wake()
+  readonly disclaim = (partition: Partition): void => {
+    if (this.#claimed.delete(partition)) this.#wake()
   }
 
-  readonly closeAll = (): void => {
-    this.#open.clear()
+  readonly disclaimAll = (): void => {
+    this.#claimed.clear()
     this.#wake()
   }
 
-  readonly look: Effect.Effect<void> = Effect.suspend(() => {
-    const looked = Deferred.makeUnsafe<void>()
-    this.#waiting.push(looked)
+  readonly refresh: Effect.Effect<void> = Effect.suspend(() => {
+    const refreshed = Deferred.makeUnsafe<void>()
+    this.#waiting.push(refreshed)
     this.#wake()
-    return Deferred.await(looked)
+    return Deferred.await(refreshed)
   })
 
   readonly ownerOf = (partition: Partition): Owner | null | undefined => {
@@ -186,14 +183,14 @@ class Table implements PartitionTable {
     const url = this.#owners.get(partition) ?? null
     if (url === null || url === this.#self.url) return null
     const { host, port } = addressOf(url)
-    const { at, seenAt } = this.#signs.get(`${host}:${port}`) ?? { at: Infinity, seenAt: Infinity }
-    return { url, overAt: at + CONFIRMED_MILLIS, surelyOverAt: seenAt + CONFIRMED_MILLIS }
+    const { at, seenAt } = this.#heartbeats.get(`${host}:${port}`) ?? { at: Infinity, seenAt: Infinity }
+    return { url, expiresAt: at + CONFIRMED_MILLIS, surelyExpiresAt: seenAt + CONFIRMED_MILLIS }
   }
 
   readonly leave: Effect.Effect<void> = Effect.suspend(() => {
     this.#isLeaving = true
     this.#notedAt = Number.NEGATIVE_INFINITY
-    return Effect.asVoid(Effect.timeoutOption(this.look, TELL_MILLIS_MAX))
+    return Effect.asVoid(Effect.timeoutOption(this.refresh, LEAVE_MILLIS_MAX))
   })
 
   readonly noteWritten = (account: AccountId): void => {
@@ -201,7 +198,7 @@ class Table implements PartitionTable {
     this.#wake()
   }
 
-  readonly freed = (): void => {
+  readonly noteFreedLock = (): void => {
     this.#hasFreed = true
     this.#wake()
   }
@@ -210,96 +207,96 @@ class Table implements PartitionTable {
     Queue.offerUnsafe(this.#wakes, undefined)
   }
 
-  /** Tells whether there was a session until now. */
+  /** Notes that the session is lost; false if it already was. */
   lose(): boolean {
     const wasThere = !this.#isLost
     this.#isLost = true
     return wasThere
   }
 
-  /** Fails when it is lost. */
+  /** Runs one session with Postgres; fails when it is lost. */
   get session(): Effect.Effect<never, SqlError.SqlError | Cause.TimeoutError, Scope.Scope> {
     return Effect.gen({ self: this }, function* () {
       const { applicationName: _, ...config } = this.#sessions.sql.config
       const connection = yield* PgConnection.make({ ...config, applicationName: this.#sessions.name })
       const session = yield* connection.pin
-      for (const [name, value] of Object.entries(NOTICE_SECONDS)) yield* session.query(`SET ${name} = ${value}`)
+      for (const [name, value] of Object.entries(KEEPALIVE)) yield* session.query(`SET ${name} = ${value}`)
       const notifications = yield* session.listen(CHANNEL)
-      const hear = Effect.map(Queue.take(notifications), ({ payload, processId }) => {
+      const receive = Effect.map(Queue.take(notifications), ({ payload, processId }) => {
         if (processId === session.processId) return
         if (payload !== "") return this.#placement.noteChanged(payload)
         this.#wake()
-        this.stir()
+        this.signal()
       })
-      const heard = yield* Effect.forkScoped(Effect.forever(hear))
-      const next = Effect.timeoutOption(Queue.take(this.#wakes), LOOK_MILLIS)
-      const watch = Effect.andThen(Effect.andThen(this.#lookIn(session), Effect.sleep(PAUSE_MILLIS)), next)
-      return yield* Effect.raceFirst(Effect.forever(watch), Fiber.join(heard))
+      const receiving = yield* Effect.forkScoped(Effect.forever(receive))
+      const next = Effect.timeoutOption(Queue.take(this.#wakes), REFRESH_MILLIS)
+      const watch = Effect.andThen(Effect.andThen(this.#read(session), Effect.sleep(PAUSE_MILLIS)), next)
+      return yield* Effect.raceFirst(Effect.forever(watch), Fiber.join(receiving))
     })
   }
 
-  readonly stir = (): void => {
+  readonly signal = (): void => {
     Deferred.doneUnsafe(this.#news, Effect.void)
     this.#news = Deferred.makeUnsafe()
   }
 
-  #lookIn(session: PgConnection.PgConnection): Effect.Effect<void, SqlError.SqlError | Cause.TimeoutError> {
+  #read(session: PgConnection.PgConnection): Effect.Effect<void, SqlError.SqlError | Cause.TimeoutError> {
     return Effect.gen({ self: this }, function* () {
-      const told = this.#waiting
+      const waiting = this.#waiting
       this.#waiting = []
       const begun = performance.now()
       const isDue = begun - this.#notedAt >= NOTE_MILLIS
       const before = yield* Clock.currentTimeMillis
-      const { rows } = yield* session.query(LOOK, this.#parameters(isDue)).pipe(
+      const { rows } = yield* session.query(READ, this.#parameters(isDue)).pipe(
         Effect.timeout(ANSWER_MILLIS_MAX),
-        Effect.onError(() => Effect.sync(() => void this.#waiting.push(...told)))
+        Effect.onError(() => Effect.sync(() => void this.#waiting.push(...waiting)))
       )
-      const look = rows[0] as unknown as Look
+      const snapshot = rows[0] as unknown as Snapshot
       if (isDue) {
         this.#notedAt = begun
-        this.#aheadMillis = yield* noteClock(before, look.now, this.#aheadMillis)
+        this.#aheadMillis = yield* noteClock(before, snapshot.now, this.#aheadMillis)
       }
-      this.#take(look)
+      this.#take(snapshot)
       if (this.#isLost) yield* Effect.logInfo("Where partitions are served is known anew")
       this.#isLost = false
-      for (const one of told) Deferred.doneUnsafe(one, Effect.void)
+      for (const one of waiting) Deferred.doneUnsafe(one, Effect.void)
     })
   }
 
   #parameters(isDue: boolean): ReadonlyArray<unknown> {
     const { url, version } = this.#self
     const note = [isDue, version, this.#aheadMillis, this.#isLeaving, this.#since]
-    // What is lost with a session is found all the same: by whoever looks at a lock or an account again.
+    // Notifications lost with a session are made up for by the periodic reads of locks and replicas.
     const news = [this.#hasFreed, JSON.stringify([...this.#written])]
     this.#hasFreed = false
     this.#written.clear()
-    return [url, `{${[...this.#open].join(",")}}`, this.#isConfirmed(), ...note, ...news]
+    return [url, `{${[...this.#claimed].join(",")}}`, this.#isConfirmed(), ...note, ...news]
   }
 
-  #take({ leaving, places, signs }: Look): void {
+  #take({ heartbeats, leaving, places }: Snapshot): void {
     const now = performance.now()
     this.#owners = new Map(places)
-    const before = this.#signs
-    this.#signs = new Map(
-      signs?.map(([address, text, age]) => {
+    const before = this.#heartbeats
+    this.#heartbeats = new Map(
+      heartbeats?.map(([address, text, age]) => {
         const known = before.get(address)
         return [address, { text, at: now - age, seenAt: known?.text === text ? known.seenAt : now }]
       })
     )
-    let known = this.#open.size
+    let known = this.#claimed.size
     for (const [partition, url] of places ?? []) {
-      if (this.#open.has(partition)) continue
-      // What an earlier runner at this address has left.
+      if (this.#claimed.has(partition)) continue
+      // A row with this URL is from an earlier runner at the same address.
       const place = url === this.#self.url ? null : url
       this.#placement.placed(partition, place)
       if (place !== null) known++
     }
     this.#othersLeaving = new Set(leaving)
-    if (known === PARTITIONS) Deferred.doneUnsafe(this.#found, Effect.void)
+    if (known === PARTITIONS) Deferred.doneUnsafe(this.#allServed, Effect.void)
   }
 }
 
-/** The clock was right at the start. Whoever sets it while Till runs is told, once each time. */
+/** Logs once each time that this machine's clock, which was right at the start, is set wrong. Returns its lead. */
 const noteClock = (before: number, now: number, was: number) =>
   Effect.gen(function* () {
     const after = yield* Clock.currentTimeMillis
@@ -311,8 +308,8 @@ const noteClock = (before: number, now: number, was: number) =>
     return Math.max(Math.min(ahead, 2 ** 31 - 1), -(2 ** 31))
   })
 
-/** Corrects what is wrong of this runner's, and answers with everything as it was before. */
-const LOOK = `WITH held AS (SELECT unnest($2::text::int[]) AS id),
+/** Corrects this runner's rows, and returns a snapshot from before the corrections. */
+const READ = `WITH held AS (SELECT unnest($2::text::int[]) AS id),
   claimed AS (
     INSERT INTO partitions AS p (id, url, epoch, since)
       SELECT id, $1::text, 1, clock_timestamp() FROM held
@@ -340,5 +337,5 @@ const LOOK = `WITH held AS (SELECT unnest($2::text::int[]) AS id),
   SELECT (SELECT json_agg(json_build_array(id, url)) FROM partitions) AS places,
     (SELECT json_agg(url) FROM runners WHERE is_leaving) AS leaving,
     (SELECT json_agg(json_build_array(address, last_heartbeat,
-      extract(epoch FROM clock_timestamp()::timestamp - last_heartbeat) * 1000)) FROM cluster_runners) AS signs,
+      extract(epoch FROM clock_timestamp()::timestamp - last_heartbeat) * 1000)) FROM cluster_runners) AS heartbeats,
     (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now, (SELECT count(*) FROM told) + (SELECT count(*) FROM told_of) AS told`

@@ -1,6 +1,6 @@
 /**
- * What the tables say of an installation's runners, for whoever runs it: who lives, what each serves, and how far the
- * views are behind the journal. It is read beside the runners and asks none of them.
+ * A report of an installation's runners for its operator: the living runners, the partitions of each, and the views'
+ * lag behind the journal. It is read from the tables, without a request to a runner.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
@@ -9,28 +9,28 @@ import type { Partition } from "../engine/process/Placement.ts"
 import { PARTITIONS } from "../engine/process/Placement.ts"
 
 export interface RunnerReport {
-  /** Where other runners reach it. */
+  /** URL at which other runners reach it. */
   readonly url: string
   readonly version: string
-  /** Unix milliseconds, as all times here. */
+  /** Start, in Unix milliseconds like all times here. */
   readonly since: number
-  /** So long ago its locks were last confirmed, in milliseconds; null once it has left them. */
+  /** Time since its locks were last confirmed, in milliseconds; null after it has released them. */
   readonly confirmed_millis_ago: number | null
   readonly healthy: boolean
   readonly leaving: boolean
-  /** By so much its clock was ahead of the database's, in milliseconds. */
+  /** Lead of its clock over the database's, in milliseconds. */
   readonly clock_ahead_millis: number
   readonly partitions: ReadonlyArray<Partition>
 }
 
 export interface PartitionReport {
   readonly id: Partition
-  /** Null while it moves, or nobody serves it. */
+  /** Null while the partition moves or no runner serves it. */
   readonly url: string | null
-  /** So many times it has come to a runner. */
+  /** How often the partition has been assigned. */
   readonly epoch: number
   readonly since: number | null
-  /** Records that are not in the views yet. */
+  /** Records that are not yet in the views. */
   readonly lag_records: number
 }
 
@@ -39,13 +39,13 @@ export interface Report {
   readonly partitions: ReadonlyArray<PartitionReport>
 }
 
-/** A runner writes of itself every ten seconds; one that has not for so long is gone. */
+/** Age of a runner's own row after which it counts as gone; the row is written every ten seconds. */
 const GONE_SECONDS = 25
 
 type RunnerRow = Omit<RunnerReport, "partitions">
 type PartitionRow = Omit<PartitionReport, "lag_records">
 
-/** The runners that live, with what each serves. */
+/** The living runners with their partitions. */
 export const runners: Effect.Effect<Report["runners"], SqlError.SqlError, PgClient.PgClient> = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   return withPartitions(yield* runnersOf(sql), yield* placedOf(sql))
@@ -76,7 +76,7 @@ const withPartitions = (
 const placedOf = (sql: PgClient.PgClient) => sql<PartitionRow>`SELECT id, url, epoch::int AS epoch,
     (extract(epoch FROM since) * 1000)::float8 AS since FROM partitions ORDER BY id`
 
-/** The library's addresses have no brackets around those of version 6. */
+/** The library's addresses have no brackets around IPv6 addresses. */
 const runnersOf = (sql: PgClient.PgClient) => sql<RunnerRow>`SELECT url, version,
     (extract(epoch FROM since) * 1000)::float8 AS since,
     (extract(epoch FROM now() - last_heartbeat::timestamp AT TIME ZONE 'UTC') * 1000)::float8 AS confirmed_millis_ago,
@@ -84,7 +84,7 @@ const runnersOf = (sql: PgClient.PgClient) => sql<RunnerRow>`SELECT url, version
   FROM runners LEFT JOIN cluster_runners ON 'https://' || address = translate(url, '[]', '')
   WHERE seen_at > now() - make_interval(secs => ${GONE_SECONDS}) ORDER BY url`
 
-/** By the partition as `partitionOf` says it. */
+/** Lags by partition, computed in SQL like `partitionOf`. */
 const lagsOf = (sql: PgClient.PgClient) =>
   Effect.map(
     sql<{ id: number; lag: number }>`SELECT

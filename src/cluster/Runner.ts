@@ -1,10 +1,11 @@
 /**
- * This process as one of several runners that share an installation's partitions: `effect/cluster` decides who has
- * which one, and this drives `Placement` by it (semantics 9.48).
+ * This process as one of several runners that share an installation's partitions. `effect/cluster` assigns the
+ * partitions, and this file drives `Placement` accordingly (semantics 9.48).
  *
- * A partition is one of the library's singletons, which runs where the lock of its shard is held. It begins to be
- * served when its singleton starts, and its lock goes once the singleton has come to its end: when nothing of it is
- * under way here any more. Nothing is ever asked by the library's own messages, so it neither listens nor stores any.
+ * Each partition is a singleton of the library, which runs in the process that holds the lock of its shard. The
+ * partition is served from the start of its singleton; the lock is released after the singleton has ended, which is
+ * when no work on the partition is running here. The library's messages are not used, so it neither listens nor stores
+ * any.
  */
 import * as MessageStorage from "effect/cluster/MessageStorage"
 import * as RunnerAddress from "effect/cluster/RunnerAddress"
@@ -25,22 +26,22 @@ import * as Health from "./Health.ts"
 import { addressOf, urlOf } from "./Health.ts"
 import * as RunnerLocks from "./RunnerLocks.ts"
 import * as PartitionTable from "./PartitionTable.ts"
-import { vacated } from "./LockTakeover.ts"
+import { awaitVacancy } from "./LockTakeover.ts"
 import type { RunnerSessions } from "./Sessions.ts"
 
 export interface RunnerOptions {
-  /** At which others reach this runner's internal listener: the base of its addresses, without a trailing slash. */
+  /** Base URL at which other runners reach this runner's internal listener, without a trailing slash. */
   readonly url: string
-  /** Of Till. */
+  /** Version of Till. */
   readonly version: string
   readonly sessions: RunnerSessions
-  /** By which other runners prove that they are there. */
+  /** TLS options for health checks of other runners. */
   readonly tls: ConnectionOptions
-  /** Of one that leaves, partitions that have not moved after so long are given up all at once, in milliseconds. */
+  /** How long a leaving runner waits for its partitions to move before it releases the rest, in milliseconds. */
   readonly handOverMillisMax: number
 }
 
-/** This process is a runner as long as the layer lives. It has to be built after whatever attends partitions. */
+/** Makes this process a runner while the layer lives. Build it after all layers that listen to partitions. */
 export const layer = (options: RunnerOptions): Layer.Layer<Cluster, never, Placement> =>
   Layer.effect(Cluster, make(options))
 
@@ -52,23 +53,23 @@ const configOf = (address: RunnerAddress.RunnerAddress) =>
     availableShardGroups: [GROUP],
     assignedShardGroups: [GROUP],
     shardsPerGroup: PARTITIONS,
-    // Longer than what is owned counts without being confirmed: a runner that was frozen stops before others begin.
+    // Longer than a confirmation is valid: a frozen runner stops serving before others begin.
     shardLockExpiration: "6 seconds",
     shardLockRefreshInterval: "2 seconds",
     refreshAssignmentsInterval: "1 second",
     runnerHealthCheckInterval: "1 second",
-    // Several that join at once are given their share in one step.
+    // Runners that join at the same time get their shares in one step.
     runnerJoinDebounce: "3 seconds",
-    // Locks that could not be had are tried again so often.
+    // Interval of new tries for locks that were not free.
     entityMessagePollInterval: "500 millis",
     simulateRemoteSerialization: false
   })
 
-/** A runner that leaves goes on serving for so long, in milliseconds, until others know it and wait for the locks. */
+/** How long a leaving runner goes on serving until others know it and wait for its locks, in milliseconds. */
 const NOTICE_MILLIS = 1200
-/** The end does not wait for a database that hangs. */
+/** Time limit for the database when the runner ends, in milliseconds. */
 const ANSWER_MILLIS_MAX = 1000
-/** A start says why it takes longer, in milliseconds. */
+/** Time after which a start logs what it waits for, in milliseconds. */
 const PATIENCE_MILLIS = 10_000
 
 const make = Effect.fnUntraced(function* (
@@ -79,51 +80,51 @@ const make = Effect.fnUntraced(function* (
   const health = Health.make(tls)
   let state: "member" | "leaving" | "out" = "member"
   const { confirmed, ended, isConfirmed } = makeConfirmation(placement)
-  const places = yield* PartitionTable.make({ url, version }, sessions, placement, isConfirmed)
-  /** From before it is gained until after it is released. */
+  const table = yield* PartitionTable.make({ url, version }, sessions, placement, isConfirmed)
+  /** Partitions from before their acquisition until after their release. */
   const begun = new Set<Partition>()
   const isEmpty = () => begun.size === 0
-  // Built last, so this is called as soon as no request is served here any more.
+  // Built last, so its `onReleasing` runs first: right after the last request is served here.
   yield* placement.listen({
-    onReleasing: (partition) => Effect.sync(() => places.close(partition)),
-    onWritten: places.noteWritten
+    onReleasing: (partition) => Effect.sync(() => table.disclaim(partition)),
+    onWritten: table.noteWritten
   })
-  // It ends before the layer does, because a runner goes on asking others for a while.
+  // Ends before the layer, because a leaving runner still checks the health of others.
   const scope = yield* Scope.fork(yield* Effect.scope)
   const services = yield* Layer.buildWithScope(
     shardingOf(options, health, {
       confirmed,
       ended: () => {
         ended()
-        places.closeAll()
+        table.disclaimAll()
       },
       own: Member.make({ address: addressOf(url), groups: [GROUP], weight: 1 }),
       isEmpty,
       isOut: (address) => {
         if (urlOf(address) === url) return Effect.succeed(state === "out")
-        return places.isLeaving(urlOf(address)) ? Effect.succeed(true) : health.isGone(address)
+        return table.isLeaving(urlOf(address)) ? Effect.succeed(true) : health.isGone(address)
       },
-      freed: places.freed,
-      news: places.news,
+      freed: table.noteFreedLock,
+      news: table.news,
       isInHurry: () => state !== "member"
     }),
     scope
   )
-  // Their registrations outlive the library's scope: it would end them one after the other, all locks in its hands.
+  // Registered outside of the library's scope: it would end them one by one, and keep all locks until then.
   yield* register(Context.get(services, Sharding), (partition) =>
-    served(partition, vacated(places, health, partition), placement, places, begun)
+    serve(partition, awaitVacancy(table, health, partition), placement, table, begun)
   )
   const hasOthers = Context.get(services, RunnerStorage).getRunners.pipe(
     Effect.map((runners) => runners.some(([{ address }, isHealthy]) => isHealthy && urlOf(address) !== url)),
-    // A database that is away has nobody to take over.
+    // Without the database no other runner can take over.
     Effect.timeout(ANSWER_MILLIS_MAX),
     Effect.orElseSucceed(() => false)
   )
   const handOver = Effect.gen(function* () {
     if (!(yield* hasOthers)) return
-    yield* places.leave
+    yield* table.leave
     yield* Effect.sleep(NOTICE_MILLIS)
-    // All may end at once, and then there is nobody to wait for.
+    // If all runners end together, there is none to wait for.
     if (!(yield* hasOthers)) return
     state = "out"
     yield* Effect.repeat(Effect.sync(isEmpty), { until: (empty) => empty, schedule: Schedule.spaced(10) })
@@ -131,23 +132,23 @@ const make = Effect.fnUntraced(function* (
   const leave = yield* once(
     Effect.gen(function* () {
       state = "leaving"
-      places.stir()
+      table.signal()
       yield* Effect.timeoutOption(handOver, handOverMillisMax)
-      // Whatever is still here is drained as well: up to two seconds for all, and then until each is.
+      // Partitions that are still here are drained too: up to two seconds for all, and then until each is.
       yield* Scope.close(scope, Exit.void)
     })
   )
   yield* Effect.addFinalizer(() => leave)
-  const patiently = Effect.timeoutOption(places.found, PATIENCE_MILLIS)
-  const ready = Effect.flatMap(patiently, (found) =>
-    Option.isSome(found)
+  const patiently = Effect.timeoutOption(table.allServed, PATIENCE_MILLIS)
+  const ready = Effect.flatMap(patiently, (served) =>
+    Option.isSome(served)
       ? Effect.void
-      : Effect.andThen(Effect.logWarning("Waiting for partitions that nobody serves"), places.found)
+      : Effect.andThen(Effect.logWarning("Waiting for partitions that no process serves"), table.allServed)
   )
   return { ready, leave }
 })
 
-/** Whether what this runner owns was confirmed lately, and nothing has ended since. */
+/** Tracks whether this runner's ownership was confirmed recently, and its session has not ended since. */
 const makeConfirmation = ({ confirm, unconfirm }: PlacementShape) => {
   let confirmedAt = Number.NEGATIVE_INFINITY
   let endedAt = Number.NEGATIVE_INFINITY
@@ -165,7 +166,7 @@ const makeConfirmation = ({ confirm, unconfirm }: PlacementShape) => {
   }
 }
 
-/** However many ask for it, and whoever of them loses patience, it happens once and to its end. */
+/** Makes an effect that runs the work once and to its end, for all callers together, even if they are interrupted. */
 const once = (work: Effect.Effect<void>): Effect.Effect<Effect.Effect<void>> =>
   Effect.map(Effect.context<never>(), (context) => {
     let fiber: Fiber.Fiber<void> | undefined
@@ -187,15 +188,15 @@ const shardingOf = (
     Layer.provideMerge(RunnerLocks.layer(sessions, observer)),
     Layer.provide(MessageStorage.layerNoop),
     Layer.provide(configOf(address)),
-    Layer.provide([quieter, steady])
+    Layer.provide([layerQuiet, layerMonotonicClock])
   )
 }
 
 /**
- * The library waits until joins have settled by the wall clock. One that is set back by an hour would have it wait for
- * that hour, and take nothing over meanwhile.
+ * A clock without steps. The library waits by the wall clock until joins have settled: a clock set back by an hour
+ * would make it wait that hour without taking anything over.
  */
-const steady = Layer.effect(
+const layerMonotonicClock = Layer.effect(
   Clock.Clock,
   Effect.map(Clock.Clock, (clock): Clock.Clock => {
     const ahead = clock.currentTimeNanosUnsafe() - clock.monotonicTimeNanosUnsafe()
@@ -213,15 +214,15 @@ const steady = Layer.effect(
   })
 )
 
-/** While the database is away, the library warns of it with all its stacks, again and again. */
-const quieter = Layer.effect(
+/** Limits the library's log to errors: without a database it repeats warnings with whole stack traces. */
+const layerQuiet = Layer.effect(
   References.MinimumLogLevel,
   Effect.map(References.MinimumLogLevel, (level) =>
     LogLevel.isLessThan(level, "Error") && LogLevel.isGreaterThanOrEqualTo(level, "Info") ? "Error" : level
   )
 )
 
-/** Each partition has a singleton with a name by which the library puts it into exactly that shard. */
+/** Registers a singleton for each partition, with a name that the library maps to the partition's shard. */
 const register = Effect.fnUntraced(function* (
   sharding: Sharding["Service"],
   work: (partition: Partition) => Effect.Effect<never>
@@ -231,7 +232,10 @@ const register = Effect.fnUntraced(function* (
   }
 })
 
-/** Shards count from 1. The lock is the shard's, so runners that found other names would not serve one twice. */
+/**
+ * Finds a name that the library maps to the partition's shard; shards count from 1. Locks belong to shards, so runners
+ * that find different names still do not serve a partition twice.
+ */
 export const nameOf = (sharding: Pick<Sharding["Service"], "getShardId">, partition: Partition): string => {
   for (let attempt = 0; ; attempt++) {
     const name = `partition ${partition}/${attempt}`
@@ -239,23 +243,24 @@ export const nameOf = (sharding: Pick<Sharding["Service"], "getShardId">, partit
   }
 }
 
-const served = (
+/** Serves a partition, from the vacancy of the previous owner until the fiber is interrupted. */
+const serve = (
   partition: Partition,
   vacancy: Effect.Effect<void>,
   { acquire, release }: PlacementShape,
-  places: PartitionTable.PartitionTable,
+  table: PartitionTable.PartitionTable,
   begun: Set<Partition>
 ) =>
   Effect.suspend(() => {
     begun.add(partition)
     return vacancy.pipe(
       Effect.andThen(acquire(partition)),
-      Effect.andThen(Effect.sync(() => places.open(partition))),
+      Effect.andThen(Effect.sync(() => table.claim(partition))),
       Effect.andThen(Effect.never),
       Effect.ensuring(release(partition)),
       Effect.ensuring(
         Effect.sync(() => {
-          places.close(partition)
+          table.disclaim(partition)
           begun.delete(partition)
         })
       )

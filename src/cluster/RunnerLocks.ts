@@ -1,18 +1,17 @@
 /**
- * Who runs, and who has which partition: `SqlRunnerStorage`, with advisory locks on a session of the runner's own that
- * Postgres ends when the runner freezes.
+ * The runners and the locks of their partitions: `SqlRunnerStorage`, with advisory locks on a session of the runner's
+ * own, which Postgres ends when the runner freezes.
  *
- * It notes when what this runner owns was last confirmed. That is when it asked, not when it had the answer: it may
- * have been frozen in between. A confirmation is of everything that it holds, so it counts only if nothing of that is
- * missing. A lock that it gives back itself may be: the library asks for it until it knows that it is gone.
- * When the session ends, nothing that it confirmed counts any more: somebody else may have the locks by then.
- * What is confirmed is also to be seen in the database, by the time of the runner's last sign of life, for whoever gets
- * a lock that a frozen runner has lost (`Takeover.ts`).
- *
- * The library asks every two seconds, and drops a session that takes two to answer. So that one answer may be late, and
- * what it confirmed is not over by then, a question of this runner's own comes in between. It only gives a sign of life
- * over the session: locks go with their session or are given back, so all that was held there by the library's last
- * answer is held still. Nobody drops the session when that question takes long.
+ * - Tracks confirmations of this runner's ownership. The time of a confirmation is that of the query, not of the
+ *   answer, because the runner may have been frozen in between. It covers all locks of the runner and counts only if
+ *   none is missing. A lock being released may be missing: the library queries it until it notices the release.
+ * - When the session ends, all confirmations end, because another runner may already have the locks.
+ * - Confirmations are visible in the database as the runner's last heartbeat, for a runner that acquires a lock that a
+ *   frozen one has lost (`LockTakeover.ts`).
+ * - The library queries the locks every two seconds, and drops a session after two seconds without an answer. Between
+ *   its queries this runner sends one of its own, so that a single late answer does not let the confirmation expire. It
+ *   only writes a heartbeat over the session: locks end with their session or are released, so all locks of the
+ *   library's last answer are still held. The session is not dropped when this query takes long.
  */
 import type { PgConnection } from "@effect/sql-pg"
 import type { PersistenceError } from "effect/cluster/ClusterError"
@@ -26,108 +25,108 @@ import { Effect, Layer, Queue } from "effect"
 import { SqlClient } from "effect/sql"
 import type { RunnerSessions } from "./Sessions.ts"
 
-/** Effect's tables, and its locks, go by this name. */
+/** Prefix of Effect's tables and locks. */
 const PREFIX = "cluster"
 
-/** Nobody says anything there: to whoever listens, Postgres says that the session ends. */
+/** A channel without notifications: listening on it reveals the end of the session. */
 const CHANNEL = "till_locks"
-/** Locks that cannot be had are tried again so often, because Postgres says nothing when it has ended a session. */
+/** Interval of new tries for locks that are not free: Postgres sends no notification when it ends a session. */
 const AGAIN_MILLIS = 500
-/** The end does not wait for a database that hangs. */
+/** Time limit for unregistering when the runner ends. */
 const UNREGISTER_MILLIS_MAX = 1000
-/** Of several that become free one after the other, each follows the one before within this time. */
+/** Locks that become free in quick succession follow each other within this time. */
 const SETTLE_MILLIS = 60
-/** So long after a question, whoever asked it, the runner's own one follows. */
+/** Time from the last query, the library's or the runner's, to the runner's own next one. */
 const CONFIRM_MILLIS = 1000
-const SIGN = `UPDATE ${PREFIX}_runners SET last_heartbeat = NOW() WHERE address = $1`
+const HEARTBEAT = `UPDATE ${PREFIX}_runners SET last_heartbeat = NOW() WHERE address = $1`
 
 export interface Observer {
-  /** Everything that this runner holds was confirmed as of that time of `performance.now()`. */
+  /** Called when all locks of this runner are confirmed, as of a time of `performance.now()`. */
   readonly confirmed: (at: number) => void
-  /** The session has ended that had the locks. */
+  /** Called when the session with the locks has ended. */
   readonly ended: () => void
   readonly own: Runner
-  /** Tells whether this runner holds nothing. */
+  /** Whether this runner has no partition. */
   readonly isEmpty: () => boolean
-  /** Tells whether a runner is to be given nothing, whatever the table says. */
+  /** Whether a runner gets no partitions, even if the table lists it as healthy. */
   readonly isOut: (address: RunnerAddress) => Effect.Effect<boolean>
-  /** This runner has released a lock. */
+  /** Called when this runner has released a lock. */
   readonly freed: () => void
-  /** Waits until another runner may have released a lock, or this one is in a hurry. */
+  /** Waits until another runner may have released a lock, or this one is leaving. */
   readonly news: Effect.Effect<void>
-  /** Tells whether this runner has other things to do than to wait for locks. */
+  /** Whether this runner is leaving, and does not wait for locks. */
   readonly isInHurry: () => boolean
 }
 
 type Storage = RunnerStorage["Service"]
 type Acquired = Effect.Success<ReturnType<Storage["acquire"]>>
 
-/** A session that may have the locks. */
+/** The session that may have the locks. */
 interface Session {
   readonly connection: PgConnection.PgConnection
-  /** By the library's last answer it had everything that this runner holds. */
+  /** Whether it had all locks of this runner at the library's last query. */
   isWhole: boolean
 }
 
-/** What is known of the locks. */
-interface Known {
-  /** The locks that were given back, nothing of which is under way here any more. */
-  readonly givenBack: Set<ShardId>
+/** State of this runner's locks. */
+interface State {
+  /** Locks that this runner has released. */
+  readonly released: Set<ShardId>
   session: Session | undefined
-  /** When a question was last sent. */
-  askedAt: number
+  /** Time of the last query. */
+  queriedAt: number
 }
 
 export const layer = (
   { sql }: RunnerSessions,
   observer: Observer
 ): Layer.Layer<RunnerStorage, never, ShardingConfig> => {
-  const known: Known = { givenBack: new Set(), session: undefined, askedAt: Number.NEGATIVE_INFINITY }
+  const state: State = { released: new Set(), session: undefined, queriedAt: Number.NEGATIVE_INFINITY }
   return Layer.effect(
     RunnerStorage,
-    Effect.map(RunnerStorage, (storage) => RunnerStorage.of({ ...storage, ...decorated(storage, observer, known) }))
+    Effect.map(RunnerStorage, (storage) => RunnerStorage.of({ ...storage, ...decorated(storage, observer, state) }))
   ).pipe(
     Layer.provide(SqlRunnerStorage.layerStorage({ prefix: PREFIX })),
-    Layer.provide(Layer.succeed(SqlClient.SqlClient, watched(sql, observer, known)))
+    Layer.provide(Layer.succeed(SqlClient.SqlClient, watch(sql, observer, state)))
   )
 }
 
-/** Tells of the end of the session that the library reserves, be it on its own account; asks over it until then. */
-const watched = (sql: SqlClient.SqlClient, observer: Observer, known: Known): SqlClient.SqlClient => {
+/** Reports the end of the session that the library reserves, for any cause, and sends queries over it until then. */
+const watch = (sql: SqlClient.SqlClient, observer: Observer, state: State): SqlClient.SqlClient => {
   const reserve = Effect.tap(
     sql.reserve,
     Effect.fnUntraced(function* (reserved) {
-      // The client's own class has it, and does not say so.
+      // The client's class has this field, but its type does not.
       const { connection } = reserved as unknown as { readonly connection: PgConnection.PgConnection }
-      const said = yield* connection.listen(CHANNEL)
+      const notifications = yield* connection.listen(CHANNEL)
       const session: Session = { connection, isWhole: false }
-      known.session = session
+      state.session = session
       const ended = Effect.sync(() => {
         session.isWhole = false
-        if (known.session === session) known.session = undefined
+        if (state.session === session) state.session = undefined
         observer.ended()
       })
-      yield* Effect.forkScoped(Effect.ignore(Effect.forever(askInBetween(session, observer, known))))
-      // Last, and so ended first: whoever gives a session up that hangs is not to wait before it is told.
-      yield* Effect.forkScoped(Effect.ensuring(Effect.exit(Effect.forever(Queue.take(said))), ended))
+      yield* Effect.forkScoped(Effect.ignore(Effect.forever(queryInBetween(session, observer, state))))
+      // Last, and so ended first: the end of a hanging session is reported before the session is closed.
+      yield* Effect.forkScoped(Effect.ensuring(Effect.exit(Effect.forever(Queue.take(notifications))), ended))
     })
   )
   return new Proxy(sql, { get: (own, name): unknown => (name === "reserve" ? reserve : Reflect.get(own, name)) })
 }
 
-/** Asks once, when it is time, whether a session lives that has everything. Fails with its session. */
-const askInBetween = Effect.fnUntraced(function* (session: Session, { confirmed, own }: Observer, known: Known) {
-  const sinceMillis = performance.now() - known.askedAt
+/** Waits until a query is due, and sends it if the session has all locks. Fails with the session. */
+const queryInBetween = Effect.fnUntraced(function* (session: Session, { confirmed, own }: Observer, state: State) {
+  const sinceMillis = performance.now() - state.queriedAt
   if (sinceMillis < CONFIRM_MILLIS) return yield* Effect.sleep(CONFIRM_MILLIS - sinceMillis)
   if (!session.isWhole) return yield* Effect.sleep(CONFIRM_MILLIS)
   const at = performance.now()
-  known.askedAt = at
+  state.queriedAt = at
   const { host, port } = own.address
-  yield* session.connection.query(SIGN, [`${host}:${port}`])
+  yield* session.connection.query(HEARTBEAT, [`${host}:${port}`])
   if (session.isWhole) confirmed(at)
 })
 
-const decorated = (storage: Storage, observer: Observer, known: Known): Partial<Storage> => ({
+const decorated = (storage: Storage, observer: Observer, state: State): Partial<Storage> => ({
   getRunners: Effect.flatMap(storage.getRunners, (runners) =>
     Effect.map(
       Effect.forEach(
@@ -136,70 +135,76 @@ const decorated = (storage: Storage, observer: Observer, known: Known): Partial<
           Effect.map(observer.isOut(runner.address), (isOut) => [runner, isHealthy && !isOut] as const),
         { concurrency: "unbounded" }
       ),
-      // To the library, runners of which none is healthy are a fault to be mended. To the last that ends, they are not.
-      (known) => (observer.isInHurry() && !known.some(([, isHealthy]) => isHealthy) ? [[observer.own, true]] : known)
+      // The library repairs a list without a healthy runner; for the last runner that leaves, that list is right.
+      (listed) => (observer.isInHurry() && !listed.some(([, isHealthy]) => isHealthy) ? [[observer.own, true]] : listed)
     )
   ),
-  // The library would ask every second, and whose partition moves would wait for that. It gives up after two.
+  // Waits for locks itself: the library would try only every second, a delay for each move. It gives up after two.
   acquire: (address, shards) => {
-    const asked = [...shards]
-    const refresh = (had: Acquired) => refreshed(storage, observer, address, had, known)
-    const acquire = Effect.tap(storage.acquire(address, asked), (had) =>
+    const wanted = [...shards]
+    const refresh = (had: Acquired) => confirmLocks(storage, observer, address, had, state)
+    const acquire = Effect.tap(storage.acquire(address, wanted), (had) =>
       Effect.sync(() => {
-        for (const shard of had) known.givenBack.delete(shard)
+        for (const shard of had) state.released.delete(shard)
       })
     )
-    const attempt = acquired(acquire, refresh, observer)
+    const attempt = acquireAndConfirm(acquire, refresh, observer)
     const again = Effect.andThen(Effect.timeoutOption(observer.news, AGAIN_MILLIS), attempt)
     const isOver = ({ length }: ReadonlyArray<unknown>) => length > 0 || observer.isInHurry()
     const more: (had: Acquired) => Effect.Effect<Acquired, PersistenceError> = (had) =>
       Effect.flatMap(Effect.delay(attempt, SETTLE_MILLIS), (now) =>
-        now.length === had.length || now.length === asked.length ? Effect.succeed(now) : more(now)
+        now.length === had.length || now.length === wanted.length ? Effect.succeed(now) : more(now)
       )
     const awaited = Effect.flatMap(Effect.repeat(again, { until: isOver }), more)
     return Effect.flatMap(attempt, (had) => (isOver(had) ? Effect.succeed(had) : awaited))
   },
-  refresh: (address, shards) => refreshed(storage, observer, address, [...shards], known),
-  // Who runs is known without that after six seconds.
+  refresh: (address, shards) => confirmLocks(storage, observer, address, [...shards], state),
+  // Without it, other runners know after six seconds.
   unregister: (address) => Effect.asVoid(Effect.timeoutOption(storage.unregister(address), UNREGISTER_MILLIS_MAX)),
   release: (address, shard) =>
     Effect.suspend(() => {
-      known.givenBack.add(shard)
+      state.released.add(shard)
       return Effect.tap(storage.release(address, shard), () => Effect.sync(observer.freed))
     }),
   releaseAll: (address) => Effect.tap(storage.releaseAll(address), () => Effect.sync(observer.freed))
 })
 
-/** What a new session gains says nothing of what an older one had, so it counts only if there was nothing. */
-const acquired = <E>(
-  ask: Effect.Effect<Acquired, E>,
+/** Acquires locks, and confirms them if the runner had none: a new session proves nothing about older locks. */
+const acquireAndConfirm = <E>(
+  acquire: Effect.Effect<Acquired, E>,
   refresh: (had: Acquired) => Effect.Effect<unknown, E>,
   { isEmpty }: Observer
 ): Effect.Effect<Acquired, E> =>
   Effect.suspend(() => {
     const wasEmpty = isEmpty()
-    // What is not confirmed now is later.
-    return Effect.tap(ask, (had) =>
+    // Locks that are not confirmed now are confirmed later.
+    return Effect.tap(acquire, (had) =>
       had.length > 0 && wasEmpty && isEmpty() ? Effect.ignore(refresh(had)) : Effect.void
     )
   })
 
-/** Asks what of it is still held. The library says in the database before, over the same session, that it lives. */
-const refreshed = (storage: Storage, { confirmed }: Observer, address: RunnerAddress, asked: Acquired, known: Known) =>
+/** Queries the locks that are still held. The library has sent a heartbeat over the same session before. */
+const confirmLocks = (
+  storage: Storage,
+  { confirmed }: Observer,
+  address: RunnerAddress,
+  shards: Acquired,
+  state: State
+) =>
   Effect.suspend(() => {
-    const { givenBack, session } = known
+    const { released, session } = state
     const at = performance.now()
-    known.askedAt = at
-    const answered = (held: Acquired) => {
-      const isWhole = held.length > 0 && asked.every((shard) => held.includes(shard) || givenBack.has(shard))
-      // Which one has answered is only certain if there was no other.
-      if (session !== undefined) session.isWhole = isWhole && session === known.session
+    state.queriedAt = at
+    const onAnswer = (held: Acquired) => {
+      const isWhole = held.length > 0 && shards.every((shard) => held.includes(shard) || released.has(shard))
+      // The answer is certainly from this session only if it was not replaced.
+      if (session !== undefined) session.isWhole = isWhole && session === state.session
       if (isWhole) confirmed(at)
     }
-    return Effect.tap(storage.refresh(address, asked), (held) => Effect.sync(() => answered(held)))
+    return Effect.tap(storage.refresh(address, shards), (held) => Effect.sync(() => onAnswer(held)))
   })
 
-/** Takes runners off the list that do not answer: a new one would leave a share of everything to them. */
+/** Removes runners that do not answer from the list: otherwise a new runner would assign partitions to them. */
 export const forgetDead = (
   own: RunnerAddress,
   isAlive: (address: RunnerAddress) => Effect.Effect<boolean>

@@ -1,12 +1,12 @@
 /**
- * A runner's own sessions with Postgres, and what it has to know before it does anything on the database.
+ * A runner's own sessions with Postgres, and the checks before its first change of the database.
  *
- * They are apart from the pool that requests use, because a runner that waited there could not say that it lives. Their
- * name says what the runner is able to work beside: its protocol. Postgres knows at once when a runner's sessions are
- * gone, so it tells which runners live, whatever their tables look like.
+ * The sessions are separate from the pool of requests, because a runner that waits for a connection could not send its
+ * heartbeat. Their name contains the runner's protocol. Postgres notices ended sessions at once, so its list of
+ * sessions shows the living runners, for any version of the tables.
  *
- * Runners of one protocol work side by side. Of two others, the newer one waits before it changes anything, until no
- * older one is left; and an older one does not start beside it (semantics 9.49).
+ * Runners with the same protocol work side by side. A runner with a newer protocol waits, before it changes anything,
+ * until no older one is left; an older one does not start beside it (semantics 9.49).
  */
 import { PgClient } from "@effect/sql-pg"
 import { Clock, Context, Effect, Layer, Schedule, Schema } from "effect"
@@ -15,25 +15,25 @@ import { Reactivity } from "effect/reactivity"
 import type { SqlError } from "effect/sql"
 import { innermostMessage } from "../engine/log/Journal.ts"
 
-/** What runners have to agree on; each number only grows, and more of one that stands before counts more. */
+/** The formats that runners must agree on. Numbers only grow; the first differing one decides which is newer. */
 export interface Protocol {
-  /** The newest format of records that is read and written. */
+  /** Newest format of records. */
   readonly records: number
-  /** The newest migration of the tables. */
+  /** Newest migration of the tables. */
   readonly migration: number
-  /** How runners ask one another. */
+  /** Version of the requests between runners. */
   readonly requests: number
 }
 
-/** The runner does not fit the database or the runners that are there. The message is one line. */
+/** The runner may not start on this database. The message is one line. */
 export class RunnerRefused extends Schema.TaggedError<RunnerRefused>()("RunnerRefused", { message: Schema.String }) {}
 
-/** One holds the locks, the other asks. */
+/** One connection holds the locks, the other runs queries. */
 const CONNECTIONS = 2
 const NAME = "till runner"
-/** A clock may be so far off the database's, in milliseconds. */
+/** Allowed difference between a runner's clock and the database's, in milliseconds. */
 export const CLOCK_OFF_MILLIS_MAX = 2000
-/** The same at the start. Whoever gives the service another time than the machine's has to allow for that. */
+/** The allowed difference at the start. Tests that give the service a different clock raise it. */
 export const ClockOffMax: Context.Reference<number> = Context.Reference("till/cluster/ClockOffMax", {
   defaultValue: () => CLOCK_OFF_MILLIS_MAX
 })
@@ -42,14 +42,14 @@ export interface RunnerSessions {
   readonly sql: PgClient.PgClient
   /** The name of the sessions. */
   readonly name: string
-  /** By so many milliseconds this machine's clock was ahead of the database's at the start. */
+  /** Lead of this machine's clock over the database's at the start, in milliseconds. */
   readonly aheadMillis: number
 }
 
-/** Null where the database is this process' alone. */
+/** Null in a process that has the database to itself. */
 export class Sessions extends Context.Service<Sessions, RunnerSessions | null>()("till/cluster/Sessions") {
   static readonly layerNone: Layer.Layer<Sessions> = Layer.succeed(Sessions, null)
-  /** Built once this runner may begin. Fails if it never may. */
+  /** Waits until this runner may begin. Fails if it may not. */
   static readonly layer = (protocol: Protocol): Layer.Layer<Sessions, RunnerRefused, PgClient.PgClient> =>
     Layer.effect(Sessions, make(protocol)).pipe(Layer.provide(Reactivity.layer))
 }
@@ -75,7 +75,7 @@ const refused = (message: string) => Effect.fail(new RunnerRefused({ message }))
 
 const nameOf = ({ migration, records, requests }: Protocol): string => `${NAME} ${records}.${migration}.${requests}`
 
-/** Reads the protocol in the name of a session; undefined if the name is another's. */
+/** Parses the protocol in the name of a runner's session; undefined for other sessions. */
 const protocolIn = (name: string): Protocol | undefined => {
   const [records, migration, requests] = name.startsWith(`${NAME} `) ? name.slice(NAME.length).split(".") : []
   return requests === undefined
@@ -83,11 +83,11 @@ const protocolIn = (name: string): Protocol | undefined => {
     : { records: Number(records), migration: Number(migration), requests: Number(requests) }
 }
 
-/** Negative if the first is the older one. */
+/** Negative if the first protocol is older. */
 export const compare = (a: Protocol, b: Protocol): number =>
   a.records - b.records || a.migration - b.migration || a.requests - b.requests
 
-/** The runners that live on the database, this one included, by their protocols. */
+/** Protocols of the runners on the database, including this one. */
 const protocolsOf = (sql: PgClient.PgClient): Effect.Effect<ReadonlyArray<Protocol>, SqlError.SqlError> =>
   Effect.map(
     sql<{ name: string }>`SELECT DISTINCT application_name AS name FROM pg_stat_activity
@@ -98,7 +98,7 @@ const protocolsOf = (sql: PgClient.PgClient): Effect.Effect<ReadonlyArray<Protoc
 const NEWER = "A newer Till serves this database, or waits to, which this one cannot work beside: start the newer one"
 const OLDER = "An older Till serves this database, which this one cannot work beside: it waits until that one has ended"
 
-/** Waits until no runner of an older protocol lives. Its own sessions are there by then, so nobody older starts. */
+/** Waits until no runner has an older protocol. This runner's sessions already exist, so no older one can start. */
 const admitted = (sql: PgClient.PgClient, own: Protocol) =>
   Effect.gen(function* () {
     const differences = Effect.map(protocolsOf(sql), (others) => others.map((other) => compare(other, own)))
@@ -107,17 +107,17 @@ const admitted = (sql: PgClient.PgClient, own: Protocol) =>
       (others) => others.every((difference) => difference <= 0),
       () => refused(NEWER)
     ).pipe(
-      // A session that has just ended is still listed for a moment.
+      // A session that has just ended is listed for a short time.
       Effect.retry({ schedule: Schedule.spaced("100 millis").pipe(Schedule.upTo({ duration: "1 second" })) })
     )
     const isFree = Effect.map(requireNewest, (others) => others.every((difference) => difference === 0))
     if (yield* isFree) return
     yield* Effect.logWarning(OLDER)
     yield* Effect.repeat(isFree, { until: (free) => free, schedule: Schedule.spaced("500 millis") })
-    yield* Effect.logInfo("No older Till serves this database any more")
+    yield* Effect.logInfo("No older Till serves this database now")
   })
 
-/** By how much this machine's clock is ahead of the database's, in milliseconds. */
+/** Measures the lead of this machine's clock over the database's, in milliseconds. Fails if it is too large. */
 const clockOf = Effect.fnUntraced(function* (
   sql: PgClient.PgClient
 ): Effect.fn.Return<number, SqlError.SqlError | RunnerRefused> {
@@ -127,7 +127,7 @@ const clockOf = Effect.fnUntraced(function* (
   const [row] = yield* sql<{ now: number }>`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`
   const after = yield* Clock.currentTimeMillis
   const ahead = Math.round((before + after) / 2 - row!.now)
-  // The answer may have been under way for all of the time that it took.
+  // The database may have read its clock at any time between query and answer.
   if (Math.abs(ahead) - (after - before) / 2 <= max) return ahead
   const seconds = (Math.abs(ahead) / 1000).toFixed(1)
   return yield* refused(

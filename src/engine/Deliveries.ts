@@ -1,15 +1,14 @@
 /**
- * Deliveries: messages about events to destinations outside, and what became of each attempt to carry them.
+ * Deliveries: messages about events to external destinations, and the outcome of each attempt to send them.
  *
- * An event's record names a delivery for every destination that is subscribed at that moment, so either both are
- * durable or neither is. What came of attempts are records as well: deliveries are a fold of the journal like
- * everything else.
+ * An event's record names a delivery for every destination subscribed at that time, so either both are durable or
+ * neither is. Outcomes of attempts are records too: deliveries are a fold of the journal, like all state.
  *
- * - The process whose partition an account lies in carries its deliveries (`Placement.ts`). Whoever carries them
- *   (`onCommitted`, `take`) holds a lease, by which it knows that it has them already. With the partition all leases
- *   end: who had it before has finished with it, or died, and then a delivery is attempted twice at worst.
- * - An outcome counts only for a delivery that is still pending, and for the attempt that is its next: a report that
- *   comes twice, or for a canceled delivery, changes nothing.
+ * - The process that owns an account's partition sends its deliveries (`Placement.ts`). Taking them (`onCommitted`,
+ *   `take`) gives it a lease, so that it does not take them twice. All leases end when the partition moves: the
+ *   previous owner has finished, or has died, and then a delivery is attempted twice at worst.
+ * - An outcome counts only for a pending delivery and its next attempt: a repeated report, or one for a canceled
+ *   delivery, changes nothing.
  */
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import type { Scope } from "effect"
@@ -42,46 +41,46 @@ const CONTENTS_MAX = 512
 
 export interface DeliveriesShape {
   /**
-   * Told of each record with deliveries or cancellations as it becomes durable, in the order of its account, before its
-   * command is answered; until the scope closes. The listener must be quick and must not throw. What it is told of is
-   * leased to this process.
+   * Calls the listener with each record with deliveries or cancellations when it becomes durable, in the order of its
+   * account, before its command is answered; until the scope closes. The listener must be quick and must not throw. The
+   * deliveries are leased to this process.
    */
   readonly onCommitted: (listener: (committed: Committed) => void) => Effect.Effect<void, never, Scope.Scope>
 
-  /**
-   * Leases deliveries that are due in the partitions held, for two minutes, longest free ones first, and to none of the
-   * `busy` destinations.
-   */
+  /** Leases due deliveries of the held partitions for two minutes, longest due first, except to `busy` destinations. */
   readonly take: (options: {
     readonly limit: number
     readonly busy: ReadonlyArray<string>
   }) => Effect.Effect<ReadonlyArray<DueDelivery>, StorageFailure>
 
   /**
-   * Says when the next delivery in the partitions held is due, to none of the `busy` destinations, by the wall clock;
+   * Time of the wall clock at which the next delivery of the held partitions is due, except to `busy` destinations;
    * Infinity if there is none.
    */
   readonly nextDueAt: (busy: ReadonlyArray<string>) => Effect.Effect<Millis, StorageFailure>
 
-  /** Ends all leases in partitions, or in all, whoever holds them. Nothing of them may be carried here meanwhile. */
+  /**
+   * Ends the leases of all processes in these partitions; null for all partitions. During this, this process may not
+   * send deliveries of them.
+   */
   readonly free: (partitions: ReadonlyArray<Partition> | null) => Effect.Effect<void>
 
   /**
-   * Runs `round` whenever something may be due. A round takes what it has room for, and answers with the time of the
-   * wall clock at which to call again at the latest.
+   * Runs `round` whenever deliveries may be due. A round takes as many as it has room for, and returns the time of the
+   * wall clock for the next round.
    */
   readonly run: (round: Effect.Effect<Millis, StorageFailure>) => Effect.Effect<never>
 
-  /** Asks for a round now. */
+  /** Starts a round now. */
   readonly wake: () => void
 
-  /** Keeps outcomes as one record, and waits until it is durable. */
+  /** Writes outcomes as one record, and waits until it is durable. */
   readonly report: (account: AccountId, outcomes: ReadonlyArray<AttemptOutcome>) => Effect.Effect<void, Unavailable>
 
-  /** Waits until `take` goes by all outcomes that were kept before the call. */
+  /** Waits until `take` sees all outcomes reported before the call. */
   readonly seen: Effect.Effect<void>
 
-  /** The event that a delivery carries, with its object as it was written. */
+  /** Reads the event of a delivery, with its object in the state of the event. */
   readonly content: (delivery: DueDelivery) => Effect.Effect<StoredEvent, StorageFailure>
 }
 
@@ -108,7 +107,7 @@ const make = Effect.gen(function* () {
 
   const held = () => placement.held() ?? EVERY
   const free: DeliveriesShape["free"] = (partitions) =>
-    // What was carried here before is to be freed as well.
+    // First the projector writes this process' own leases, so that they end too.
     Effect.andThen(projector.drained, views.freeDeliveries(partitions ?? EVERY)).pipe(
       Effect.tapError((failure) => Effect.logError("Leases could not be ended", failure.message)),
       Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),

@@ -1,4 +1,4 @@
-/** The whole engine on a journal and views. */
+/** Composes the engine on a journal and views. */
 import { Layer } from "effect"
 import type { AccountNumbers } from "./log/AccountNumbers.ts"
 import { Accounts } from "./Accounts.ts"
@@ -16,10 +16,7 @@ import * as Scheduler from "./Scheduler.ts"
 import type { TimerHandler } from "./actor/Timers.ts"
 import type { Views } from "./views/Views.ts"
 
-/**
- * Accounts, with the scheduler of their timers running, their deliveries for whoever carries them out, and what changes
- * in them for whoever shows them.
- */
+/** The accounts, the scheduler that runs their timers, their deliveries, and the feed of their commits. */
 export const layer = (
   options: Partial<Options> = {}
 ): Layer.Layer<

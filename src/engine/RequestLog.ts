@@ -1,9 +1,7 @@
 /**
- * The log of requests: what was asked of the API and how it was answered, for people who look for what went wrong. It
- * is no truth and no part of the journal: it is written behind the answers, has gaps where there were more requests
- * than it takes, and forgets after some days (semantics 9.66).
- *
- * Port. Whoever answers requests writes them; whoever shows them asks.
+ * Port: the log of API requests and their answers, for debugging. It is not part of the journal and not authoritative:
+ * it is written after the answers, has gaps when there are more requests than it can write, and is deleted after some
+ * days (semantics 9.66). The API writes it; the API and the dashboard read it.
  */
 import { Context, Effect } from "effect"
 import type { Scope } from "effect"
@@ -26,17 +24,17 @@ export interface LoggedRequest {
   readonly account: AccountId
   readonly at: Millis
   readonly method: string
-  /** Without the query. */
+  /** Path without the query. */
   readonly path: string
   readonly status: number
-  /** From its arrival until it was answered, in milliseconds. */
+  /** Duration from arrival to answer, in milliseconds. */
   readonly millis: number
   /** `key_…` */
   readonly apiKey: string
-  /** The version of the answer. */
+  /** API version of the answer. */
   readonly apiVersion: string
   readonly idempotencyKey: string | null
-  /** `req_…` of the request that was carried out, if this is a replay of its answer. */
+  /** `req_…` of the request whose stored answer this one received; null if it ran itself. */
   readonly originalRequest: string | null
   readonly error: LoggedError | null
   /** Ids of objects that the path or the answer names. */
@@ -45,38 +43,38 @@ export interface LoggedRequest {
   readonly sent: string | null
 }
 
-/** All that is given has to be so. */
+/** A request must match every filter that is set. */
 export interface RequestFilter {
-  /** The first status that is asked for, and the last. */
+  /** Range of statuses, both ends included. */
   readonly status?: readonly [from: number, to: number] | undefined
   readonly method?: string | undefined
-  /** The start of the path. */
+  /** Prefix of the path. */
   readonly path?: string | undefined
   readonly apiKey?: string | undefined
   readonly apiVersion?: string | undefined
   readonly idempotencyKey?: string | undefined
-  /** The id of an object that the request has touched. */
+  /** Id of an object that the path or the answer names. */
   readonly object?: string | undefined
-  /** The code of the error. */
+  /** Code of the error. */
   readonly code?: string | undefined
 }
 
 export interface RequestQuery extends Cursor {
   readonly filter: RequestFilter
-  /** When they arrived, as their ids say. */
+  /** Time of arrival, which the ids contain. */
   readonly created?: Created | undefined
   /** 1 or more. */
   readonly limit: number
 }
 
 export interface RequestPage {
-  /** Newest first, whatever the direction. */
+  /** Newest first in both directions. */
   readonly requests: ReadonlyArray<LoggedRequest>
-  /** Says whether there are more in the direction of travel. */
+  /** Whether there are more in the direction of the cursor. */
   readonly hasMore: boolean
 }
 
-/** Requests that have failed in the same way. */
+/** Requests that failed with the same method, status and error. */
 export interface ErrorGroup {
   readonly method: string
   readonly status: number
@@ -84,33 +82,33 @@ export interface ErrorGroup {
   readonly code: string
   readonly param: string | null
   readonly count: number
-  /** The newest of them. */
+  /** The newest request of the group. */
   readonly last: Pick<LoggedRequest, "id" | "at" | "path"> & { readonly message: string }
 }
 
 export interface RequestLogShape {
-  /** Days that a request is kept for; 0 if none is. */
+  /** Retention in days; 0 if no requests are logged. */
   readonly days: number
   /**
-   * Takes a request that has just been answered, or counts it as left out. It is made later, behind other answers:
-   * `make` must not throw, and should hold no more than it needs.
+   * Takes a request that was just answered, or counts it as left out. `make` builds its entry later, after other
+   * answers: it must not throw, and should hold little memory.
    */
   readonly write: (account: AccountId, make: () => LoggedRequest) => void
-  /** Requests that this process has left out since it started, because there were too many of them. */
+  /** Requests that this process has left out since its start, because there were too many. */
   readonly leftOut: () => number
-  /** Of these requests, by their ids, those that are kept. */
+  /** Finds requests by their ids; requests that are not in the log are missing from the result. */
   readonly find: (
     account: AccountId,
     ids: ReadonlyArray<string>
   ) => Effect.Effect<ReadonlyMap<string, LoggedRequest>, Unavailable>
   readonly list: (account: AccountId, query: RequestQuery) => Effect.Effect<RequestPage, Unavailable>
-  /** The failures among the newest requests, grouped, the most frequent first. */
+  /** Groups the failures among the newest requests, most frequent first. */
   readonly errors: (account: AccountId, filter: RequestFilter) => Effect.Effect<ReadonlyArray<ErrorGroup>, Unavailable>
-  /** Tells, until the scope closes, when requests of an account can be read that this process has written. */
+  /** Calls the watcher when requests written by this process can be read, until the scope closes. */
   readonly watch: (account: AccountId, watcher: () => void) => Effect.Effect<void, never, Scope.Scope>
 }
 
-/** None is kept unless somebody provides for it. */
+/** Without a provided service, no requests are logged. */
 export const RequestLog: Context.Reference<RequestLogShape> = Context.Reference("till/engine/RequestLog", {
   defaultValue: (): RequestLogShape => ({
     days: 0,

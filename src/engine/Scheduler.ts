@@ -1,18 +1,18 @@
 /**
  * The scheduler: one fiber that sleeps until the next timer is due, and wakes the timer's account, which fires it.
  *
- * Nobody depends on when it does: an account fires what is due before it carries out a command or answers a read. The
- * scheduler is there for accounts that nobody uses. What an account in memory has next, its actor knows; of all others
- * the views tell. A timer fires at least once after its time, however long the process was down, and has its effect
- * exactly once: the command that carries out its handler clears it in the same record.
+ * Correctness does not depend on when it runs: an account fires its due timers before each command and read. The
+ * scheduler serves accounts without requests. For accounts in memory, the actor knows the next timer; for all others,
+ * the views. A timer fires at least once after its time, however long the process was down, and takes effect exactly
+ * once: the command that runs its handler clears it in the same record.
  *
- * Of several processes, each wakes the accounts of its own partitions. A partition that comes here may have been left
- * in the middle of things: its views are brought up to date with the log, which may hold timers and deliveries that
- * they have not seen. Nobody waits for that: an account that is used is brought up to date before.
+ * With several processes, each wakes the accounts of its own partitions. The previous owner of a partition may have
+ * left its views behind the log, without some timers and deliveries: they are caught up after the partition has moved.
+ * Requests do not wait for that, because an account is caught up before it is used.
  *
- * It also keeps the running time by which idempotency keys are past their retention, and has the views forget them,
- * where it serves the replicated account (`Options`). Nobody sees when: every look at a key decides by the key's own
- * time.
+ * It also writes the running time, by which the retention of idempotency keys is measured. The process that serves the
+ * replicated account (`Options`) deletes keys past it from the views. The time of deletion has no effect: every look-up
+ * checks the key's own time.
  */
 import { Clock, Effect, Latch, Layer, Schedule } from "effect"
 import { Accounts } from "./Accounts.ts"
@@ -32,13 +32,13 @@ import { RETRY_MILLIS } from "./actor/Timers.ts"
 import type { ViewsShape } from "./views/Views.ts"
 import { Views } from "./views/Views.ts"
 
-/** Timers of accounts that are not in memory that one look into the views finds. */
+/** Timers of accounts that are not in memory, read from the views at a time. */
 const TIMERS_MAX = 256
-/** Accounts that are woken at the same time, at most. */
+/** Accounts woken at the same time, at most. */
 const WAKING_MAX = 64
-/** Partitions that come within so many milliseconds are brought up to date together. */
-const COMING_MILLIS = 50
-/** Time between two looks for idempotency keys that are past their retention. */
+/** Partitions that arrive within this time are caught up together, in milliseconds. */
+const ARRIVING_MILLIS = 50
+/** Pause between two deletions of idempotency keys past their retention, and keys deleted at a time. */
 const FORGET_KEYS_MILLIS = 60_000
 const FORGET_KEYS_MAX = 10_000
 
@@ -51,7 +51,7 @@ export const layer = (
       const placement = yield* Placement
       const catchUp = yield* makeCatchUp
       const round = yield* makeRound(replicated)
-      if (placement.held() !== null) yield* catchUpWhatComes(catchUp)
+      if (placement.held() !== null) yield* catchUpArrivals(catchUp)
       const first = placement.held() === null ? catchUp(() => true) : Effect.void
       yield* Effect.forkScoped(Loop.vital("firing of timers", Effect.andThen(first, Effect.forever(round))))
     })
@@ -59,24 +59,24 @@ export const layer = (
 
 type CatchUp = (isWanted: (account: AccountId) => boolean) => Effect.Effect<void>
 
-/** Brings partitions up to date, after they have come; several that come one right after the other, at once. */
-const catchUpWhatComes = Effect.fnUntraced(function* (catchUp: CatchUp) {
+/** Catches up partitions after they have arrived; partitions that arrive in quick succession, together. */
+const catchUpArrivals = Effect.fnUntraced(function* (catchUp: CatchUp) {
   const placement = yield* Placement
   const alarm = yield* WakeUp
-  const come = new Set<Partition>()
+  const arrived = new Set<Partition>()
   const some = Latch.makeUnsafe(false)
   yield* placement.listen({
     onServed: (partition) => {
-      come.add(partition)
+      arrived.add(partition)
       some.openUnsafe()
       alarm.set(0)
     }
   })
   const step = Effect.gen(function* () {
     yield* some.await
-    yield* Effect.sleep(COMING_MILLIS)
-    const wanted = new Set(come)
-    come.clear()
+    yield* Effect.sleep(ARRIVING_MILLIS)
+    const wanted = new Set(arrived)
+    arrived.clear()
     some.closeUnsafe()
     yield* catchUp((account) => wanted.has(partitionOf(account)) && placement.isHere(account))
     alarm.set(0)
@@ -84,7 +84,7 @@ const catchUpWhatComes = Effect.fnUntraced(function* (catchUp: CatchUp) {
   yield* Effect.forkScoped(Loop.forever("bringing up to date of partitions", step))
 })
 
-/** After a crash the journal may hold timers and deliveries that the views have not seen. */
+/** Makes a catch-up of the views: after a crash they may lack timers and deliveries of the journal. */
 const makeCatchUp = Effect.gen(function* () {
   const journal = yield* Journal
   const outbox = yield* CommitFeed
@@ -97,7 +97,7 @@ const makeCatchUp = Effect.gen(function* () {
   return (isWanted: (account: AccountId) => boolean): Effect.Effect<void> =>
     Effect.flatMap(views.behind, (accounts) => journal.versions(accounts.filter(isWanted))).pipe(
       Effect.flatMap((versions) =>
-        // It may have gone again since.
+        // The partition may have left again.
         Effect.forEach(versions, (each) => (isWanted(each[0]) ? catchUp(each) : Effect.void), { discard: true })
       ),
       Effect.tapError((failure) => Effect.logError("The views could not be brought up to date", failure.message)),
@@ -107,7 +107,7 @@ const makeCatchUp = Effect.gen(function* () {
     )
 })
 
-/** Wakes the accounts that have something due, and sleeps if none has. */
+/** Wakes the accounts with due timers, and sleeps if there are none. */
 const makeRound = Effect.fnUntraced(function* (replicated: AccountId | null) {
   const accounts = yield* Accounts
   const alarm = yield* WakeUp
@@ -119,7 +119,7 @@ const makeRound = Effect.fnUntraced(function* (replicated: AccountId | null) {
     yield* RunningTime,
     () => replicated === null || placement.isHere(replicated)
   )
-  /** Accounts that could not be had, and when they are asked again. */
+  /** Accounts that could not be woken, and the time of the next try. */
   const resting = new Map<AccountId, Millis>()
 
   const wake = (account: AccountId) =>
@@ -138,8 +138,8 @@ const makeRound = Effect.fnUntraced(function* (replicated: AccountId | null) {
     for (const [account, until] of resting) {
       if (until <= now || until > now + RETRY_MILLIS || !placement.isHere(account)) resting.delete(account)
     }
-    // In this order: whoever comes into memory meanwhile is among the first, and then knows better.
-    const found = yield* stored(accounts, views, now, placement.held())
+    // First the views: an account that comes into memory in between is in both, and its actor's time is newer.
+    const found = yield* readWakeTimes(accounts, views, now, placement.held())
     const wakeTimes = new Map([...found, ...accounts.wakeTimes(now), ...resting])
     const due = [...wakeTimes].filter(([, at]) => at <= now).map(([account]) => account)
     yield* Effect.forEach(due, wake, { concurrency: WAKING_MAX, discard: true })
@@ -155,10 +155,8 @@ const makeRound = Effect.fnUntraced(function* (replicated: AccountId | null) {
   )
 })
 
-/**
- * Reads from the views when accounts are to be woken: those that have something due, and the next one not in memory.
- */
-const stored = Effect.fnUntraced(function* (
+/** Reads wake times from the views: of accounts with due timers, and of the next account that is not in memory. */
+const readWakeTimes = Effect.fnUntraced(function* (
   accounts: Accounts["Service"],
   views: ViewsShape,
   now: Millis,
@@ -168,7 +166,7 @@ const stored = Effect.fnUntraced(function* (
   if (held?.length === 0) return found
   const partitions = held?.length === PARTITIONS ? null : held
   for (;;) {
-    // Of one account very many may be due: once met, it is passed over.
+    // An account may have very many due timers: after its first, it is skipped.
     const timers = yield* views.nextTimers(TIMERS_MAX, [...found.keys()], partitions)
     for (const { account, wakeAt } of timers) if (!found.has(account)) found.set(account, wakeAt)
     const active = accounts.wakeTimes(now)
@@ -177,13 +175,11 @@ const stored = Effect.fnUntraced(function* (
   }
 })
 
-/**
- * Forgets keys now and then, a few at a time, so that no timer waits for all of them; answers when it wants to again.
- */
+/** Deletes keys past their retention, a limited number at a time so that timers do not wait. Returns the next time. */
 const makeForgetKeys = (views: ViewsShape, runningTime: RunningTimeShape, forgets: () => boolean) => {
   let next: Millis = 0
   return Effect.fnUntraced(function* (now: Millis) {
-    // A clock that was set back must not put it off.
+    // A clock that was set back must not delay the deletion.
     if (next > now && next <= now + FORGET_KEYS_MILLIS) return next
     const time = yield* runningTime.keep
     const count = forgets() ? yield* views.expireKeys(time - RETENTION_MILLIS, FORGET_KEYS_MAX) : 0

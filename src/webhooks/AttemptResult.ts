@@ -95,7 +95,9 @@ export const describeError = (error: Error): string => {
   return "The attempt failed before an answer came."
 }
 
-/** Bytes of an answer that is not HTTP in which card numbers and secrets are looked for, and characters quoted of it. */
+/**
+ * Bytes of an answer that is not HTTP in which card numbers and secrets are looked for, and characters quoted of it.
+ */
 const SEARCHED_BYTES_MAX = 256
 const QUOTED_MAX = 40
 

@@ -1,9 +1,9 @@
 /**
  * The dispatcher carries a delivery from due to attempted, and the attempt's outcome back into the journal.
  *
- * - waiting: New deliveries come from memory, in the order of their events (semantics W12). Retries, and deliveries from
- *   before a crash, come from the table by lease, nearest due first. `Lanes` decides which delivery is next and how many
- *   are under way; `Pace` limits how many begin in one turn of the event loop.
+ * - waiting: New deliveries come from memory, in the order of their events (semantics W12). Retries, and deliveries
+ *   from before a crash, come from the table by lease, nearest due first. `Lanes` decides which delivery is next and
+ *   how many are under way; `Pace` limits how many begin in one turn of the event loop.
  * - attempted: One attempt of a delivery runs at a time (`Sender`), in the process that owns the account's partition.
  *   After a crash an attempt may be repeated; none is left out.
  * - over: The result, and what follows it (`AttemptResult`), is an outcome, which `OutcomeWriter` writes.
@@ -119,7 +119,8 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Placement
         Effect.suspend(() => {
           left.add(partition)
           lanes.drop(partition)
-          // Deliveries being taken now get this process' lease, which must happen before the next owner ends all leases.
+          // Deliveries being taken now get this process' lease, which must happen before the next owner ends all
+          // leases.
           return Effect.andThen(
             Effect.timeoutOption(taken, GRACE_MILLIS),
             finish((account) => partitionOf(account) === partition)

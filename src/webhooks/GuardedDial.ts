@@ -1,5 +1,6 @@
 /**
- * Opens the connections to endpoints, guarded against server-side request forgery (SSRF). TLS certificates are verified.
+ * Opens the connections to endpoints, guarded against server-side request forgery (SSRF). TLS certificates are
+ * verified.
  *
  * Only addresses that `WebhookHosts` allows are dialled (semantics W4, 9.34). The addresses of a name are checked and
  * passed to the same call that connects, so no second DNS answer can change them. A host that is an address is checked

@@ -2,8 +2,8 @@
  * Makes one attempt: one HTTP POST (semantics W7, W9). It never fails: its result describes what went wrong. No fiber
  * waits for it, because there are thousands of attempts per second.
  *
- * - The status line decides (`AnswerStart.ts`). Bytes after it (a long body, a body that drips or never ends, bytes that
- *   are not HTTP) are read up to 64 KiB and for a short while, so that the connection can be used again. Then the
+ * - The status line decides (`AnswerStart.ts`). Bytes after it (a long body, a body that drips or never ends, bytes
+ *   that are not HTTP) are read up to 64 KiB and for a short while, so that the connection can be used again. Then the
  *   connection is closed. A refusal is reported only after the beginning of its body, which may explain it.
  * - Redirects are not followed. The time limit counts from the start and covers look-up, connecting, TLS, sending, and
  *   everything that a server sends before its status line.

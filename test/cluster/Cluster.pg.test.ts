@@ -1,4 +1,4 @@
-/** Runners as processes on a real Postgres: each partition is served by one of them, whatever becomes of the others. */
+/** Runners as processes on a real Postgres: one of them serves each partition, whatever happens to the others. */
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
@@ -18,11 +18,11 @@ import { pause, signalIfThere } from "../support/TillProcess.ts"
 const MAIN = Path.join(import.meta.dirname, "RunnerMain.ts")
 const SHIFTED_CLOCK = Path.join(import.meta.dirname, "../faults/ShiftedClock.ts")
 const DRAIN_MILLIS = 30
-/** On a machine that does something else besides. */
+/** Allows for a busy machine. */
 const WAIT_MILLIS_MAX = 60_000
 const LONG = process.env["TILL_CLUSTER_LONG"] === "1"
 
-/** What a runner would answer for from memory, as it has seen it from one time to another. */
+/** Partitions that a runner would serve from memory, and the time for which it saw them. */
 interface Period {
   readonly here: ReadonlySet<number>
   readonly from: number
@@ -37,7 +37,7 @@ class Runner {
   stderr = ""
   readonly ended: Promise<number | null>
 
-  /** The file, if there is one, says by how many milliseconds its wall clock is off. */
+  /** `clockFile` contains the offset of the runner's wall clock, in milliseconds. */
   constructor(databaseUrl: string, clockFile: string | undefined) {
     const loaded = clockFile === undefined ? [] : ["--import", SHIFTED_CLOCK]
     this.child = spawn(process.execPath, [...loaded, MAIN, databaseUrl, String(DRAIN_MILLIS)], {
@@ -48,19 +48,19 @@ class Runner {
     this.child.stdout!.on("data", (chunk) => {
       const lines = (text + String(chunk)).split("\n")
       text = lines.pop()!
-      for (const line of lines) this.#hear(JSON.parse(line))
+      for (const line of lines) this.#receive(JSON.parse(line))
     })
     this.child.stderr!.on("data", (chunk) => (this.stderr += String(chunk)))
     this.ended = new Promise((resolve) => this.child.once("close", (code) => resolve(code)))
   }
 
-  #hear(line: { url?: string; isReady?: boolean; until?: number; at?: number; here?: ReadonlyArray<number> }): void {
+  #receive(line: { url?: string; isReady?: boolean; until?: number; at?: number; here?: ReadonlyArray<number> }): void {
     if (line.url !== undefined) this.url = line.url
     if (line.isReady !== undefined) this.readiness = [...this.readiness, line.isReady]
     if (line.here === undefined) return
     const last = this.periods.at(-1)
     if (last !== undefined) last.until = line.until!
-    // A period that goes on lasts until its process says otherwise; one that was killed has nothing more to say.
+    // A period lasts until the next line of its process; the last one of a killed process ends with its last line.
     this.periods.push({ here: new Set(line.here), from: line.at!, until: line.at! })
   }
 
@@ -102,7 +102,7 @@ const shared = (runners: ReadonlyArray<Runner>) => {
   return all.length === PARTITIONS && new Set(all).size === PARTITIONS && runners.every(({ here }) => here.size > 0)
 }
 
-/** An internal listener of a runner that answers for nothing. */
+/** An internal listener of a runner without partitions. */
 const answering = Effect.map(
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -115,7 +115,7 @@ const answering = Effect.map(
   (server) => server.address() as AddressInfo
 )
 
-/** Moments at which two would have answered for a partition. */
+/** Partitions that two runners would have served at the same time. */
 const overlapsOf = (runners: ReadonlyArray<Runner>) =>
   runners.flatMap((a, i) =>
     runners
@@ -129,7 +129,7 @@ const overlapsOf = (runners: ReadonlyArray<Runner>) =>
       )
   )
 
-/** Partitions by the process of Postgres that holds their locks, and what the table says of where they are served. */
+/** Partitions by the Postgres process that holds their locks, and by their place in the table. */
 const locksAndPlaces = (sql: PgClient.PgClient) =>
   Effect.all([
     sql<{ pid: number; ids: ReadonlyArray<number> }>`SELECT pid, array_agg(objid::int - 1000001 ORDER BY objid) AS ids
@@ -143,17 +143,17 @@ const locksAndPlaces = (sql: PgClient.PgClient) =>
 const sorted = (ids: Iterable<number>) => [...ids].toSorted((a, b) => a - b)
 
 describe("runners on one database", () => {
-  it.live("share its partitions, and each is one runner's, through a lost session, a leave and a kill", () =>
+  it.live("share its partitions, each with one owner, through a lost session, a leave and a kill", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const runners = [yield* start(url), yield* start(url), yield* start(url)]
       const [a, b, c] = runners as [Runner, Runner, Runner]
-      // The database is empty, so they make its tables as well.
+      // The database is empty, so they also make its tables.
       yield* until("three share", runners, () => shared(runners))
       yield* Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
-        // Each partition's lock is that of the shard that its name falls into.
-        yield* until("the table says it", runners, async () => {
+        // The lock of each partition is that of the shard to which its name is mapped.
+        yield* until("the table has their partitions", runners, async () => {
           const [locks, places] = await Effect.runPromise(locksAndPlaces(sql))
           const served = (one: Runner) => sorted(one.here).join()
           return (
@@ -177,7 +177,7 @@ describe("runners on one database", () => {
         assert.deepStrictEqual(b.readiness, [true, false])
         yield* until("two share", runners, () => shared([a, c]))
 
-        // Of one that is gone partitions are taken at once, of one that answers only when it has had time to stop.
+        // Partitions of a dead runner are taken at once, those of one that answers only after it has had time to stop.
         const [kept] = a.here
         const { port } = yield* answering
         a.child.kill("SIGSTOP")
@@ -190,7 +190,7 @@ describe("runners on one database", () => {
     })
   )
 
-  it.live("give one that joins its share, whatever their clocks are set to meanwhile", () =>
+  it.live("give one that joins its share, also when clocks are set during that", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder()
       const clock = Path.join(folder, "clock")
@@ -201,7 +201,7 @@ describe("runners on one database", () => {
       fs.writeFileSync(clock, "3600000")
       const b = yield* start(url)
       yield* until("the other one is there", [a, b], () => b.url !== "" && b.readiness.length > 0)
-      // The first one has seen it by now, and waits whether others join.
+      // The first runner has seen it, and waits for more to join.
       yield* Effect.sleep("1200 millis")
       fs.writeFileSync(clock, "0")
       const begun = performance.now()
@@ -211,7 +211,7 @@ describe("runners on one database", () => {
     })
   )
 
-  it.live.runIf(LONG)("take over from one that is frozen, which knows it when it wakes", () =>
+  it.live.runIf(LONG)("take over from a frozen one, which stops serving when it wakes", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const runners = [yield* start(url), yield* start(url)]
@@ -220,14 +220,14 @@ describe("runners on one database", () => {
       a.child.kill("SIGSTOP")
       yield* until("one has all", runners, () => shared([b]))
       a.child.kill("SIGCONT")
-      yield* until("the frozen one knows it", runners, () => a.here.size === 0)
+      yield* until("the frozen one stops serving", runners, () => a.here.size === 0)
       yield* until("two share again", runners, () => shared(runners))
       assert.deepStrictEqual(overlapsOf(runners), [])
     })
   )
 
   it.live.runIf(LONG)(
-    "take over from one that Postgres hears nothing of, which answers nothing from memory meanwhile",
+    "take over from one that is cut off from Postgres, which serves nothing from memory during that",
     () =>
       Effect.gen(function* () {
         const url = yield* freshDatabase

@@ -1,4 +1,4 @@
-/** What `till cluster` says is what the tables say. */
+/** The report of `till cluster` matches the tables. */
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -12,7 +12,7 @@ const database = Layer.provideMerge(Migrations.layer, layerFreshDatabase)
 const [FIRST, SECOND, LOST] = ["https://127.0.0.1:4901", "https://[::1]:4902", "https://10.0.0.9:4903"]
 
 describe("the report of a cluster", () => {
-  it.live("is empty where nobody shares", () =>
+  it.live("is empty without runners", () =>
     Effect.gen(function* () {
       const { partitions, runners } = yield* report
       assert.isEmpty(runners)
@@ -21,7 +21,7 @@ describe("the report of a cluster", () => {
     }).pipe(Effect.provide(database))
   )
 
-  it.live("says who lives, what each serves, and how far its views are behind", () =>
+  it.live("has the living runners, their partitions, and the lag of their views", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       yield* sql`INSERT INTO runners VALUES

@@ -1,4 +1,4 @@
-/** A runner's locks on a real Postgres: what their storage says of them counts only if nothing is missing. */
+/** A runner's locks on a real Postgres: they are confirmed only if none is missing. */
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import * as Member from "effect/cluster/Runner"
@@ -17,7 +17,7 @@ const GROUP = "default"
 const shards = [1, 2, 3].map((id) => ShardId.make(GROUP, id))
 const [first, second, third] = shards as [ShardId.ShardId, ShardId.ShardId, ShardId.ShardId]
 
-/** A runner's locks, all of which it has, and how often they were confirmed. */
+/** A runner with all its locks, and a count of their confirmations. */
 const started = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const sql = Context.get(yield* Layer.buildWithScope(layerFreshDatabase, scope), PgClient.PgClient)
@@ -50,19 +50,19 @@ const started = Effect.gen(function* () {
     yield* storage.refresh(address, asked)
     return confirmed > before
   })
-  /** Waits longer than the runner's own question takes to come. */
+  /** Waits longer than the interval of the runner's own query. */
   const isConfirmedAgain = Effect.suspend(() => {
     const before = confirmed
     return Effect.map(Effect.sleep("1300 millis"), () => confirmed > before)
   })
-  // All go with their session; others than this runner might have had them before it has them again.
+  // All locks end with their session; another runner might acquire them before this one does again.
   const endSession = sql`SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_database ON pg_database.oid = database
     WHERE locktype = 'advisory' AND datname = current_database() AND pid <> pg_backend_pid()`
   return { storage, sql, confirms, isConfirmedAgain, endSession, ageMillis: () => performance.now() - confirmedAt }
 })
 
 describe("a runner's locks", () => {
-  it.live("are confirmed while some of them are given back, by questions that ask for these too", () =>
+  it.live("are confirmed while some of them are released, by queries that still contain these", () =>
     Effect.gen(function* () {
       const { confirms, storage } = yield* started
       assert.isTrue(yield* confirms(shards))
@@ -75,7 +75,7 @@ describe("a runner's locks", () => {
     })
   )
 
-  it.live("are not confirmed once one of them is missing, whatever else was given back", () =>
+  it.live("are not confirmed once one of them is missing, also if others were released", () =>
     Effect.gen(function* () {
       const { confirms, endSession, storage } = yield* started
       yield* storage.release(address, first)
@@ -89,7 +89,7 @@ describe("a runner's locks", () => {
   )
 
   it.live(
-    "are confirmed once a second while nobody asks, with a sign of life, over the session that has them all",
+    "are confirmed once a second between the library's queries, with a heartbeat, over the session that has them all",
     () =>
       Effect.gen(function* () {
         const { ageMillis, confirms, endSession, isConfirmedAgain, sql, storage } = yield* started
@@ -101,7 +101,7 @@ describe("a runner's locks", () => {
         )
         assert.isTrue(yield* confirms(shards))
         assert.isTrue(yield* isConfirmedAgain)
-        // Whoever takes a lock goes by the sign: it is never older than what was confirmed.
+        // A runner that acquires a lock uses the heartbeat: it is never older than the last confirmation.
         const age = ageMillis()
         assert.isAtMost(yield* signAge, age + 50)
         yield* endSession
@@ -109,7 +109,7 @@ describe("a runner's locks", () => {
         assert.isFalse(yield* isConfirmedAgain, "another session has some of them")
         assert.isFalse(yield* confirms(shards), "some are missing")
         assert.isTrue(yield* confirms([first]))
-        assert.isTrue(yield* isConfirmedAgain, "that is all that there is")
+        assert.isTrue(yield* isConfirmedAgain, "the session has all locks again")
       })
   )
 })

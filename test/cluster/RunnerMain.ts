@@ -1,8 +1,8 @@
 /**
- * A runner without a service: `node RunnerMain.ts <database> <drain in milliseconds>`. It looks every few milliseconds
- * which partitions it would answer for from memory, and writes a line of JSON whenever that has changed: since when it
- * has seen that, until when it had seen what was before (in milliseconds of the machine's monotonic clock). SIGTERM
- * makes it leave, and end.
+ * A runner without a service: `node RunnerMain.ts <database> <drain in milliseconds>`. Every few milliseconds it checks
+ * which partitions it would serve from memory, and writes a line of JSON after each change: the partitions, the time
+ * since which it has seen them, and the time until which it saw the previous ones (in milliseconds of the machine's
+ * monotonic clock). On SIGTERM it leaves and ends.
  */
 import { Effect, Layer, Logger, Redacted } from "effect"
 import type { AddressInfo } from "node:net"
@@ -19,7 +19,7 @@ const [databaseUrl = "", drainMillis = "0"] = process.argv.slice(2)
 const PERIOD_MILLIS = 4
 const TLS = RunnerTls.make(Redacted.make(new Uint8Array(32)))
 
-const say = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
+const write = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
 const now = () => Number(process.hrtime.bigint()) / 1e6
 
 /** An account in each partition. */
@@ -41,7 +41,7 @@ const runner = Layer.unwrap(
     const server = yield* listening
     const { port } = server.address() as AddressInfo
     const url = `https://127.0.0.1:${port}`
-    say({ url })
+    write({ url })
     return Runner.layer({
       url,
       version: "0.0.0",
@@ -56,18 +56,18 @@ const reporting = Effect.gen(function* () {
   const { isHere } = yield* Placement
   let last = ""
   let until = now()
-  const look = () => {
+  const check = () => {
     const here = ACCOUNTS.flatMap((account, partition) => (isHere(account) ? [partition] : []))
     const at = now()
-    if (here.join() !== last) say({ until, at, here })
+    if (here.join() !== last) write({ until, at, here })
     last = here.join()
     until = at
   }
-  const timer = setInterval(look, PERIOD_MILLIS)
+  const timer = setInterval(check, PERIOD_MILLIS)
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       clearInterval(timer)
-      look()
+      check()
     })
   )
 })
@@ -79,10 +79,10 @@ const draining = Effect.flatMap(Placement, ({ listen }) =>
 const main = Effect.gen(function* () {
   const { leave, ready } = yield* Cluster
   yield* ready
-  say({ isReady: true })
+  write({ isReady: true })
   yield* Effect.callback<void>((resume) => void process.once("SIGTERM", () => resume(Effect.void)))
   yield* leave
-  say({ isReady: false })
+  write({ isReady: false })
 })
 
 await Effect.scoped(Effect.andThen(Effect.all([reporting, draining]), main)).pipe(

@@ -1,4 +1,4 @@
-/** A runner looks at the clock, and at which runners live, before it does anything on a database. */
+/** A runner checks its clock and the living runners before it changes a database. */
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
@@ -18,7 +18,7 @@ const fresh = Effect.map(
   (built) => Context.get(built, PgClient.PgClient)
 )
 
-/** A runner that has begun, in a scope of its own. */
+/** Starts a runner in a scope of its own. */
 const begun = (sql: PgClient.PgClient, protocol: Protocol) =>
   Effect.gen(function* () {
     const scope = yield* Scope.fork(yield* Effect.scope)
@@ -63,14 +63,14 @@ describe("a runner", () => {
     })
   )
 
-  it.live("waits for older ones to end, says so once, and keeps others of them from beginning", () =>
+  it.live("waits for older ones to end, logs that once, and keeps other older ones from beginning", () =>
     Effect.gen(function* () {
       const sql = yield* fresh
       const lines: Array<string> = []
       const logger = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
       const older = yield* begun(sql, PROTOCOL)
       const newer = yield* Effect.forkScoped(Effect.provide(begun(sql, { ...PROTOCOL, requests: 2 }), logger))
-      yield* Effect.promise(() => until("it says that it waits", () => lines.length > 0))
+      yield* Effect.promise(() => until("it logs that it waits", () => lines.length > 0))
       assert.match(lines[0]!, /^An older Till serves this database/)
       assert.instanceOf(yield* Effect.flip(begun(sql, PROTOCOL)), RunnerRefused)
       yield* Effect.sleep(1200)
@@ -107,7 +107,7 @@ describe("the tables of the library", () => {
     WHERE table_name IN ('cluster_runners', 'cluster_locks')
     ORDER BY table_name, ordinal_position`
 
-  it.live("are as it would make them itself", () =>
+  it.live("are the same as the library would make them", () =>
     Effect.gen(function* () {
       const [ours, theirs] = [yield* fresh, yield* fresh]
       yield* Effect.provide(migrations["0018_cluster"], sqlOf(ours))

@@ -1,6 +1,6 @@
 /**
- * Certificates for receivers that listen on `localhost`, and the authority that issued them. They are a test's: the key
- * is public, and its authority's own key was thrown away. Valid from 2025 to 2125, but for the one that is expired.
+ * Certificates for receivers that listen on `localhost`, and the authority that issued them. For tests only: the key is
+ * public, and the authority's own key was deleted. Valid from 2025 to 2125, except the expired one.
  */
 
 /** The authority's certificate. A client that trusts it trusts the certificates below. */
@@ -40,7 +40,7 @@ teF3ABZHnSlQsUGVYNb1JcwzTKOSO3Jhw2EidDQ=
 -----END CERTIFICATE-----
 `
 
-/** A certificate of the same, which expired at the end of 2024. */
+/** A certificate of `localhost` and 127.0.0.1 that expired at the end of 2024. */
 export const EXPIRED = `-----BEGIN CERTIFICATE-----
 MIIBljCCAT2gAwIBAgIBAjAKBggqhkjOPQQDAjA2MTQwMgYDVQQDDCtBdXRob3Jp
 dHkgb2YgVGlsbCdzIHRlc3RzOiB0cnVzdCBpdCBub3doZXJlMB4XDTI0MDEwMTAw

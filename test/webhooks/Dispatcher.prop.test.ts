@@ -1,6 +1,6 @@
 /**
- * The dispatcher, by the test clock: whatever receivers do and whenever the process dies, every event reaches every
- * subscribed endpoint or is exhausted, exactly by the schedule, and never twice at a time.
+ * The dispatcher, by the test clock: for any behaviour of receivers and any crash, every event is delivered to every
+ * subscribed endpoint or exhausted, exactly by the schedule, and never attempted twice at one time.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -16,12 +16,12 @@ import { answers, DispatcherHarness, hangs } from "./DispatcherHarness.ts"
 
 /** Seconds before attempts 2 to 8 (spec: Events, Delivery). */
 const SCHEDULE = [60, 300, 1800, 7200, 28_800, 86_400, 259_200]
-/** Longer than an outcome takes to be kept, an attempt to be begun, and a step of the clock. */
+/** More than the time to write an outcome, to begin an attempt, and of one step of the clock. */
 const TOLERANCE_MILLIS = 6000
 
 const named = (count: number, name: string) => Array.from({ length: count }, (_, i) => `${name}_${i}`)
 
-/** A dispatcher at work, and endpoints that get every event. */
+/** A running dispatcher, with endpoints that are subscribed to every event. */
 const started = Effect.fnUntraced(function* (receiver: Receiver, destinations: ReadonlyArray<string>) {
   yield* Harness.startClock
   const run = new DispatcherHarness(yield* Harness.storageInMemory, receiver)
@@ -75,7 +75,7 @@ const keepsSchedule = ({ attempts, state }: DeliveryRow) => {
 
 describe("the dispatcher", () => {
   it.effect.prop(
-    "keeps to the schedule, whatever receivers do",
+    "follows the schedule for any behaviour of receivers",
     { seed: Seed },
     ({ seed }) =>
       Effect.gen(function* () {
@@ -113,7 +113,7 @@ describe("the dispatcher", () => {
   )
 
   it.effect.prop(
-    "leaves nothing out, whenever the process dies",
+    "leaves out no delivery after a crash at any time",
     { seed: Seed },
     ({ seed }) =>
       Effect.gen(function* () {
@@ -139,7 +139,7 @@ describe("the dispatcher", () => {
           assert.strictEqual(deliveries.length, events)
           for (const delivery of deliveries) {
             assert.include(["delivered", "exhausted"], delivery.state)
-            // A crash repeats an attempt at worst: it never leaves one out.
+            // At worst a crash repeats an attempt.
             const made = run.attempts.filter((one) => one.destination === destination && one.event === delivery.event)
             assert.deepStrictEqual(
               [...new Set(made.map(({ attempt }) => attempt))],
@@ -154,7 +154,7 @@ describe("the dispatcher", () => {
   )
 
   it.effect.prop(
-    "makes at once the attempt that a delivery waits for if it is hastened, and no other, whenever the process dies",
+    "makes the next attempt of a hastened delivery at once, and no other, with a crash at any time",
     { seed: Seed },
     ({ seed }) =>
       Effect.gen(function* () {
@@ -216,11 +216,11 @@ describe("the dispatcher", () => {
         yield* run.start()
         yield* run.subscribe([...named(hanging, "hanging"), "fast"])
         for (const name of named(30, "slot")) yield* run.happen(name)
-        // Each wave of those that hang holds the slots for a second, and then gives them back.
+        // Each wave of hanging attempts holds the slots for a second, and then gives them back.
         const waves = Math.ceil((hanging * 8) / 512)
         yield* Harness.pass(1000 + waves * 1500, 50)
         assert.strictEqual(run.attempts.filter(({ destination }) => destination === "fast").length, 30)
-        // From then on it is as if it were alone.
+        // After that, the endpoint is as fast as if it were the only one.
         for (const name of named(30, "later")) yield* run.happen(name)
         yield* Harness.pass(200, 20)
         assert.strictEqual(run.attempts.filter(({ destination }) => destination === "fast").length, 60)
@@ -229,7 +229,7 @@ describe("the dispatcher", () => {
     )
   }
 
-  it.effect("takes a thousand endpoints on one event, a bounded number at once", () =>
+  it.effect("sends one event to a thousand endpoints, with a bounded number of attempts at a time", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       const destinations = named(1000, "we")
@@ -245,7 +245,7 @@ describe("the dispatcher", () => {
     })
   )
 
-  it.effect("spreads what is due at its start", () =>
+  it.effect("spreads deliveries that are due at its start", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       const storage = yield* Harness.storageInMemory
@@ -264,15 +264,14 @@ describe("the dispatcher", () => {
       assert.strictEqual(up.attempts.length, 1200)
       assert.isTrue(up.attempts.every(({ attempt }) => attempt === 2))
       assert.isAtMost(up.underWayMax, 128)
-      // Endpoints that have enough waiting are left out, and asked for again when they have not: nobody spins
-      // meanwhile.
+      // Endpoints with enough waiting deliveries are left out, and included again later: there are few reads.
       assert.isAtMost(up.takes, 20)
       yield* up.stop
       yield* Harness.verified(storage)
     })
   )
 
-  it.effect("leaves turns to the others while the event loop has no time left, and still begins all", () =>
+  it.effect("leaves turns to other work while the event loop is busy, and still begins all attempts", () =>
     Effect.gen(function* () {
       const destinations = named(60, "we")
       const run = yield* started(() => answers(200, 10), destinations)
@@ -291,7 +290,7 @@ describe("the dispatcher", () => {
     })
   )
 
-  it.effect("begins the next attempts as soon as others end", () =>
+  it.effect("begins the next attempts as soon as running ones end", () =>
     Effect.gen(function* () {
       const run = yield* started(() => answers(200, 100), ["we"])
       for (const name of named(200, "slot")) yield* run.happen(name)
@@ -305,7 +304,7 @@ describe("the dispatcher", () => {
     })
   )
 
-  it.effect("begins no more at once at an endpoint that only fails", () =>
+  it.effect("begins no more attempts at a time at an endpoint that only fails", () =>
     Effect.gen(function* () {
       const run = yield* started(() => answers(500, 100), ["we"])
       for (const name of named(100, "slot")) yield* run.happen(name)
@@ -317,7 +316,7 @@ describe("the dispatcher", () => {
     })
   )
 
-  it.effect("makes no attempt at an endpoint that is gone, and lets the delivery go", () =>
+  it.effect("makes no attempt at a deleted endpoint, and releases the delivery", () =>
     Effect.gen(function* () {
       const run = yield* started(() => answers(200), ["we"])
       run.gone.add("we")
@@ -329,7 +328,7 @@ describe("the dispatcher", () => {
         (yield* run.deliveries("we")).map(({ attempts, state }) => ({ attempts, state })),
         [{ attempts: [], state: "pending" }]
       )
-      // No process holds the delivery any more, so the next one that finds it in the table may try it.
+      // The delivery has been released, so the next process that takes it from the table may try it.
       run.gone.clear()
       yield* Harness.pass(150_000, 1000)
       assert.deepStrictEqual(
@@ -340,14 +339,14 @@ describe("the dispatcher", () => {
     })
   )
 
-  it.effect("waits while the engine cannot be asked, and holds it against nobody", () =>
+  it.effect("waits while the engine is unavailable, and counts that against no endpoint", () =>
     Effect.gen(function* () {
       const run = yield* started(() => answers(200, 100), ["we"])
       run.unavailable.add("endpoint")
       for (const name of named(20, "slot")) yield* run.happen(name)
       yield* Harness.pass(10_000, 100)
       assert.deepStrictEqual(run.attempts, [])
-      // The engine is not asked again at once: 8 ask, wait for 300 ms, and pause for a second.
+      // The next call is not at once: 8 attempts call the engine, wait for 300 ms, and pause for a second.
       assert.isAtMost(run.lookUps, 80)
       run.unavailable.clear()
       yield* Harness.pass(2000, 50)
@@ -358,7 +357,7 @@ describe("the dispatcher", () => {
     })
   )
 
-  it.effect("counts what can never be prepared as attempts, and gives it up in the end", () =>
+  it.effect("counts a delivery that can never be prepared as attempted, until it is exhausted", () =>
     Effect.gen(function* () {
       const run = yield* started(() => answers(200), ["we"])
       run.cannotRender = true
@@ -372,12 +371,12 @@ describe("the dispatcher", () => {
     })
   )
 
-  it.effect("attempts nothing again while its outcome cannot be kept", () =>
+  it.effect("repeats no attempt while its outcome cannot be written", () =>
     Effect.gen(function* () {
       const run = yield* started(() => answers(200), ["we_1", "we_2"])
       run.unavailable.add("report")
       yield* run.happen("slot")
-      // Longer than it is leased.
+      // Longer than a lease.
       yield* Harness.pass(300_000, 1000)
       assert.strictEqual(run.attempts.length, 2)
       run.unavailable.clear()
@@ -395,7 +394,7 @@ describe("the dispatcher", () => {
     })
   )
 
-  it.effect("attempts at once what got into the log although its flush has failed", () =>
+  it.effect("attempts at once a delivery that is in the log although its flush has failed", () =>
     Effect.gen(function* () {
       const run = yield* started(() => answers(200), ["we"])
       yield* Harness.pass(1000, 100)
@@ -405,14 +404,14 @@ describe("the dispatcher", () => {
         return Effect.fail(Harness.outage("lost"))
       }
       yield* Effect.flip(run.happen("slot"))
-      // Far less than until the dispatcher would look around by itself.
+      // Far less than the dispatcher's own polling interval.
       yield* Harness.pass(1000, 50)
       assert.strictEqual(run.attempts.length, 1)
       yield* ended(run)
     })
   )
 
-  it.effect("drops what waits for an endpoint that is gone, and for an account that is wiped", () =>
+  it.effect("drops waiting deliveries to a deleted endpoint, and of a wiped account", () =>
     Effect.gen(function* () {
       const run = yield* started(() => answers(200, 500), ["gone", "stays"])
       for (const name of named(40, "slot")) yield* run.happen(name)
@@ -435,7 +434,7 @@ describe("the dispatcher", () => {
     })
   )
 
-  it.effect("begins nothing while it closes, and all the rest when it is started again", () =>
+  it.effect("begins no attempt while it closes, and all others after the next start", () =>
     Effect.gen(function* () {
       const run = yield* started(() => answers(200, 100), ["we"])
       for (const name of named(20, "slot")) yield* run.happen(name)
@@ -454,7 +453,7 @@ describe("the dispatcher", () => {
     })
   )
 
-  it.effect("closes although an outcome cannot be kept", () =>
+  it.effect("closes although an outcome cannot be written", () =>
     Effect.gen(function* () {
       const run = yield* started(() => answers(200), ["we"])
       run.unavailable.add("report")
@@ -468,7 +467,7 @@ describe("the dispatcher", () => {
     })
   )
 
-  it.effect("keeps what came of attempts that were under way when it closed", () =>
+  it.effect("writes the outcomes of attempts that were running when it closed", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       const run = new DispatcherHarness(yield* Harness.storageInMemory, ({ endpoint }) =>

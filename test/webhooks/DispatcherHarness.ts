@@ -1,6 +1,6 @@
 /**
- * Runs a dispatcher on an engine in memory, by the test clock, with receivers whose behaviour the test sets. The harness
- * records every attempt itself, apart from the engine's own records.
+ * Runs a dispatcher on an engine in memory, by the test clock, with receivers whose behaviour the test sets. The
+ * harness records every attempt itself, apart from the engine's own records.
  */
 import { assert } from "@effect/vitest"
 import { type Context, Effect, Exit, Layer, Scope } from "effect"

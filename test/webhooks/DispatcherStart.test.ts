@@ -1,4 +1,4 @@
-/** Deliveries that a dead process left over are attempted as soon as the next one starts; they await no look around. */
+/** Deliveries left by a crashed process are attempted when the next one starts, without waiting for a poll. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Harness from "../engine/Harness.ts"
@@ -11,7 +11,7 @@ describe("a dispatcher that starts after a crash", () => {
     ["already in the views", true],
     ["in the journal alone", false]
   ] as const) {
-    it.effect(`attempts at once what is ${where}`, () =>
+    it.effect(`attempts at once a delivery that is ${where}`, () =>
       Effect.gen(function* () {
         yield* Harness.startClock
         let isUp = false

@@ -1,5 +1,5 @@
 /**
- * Lanes decide which delivery is attempted next. They keep turns, widths and bounds.
+ * Lanes decide which delivery is attempted next, by turns, widths and bounds.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -42,7 +42,7 @@ const filled = (destinations: ReadonlyArray<string>, each: number): Lanes => {
   return lanes
 }
 
-/** Starts all that may start now. */
+/** Starts all attempts that may start now. */
 const startAll = (lanes: Lanes, now: number): Array<Attempt> => {
   const started: Array<Attempt> = []
   for (let one = lanes.next(now); one !== undefined; one = lanes.next(now)) started.push(one)
@@ -69,20 +69,20 @@ describe("lanes", () => {
     assert.isTrue(lanes.add(due("a", 1, "mer_2:test"), null), "the same id of another account is another delivery")
   })
 
-  it("carry a delivery's next attempt after this one, if it is due before this one's outcome shows", () => {
+  it("start a delivery's next attempt after the present one, if it is due before the present one's outcome is known", () => {
     const lanes = new Lanes()
     const first = due("a", 1)
     lanes.add(first, null)
     const [attempt] = startAll(lanes, 0)
     lanes.end(attempt!, false)
     const again = { ...first, attempt: first.attempt + 1 }
-    assert.isFalse(lanes.add(again, null), "it is leased to us now, and nobody else gets it for minutes")
-    assert.isFalse(lanes.add(first, null), "what the table had before says nothing new")
+    assert.isFalse(lanes.add(again, null), "it is leased to this process, and no other gets it for minutes")
+    assert.isFalse(lanes.add(first, null), "the row is from before")
     assert.deepStrictEqual(startAll(lanes, 0), [])
     lanes.release(first)
     const [next] = startAll(lanes, 0)
     assert.strictEqual(next!.delivery, again)
-    // One that is canceled meanwhile has no next attempt.
+    // A delivery that is canceled during an attempt has no next one.
     lanes.add({ ...again, attempt: again.attempt + 1 }, null)
     lanes.cancel(again.account, again.destination)
     lanes.end(next!, false)
@@ -107,7 +107,7 @@ describe("lanes", () => {
     assert.strictEqual(startAll(lanes, 1000).length, 4)
   })
 
-  it("keep nothing in memory of what is over", async () => {
+  it("keep no delivery in memory that is over", async () => {
     const lanes = new Lanes()
     const kept: Array<WeakRef<object>> = []
     const deliver = () => {
@@ -125,7 +125,7 @@ describe("lanes", () => {
       }
     }
     deliver()
-    // One that stalls, and is canceled meanwhile.
+    // A delivery that stalls, and is canceled during that.
     const hang = () => {
       lanes.add(due("hanging", 1), null)
       const [one] = startAll(lanes, 0)
@@ -144,7 +144,7 @@ describe("lanes", () => {
     assert.isEmpty(startAll(lanes, 2000))
   })
 
-  it("give back the slot of what takes longer than a second", () => {
+  it("give back the slot of an attempt that takes longer than a second", () => {
     const hanging = Array.from({ length: 64 }, (_, i) => `hanging ${i}`)
     const lanes = filled(hanging, 8)
     assert.strictEqual(startAll(lanes, 0).length, 512)
@@ -154,12 +154,12 @@ describe("lanes", () => {
     assert.deepStrictEqual(names(startAll(lanes, 1000)), ["fast_1"])
   })
 
-  it("hold back lanes that have stalled while too much is stalled, and only them", () => {
+  it("hold back lanes that have stalled while too many attempts are stalled, and no others", () => {
     const hanging = Array.from({ length: 256 }, (_, i) => `hanging ${i}`)
     const lanes = filled(hanging, 5)
     const stalled: Array<Attempt> = []
     for (let second = 0; second < 3; second++) {
-      // Those of the last second are new, and so have the benefit of the doubt.
+      // Attempts of the last second are new, and do not count as stalled.
       if (second === 2) for (let n = 0; n < 160; n++) lanes.add(due(`late ${n % 20}`, n), null)
       stalled.push(...startAll(lanes, second * 1000))
       lanes.stall((second + 1) * 1000)
@@ -169,15 +169,15 @@ describe("lanes", () => {
       const wanted = new Set(hanging.slice(from, to))
       for (const one of stalled) if (wanted.has(one.delivery.destination)) lanes.end(one, true)
     }
-    // One lane has room again, but has stalled last: a delivery that came late clears nobody.
+    // One lane has room again, but its last attempt stalled: a late success does not clear it.
     endLanes(0, 1)
     lanes.add(due("new", 1), null)
     assert.deepStrictEqual(names(startAll(lanes, 3000)), ["new_1"])
     endLanes(1, 42)
-    assert.strictEqual(startAll(lanes, 3000).length, 42, "each of the lanes that have ended has one more")
+    assert.strictEqual(startAll(lanes, 3000).length, 42, "each lane whose attempt has ended starts one more")
   })
 
-  it("let no account wait for what another one stalls, even if its own endpoint is slow", () => {
+  it("let no account wait because of another one's stalls, even if its own endpoint is slow", () => {
     const lanes = filled(
       Array.from({ length: 3000 }, (_, i) => `hanging ${i}`),
       2
@@ -200,11 +200,11 @@ describe("lanes", () => {
     assert.strictEqual(lanes.running, 1536)
   })
 
-  it("ask for more from the table once when a lane that was full is not any more", () => {
+  it("request more from the table once when a lane is no longer full", () => {
     const lanes = filled(["a"], 256)
     assert.deepStrictEqual(lanes.full, ["a"])
     const asked: Array<boolean> = []
-    // All that run end before the next begin.
+    // All running attempts end before the next begin.
     for (let running = startAll(lanes, 0); running.length > 0; running = startAll(lanes, 0)) {
       for (const one of running) asked.push(lanes.end(one, true))
     }
@@ -212,7 +212,7 @@ describe("lanes", () => {
     assert.strictEqual(asked.length, 256)
   })
 
-  it("put back what could not begin, before all others", () => {
+  it("put back an attempt that could not begin, before all others", () => {
     const lanes = filled(["a"], 20)
     const [first] = startAll(lanes, 0)
     lanes.putBack(first!)
@@ -220,7 +220,7 @@ describe("lanes", () => {
     assert.deepStrictEqual(names(startAll(lanes, 0)), ["a_0"])
   })
 
-  it("ask for more as well if what was put back is dropped meanwhile", () => {
+  it("request more also if an attempt that was put back is dropped", () => {
     const lanes = filled(["a"], 40)
     assert.deepStrictEqual(lanes.full, ["a"])
     const [first] = startAll(lanes, 0)
@@ -230,7 +230,7 @@ describe("lanes", () => {
     assert.deepStrictEqual(startAll(lanes, 0), [])
   })
 
-  it("hold no pause of the engine against an endpoint", () => {
+  it("count no pause of the engine as a stall of an endpoint", () => {
     const lanes = filled(["a"], 20)
     const running = startAll(lanes, 0)
     for (const one of running) one.paused = true
@@ -239,7 +239,7 @@ describe("lanes", () => {
     assert.strictEqual(startAll(lanes, 5000).length, 8)
   })
 
-  it("drop what waits for a destination, or for an account, and let go on what is under way", () => {
+  it("drop waiting deliveries to a destination, or of an account, and let running attempts continue", () => {
     const lanes = filled(["a", "b"], 20)
     for (let n = 0; n < 20; n++) lanes.add(due("c", n, "mer_2:test"), null)
     const running = startAll(lanes, 0)
@@ -247,13 +247,13 @@ describe("lanes", () => {
     for (const one of running) lanes.end(one, true)
     const later = startAll(lanes, 0)
     assert.deepStrictEqual(new Set(later.map(({ delivery }) => delivery.destination)), new Set(["b", "c"]))
-    assert.isTrue(lanes.add(due("a", 19), null), "what was dropped is not held")
+    assert.isTrue(lanes.add(due("a", 19), null), "a dropped delivery is not held")
     lanes.cancel("mer_1:test", null)
     for (const one of later) lanes.end(one, true)
     assert.isTrue(startAll(lanes, 0).every(({ delivery }) => delivery.account === "mer_2:test"))
   })
 
-  it("remember a lane that has nothing to do if it has stalled, else not", () => {
+  it("keep a lane without work if it has stalled, and no other", () => {
     const stalled = filled(["a"], 8)
     const delivered = filled(["a"], 8)
     const slow = startAll(stalled, 0)
@@ -267,7 +267,7 @@ describe("lanes", () => {
     assert.deepStrictEqual(starts, [4, 8])
   })
 
-  it("know nothing of a destination that is dropped, but what is under way there", () => {
+  it("keep of a dropped destination only its running attempts", () => {
     const lanes = filled(["a"], 20)
     const slow = startAll(lanes, 0)
     lanes.cancel("mer_1:test", "a")
@@ -280,9 +280,9 @@ describe("lanes", () => {
     assert.strictEqual(startAll(lanes, 1000).length, 8)
   })
 
-  it("let no more than 2048 be stalled, and 512 beside them, however many accounts stall a few", () => {
+  it("allow 2048 stalled attempts and 512 others, however many accounts have a few stalled", () => {
     const lanes = new Lanes()
-    // None of them has as much stalled as an account may have in any case.
+    // Each account has fewer stalled attempts than it may have in any case.
     for (let n = 0; n < 6000; n++) lanes.add(due(`we_${n}`, n, `mer_${n % 100}:test`), null)
     for (let second = 0; second < 12; second++) {
       startAll(lanes, second * 1000)
@@ -291,7 +291,7 @@ describe("lanes", () => {
     assert.strictEqual(lanes.running, 2048 + 512)
   })
 
-  it("keep the events of ten thousand that wait, and take in a hundred thousand", () => {
+  it("keep the events of ten thousand waiting deliveries, and take in a hundred thousand deliveries", () => {
     const lanes = new Lanes()
     let taken = 0
     for (let n = 0; n < 100_001; n++) if (lanes.add(due(`we_${n % 200}`, n), event)) taken++
@@ -319,7 +319,7 @@ describe("lanes", () => {
   })
 
   it.effect.prop(
-    "attempt everything once and in order, within all bounds, whatever ends when",
+    "attempt every delivery once and in order, within all bounds, for any order of ends",
     { seed: Seed },
     ({ seed }) =>
       Effect.sync(() => {
@@ -370,7 +370,7 @@ describe("lanes", () => {
           end(() => true)
           start()
         }
-        assert.deepStrictEqual([...started].toSorted(), [...next].toSorted(), "everything was attempted")
+        assert.deepStrictEqual([...started].toSorted(), [...next].toSorted(), "every delivery was attempted")
       }),
     { arbitrary: { runs: 60 } }
   )

@@ -1,7 +1,6 @@
 /**
- * Dispatchers of several processes on one storage, by the test clock: partitions move between them in good order, and
- * from those that die. Every event reaches every endpoint; nothing is attempted twice where nobody has died (semantics
- * 9.55).
+ * Dispatchers of several processes on one storage, by the test clock: partitions move between them in order, and after
+ * crashes. Every event reaches every endpoint; without a crash no delivery is attempted twice (semantics 9.55).
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -21,13 +20,13 @@ const ACCOUNTS = ["mer_1:test", "mer_1:live", "mer_2:test", "mer_3:test"]
 const PROCESSES = 3
 const DESTINATIONS = ["we_1", "we_2"]
 const STEPS = 30
-/** Attempts that take longer than a dispatcher waits for them are given up where their partition leaves. */
+/** Duration of attempts that is longer than a dispatcher waits before their partition leaves, so they are given up. */
 const ANSWER_MILLIS_MAX = 1500
 const EVENTS = 200
 /** A partition may move some times before a delivery's turn; a lease is two minutes. */
 const WAIT_MILLIS_MAX = 60_000
 
-/** Processes, and who owns what. */
+/** Processes, and the owner of each partition. */
 class Cluster {
   readonly processes: ReadonlyArray<DispatcherHarness>
   readonly owners = new Map<Partition, DispatcherHarness>()
@@ -61,7 +60,7 @@ class Cluster {
     this.owners.set(partition, process)
   })
 
-  /** Runs a command where its account is served, once it is. */
+  /** Runs a command in the process that serves its account, after waiting for one that does. */
   run<A>(account: string, command: Effect.Effect<A, never, Transaction>): Effect.Effect<A> {
     return Effect.gen({ self: this }, function* () {
       for (;;) {
@@ -74,7 +73,7 @@ class Cluster {
   }
 
   readonly happen = Effect.fnUntraced({ self: this }, function* (account: string) {
-    // Sometimes so much that most of it waits.
+    // Sometimes so many events that most deliveries wait.
     for (let left = this.random.pick([1, 1, 60]); left > 0; left--) {
       const count = this.events.get(account)!
       this.events.set(account, count + 1)
@@ -82,7 +81,7 @@ class Cluster {
     }
   })
 
-  /** Gives an account's partition up where it is, and then to another process. */
+  /** Moves an account's partition in order: its owner releases it, and another process acquires it. */
   readonly move = Effect.fnUntraced({ self: this }, function* (account: string) {
     const partition = partitionOf(account)
     const owner = this.owners.get(partition)
@@ -92,7 +91,7 @@ class Cluster {
     yield* this.#gain(partition, this.random.pick(this.processes.filter((process) => process !== owner)))
   })
 
-  /** A process dies; others take over what it has had, and it comes back. */
+  /** Kills a process; others take over its partitions, and it starts again. */
   readonly die = Effect.fnUntraced({ self: this }, function* (process: DispatcherHarness) {
     const lost = [...this.owners].filter(([, owner]) => owner === process).map(([partition]) => partition)
     yield* process.kill
@@ -119,7 +118,7 @@ class Cluster {
     return rows
   })
 
-  /** Lets time pass until all are delivered, also those that have failed for some minutes. */
+  /** Lets time pass until all deliveries have succeeded, also those whose attempts fail for some minutes. */
   readonly untilOver = Effect.fnUntraced({ self: this }, function* () {
     for (let turn = 0; turn < 20; turn++) {
       yield* Harness.pass(60_000, 5000)
@@ -129,7 +128,7 @@ class Cluster {
     return assert.fail("some deliveries never end")
   })
 
-  /** All attempts that were made of a delivery, in the order in which they began. */
+  /** All attempts of a delivery, in the order of their beginnings. */
   attemptsOf({ destination, event }: DeliveryRow): ReadonlyArray<Attempted> {
     return this.processes
       .flatMap(({ attempts }) => attempts)
@@ -138,10 +137,10 @@ class Cluster {
   }
 }
 
-/** Lets time pass until all have come to their end. */
+/** Lets time pass until all effects have ended. */
 const ended = Effect.fnUntraced(function* (fibers: ReadonlyArray<Fiber.Fiber<void>>) {
   for (let turn = 0; fibers.some((fiber) => fiber.pollUnsafe() === undefined); turn++) {
-    assert.isBelow(turn, 1000, "something never ends")
+    assert.isBelow(turn, 1000, "an effect never ends")
     yield* Harness.pass(50, 50)
   }
   for (const fiber of fibers) yield* Fiber.join(fiber)
@@ -150,7 +149,7 @@ const ended = Effect.fnUntraced(function* (fibers: ReadonlyArray<Fiber.Fiber<voi
 const inTime = (effect: Effect.Effect<void>) => Effect.flatMap(Effect.forkChild(effect), (fiber) => ended([fiber]))
 
 describe("dispatchers of several processes", () => {
-  it.effect("attempt nothing twice whose lease is missing, because another process has projected it", () =>
+  it.effect("attempt no delivery twice that another process has projected without a lease", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       const storage = yield* Harness.storageInMemory
@@ -159,7 +158,7 @@ describe("dispatchers of several processes", () => {
       yield* one.subscribe(["we"])
       yield* Harness.pass(1000, 50)
       const other = yield* Harness.startEngine(storage, { schedulers: 0 })
-      // Its projection comes late; the table is looked at after that, when the outcome is kept but not in the table.
+      // The projection is late; the table is read after it, when the outcome is durable but not yet in the table.
       one.faults = (point) => (point === "apply.before" ? Effect.sleep(150) : Effect.void)
       yield* one.happen("slot")
       one.engine.deliveries.wake()
@@ -176,14 +175,14 @@ describe("dispatchers of several processes", () => {
   )
 
   it.effect.prop(
-    "attempt everything, and nothing twice where nobody has died, however partitions move",
+    "attempt every delivery, and none twice without a crash, for any moves of partitions",
     { seed: Seed },
     ({ seed }) =>
       Effect.gen(function* () {
         yield* Harness.startClock
         const random = new Random(seed)
         const dies = random.chance(0.3)
-        // It fails twice at most, so the last attempt is after six minutes.
+        // A delivery fails twice at most, so its last attempt is after six minutes.
         const receiver: Receiver = ({ attempt }) =>
           answers(attempt < 3 && random.chance(0.2) ? 500 : 200, random.below(ANSWER_MILLIS_MAX))
         const storage = yield* Harness.storageInMemory
@@ -195,7 +194,7 @@ describe("dispatchers of several processes", () => {
           if (random.chance(0.7)) underWay.push(yield* Effect.forkChild(cluster.happen(account)))
           else if (!dies || random.chance(0.7)) underWay.push(yield* Effect.forkChild(cluster.move(account)))
           else {
-            // What a process is doing when it dies never ends.
+            // Work of a process that dies never ends.
             yield* ended(underWay)
             yield* inTime(cluster.die(random.pick(cluster.processes)))
           }
@@ -207,7 +206,11 @@ describe("dispatchers of several processes", () => {
           const attempts = cluster.attemptsOf(row)
           const made = attempts.map(({ attempt }) => attempt)
           const kept = row.attempts.map(({ attempt }) => attempt)
-          assert.isBelow(attempts[0]!.startedAt - row.at, WAIT_MILLIS_MAX, "it has waited for the end of a lease")
+          assert.isBelow(
+            attempts[0]!.startedAt - row.at,
+            WAIT_MILLIS_MAX,
+            "the delivery has waited for the end of a lease"
+          )
           assert.deepStrictEqual(dies ? [...new Set(made)] : made, kept, `${row.event} to ${row.destination}`)
         }
         yield* inTime(cluster.stop)
@@ -217,7 +220,7 @@ describe("dispatchers of several processes", () => {
   )
 
   it.effect(
-    "begin nothing while it is in doubt whose it is, and the rest once it is certain or the partition gained",
+    "begin nothing while ownership is in doubt, and the rest once it is confirmed or the partition acquired",
     () =>
       Effect.gen(function* () {
         yield* Harness.startClock
@@ -243,7 +246,7 @@ describe("dispatchers of several processes", () => {
         yield* one!.subscribe(["we"])
         for (let i = 0; i < EVENTS; i++) yield* one!.happen(`slot ${i}`)
         yield* Harness.settled
-        // An endpoint that has not answered yet is given no more at a time.
+        // An endpoint without an answer so far gets no more attempts at a time.
         const begun = one!.attempts.length
         assert.isBelow(begun, EVENTS / 2)
 

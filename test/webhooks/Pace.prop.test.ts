@@ -8,7 +8,7 @@ const busy = share(0, SPARE_MIN / 2)
 const idle = share(2 * SPARE_MIN, 1)
 const turns = Schema.Array(Schema.Union([busy, idle])).check(Schema.isMaxLength(60))
 const millis = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
-/** More than it takes from the most to the least, or back. */
+/** More turns than from the highest limit to the lowest, or back. */
 const MANY = 60
 
 const after = (shares: ReadonlyArray<number>): Pace => {
@@ -18,7 +18,7 @@ const after = (shares: ReadonlyArray<number>): Pace => {
 }
 
 describe("the pace of webhooks", () => {
-  it.prop("lets some begin in any turn, and never too many", [turns, millis(0, 20_000)], ([shares, behind]) => {
+  it.prop("allows some attempts in any turn, and never too many", [turns, millis(0, 20_000)], ([shares, behind]) => {
     const pace = after(shares)
     for (const now of [1000, 1000 + behind]) {
       const allowed = pace.allowed(now, behind % 2 === 0)
@@ -27,7 +27,7 @@ describe("the pace of webhooks", () => {
   })
 
   it.prop(
-    "falls to the least while the event loop is busy, and rises to the most when it is not",
+    "falls to the lowest limit while the event loop is busy, and rises to the highest while it is idle",
     [turns, busy, idle],
     ([shares, b, i]) => {
       const pace = after([...shares, ...Array.from({ length: MANY }, () => b)])
@@ -38,7 +38,7 @@ describe("the pace of webhooks", () => {
   )
 
   it.prop(
-    "holds back nothing new that has been behind for two seconds, and nothing at all after eight",
+    "holds back no new deliveries after two seconds behind, and none at all after eight",
     [turns, millis(0, 6000)],
     ([shares, more]) => {
       for (const [hasNew, longest] of [
@@ -52,17 +52,21 @@ describe("the pace of webhooks", () => {
     }
   )
 
-  it.prop("holds retries back for longer than what has just happened", [busy, millis(500, 7999)], ([spare, behind]) => {
+  it.prop("holds retries back for longer than new deliveries", [busy, millis(500, 7999)], ([spare, behind]) => {
     const pace = after(Array.from({ length: MANY }, () => spare))
     pace.allowed(0, false)
     assert.isBelow(pace.allowed(behind, false), pace.allowed(behind, true))
   })
 
-  it.prop("owes nothing any more once webhooks have caught up", [busy, millis(2000, 99_999)], ([spare, behind]) => {
-    const pace = after(Array.from({ length: MANY }, () => spare))
-    pace.allowed(0, false)
-    assert.isAbove(pace.allowed(behind, false), PER_TURN_MIN)
-    pace.caughtUp()
-    assert.strictEqual(pace.allowed(behind, false), PER_TURN_MIN)
-  })
+  it.prop(
+    "starts again at the lowest limit once webhooks have caught up",
+    [busy, millis(2000, 99_999)],
+    ([spare, behind]) => {
+      const pace = after(Array.from({ length: MANY }, () => spare))
+      pace.allowed(0, false)
+      assert.isAbove(pace.allowed(behind, false), PER_TURN_MIN)
+      pace.caughtUp()
+      assert.strictEqual(pace.allowed(behind, false), PER_TURN_MIN)
+    }
+  )
 })

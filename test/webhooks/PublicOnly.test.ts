@@ -1,7 +1,7 @@
 /**
  * Endpoints of live mode are dialled at public addresses only (semantics W4), and so are those of test mode on a shared
- * installation (9.34): nothing in this table may ever reach a server inside the network. Each row is tried against a
- * server that really listens here.
+ * installation (9.34): no URL of this table may reach a server inside the network. Each is tried against a server that
+ * listens on this machine.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -46,7 +46,7 @@ const URLS = [
   // Names of this machine.
   "https://localhost:PORT/",
   "https://LOCALHOST:PORT/",
-  // Credentials hide the host from whoever reads badly.
+  // Credentials hide the host from careless parsers.
   "https://example.com@127.0.0.1:PORT/",
   "https://example.com:443@localhost:PORT/",
   "https://user:password@[::1]:PORT/",
@@ -65,7 +65,7 @@ const URLS = [
   "https://[fd00:ec2::254]:PORT/",
   "https://224.0.0.1:PORT/",
   "https://255.255.255.255:PORT/",
-  // These are refused because they are not https.
+  // URLs that are refused because they are not https.
   "http://127.0.0.1:PORT/",
   "http://2130706433:PORT/",
   "http://localhost:PORT/",
@@ -73,14 +73,14 @@ const URLS = [
   "http://example.com:PORT/"
 ]
 
-/** Those that are no URL, or of another scheme. */
+/** Texts that are not a URL, or have another scheme. */
 const INVALID = ["https://[fe80::1%25eth0]:PORT/", "https://[fe80::1%eth0]:PORT/", "https://127.0.0.256:PORT/"]
 const OTHER_SCHEMES = ["ftp://127.0.0.1:PORT/", "file:///etc/passwd", "unix:/run/socket", "data:text/plain,x"]
 
 const addresses = (...given: ReadonlyArray<string>): Array<LookupAddress> =>
   given.map((address) => ({ address, family: net.isIP(address) }))
 
-/** Public as far as anyone can say, and in a network that IANA has given to nobody: it leads nowhere. */
+/** A public address in a network that IANA has not assigned: it leads nowhere. */
 const SOMEWHERE = "2d00::1"
 
 const ANSWERS: Readonly<Record<string, Array<LookupAddress>>> = {
@@ -96,7 +96,7 @@ const ANSWERS: Readonly<Record<string, Array<LookupAddress>>> = {
   "no IP address": [{ address: "localhost", family: 4 }]
 }
 
-/** Answers one look-up after the other, as a name server that changes its mind; the last answer again and again. */
+/** Gives each look-up the next answer, like a name server whose records change; the last answer repeats. */
 const resolvesTo = (...answers: ReadonlyArray<Array<LookupAddress>>) => {
   const looked: Array<string> = []
   const resolve: Resolve = (hostname, callback) => {
@@ -106,7 +106,7 @@ const resolvesTo = (...answers: ReadonlyArray<Array<LookupAddress>>) => {
   return { looked, resolve }
 }
 
-/** A server that counts who comes: nobody may. */
+/** A server that counts connections: there must be none. */
 const guarded = Effect.fnUntraced(function* () {
   const there = yield* receiver(answersWith(200), { key: KEY, cert: LOCALHOST })
   let connections = 0
@@ -114,7 +114,7 @@ const guarded = Effect.fnUntraced(function* () {
   return { port: there.port, connections: () => connections }
 })
 
-/** The addresses to which connections are really opened from now on. */
+/** Records the addresses of all connections that are opened from now on. */
 const watchDials = Effect.acquireRelease(
   Effect.sync(() => {
     const dialled: Array<string> = []
@@ -130,7 +130,7 @@ const watchDials = Effect.acquireRelease(
 )
 
 describe("an endpoint to public addresses only", () => {
-  it.live("is refused in every spelling of an address that is not", () =>
+  it.live("is refused in every spelling of an address that is not public", () =>
     Effect.gen(function* () {
       const { connections, port } = yield* guarded()
       const sender = yield* makeSender({ certificates: AUTHORITY })
@@ -161,7 +161,7 @@ describe("an endpoint to public addresses only", () => {
     )
   }
 
-  it.live("is dialled at the very address that was checked, and looked up again for each connection", () =>
+  it.live("is dialled at the checked address, and looked up again for each connection", () =>
     Effect.gen(function* () {
       const { connections, port } = yield* guarded()
       const { dialled } = yield* watchDials
@@ -194,7 +194,7 @@ describe("an endpoint to public addresses only", () => {
 describe("an endpoint of test mode on a shared installation", () => {
   const allowing = (hosts: string): WebhookHosts => ({ httpsOnly: false, besidePublic: parseAllowedHosts(hosts)! })
 
-  it.live("is refused wherever live mode is, but for http", () =>
+  it.live("is refused for the same URLs as in live mode, except http", () =>
     Effect.gen(function* () {
       const there = yield* receiver(answersWith(200))
       const sender = yield* makeSender({ resolve: resolvesTo(addresses("127.0.0.1")).resolve })
@@ -207,7 +207,7 @@ describe("an endpoint of test mode on a shared installation", () => {
     })
   )
 
-  it.live("reaches what is allowed by name, address or network, and nothing beside it", () =>
+  it.live("reaches hosts that are allowed by name, address or network, and no others", () =>
     Effect.gen(function* () {
       const there = yield* receiver(answersWith(200))
       const sender = yield* makeSender({ resolve: resolvesTo(addresses("127.0.0.1")).resolve })

@@ -1,6 +1,6 @@
 /**
- * A receiver of webhooks that may break every rule of HTTP: it sees the bytes of each request, and writes to the socket
- * what a test wants it to. It listens on a free port of this machine, and goes away with the scope.
+ * A receiver of webhooks that may break every rule of HTTP: a test reads the bytes of each request and decides the
+ * bytes of the answer. It listens on a free port of this machine, and is closed with the scope.
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"
@@ -9,12 +9,12 @@ import * as tls from "node:tls"
 
 export interface Request {
   readonly socket: net.Socket
-  /** The connection it came by, numbered from 0. */
+  /** Number of the request's connection, from 0. */
   readonly connection: number
-  /** Its number at this receiver, from 0. */
+  /** Number of the request at this receiver, from 0. */
   readonly index: number
   readonly requestLine: string
-  /** Names in lower case. */
+  /** Headers by names in lower case. */
   readonly headers: ReadonlyMap<string, string>
   readonly body: Buffer
 }
@@ -26,13 +26,13 @@ export type Behaviour = (request: Request) => void
 export const answerOf = (status: number, body = ""): string =>
   `HTTP/1.1 ${status} Whatever\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 
-/** Answers the first request with the first status, and so on; the last one again and again. */
+/** Answers each request with the next status; the last status repeats. */
 export const answersWith =
   (...statuses: ReadonlyArray<number>): Behaviour =>
   ({ index, socket }) =>
     socket.write(answerOf(statuses[Math.min(index, statuses.length - 1)]!))
 
-/** Writes the same again and again, as fast as the other side takes it or once in a while, until the socket closes. */
+/** Repeats the same bytes until the socket closes, at intervals or as fast as the other side reads. */
 export const writeForever = (socket: net.Socket, chunk: string | Buffer, pauseMillis?: number): void => {
   if (pauseMillis !== undefined) {
     const timer = setInterval(() => socket.write(chunk), pauseMillis)
@@ -63,7 +63,7 @@ const parse = (bytes: Buffer) => {
 
 export class RawReceiver {
   readonly requests: Array<Request> = []
-  /** Every connection that was ever opened to it. */
+  /** All connections that were ever opened to the receiver. */
   readonly sockets: Array<net.Socket> = []
   behaviour: Behaviour
   readonly server: net.Server
@@ -76,7 +76,7 @@ export class RawReceiver {
     this.#isSecure = options !== undefined
     const accept = (socket: net.Socket) => this.#accept(socket)
     this.server = options === undefined ? net.createServer(accept) : tls.createServer(options, accept)
-    // A client that does not trust it hangs up during the handshake.
+    // A client that does not trust the certificate hangs up during the handshake.
     this.server.on("tlsClientError", () => {})
   }
 
@@ -93,7 +93,7 @@ export class RawReceiver {
     return this.#closed[connection]!
   }
 
-  /** Resolves when so many requests have come. */
+  /** Resolves when `count` requests have arrived. */
   async received(count: number): Promise<void> {
     while (this.requests.length < count) await new Promise<void>((resolve) => (this.#onRequest = resolve))
   }
@@ -116,7 +116,7 @@ export class RawReceiver {
   }
 }
 
-/** A receiver that listens, by TLS if it is given a certificate. */
+/** Starts a receiver, with TLS if there is a certificate. */
 export const receiver = (
   behaviour: Behaviour,
   options?: tls.TlsOptions

@@ -1,4 +1,4 @@
-/** The sender's bytes on the wire, and its verdicts on answers (spec: Events, Delivery; semantics W5, W7, W9). */
+/** The bytes of the sender's requests, and its results for answers (spec: Events, Delivery; semantics W5, W7, W9). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { verifyWebhook } from "../../src/client/index.ts"
@@ -10,7 +10,7 @@ import { BODY, makeSender, messageTo, SECRET, sendAndSettle } from "./Sending.ts
 
 const STATUSES = [200, 201, 202, 204, 226, 299, 300, 301, 302, 304, 307, 308, 400, 401, 404, 410, 429, 500, 503, 599]
 
-/** The sender's words for the codes of the system's errors, of OpenSSL's and of undici's. */
+/** Sentences of the sender by error codes of the system, of OpenSSL and of undici. */
 const WORDS = {
   ECONNRESET: CLOSED,
   EPIPE: CLOSED,
@@ -29,7 +29,7 @@ const WORDS = {
 }
 
 describe("the sender", () => {
-  it.live("sends the headers of a delivery, no others than HTTP needs, and the body's bytes", () =>
+  it.live("sends the headers of a delivery, those that HTTP needs and no others, and the body's bytes", () =>
     Effect.gen(function* () {
       const there = yield* receiver(answersWith(200))
       const sender = yield* makeSender()
@@ -56,7 +56,7 @@ describe("the sender", () => {
     })
   )
 
-  it.live("takes a 2xx for delivered and nothing else, and follows no redirect", () =>
+  it.live("counts only a 2xx status as delivered, and follows no redirect", () =>
     Effect.gen(function* () {
       const elsewhere = yield* receiver(answersWith(200))
       const there = yield* receiver(({ index, socket }) => {
@@ -74,7 +74,7 @@ describe("the sender", () => {
     })
   )
 
-  it.live("keeps what an answer says that is no success, as far as it is text, without card numbers and secrets", () =>
+  it.live("keeps the text of a refusal, without card numbers and secrets", () =>
     Effect.gen(function* () {
       const long = "x".repeat(KEPT_BYTES_MAX - 1)
       const said: ReadonlyArray<readonly [sent: string | Buffer, kept: string | undefined]> = [
@@ -103,36 +103,31 @@ describe("the sender", () => {
     })
   )
 
-  it.live(
-    "keeps nothing of what an address says that is not public, unless the service is its own machine's alone",
-    () =>
-      Effect.gen(function* () {
-        const body = Buffer.from("internal-secret=hunter2")
-        const head = `HTTP/1.1 403 Forbidden\r\ncontent-length: ${body.length}\r\n`
-        // One by one on a kept connection, and one that is closed with its answer.
-        for (const end of ["\r\n", "connection: close\r\n\r\n"]) {
-          const there = yield* receiver(({ socket }) => {
-            socket.write(Buffer.concat([Buffer.from(head + end), body]))
-            if (end !== "\r\n") socket.end()
-          })
-          const sender = yield* makeSender({
-            resolve: (_hostname, callback) => callback(null, [{ address: "127.0.0.1", family: 4 }])
-          })
-          const named = there.url.replace("127.0.0.1", "hooks.internal")
-          for (const besidePublic of ["any", parseAllowedHosts("hooks.internal,127.0.0.0/8")!] as const) {
-            const hosts = { httpsOnly: false, besidePublic }
-            for (const url of [there.url, named, there.url, named]) {
-              const result = yield* sendAndSettle(sender, messageTo(url, { hosts }))
-              assert.deepStrictEqual(result, { status: 403, error: null }, url)
-            }
-            const own = yield* sendAndSettle(
-              sender,
-              messageTo(named, { hosts: { ...hosts, keepsPrivateAnswers: true } })
-            )
-            assert.deepStrictEqual(own, { status: 403, error: null, body: String(body) })
+  it.live("keeps no text from a private address, unless the service is only for its own machine", () =>
+    Effect.gen(function* () {
+      const body = Buffer.from("internal-secret=hunter2")
+      const head = `HTTP/1.1 403 Forbidden\r\ncontent-length: ${body.length}\r\n`
+      // Answers one by one on a kept connection, and on one that closes with its answer.
+      for (const end of ["\r\n", "connection: close\r\n\r\n"]) {
+        const there = yield* receiver(({ socket }) => {
+          socket.write(Buffer.concat([Buffer.from(head + end), body]))
+          if (end !== "\r\n") socket.end()
+        })
+        const sender = yield* makeSender({
+          resolve: (_hostname, callback) => callback(null, [{ address: "127.0.0.1", family: 4 }])
+        })
+        const named = there.url.replace("127.0.0.1", "hooks.internal")
+        for (const besidePublic of ["any", parseAllowedHosts("hooks.internal,127.0.0.0/8")!] as const) {
+          const hosts = { httpsOnly: false, besidePublic }
+          for (const url of [there.url, named, there.url, named]) {
+            const result = yield* sendAndSettle(sender, messageTo(url, { hosts }))
+            assert.deepStrictEqual(result, { status: 403, error: null }, url)
           }
+          const own = yield* sendAndSettle(sender, messageTo(named, { hosts: { ...hosts, keepsPrivateAnswers: true } }))
+          assert.deepStrictEqual(own, { status: 403, error: null, body: String(body) })
         }
-      })
+      }
+    })
   )
 
   it.live("sends the same bytes again after a 500, and waits for the status after informational ones", () =>
@@ -154,7 +149,7 @@ describe("the sender", () => {
     })
   )
 
-  it.live("says what failed, in words that stay the same", () =>
+  it.live("describes a failure, always in the same words", () =>
     Effect.gen(function* () {
       const sender = yield* makeSender()
       const gone = yield* Effect.scoped(Effect.map(receiver(answersWith(200)), ({ url }) => url))

@@ -1,6 +1,6 @@
 /**
- * Receivers that misbehave. An attempt ends within its limits, its result is decided by the status line alone, and the
- * connection is let go: each test waits for the receiver's side of it to be closed.
+ * Receivers that misbehave. An attempt ends within its limits, only the status line decides its result, and the
+ * connection is closed: each test waits until the receiver's side of it is closed.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -10,14 +10,14 @@ import type { Behaviour, RawReceiver } from "./RawReceiver.ts"
 import { answerOf, answersWith, receiver, writeForever } from "./RawReceiver.ts"
 import { makeSender, messageTo, sendAndSettle } from "./Sending.ts"
 
-/** With SHORT, the time limit must end the attempt, though not before it has begun. With LONG, something else must. */
+/** With SHORT, the time limit must end the attempt, but not before it has begun. With LONG, another cause must. */
 const SHORT = { timeLimitMillis: 1000 }
 const LONG = 50_000
 
 const STATUS_LINE = "HTTP/1.1 200 OK\r\n"
 const ENDLESS = "transfer-encoding: chunked\r\n\r\n"
 const GIGABYTE = 2 ** 30
-/** 64 KiB and what the system's buffers hold on both sides. */
+/** 64 KiB plus the system's buffers on both sides. */
 const ACCEPTED_MAX = 32 * 2 ** 20
 
 const chunked = (bytes: number) => Buffer.from(`${bytes.toString(16)}\r\n${"x".repeat(bytes)}\r\n`)
@@ -180,14 +180,14 @@ describe("a receiver that", () => {
         yield* Effect.promise(() => there.closed(0))
         check?.(there)
         assert.strictEqual(there.sockets.length, 1)
-        // It takes nothing with it: the next attempt is as good as any.
+        // The next attempt is not affected.
         there.behaviour = answersWith(204)
         assert.strictEqual((yield* (yield* makeSender()).send(messageTo(there.url))).status, 204)
       })
     )
   }
 
-  it.live("keeps 256 connections at most for bodies that do not come", () =>
+  it.live("keeps bodies back occupies at most 256 connections", () =>
     Effect.gen(function* () {
       const there = yield* receiver(({ socket }) => socket.write(`${STATUS_LINE}content-length: 9\r\n\r\n`))
       const sender = yield* makeSender({ bodyMillis: LONG })
@@ -202,7 +202,7 @@ describe("a receiver that", () => {
     })
   )
 
-  it.live("keeps a body back for long loses its connection to none whose body has come, or broken off", () =>
+  it.live("keeps a body back does not lose its connection to attempts whose body has arrived or broken off", () =>
     Effect.gen(function* () {
       const there = yield* receiver(({ index, socket }) => {
         if (index === 0) socket.write(`${STATUS_LINE}content-length: 9\r\n\r\n`)

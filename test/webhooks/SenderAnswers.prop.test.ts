@@ -1,4 +1,4 @@
-/** The status line alone decides what became of an attempt, whatever stands around it (semantics W9). */
+/** Only the status line decides the result of an attempt, for any bytes before and after it (semantics W9). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { Socket } from "node:net"
@@ -46,7 +46,7 @@ const answer = Schema.Struct({
   lineEnd: Schema.Literals(["\r\n", "\n"]),
   junk: Schema.Literals(Object.keys(JUNK) as Array<keyof typeof JUNK>),
   ends: Schema.Boolean,
-  /** Where a packet ends, in thousandths of the answer or in bytes. */
+  /** End of a packet, in thousandths of the answer or in bytes. */
   cuts: Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1000 }))).check(Schema.isMaxLength(4)),
   cutsAreBytes: Schema.Boolean
 })
@@ -56,7 +56,7 @@ type Answer = typeof answer.Type
 const bytesOf = ({ interim, junk, lineEnd, reason, status, version }: Answer): Buffer =>
   Buffer.from(`${interim.join("")}${version} ${status}${reason}${lineEnd}${JUNK[junk]}`, "latin1")
 
-/** Writes pieces so that each is read by itself. */
+/** Writes pieces so that each is read separately. */
 const writePieces = async (socket: Socket, bytes: Buffer, { cuts, cutsAreBytes, ends }: Answer): Promise<void> => {
   socket.setNoDelay(true)
   const places = cuts.map((cut) => (cutsAreBytes ? Math.min(cut, bytes.length) : (bytes.length * cut) / 1000))
@@ -75,7 +75,7 @@ const CODE = /UND_|HPE_|E[A-Z]{4}|ERR_|[A-Z]+_[A-Z]+/u
 
 describe("an answer", () => {
   it.live.prop(
-    "is delivered or refused by its status line, whatever comes before, behind or not at all",
+    "is delivered or refused by its status line, for any bytes before it, after it or missing",
     [answer],
     ([sent]) =>
       Effect.gen(function* () {
@@ -84,7 +84,7 @@ describe("an answer", () => {
         const result = yield* sender.send(messageTo(there.url))
         assert.strictEqual(result.status, sent.status)
         assert.strictEqual(isDelivered(result), sent.status < 300)
-        // Nothing of one attempt is taken for the answer to another.
+        // No byte of one attempt counts as the answer to another.
         there.behaviour = ({ socket }) => socket.write("HTTP/1.1 418 Teapot\r\ncontent-length: 0\r\n\r\n")
         assert.strictEqual((yield* sender.send(messageTo(there.url))).status, 418)
       }).pipe(Effect.scoped),
@@ -92,7 +92,7 @@ describe("an answer", () => {
   )
 
   it.live.prop(
-    "that is no HTTP is told of in a sentence that shows how it began",
+    "that is not HTTP is described by a sentence with its first bytes",
     [Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }))), Schema.Boolean],
     ([codes, ends]) =>
       Effect.gen(function* () {
@@ -108,7 +108,7 @@ describe("an answer", () => {
     { arbitrary: { runs: 200 } }
   )
 
-  it.live("that is no HTTP shows no card number and no secret", () =>
+  it.live("that is not HTTP is described without card numbers and secrets", () =>
     Effect.gen(function* () {
       const there = yield* receiver(
         ({ socket }) => void socket.end("+OK 4242 4242 4242 4242 sk_live_abcdefgh whsec_abcdef")

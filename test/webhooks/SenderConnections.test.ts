@@ -1,4 +1,4 @@
-/** The sender keeps its connections for the next attempt, and lets go of them in time. */
+/** The sender keeps connections for the next attempt, and closes them in time. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import * as https from "node:https"
@@ -26,7 +26,7 @@ describe("a connection", () => {
     it.live(`that the receiver ${how} just when it is used again fails no attempt`, () =>
       Effect.gen(function* () {
         const there = yield* receiver(({ connection, index, socket }) => {
-          // The second request comes by the connection that is kept.
+          // The second request uses the kept connection.
           if (index === 1 && connection === 0) socket[ends]()
           else socket.write(answerOf(200))
         })
@@ -37,14 +37,14 @@ describe("a connection", () => {
           there.requests.map(({ connection }) => connection),
           [0, 0, 1]
         )
-        // It is the same attempt, to the byte.
+        // The repeated request has the same bytes.
         const [, lost, repeated] = there.requests
         assert.deepStrictEqual([...repeated!.headers], [...lost!.headers])
         assert.deepStrictEqual(repeated!.body, lost!.body)
       })
     )
 
-    it.live(`that the receiver ${how} each time is tried again once`, () =>
+    it.live(`that the receiver ${how} each time is repeated once`, () =>
       Effect.gen(function* () {
         const there = yield* receiver(({ index, socket }) =>
           index === 0 ? socket.write(answerOf(200)) : socket[ends]()
@@ -53,13 +53,13 @@ describe("a connection", () => {
         yield* sendAndSettle(sender, messageTo(there.url))
         assert.strictEqual((yield* sender.send(messageTo(there.url))).error, CLOSED)
         assert.strictEqual(there.requests.length, 3)
-        // The one that was opened for it is not.
+        // A connection opened for the attempt gets no second try.
         assert.strictEqual((yield* sender.send(messageTo(there.url))).error, CLOSED)
         assert.strictEqual(there.requests.length, 4)
       })
     )
 
-    it.live(`that the receiver ${how} after the status is no failure, nor is the next attempt by another one`, () =>
+    it.live(`that the receiver ${how} after the status fails neither this attempt nor the next one`, () =>
       Effect.gen(function* () {
         const there = yield* receiver(({ index, socket }) =>
           socket.write(index === 0 ? "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf" : answerOf(201))
@@ -74,7 +74,7 @@ describe("a connection", () => {
     )
   }
 
-  it.live("is not tried again by a second one that was kept and is closed as well", () =>
+  it.live("is not replaced a second time if the next kept connection is closed too", () =>
     Effect.gen(function* () {
       const there = yield* receiver(({ index, socket }) => {
         if (index === 1) for (const each of there.sockets) each.write(answerOf(200))
@@ -91,7 +91,7 @@ describe("a connection", () => {
     })
   )
 
-  it.live("is not tried again once it has brought an informational answer", () =>
+  it.live("is not replaced after an informational answer", () =>
     Effect.gen(function* () {
       const there = yield* receiver(({ index, socket }) => {
         if (index === 0) socket.write(answerOf(200))
@@ -118,7 +118,7 @@ describe("a connection", () => {
     })
   )
 
-  it.live("brings no attempt that was given up while it was opened", () =>
+  it.live("sends no attempt that was given up while it was being opened", () =>
     Effect.gen(function* () {
       const there = yield* receiver(answersWith(200))
       const asked = Promise.withResolvers<void>()
@@ -142,18 +142,18 @@ describe("a connection", () => {
     })
   )
 
-  it.live("that never opens is let go of with its attempt", () =>
+  it.live("that never opens is closed with its attempt", () =>
     Effect.gen(function* () {
       const there = yield* receiver(() => {})
       const sender = yield* makeSender({ timeLimitMillis: 1000 })
-      // It is never answered by TLS.
+      // The server never answers the TLS handshake.
       const result = yield* sender.send(messageTo(`https://127.0.0.1:${there.port}/`))
       assert.deepStrictEqual(result, { status: null, error: TIMED_OUT })
       yield* Effect.promise(() => there.closed(0))
     })
   )
 
-  it.live("that is idle is closed in the end, whatever the server promises", () =>
+  it.live("that is idle is closed in time, even if the server promises a longer keep-alive", () =>
     Effect.gen(function* () {
       const promise = "HTTP/1.1 200 OK\r\nkeep-alive: timeout=600\r\ncontent-length: 0\r\n\r\n"
       const there = yield* receiver(({ socket }) => socket.write(promise))
@@ -163,7 +163,7 @@ describe("a connection", () => {
     })
   )
 
-  it.live("is closed with the sender, whether it is idle, in use or bringing a body", () =>
+  it.live("is closed with the sender when idle, in use, or receiving a body", () =>
     Effect.gen(function* () {
       const there = yield* receiver(({ index, socket }) => {
         if (index === 0) socket.write("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf")
@@ -185,12 +185,12 @@ describe("a connection", () => {
     })
   )
 
-  it.live("does not wait for one at the same host whose connection hangs", () =>
+  it.live("does not wait for another one to the same host that hangs", () =>
     Effect.gen(function* () {
       const secure = https.createServer({ key: KEY, cert: LOCALHOST }, (_request, response) => response.end())
       const first = Promise.withResolvers<net.Socket>()
       let connections = 0
-      // The first connection never gets to speak TLS.
+      // The first connection never completes its TLS handshake.
       const server = net.createServer((socket) => {
         if (connections++ === 0) first.resolve(socket)
         else secure.emit("connection", socket)
@@ -208,7 +208,7 @@ describe("a connection", () => {
     })
   )
 
-  it.live("shares the look-up of its host with those that want it meanwhile, and with nobody later", () =>
+  it.live("shares the look-up of its host with simultaneous ones, and with none later", () =>
     Effect.gen(function* () {
       const there = yield* receiver(answersWith(200))
       const answers: Array<() => void> = []

@@ -1,9 +1,9 @@
-/** Anyone who reads deliveries reads the error of a failed attempt. It names neither the address nor the secret. */
+/** The error of a failed attempt contains neither the address nor the secret: every reader of deliveries sees it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import { ANY, makeSender, messageTo, PUBLIC } from "./Sending.ts"
 
-/** Long enough not to stand in an error's words by chance. */
+/** Texts long enough not to occur in an error by chance. */
 const part = Schema.String.check(Schema.isPattern(/^[a-z\d]{12,24}$/u))
 
 const target = Schema.Struct({
@@ -20,12 +20,12 @@ const target = Schema.Struct({
   failure: Schema.Literals(["ENOTFOUND", "EAI_AGAIN", "ESERVFAIL", "empty", "private"])
 })
 
-/** A sentence, without codes and without what a test, a time or an attempt is counted by. */
+/** A sentence without codes and numbers. */
 const WORDS = /^[A-Z][a-z]+ [A-Za-z ]+\.$/u
 
 describe("the error of an attempt", () => {
   it.live.prop(
-    "is a few fixed words, whatever the endpoint",
+    "is a few fixed words for any endpoint",
     [target],
     ([{ body, failure, host, password, path, publicOnly, query, scheme, secret, suffix, user }]) =>
       Effect.gen(function* () {
@@ -37,7 +37,7 @@ describe("the error of an attempt", () => {
             callback(Object.assign(error, { code: failure, hostname }), [])
           }
         })
-        // Nothing listens at port 1.
+        // No process listens on port 1.
         const name = /^[a-z]/u.test(suffix) ? `${host}.${suffix}` : suffix
         const url = `${scheme}://${user}:${password}@${name}:1/${path}?${query}`
         const secrets = [Redacted.make(`whsec_${secret}`)]

@@ -1,4 +1,4 @@
-/** The sender verifies the certificates of https endpoints, and says what is wrong with them. */
+/** The sender verifies the certificates of https endpoints, and describes their problems. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { vi } from "vitest"
@@ -24,7 +24,7 @@ const REFUSED = {
 }
 
 describe("a receiver by https", () => {
-  it.live("gets its webhooks, by one connection that is kept", () =>
+  it.live("gets its webhooks over one kept connection", () =>
     Effect.gen(function* () {
       const there = yield* receiver(answersWith(200, 500, 204), { key: KEY, cert: LOCALHOST })
       const sender = yield* makeSender(TRUSTING)
@@ -36,7 +36,7 @@ describe("a receiver by https", () => {
   )
 
   for (const [name, { cert, error, options }] of Object.entries(REFUSED)) {
-    it.live(`gets nothing with a certificate ${name}, whatever the environment says`, () =>
+    it.live(`gets nothing with a certificate ${name}, with any environment variables`, () =>
       Effect.gen(function* () {
         vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0")
         yield* Effect.addFinalizer(() => Effect.sync(() => vi.unstubAllEnvs()))
@@ -59,7 +59,7 @@ describe("a receiver by https", () => {
     })
   )
 
-  it.live("is given the attempt again by a new connection if it closed the kept one, and not otherwise", () =>
+  it.live("gets the attempt again over a new connection only if it closed the kept one", () =>
     Effect.gen(function* () {
       const there = yield* receiver(
         ({ connection, index, socket }) => {
@@ -73,7 +73,7 @@ describe("a receiver by https", () => {
       yield* sendAndSettle(sender, messageTo(there.url))
       assert.strictEqual((yield* sender.send(messageTo(there.url))).status, 200)
       assert.strictEqual(there.requests.length, 3)
-      // Nothing of a handshake counts as an answer.
+      // Bytes of a handshake do not count as an answer.
       const another = yield* makeSender(TRUSTING)
       assert.strictEqual((yield* another.send(messageTo(there.url))).error, CLOSED)
       assert.strictEqual(there.requests.length, 4)

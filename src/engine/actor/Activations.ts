@@ -1,10 +1,10 @@
 /**
- * Activations: how an account's actor comes into memory. One at a time per account, shared by all who wait for it, and
- * none while an actor is active. Of two actors in one process, one would serve reads that do not show what the other
- * has answered.
+ * Activations load an account's actor into memory. Each account has at most one activation at a time, shared by all its
+ * waiting requests, and none while an actor is active: with two actors in one process, reads of one would miss commands
+ * answered by the other.
  *
- * What an activation has read may be old before it has ended: the account's partition may have been another process'
- * meanwhile. Then its actor ends at once, and whoever waited looks again.
+ * The data that an activation has read may be outdated when it ends, because another process may have owned the
+ * account's partition in between. Then its actor closes at once, and the waiting requests try again.
  */
 import type { Scope } from "effect"
 import { Deferred, Effect, Schedule, Semaphore } from "effect"
@@ -27,11 +27,11 @@ import { Views } from "../views/Views.ts"
 import type { MailboxFull } from "../process/BoundedQueue.ts"
 import { BoundedQueue } from "../process/BoundedQueue.ts"
 
-/** Used keys that are read at once, and the pause after a failure. */
+/** Used keys read at a time, and the pause after a failure. */
 const KEYS_PAGE = 2000
 const GATHER_RETRY_MILLIS = 1000
 
-/** Gives the rows, if they are as they were written. Throws `JournalCorrupt`. */
+/** Returns the rows if they match their checksums. Throws `JournalCorrupt`. */
 export const intactTimers = (rows: ReadonlyArray<TimerRow>): ReadonlyArray<TimerRow> => {
   const other = rows.find((row) => row.checksum !== Checksum.ofTimer(row))
   if (other !== undefined) throw changed(other.account, other.version, `timer ${other.id}`)
@@ -46,18 +46,20 @@ const intactSubscriptions = (rows: ReadonlyArray<SubscriptionRow>): void => {
 interface Activation {
   readonly outcome: Deferred.Deferred<Actor, StorageFailure | JournalCorrupt>
   readonly waiting: BoundedQueue
-  /** Others may have changed meanwhile what it has read. */
+  /** Whether another process may have changed the account since it was read. */
   isOutdated: boolean
 }
 
 export interface Activations {
-  /** The account's actor, activated if need be. It may have ended again. */
+  /** Returns the account's actor, and activates it first if there is none. The actor may have closed again. */
   readonly activate: (account: AccountId) => Effect.Effect<Actor, StorageFailure | JournalCorrupt | MailboxFull>
-  /** Waits until no activation in a partition is under way. */
+  /** Waits until no activation in a partition is running. */
   readonly ended: (partition: Partition) => Effect.Effect<void>
-  /** The actors of activations that are under way in a partition end at once. */
+  /** Makes the actors of running activations in a partition close when they are ready. */
   readonly outdate: (partition: Partition) => void
-  /** This actor is about to end before all its records are decided: its account's next one waits for that. */
+  /**
+   * Notes that an actor is closing. The account's next actor waits until all its records are durable or have failed.
+   */
   readonly ending: (actor: Actor) => void
 }
 
@@ -71,7 +73,7 @@ export const makeActivations = Effect.fnUntraced(function* (
   const start = yield* makeStart(services)
   const gatherKeys = yield* makeGatherKeys
   const activating = new Map<AccountId, Activation>()
-  /** Accounts whose last actor has left records on their way into the log. */
+  /** Accounts whose last actor has closed with records that may still become durable. */
   const undecided = new Set<AccountId>()
   const wait = ({ outcome, waiting }: Activation) => waiting.during(Deferred.await(outcome))
 
@@ -96,7 +98,7 @@ export const makeActivations = Effect.fnUntraced(function* (
     [...activating].filter(([account]) => partitionOf(account) === partition).map(([, activation]) => activation)
 
   const activate: Activations["activate"] = (account) =>
-    // Nothing may come between announcing an activation and starting it: others wait for it.
+    // Uninterruptible from announcing an activation to starting it: other requests wait for it.
     Effect.uninterruptibleMask((restore) => {
       const current = active.get(account)
       if (current?.closed === null) return Effect.succeed(current)
@@ -114,7 +116,7 @@ export const makeActivations = Effect.fnUntraced(function* (
           Deferred.doneUnsafe(activation.outcome, exit)
         })
       )
-      // Callers come and go; the activation is everybody's.
+      // In a fiber of its own: an interrupted caller does not end the shared activation.
       return Effect.andThen(Effect.forkIn(shared, scope), restore(wait(activation)))
     })
   return {
@@ -130,7 +132,7 @@ export const makeActivations = Effect.fnUntraced(function* (
   }
 })
 
-/** Makes an account's actor of what the views have. */
+/** Makes an account's actor from the views. */
 const makeStart = Effect.fnUntraced(function* (services: ActorServices) {
   const views = yield* Views
   return Effect.fnUntraced(function* (account: AccountId, head: Head) {
@@ -155,9 +157,8 @@ const makeStart = Effect.fnUntraced(function* (services: ActorServices) {
 })
 
 /**
- * Tells an actor's filter which keys were used before it was there. Until it knows them all, each new key costs the
- * account a look-up: nobody waits for this. Pages of all accounts are read one at a time, so that what somebody waits
- * for finds the database free.
+ * Adds the keys used before the activation to an actor's filter, in the background. Until the filter is complete, each
+ * new key costs the account a look-up. Pages of all accounts are read one at a time, to leave the database to requests.
  */
 const makeGatherKeys = Effect.gen(function* () {
   const views = yield* Views
@@ -167,11 +168,11 @@ const makeGatherKeys = Effect.gen(function* () {
     turn
       .withPermits(1)(views.scan(actor.account, "keys", after, KEYS_PAGE))
       .pipe(
-        // Whoever asks for something meanwhile finds the storage failing as well, and it is logged then.
+        // Without a log line: requests meet the same failure of the storage, and log it.
         Effect.retry({ schedule: Schedule.spaced(GATHER_RETRY_MILLIS), while: () => actor.closed === null })
       )
   const gather = Effect.fnUntraced(function* (actor: Actor) {
-    // A row may have been changed, and the key's record alone says when it was used: it may have been just now.
+    // A row may be corrupt, and only the key's record has its true time of use, so the newest possible time is assumed.
     const now = runningTime.now()
     for (let after = ""; actor.closed === null;) {
       const page: ReadonlyArray<ViewRow> = yield* pageAfter(actor, after)

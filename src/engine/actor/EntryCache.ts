@@ -1,28 +1,28 @@
 /**
- * The bounded memory of an actor: the newest state of some keyed entries, in two generations, so that a hit costs one
- * look-up and eviction takes what was not used for a while.
+ * An actor's bounded cache: the newest state of some keyed entries, in two generations. A hit costs one look-up, and
+ * eviction removes entries that were not used for a while.
  *
- * - An entry that is not projected yet is pinned: the views cannot give it back.
- * - Loads of one entry are shared. A load that a write overtook is thrown away and done again, because its row may be
- *   older than the write even if the write has been evicted meanwhile.
+ * - An entry that is not projected yet is pinned, because the views do not have it.
+ * - Loads of one entry are shared. A load overtaken by a write is discarded and repeated: its row may be older than the
+ *   write, even if the write was evicted before the load ended.
  */
 import { Deferred, Effect, Exit } from "effect"
 
-/** `Bounds` limit a cache. Weights are rough, in bytes. */
+/** Limits of a cache. Weights are in approximate bytes. */
 export interface Bounds<Entry> {
-  /** Says what an entry takes up; the same each time. */
+  /** Weight of an entry; always the same. */
   readonly weightOf: (entry: Entry) => number
-  /** Says how much to keep, beyond what must be kept. */
+  /** Weight to keep, not counting pinned entries. */
   readonly capacity: () => number
-  /** Version up to which the views can give entries back. */
+  /** Version up to which the views have the entries. */
   readonly projected: () => number
 }
 
 export class EntryCache<Entry extends { readonly version: number }, E> {
-  /** Used since the last turn. */
+  /** Entries used since the generations last changed. */
   #young = new Map<string, Entry>()
   #youngWeight = 0
-  /** From before it. What is young as well counts as it is there. */
+  /** Entries of the generation before. If an entry is in both, the young one is valid. */
   #old = new Map<string, Entry>()
   #oldWeight = 0
   readonly #loads = new Map<string, Deferred.Deferred<Entry | undefined, E>>()
@@ -51,7 +51,7 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
     this.#keep(id, entry)
   }
 
-  /** Forgets an entry. A load of it under way is done again. */
+  /** Removes an entry. A running load of it is repeated. */
   drop(id: string): void {
     this.#loads.delete(id)
     const { weightOf } = this.#bounds
@@ -61,20 +61,20 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
     if (old !== undefined && this.#old.delete(id)) this.#oldWeight -= weightOf(old)
   }
 
-  /** Takes an entry that was read elsewhere, and that no write has overtaken. What is here, or comes anyway, stays. */
+  /** Adds an entry that was read elsewhere and that no write has overtaken, unless it is here or being loaded. */
   offer(id: string, entry: Entry): void {
     if (this.#loads.has(id) || this.get(id) !== undefined) return
     this.#keep(id, entry)
     this.trim()
   }
 
-  /** Makes an entry young, if it is not. */
+  /** Adds an entry to the young generation. */
   #keep(id: string, entry: Entry): void {
     this.#young.set(id, entry)
     this.#youngWeight += this.#bounds.weightOf(entry)
   }
 
-  /** Forgets everything, pinned or not. Loads under way are done again. */
+  /** Removes all entries, also pinned ones. Running loads are repeated. */
   clear(): void {
     this.#young = new Map()
     this.#old = new Map()
@@ -82,7 +82,7 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
     this.#loads.clear()
   }
 
-  /** The entry, from memory or by `fetch`; undefined if there is none. */
+  /** Returns the entry from memory or by `fetch`; undefined if there is none. */
   load(id: string, fetch: Effect.Effect<Entry | undefined, E>): Effect.Effect<Entry | undefined, E> {
     return Effect.suspend(() => {
       const entry = this.get(id)
@@ -90,7 +90,7 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
     })
   }
 
-  /** Joins the load under way, or starts one; nothing may come between announcing a load and carrying it out. */
+  /** Joins the running load, or starts one; uninterruptible between announcing a load and running it. */
   #loadOnce(id: string, fetch: Effect.Effect<Entry | undefined, E>): Effect.Effect<Entry | undefined, E> {
     return Effect.uninterruptibleMask((restore) => {
       const running = this.#loads.get(id)
@@ -115,7 +115,7 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
     return Effect.onExit(loading, (exit) => Effect.sync(() => Deferred.doneUnsafe(load, exit)))
   }
 
-  /** Once the young fill half of the capacity, they become the old, and what was old and not used since is evicted. */
+  /** Once the young generation fills half of the capacity, it becomes the old one, and the old one is evicted. */
   trim(): void {
     if (this.#youngWeight < this.#bounds.capacity() / 2) return
     const projected = this.#bounds.projected()

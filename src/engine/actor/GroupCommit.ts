@@ -1,10 +1,11 @@
 /**
- * Group commit: whatever records have queued up while the last flush was under way go into the next single append.
+ * Group commit: all records that have queued up during a flush go into the next one, which is a single append.
  *
- * - One flush at a time, an account's records in queue order: a later one never becomes durable before an earlier one.
- *   Where not all that is queued fits into a flush, accounts take turns.
- * - A fenced account costs only itself: the others' records of the same flush are appended right after.
- * - Any other failure leaves the outcome open, so every actor in the flush closes and starts anew from the log.
+ * - One flush runs at a time, with an account's records in queue order: a later record never becomes durable before an
+ *   earlier one. If the queue does not fit into a flush, accounts take turns.
+ * - A fenced account fails alone: the other accounts' records of the same flush are appended right after.
+ * - After any other failure the records may be durable or not, so every actor in the flush closes, and starts anew from
+ *   the log.
  */
 import { Cause, Effect, Exit, Latch, Option } from "effect"
 import type { Scope } from "effect"
@@ -17,13 +18,13 @@ import * as Loop from "../process/Loop.ts"
 import type { ChainedRow, Sealed } from "../log/Record.ts"
 import { unlessRefused } from "../process/Writing.ts"
 
-/** A turn of the event loop that is shorter did nothing. */
+/** Duration below which a turn of the event loop counts as idle. */
 const IDLE_TURN_MILLIS = 0.05
-/** Of the records that the last flush appended or that came meanwhile, so many are flushed without waiting for more. */
+/** Share of the records appended by the last flush, or queued during it, with which the next one starts at once. */
 const ENOUGH_PART = 2 / 3
-/** A busy loop holds a flush up for so long at most. */
+/** Longest wait of a flush for a busy event loop. */
 const GATHER_MILLIS_MAX = 5
-/** Records in one flush, at most, and what they may weigh together unless one alone weighs more, in bytes. */
+/** Limits of one flush, in records and bytes. A single larger record is flushed alone. */
 const FLUSH_MAX = 512
 const FLUSH_BYTES_MAX = 16 * 1_048_576
 
@@ -35,16 +36,16 @@ export interface Entry {
 
 export interface GroupCommit {
   readonly append: (actor: Actor, sealed: Sealed, settle: Entry["settle"]) => void
-  /** Waits until what was appended before has come to its end. */
+  /** Waits until all records appended before the call are durable or have failed. */
   readonly drained: Effect.Effect<void>
 }
 
 interface Options {
-  /** Waits until the projector can take more. */
+  /** Waits until the projector can take more records. */
   readonly room: Effect.Effect<void>
-  /** Told of each record as it becomes durable, before its command is answered; says whether anybody may know. */
+  /** Called with each record that has become durable, before its command is answered. False if that is not allowed. */
   readonly onDurable: (entry: Entry) => boolean
-  /** Told before whoever waits for the actor. */
+  /** Called before the commands that wait for the actor fail. */
   readonly onClosed: (actor: Actor) => void
 }
 
@@ -65,10 +66,10 @@ export const make = Effect.fnUntraced(function* (
     const batch = takePortion(queue)
     if (queue.length === 0) work.closeUnsafe()
     const durable = yield* append(batch)
-    // Before anybody has an answer, and asks again at once: what has queued up shows how much comes during a flush.
+    // Before any answer, which would bring new commands at once: the queue shows how many arrive during a flush.
     enough = Math.min(Math.ceil((batch.length + queue.length) * ENOUGH_PART), FLUSH_MAX)
     for (const entry of durable) {
-      // In this order: whoever waits for the record may at once want to see it in the views.
+      // Before settling: the waiting command may read the record from the views at once.
       if (!options.onDurable(entry)) {
         close([entry], "lapsed")
         continue
@@ -92,13 +93,13 @@ export const make = Effect.fnUntraced(function* (
 
 type Close = (entries: ReadonlyArray<Entry>, reason: ClosedReason) => void
 
-/** Ends the actors of records, and tells whoever waits for the records why they get no answer. */
+/** Closes the actors of records, and fails the records' waiting commands with the reason. */
 const makeClose =
   (onClosed: Options["onClosed"]): Close =>
   (entries, reason) => {
     for (const { actor } of entries) {
       if (actor.closed !== null) continue
-      // Whoever waits for the actor learns of its end at once, and must not find it again.
+      // First: commands that wait for the actor run at once when it closes, and must not find it again.
       onClosed(actor)
       actor.close(reason)
     }
@@ -106,9 +107,7 @@ const makeClose =
     for (const { settle } of entries) settle(closed)
   }
 
-/**
- * Appends records and answers which of them are durable; tells whoever waits for another one that its actor is closed.
- */
+/** Appends records and returns the durable ones. The waiting commands of the others fail with the actor's close. */
 const makeAppend = (journal: JournalShape, close: Close) => {
   const append = (batch: ReadonlyArray<Entry>): Effect.Effect<ReadonlyArray<Entry>> =>
     Effect.suspend(() => {
@@ -133,8 +132,8 @@ const makeAppend = (journal: JournalShape, close: Close) => {
 }
 
 /**
- * Takes out of the queue what may go into one flush. If that is not all, accounts take turns: of each its first record,
- * then of each its second, so that nobody's flush waits for a neighbour's flood.
+ * Takes the records of one flush out of the queue. If not all fit, accounts take turns (the first record of each, then
+ * the second of each), so that no account waits for another one's flood.
  */
 const takePortion = (queue: Array<Entry>): Array<Entry> => {
   if (queue.length <= FLUSH_MAX && weightOf(queue) <= FLUSH_BYTES_MAX) return queue.splice(0)
@@ -168,9 +167,9 @@ const rowOf = ({ sealed: { bytes, hash, previous, record } }: Entry): ChainedRow
 }
 
 /**
- * Waits until there is enough to flush, or the event loop has nothing else to do: whoever is about to append something
- * may come along. A flush has a price of its own, however few records are in it, so on a busy process many small ones
- * would take the time that the commands need; an idle process turns its loop at once, and the flush is not held up.
+ * Waits until enough records are queued, or the event loop is idle, so that commands that are about to append join the
+ * flush. A flush has a fixed cost, so in a busy process many small ones would take the commands' time. In an idle
+ * process the event loop turns at once, and the flush is not delayed.
  */
 const gathered = (queue: ReadonlyArray<Entry>, enough: number) =>
   Effect.callback<void>((resume) => {

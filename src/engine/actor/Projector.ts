@@ -1,9 +1,9 @@
 /**
- * The projector carries durable records into the views, behind the journal and many per transaction.
+ * The projector writes durable records into the views, after the journal and many per transaction.
  *
- * - The views' checkpoint guards every step: rows are applied only where the checkpoint stands where they start. If
- *   somebody else has moved it (another process, an activation), the account is caught up from the journal instead.
- * - A failing storage is retried for as long as it takes; meanwhile `room` holds back the flushes.
+ * - The views' checkpoint guards every step: rows are applied only if they start at the checkpoint. If another process
+ *   or an activation has moved it, the account is caught up from the journal instead.
+ * - A failing storage is retried for as long as it takes; during that time `room` holds back the flushes.
  */
 import { Clock, Context, Effect, Latch, Layer, Schedule, Stream } from "effect"
 import type { Scope } from "effect"
@@ -23,36 +23,36 @@ import { unlessRefused } from "../process/Writing.ts"
 
 /** Records in one transaction, at most. */
 const BATCH_MAX = 512
-/** The projector lets records gather for so long if nobody waits for them. */
+/** How long records gather if no read waits for them. */
 const GATHER_MILLIS = 50
-/** Records that are read, and projected, together by whoever catches up. */
+/** Records read and projected together during a catch-up. */
 const CATCH_UP_PAGE = 250
 
-/** A delivery that this process holds is given to no other for so long; no attempt can take longer. */
+/** Length of a delivery's lease, in milliseconds. No attempt can take longer. */
 export const LEASE_MILLIS = 120_000
 
 interface Pending {
   readonly actor: Actor
   readonly record: SealedRecord
-  /** Its length in the journal. */
+  /** Length of the record in the journal. */
   readonly bytes: number
-  /** Says whether this process holds the record's deliveries. */
+  /** Whether this process has the lease of the record's deliveries. */
   readonly leased: boolean
 }
 
 export interface ProjectorShape {
-  /** Takes a durable record over. Records of an account come in ascending order. */
+  /** Takes a durable record over. An account's records must come in ascending order. */
   readonly offer: (pending: Pending) => void
   /** Waits until the views have this version of the actor's account, and hurries the projector. */
   readonly reach: (actor: Actor, version: number) => Effect.Effect<void, Closed>
   /**
-   * Projects what the journal has beyond the checkpoint, and says where the account stands. With a target, it ends
-   * where that version is reached: somebody may be adding records faster than they are projected.
+   * Projects the journal's records after the checkpoint, and returns the account's head. With a target, it ends at that
+   * version: records may be added faster than they are projected.
    */
   readonly catchUp: (account: AccountId, target?: number) => Effect.Effect<Head, StorageFailure | JournalCorrupt>
-  /** Waits until everything that was offered before the call is projected, and hurries the projector. */
+  /** Waits until all records offered before the call are projected, and hurries the projector. */
   readonly drained: Effect.Effect<void>
-  /** The same for somebody who has time. */
+  /** Waits for the same without hurrying the projector. */
   readonly caughtUp: Effect.Effect<void>
   /** Waits while the views are too far behind the journal. */
   readonly room: Effect.Effect<void>
@@ -85,7 +85,7 @@ const make: Effect.Effect<ProjectorShape, never, DocumentFormats | Journal | Vie
           if (actor.closed !== null) return Effect.void
           return catchUp(actor.account, newest).pipe(
             Effect.map((head) => actor.markProjected(Math.min(head.projected, actor.durable))),
-            // The other accounts' projections must go on.
+            // The other accounts' projections must continue.
             Effect.catchTag("JournalCorrupt", (corrupt) => {
               actor.close("failed")
               return Effect.logError(
@@ -104,7 +104,7 @@ const make: Effect.Effect<ProjectorShape, never, DocumentFormats | Journal | Vie
       const records = pending.slice(0, BATCH_MAX).map(({ record }) => record)
       const batch = pending.splice(0, piecesOf(records)[0]!.length)
       for (const { bytes } of batch) pendingBytes -= bytes
-      // Somebody in a hurry may wait for what this piece leaves over.
+      // Stays open for the rest of the pending records: a hurried read may wait for them.
       if (pending.length === 0) urgent.closeUnsafe()
       const leasedUntil = batch.some(({ leased }) => leased) ? (yield* Clock.currentTimeMillis) + LEASE_MILLIS : 0
       const projection = project(records.slice(0, batch.length))
@@ -150,10 +150,10 @@ const makeCatchUp = Effect.gen(function* () {
     if (version === 0) return { version, hash: GENESIS, sequence: 0, clock: 0, now: 0 }
     const [row] = yield* journal.at([{ account, version }])
     if (row === undefined) return yield* lost(account, version)
-    // The row may be damaged, and hold another record: whoever reads on from there would not come to an end.
+    // A damaged row may hold another record's version, with which the catch-up would not end.
     return { ...headOf(yield* checked(() => readRow(row)), row.hash), version }
   })
-  /** What follows in the journal, and where the account stands after it. */
+  /** Reads the next page of the journal, and the account's standing after it. */
   const page = Effect.fnUntraced(function* (account: AccountId, before: Standing) {
     const rows = yield* journal.read(account, before.version, CATCH_UP_PAGE)
     const tail = yield* checked(() => unsealAll(before, rows))
@@ -163,7 +163,7 @@ const makeCatchUp = Effect.gen(function* () {
     const after = headOf(newest.record, newest.hash)
     return [{ records, after }, after] as const
   })
-  // Ends when nothing is left beyond the checkpoint, or it is far enough, whoever moved it there.
+  // Ends when no record is left after the checkpoint, or the checkpoint has reached the target.
   return Effect.fnUntraced(function* (
     account: AccountId,
     target: number = Infinity
@@ -174,7 +174,7 @@ const makeCatchUp = Effect.gen(function* () {
       const before = yield* headAt(account, checkpoint)
       if (checkpoint >= target) return { ...before, projected: checkpoint }
       let isThere = true
-      // The storage writes a page while the next one is made: that takes about as long.
+      // The storage writes one page while the next is made, which takes about as long.
       yield* Stream.unfold(before, (head) => page(account, head)).pipe(
         Stream.buffer({ capacity: 1 }),
         Stream.runForEachWhile(
@@ -194,7 +194,7 @@ const makeCatchUp = Effect.gen(function* () {
   })
 })
 
-/** Where an account stands after a record. */
+/** An account's standing after a record. */
 type Standing = Omit<Head, "projected">
 
 const headOf = ({ clock, now, sequence, version }: JournalRecord, hash: string): Standing => {

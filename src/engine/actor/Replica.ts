@@ -1,14 +1,14 @@
 /**
- * The replica of an account that another process serves: what is to be known everywhere, read here from memory.
+ * The replica of an account that another process serves, for data that every process reads from memory.
  *
- * - It is an actor that takes no commands, fires no timers and writes nothing. It follows the log: what others have
- *   changed, it forgets, and finds again in the views.
- * - It asks the log for the account's newest version every second, and at once when it hears of a record. What it has
- *   in memory counts for two seconds after it was found to be the newest, by the monotonic clock. So what was changed
- *   counts everywhere after two seconds, whatever was lost or frozen meanwhile.
- * - Who must not miss what was acknowledged before (a key that nobody knows may just have been made) asks for the
- *   newest. All who ask meanwhile wait for the same look, and looks have a pause between them: a flood of wrong keys is
- *   no flood of queries.
+ * - It is an actor that runs no commands, fires no timers and writes nothing. It follows the log: it removes documents
+ *   that other processes have changed, and reads them again from the views.
+ * - It reads the account's newest version from the log every second, and after each notification of a record. Its state
+ *   is valid for two seconds after it was the newest, by the monotonic clock. So every change is visible in all
+ *   processes after two seconds, even if notifications are lost or processes freeze.
+ * - A read that must see all acknowledged commands (an unknown API key may be new) waits for the newest state. All such
+ *   reads share one read of the log, and there is a pause between two of them: a flood of wrong keys causes no flood of
+ *   queries.
  */
 import type { Scope } from "effect"
 import { Clock, Effect, Exit, Latch } from "effect"
@@ -25,19 +25,19 @@ import { checked, GENESIS, unsealAll } from "../log/Record.ts"
 import type { MailboxFull } from "../process/BoundedQueue.ts"
 import { BoundedQueue } from "../process/BoundedQueue.ts"
 
-/** The log is asked so often for what nobody has told of. */
+/** Interval of reads of the log without a notification. */
 const POLL_MILLIS = 1000
-/** What was the newest when the log was asked counts for so long. */
+/** How long a state is valid after the log was read. */
 const RECENT_MILLIS = 2000
-/** Pause between two looks into the log. */
+/** Pause between two reads of the log. */
 const PAUSE_MILLIS = 25
 const PAGE = 1000
 const NANOS_PER_MILLI = 1_000_000n
 
 export interface Replica {
-  /** What was the account's newest state within the last two seconds, if it is in memory. */
+  /** A state that was the newest within the last two seconds, if there is one in memory. */
   readonly recent: () => Actor | undefined
-  /** The newest state: it has everything that was acknowledged before the call. */
+  /** Returns a state with all commands acknowledged before the call. */
   readonly newest: Effect.Effect<Actor, StorageFailure | JournalCorrupt | MailboxFull>
 }
 
@@ -52,7 +52,7 @@ export const make = Effect.fnUntraced(function* (
   const outdate = () => {
     confirmedAt = Number.NEGATIVE_INFINITY
   }
-  const look = yield* makeLook(account, { ...services, lose: outdate })
+  const refresh = yield* makeRefresh(account, { ...services, lose: outdate })
   const waiting = new BoundedQueue(services.mailboxCapacity)
   const wanted = Latch.makeUnsafe(false)
   let waiters: Array<Waiter> = []
@@ -63,20 +63,20 @@ export const make = Effect.fnUntraced(function* (
   const step = Effect.gen(function* () {
     yield* actor === undefined ? wanted.await : Effect.timeoutOption(wanted.await, POLL_MILLIS)
     wanted.closeUnsafe()
-    // Who serves the account needs no replica of it.
+    // The process that serves the account needs no replica of it.
     if (waiters.length === 0 && placement.isHere(account)) {
       actor?.close("passivated")
       actor = undefined
       return
     }
-    const asking = waiters.splice(0)
-    const askedAt = now()
-    const exit = yield* Effect.exit(look(actor))
+    const served = waiters.splice(0)
+    const readAt = now()
+    const exit = yield* Effect.exit(refresh(actor))
     if (Exit.isSuccess(exit)) {
       actor = exit.value
-      confirmedAt = askedAt
+      confirmedAt = readAt
     }
-    for (const waiter of asking) waiter(exit)
+    for (const waiter of served) waiter(exit)
     yield* Effect.sleep(PAUSE_MILLIS)
   })
   yield* Effect.forkScoped(Loop.forever("following of a replicated account", step))
@@ -99,11 +99,11 @@ export const make = Effect.fnUntraced(function* (
   }
 })
 
-/** Gives the actor that it is given once that has the newest state, or another one. */
-const makeLook = Effect.fnUntraced(function* (account: AccountId, services: ActorServices) {
+/** Makes a function that brings an actor to the newest state, or replaces it by a new one, and returns it. */
+const makeRefresh = Effect.fnUntraced(function* (account: AccountId, services: ActorServices) {
   const journal = yield* Journal
   const projector = yield* Projector
-  /** The record that the actor has come to. */
+  /** The last record that the actor has. */
   let last: ChainHead = { version: 0, hash: GENESIS }
 
   const begin = Effect.gen(function* () {
@@ -122,7 +122,7 @@ const makeLook = Effect.fnUntraced(function* (account: AccountId, services: Acto
       records.push(...sealed.map(({ record }) => record))
       from = rows.at(-1)!
     }
-    // Before the actor forgets what it has: it finds the newest there.
+    // First the views, because the actor then reads changed documents from there.
     yield* projector.catchUp(account, records.at(-1)?.version)
     actor.follow(records)
     last = from
@@ -134,7 +134,7 @@ const makeLook = Effect.fnUntraced(function* (account: AccountId, services: Acto
       const version = (yield* journal.versions([account])).get(account) ?? 0
       if (version === actor.version) return actor
       if (version > actor.version) return yield* follow(actor)
-      // The storage was put back to an earlier state.
+      // The storage was reset to an earlier state.
       actor.close("fenced")
       return yield* begin
     })

@@ -1,11 +1,11 @@
 /**
- * The running time: how long the service has run, written as a time. Idempotency keys are remembered by it (semantics
- * 9.36), so no step of the wall clock makes Till forget one too early, or keep one for years.
+ * The running time: a clock that runs only while the service runs. It measures the retention of idempotency keys
+ * (semantics 9.36), so that a step of the wall clock neither deletes a key too early nor keeps it for years.
  *
- * It begins as the wall clock of an installation's first start, goes on with the monotonic clock while a process runs,
- * and stands still between processes: each begins where the ones before it have kept it, which they do every minute. So
- * after a crash it is up to a minute behind, and keys are remembered for that much longer. Of several processes at a
- * time, the one that is furthest leads.
+ * It starts at the wall clock's time of an installation's first start, follows the monotonic clock while a process
+ * runs, and stands still between processes: each continues from the stored time, which is written every minute. So
+ * after a crash it is up to a minute behind, and keys are kept for that much longer. With several processes, the
+ * furthest time counts.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import type { Millis } from "../log/Document.ts"
@@ -13,11 +13,11 @@ import type { StorageFailure } from "../log/Journal.ts"
 import { Views } from "../views/Views.ts"
 
 export interface RunningTimeShape {
-  /** Reads what was kept, the first time, and keeps it; `now` may be asked once it has succeeded. */
+  /** Loads the stored time on the first call. `now` may be called after it has succeeded. */
   readonly ready: Effect.Effect<void, StorageFailure>
-  /** Never goes back. */
+  /** The running time, in milliseconds; never decreases. */
   readonly now: () => Millis
-  /** Keeps the time, and answers with it: no process will be behind what was answered. */
+  /** Stores the running time and returns the stored one: no process will be behind it. */
   readonly keep: Effect.Effect<Millis, StorageFailure>
 }
 
@@ -41,7 +41,7 @@ const make = Effect.gen(function* () {
     offset !== null
       ? Effect.void
       : Effect.map(
-          // Kept before any key is remembered by it: the times of keys, which may be damaged, are not asked again.
+          // Stored before any key uses it: afterwards the times of keys, which may be corrupt, are not read for it.
           Effect.flatMap(views.runningTime(clock.currentTimeMillisUnsafe()), views.keepRunningTime),
           (time) => {
             offset ??= time - elapsed()

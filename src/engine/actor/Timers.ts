@@ -1,16 +1,16 @@
 /**
- * The timers of one account in memory: those that are due next, always.
+ * The timers of one account in memory, always including the next due ones.
  *
- * - The list holds every timer up to its horizon, so an actor knows its earliest due time without asking. What lies
- *   beyond the horizon is only in the views; the list is filled from there again once time gets that far.
- * - A timer that could not fire is parked: it must not hold the others back, and is tried again ever less often.
+ * - The list holds every timer up to its horizon, so an actor knows its earliest due time without a query. Timers after
+ *   the horizon are only in the views; the list is filled from there again when time reaches the horizon.
+ * - A timer that could not fire is parked, so that it does not delay the others, and is retried with backoff.
  */
 import { Context, Data } from "effect"
 import type { Effect } from "effect"
 import type { Millis } from "../log/Document.ts"
 import type { Transaction } from "./Transaction.ts"
 
-/** A timer cannot be carried out for now, which is nobody's mistake. It stays set, and is tried again. */
+/** The timer's command cannot run now, which is not a bug. The timer stays set and is retried. */
 export class Postponed extends Data.TaggedError("Postponed") {}
 
 /** A timer that is due. */
@@ -19,38 +19,38 @@ export interface DueTimer {
   readonly name: string
 }
 
-/** Carries out the command that a timer stands for, by its name, when it is due. */
+/** Runs the command of a due timer, chosen by the timer's name. */
 export class TimerHandler extends Context.Service<
   TimerHandler,
   (timer: DueTimer) => Effect.Effect<void, Postponed, Transaction>
 >()("till/engine/TimerHandler") {}
 
 export interface Timer extends DueTimer {
-  /** By the account's clock. */
+  /** Due time by the account's clock. */
   readonly dueAt: Millis
 }
 
-/** Timers that one look into the views brings into memory. */
+/** Timers read from the views at a time. */
 export const TIMERS_PAGE = 4096
-/** Pause after a timer could not fire; each further one is twice as long, up to the maximum. */
+/** Backoff of a timer that could not fire: the first pause, doubled each time up to the maximum, in milliseconds. */
 export const RETRY_MILLIS = 1000
 export const RETRY_MILLIS_MAX = 60_000
-/** A timer takes up about so many bytes. */
+/** Approximate memory of a timer. */
 const TIMER_BYTES = 200
 
 interface Parked {
   readonly timer: Timer
-  /** It is tried again at this time of the wall clock. */
+  /** Time of the next try, by the wall clock. */
   readonly retryAt: Millis
   readonly pauseMillis: Millis
 }
 
 export class Timers {
-  /** In due order; equal times in the order of ids. */
+  /** Sorted by due time, then by id. */
   #next: Array<Timer> = []
   readonly #known = new Map<string, Timer>()
   readonly #parked = new Map<string, Parked>()
-  /** The last timer in due order up to which all are in the list; null if they all are. */
+  /** The last timer, in due order, up to which the list is complete; null if it has all timers. */
   #horizon: Timer | null = null
   readonly #page: number
 
@@ -58,22 +58,22 @@ export class Timers {
     this.#page = page
   }
 
-  /** A fill must ask for so many of the views' timers: those that are parked come first, and do not count. */
+  /** Number of timers to read for `fill`: the parked ones may come first, and are read in addition. */
   get pageSize(): number {
     return this.#page + this.#parked.size
   }
 
-  /** About how many bytes they take up. */
+  /** Approximate memory, in bytes. */
   get weight(): number {
     return (this.#known.size + this.#parked.size) * TIMER_BYTES
   }
 
-  /** Says when the next timer is due by the account's clock, and never too late. `Infinity` if none is set. */
+  /** Due time of the next timer by the account's clock, or an earlier time; `Infinity` if none is set. */
   get nextDueAt(): Millis {
     return this.#next[0]?.dueAt ?? this.#horizon?.dueAt ?? Infinity
   }
 
-  /** Says when a parked timer is tried again, by the wall clock. A clock that was set back does not put it off. */
+  /** Time of the next retry of a parked timer, by the wall clock. A clock that was set back does not delay it. */
   retryAt(now: Millis): Millis {
     let nearest = Infinity
     for (const { retryAt } of this.#parked.values()) {
@@ -82,12 +82,12 @@ export class Timers {
     return nearest
   }
 
-  /** Says whether the list has come to its end before the account's time has. */
+  /** Whether the list is empty and time has reached its horizon, so that timers after it may be due. */
   mustFill(now: Millis): boolean {
     return this.#next.length === 0 && this.#horizon !== null && this.#horizon.dueAt <= now
   }
 
-  /** Takes over the views' first timers in due order, `pageSize` of them if there are so many. */
+  /** Fills the list with the first `pageSize` timers of the views in due order; fewer if the views have fewer. */
   fill(timers: ReadonlyArray<Timer>): void {
     this.#horizon = timers.length < this.pageSize ? null : timers.at(-1)!
     this.#next = timers.filter((timer) => !this.#isParked(timer))
@@ -110,7 +110,7 @@ export class Timers {
     this.#next.splice(this.#placeOf(timer), 1)
   }
 
-  /** Nothing is set any more. */
+  /** Clears all timers. */
   clearAll(): void {
     this.#next = []
     this.#known.clear()
@@ -118,13 +118,13 @@ export class Timers {
     this.#horizon = null
   }
 
-  /** The next timer that is due by the account's clock. It stays until it is cleared or parked. */
+  /** The next due timer by the account's clock. It stays in the list until it is cleared or parked. */
   due(now: Millis): Timer | undefined {
     const [timer] = this.#next
     return timer !== undefined && timer.dueAt <= now ? timer : undefined
   }
 
-  /** The parked timers whose pause is over by the wall clock, in due order. They stay parked until they are cleared. */
+  /** The parked timers to retry now, by the wall clock, in due order. They stay parked until they are cleared. */
   retries(now: Millis): ReadonlyArray<Timer> {
     return [...this.#parked.values()]
       .filter(({ retryAt }) => retryAt <= now || retryAt > now + RETRY_MILLIS_MAX)
@@ -132,7 +132,7 @@ export class Timers {
       .toSorted(compare)
   }
 
-  /** Puts a timer that could not fire aside, for twice as long as the time before. `now` is of the wall clock. */
+  /** Parks a timer that could not fire, for twice its previous pause. `now` is the time of the wall clock. */
   park(timer: Timer, now: Millis): void {
     const pauseMillis = Math.min(2 * (this.#parked.get(timer.id)?.pauseMillis ?? RETRY_MILLIS / 2), RETRY_MILLIS_MAX)
     this.clear(timer.id)
@@ -149,8 +149,7 @@ export class Timers {
   }
 
   /**
-   * Finds where a timer stands in the list, or belongs. Most are due later than all others, so it looks at the end
-   * first.
+   * Index of a timer in the list, or of its place. Most timers are due after all others, so it checks the end first.
    */
   #placeOf(timer: Timer): number {
     const last = this.#next.at(-1)
@@ -164,7 +163,7 @@ export class Timers {
     return low
   }
 
-  /** Leaves what lies further ahead to the views. */
+  /** Removes the latest timers, which the views still have. */
   #cut(): void {
     for (const { id } of this.#next.splice(this.#page)) this.#known.delete(id)
     this.#horizon = this.#next.at(-1)!

@@ -1,9 +1,9 @@
 /**
- * What a command can do to its account. Only one command runs in an account at a time, so nothing here needs a lock,
- * and nothing becomes visible before the command's record is in the journal.
+ * The operations of a command on its account. An account runs one command at a time, so nothing here needs a lock, and
+ * nothing becomes visible before the command's record is in the journal.
  *
- * A command that succeeds commits everything it did as one record; a command that fails commits nothing.
- * An outcome that must be kept although it is no success (a declined card) is therefore returned, not failed with.
+ * A command that succeeds commits all its changes as one record; a command that fails commits none. A failure that must
+ * be kept (a declined card) is therefore returned as a value.
  */
 import { Context, Effect } from "effect"
 import type { Derived } from "../log/Derived.ts"
@@ -26,46 +26,44 @@ import type {
 } from "../log/Record.ts"
 import { AS_SHOWN } from "../log/Record.ts"
 
-/** The ids of events begin so. */
+/** Prefix of the ids of events. */
 export const EVENT_PREFIX = "evt"
-/** The ids of deliveries begin so. */
+/** Prefix of the ids of deliveries. */
 export const DELIVERY_PREFIX = "whd"
 
-/** Subscribes to events of every type. */
+/** Type in a subscription that stands for all types. */
 const ALL_TYPES = "*"
 
 export interface Transaction {
   readonly account: AccountId
   /**
-   * When the command happens by the account's clock, the same for everything in one record: its start, or the time at
-   * which its timer was due. Milliseconds.
+   * Time of the command by the account's clock, in milliseconds, the same for the whole record: the command's start, or
+   * the due time of its timer.
    */
   readonly now: Millis
-  /** Start of the command by the wall clock. Milliseconds. */
+  /** Start of the command by the wall clock, in milliseconds. */
   readonly startedAt: Millis
-  /** The account's clock is so far ahead of the wall clock. */
+  /** Milliseconds by which the account's clock is ahead of the wall clock. */
   readonly clockOffset: Millis
   /** The HTTP request behind the command; null for a timer's. */
   readonly request: RequestIdentity | null
 
-  /**
-   * The document with this id, as this command has left it so far; undefined if there is none of this kind (any more).
-   */
+  /** Returns the document with this id, including this command's changes; undefined if there is none of this kind. */
   readonly get: <V extends Identified, H>(kind: Kind<V, H>, id: string) => Effect.Effect<Document<V, H> | undefined>
 
-  /** Writes a document. Values are immutable: pass a new object for every change. */
+  /** Writes a document. Values are immutable: each change needs a new object. */
   readonly put: <V extends Identified, H>(
     kind: Kind<V, H>,
     value: V,
     ...hidden: undefined extends H ? [hidden?: H] : [hidden: H]
   ) => void
 
-  /** Leaves a tombstone. The document must have been read or written in this command. */
+  /** Replaces a document by a tombstone. The command must have read or written the document before. */
   readonly delete: <V extends Identified, H>(kind: Kind<V, H>, id: string) => void
 
   /**
-   * Appends an event about a document as it stands now (for a deletion: call it before). Events keep their order.
-   * `previous` holds the old values of what an update changed.
+   * Appends an event about a document in its present state (for a deletion: call this first). Events keep their order.
+   * `previous` holds the old values of changed fields.
    */
   readonly emit: (type: string, id: string, previous?: Readonly<Record<string, unknown>>) => void
 
@@ -75,34 +73,34 @@ export interface Transaction {
   /** Clears a timer, if it is set. */
   readonly clearTimer: (id: string) => void
 
-  /** From now on a destination gets the events of these types, `*` for all; from this very command on. */
+  /** Subscribes a destination to events of these types, `*` for all, from this command on. */
   readonly subscribe: (destination: string, types: ReadonlyArray<string>) => void
 
-  /** From now on it gets none, and what is pending for it is canceled. */
+  /** Ends a destination's subscription, and cancels its pending deliveries. */
   readonly unsubscribe: (destination: string) => void
 
-  /** Names who gets events of a type. */
+  /** Destinations that are subscribed to a type. */
   readonly destinationsOf: (type: string) => ReadonlyArray<string>
 
-  /** Delivers an event that happened before once more, anew. */
+  /** Creates a new delivery of an earlier event. */
   readonly deliver: (event: { readonly id: string; readonly version: number }, destination: string) => void
 
-  /** Has the next attempt of a pending delivery made at once, instead of when it would be due. */
+  /** Makes the next attempt of a pending delivery due now. */
   readonly hasten: (delivery: HastenedEntry) => void
 
-  /** Keeps what came of an attempt to deliver. */
+  /** Writes the outcome of an attempt of a delivery. */
   readonly attempted: (outcome: AttemptOutcome) => void
 
-  /** Moves the account's clock ahead, `now` included: all that waits comes nearer by as much. */
+  /** Moves the account's clock ahead, `now` included: timers and deliveries are due sooner by that. */
   readonly advanceClock: (millis: Millis) => void
 
-  /** Forgets everything that the account holds, and puts its clock back. Nothing else may be in the same command. */
+  /** Deletes everything in the account, and resets its clock. The command must not change anything else. */
   readonly wipe: () => void
 
-  /** `prefix_` and 24 characters; ids of one account are in ascending order of creation (semantics T21). */
+  /** Makes an id: `prefix_` and 24 characters. Ids of one account ascend in order of creation (semantics T21). */
   readonly newId: (prefix: string) => string
 
-  /** Random base-62 characters from a CSPRNG, for secrets. */
+  /** Makes a secret of random base-62 characters from a CSPRNG. */
   readonly newSecret: (length: number) => string
 }
 
@@ -113,8 +111,8 @@ const NO_LABELS: Labels = {}
 const NOTHING: ReadonlyArray<never> = []
 
 /**
- * The labels of a document. Views hold them as text that they can search, and such text has no NUL and no half
- * surrogate pairs. One label with them would stop the projection of every account, so it must not get into a record.
+ * Returns the labels of a document. Postgres cannot store NUL or lone surrogates in text. One such label would stop the
+ * projection of all accounts, so it must not get into a record.
  */
 const labelsOf = <V extends Identified, H>(kind: Kind<V, H>, value: V): Labels => {
   if (kind.labels === undefined) return NO_LABELS
@@ -126,22 +124,22 @@ const labelsOf = <V extends Identified, H>(kind: Kind<V, H>, value: V): Labels =
   return labels
 }
 
-/** A transaction needs this of its account. */
+/** The part of an account that its transactions use. */
 export interface AccountState {
   readonly account: AccountId
   /** Version of the newest record. */
   readonly version: number
-  /** The account's clock is so far ahead of the wall clock. */
+  /** Milliseconds by which the account's clock is ahead of the wall clock. */
   readonly clockOffset: Millis
   /** Event types by destination. */
   readonly subscriptions: ReadonlyMap<string, ReadonlyArray<string>>
   /** The newest state of a document. */
   readonly document: (id: string) => Effect.Effect<Document | Tombstone | undefined, StorageFailure>
-  /** Makes the account's next id. The counter behind ids follows the account's time, and never stands still. */
+  /** Makes the account's next id. Its counter follows the account's time, and always increases. */
   readonly nextId: (prefix: string, now: Millis) => string
 }
 
-/** A moment says when a command happens. */
+/** The time of a command. */
 export interface Moment {
   /** By the wall clock. */
   readonly at: Millis
@@ -149,7 +147,7 @@ export interface Moment {
   readonly now: Millis
 }
 
-/** A command's transaction: what it has read and written so far. Its account commits it or drops it. */
+/** The reads and writes of a running command. Its account commits or drops them. */
 export class ActiveTransaction implements Transaction {
   readonly account: AccountId
   readonly request: RequestIdentity | null
@@ -162,18 +160,18 @@ export class ActiveTransaction implements Transaction {
   clockOffset: Millis
   advanced: Millis = 0
   wiped = false
-  /** The events are rendered in this version of the API. The account says it once the command has emitted some. */
+  /** API version in which the events are rendered, set after the command has emitted some. */
   apiVersion: string | null = null
   readonly #state: AccountState
-  /** Version of the record that this command will become. */
+  /** Version of this command's record. */
   readonly #version: number
-  /** Holds what was read or written, as it is now. */
+  /** Documents read or written, in their present state. */
   readonly #seen = new Map<string, Document | Tombstone>()
-  /** Holds what was written of it, each document once. */
+  /** Documents written, each once. */
   readonly #written: Array<Document | Tombstone> = []
-  /** What derives from them. One command may write a document several times: only what is left is looked into. */
+  /** Search terms and tallies of the documents written, computed only for each document's last state. */
   #derived: Map<string, () => Derived> | undefined
-  /** Ids that nothing can have had before. */
+  /** Ids made by this command. */
   readonly #newIds: Array<string> = []
   #timers: Map<string, TimerChange> | undefined
   readonly #deliveries: Array<DeliveryEntry> = []
@@ -227,7 +225,7 @@ export class ActiveTransaction implements Transaction {
     this.events.push({ id: this.#nextId(EVENT_PREFIX), type, object: json, format, previous: previous ?? null })
   }
 
-  /** Shows the events that the command has emitted in a version of the API, for good. */
+  /** Renders the command's events in a version of the API, which they keep. */
   showEventsIn(version: string, shownIn: EventVersionsShape["shownIn"]): void {
     this.apiVersion = version
     for (const [i, event] of this.events.entries()) {
@@ -309,7 +307,7 @@ export class ActiveTransaction implements Transaction {
     return randomText(length)
   }
 
-  /** Says whether there is anything to commit. */
+  /** Whether there is anything to commit. */
   get touched(): boolean {
     return this.#hasChanges || this.wiped
   }
@@ -327,7 +325,7 @@ export class ActiveTransaction implements Transaction {
     )
   }
 
-  /** A record either forgets everything or changes something; together it would not be clear what is left. */
+  /** Dies if the command wipes the account and changes it too: the order of both would be unclear. */
   requireConsistent(): void {
     if (this.wiped && this.#hasChanges) throw new Error("A command that wipes an account did something else as well")
   }
@@ -336,7 +334,7 @@ export class ActiveTransaction implements Transaction {
     return this.#subscriptions === undefined ? NOTHING : [...this.#subscriptions.values()]
   }
 
-  /** Gives what was asked for, and one delivery of each event to each destination that is subscribed to its type. */
+  /** All deliveries: those made by `deliver`, and one of each event to each destination subscribed to its type. */
   deliveries(): ReadonlyArray<DeliveryEntry> {
     if (this.#state.subscriptions.size === 0 && this.#subscriptions === undefined) return this.#deliveries
     for (const { id, type } of this.events) {
@@ -367,7 +365,7 @@ export class ActiveTransaction implements Transaction {
     this.#seen.set(entry.id, entry)
   }
 
-  /** A bug in a lifecycle must not become a hole in the log. */
+  /** Returns a document that was read or written; dies otherwise, so that a bug in a lifecycle commits nothing. */
   #known(id: string): Document {
     const entry = this.#seen.get(id)
     if (entry === undefined || entry.deleted) throw new Error(`${id} was not read or written in this command`)

@@ -1,6 +1,6 @@
 /**
- * Batches look-ups: inputs that arrive while one query is running go into the next. A thousand waiting requests cost the
- * storage a handful of queries.
+ * Batches look-ups: inputs that arrive while one query is running go into the next. A thousand waiting requests cost
+ * the storage a handful of queries.
  *
  * Effect's `RequestResolver` does not wait for the running query: it collects for a short time, and its batches run in
  * parallel.

@@ -6,8 +6,8 @@
  * partitions `held`, and listens to their coming and going. Ownership is decided outside, by the caller of `acquire`,
  * `release`, `confirm` and `placed`.
  *
- * A process that was frozen may have lost partitions without notice. So its ownership counts only for a short time after
- * each confirmation, by the monotonic clock, and ends at once when there is reason to doubt it.
+ * A process that was frozen may have lost partitions without notice. So its ownership counts only for a short time
+ * after each confirmation, by the monotonic clock, and ends at once when there is reason to doubt it.
  */
 import { Context, Effect, Exit, Layer, Option } from "effect"
 import type { Scope } from "effect"

@@ -68,7 +68,9 @@ export const watchEventLoop = ({ hangSeconds, logs }: WatchdogOptions, onError: 
   worker.once("error", onError)
 }
 
-/** The thread's code, passed as text, so it cannot use this module's names. As a file it would take twice the memory. */
+/**
+ * The thread's code, passed as text, so it cannot use this module's names. As a file it would take twice the memory.
+ */
 const thread = (): void => {
   const { workerData } = process.getBuiltinModule("node:worker_threads")
   const fs = process.getBuiltinModule("node:fs")

@@ -1,6 +1,6 @@
 /**
- * Caches pages of lists as rows: the ids and versions of a page's documents. Their texts are in their account's cache or
- * in the journal.
+ * Caches pages of lists as rows: the ids and versions of a page's documents. Their texts are in their account's cache
+ * or in the journal.
  *
  * A page is valid as long as no document of its kind has changed since the version that it shows, durably or not. An
  * actor knows all changes that went through it, so a page is as new as a read by id. A page ends with its actor: after

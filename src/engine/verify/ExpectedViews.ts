@@ -1,6 +1,6 @@
 /**
- * The rows that the views must hold for an account, or for a part of its rows, according to the journal. They are folded
- * from projections and compared with the views' rows in any order.
+ * The rows that the views must hold for an account, or for a part of its rows, according to the journal. They are
+ * folded from projections and compared with the views' rows in any order.
  *
  * Rows that a later record can change only by naming them are kept as digests. A missing one is therefore counted but
  * not named: `missingAmong` finds its name when the journal is read once more.

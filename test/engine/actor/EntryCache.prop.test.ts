@@ -1,5 +1,5 @@
 /**
- * The memory of an actor: bounded, but for what is pinned; loads are shared, and a write that overtakes a load wins.
+ * An actor's cache: bounded except for pinned entries; loads are shared, and a write that overtakes a load wins.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -10,11 +10,11 @@ import { Random, Seed } from "../../support/Random.ts"
 
 interface Entry {
   readonly version: number
-  /** 1 if left out. */
+  /** Weight of the entry; 1 by default. */
   readonly weight?: number
 }
 
-/** A cache with bounds that a test can move. */
+/** A cache with bounds that a test can change. */
 const cacheOf = <E = never>(capacity: number = 10) => {
   const bounds = { capacity, projected: 0 }
   const cache = new EntryCache<Entry, E>({
@@ -26,7 +26,7 @@ const cacheOf = <E = never>(capacity: number = 10) => {
 }
 
 describe("the cache of entries", () => {
-  it.effect("shares a load among all who ask meanwhile", () =>
+  it.effect("shares a load among all simultaneous reads", () =>
     Effect.gen(function* () {
       const { cache } = cacheOf()
       const gate = yield* Deferred.make<void>()
@@ -73,7 +73,7 @@ describe("the cache of entries", () => {
     })
   )
 
-  it.effect("does a load again that was under way when everything was forgotten", () =>
+  it.effect("repeats a load that was running when the cache was cleared", () =>
     Effect.gen(function* () {
       const { cache } = cacheOf()
       const gate = yield* Deferred.make<void>()
@@ -100,7 +100,7 @@ describe("the cache of entries", () => {
   )
 
   it.effect.prop(
-    "does not leave a load behind whose reader went away, at whatever moment",
+    "leaves no load behind whose reader was interrupted at any time",
     {
       steps: Schema.Literals([2, 3, 4, 5]),
       moment: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 30 })),
@@ -120,7 +120,7 @@ describe("the cache of entries", () => {
     { arbitrary: { runs: 200 } }
   )
 
-  it("weighs what it has: the newest state of each, in each generation that has it", () => {
+  it("weighs the newest state of each entry, in each generation that has it", () => {
     const { bounds, cache } = cacheOf(6)
     bounds.projected = 1
     const set = (id: string, weight: number) => cache.set(id, { version: 1, weight })
@@ -141,7 +141,7 @@ describe("the cache of entries", () => {
   })
 
   it.prop(
-    "keeps what was used lately and what is not projected, and little else",
+    "keeps entries that were used recently or are not projected, and few others",
     { seed: Seed, capacity: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 20 })) },
     ({ capacity, seed }) => {
       const random = new Random(seed)
@@ -168,13 +168,13 @@ describe("the cache of entries", () => {
         const pinned = [...versions].filter(([, of]) => of > bounds.projected).map(([id]) => id)
         const kept = [...used, ...pinned]
         used.clear()
-        // Looking is using, so only now and then.
+        // Reading counts as use, so only at times.
         for (const id of random.chance(0.2) ? kept : []) {
           assert.isDefined(cache.get(id), id)
           used.add(id)
         }
       }
-      // With everything projected and used no more, no more than the capacity stays.
+      // After everything is projected and no longer used, the cache keeps no more than its capacity.
       bounds.projected = version
       for (let i = 0; i < 2 * capacity + 2; i++) {
         cache.set(`new${i}`, { version: 0 })

@@ -1,4 +1,4 @@
-/** What a flush waits for, on an event loop that always has something else to do. Counted in its turns, not in time. */
+/** The waits of a flush on a busy event loop, counted in its turns instead of time. */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit } from "effect"
 import type { Actor } from "../../../src/engine/actor/Actor.ts"
@@ -7,7 +7,7 @@ import { Journal } from "../../../src/engine/log/Journal.ts"
 import type { ChainedRow, Sealed } from "../../../src/engine/log/Record.ts"
 import * as Harness from "../Harness.ts"
 
-/** Longer than a turn that did nothing; many of them fit into the time for which a busy loop may hold a flush up. */
+/** Longer than an idle turn; many of these turns fit into the longest wait of a flush. */
 const TURN_MILLIS = 0.1
 const APPEND_TURNS = 5
 
@@ -31,12 +31,12 @@ interface Flush {
   readonly records: number
   readonly rows: ReadonlyArray<{ readonly account: string; readonly version: number }>
   readonly bytes: number
-  /** Between the end of the flush before, or the first record, and its beginning. */
+  /** Turns from the end of the previous flush, or the first record, to the beginning of this one. */
   readonly turnsWaited: number
 }
 
 /**
- * Group commit into a journal that takes some turns per flush. `ask` appends a record; `flushes` is what came of all.
+ * Group commit into a journal that takes some turns per flush. `ask` appends a record; `flushes` lists all flushes.
  */
 const start = Effect.gen(function* () {
   const loop = yield* busyLoop
@@ -76,7 +76,7 @@ const start = Effect.gen(function* () {
   return { ask, commit, flushes }
 })
 
-/** Clients that each ask so many times, the next time as soon as they have an answer. */
+/** Clients that repeat requests a number of times, each as soon as the previous one is answered. */
 const clients = (ask: (answered: () => void, bytes?: number) => void, count: number, times: number, bytes?: number) =>
   Effect.callback<void>((resume) => {
     let left = count * times
@@ -90,7 +90,7 @@ const clients = (ask: (answered: () => void, bytes?: number) => void, count: num
 
 describe("a flush on a busy event loop", () => {
   for (const count of [1, 40]) {
-    it.effect(`waits for nobody else if ${count} ask again at once`, () =>
+    it.effect(`waits for no other record if ${count} clients send the next at once`, () =>
       Effect.gen(function* () {
         const { ask, flushes } = yield* start
         yield* clients(ask, count, 10)
@@ -125,7 +125,7 @@ describe("a flush on a busy event loop", () => {
     })
   )
 
-  it.effect("has accounts take turns where not all fits into one, and keeps the order of each", () =>
+  it.effect("lets accounts take turns if not all records fit into one, and keeps the order of each", () =>
     Effect.gen(function* () {
       const { ask, commit, flushes } = yield* start
       const neighbours = ["mer_2:test", "mer_3:test"]
@@ -167,7 +167,7 @@ describe("a flush on a busy event loop", () => {
     })
   )
 
-  it.effect("waits for others that are about, but not for good", () =>
+  it.effect("waits for records that are about to come, but not for ever", () =>
     Effect.gen(function* () {
       const { ask, commit, flushes } = yield* start
       for (let i = 0; i < 10; i++) {
@@ -176,7 +176,7 @@ describe("a flush on a busy event loop", () => {
       }
       const alone = flushes.filter(({ records }) => records === 1)
       assert.strictEqual(alone.length, 10)
-      // The process itself may be held up for long enough now and then.
+      // The process itself may be paused for that long at times.
       assert.isAbove(Math.max(...alone.map(({ turnsWaited }) => turnsWaited)), 2)
       yield* commit.drained
     })

@@ -1,6 +1,6 @@
 /**
- * The replicated account is read in every engine. What its owner has acknowledged is seen elsewhere within two seconds
- * at the latest, and what is new at once; nothing but its owner writes to it, and a flood of wrong keys is no flood of
+ * The replicated account is read in every engine. Changes acknowledged by its owner are visible elsewhere within two
+ * seconds, and new documents at once. Only its owner writes to it, and a flood of wrong keys causes no flood of
  * queries.
  */
 import { assert, describe, it } from "@effect/vitest"
@@ -16,7 +16,7 @@ import * as Toy from "../Toy.ts"
 const COMMON = "till"
 const OTHER = "mer_1:test"
 
-/** Two engines of which the first serves the replicated account. The log is asked for versions through `asked`. */
+/** Two engines, of which the first serves the replicated account. `asked` counts reads of versions from the log. */
 const owned = Effect.fnUntraced(function* (options: { readonly tells: boolean } = { tells: false }) {
   yield* Harness.startClock
   yield* Harness.flowingTime
@@ -61,7 +61,7 @@ const countIn = (engine: RunningEngine, id: string) =>
 const increment = (slot: string) => Effect.flatMap(Toy.counterIn(slot), (counter) => Toy.add(counter!.value, 1))
 
 describe("a replica", () => {
-  it.effect("shows at once what was made, and within two seconds what was changed", () =>
+  it.effect("shows new documents at once, and changes within two seconds", () =>
     Effect.gen(function* () {
       const { other, owner, stop, storage } = yield* owned()
       const { id } = yield* owner.accounts.run(COMMON, Toy.create("a", "plain"))
@@ -87,7 +87,7 @@ describe("a replica", () => {
     })
   )
 
-  it.effect("hears of what was changed, and keeps what was not", () =>
+  it.effect("is notified of changes, and keeps unchanged documents in memory", () =>
     Effect.gen(function* () {
       const { other, owner, stop } = yield* owned({ tells: true })
       const { id } = yield* owner.accounts.run(COMMON, Toy.create("a", "plain"))
@@ -104,7 +104,7 @@ describe("a replica", () => {
     })
   )
 
-  it.effect("takes no command, fires no timer, and never answers from what it could not confirm", () =>
+  it.effect("runs no command, fires no timer, and never answers from unconfirmed state", () =>
     Effect.gen(function* () {
       const { other, owner, stop, storage } = yield* owned()
       const { id } = yield* owner.accounts.run(
@@ -127,27 +127,29 @@ describe("a replica", () => {
     })
   )
 
-  it.effect("becomes the account itself where that is gained, and a replica again where it is given up", () =>
-    Effect.gen(function* () {
-      const { other, owner, stop, storage } = yield* owned()
-      const { id } = yield* owner.accounts.run(COMMON, Toy.create("a", "plain"))
-      const engines = [owner, other] as const
-      for (let move = 1; move <= 6; move++) {
-        const [from, to] = move % 2 === 1 ? engines : engines.toReversed()
-        assert.strictEqual(yield* countIn(to!, id), move - 1)
-        yield* from!.placement.release(partitionOf(COMMON))
-        yield* to!.placement.acquire(partitionOf(COMMON))
-        yield* to!.accounts.run(COMMON, increment("a"))
-        assert.strictEqual(yield* countIn(to!, id), move)
-        yield* Effect.sleep(2000)
-        assert.strictEqual(yield* countIn(from!, id), move)
-      }
-      yield* stop
-      yield* Harness.verified(storage)
-    })
+  it.effect(
+    "becomes the account itself where its partition is acquired, and a replica again where it is released",
+    () =>
+      Effect.gen(function* () {
+        const { other, owner, stop, storage } = yield* owned()
+        const { id } = yield* owner.accounts.run(COMMON, Toy.create("a", "plain"))
+        const engines = [owner, other] as const
+        for (let move = 1; move <= 6; move++) {
+          const [from, to] = move % 2 === 1 ? engines : engines.toReversed()
+          assert.strictEqual(yield* countIn(to!, id), move - 1)
+          yield* from!.placement.release(partitionOf(COMMON))
+          yield* to!.placement.acquire(partitionOf(COMMON))
+          yield* to!.accounts.run(COMMON, increment("a"))
+          assert.strictEqual(yield* countIn(to!, id), move)
+          yield* Effect.sleep(2000)
+          assert.strictEqual(yield* countIn(from!, id), move)
+        }
+        yield* stop
+        yield* Harness.verified(storage)
+      })
   )
 
-  it.effect("asks the log some forty times a second however many ask for what is not there", () =>
+  it.effect("reads the log some forty times a second for any number of reads of missing documents", () =>
     Effect.gen(function* () {
       const { counted, other, owner, stop } = yield* owned()
       const { id } = yield* owner.accounts.run(COMMON, Toy.create("a", "plain"))
@@ -165,7 +167,7 @@ describe("a replica", () => {
   )
 
   it.effect.prop(
-    "shows everything that was made before, and nothing that is older than two seconds",
+    "shows all earlier new documents, and no state older than two seconds",
     { seed: Seed },
     Effect.fnUntraced(function* ({ seed }) {
       const random = new Random(seed)

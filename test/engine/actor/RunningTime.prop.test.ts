@@ -1,6 +1,6 @@
 /**
- * Idempotency keys are remembered for 24 hours in which the service runs, and not for much longer, however the wall
- * clock is set meanwhile and however often the service is stopped, killed and started again (semantics I5, 9.36).
+ * Idempotency keys are kept for 24 hours of running time, and not for much longer, for any steps of the wall clock,
+ * stops, kills and restarts (semantics I5, 9.36).
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -15,7 +15,7 @@ import * as Toy from "../Toy.ts"
 
 const ACCOUNT = "mer_1:test"
 const HOUR = 3_600_000
-/** After a crash the service goes on from a time that was kept a minute ago at most. */
+/** After a crash the service continues from a time that was stored a minute before at most. */
 const LAG_MILLIS = 61_000
 
 const Hours = (minimum: number, maximum: number) => Schema.Finite.check(Schema.isBetween({ minimum, maximum }))
@@ -55,7 +55,7 @@ class Machine {
 const start = (storage: Storage, { clock }: Machine) =>
   Effect.provideService(Harness.startEngine(storage), Clock.Clock, clock)
 
-/** Says whether the key was new. */
+/** Returns whether the key was new. */
 const use = (engine: RunningEngine, { clock }: Machine, key: string) => {
   const command = () => Effect.succeed({ status: 200, body: "{}", stored: true })
   return runOnce(engine.accounts, ACCOUNT, Toy.request(key), command).pipe(
@@ -66,7 +66,7 @@ const use = (engine: RunningEngine, { clock }: Machine, key: string) => {
 
 describe("an idempotency key", () => {
   it.effect.prop(
-    "is remembered for a day of running time, and not for much longer, whatever the clock says",
+    "is kept for a day of running time, and not for much longer, at any wall clock",
     { steps: Schema.Array(Step).check(Schema.isMinLength(4), Schema.isMaxLength(24)) },
     ({ steps }) =>
       Effect.gen(function* () {
@@ -75,7 +75,7 @@ describe("an idempotency key", () => {
         const storage = yield* Harness.storageInMemory
         let engine = yield* start(storage, machine)
         yield* Effect.addFinalizer(() => engine.kill)
-        /** The running time, as nobody but the test knows it. */
+        /** The true running time, known only to the test. */
         let ran = 0
         let crashes = 0
         const used = new Map<string, { readonly ran: number; readonly crashes: number }>()
@@ -106,14 +106,14 @@ describe("an idempotency key", () => {
               break
             default:
               yield* step.do === "stop" ? engine.stop : engine.kill
-              // Even a stop may come a minute after the time was kept.
+              // Even a stop may come a minute after the time was stored.
               crashes++
               yield* TestClock.adjust(Math.round(step.down * HOUR))
               machine.reboot()
               engine = yield* start(storage, machine)
           }
         }
-        // What is old enough is not even kept.
+        // A key that is old enough is also deleted.
         yield* Harness.pass(RETENTION_MILLIS + (crashes + 1) * LAG_MILLIS, 6 * HOUR)
         yield* Harness.pass(2 * LAG_MILLIS)
         assert.deepStrictEqual(yield* Harness.viewsOf(storage).scan(ACCOUNT, "keys", "", 10), [])

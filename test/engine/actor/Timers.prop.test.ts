@@ -1,5 +1,5 @@
 /**
- * Timers: each fires exactly once, not before its time, in due order, however long the process was down.
+ * Timers: each fires exactly once, not before its time, in due order, after any downtime.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -21,7 +21,7 @@ import * as Toy from "../Toy.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_2:test", "mer_3:live"]
 
-/** A timer's firing leaves a document, so that the journal says what has happened when. */
+/** Written when a timer fires, so that the journal has the time of each firing. */
 interface Firing {
   readonly id: string
   readonly timer: string
@@ -73,15 +73,15 @@ const start = Effect.fnUntraced(function* (options: EngineOptions = {}, storage?
   return { engine, storage: place }
 })
 
-/** Step in which time passes, and so the longest that a timer may come late while the process runs. */
+/** Step of the clock, and so the longest delay of a timer while the process runs. */
 const STEP_MILLIS = 1000
 
 const SetOrClear = Schema.Struct({
   account: Schema.Literals(ACCOUNTS),
   timer: Schema.Literals(["t1", "t2", "t3", "t4", "t5"]),
-  /** Milliseconds from now; null clears. */
+  /** Due time in milliseconds from now; null clears the timer. */
   delay: Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: -1000, maximum: 120_000 }))),
-  /** How far the account's clock is moved ahead afterwards. */
+  /** Milliseconds by which the account's clock is moved ahead afterwards. */
   advance: Schema.Literals([0, 0, 0, 5, 30_000]),
   /** Milliseconds until the next step. */
   pause: Schema.Literals([0, 0, 7, 900, 40_000])
@@ -89,12 +89,12 @@ const SetOrClear = Schema.Struct({
 
 describe("timers", () => {
   it.effect.prop(
-    "fire exactly once, not before their time, and soon after it, however they and the clock are moved",
+    "fire exactly once, not before their time, and soon after it, for any moves of them and of the clock",
     { seed: Seed, steps: Schema.Array(SetOrClear).check(Schema.isMaxLength(25)) },
     Effect.fnUntraced(function* ({ seed, steps }) {
       const random = new Random(seed)
       const { engine, storage } = yield* start({ faults: () => random.jitter(3) })
-      // What must fire: for each timer, the times at which it stands; and what is cleared or moved in time must not.
+      // Expected firings: each timer at its last due time; not if it is cleared or moved before that.
       const pending = new Map<string, { readonly account: string; readonly dueAt: number; readonly late: number }>()
       const expected: Array<{ readonly place: string; readonly dueAt: number; readonly late: number }> = []
       const offsets = new Map<string, number>()
@@ -118,12 +118,12 @@ describe("timers", () => {
         if (millis > 0) {
           yield* advance(engine, account, millis)
           offsets.set(account, (offsets.get(account) ?? 0) + millis)
-          // What the clock jumps over fires late by as much.
+          // Timers that the clock jumps over fire late by the length of the jump.
           for (const [other, one] of pending) {
             if (one.account === account) pending.set(other, { ...one, late: one.late + millis })
           }
         }
-        // Whatever is due fires before the next step looks at it.
+        // Due timers fire before the next step reads them.
         yield* Harness.pass(pause, STEP_MILLIS)
         yield* Harness.pass(STEP_MILLIS)
         pass(yield* Harness.now)
@@ -151,7 +151,7 @@ describe("timers", () => {
   )
 
   it.effect.prop(
-    "that came due while the process was down fire at once after its restart, in due order",
+    "that became due while the process was down fire at once after its restart, in due order",
     {
       seed: Seed,
       delays: Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1000, maximum: 100_000 }))).check(
@@ -164,7 +164,7 @@ describe("timers", () => {
       const { engine, storage } = yield* start()
       const place = delays.map((_, i) => ({ account: random.pick(ACCOUNTS), id: `t${i}` }))
       for (const [i, { account, id }] of place.entries()) yield* set(engine, account, id, Harness.START + delays[i]!)
-      // Some of it was projected, some was not.
+      // Some records were projected, some were not.
       if (random.chance(0.5)) yield* engine.projector.drained
       yield* engine.kill
       yield* TestClock.setTime(Harness.START + downMillis)
@@ -185,10 +185,10 @@ describe("timers", () => {
     { arbitrary: { runs: 25, size: 60 } }
   )
 
-  it.effect("fire while the service is under load that never lets up", () =>
+  it.effect("fire under a continuous load", () =>
     Effect.gen(function* () {
       const { engine, storage } = yield* start({
-        // Each projection takes longer than the next record takes to come.
+        // Each projection takes longer than the time until the next record.
         faults: (point) => (point === "apply.before" ? Effect.sleep(50) : Effect.void)
       })
       yield* engine.accounts.run("mer_9:test", Toy.create("a", "plain"))
@@ -203,13 +203,13 @@ describe("timers", () => {
     })
   )
 
-  it.effect("wait for no account whose records come faster than the views take them", () =>
+  it.effect("wait for no account whose records come faster than their projection", () =>
     Effect.gen(function* () {
       const account = "mer_9:test"
       const increment = Toy.command({ op: "increment", slot: "a", by: 1 })
       let isBusy = false
       const { engine } = yield* start({
-        // Whatever is projected, there is one record more by then.
+        // After each projection there is already one record more.
         faults: (point): Effect.Effect<void> =>
           point === "apply.before" && isBusy
             ? Effect.andThen(Effect.sleep(50), Effect.ignore(engine.accounts.run(account, increment)))
@@ -226,7 +226,7 @@ describe("timers", () => {
     })
   )
 
-  it.effect("are not held back by handlers that die, however many, nor do those lose theirs", () =>
+  it.effect("are not held back by any number of handlers that die, whose timers are not lost either", () =>
     Effect.gen(function* () {
       let broken = true
       const handler = (timer: DueTimer) =>
@@ -251,7 +251,7 @@ describe("timers", () => {
     })
   )
 
-  it.effect("that cannot fire are tried less and less often, and keep no other one waiting", () =>
+  it.effect("that cannot fire are retried with backoff, and delay no other timer", () =>
     Effect.gen(function* () {
       let tried = 0
       const late: Array<number> = []
@@ -275,7 +275,7 @@ describe("timers", () => {
     })
   )
 
-  it.effect("that are postponed stay set, are tried again ever more rarely, and are nothing to log", () => {
+  it.effect("that are postponed stay set and are retried with backoff, without a log line", () => {
     const logged: Array<unknown> = []
     const quiet = Logger.layer([Logger.make(({ message }) => logged.push(message))])
     return Effect.gen(function* () {
@@ -307,7 +307,7 @@ describe("timers", () => {
     }).pipe(Effect.provide(quiet))
   })
 
-  it.effect("fire soon after the storage is back, which is not asked without pause meanwhile", () =>
+  it.effect("fire soon after the storage is back, which is retried with pauses until then", () =>
     Effect.gen(function* () {
       const [account] = ACCOUNTS as [string]
       const first = yield* start({ faults: (point) => (point === "apply.before" ? Effect.never : Effect.void) })
@@ -329,7 +329,7 @@ describe("timers", () => {
         yield* Harness.pass(2500, 100)
         assert.strictEqual((yield* firingsOf(storage, account)).length, count)
       })
-      // While it starts, while it looks for timers, and while it fires them.
+      // During its start, its search for timers, and its firing of them.
       yield* backAfter(20_000, 1)
       yield* set(engine, account, "t2", (yield* Harness.now) + 1000)
       yield* engine.projector.drained
@@ -342,7 +342,7 @@ describe("timers", () => {
     })
   )
 
-  it.effect("that could not fire are not put off by a clock that is set back", () =>
+  it.effect("that could not fire are not delayed by a clock that is set back", () =>
     Effect.gen(function* () {
       let isBroken = true
       const { engine, storage } = yield* start({
@@ -412,13 +412,13 @@ describe("timers", () => {
   )
 
   it.effect(
-    "that nobody has set cost no more than a read every 30 seconds, and a note of the time and a look for old keys a minute",
+    "cost, while none is set, a read every 30 seconds, and a write of the time and a search for old keys a minute",
     () =>
       Effect.gen(function* () {
         let reads = 0
         const { engine } = yield* start({ faults: (point) => Effect.sync(() => void (point === "read" && reads++)) })
         yield* set(engine, ACCOUNTS[0]!, "t1", Harness.START + 86_400_000)
-        // For so long the account is in memory, and the log is asked for what others write to it.
+        // During this time the account is in memory, and the log is read for records of other processes.
         yield* Harness.pass(600_000)
         assert.isAtMost(reads, 10 + 2 * (600 / 30) + 2 * (600 / 60))
         reads = 0
@@ -428,7 +428,7 @@ describe("timers", () => {
       })
   )
 
-  it.effect("fire as they stand when it is their turn, not as they stood when they came due", () =>
+  it.effect("fire in their state at their turn, not in their state when they became due", () =>
     Effect.gen(function* () {
       const { engine, storage } = yield* start()
       const [account] = ACCOUNTS as [string]
@@ -475,36 +475,34 @@ describe("timers", () => {
 })
 
 describe("the scheduler", () => {
-  it.effect(
-    "has the views forget idempotency keys once they are past their retention, which a downtime does not count for",
-    () =>
-      Effect.gen(function* () {
-        const { engine, storage } = yield* start()
-        const [account] = ACCOUNTS as [string]
-        const command = Effect.succeed({ status: 200, body: "{}", stored: true })
-        const use = (key: string) => runOnce(engine.accounts, account, Toy.request(key), () => command)
-        const keysLeft = Effect.map(Harness.viewsOf(storage).scan(account, "keys", "", 10), (rows) =>
-          rows.map(({ row }) => (row as KeyRow).key)
-        )
-        yield* use("first")
-        yield* Harness.pass(3_600_000)
-        yield* use("second")
-        yield* engine.projector.drained
-        yield* Harness.pass(23 * 3_600_000)
-        assert.deepStrictEqual(yield* keysLeft, ["first", "second"])
-        yield* Harness.pass(61_000)
-        assert.deepStrictEqual(yield* keysLeft, ["second"])
-        yield* engine.stop
-        yield* TestClock.adjust(48 * 3_600_000)
-        yield* start({}, storage)
-        yield* Harness.pass(1000)
-        assert.deepStrictEqual(yield* keysLeft, ["second"])
-        yield* Harness.pass(3_600_000)
-        assert.deepStrictEqual(yield* keysLeft, [])
-      })
+  it.effect("deletes idempotency keys from the views after their retention, for which downtime does not count", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* start()
+      const [account] = ACCOUNTS as [string]
+      const command = Effect.succeed({ status: 200, body: "{}", stored: true })
+      const use = (key: string) => runOnce(engine.accounts, account, Toy.request(key), () => command)
+      const keysLeft = Effect.map(Harness.viewsOf(storage).scan(account, "keys", "", 10), (rows) =>
+        rows.map(({ row }) => (row as KeyRow).key)
+      )
+      yield* use("first")
+      yield* Harness.pass(3_600_000)
+      yield* use("second")
+      yield* engine.projector.drained
+      yield* Harness.pass(23 * 3_600_000)
+      assert.deepStrictEqual(yield* keysLeft, ["first", "second"])
+      yield* Harness.pass(61_000)
+      assert.deepStrictEqual(yield* keysLeft, ["second"])
+      yield* engine.stop
+      yield* TestClock.adjust(48 * 3_600_000)
+      yield* start({}, storage)
+      yield* Harness.pass(1000)
+      assert.deepStrictEqual(yield* keysLeft, ["second"])
+      yield* Harness.pass(3_600_000)
+      assert.deepStrictEqual(yield* keysLeft, [])
+    })
   )
 
-  it.effect("does so by the clock, though that is set back by days", () =>
+  it.effect("deletes them also if the clock is set back by days", () =>
     Effect.gen(function* () {
       const { engine, storage } = yield* start()
       const [account] = ACCOUNTS as [string]

@@ -1,9 +1,9 @@
-/** Batches: what is asked for while a query is under way goes into the next, as much as it may take. */
+/** Batches: inputs that arrive during a query go into the next one, up to its limit. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
 import * as Batcher from "../../../src/engine/process/Batcher.ts"
 
-/** Takes numbers to their doubles, and remembers what it was asked for. */
+/** Doubles numbers, and records its inputs. */
 const doubles = () => {
   const queries: Array<ReadonlyArray<number>> = []
   const query = (numbers: ReadonlyArray<number>) =>
@@ -18,7 +18,7 @@ const doubles = () => {
 }
 
 describe("batches", () => {
-  it.effect("hold so many questions at most, and each gets its own answer", () =>
+  it.effect("hold a limited number of inputs, and each gets its own answer", () =>
     Effect.gen(function* () {
       const { queries, query } = doubles()
       const ask = yield* Batcher.make(query, 10)
@@ -33,7 +33,7 @@ describe("batches", () => {
     })
   )
 
-  it.effect("hold so many lists at most; one of nothing costs no query", () =>
+  it.effect("hold a limited number of lists; an empty list costs no query", () =>
     Effect.gen(function* () {
       const { queries, query } = doubles()
       const ask = yield* Batcher.makeForLists(query, 2)
@@ -46,7 +46,7 @@ describe("batches", () => {
     })
   )
 
-  it.effect("that cannot even be asked fail, and those after them are answered", () =>
+  it.effect("whose query throws fail, and later ones are answered", () =>
     Effect.gen(function* () {
       const ask = yield* Batcher.make((numbers: ReadonlyArray<number>) => {
         if (numbers.includes(0)) throw new RangeError("no zero")

@@ -1,11 +1,11 @@
-/** Reads that wait for the storage: any burst is taken, and none is added to what waits for long. */
+/** Waiting reads: a burst of any size is accepted, but no more once many have waited for long. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Latch } from "effect"
 import { MailboxFull, BoundedQueue } from "../../../src/engine/process/BoundedQueue.ts"
 import * as Harness from "../Harness.ts"
 
-describe("a waiting room", () => {
-  it.effect("takes a burst, and nobody more while the first of many waits for too long", () =>
+describe("a bounded queue", () => {
+  it.effect("accepts a burst, and no more while the first of many waits for too long", () =>
     Effect.gen(function* () {
       let now = 0
       const room = new BoundedQueue(1000, () => now)
@@ -24,7 +24,7 @@ describe("a waiting room", () => {
     })
   )
 
-  it.effect("does not mind that a few wait for long", () =>
+  it.effect("accepts more while only a few wait for long", () =>
     Effect.gen(function* () {
       let now = 0
       const room = new BoundedQueue(1000, () => now)

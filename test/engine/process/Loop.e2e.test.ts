@@ -17,7 +17,7 @@ const run = (program: string) => {
 }
 
 describe("a loop", () => {
-  it("that dies takes the process with it, and says which it was and why", () => {
+  it("that dies ends the process, with its name and the cause", () => {
     const { status, stderr } = run(`
       let steps = 0
       Effect.runFork(Loop.forever("counting", Effect.sync(() => { if (++steps === 3) throw new Error("three") })))
@@ -26,7 +26,7 @@ describe("a loop", () => {
     assert.match(stderr, /Error: The counting has come to an end[^]*\[cause\]: Error: three/)
   })
 
-  it("that dies before its first step does as well", () => {
+  it("that dies before its first step ends the process too", () => {
     const { status, stderr } = run(`
       Effect.runFork(Loop.vital("counting", Effect.andThen(Effect.die("zero"), Effect.never)))
       setInterval(() => {}, 1000)`)
@@ -34,7 +34,7 @@ describe("a loop", () => {
     assert.match(stderr, /Error: The counting has come to an end[^]*\[cause\]: 'zero'/)
   })
 
-  it("that is interrupted ends in silence", () => {
+  it("that is interrupted ends without a message", () => {
     const { status, stderr } = run(`
       const fiber = Effect.runFork(Loop.forever("waiting", Effect.sleep(10)))
       setTimeout(() => Effect.runFork(Fiber.interrupt(fiber)), 50)`)

@@ -1,5 +1,5 @@
 /**
- * Shares of the memory: nobody gets less than an equal share, and all together what there is.
+ * Shares of the memory: no owner gets less than an equal share, and all together get the capacity.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -17,7 +17,7 @@ const shared = (sizes: Record<string, number>) => {
 }
 
 describe("shares of the memory", () => {
-  it("are all that the quiet ones leave for a busy owner", () => {
+  it("give a busy owner everything that quiet ones leave", () => {
     const quiet = Object.fromEntries(Array.from({ length: 99 }, (_, i) => [`quiet${i}`, 1]))
     const { owners, shareOf } = shared({ busy: 500, ...quiet })
     assert.strictEqual(shareOf("busy"), CAPACITY - 99)
@@ -27,11 +27,11 @@ describe("shares of the memory", () => {
     assert.strictEqual(shareOf("quiet7"), CAPACITY / 100)
   })
 
-  it("are equal where everybody wants all", () => {
+  it("are equal if every owner wants everything", () => {
     assert.strictEqual(shared({ one: 1000, two: 1000, three: 1000, four: 1000 }).shareOf("three"), 250)
   })
 
-  it("are everything for one owner, and nothing of nothing", () => {
+  it("are everything for a single owner, and nothing of nothing", () => {
     assert.strictEqual(shared({ one: 10_000 }).shareOf("one"), CAPACITY)
     const owner = { entries: 5 }
     assert.strictEqual(makeShares(0, new Map([["one", owner]]), ({ entries }) => entries)(owner), 0)
@@ -44,14 +44,14 @@ describe("shares of the memory", () => {
     assert.strictEqual(shareOf("two"), CAPACITY)
   })
 
-  it("are no more than there is for one that has ended itself", () => {
+  it("do not exceed the capacity for an owner that has ended itself", () => {
     const { owners, share } = shared({ one: 10 })
     const one = owners.get("one")!
     owners.clear()
     assert.strictEqual(share(one), CAPACITY)
   })
 
-  it("cost about two looks at an owner each time that one asks", () => {
+  it("weigh about two owners for each call", () => {
     let looks = 0
     const owners = new Map(Array.from({ length: 100 }, (_, i) => [`owner${i}`, {}]))
     const share = makeShares(CAPACITY, owners, () => {
@@ -63,14 +63,14 @@ describe("shares of the memory", () => {
   })
 
   it.prop(
-    "keep all together within the capacity, once everybody has been used",
+    "keep all owners within the capacity after each has been used",
     { seed: Seed, count: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 40 })) },
     ({ count, seed }) => {
       const random = new Random(seed)
       const { owners, share } = shared(
         Object.fromEntries(Array.from({ length: count }, (_, i) => [`owner${i}`, random.below(2 * CAPACITY)]))
       )
-      // An owner gives up what exceeds its share, as caches do, and takes some of what is left.
+      // An owner frees the excess over its share, as caches do, and uses some of the rest.
       const use = (owner: { entries: number }, more: number) => {
         owner.entries += more
         const allowed = share(owner)

@@ -1,4 +1,4 @@
-/** A process whose event loop stands still is killed, and no other (semantics 9.86). */
+/** Only a process whose event loop stands still is killed (semantics 9.86). */
 import { assert, describe, it } from "@effect/vitest"
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
@@ -39,7 +39,7 @@ const WATCHED = { hangSeconds: 1, logs: true }
 const FOR_EVER = { hold: 60_000 }
 
 describe("a process whose event loop stands still", () => {
-  it("is killed, with one line in the log that names the request that began last", async () => {
+  it("is killed, with one log line that names the request that began last", async () => {
     const { signal, stderr, stdout } = await run(WATCHED, [{ note: "req_" + "0".repeat(24) }, { note: ID }, FOR_EVER])
     assert.strictEqual(signal, "SIGKILL")
     assert.notInclude(stdout, "done")
@@ -52,7 +52,7 @@ describe("a process whose event loop stands still", () => {
     assert.closeTo(Date.parse(timestamp), Date.now(), 60_000)
   })
 
-  it("is killed without a line where nothing is logged, and names no request where there was none", async () => {
+  it("is killed without a line if logging is off, and names no request if there was none", async () => {
     assert.deepInclude(await run({ ...WATCHED, logs: false }, [FOR_EVER]), { signal: "SIGKILL", stderr: "" })
     assert.isNull(JSON.parse((await run(WATCHED, [FOR_EVER])).stderr).annotations.request_id)
   })
@@ -62,12 +62,12 @@ describe("a process is left alone", () => {
   const assertLives = async (...parameters: Parameters<typeof run>) =>
     assert.deepStrictEqual(await run(...parameters), { signal: null, stdout: "begun\ndone\n", stderr: "" })
 
-  it("whose loop turns again in time, however often it is held up", () =>
+  it("whose loop turns again in time, also if it is blocked often", () =>
     assertLives({ hangSeconds: 2, logs: true }, Array.from({ length: 6 }, () => [{ hold: 900 }, { turn: 600 }]).flat()))
 
   it("that is not watched", () => assertLives({ hangSeconds: 0, logs: true }, [{ hold: 3000 }]))
 
-  it("that stands still as a whole, as one of a machine that sleeps", () =>
+  it("that is stopped as a whole, as on a sleeping machine", () =>
     assertLives(WATCHED, [{ hold: 300 }, { turn: 300 }], {
       during: async (child) => {
         child.kill("SIGSTOP")
@@ -76,7 +76,7 @@ describe("a process is left alone", () => {
       }
     }))
 
-  it("whose inspector is open: somebody may have halted it", async () => {
+  it("whose inspector is open: a debugger may have paused it", async () => {
     const { signal, stdout } = await run(WATCHED, [{ hold: 3000 }], { flags: ["--inspect=127.0.0.1:0"] })
     assert.isNull(signal)
     assert.include(stdout, "done")

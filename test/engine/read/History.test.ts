@@ -1,4 +1,4 @@
-/** From documents to the records that have written them. That none is missing, `Engine.prop` and `Crash.sim` see. */
+/** From documents to the records that have written them. `Engine.prop` and `Crash.sim` check that none is missing. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit } from "effect"
 import { runOnce } from "../../../src/engine/Accounts.ts"
@@ -12,7 +12,7 @@ import * as Toy from "../Toy.ts"
 
 const ACCOUNT = "mer_1:test"
 
-/** A counter that was counted up in records 2 to 4; another one was made in record 5. */
+/** A counter that was incremented in records 2 to 4; record 5 created another one. */
 const counted = Effect.gen(function* () {
   yield* Harness.startClock
   const storage = yield* Harness.storageInMemory
@@ -33,7 +33,7 @@ const countsOf = ({ accounts }: Harness.RunningEngine, account: string, id: stri
     )
   )
 
-/** The same history where the view names other records. */
+/** The same history with a view that names other records. */
 const historyWith = Effect.fnUntraced(function* (
   storage: Harness.Storage,
   id: string,
@@ -49,7 +49,7 @@ const historyWith = Effect.fnUntraced(function* (
 })
 
 describe("history", () => {
-  it.effect("has what each record left of a document, also before the views have it", () =>
+  it.effect("has a document's state after each record, also before the views have it", () =>
     Effect.gen(function* () {
       const { engine, id } = yield* counted
       assert.deepStrictEqual(yield* countsOf(engine, ACCOUNT, id), [3, 2, 1, 0])
@@ -59,7 +59,7 @@ describe("history", () => {
     })
   )
 
-  it.effect("has nothing of another account, and nothing that was forgotten with a wipe", () =>
+  it.effect("has no document of another account, and none from before a wipe", () =>
     Effect.gen(function* () {
       const { engine, id } = yield* counted
       assert.deepStrictEqual(yield* countsOf(engine, "mer_2:test", id), [])
@@ -72,7 +72,7 @@ describe("history", () => {
   )
 
   it.effect.prop(
-    "finds the record of a request, however many have written the same since, by clocks that are apart",
+    "finds the record of a request among any number of later ones, with clocks that differ",
     { seed: Seed },
     Effect.fnUntraced(function* ({ seed }) {
       const random = new Random(seed)
@@ -83,7 +83,7 @@ describe("history", () => {
       for (const slot of ["a", "b"] as const)
         counters.set(slot, (yield* accounts.run(ACCOUNT, Toy.create(slot, "plain"))).id)
       const asked: Array<{ readonly request: string; readonly slot: string; readonly at: number; millis: number }> = []
-      // At times far more than are read at once, at others one in a while.
+      // Sometimes far more records than one read has, sometimes a single one.
       const pauses = random.pick([[0], [0, 1, 100], [1000, 90_000], [0, 400_000]])
       for (let i = 0; i < 160; i++) {
         const [slot, at, millis] = [random.pick(["a", "b"] as const), yield* Harness.now, random.pick([0, 3, 20_000])]
@@ -102,7 +102,10 @@ describe("history", () => {
         const found = yield* accounts.recordOf(ACCOUNT, { ...query, ids: [counters.get(slot)!, "missing"] })
         assert.strictEqual(found?.request?.id, query.request)
         const ids = [counters.get(slot === "a" ? "b" : "a")!]
-        assert.isUndefined(yield* accounts.recordOf(ACCOUNT, { ...query, ids }), "it has not written the other")
+        assert.isUndefined(
+          yield* accounts.recordOf(ACCOUNT, { ...query, ids }),
+          "the request has not written the other document"
+        )
       }
       const never = { request: "req_0", ids: [...counters.values()], at: 0, millis: 0 }
       assert.isUndefined(yield* accounts.recordOf(ACCOUNT, never))
@@ -111,7 +114,7 @@ describe("history", () => {
     { arbitrary: { runs: 10 } }
   )
 
-  it.effect("is refused, with the name of the record, if that is gone or holds none of the document", () =>
+  it.effect("is refused, with the name of the record, if the record is gone or lacks the document", () =>
     Effect.gen(function* () {
       const { id, storage } = yield* counted
       assert.deepStrictEqual(yield* historyWith(storage, id, [4, 1]), Exit.succeed([3, 0]))

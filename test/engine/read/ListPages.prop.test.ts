@@ -1,7 +1,6 @@
 /**
- * Lists that are asked for again and again, while other requests change what they show: each shows a state that the
- * account had between its beginning and its end, whether it comes from memory or from the views. And pages in memory
- * are bounded.
+ * Repeated lists, while other requests change their documents: each shows a state that the account had between the
+ * list's beginning and end, from memory or from the views. Cached pages are bounded.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -19,7 +18,7 @@ import * as Toy from "../Toy.ts"
 const ACCOUNT = "mer_1:test"
 const SLOTS = ["a", "b", "c", "d"] as const
 const NAMES = ["", "plain"] as const
-/** Few, so that most have been asked for before. */
+/** Few queries, so that most are repetitions. */
 const QUERIES: ReadonlyArray<Omit<ListQuery, "kind">> = [
   { limit: 1 },
   { limit: 2 },
@@ -29,7 +28,7 @@ const QUERIES: ReadonlyArray<Omit<ListQuery, "kind">> = [
   { limit: 10, labels: { name: "plain", slot: "b" } }
 ]
 
-/** Newest first. */
+/** Ids, newest first. */
 type State = ReadonlyArray<Toy.Counter>
 
 const matching = (state: State, { labels = {}, limit, newerThan, olderThan }: Omit<ListQuery, "kind">) => {
@@ -44,7 +43,7 @@ const matching = (state: State, { labels = {}, limit, newerThan, olderThan }: Om
   return { page: page.map((counter) => JSON.stringify(counter)), hasMore: found.length > limit }
 }
 
-/** All states that an account has had, from the first, and how many are known to all. */
+/** All states of an account from the first, and the number of those that were acknowledged. */
 class History {
   readonly states: Array<State> = [[]]
   acknowledged = 0
@@ -104,7 +103,7 @@ interface KeptPage {
   readonly rows: number
 }
 
-/** One more for each page. */
+/** Weight of pages: one more for each page. */
 const rowsOf = (kept: ReadonlyMap<string, KeptPage>): number =>
   [...kept.values()].reduce((sum, { rows }) => sum + 1 + rows, 0)
 
@@ -134,7 +133,7 @@ describe("lists", () => {
     { arbitrary: { runs: 150 } }
   )
 
-  it.effect("ask nobody for what has not changed since they were last asked for, and read texts once", () =>
+  it.effect("read nothing that has not changed since the last time, and texts only once", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       yield* Harness.flowingTime
@@ -154,7 +153,7 @@ describe("lists", () => {
         })
       const listed = engine.accounts.list(ACCOUNT, { kind: Toy.COUNTER.name, limit: 10 })
       yield* listed
-      assert.strictEqual(yield* visitsOf(listed), 1, "the text of what is on a page twice is kept")
+      assert.strictEqual(yield* visitsOf(listed), 1, "the text of a document on a repeated page is cached")
       assert.strictEqual(yield* visitsOf(listed), 0)
       yield* engine.accounts.run(
         ACCOUNT,
@@ -169,7 +168,7 @@ describe("lists", () => {
   )
 
   it.prop(
-    "have few rows in memory, those of the pages that were asked for last",
+    "have few rows in memory, those of the last used pages",
     { seed: Seed, rowsMax: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60 })) },
     ({ rowsMax, seed }) => {
       const random = new Random(seed)

@@ -1,6 +1,6 @@
 /**
- * Who can write the database, but has not the secret, cannot rewrite what was anchored unseen: not with a consistent
- * new chain and views that agree with it, nor by cutting a journal or the anchors off. Verification says where.
+ * Without the secret, write access to the database is not enough to rewrite anchored records undetected: neither with a
+ * consistent new chain and matching views, nor by truncating a journal or the anchors. Verification names the place.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -24,10 +24,10 @@ import * as Toy from "../Toy.ts"
 const KEY: AnchorKey = Redacted.make(Buffer.from("a key of 32 bytes, or nearly that"))
 const ACCOUNTS = ["mer_1:test", "mer_2:test", "mer_3:live"]
 
-/** Versions that were anchored, of each account, in their order. */
+/** Anchored versions of each account, in ascending order. */
 type Versions = ReadonlyMap<string, ReadonlyArray<number>>
 
-/** An engine's history in several accounts, some of it anchored now and then. */
+/** An engine's history in several accounts, anchored from time to time. */
 const withHistory = Effect.fnUntraced(function* (random: Random) {
   const postgres = yield* PostgresStorage.make
   const storage = yield* postgres.connect("engine")
@@ -61,7 +61,7 @@ const withHistory = Effect.fnUntraced(function* (random: Random) {
   yield* steps(0, 2)
   yield* engine.projector.drained
   yield* engine.stop
-  /** As `till verify` finds it. */
+  /** The problems that `till verify` finds. */
   const found = Effect.gen(function* () {
     const { heads, newest, problem } = yield* Effect.provideContext(anchored(KEY), store)
     const report = yield* Harness.verification(storage, {}, [Toy.COUNTER], heads)
@@ -74,7 +74,7 @@ const total = (versions: Versions) => versions.values().reduce((sum, all) => sum
 
 const hex = (bytes: Uint8Array) => `decode('${Buffer.from(bytes).toString("hex")}', 'hex')`
 
-/** Lets one record have happened a second later, and the chain go on from there. */
+/** Moves one record a second later, and rebuilds the chain from there. */
 const rewritten = (rows: ReadonlyArray<JournalRow>, from: number): ReadonlyArray<JournalRow> => {
   let before = { version: 0, hash: GENESIS }
   let previous = GENESIS
@@ -82,7 +82,7 @@ const rewritten = (rows: ReadonlyArray<JournalRow>, from: number): ReadonlyArray
     const { record } = unseal(before, row)
     before = row
     const sealed = seal(previous, row.version === from ? { ...record, now: record.now + 1000 } : record)
-    // An unchanged record keeps its bytes, in whatever format they are.
+    // An unchanged record keeps its bytes, in any format.
     const next = row.version < from ? row : { ...row, bytes: sealed.bytes, hash: sealed.hash }
     previous = next.hash
     return next
@@ -106,7 +106,7 @@ const quietly = Effect.provideService(References.MinimumLogLevel, "None")
 
 describe("anchors", () => {
   it.live.prop(
-    "find a rewritten history whose chain and views are whole, and say where it differs",
+    "find a rewritten history with an intact chain and views, and name the first difference",
     { seed: Seed },
     Effect.fnUntraced(
       function* ({ seed }) {
@@ -120,7 +120,7 @@ describe("anchors", () => {
         const count = (yield* Harness.recordsOf(storage, account)).length
         const from = 1 + random.below(count)
         yield* rewrite(history, account, from)
-        // Without anchors, nobody could tell.
+        // Verification without anchors finds nothing.
         yield* Harness.verified(storage)
         const all = versions.get(account)!
         const noticed = all.findIndex((version) => version >= from)
@@ -142,7 +142,7 @@ describe("anchors", () => {
   )
 
   it.live.prop(
-    "find a journal that ends too early, or is gone with its views",
+    "find a journal that ends too early, or is missing with its views",
     { seed: Seed },
     Effect.fnUntraced(
       function* ({ seed }) {
@@ -168,7 +168,7 @@ describe("anchors", () => {
     { arbitrary: { runs: 6, maxShrinks: 5 } }
   )
 
-  it.live("cannot be forged, taken out or cut off, and none is made upon such ones", () =>
+  it.live("cannot be forged, removed or truncated, and none is made after such a change", () =>
     Effect.gen(function* () {
       const history = yield* withHistory(new Random(5))
       const { found, postgres, store, versions } = history
@@ -198,7 +198,7 @@ describe("anchors", () => {
           /^Anchor 2 of .+ is not signed with the secret /
         ]
       ]
-      // Something to anchor, by a process that has just started.
+      // A change to anchor, in a process that has just started.
       const engine = yield* Harness.startEngine(history.storage)
       yield* engine.accounts.run(account, Toy.create("more", "plain"))
       yield* engine.stop
@@ -212,7 +212,7 @@ describe("anchors", () => {
         yield* restore
       }
       assert.deepStrictEqual((yield* found).problems, [])
-      // The one that is running has not been told, and goes on where it was.
+      // The running process does not know of the change, and continues from its last anchor.
       yield* history.anchor
       yield* started
       assert.strictEqual(yield* count, anchors + 1)
@@ -223,7 +223,7 @@ describe("anchors", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("are made by several processes in turn, and only if something has moved", () =>
+  it.live("are made by several processes in turn, and only if an account has changed", () =>
     Effect.gen(function* () {
       const postgres = yield* PostgresStorage.make
       const storage = yield* postgres.connect("engine")
@@ -253,7 +253,7 @@ describe("anchors", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("are made at the end of the process that served the account until then, and of no other", () =>
+  it.live("are made at the end of the process that served the account, and of no other", () =>
     Effect.gen(function* () {
       const postgres = yield* PostgresStorage.make
       const engine = yield* Harness.startEngine(yield* postgres.connect("engine"))
@@ -268,7 +268,7 @@ describe("anchors", () => {
         const { heads } = yield* Effect.provideContext(Anchors.anchored(KEY), store)
         return heads.get(account)?.length ?? 0
       })
-      const serving = ({ confirm, gain, release }: PlacementShape) => {
+      const serving = ({ acquire, confirm, release }: PlacementShape) => {
         confirm(performance.now())
         return Effect.andThen(acquire(partitionOf(account)), release(partitionOf(account)))
       }

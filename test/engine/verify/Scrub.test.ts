@@ -1,4 +1,4 @@
-/** Scrubbing goes through every account once in a period, names what is wrong, and leaves the time to requests. */
+/** Scrubbing checks every account once per period, names problems, and gives way to requests. */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, type Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
@@ -25,7 +25,7 @@ const filled = Effect.gen(function* () {
   return storage
 })
 
-/** What is logged, a line each. */
+/** Lines of the log. */
 const logged = () => {
   const lines: Array<string> = []
   const logger = Logger.make(({ message }) => lines.push([message].flat().map(String).join(": ")))
@@ -40,7 +40,7 @@ const scrubbing = (
 ) => Effect.forkScoped(Effect.provide(Scrub.forever(PERIOD, Harness.journalOf(storage).accounts, isHere, check), layer))
 
 describe("scrubbing", () => {
-  it.effect("passes over what another process serves when its turn comes", () =>
+  it.effect("skips an account that another process serves at its turn", () =>
     Effect.gen(function* () {
       const visits: Array<string> = []
       const { layer, lines } = logged()
@@ -57,13 +57,13 @@ describe("scrubbing", () => {
     })
   )
 
-  it.effect("checks every account once in a period, and goes on whatever it meets", () =>
+  it.effect("checks every account once per period, and continues after problems and failures", () =>
     Effect.gen(function* () {
       const storage = yield* filled
       const views = Harness.viewsOf(storage)
       const visits: Array<string> = []
       const [, wrong, failing] = ACCOUNTS as [string, string, string]
-      // As if somebody had taken an event away.
+      // Like a deleted event.
       const scan: ViewsShape["scan"] = (account, table, after, limit) =>
         account === wrong && table === "events" ? Effect.succeed([]) : views.scan(account, table, after, limit)
       const damaged = Context.add(storage, Views, { ...views, scan })

@@ -1,6 +1,5 @@
 /**
- * Verification finds, and names, whatever differs from what was written: in the journal, and in each table of the
- * views.
+ * Verification finds and names every difference from the written data: in the journal, and in each table of the views.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -24,7 +23,7 @@ import * as Toy from "../Toy.ts"
 const RETENTION_MILLIS = 86_400_000
 const ACCOUNTS = ["mer_1:test", "mer_2:test", "mer_3:live"]
 
-/** Storage with a row of every table in each account, and more. */
+/** Storage with at least one row of every table in each account. */
 const filled = Effect.fnUntraced(function* (seed: Random) {
   yield* Harness.startClock
   const storage = yield* Harness.storageInMemory
@@ -64,7 +63,7 @@ const filled = Effect.fnUntraced(function* (seed: Random) {
 const problemsIn = (storage: Storage, rowsMax: number = 1000) =>
   Effect.map(Harness.verification(storage, { rowsMax }), ({ problems }) => problems)
 
-/** The same storage with another journal, as if somebody had edited the table. */
+/** The same storage with an edited journal. */
 const withRows = (
   storage: Storage,
   account: string,
@@ -85,7 +84,7 @@ const withRows = (
   return Context.add(storage, Journal, edited)
 }
 
-/** The same storage with another table. */
+/** The same storage with an edited table. */
 const withTable = (
   storage: Storage,
   account: string,
@@ -107,11 +106,11 @@ const withTable = (
   return Context.add(storage, Views, edited)
 }
 
-/** What a row is read by: a row with another of these is another row. */
+/** Fields that identify a row: with a different one, it is another row. */
 const ROW_KEY = ["account", "id", "destination", "type"]
 const TALLY_KEY = ["account", "hours", "hour", "key"]
 
-/** Changes one field of a row to something else of its type. */
+/** Changes one field of a row to a different value of its type. */
 const changed = ({ id, row }: ViewRow, seed: Random): ViewRow => {
   const key = "hour" in row ? TALLY_KEY : ROW_KEY
   const field = seed.pick(Object.keys(row).filter((name) => !key.includes(name)))
@@ -132,7 +131,7 @@ const changed = ({ id, row }: ViewRow, seed: Random): ViewRow => {
 const changedEntry = ({ measure, terms }: SearchEntry, seed: Random): SearchEntry =>
   seed.chance(0.5) ? { measure, terms: [...terms, 1] } : { measure: measure === null ? 0 : measure + 1, terms }
 
-/** What a field may hold that was null. */
+/** Values for fields that are null. */
 const nowThere = (field: string): unknown => {
   if (field.endsWith("At")) return 1
   if (field === "tallies") return []
@@ -145,7 +144,7 @@ const problemNaming = (problems: ReadonlyArray<string>, account: string, ...word
 }
 
 const table = Schema.Literals(viewTables)
-/** How many rows are kept at once: of an account in many passes, in some, or in one. */
+/** Rows in memory at a time, for an account in many passes, in some, or in one. */
 const rowsMax = Schema.Literals([24, 80, 1000])
 
 describe("verification", () => {
@@ -219,7 +218,7 @@ describe("verification", () => {
     { arbitrary: { runs: 60 } }
   )
 
-  it.effect("goes over an account as often as it takes for its rows to fit into memory", () =>
+  it.effect("checks an account in as many passes as its rows need to fit into memory", () =>
     Effect.gen(function* () {
       const storage = yield* filled(new Random(4))
       const journal = Harness.journalOf(storage)
@@ -239,7 +238,7 @@ describe("verification", () => {
     })
   )
 
-  it.effect("does not miss keys that a running Till forgets meanwhile", () =>
+  it.effect("reports no keys as missing that a running Till deletes during the check", () =>
     Effect.gen(function* () {
       const storage = yield* filled(new Random(2))
       const views = Harness.viewsOf(storage)
@@ -255,13 +254,13 @@ describe("verification", () => {
     })
   )
 
-  it.effect("goes over all records and rows, however many, and so does a rebuild", () =>
+  it.effect("checks any number of records and rows, as does a rebuild", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       const storage = yield* Harness.storageInMemory
       const engine = yield* Harness.startEngine(storage)
       const create = (account: string, i: number) => engine.accounts.run(account, Toy.create(`slot ${i}`, "plain"))
-      // One more than is read at a time.
+      // One more than the size of a page.
       const many = Array.from({ length: 1001 }, (_, i) => create(ACCOUNTS[0]!, i))
       yield* Effect.all([...many, create(ACCOUNTS[1]!, 0)], { concurrency: "unbounded" })
       yield* engine.stop
@@ -277,7 +276,7 @@ describe("verification", () => {
     })
   )
 
-  it.effect("asks of the views only what they have got yet", () =>
+  it.effect("expects in the views only records up to their checkpoint", () =>
     Effect.gen(function* () {
       const storage = yield* filled(new Random(5))
       const engine = yield* Harness.startEngine(storage, {
@@ -290,7 +289,7 @@ describe("verification", () => {
     })
   )
 
-  it.effect("reports every account that is wrong, and names the first difference of each", () =>
+  it.effect("reports every damaged account with its first difference", () =>
     Effect.gen(function* () {
       const storage = yield* filled(new Random(1))
       let broken = storage
@@ -299,7 +298,7 @@ describe("verification", () => {
     })
   )
 
-  it.effect("lets the views forget keys, but only past their retention", () =>
+  it.effect("allows keys to be missing from the views, but only past their retention", () =>
     Effect.gen(function* () {
       const storage = yield* filled(new Random(2))
       const forgotten = withTable(storage, ACCOUNTS[0]!, "keys", () => [])
@@ -311,7 +310,7 @@ describe("verification", () => {
     })
   )
 
-  it.effect("finds views that were written by nobody's journal", () =>
+  it.effect("finds views of an account without a journal", () =>
     Effect.gen(function* () {
       const storage = yield* filled(new Random(3))
       const account = ACCOUNTS[0]!

@@ -1,8 +1,8 @@
 /**
- * A process that is watched: it works by the steps that it is given as JSON, and says `done` at their end. A step holds
- * its event loop up for so many milliseconds (`hold`), notes a request (`note`), or lets the loop turn (`turn`).
+ * A watched process: it runs the steps of its JSON argument and then writes `done`. A step blocks the event loop for a
+ * number of milliseconds (`hold`), notes a request (`note`), or lets the loop turn (`turn`).
  */
-import { noteRequest, watchEventLoop } from "../../src/engine/process/Watchdog.ts"
+import { noteRequest, watchEventLoop } from "../../../src/engine/process/Watchdog.ts"
 
 type Step = { readonly hold: number } | { readonly note: string } | { readonly turn: number }
 
@@ -14,7 +14,7 @@ const [options, steps] = process.argv.slice(2).map((text) => JSON.parse(text)) a
 watchEventLoop(options, (error) => {
   throw error
 })
-// By then the thread runs.
+// The watchdog's thread has started after this time.
 await new Promise((resolve) => setTimeout(resolve, 700))
 process.stdout.write("begun\n")
 for (const step of steps) {
