@@ -34,6 +34,11 @@ export interface OutcomeWriter {
   readonly finish: (isChosen: (account: AccountId) => boolean, millisMax: Millis) => Effect.Effect<void>
 }
 
+interface Entry {
+  readonly outcome: AttemptOutcome
+  readonly release: () => void
+}
+
 /** `taken` waits until deliveries that are being taken from the table have arrived. */
 export const make = Effect.fnUntraced(function* (
   taken: Effect.Effect<void>
@@ -42,19 +47,9 @@ export const make = Effect.fnUntraced(function* (
   const { isHere } = yield* Placement
   const writers = yield* FiberMap.make<AccountId>()
   const run = yield* FiberMap.runtime(writers)()
-  const waiting = new Map<AccountId, Array<{ readonly outcome: AttemptOutcome; readonly release: () => void }>>()
+  const waiting = new Map<AccountId, Array<Entry>>()
   const written = new Condition()
-  const some = Latch.makeUnsafe(false)
-  let durable: Array<() => void> = []
-  const releaseDurable = Effect.gen(function* () {
-    yield* some.await
-    some.closeUnsafe()
-    const releases = durable
-    durable = []
-    yield* Effect.andThen(deliveries.seen, taken)
-    for (const release of releases) release()
-  })
-  yield* Effect.forkScoped(Loop.forever("keeping of webhooks' outcomes", releaseDurable))
+  const releaseWhenSeen = yield* makeReleasing(taken)
 
   const write = Effect.fnUntraced(function* (account: AccountId) {
     const entries = waiting.get(account)!
@@ -74,8 +69,7 @@ export const make = Effect.fnUntraced(function* (
           ),
           Effect.retry(Schedule.spaced(RETRY_MILLIS))
         )
-      for (const { release } of entries.splice(0, batch.length)) durable.push(release)
-      some.openUnsafe()
+      releaseWhenSeen(entries.splice(0, batch.length))
     }
   })
 
@@ -109,5 +103,25 @@ export const make = Effect.fnUntraced(function* (
           )
         )
     }
+  }
+})
+
+/** Releases deliveries once the table has their durable outcomes. */
+const makeReleasing = Effect.fnUntraced(function* (taken: Effect.Effect<void>) {
+  const deliveries = yield* Deliveries
+  const some = Latch.makeUnsafe(false)
+  let durable: Array<Entry> = []
+  const step = Effect.gen(function* () {
+    yield* some.await
+    some.closeUnsafe()
+    const entries = durable
+    durable = []
+    yield* Effect.andThen(deliveries.seen, taken)
+    for (const { release } of entries) release()
+  })
+  yield* Effect.forkScoped(Loop.forever("keeping of webhooks' outcomes", step))
+  return (entries: ReadonlyArray<Entry>): void => {
+    durable.push(...entries)
+    some.openUnsafe()
   }
 })

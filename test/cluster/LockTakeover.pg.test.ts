@@ -55,11 +55,11 @@ describe("the session of a runner's locks", () => {
       const sessions = (yield* Sessions)!
       const sql = yield* PgClient.PgClient
       const own = RunnerAddress.make("127.0.0.1", 1)
-      const told: Array<string> = []
+      const calls: Array<string> = []
       const storage = yield* Layer.build(
         RunnerLocks.layer(sessions, {
-          confirmed: () => void told.push("confirmed"),
-          ended: () => void told.push("ended"),
+          confirmed: () => void calls.push("confirmed"),
+          ended: () => void calls.push("ended"),
           own: Member.make({ address: own, groups: ["default"], weight: 1 }),
           isEmpty: () => true,
           isOut: () => Effect.succeed(false),
@@ -71,14 +71,14 @@ describe("the session of a runner's locks", () => {
       const { acquire, refresh } = Context.get(storage, RunnerStorage)
       const shards = [ShardId.make("default", 1), ShardId.make("default", 2)]
       assert.lengthOf(yield* acquire(own, shards), 2)
-      assert.deepStrictEqual(told, ["confirmed"])
+      assert.deepStrictEqual(calls, ["confirmed"])
       assert.lengthOf(yield* refresh(own, shards), 2)
-      assert.deepStrictEqual(told, ["confirmed", "confirmed"])
+      assert.deepStrictEqual(calls, ["confirmed", "confirmed"])
       yield* sql`SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_database d ON d.oid = database
         WHERE locktype = 'advisory' AND datname = current_database()`
-      yield* Effect.promise(() => until("it is reported", () => told.at(-1) === "ended"))
+      yield* Effect.promise(() => until("it is reported", () => calls.at(-1) === "ended"))
       assert.lengthOf(yield* refresh(own, shards).pipe(Effect.retry({ times: 20 })), 0)
-      assert.deepStrictEqual(told, ["confirmed", "confirmed", "ended"])
+      assert.deepStrictEqual(calls, ["confirmed", "confirmed", "ended"])
     }).pipe(Effect.scoped, Effect.provide(runner))
   )
 })

@@ -45,9 +45,9 @@ const started = Effect.gen(function* () {
   const storage = Context.get(yield* Layer.buildWithScope(layer, scope), RunnerStorage)
   assert.sameMembers(yield* storage.acquire(address, shards), shards)
   isEmpty = false
-  const confirms = Effect.fnUntraced(function* (asked: ReadonlyArray<ShardId.ShardId>) {
+  const confirms = Effect.fnUntraced(function* (queried: ReadonlyArray<ShardId.ShardId>) {
     const before = confirmed
-    yield* storage.refresh(address, asked)
+    yield* storage.refresh(address, queried)
     return confirmed > before
   })
   /** Waits longer than the interval of the runner's own query. */

@@ -1,4 +1,4 @@
-/** The door to accounts: bounds, waiting for what is durable, reading what was written, and coming and going. */
+/** Access to accounts: bounds, waits for durability, reads of own writes, activation and passivation. */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Latch, References, Schema } from "effect"
 import { Unavailable, runOnce } from "../../src/engine/Accounts.ts"
@@ -16,7 +16,7 @@ import * as Toy from "./Toy.ts"
 
 const ACCOUNT = "mer_1:test"
 
-/** An engine whose storage can be held up at a point, and whose visits to the storage are counted. */
+/** An engine whose storage can be blocked at a point, with a count of its storage operations. */
 const start = Effect.fnUntraced(function* (options: EngineOptions = {}, storage?: Harness.Storage) {
   if (storage === undefined) yield* Harness.startClock
   const place = storage ?? (yield* Harness.storageInMemory)
@@ -47,15 +47,15 @@ const start = Effect.fnUntraced(function* (options: EngineOptions = {}, storage?
 const create = ({ accounts }: RunningEngine, slot: string = "a", account: string = ACCOUNT) =>
   accounts.run(account, Toy.create(slot, "plain"))
 
-/** The one whose event is delivered to somebody. */
+/** Slot of the counter whose events are delivered. */
 const SUBSCRIBED = "z"
 
-interface AskedList {
+interface ListQuery {
   readonly account: string
   readonly limit: number
 }
 
-/** Four counters of one account and one of another, and many lists of them to ask for, with what each should show. */
+/** Four counters of one account and one of another, and many lists of them with their expected results. */
 const manyLists = Effect.gen(function* () {
   const { engine, storage } = yield* start()
   const other = "mer_2:test"
@@ -68,20 +68,20 @@ const manyLists = Effect.gen(function* () {
   yield* create(engine, SUBSCRIBED, other)
   yield* engine.projector.drained
   yield* engine.kill
-  // Nothing is in this one's memory.
+  // This engine has nothing in memory.
   const restarted = yield* start({}, storage)
   for (const account of [ACCOUNT, other]) yield* restarted.engine.accounts.wake(account)
-  const asked = Array.from({ length: 60 }, (_, i) => ({ account: i % 3 === 0 ? other : ACCOUNT, limit: 1 + (i % 5) }))
-  const slots = asked.map(({ account, limit }) =>
+  const queries = Array.from({ length: 60 }, (_, i) => ({ account: i % 3 === 0 ? other : ACCOUNT, limit: 1 + (i % 5) }))
+  const slots = queries.map(({ account, limit }) =>
     account === other ? [SUBSCRIBED] : ours.toReversed().slice(0, limit)
   )
-  /** Asks for all at once; answers with the answers, and how many reads of the storage they cost. */
-  const ask = Effect.fnUntraced(function* <A, E>(f: (list: AskedList) => Effect.Effect<A, E>) {
+  /** Runs all lists at once; returns their results and the number of reads of the storage. */
+  const runAll = Effect.fnUntraced(function* <A, E>(f: (list: ListQuery) => Effect.Effect<A, E>) {
     const before = restarted.reads()
-    const answers = yield* Effect.forEach(asked, f, { concurrency: "unbounded" })
+    const answers = yield* Effect.forEach(queries, f, { concurrency: "unbounded" })
     return { answers, reads: restarted.reads() - before }
   })
-  return { engine: restarted.engine, ask, slots }
+  return { engine: restarted.engine, runAll, slots }
 })
 
 const increment = ({ accounts }: RunningEngine, account: string = ACCOUNT) =>
@@ -97,7 +97,7 @@ const isUnavailable = (exit: Exit.Exit<unknown, unknown>) =>
   Exit.isFailure(exit) && exit.cause.reasons.some((r) => r._tag === "Fail" && r.error instanceof Unavailable)
 
 describe("a mailbox", () => {
-  it.effect("that is full refuses at once, and everything that it took is answered when the log is back", () =>
+  it.effect("that is full refuses at once, and answers all commands that it has taken when the log is back", () =>
     Effect.gen(function* () {
       const { engine, hold, release, storage } = yield* start({ mailboxCapacity: 10 })
       yield* create(engine)
@@ -124,8 +124,11 @@ describe("a mailbox", () => {
   )
 })
 
-describe("what waits for the storage before or beside the mailbox", () => {
-  /** Which of thirty were refused at once, while the storage does not answer; all others must succeed afterwards. */
+describe("the number of requests that wait for the storage before or beside the mailbox", () => {
+  /**
+   * Runs thirty requests while the storage does not answer. Returns those refused at once; the others must succeed
+   * later.
+   */
   const refusedOfThirty = <A, E>(waiting: (i: number) => Effect.Effect<A, E>, release: () => void) =>
     Effect.gen(function* () {
       const fibers = yield* Effect.forEach(Array.from({ length: 30 }), (_, i) => Effect.forkChild(waiting(i)))
@@ -141,7 +144,7 @@ describe("what waits for the storage before or beside the mailbox", () => {
     const { engine, storage } = yield* start()
     const { id } = (yield* create(engine)) as Toy.Counter
     yield* engine.stop
-    // Which keys were used, nobody can tell it before they are asked for.
+    // The used keys are not known before they have been read.
     const scan = () => Effect.fail(Harness.outage("no answer"))
     const place = Context.add(storage, Views, { ...Harness.viewsOf(storage), scan })
     return { id, ...(yield* start({ mailboxCapacity: 10 }, place)) }
@@ -197,7 +200,7 @@ describe("what waits for the storage before or beside the mailbox", () => {
       const read = (i: number): Effect.Effect<unknown, Unavailable> =>
         i % 2 === 0 ? accounts.read(ACCOUNT, id) : accounts.list(ACCOUNT, { kind: Toy.COUNTER.name, limit: 1 })
       assert.strictEqual(yield* refusedOfThirty(read, () => release("read")), 20)
-      // Who went away does not count any more.
+      // Interrupted reads no longer count.
       hold("read")
       const gone = yield* Effect.forEach(Array.from({ length: 10 }), () => Effect.forkChild(read(1)))
       yield* Harness.settled
@@ -209,7 +212,7 @@ describe("what waits for the storage before or beside the mailbox", () => {
 })
 
 describe("commands", () => {
-  it.effect("that are more than go into one flush, or into one projection, are all carried out and seen", () =>
+  it.effect("that exceed one flush, or one projection, all run and are visible", () =>
     Effect.gen(function* () {
       const { engine, hold, release } = yield* start()
       yield* create(engine)
@@ -224,11 +227,11 @@ describe("commands", () => {
     })
   )
 
-  it.effect("of which one brings the actor down are answered all the same, and the account starts anew", () =>
+  it.effect("are still answered if one of them closes the actor, and the account starts anew", () =>
     Effect.gen(function* () {
       const { engine } = yield* start()
       const counter = (yield* create(engine)) as Toy.Counter
-      // Not even a response.
+      // No response either.
       const fatal = Effect.succeed(undefined as never)
       const died = yield* Effect.exit(runOnce(engine.accounts, ACCOUNT, Toy.request("fatal"), () => fatal))
       assert.isTrue(Exit.hasDies(died))
@@ -238,7 +241,7 @@ describe("commands", () => {
     })
   )
 
-  it.effect("that stand on a record whose flush has failed never get into the log", () =>
+  it.effect("that follow a record whose flush has failed never get into the log", () =>
     Effect.gen(function* () {
       const gate = Latch.makeUnsafe(false)
       let isFailing = false
@@ -256,31 +259,29 @@ describe("commands", () => {
       )
       gate.openUnsafe()
       for (const fiber of fibers) assert.isTrue(isUnavailable(yield* Fiber.join(fiber)))
-      // The first one's was written, although nobody knew; the others' were not.
+      // The first command's record was written although its flush failed; the others' were not.
       assert.strictEqual(yield* increment(engine), 2)
       assert.strictEqual((yield* Harness.recordsOf(storage, ACCOUNT)).length, 3)
     })
   )
 
-  it.effect(
-    "that the log has, but has not answered yet, are not taken for another's: the account stays in memory",
-    () =>
-      Effect.gen(function* () {
-        const { engine, hold, reads, release } = yield* start()
-        const { id } = yield* create(engine)
-        hold("append.after")
-        const writer = yield* Effect.forkChild(increment(engine))
-        // Meanwhile the log is asked for what others have written to it.
-        yield* Harness.pass(60_000, 1000)
-        release("append.after")
-        assert.strictEqual(yield* Fiber.join(writer), 1)
-        const before = reads()
-        assert.strictEqual((yield* engine.accounts.read(ACCOUNT, id))?.version, 2)
-        assert.strictEqual(reads(), before)
-      })
+  it.effect("that are in the log before its answer do not count as another process': the account stays in memory", () =>
+    Effect.gen(function* () {
+      const { engine, hold, reads, release } = yield* start()
+      const { id } = yield* create(engine)
+      hold("append.after")
+      const writer = yield* Effect.forkChild(increment(engine))
+      // During that, the log is read for records of other processes.
+      yield* Harness.pass(60_000, 1000)
+      release("append.after")
+      assert.strictEqual(yield* Fiber.join(writer), 1)
+      const before = reads()
+      assert.strictEqual((yield* engine.accounts.read(ACCOUNT, id))?.version, 2)
+      assert.strictEqual(reads(), before)
+    })
   )
 
-  it.effect("that change nothing wait for the flush of what they have seen, and fail with it", () =>
+  it.effect("that change nothing wait for the flush of the records they have read, and fail with it", () =>
     Effect.gen(function* () {
       let isFailing = false
       const gate = Latch.makeUnsafe(false)
@@ -325,7 +326,7 @@ describe("commands", () => {
     })
   )
 
-  it.effect("that nobody can write down do not keep the engine from stopping", () =>
+  it.effect("that cannot be written do not keep the engine from stopping", () =>
     Effect.gen(function* () {
       const { engine, hold } = yield* start()
       hold("append.before")
@@ -337,7 +338,7 @@ describe("commands", () => {
     })
   )
 
-  it.effect("that have brought an account back have its only actor, whoever else is about to restart it", () =>
+  it.effect("that have restarted an account use its only actor, also if others are about to restart it", () =>
     Effect.gen(function* () {
       let isDown = false
       let reads = 0
@@ -354,7 +355,7 @@ describe("commands", () => {
       yield* Harness.settled
       isDown = false
       assert.strictEqual(yield* increment(engine), 1)
-      // The restart of the failed one is tried again.
+      // The restart after the failed command is tried again.
       yield* Harness.pass(2000, 100)
       const before = reads
       assert.strictEqual((yield* engine.accounts.read(ACCOUNT, id))?.id, id)
@@ -364,7 +365,7 @@ describe("commands", () => {
 })
 
 describe("a read", () => {
-  it.effect("waits for the flush of what it would show, and does not wait for what is durable", () =>
+  it.effect("waits for the flush of the state that it shows, and not if that is durable", () =>
     Effect.gen(function* () {
       const { engine, hold, release } = yield* start()
       const [a, b] = [yield* create(engine, "a"), yield* create(engine, "b")]
@@ -380,13 +381,13 @@ describe("a read", () => {
       assert.strictEqual(read?.id, b.id)
       release("append.before")
       yield* Fiber.join(writer)
-      const shown = yield* Fiber.join(reader)
-      assert.strictEqual(shown?.deleted === false ? (shown.value as Toy.Counter).count : null, 1)
+      const entry = yield* Fiber.join(reader)
+      assert.strictEqual(entry?.deleted === false ? (entry.value as Toy.Counter).count : null, 1)
       assert.isUndefined(yield* Fiber.join(ofMissing))
     })
   )
 
-  it.effect("of something whose flush fails shows nothing of it", () =>
+  it.effect("of a document whose flush fails does not show it", () =>
     Effect.gen(function* () {
       let failing = false
       const gate = Latch.makeUnsafe(false)
@@ -408,12 +409,12 @@ describe("a read", () => {
       assert.isTrue(isUnavailable(yield* Fiber.join(writer)))
       assert.isTrue(isUnavailable(yield* Fiber.join(reader)))
       failing = false
-      const shown = yield* engine.accounts.read(ACCOUNT, counter.id)
-      assert.strictEqual(shown?.deleted === false ? (shown.value as Toy.Counter).count : null, 0)
+      const entry = yield* engine.accounts.read(ACCOUNT, counter.id)
+      assert.strictEqual(entry?.deleted === false ? (entry.value as Toy.Counter).count : null, 0)
     })
   )
 
-  it.effect("shows nothing that the account has forgotten, though the views still have it", () =>
+  it.effect("shows nothing from before a wipe, though the views still have it", () =>
     Effect.gen(function* () {
       const { engine, hold, release } = yield* start()
       const { id } = yield* create(engine)
@@ -444,18 +445,18 @@ describe("a read", () => {
     })
   )
 
-  it.effect("shows nothing from memory once the log turns out to be damaged", () =>
+  it.effect("shows nothing from memory after the log was found to be damaged", () =>
     Effect.gen(function* () {
       let damaged = false
       const storage = yield* Harness.storageInMemory
       const journal = Harness.journalOf(storage)
       const spoilt = (row: JournalRow) => (damaged ? { ...row, bytes: row.bytes.with(0, 0) } : row)
-      const read: JournalShape["read"] = (...asked) => Effect.map(journal.read(...asked), (rows) => rows.map(spoilt))
+      const read: JournalShape["read"] = (...query) => Effect.map(journal.read(...query), (rows) => rows.map(spoilt))
       const { engine } = yield* start({}, Context.add(storage, Journal, Journal.of({ ...journal, read })))
       const counter = (yield* create(engine)) as Toy.Counter
       yield* engine.projector.drained
       assert.isDefined(engine.accounts.peek(ACCOUNT, counter.id))
-      // The projection finds the checkpoint elsewhere, and so reads the log.
+      // The projection finds a moved checkpoint, and so reads the log.
       damaged = true
       yield* Harness.viewsOf(storage).clear(ACCOUNT)
       yield* create(engine, "b")
@@ -465,7 +466,7 @@ describe("a read", () => {
     })
   )
 
-  it.effect("by the id of another kind, account or nothing finds nothing", () =>
+  it.effect("by an id of another kind or account, or an unknown id, finds nothing", () =>
     Effect.gen(function* () {
       const { engine } = yield* start()
       const { id } = yield* create(engine)
@@ -480,7 +481,7 @@ describe("a read", () => {
   )
 
   it.effect.prop(
-    "whose reader goes away, at whatever moment, leaves the account usable",
+    "that is interrupted at any time leaves the account usable",
     {
       steps: Schema.Literals([2, 3, 4, 5]),
       moment: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60 }))
@@ -495,7 +496,7 @@ describe("a read", () => {
       for (let i = 0; i < moment; i++) yield* Effect.yieldNow
       yield* Fiber.interrupt(reader)
       const writer = yield* Effect.forkChild(increment(engine))
-      // An activation that the reader began gives way after as few steps as the reader.
+      // An activation that the reader began yields after as few steps as the reader.
       for (let i = 0; i < 3; i++) yield* Harness.settled
       assert.isDefined(writer.pollUnsafe(), "the account hangs")
       assert.strictEqual(yield* Fiber.join(writer), 1)
@@ -505,7 +506,7 @@ describe("a read", () => {
 })
 
 describe("a list", () => {
-  it.effect("shows what was acknowledged before it, however slow the views are", () =>
+  it.effect("shows all records acknowledged before it, however slow the views are", () =>
     Effect.gen(function* () {
       const { engine, hold, release } = yield* start()
       hold("apply.before")
@@ -525,7 +526,7 @@ describe("a list", () => {
     })
   )
 
-  it.effect("comes when the views can be written again", () =>
+  it.effect("is answered when the views can be written again", () =>
     Effect.gen(function* () {
       let isFailing = true
       const { engine } = yield* start({
@@ -542,7 +543,7 @@ describe("a list", () => {
     })
   )
 
-  it.effect("that waits for the views of an actor that ends is told so at once", () =>
+  it.effect("that waits for the views fails at once when its actor closes", () =>
     Effect.gen(function* () {
       let isDown = false
       const { engine } = yield* start({
@@ -564,7 +565,7 @@ describe("a list", () => {
     })
   )
 
-  it.effect("shows nothing of what an actor that has ended since could not write", () =>
+  it.effect("shows no record that a closed actor could not write", () =>
     Effect.gen(function* () {
       const reading = Latch.makeUnsafe(false)
       let isHeld = false
@@ -579,7 +580,7 @@ describe("a list", () => {
       })
       yield* create(engine)
       yield* engine.projector.drained
-      // What the start reads by itself has been read.
+      // The reads of the start are over.
       yield* Harness.settled
       isHeld = true
       const list = yield* Effect.forkChild(engine.accounts.list(ACCOUNT, { kind: "counter", limit: 1 }))
@@ -587,7 +588,7 @@ describe("a list", () => {
       isFailing = true
       assert.isTrue(isUnavailable(yield* Effect.exit(increment(engine))))
       isFailing = false
-      // Has the version that the lost one would have had.
+      // Gets the version that the lost record would have had.
       yield* engine.accounts.run(
         ACCOUNT,
         Effect.flatMap(Toy.counterIn("a"), (counter) => Toy.add(counter!.value, 5))
@@ -602,29 +603,29 @@ describe("a list", () => {
     })
   )
 
-  it.effect("costs the storage little if many are asked for at once, and each gets its own answer", () =>
+  it.effect("costs the storage little if many run at once, and each gets its own result", () =>
     Effect.gen(function* () {
-      const { ask, engine, slots } = yield* manyLists
-      const askForCounters = ask(({ account, limit }) => engine.accounts.list(account, { kind: "counter", limit }))
-      const slotsOf = (pages: Effect.Success<typeof askForCounters>["answers"]) =>
+      const { engine, runAll, slots } = yield* manyLists
+      const readCounters = runAll(({ account, limit }) => engine.accounts.list(account, { kind: "counter", limit }))
+      const slotsOf = (pages: Effect.Success<typeof readCounters>["answers"]) =>
         pages.map(({ documents }) => documents.map(({ value }) => (value as Toy.Counter).slot))
-      const fromJournal = yield* askForCounters
+      const fromJournal = yield* readCounters
       assert.deepStrictEqual(slotsOf(fromJournal.answers), slots)
       assert.isAtMost(fromJournal.reads, 10)
       for (const slot of slots.flat()) {
         const account = slot === SUBSCRIBED ? "mer_2:test" : ACCOUNT
         yield* engine.accounts.run(account, Toy.counterIn(slot))
       }
-      const fromMemory = yield* askForCounters
+      const fromMemory = yield* readCounters
       assert.deepStrictEqual(slotsOf(fromMemory.answers), slots)
       assert.isAtMost(fromMemory.reads, 5)
     })
   )
 
-  it.effect("of events takes their records, and what is pending of them, with those of other lists", () =>
+  it.effect("of events reads their records, and their pending counts, together with those of other lists", () =>
     Effect.gen(function* () {
-      const { ask, engine, slots } = yield* manyLists
-      const lists = yield* ask(
+      const { engine, runAll, slots } = yield* manyLists
+      const lists = yield* runAll(
         Effect.fnUntraced(function* ({ account, limit }) {
           const { events } = yield* engine.accounts.events(account, { limit })
           const ids = events.map(({ id }) => id)
@@ -639,7 +640,7 @@ describe("a list", () => {
         lists.answers.map(({ pending }) => pending),
         slots.map((ofList) => ofList.map((slot) => (slot === SUBSCRIBED ? 1 : 0)))
       )
-      // The events themselves are found for each list alone.
+      // The events themselves are searched for each list separately.
       assert.isAtMost(lists.reads, slots.length + 10)
     })
   )
@@ -656,7 +657,7 @@ describe("a list", () => {
     })
   )
 
-  it.effect("filters by labels, every one of them", () =>
+  it.effect("filters by all given labels", () =>
     Effect.gen(function* () {
       const { engine } = yield* start()
       yield* create(engine, "a")
@@ -676,7 +677,7 @@ describe("a list", () => {
 })
 
 describe("an idle account", () => {
-  it.effect("leaves memory after its time, not before, and comes back as it was", () =>
+  it.effect("leaves memory after its idle time, not before, and comes back unchanged", () =>
     Effect.gen(function* () {
       const { engine, reads } = yield* start({ idleMillis: 60_000 })
       const { id } = yield* create(engine)
@@ -734,7 +735,7 @@ describe("an idle account", () => {
     })
   )
 
-  it.effect("is brought back once for all who ask for it", () =>
+  it.effect("is activated once for all simultaneous requests", () =>
     Effect.gen(function* () {
       const first = yield* start()
       yield* create(first.engine)
@@ -757,13 +758,13 @@ describe("an idle account", () => {
 })
 
 describe("the views of an account", () => {
-  it.effect("get what nobody waits for many records at a time, also after somebody was in a hurry", () =>
+  it.effect("get records without a waiting read in batches, also after a hurried read", () =>
     Effect.gen(function* () {
       const { engine, hold, projections, release } = yield* start()
       const list = engine.accounts.list(ACCOUNT, { kind: Toy.COUNTER.name, limit: 1 })
       yield* create(engine)
       yield* list
-      // In a hurry for nothing, and for what is being projected already.
+      // Hurried reads for nothing, and for records that are already being projected.
       yield* engine.projector.drained
       hold("apply.before")
       yield* increment(engine)
@@ -782,7 +783,7 @@ describe("the views of an account", () => {
 })
 
 describe("the memory of an account", () => {
-  it.effect("stays bounded, whether objects are written or only read", () =>
+  it.effect("stays bounded for written objects and for objects that are only read", () =>
     Effect.gen(function* () {
       const written = yield* start({ cacheBytes: 5000 })
       const ids = yield* Effect.forEach(Array.from({ length: 100 }), (_, i) =>
@@ -793,13 +794,13 @@ describe("the memory of an account", () => {
         for (let round = 1; round <= 2; round++) {
           const before = reads()
           yield* Effect.forEach(ids, ({ id }) => engine.accounts.read(ACCOUNT, id))
-          assert.isAtLeast(reads() - before, 80, "what was used once is still in memory")
+          assert.isAtLeast(reads() - before, 80, "objects that were used once are still in memory")
         }
       }
     })
   )
 
-  it.effect("is counted in bytes: of long objects there are fewer in it", () =>
+  it.effect("is counted in bytes: it holds fewer long objects", () =>
     Effect.gen(function* () {
       const { engine, reads } = yield* start({ cacheBytes: 200_000 })
       const readsOf = (name: string, prefix: string) =>
@@ -821,19 +822,19 @@ describe("the memory of an account", () => {
       const { engine, reads } = yield* start({ cacheBytes: 5000 })
       yield* create(engine)
       const answer = Effect.succeed({ status: 200, body: "{}", stored: true })
-      const ask = (_: unknown, i: number) =>
+      const send = (_: unknown, i: number) =>
         Effect.tap(
           runOnce(engine.accounts, ACCOUNT, Toy.request(`key ${i}`), () => answer),
           engine.projector.drained
         )
-      yield* Effect.forEach(Array.from({ length: 100 }), ask)
+      yield* Effect.forEach(Array.from({ length: 100 }), send)
       const before = reads()
-      yield* Effect.forEach(Array.from({ length: 100 }), ask)
+      yield* Effect.forEach(Array.from({ length: 100 }), send)
       assert.isAtLeast(reads() - before, 80)
     })
   )
 
-  it.effect("does not fill up with what the views have not got yet: commits wait for them", () =>
+  it.effect("does not fill up with records that are not projected: commits wait for the views", () =>
     Effect.gen(function* () {
       const { engine, hold, release } = yield* start()
       hold("apply.before")
@@ -857,7 +858,7 @@ describe("the memory of an account", () => {
 })
 
 describe("a command with a bug", () => {
-  it.effect("costs the account nothing, whatever it was that it wrote", () =>
+  it.effect("does not harm the account, whatever it wrote", () =>
     Effect.gen(function* () {
       const { engine } = yield* start()
       yield* create(engine)
@@ -888,7 +889,7 @@ describe("a command with a bug", () => {
   it.effect("cannot write a record that could not be read again", () =>
     Effect.gen(function* () {
       const { engine } = yield* start()
-      // A counter's name is in its record twice: as a label, too.
+      // A counter's name is in its record twice, because it is also a label.
       const named = (length: number) => engine.accounts.run(ACCOUNT, Toy.create("a", "x".repeat(length)))
       assert.isTrue(Exit.hasDies(yield* Effect.exit(named(RECORD_BYTES_MAX / 2))))
       const largest = yield* named(RECORD_BYTES_MAX / 2 - 1000)

@@ -1,6 +1,6 @@
 /**
- * Clients of the toy accounts that go on asking whatever happens, and remember what they were told and shown; with the
- * check that all of it holds in what a crash has left.
+ * Clients of the toy accounts that repeat their requests through all failures, and record all answers and reads; with
+ * the check that these are still true on the storage after a crash.
  */
 import { assert } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
@@ -16,8 +16,8 @@ import * as Toy from "./Toy.ts"
 export const ACCOUNTS = ["mer_1:test", "mer_2:test", "mer_3:live"]
 const SLOTS = ["a", "b", "c"] as const
 
-/** What a client has asked for, and what it was told: nothing, as long as it was not. */
-interface Asked {
+/** A client's request and its answer; undefined before the answer. */
+interface Sent {
   readonly account: string
   readonly request: RequestIdentity
   readonly operation: Toy.Operation
@@ -31,9 +31,9 @@ interface Seen {
   readonly json: string | null
 }
 
-/** Clients that go on asking, and remember what they saw. */
+/** Clients that repeat their requests, and record all answers and reads. */
 export class Clients {
-  readonly asked: Array<Asked> = []
+  readonly sent: Array<Sent> = []
   readonly seen: Array<Seen> = []
   readonly random: Random
   #key = 0
@@ -57,38 +57,36 @@ export class Clients {
     }
   }
 
-  /** A client repeats its request until it has an answer, as the contract of idempotency keys invites it to. */
+  /** Repeats a request until it is answered, as idempotency keys allow. */
   readonly client = (engine: RunningEngine, requests: number) =>
     Effect.gen({ self: this }, function* () {
       for (let n = 0; n < requests; n++) {
         const key = `key-${this.#key++}`
-        const asked: Asked = {
+        const sent: Sent = {
           account: this.random.pick(ACCOUNTS),
           request: Toy.request(key),
           operation: this.operation(),
           answer: null
         }
-        this.asked.push(asked)
+        this.sent.push(sent)
         yield* this.random.jitter(3)
-        yield* this.ask(engine, asked)
-        if (this.random.chance(0.4)) yield* this.look(engine, asked.account)
+        yield* this.send(engine, sent)
+        if (this.random.chance(0.4)) yield* this.read(engine, sent.account)
       }
     })
 
-  readonly ask = (engine: RunningEngine, asked: Asked) =>
+  readonly send = (engine: RunningEngine, sent: Sent) =>
     Effect.map(
-      Effect.exit(
-        runOnce(engine.accounts, asked.account, asked.request, () => withJitter(this.random, asked.operation))
-      ),
+      Effect.exit(runOnce(engine.accounts, sent.account, sent.request, () => withJitter(this.random, sent.operation))),
       (exit) => {
-        if (Exit.isSuccess(exit)) asked.answer = exit.value
-        // A process that ends interrupts what it was doing: no answer.
+        if (Exit.isSuccess(exit)) sent.answer = exit.value
+        // A process that ends interrupts its commands, without an answer.
         else if (!Cause.hasInterrupts(exit.cause)) assert.instanceOf(failureOf(exit), Unavailable)
       }
     )
 
-  /** Reads something, in one of the ways there are. */
-  readonly look = (engine: RunningEngine, account: string) =>
+  /** Reads in one of the possible ways. */
+  readonly read = (engine: RunningEngine, account: string) =>
     Effect.gen({ self: this }, function* () {
       if (this.random.chance(0.5)) {
         const page = yield* engine.accounts.list(account, { kind: Toy.COUNTER.name, limit: 10 })
@@ -111,12 +109,12 @@ export const failureOf = <A, E>(exit: Exit.Exit<A, E>): unknown =>
 const withJitter = (random: Random, operation: Toy.Operation): Effect.Effect<Rendered, Rendered, Transaction> =>
   Effect.andThen(random.jitter(2), Toy.command(operation))
 
-/** Every answer that was given is what the journal says, and is given again, byte for byte. */
+/** Checks that each answer matches the journal, and is replayed byte for byte. */
 const answersHold = Effect.fnUntraced(function* (engine: RunningEngine, clients: Clients) {
-  for (const { account, answer, operation, request } of clients.asked) {
+  for (const { account, answer, operation, request } of clients.sent) {
     if (answer === null) continue
     const notAgain = Effect.andThen(Toy.command(operation), Effect.die(new Error("carried out again")))
-    // What was not stored (a refusal before any effect) may be decided anew.
+    // An answer that was not stored (a refusal before any effect) may differ.
     if (answer.status === 404 || answer.status === 400) continue
     const reply = yield* runOnce(engine.accounts, account, { ...request, id: "req_repeat" }, () => notAgain)
     assert.deepStrictEqual(
@@ -127,7 +125,7 @@ const answersHold = Effect.fnUntraced(function* (engine: RunningEngine, clients:
   }
 })
 
-/** The journal holds each request once at most, as a whole, and answers as the plain model does. */
+/** Checks that the journal holds each request as a whole, at most once, and with the plain model's answer. */
 const journalHolds = Effect.fnUntraced(function* (storage: Storage, clients: Clients) {
   const models = new Map<string, Toy.Model>()
   for (const account of ACCOUNTS) {
@@ -139,13 +137,13 @@ const journalHolds = Effect.fnUntraced(function* (storage: Storage, clients: Cli
       const key = request!.idempotencyKey!
       assert.isFalse(carriedOut.has(key), `${key} was carried out twice`)
       carriedOut.add(key)
-      const asked = clients.asked.find((candidate) => candidate.request.idempotencyKey === key)!
+      const sent = clients.sent.find((candidate) => candidate.request.idempotencyKey === key)!
       const created = () => changes.find(({ kind }) => kind === Toy.COUNTER.name)!.id
-      const expected = model.apply(asked.operation, at, created) as Rendered
+      const expected = model.apply(sent.operation, at, created) as Response
       assert.deepStrictEqual(response, { status: expected.status, body: expected.body }, `record ${version}`)
-      if (asked.answer !== null) assert.strictEqual(asked.answer.body, response!.body)
+      if (sent.answer !== null) assert.strictEqual(sent.answer.body, response!.body)
     }
-    for (const { account: of, answer, request } of clients.asked) {
+    for (const { account: of, answer, request } of clients.sent) {
       if (of !== account || answer === null || answer.status === 404 || answer.status === 400) continue
       assert.isTrue(carriedOut.has(request.idempotencyKey!), `${request.idempotencyKey} was lost`)
     }
@@ -154,7 +152,7 @@ const journalHolds = Effect.fnUntraced(function* (storage: Storage, clients: Cli
   return models
 })
 
-/** Whatever a read has shown stands in the journal, at the version that it had. */
+/** Checks that all results of reads are in the journal, with the version that they had. */
 const readsHold = Effect.fnUntraced(function* (storage: Storage, clients: Clients) {
   const images = new Map<string, string | null>()
   for (const account of ACCOUNTS) {
@@ -169,13 +167,13 @@ const readsHold = Effect.fnUntraced(function* (storage: Storage, clients: Client
   }
 })
 
-/** All of it holds on what is left, also after those who were not answered have asked again. */
+/** Checks everything on the storage that is left, also after repeating the requests without an answer. */
 export const everythingHolds = Effect.fnUntraced(function* (storage: Storage, clients: Clients) {
   const engine = yield* Harness.startEngine(storage)
   yield* answersHold(engine, clients)
   yield* journalHolds(storage, clients)
-  // A client that was never answered asks again: the request takes effect once, whether or not it already had.
-  for (const asked of clients.asked) if (asked.answer === null) yield* clients.ask(engine, asked)
+  // A client without an answer repeats its request, which takes effect once, whether or not it already had.
+  for (const sent of clients.sent) if (sent.answer === null) yield* clients.send(engine, sent)
   yield* answersHold(engine, clients)
   for (const [account, model] of yield* journalHolds(storage, clients)) {
     yield* Harness.agrees(engine, account, model, 3)

@@ -1,7 +1,7 @@
 /**
- * Crashes and failures of the storage at any step. After a restart on what was left:
+ * Crashes and failures of the storage at any step. After a restart on the storage that was left:
  * - every acknowledged response is still true, and a repeat of its request replays the same bytes;
- * - what was not acknowledged is there as a whole, or not at all, and its repeat takes effect exactly once;
+ * - a command that was not acknowledged is there as a whole or not at all, and its repeat takes effect exactly once;
  * - no read ever showed anything that the final journal does not hold.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
@@ -19,7 +19,7 @@ import * as Toy from "./Toy.ts"
 
 const CLIENTS = 6
 
-/** How often each kind of fault strikes, and after how many visits to the storage the process dies. */
+/** Frequency of each kind of fault, and the number of storage operations after which the process dies. */
 const Plan = Schema.Struct({
   seed: Seed,
   failures: Schema.Literals([0, 0.05, 0.25]),
@@ -28,7 +28,7 @@ const Plan = Schema.Struct({
 })
 type Plan = typeof Plan.Type
 
-/** Faults at random; `onVisit` counts the visits to the storage. */
+/** Random faults; `onVisit` runs for each storage operation. */
 const faultsOf =
   (plan: Plan, random: Random, onVisit: () => Effect.Effect<void>): Faults =>
   (point) =>
@@ -36,20 +36,20 @@ const faultsOf =
       yield* random.jitter(3)
       yield* onVisit()
       if (random.chance(plan.failures)) return yield* Harness.outage(`${point} failed`)
-      // A hang: nothing comes back for a while.
+      // A hang: the storage does not answer for a while.
       if (random.chance(plan.hangs)) yield* Effect.sleep(2000)
     })
 
 describe("a crash", () => {
   it.effect.prop(
-    "at any point, with a failing storage before it, costs nothing that was acknowledged",
+    "at any point, with a failing storage before it, loses nothing that was acknowledged",
     { first: Plan, second: Plan },
     Effect.fnUntraced(function* ({ first, second }) {
       yield* Harness.startClock
       yield* Harness.flowingTime
       const storage = yield* Harness.storageInMemory
       const clients = new Clients(new Random(first.seed ^ second.seed))
-      // Two lives, each ended in the middle of what it was doing; then one that checks.
+      // Two processes, each killed during its work; then one that checks.
       for (const plan of [first, second]) {
         let visits = 0
         let die: Effect.Effect<void> = Effect.void
@@ -58,7 +58,7 @@ describe("a crash", () => {
         const engine = yield* Harness.startEngine(storage, { faults, cacheBytes: 5000 })
         die = engine.kill
         const running: Array<Fiber.Fiber<void, unknown>> = []
-        // Detached: whoever asked a process that died waits forever.
+        // Detached: a client of a process that died waits forever.
         for (let i = 0; i < CLIENTS; i++) running.push(yield* Effect.forkDetach(clients.client(engine, 5)))
         const finished = Effect.forEach(running, Fiber.await, { discard: true })
         yield* Effect.timeoutOption(finished, 20_000)
@@ -74,7 +74,7 @@ describe("a crash", () => {
   )
 
   it.effect.prop(
-    "at each of the steps of a write leaves it whole or not there",
+    "at each step of a write leaves the write whole or not there",
     {
       seed: Seed,
       point: Schema.Literals(["append.before", "append.after", "apply.before", "apply.after"]),
@@ -103,7 +103,7 @@ describe("a crash", () => {
 
 describe("a failing flush", () => {
   it.effect.prop(
-    "fails its commands with Unavailable, and the account goes on from the log",
+    "fails its commands with Unavailable, and the account continues from the log",
     {
       seed: Seed,
       written: Schema.Boolean,
@@ -139,7 +139,7 @@ describe("a failing flush", () => {
       const refused = exits.filter(Exit.isFailure)
       assert.isAbove(refused.length, 0)
       for (const exit of refused) assert.instanceOf(failureOf(exit), Unavailable)
-      // The storage is back: so is the account, without the help of a restart.
+      // When the storage is back, the account is back without a restart.
       failing = 0
       const acknowledged = exits.length - refused.length
       const value = yield* engine.accounts.run(account, incrementSlot)
@@ -156,7 +156,7 @@ describe("a failing flush", () => {
     { arbitrary: { runs: 40 } }
   )
 
-  it.effect("that may have left timers behind lets them fire, although nobody asks for the account again", () =>
+  it.effect("whose record may have set timers lets them fire, without another request to the account", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       yield* Harness.flowingTime
@@ -173,10 +173,10 @@ describe("a failing flush", () => {
       const command = Toy.command({ op: "setTimer", slot: "a", delay: 50 })
       const exit = yield* Effect.exit(runOnce(engine.accounts, account, Toy.request("lost"), () => command))
       assert.instanceOf(failureOf(exit), Unavailable)
-      // The account cannot be started anew at once.
+      // The account cannot start anew at once.
       yield* Effect.sleep(300)
       lost = false
-      // Far less than until the scheduler would look around by itself.
+      // Far less than the scheduler's own polling interval.
       yield* Effect.sleep(2000)
       const [row] = yield* Harness.viewsOf(storage).documents([{ account, id: counter.id }])
       assert.strictEqual((JSON.parse(row!.document!) as Toy.Counter).count, 1 + Toy.TIMER_INCREMENT)
@@ -184,39 +184,37 @@ describe("a failing flush", () => {
     })
   )
 
-  it.effect(
-    "that comes to its end only after it was given up is seen, although nobody asks for the account again",
-    () =>
-      Effect.gen(function* () {
-        yield* Harness.startClock
-        yield* Harness.flowingTime
-        const storage = yield* Harness.storageInMemory
-        const journal = Harness.journalOf(storage)
-        let late = false
-        const append: JournalShape["append"] = (rows) => {
-          if (!late) return journal.append(rows)
-          late = false
-          const givenUp = Effect.fail(Harness.outage("no answer in time"))
-          return Effect.andThen(Effect.forkDetach(Effect.delay(journal.append(rows), 20_000)), givenUp)
-        }
-        const engine = yield* Harness.startEngine(Context.add(storage, Journal, { ...journal, append }))
-        const [account] = ACCOUNTS as [string]
-        const { id } = yield* engine.accounts.run(account, Toy.create("a", "plain"))
-        late = true
-        const command = Toy.command({ op: "setTimer", slot: "a", delay: 90 })
-        const exit = yield* Effect.exit(runOnce(engine.accounts, account, Toy.request("late"), () => command))
-        assert.instanceOf(failureOf(exit), Unavailable)
-        yield* Effect.sleep(90_000)
-        const read = yield* engine.accounts.read(account, id)
-        assert.isTrue(read?.deleted === false && (read.value as Toy.Counter).count === 1 + Toy.TIMER_INCREMENT)
-        yield* engine.stop
-        yield* Harness.verified(storage)
-      })
+  it.effect("that succeeds after it was given up is noticed, without another request to the account", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      yield* Harness.flowingTime
+      const storage = yield* Harness.storageInMemory
+      const journal = Harness.journalOf(storage)
+      let late = false
+      const append: JournalShape["append"] = (rows) => {
+        if (!late) return journal.append(rows)
+        late = false
+        const givenUp = Effect.fail(Harness.outage("no answer in time"))
+        return Effect.andThen(Effect.forkDetach(Effect.delay(journal.append(rows), 20_000)), givenUp)
+      }
+      const engine = yield* Harness.startEngine(Context.add(storage, Journal, { ...journal, append }))
+      const [account] = ACCOUNTS as [string]
+      const { id } = yield* engine.accounts.run(account, Toy.create("a", "plain"))
+      late = true
+      const command = Toy.command({ op: "setTimer", slot: "a", delay: 90 })
+      const exit = yield* Effect.exit(runOnce(engine.accounts, account, Toy.request("late"), () => command))
+      assert.instanceOf(failureOf(exit), Unavailable)
+      yield* Effect.sleep(90_000)
+      const read = yield* engine.accounts.read(account, id)
+      assert.isTrue(read?.deleted === false && (read.value as Toy.Counter).count === 1 + Toy.TIMER_INCREMENT)
+      yield* engine.stop
+      yield* Harness.verified(storage)
+    })
   )
 })
 
 describe("a journal with heavy records", () => {
-  it.effect("is read to its end, however few of them come at once", () =>
+  it.effect("is read to its end, however few records each read returns", () =>
     Effect.gen(function* () {
       const { account, storage } = yield* projectedInPart(5)
       const journal = Harness.journalOf(storage)
@@ -231,7 +229,7 @@ describe("a journal with heavy records", () => {
 })
 
 describe("a damaged journal", () => {
-  it.effect("that has lost what the views have is not gone on with", () =>
+  it.effect("that has lost records that are in the views is not continued", () =>
     Effect.gen(function* () {
       const { account, storage } = yield* projectedInPart(1)
       const journal = Harness.journalOf(storage)
@@ -254,7 +252,7 @@ describe("a damaged journal", () => {
     })
   )
 
-  it.effect("of an account whose views somebody has emptied keeps no other account waiting", () =>
+  it.effect("of an account with emptied views delays no other account", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       yield* Harness.flowingTime
@@ -270,7 +268,7 @@ describe("a damaged journal", () => {
       for (const account of [damaged, sound]) yield* engine.accounts.run(account, Toy.create("a", "plain"))
       yield* engine.projector.drained
       isDamaged = true
-      // As `till rebuild` does, which is not meant to run beside the service.
+      // Like `till rebuild`, which must not run beside the service.
       yield* Harness.viewsOf(storage).clear(damaged)
       yield* engine.accounts.run(damaged, incrementSlot)
       yield* engine.accounts.run(sound, incrementSlot)
@@ -285,7 +283,7 @@ describe("a damaged journal", () => {
   )
 })
 
-/** An account with two records in the views, and so many more in the journal alone. */
+/** An account with two records in the views, and a number of further ones only in the journal. */
 const projectedInPart = Effect.fnUntraced(function* (more: number) {
   yield* Harness.startClock
   yield* Harness.flowingTime
@@ -302,7 +300,7 @@ const projectedInPart = Effect.fnUntraced(function* (more: number) {
   return { account, storage }
 })
 
-/** Adds one to the counter in slot a, and answers with its count. */
+/** Adds one to the counter in slot a, and returns its count. */
 const incrementSlot = Effect.gen(function* () {
   const counter = yield* Toy.counterIn("a")
   return (yield* Toy.add(counter!.value, 1)).count

@@ -1,7 +1,6 @@
 /**
  * Deliveries against a plain model: any sequence of subscriptions, events, outcomes (also stale and doubled ones),
- * clock moves, wipes, crashes and rebuilds leaves lists, counts, leases and what listeners are told as the model has
- * them.
+ * clock moves, wipes, crashes and rebuilds leaves lists, counts, leases and calls of listeners equal to the model's.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -23,7 +22,7 @@ const LEASE_MILLIS = 120_000
 
 const STEPS = 60
 
-/** How often each step is taken. */
+/** Frequency of each step. */
 const WEIGHTS = {
   happen: 12,
   report: 12,
@@ -41,15 +40,15 @@ const WEIGHTS = {
 type Step = keyof typeof WEIGHTS
 const CHOICES = Object.entries(WEIGHTS).flatMap(([step, weight]) => Array<Step>(weight * 2).fill(step as Step))
 
-/** An engine, what it tells its listener, and the model that follows it. */
+/** An engine, the calls of its listener, and the model that follows it. */
 class DeliveryRun {
   readonly models = new Map(ACCOUNTS.map((id) => [id, new DeliveryModel()] as const))
   readonly storage: Storage
   readonly random: Random
-  /** With a listener, what is new is leased to it; without, it may be taken at once. */
+  /** With a listener, new deliveries are leased to it; without one, they may be taken at once. */
   readonly listens: boolean
   engine!: RunningEngine
-  told: Array<Committed> = []
+  calls: Array<Committed> = []
 
   constructor(storage: Storage, random: Random) {
     this.storage = storage
@@ -59,11 +58,11 @@ class DeliveryRun {
 
   readonly start = Effect.fnUntraced({ self: this }, function* () {
     this.engine = yield* Harness.startEngine(this.storage)
-    if (this.listens) yield* this.engine.deliveries.onCommitted((committed) => this.told.push(committed))
+    if (this.listens) yield* this.engine.deliveries.onCommitted((committed) => this.calls.push(committed))
   })
 
   transact<A>(id: string, command: (transaction: Transaction) => A) {
-    this.told = []
+    this.calls = []
     return this.engine.accounts.run(id, Effect.map(Transaction, command))
   }
 
@@ -79,7 +78,7 @@ class DeliveryRun {
     return rows.toReversed()
   })
 
-  /** What a command has made: exactly one delivery per event and destination, in the order of the events. */
+  /** Deliveries of a command: exactly one per event and destination, in the order of the events. */
   readonly made = Effect.fnUntraced(
     { self: this },
     function* (
@@ -105,15 +104,15 @@ class DeliveryRun {
       )
       const leasedUntil = this.listens ? wallClock + LEASE_MILLIS : 0
       for (const row of fresh) model.made(row.id, row.destination, row.event, wallClock, leasedUntil)
-      const heard = this.told.flatMap(({ deliveries }) => deliveries)
+      const leased = this.calls.flatMap(({ deliveries }) => deliveries)
       assert.deepStrictEqual(
-        heard.map((one) => [one.account, one.id, one.attempt, one.content?.id ?? null]),
+        leased.map((one) => [one.account, one.id, one.attempt, one.content?.id ?? null]),
         this.listens ? fresh.map((row) => [id, row.id, 1, resent ? null : row.event]) : []
       )
     }
   )
 
-  /** Up to three events in one command, and what it does before them. */
+  /** One command with up to three events, and its changes before them. */
   readonly happen = Effect.fnUntraced(
     { self: this },
     function* (id: string, before: (transaction: Transaction) => void = () => {}) {
@@ -125,7 +124,7 @@ class DeliveryRun {
         const counter = yield* Toy.create(`slot ${this.random.below(1_000_000)}`, "plain")
         for (let time = 1; time < times; time++) yield* Toy.add({ ...counter, count: time }, 1)
       })
-      this.told = []
+      this.calls = []
       yield* this.engine.accounts.run(id, command)
       yield* this.engine.projector.drained
       const events = (yield* Harness.allEvents(this.engine, id, "older", 50)).toReversed()
@@ -150,7 +149,7 @@ class DeliveryRun {
     yield* this.made(id, [{ destination: to, event: event.id }], true)
   })
 
-  /** Some deliveries in one command, whatever has become of them; some by an attempt that was made, or is not next. */
+  /** Hastens deliveries in any state with one command; some with an attempt that is over, or is not next. */
   readonly hasten = Effect.fnUntraced({ self: this }, function* (id: string) {
     const model = this.models.get(id)!
     const now = yield* Harness.now
@@ -163,10 +162,10 @@ class DeliveryRun {
       for (const delivery of meant) transaction.hasten(delivery)
     })
     for (const { attempt, id } of meant) model.hastened(id, attempt, now)
-    assert.isEmpty(this.told)
+    assert.isEmpty(this.calls)
   })
 
-  /** Outcomes of some deliveries at once; some of them stale, doubled or ahead. */
+  /** Outcomes of some deliveries in one report; some of them stale, doubled or ahead. */
   readonly report = Effect.fnUntraced({ self: this }, function* (id: string) {
     const model = this.models.get(id)!
     const startedAt = yield* Harness.now
@@ -196,7 +195,7 @@ class DeliveryRun {
     for (const outcome of outcomes) model.attempted(outcome)
   })
 
-  /** Exactly what is due and free: what has been for longest, nearest due first; then it is leased. */
+  /** Takes exactly the due and free deliveries, longest due first; they are leased after that. */
   readonly take = Effect.fnUntraced({ self: this }, function* () {
     yield* this.engine.projector.drained
     const now = yield* Harness.now
@@ -234,13 +233,13 @@ class DeliveryRun {
         const types = TYPES.filter(() => this.random.chance(0.4))
         model.subscriptions.set(to, types)
         yield* this.happen(id, (transaction) => transaction.subscribe(to, types))
-        return assert.isEmpty(this.told.flatMap(({ canceled }) => canceled))
+        return assert.isEmpty(this.calls.flatMap(({ canceled }) => canceled))
       }
       case "unsubscribe":
         yield* this.transact(id, (transaction) => transaction.unsubscribe(to))
         model.unsubscribed(to)
         assert.deepStrictEqual(
-          this.told.map(({ canceled }) => canceled),
+          this.calls.map(({ canceled }) => canceled),
           this.listens ? [[to]] : []
         )
         return
@@ -270,7 +269,7 @@ class DeliveryRun {
         yield* this.transact(id, (transaction) => transaction.wipe())
         model.wiped()
         return assert.deepStrictEqual(
-          this.told.map(({ wiped }) => wiped),
+          this.calls.map(({ wiped }) => wiped),
           this.listens ? [true] : []
         )
       default: {
@@ -282,13 +281,13 @@ class DeliveryRun {
           }
         }
         yield* this.start()
-        // Which the views have now, whatever they had not got yet.
+        // The views have all records after that.
         for (const account of ACCOUNTS) yield* this.engine.accounts.wake(account)
       }
     }
   })
 
-  /** Lists, single reads and counts are the model's. */
+  /** Checks lists, single reads and counts against the model. */
   readonly check = Effect.fnUntraced({ self: this }, function* () {
     for (const [id, model] of this.models) {
       for (const to of DESTINATIONS) {
@@ -310,7 +309,7 @@ class DeliveryRun {
 
 describe("deliveries", () => {
   it.effect.prop(
-    "are what the model says, after any commands, crashes and rebuilds",
+    "match the model after any commands, crashes and rebuilds",
     { seed: Seed },
     ({ seed }) =>
       Effect.gen(function* () {
@@ -319,7 +318,7 @@ describe("deliveries", () => {
         yield* run.start()
         for (let step = 0; step < STEPS; step++) {
           yield* run.step(step < 2 ? "subscribe" : run.random.pick(CHOICES))
-          // Left alone, the views get several records at a time.
+          // Without waiting reads, the views get several records at a time.
           if (run.random.chance(0.5)) yield* run.check()
         }
         yield* run.check()
@@ -329,7 +328,7 @@ describe("deliveries", () => {
     { arbitrary: { runs: 60 } }
   )
 
-  it.effect("ask for a round when something is due before the next", () =>
+  it.effect("start a round when a delivery is due before the next one", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       const engine = yield* Harness.startEngine(yield* Harness.storageInMemory)

@@ -1,7 +1,4 @@
-/**
- * The plain model of deliveries: what each destination of an account must have been given, and where each delivery
- * stands, after any sequence of commands.
- */
+/** The plain model of deliveries: each destination's deliveries and their states after any sequence of commands. */
 import type { AttemptOutcome, DeliveryRow } from "../../src/engine/Deliveries.ts"
 
 export interface ModelDelivery {
@@ -11,9 +8,9 @@ export interface ModelDelivery {
   readonly at: number
   state: DeliveryRow["state"]
   attempts: DeliveryRow["attempts"]
-  /** By the account's clock. */
+  /** Due time by the account's clock. */
   nextAttemptAt: number | null
-  /** By the wall clock: nobody else gets it before. */
+  /** End of the lease by the wall clock. */
   leasedUntil: number
 }
 
@@ -21,10 +18,10 @@ export class DeliveryModel {
   clockOffset = 0
   readonly subscriptions = new Map<string, ReadonlyArray<string>>()
   readonly deliveries = new Map<string, ModelDelivery>()
-  /** Types by event. */
+  /** Types of events by their ids. */
   readonly events = new Map<string, string>()
 
-  /** Who must get an event. */
+  /** Destinations that must get an event. */
   destinationsOf(type: string): ReadonlyArray<string> {
     return [...this.subscriptions].filter(([, types]) => types.includes(type) || types.includes("*")).map(([id]) => id)
   }
@@ -94,7 +91,7 @@ export class DeliveryModel {
     )
   }
 
-  /** Where the deliveries to a destination stand, oldest first. */
+  /** States of the deliveries to a destination, oldest first. */
   of(destination: string): ReadonlyArray<ReturnType<typeof standing>> {
     return [...this.deliveries.values()]
       .filter((delivery) => delivery.destination === destination)
@@ -107,7 +104,7 @@ export class DeliveryModel {
   }
 }
 
-/** What a model's delivery and a row of the views must agree about. */
+/** The fields of a delivery that the model and the views share. */
 export const standing = (delivery: Omit<ModelDelivery, "leasedUntil">) => {
   const { at, attempts, destination, event, id, nextAttemptAt, state } = delivery
   return { id, destination, event, at, state, attempts, nextAttemptAt }

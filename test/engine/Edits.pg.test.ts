@@ -1,7 +1,7 @@
 /**
- * Somebody, or a disk, changes what Postgres holds. Whatever is read after that is what was written, or refused: an
- * answer is what it was, or an error that names a record. What can be changed so that nothing finds it any more (a
- * key's text, the label of an object) may be missing, and nothing else takes its place (semantics 9.30).
+ * An intruder or a disk changes Postgres' data. Every later read returns the written data or is refused: an answer is
+ * unchanged, or an error that names a record. A change after which no search finds a row (a key's text, an object's
+ * label) may make it missing, but no other row takes its place (semantics 9.30).
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -32,7 +32,7 @@ const TABLES = [
 const SAVED = [...TABLES, "deliveries"]
 type Table = (typeof TABLES)[number]
 
-/** Whoever changes these may keep a row from being found. */
+/** Columns whose change may hide a row from searches. */
 const FINDING: Readonly<Record<Table, ReadonlyArray<string>>> = {
   journal: [],
   objects: ["account", "id", "kind", "labels", "terms", "measure"],
@@ -45,22 +45,22 @@ const FINDING: Readonly<Record<Table, ReadonlyArray<string>>> = {
   running_time: []
 }
 
-/** What is changed in these concerns no more than an object, an event or a key, and what lists it. */
+/** Tables in which a change affects only an object, an event or a key, and the lists that contain it. */
 const OF_ONE: ReadonlyArray<Table> = ["objects", "revisions", "events", "idempotency"]
 
 const KEYS = Array.from({ length: 6 }, (_, i) => `key_${i}`)
 
-/** Counters in all states, with events and kept answers. */
+/** Counters in all states, with events and stored answers. */
 const fill = Effect.fnUntraced(function* (engine: Harness.RunningEngine) {
-  const ask = (account: string, key: string, operation: Toy.Operation) =>
+  const send = (account: string, key: string, operation: Toy.Operation) =>
     runOnce(engine.accounts, account, Toy.request(key), () => Toy.command(operation))
   for (const account of [ACCOUNT, OTHER]) {
-    yield* ask(account, KEYS[0]!, { op: "create", slot: "a", name: "ünï→😀" })
-    yield* ask(account, KEYS[1]!, { op: "create", slot: "b", name: "plain" })
-    yield* ask(account, KEYS[2]!, { op: "create", slot: "c", name: "plain" })
-    yield* ask(account, KEYS[3]!, { op: "increment", slot: "a", by: 3 })
-    yield* ask(account, KEYS[4]!, { op: "delete", slot: "b" })
-    yield* ask(account, KEYS[5]!, { op: "keep", slot: "c" })
+    yield* send(account, KEYS[0]!, { op: "create", slot: "a", name: "ünï→😀" })
+    yield* send(account, KEYS[1]!, { op: "create", slot: "b", name: "plain" })
+    yield* send(account, KEYS[2]!, { op: "create", slot: "c", name: "plain" })
+    yield* send(account, KEYS[3]!, { op: "increment", slot: "a", by: 3 })
+    yield* send(account, KEYS[4]!, { op: "delete", slot: "b" })
+    yield* send(account, KEYS[5]!, { op: "keep", slot: "c" })
     yield* engine.accounts.run(
       account,
       Effect.map(Transaction, (transaction) => {
@@ -74,16 +74,17 @@ const fill = Effect.fnUntraced(function* (engine: Harness.RunningEngine) {
 
 type Answer = ReadonlyArray<unknown>
 
-/** All that can be asked, by what it asks for. An answer is a list of what it found. */
+/** All possible reads by their names. The result of each is a list. */
 const questions = (engine: Harness.RunningEngine, ids: ReadonlyArray<string>, events: ReadonlyArray<string>) => {
   const { accounts } = engine
   const all = new Map<string, Effect.Effect<Answer, unknown>>()
-  const shown = (documents: ReadonlyArray<{ readonly id: string; readonly json: string; readonly hidden: unknown }>) =>
-    documents.map(({ hidden, id, json }) => ({ id, json, hidden }))
+  const textsOf = (
+    documents: ReadonlyArray<{ readonly id: string; readonly json: string; readonly hidden: unknown }>
+  ) => documents.map(({ hidden, id, json }) => ({ id, json, hidden }))
   for (const account of [ACCOUNT, OTHER]) {
     for (const id of ids) {
       const read = Effect.map(accounts.read(account, id), (found) =>
-        found === undefined ? [] : found.deleted ? ["deleted"] : shown([found])
+        found === undefined ? [] : found.deleted ? ["deleted"] : textsOf([found])
       )
       all.set(`read ${account} ${id}`, read)
       const history = Effect.map(accounts.history(account, { ids: [id], limit: 10 }), ({ entries }) =>
@@ -94,7 +95,9 @@ const questions = (engine: Harness.RunningEngine, ids: ReadonlyArray<string>, ev
     for (const kind of ["counter", "slot"]) {
       for (const labels of [{}, { slot: "a" }, { name: "plain" }]) {
         for (const limit of [1, 10]) {
-          const list = Effect.map(accounts.list(account, { kind, labels, limit }), ({ documents }) => shown(documents))
+          const list = Effect.map(accounts.list(account, { kind, labels, limit }), ({ documents }) =>
+            textsOf(documents)
+          )
           all.set(`list ${account} ${kind} ${JSON.stringify(labels)} ${limit}`, list)
         }
       }
@@ -104,7 +107,7 @@ const questions = (engine: Harness.RunningEngine, ids: ReadonlyArray<string>, ev
     const search = accounts.search(account, { kind: "counter", prefix: "ctr", filters, matches, limit: 5 })
     all.set(
       `search ${account}`,
-      Effect.map(search, ({ documents }) => shown(documents))
+      Effect.map(search, ({ documents }) => textsOf(documents))
     )
     for (const type of ["counter.created", "counter.deleted", "counter.incremented"]) {
       const page = accounts.events(account, { type: { exact: type }, limit: 10 })
@@ -143,7 +146,7 @@ const answersOf = Effect.fnUntraced(function* (
   return answers
 })
 
-/** All that an account's answers hold. */
+/** All results of an account's reads. */
 const itemsOf = (answers: ReadonlyMap<string, Exit.Exit<Answer, unknown>>, account: string): ReadonlySet<string> =>
   new Set(
     [...answers].flatMap(([question, answer]) =>
@@ -161,7 +164,7 @@ interface Cell {
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
-/** A value with one byte of it changed, as text. */
+/** A value with one changed byte, as text. */
 const changed = ({ text, type }: Cell, random: Random): string => {
   if (type === "int4" || type === "int8") {
     return String(BigInt(text) ^ (1n << BigInt(random.below(type === "int4" ? 31 : 52))))
@@ -177,8 +180,8 @@ const changed = ({ text, type }: Cell, random: Random): string => {
 }
 
 /**
- * Fails unless an answer is what it was before an edit, or refused. Where an edit may hide rows, what is left is among
- * the `known`.
+ * Fails unless a result is the same as before an edit, or refused. If an edit may hide rows, the remaining ones must be
+ * `known`.
  */
 const judge = (
   table: Table,
@@ -188,24 +191,24 @@ const judge = (
   after: Exit.Exit<Answer, unknown>,
   known: ReadonlySet<string> | null
 ) => {
-  const told = `${name} after ${edit}`
+  const place = `${name} after ${edit}`
   if (Exit.isFailure(after)) {
-    // Without its checkpoint an account is projected anew, and what is there is in the way.
+    // Without its checkpoint an account is projected anew, and conflicts with the existing rows.
     if (table === "checkpoints" && edit.includes("SET account") && String(after.cause).includes("Unavailable")) return
     const [defect] = after.cause.reasons.filter(Cause.isDieReason).map((reason) => reason.defect)
-    assert.instanceOf(defect, JournalCorrupt, `${told}: ${Cause.pretty(after.cause)}`)
+    assert.instanceOf(defect, JournalCorrupt, `${place}: ${Cause.pretty(after.cause)}`)
     return
   }
-  if (known === null) return assert.deepStrictEqual(after.value, before, told)
-  // A key that cannot be found is new.
+  if (known === null) return assert.deepStrictEqual(after.value, before, place)
+  // A key that is not found counts as new.
   if (name.startsWith("replay")) return
-  // Nothing else takes its place but what comes after it.
-  for (const item of after.value) assert.isTrue(known.has(JSON.stringify(item)), told)
+  // Only rows that come after it may take its place.
+  for (const item of after.value) assert.isTrue(known.has(JSON.stringify(item)), place)
 }
 
 describe("a database in which a byte was changed", () => {
   it.live.prop(
-    "gives answers as before, or refuses them with the name of a record",
+    "gives the same answers as before, or refuses them with the name of a record",
     { seed: Seed },
     ({ seed }) =>
       Effect.scoped(
@@ -237,10 +240,10 @@ describe("a database in which a byte was changed", () => {
             const cell = { ...random.pick(cells), type }
             const value = changed(cell, random)
             const edit = `UPDATE ${table} SET ${name} = ${quoted(value)}::${type} WHERE ctid = '${cell.ctid}'`
-            // Postgres itself refuses some.
+            // Postgres itself refuses some edits.
             if (Exit.isFailure(yield* Effect.exit(postgres.edit(edit)))) continue
             const mayHide = FINDING[table].includes(name)
-            // A document's row names the newest record of its history. Whoever reads the document itself is refused.
+            // A document's row names the newest record of its history. Reads of the document itself are refused.
             const mayHideHistory = mayHide || (table === "objects" && name === "version")
             const after = yield* answersOf(storage, ids, events)
             for (const [question, answer] of after) {
@@ -273,7 +276,7 @@ describe("a database in which a byte was changed", () => {
     { arbitrary: { runs: 1, maxShrinks: 0 } }
   )
 
-  it.live("does not take a key for new whose row names no record", () =>
+  it.live("does not count a key as new whose row names no record", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const postgres = yield* PostgresStorage.make

@@ -1,9 +1,9 @@
 /**
  * The engine on a real Postgres: the model, crashes with connections cut, several owners, idempotency, and verification
- * of tables that somebody has edited.
+ * of edited tables.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`. Postgres has timing of
- * its own, so a replay takes the same random choices, but not always the same turns.
+ * its own, so a replay makes the same random choices, but not always the same interleaving.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Schema } from "effect"
@@ -109,11 +109,11 @@ describe("the engine on Postgres", () => {
             () => Effect.andThen(Effect.sleep(random.below(60)), Effect.option(increment(random.pick(engines)))),
             { concurrency: "unbounded" }
           )
-          const told = counts.flatMap((count) => (count._tag === "Some" ? [count.value] : []))
-          assert.strictEqual(new Set(told).size, told.length)
+          const returned = counts.flatMap((count) => (count._tag === "Some" ? [count.value] : []))
+          assert.strictEqual(new Set(returned).size, returned.length)
           const records = yield* Harness.recordsOf(storages[0]!, ACCOUNT)
-          assert.strictEqual(records.length, told.length + 1)
-          assert.strictEqual(yield* increment(random.pick(engines)), told.length + 1)
+          assert.strictEqual(records.length, returned.length + 1)
+          assert.strictEqual(yield* increment(random.pick(engines)), returned.length + 1)
           for (const engine of engines) yield* engine.projector.drained
           yield* Harness.verified(storages[0]!)
           for (const engine of engines) yield* engine.stop
@@ -138,7 +138,7 @@ describe("the engine on Postgres", () => {
       assert.strictEqual(replies.filter(({ replayOf }) => replayOf === null).length, 1)
       assert.strictEqual((yield* Harness.recordsOf(storages[0]!, ACCOUNT)).length, 2)
       for (const engine of engines) yield* engine.stop
-      // From the journal, by a process that has never heard of it.
+      // From the journal, by a process that did not run the command.
       const next = yield* Harness.startEngine(yield* postgres.connect("three"))
       const replay = yield* runOnce(next.accounts, ACCOUNT, Toy.request("key"), () => Effect.die(new Error("again")))
       assert.strictEqual(replay.body, replies[0]!.body)
@@ -147,7 +147,7 @@ describe("the engine on Postgres", () => {
     })
   )
 
-  it.live("fires timers that came due while nothing ran, and those nearer than expected", () =>
+  it.live("fires timers that became due while no process ran, and timers nearer than expected", () =>
     Effect.gen(function* () {
       const postgres = yield* PostgresStorage.make
       const storage = yield* postgres.connect("engine")
@@ -173,7 +173,7 @@ describe("the engine on Postgres", () => {
     })
   )
 
-  it.live("is verified as of one moment while it goes on", () =>
+  it.live("is verified in a snapshot while it goes on", () =>
     Effect.gen(function* () {
       const postgres = yield* PostgresStorage.make
       const engine = yield* Harness.startEngine(yield* postgres.connect("engine"))
@@ -185,7 +185,7 @@ describe("the engine on Postgres", () => {
       )
       const beside = yield* postgres.connect("beside")
       const seen: Array<number> = []
-      // A page of few records, so that much happens between the first and the last.
+      // Small pages, so that many records are written between the first and the last.
       for (let i = 0; i < 5; i++) {
         const report = yield* Harness.verification(beside, { page: 7 })
         assert.deepStrictEqual(report.problems, [])
@@ -198,7 +198,7 @@ describe("the engine on Postgres", () => {
     })
   )
 
-  it.live("is found out by verification when somebody has edited its tables, and rebuilds its views", () =>
+  it.live("is reported by verification after an edit of its tables, and rebuilds its views", () =>
     Effect.gen(function* () {
       const postgres = yield* PostgresStorage.make
       const storage = yield* postgres.connect("engine")
@@ -259,7 +259,7 @@ describe("the engine on Postgres", () => {
       assert.include(yield* problem, `Record 1 of account ${ACCOUNT} is missing`)
       yield* postgres.edit(`INSERT INTO events VALUES ('${ACCOUNT}', 'evt_invented', 'invented', 3)`)
       yield* postgres.edit(`UPDATE idempotency SET key = 'invented', version = 3 WHERE key = 'two'`)
-      // What it wrote is not taken for what never was.
+      // Rows of the missing record are not reported as rows without a record.
       const after = yield* Harness.startEngine(storage)
       const events = (type: string) => after.accounts.events(ACCOUNT, { type: { exact: type }, limit: 1 })
       const replay = (key: string) =>

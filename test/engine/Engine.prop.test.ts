@@ -1,6 +1,6 @@
 /**
- * After any sequence of commands, what the journal folds to, what the views hold, what memory answers and what a plain
- * model says are the same; also after passivation, after a restart, and after the views are rebuilt.
+ * After any sequence of commands, the fold of the journal, the views, the answers from memory and a plain model agree;
+ * also after passivation, a restart, and a rebuild of the views.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -32,13 +32,13 @@ const property = (steps: ReadonlyArray<Step>, seed: number, options: EngineOptio
     yield* run.steps(first, steps.slice(0, third))
     yield* run.check(first, storage)
 
-    // Idle accounts leave memory, and come back as they were.
+    // Idle accounts leave memory, and come back unchanged.
     yield* Effect.sleep(SETTLING_MILLIS)
     yield* run.check(first, storage)
     yield* run.steps(first, steps.slice(third, 2 * third))
     yield* first.stop
 
-    // A restart, with a clock that has stepped back.
+    // A restart with a clock that has stepped back.
     yield* TestClock.setTime((yield* Harness.now) - STEP_BACK_MILLIS)
     const second = yield* Harness.startEngine(storage, { faults, handler, ...options })
     yield* run.steps(second, steps.slice(2 * third))
@@ -60,10 +60,10 @@ describe("the engine", () => {
   )
 
   it.effect.prop(
-    "loses nothing with a cache of next to nothing",
+    "loses nothing with a tiny cache",
     { steps: Steps, seed: Seed, cacheBytes: Schema.Literals([0, 500, 1500, 5000]) },
     ({ cacheBytes, seed, steps }) => {
-      // Views that lag behind: what they do not have yet must not leave memory.
+      // Views that lag behind: documents that they do not have must stay in memory.
       const random = new Random(seed)
       const faults = (point: FaultPoint) =>
         Effect.suspend(() => (point === "apply.before" ? Effect.sleep(random.below(400)) : random.jitter(2)))

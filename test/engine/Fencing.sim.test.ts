@@ -15,7 +15,7 @@ import * as Toy from "./Toy.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_2:test"]
 
-/** Adds one to the counter in slot a, and answers with its new count and how often the command has run. */
+/** Adds one to the counter in slot a, and returns its new count and the number of runs of the command. */
 const increment = (engine: RunningEngine, account: string, random: Random) =>
   Effect.suspend(() => {
     let runs = 0
@@ -34,7 +34,7 @@ const increment = (engine: RunningEngine, account: string, random: Random) =>
 const enginesOn = (storage: Harness.Storage, count: number, faults: Faults) =>
   Effect.forEach(Array.from({ length: count }), () => Harness.startEngine(storage, { faults }))
 
-/** Two engines, and an account that the first of them has begun with slot a. */
+/** Two engines, and an account in which the first has created slot a. */
 const twoOwners = Effect.gen(function* () {
   yield* Harness.startClock
   yield* Harness.flowingTime
@@ -63,7 +63,7 @@ describe("two owners of an account", () => {
       const engines = yield* enginesOn(storage, count, () => random.jitter(5))
       for (const account of ACCOUNTS) yield* engines[0]!.accounts.run(account, Toy.create("a", "plain"))
 
-      const told = new Map(ACCOUNTS.map((account) => [account, new Set<number>()] as const))
+      const returned = new Map(ACCOUNTS.map((account) => [account, new Set<number>()] as const))
       let runs = 0
       yield* Effect.forEach(
         Array.from({ length: increments }),
@@ -72,20 +72,20 @@ describe("two owners of an account", () => {
           const account = random.pick(ACCOUNTS)
           const outcome = yield* increment(random.pick(engines), account, random)
           runs += outcome.runs
-          assert.isFalse(told.get(account)!.has(outcome.count), "two commands were told the same count")
-          told.get(account)!.add(outcome.count)
+          assert.isFalse(returned.get(account)!.has(outcome.count), "two commands returned the same count")
+          returned.get(account)!.add(outcome.count)
         }),
         { concurrency: "unbounded", discard: true }
       )
 
       assert.isAtLeast(
         runs,
-        [...told.values()].reduce((sum, counts) => sum + counts.size, 0)
+        [...returned.values()].reduce((sum, counts) => sum + counts.size, 0)
       )
       for (const account of ACCOUNTS) {
-        const acknowledged = told.get(account)!.size
+        const acknowledged = returned.get(account)!.size
         const records = yield* Harness.recordsOf(storage, account)
-        // One for the creation; versions without a gap are checked by the reading.
+        // One for the creation; the read checks that versions have no gap.
         assert.strictEqual(records.length, acknowledged + 1)
         Harness.idsAscend(records)
         const last = yield* increment(random.pick(engines), account, random)
@@ -98,12 +98,12 @@ describe("two owners of an account", () => {
     { arbitrary: { runs: 60 } }
   )
 
-  it.effect("run a fenced command again, on what the other has written", () =>
+  it.effect("run a fenced command again, on the other's records", () =>
     Effect.gen(function* () {
       const random = new Random(1)
       const { account, one, stop, two } = yield* twoOwners
       assert.deepStrictEqual(yield* increment(two, account, random), { count: 1, runs: 1 })
-      // The first still has the account in memory as it was before.
+      // The first engine still has the earlier state of the account in memory.
       assert.deepStrictEqual(yield* increment(one, account, random), { count: 2, runs: 2 })
       assert.deepStrictEqual(yield* increment(one, account, random), { count: 3, runs: 1 })
       assert.deepStrictEqual(yield* increment(two, account, random), { count: 4, runs: 2 })
@@ -111,7 +111,7 @@ describe("two owners of an account", () => {
     })
   )
 
-  it.effect("cost nobody an answer who waits when the fence comes down", () =>
+  it.effect("lose no answer of requests that wait during a fencing", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       yield* Harness.flowingTime
@@ -129,8 +129,7 @@ describe("two owners of an account", () => {
       const count = Effect.map(Toy.counterIn("a"), (counter) => counter!.value.count)
       const waiting = yield* Effect.forEach(
         [
-          // The one whose flush will be fenced, one that reads what that one wrote, two that change nothing or
-          // something.
+          // A command whose flush will be fenced, one that reads its changes, and two that change nothing or something.
           increment(slow, account, random),
           slow.accounts.read(account, id),
           slow.accounts.run(account, count),
@@ -146,7 +145,7 @@ describe("two owners of an account", () => {
     })
   )
 
-  it.effect("show at once what the other has made, and within half a minute what it has changed", () =>
+  it.effect("show the other's new documents at once, and its changes within half a minute", () =>
     Effect.gen(function* () {
       const random = new Random(4)
       const { account, id, one, stop, two } = yield* twoOwners
@@ -156,9 +155,9 @@ describe("two owners of an account", () => {
       assert.strictEqual(yield* seenByTwo, 0)
       const { id: other } = yield* one.accounts.run(account, Toy.create("b", "plain"))
       yield* one.projector.drained
-      const asked = yield* Harness.now
+      const startedAt = yield* Harness.now
       assert.strictEqual((yield* two.accounts.read(account, other))?.id, other)
-      assert.isBelow((yield* Harness.now) - asked, 1000)
+      assert.isBelow((yield* Harness.now) - startedAt, 1000)
       assert.strictEqual(yield* seenByTwo, 0)
       yield* increment(one, account, random)
       yield* one.projector.drained
@@ -169,17 +168,17 @@ describe("two owners of an account", () => {
     })
   )
 
-  it.effect("are noticed even if the storage has failed when they were looked for", () =>
+  it.effect("are noticed even if the storage has failed during the check", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       yield* Harness.flowingTime
       const storage = yield* Harness.storageInMemory
-      let looks = 0
+      let reads = 0
       let failing = false
       const faults: Faults = (point) =>
         Effect.suspend(() => {
           if (point !== "read" || !failing) return Effect.void
-          looks++
+          reads++
           return Effect.fail(Harness.outage("no connection"))
         })
       const watching = yield* Harness.startEngine(storage, { faults })
@@ -191,7 +190,7 @@ describe("two owners of an account", () => {
       failing = true
       yield* Effect.sleep(31_000)
       failing = false
-      assert.isAtLeast(looks, 1)
+      assert.isAtLeast(reads, 1)
       yield* Effect.sleep(31_000)
       const entry = yield* watching.accounts.read(account, id)
       assert.strictEqual(entry?.deleted === false ? (entry.value as Toy.Counter).count : undefined, 1)
@@ -203,11 +202,11 @@ describe("two owners of an account", () => {
     Effect.gen(function* () {
       const { account, one, stop, storage, two } = yield* twoOwners
       yield* two.accounts.read(account, "slot_a")
-      const ask = (engine: RunningEngine) =>
+      const send = (engine: RunningEngine) =>
         runOnce(engine.accounts, account, Toy.request("key"), () => Toy.command({ op: "increment", slot: "a", by: 5 }))
-      const first = yield* ask(one)
-      // The second has not heard of the key, runs the command, is fenced, and finds the response.
-      const second = yield* ask(two)
+      const first = yield* send(one)
+      // The second engine does not know the key, runs the command, is fenced, and finds the response.
+      const second = yield* send(two)
       assert.strictEqual(second.body, first.body)
       assert.isNotNull(second.replayOf)
       assert.strictEqual((yield* Harness.recordsOf(storage, account)).length, 2)
@@ -215,7 +214,7 @@ describe("two owners of an account", () => {
     })
   )
 
-  it.effect("cost the other accounts of the same flush nothing", () =>
+  it.effect("do not affect the other accounts of the same flush", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       yield* Harness.flowingTime

@@ -1,4 +1,4 @@
-/** The engine on a Postgres that hangs: nothing waits for good, and nothing is lost or done twice. */
+/** The engine on a Postgres that hangs: no request waits for ever, and no write is lost or doubled. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Option, Schedule } from "effect"
 import { runOnce } from "../../src/engine/Accounts.ts"
@@ -27,7 +27,7 @@ const assertUnavailable = (exit: Exit.Exit<unknown, { readonly _tag: string }>) 
   assert.strictEqual(reason?._tag === "Fail" ? reason.error._tag : undefined, "Unavailable")
 }
 
-/** Increments as soon as the account is there again. */
+/** Increments as soon as the account is available again. */
 const incrementOnceBack = (engine: Harness.RunningEngine) =>
   Effect.retry(increment(engine), {
     schedule: Schedule.spaced("50 millis"),
@@ -44,7 +44,7 @@ const startBehindProxy = Effect.gen(function* () {
 })
 const startWithLimit = Effect.provideService(startBehindProxy, StatementLimit, LIMIT_MILLIS)
 
-/** The same, where no statement has a limit, but a database that hangs is soon known. */
+/** An engine without time limits for statements, which detects a hanging database quickly. */
 const startWithBreaker = startBehindProxy.pipe(
   Effect.provideService(StatementLimit, 1_000_000),
   Effect.provideService(HangLimits, { silentMillis: 200, probeMillis: 200, pauseMillis: 50 })
@@ -54,7 +54,7 @@ const LOCKED_OUT = "SELECT pid FROM pg_stat_activity WHERE datname = current_dat
 const VIEWS = "checkpoints, objects, idempotency, timers, subscriptions, deliveries"
 const address = { account: ACCOUNT, id: "a" }
 
-/** What commands, activations and the fibers that serve all ask of the views. */
+/** Queries of the views by commands, activations and shared fibers. */
 const urgent = (views: ViewsShape): ReadonlyArray<Effect.Effect<unknown, { readonly message: string }>> => [
   views.checkpoint(ACCOUNT),
   views.documents([address]),
@@ -96,7 +96,7 @@ describe("the engine on a Postgres that hangs", () => {
             const { message } = yield* Effect.flip(statement)
             assert.strictEqual(message, `The storage failed: No answer within ${LIMIT_MILLIS} ms`)
           }
-          // What was given up is canceled a moment later: it must not come before the wipe once the lock is gone.
+          // Given-up statements are canceled shortly after: none may run before the wipe when the lock is gone.
           yield* Effect.repeat(postgres.ask<{ pid: number }>(LOCKED_OUT), {
             until: (waiting) => waiting.length <= 1,
             schedule: Schedule.spaced("20 millis")
@@ -119,11 +119,11 @@ describe("the engine on a Postgres that hangs", () => {
         "journal",
         Effect.gen(function* () {
           assertUnavailable(yield* Effect.exit(increment(engine)))
-          // The account starts anew, which needs the journal as well.
+          // The account starts anew, which needs the journal too.
           assertUnavailable(yield* Effect.exit(increment(engine)))
         })
       )
-      // The statements were canceled, not just left alone: none is carried out now that nothing is in their way.
+      // The statements were canceled, not only abandoned: none runs after the lock is gone.
       assert.strictEqual(yield* incrementOnceBack(engine), before + 1)
       yield* engine.projector.drained
       yield* engine.stop
@@ -151,7 +151,7 @@ describe("the engine on a Postgres that hangs", () => {
     })
   )
 
-  it.live("fires its timers over new connections once the old ones swallow everything", () =>
+  it.live("fires its timers over new connections after the old ones drop all data", () =>
     Effect.gen(function* () {
       const { engine, id, proxy, storage } = yield* startWithLimit
       yield* runOnce(engine.accounts, ACCOUNT, Toy.request(null), () =>
@@ -159,7 +159,7 @@ describe("the engine on a Postgres that hangs", () => {
       )
       yield* engine.projector.drained
       proxy.swallow()
-      // Until then nobody is shown what the timer is about to change.
+      // Until then no read shows the state that the timer is about to change.
       const count = Effect.map(
         Effect.option(engine.accounts.read(ACCOUNT, id)),
         (read) => Option.isSome(read) && read.value?.deleted === false && (read.value.value as Toy.Counter).count
@@ -172,17 +172,17 @@ describe("the engine on a Postgres that hangs", () => {
     })
   )
 
-  it.live("a write that arrives after it was given up is a late write, and no fork of the account", () =>
+  it.live("counts a write that arrives after it was given up as a late write, and not as a fork of the account", () =>
     Effect.gen(function* () {
       const { engine, proxy, storage } = yield* startWithLimit
       const before = yield* increment(engine)
       proxy.stall()
-      // The server cannot be asked to cancel either, so its connection is closed.
+      // The request to cancel cannot reach the server either, so the connection is closed.
       assertUnavailable(yield* Effect.exit(increment(engine)))
       proxy.resume()
       yield* incrementOnceBack(engine)
       const after = yield* incrementOnceBack(engine)
-      // The late write may have come through, or not.
+      // The late write may have succeeded or not.
       assert.include([before + 2, before + 3], after)
       yield* engine.projector.drained
       yield* engine.stop
@@ -190,26 +190,26 @@ describe("the engine on a Postgres that hangs", () => {
     })
   )
 
-  it.live("is asked nothing while it hangs: writes are refused, what is in memory is read, and then it goes on", () =>
+  it.live("sends it nothing while it hangs: refuses writes, reads from memory, and then continues", () =>
     Effect.gen(function* () {
       const { engine, id, proxy, storage } = yield* startWithBreaker
       const { accounts } = engine
       const { id: other } = yield* accounts.run(OTHER, Toy.create("a", "plain"))
       const before = yield* increment(engine)
       proxy.stall()
-      // It is found out by the first, whose outcome stays open: the account starts anew.
+      // The first write detects the hang; its outcome is unknown, so the account starts anew.
       assertUnavailable(yield* Effect.exit(increment(engine)))
       for (let i = 0; i < 20; i++) {
         assertUnavailable(yield* Effect.exit(increment(engine)))
         assertUnavailable(yield* Effect.exit(accounts.read(ACCOUNT, id)))
-        // An account with nothing under way stays as it was, and is refused before it changes.
+        // An account without running commands stays in memory; its commands are refused before they change anything.
         assertUnavailable(yield* Effect.exit(accounts.run(OTHER, Toy.create(`b${i}`, "plain"))))
         assert.isDefined(yield* accounts.read(OTHER, other))
       }
       proxy.resume()
       yield* incrementOnceBack(engine)
       const after = yield* incrementOnceBack(engine)
-      // The first write may have come through, or not; none of the others has.
+      // The first write may have succeeded or not; the others have not.
       assert.include([before + 2, before + 3], after)
       const { id: next } = yield* accounts.run(OTHER, Toy.create("b", "plain"))
       yield* engine.projector.drained
@@ -222,7 +222,7 @@ describe("the engine on a Postgres that hangs", () => {
     })
   )
 
-  it.live("costs one write its limit if the network forgets all connections, and not one write for each of them", () =>
+  it.live("loses time with one write if the network drops all connections, and not with one for each of them", () =>
     Effect.gen(function* () {
       // A connection is closed five seconds after it was given up.
       const limitMillis = 8000
@@ -239,7 +239,7 @@ describe("the engine on a Postgres that hangs", () => {
       )
       proxy.swallow()
       assertUnavailable(yield* Effect.exit(increment(engine)))
-      // A busy machine may be taken for a database that hangs, but not for as long as another write's limit.
+      // A busy machine may look like a hanging database, but not for as long as another write's limit.
       const after = yield* Effect.timeout(incrementOnceBack(engine), limitMillis)
       assert.include([before + 1, before + 2], after)
       yield* engine.projector.drained
@@ -248,7 +248,7 @@ describe("the engine on a Postgres that hangs", () => {
     })
   )
 
-  it.live("is known for one that hangs as long as a lock lets nobody read the journal", () =>
+  it.live("treats it as hanging while a lock blocks reads of the journal", () =>
     Effect.gen(function* () {
       const postgres = yield* PostgresStorage.make
       const storage = yield* postgres
@@ -266,7 +266,7 @@ describe("the engine on a Postgres that hangs", () => {
           for (let i = 0; i < 5; i++) assertUnavailable(yield* Effect.exit(increment(engine)))
         })
       )
-      // The first may have been carried out before it was canceled.
+      // The first write may have happened before it was canceled.
       assert.include([before + 1, before + 2], yield* incrementOnceBack(engine))
       yield* engine.projector.drained
       yield* engine.stop

@@ -1,6 +1,6 @@
 /**
- * Engines on storage that outlives them: a test starts one, lets it die or hang, and starts the next on what it left.
- * Several engines on one storage stand for several processes.
+ * Engines on storage that outlives them: a test starts one, lets it die or hang, and starts the next on the same
+ * storage. Several engines on one storage stand for several processes.
  */
 import { assert } from "@effect/vitest"
 import { Clock, Context, Effect, Exit, Layer, Redacted, References, Scope } from "effect"
@@ -50,7 +50,7 @@ export const viewsOf = (storage: Storage): ViewsShape => Context.get(storage, Vi
 
 export const withJournal = (storage: Storage, journal: JournalShape): Storage => Context.add(storage, Journal, journal)
 
-/** Builds apart from whatever else has been built: another process shares nothing. */
+/** Builds a layer separately from all others, like another process, which shares nothing. */
 export const buildAlone = <A>(layer: Layer.Layer<A>, scope: Scope.Scope) =>
   Layer.buildWithMemoMap(layer, Layer.makeMemoMapUnsafe(), scope)
 
@@ -61,16 +61,16 @@ export const storageInMemory: Effect.Effect<Storage> = Effect.suspend(() =>
 
 export interface EngineOptions extends NonNullable<Parameters<typeof Engine.layer>[0]> {
   readonly faults?: Faults.Faults
-  /** The kinds whose older documents it can read, and that it searches; all others have one format. */
+  /** Kinds with older formats or search terms; all others have one format. */
   readonly kinds?: ReadonlyArray<Formatted>
   readonly handler?: TimerHandler["Service"]
-  /** The versions in which its events are rendered; one, if it is not said. */
+  /** API versions in which its events are rendered; one by default. */
   readonly eventVersions?: EventVersionsShape
-  /** Numbers of its accounts, and the ids that carry them. */
+  /** Numbers of its accounts, and the kinds whose ids carry them. */
   readonly numbers?: AccountNumbersShape
-  /** How many schedulers wake accounts for their timers; one, if it is not said. */
+  /** Schedulers that wake accounts for their timers; one by default. */
   readonly schedulers?: 0 | 1 | 2
-  /** Which accounts it serves; all, if it is not said. */
+  /** The accounts that it serves; all by default. */
   readonly placement?: Layer.Layer<Placement>
 }
 
@@ -79,9 +79,9 @@ export interface RunningEngine {
   readonly projector: ProjectorShape
   readonly deliveries: DeliveriesShape
   readonly placement: PlacementShape
-  /** Shuts down as a process does that is asked to. */
+  /** Stops the engine in order. */
   readonly stop: Effect.Effect<void>
-  /** From now on nothing it starts reaches the storage or comes back from there: to the world it is dead. */
+  /** Kills the engine: none of its operations reaches the storage or returns from there after that. */
   readonly kill: Effect.Effect<void>
 }
 
@@ -130,7 +130,7 @@ export const startEngine = Effect.fnUntraced(function* (
     Layer.provide(formatsOf(kinds)),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "None"))
   )
-  // What was under way when the process died does not come back either.
+  // Operations that were running when the process died do not return either.
   const dying = Effect.suspend(() => (dead ? Effect.never : Effect.void))
   const services = yield* Effect.provideService(buildAlone(layer, scope), References.MinimumLogLevel, "None")
   return {
@@ -146,20 +146,20 @@ export const startEngine = Effect.fnUntraced(function* (
   }
 })
 
-/** The failure of a storage that a test wants to fail. */
+/** A failure of the storage set by a test. */
 export const outage = (what: string) => new StorageFailure({ cause: new Error(what) })
 
-/** Lets the test clock run by itself, a few milliseconds at each turn of the event loop, as long as the scope lives. */
+/** Advances the test clock by a few milliseconds in each turn of the event loop, until the scope closes. */
 export const flowingTime: Effect.Effect<void, never, Scope.Scope> = Effect.asVoid(
   Effect.forkScoped(Effect.forever(Effect.andThen(TestClock.adjust(5), Effect.yieldNow)))
 )
 
-/** Lets everything happen that needs no time. */
+/** Lets fibers run until all wait for time. */
 export const settled: Effect.Effect<void> = Effect.repeat(Effect.yieldNow, { times: 100 }).pipe(Effect.asVoid)
 
 /**
- * Lets time pass, in steps; what is under way at a step's start and end gets as far as it can without time. Within a
- * step the clock waits for what it wakes, but not for what that hands over to another fiber which then gives way.
+ * Lets time pass, in steps. At a step's start and end, fibers run as far as they can without time. Within a step the
+ * clock waits for the fibers that it wakes, but not for other fibers that these start and that yield.
  */
 export const pass = (millis: number, stepMillis: number = millis): Effect.Effect<void> =>
   Effect.gen(function* () {
@@ -170,7 +170,7 @@ export const pass = (millis: number, stepMillis: number = millis): Effect.Effect
     }
   })
 
-/** Puts the clock to a day on which a service would run; ids need a time of 9 characters. */
+/** Sets the clock to a realistic day; ids need a time of 9 characters. */
 export const START = Date.UTC(2026, 10, 20)
 export const startClock = TestClock.setTime(START)
 
@@ -195,14 +195,14 @@ export const verification = (
   anchored?: Anchored["heads"]
 ) => verify({ ...SWIFTLY, ...manner }, anchored).pipe(Effect.provideContext(storage), Effect.provide(formatsOf(kinds)))
 
-/** Verification finds nothing. */
+/** Checks that verification finds no problem. */
 export const verified = Effect.fnUntraced(function* (storage: Storage, kinds?: ReadonlyArray<Formatted>) {
   const report = yield* Effect.orDie(verification(storage, {}, kinds))
   assert.deepStrictEqual(report.problems, [])
   return report
 })
 
-/** Carries out what works on the views from outside of an engine. */
+/** Runs an effect on the views outside of an engine. */
 export const projecting = <A, E>(
   storage: Storage,
   effect: Effect.Effect<A, E, Journal | Views | Projector>,
@@ -240,7 +240,7 @@ export const walk = Effect.fnUntraced(function* <Row extends { readonly id: stri
     const from = direction === "older" ? edge && { olderThan: edge } : { newerThan: edge ?? "" }
     const { hasMore, rows } = yield* pageAt({ ...from, limit })
     assert.isAtMost(rows.length, limit)
-    if (all.length > 0) assert.isNotEmpty(rows, "a page said that there are more")
+    if (all.length > 0) assert.isNotEmpty(rows, "the previous page has more")
     if (direction === "older") all.push(...rows)
     else all.unshift(...rows)
     if (!hasMore) return all
@@ -273,7 +273,7 @@ export const allEvents = (
     )
   )
 
-/** Memory, lists and events of an account all say what the model says. */
+/** Checks memory, lists and events of an account against the model. */
 export const agrees = Effect.fnUntraced(function* (
   engine: RunningEngine,
   account: string,
@@ -300,13 +300,13 @@ export const agrees = Effect.fnUntraced(function* (
   }
 })
 
-/** The records of an account that are not forgotten. */
+/** The records of an account since its last wipe. */
 const keptRecords = (records: ReadonlyArray<JournalRecord>): ReadonlyArray<JournalRecord> =>
   records.slice(records.findLastIndex(({ wiped }) => wiped) + 1)
 
 /**
- * What the views and the engine say of which records have written a document is what a walk over the whole journal
- * says: of every document that there ever was, of one alone, and of those with a label.
+ * Checks that the views and the engine name the same records for documents as a walk over the whole journal: for all
+ * documents together, for each one, and for those with a label.
  */
 export const historyAgrees = Effect.fnUntraced(function* (
   { accounts, projector }: RunningEngine,
@@ -338,8 +338,8 @@ export const historyAgrees = Effect.fnUntraced(function* (
       const documents = changes.filter(({ id }) => wanted.includes(id)).map(({ document, id }) => [id, document])
       const isAbout = ({ object }: { readonly object: string }) =>
         documents.some(([id]) => id === (JSON.parse(object) as { readonly id: string }).id)
-      const told = events.filter(isAbout).map(({ id }) => id)
-      return documents.length === 0 ? [] : [{ id: recordId(version), at: now, request, documents, events: told }]
+      const eventIds = events.filter(isAbout).map(({ id }) => id)
+      return documents.length === 0 ? [] : [{ id: recordId(version), at: now, request, documents, events: eventIds }]
     })
     for (const direction of ["older", "newer"] as const) {
       const entries = yield* walk(direction, limit, (page) =>
@@ -360,7 +360,7 @@ export const historyAgrees = Effect.fnUntraced(function* (
   }
 }, Effect.orDie)
 
-/** Ids that the records show in the order in which they were created: strictly ascending, byte by byte. */
+/** Checks that the ids in the records are strictly ascending in order of creation, byte by byte. */
 export const idsAscend = (records: ReadonlyArray<JournalRecord>): void => {
   const seen = new Set<string>()
   let last = ""
@@ -375,12 +375,12 @@ export const idsAscend = (records: ReadonlyArray<JournalRecord>): void => {
   }
 }
 
-/** Every event belongs to a change of its object, and every change of a counter has its event. */
+/** Checks that every event belongs to a change of its object, and every change of a counter has its event. */
 export const eventsMatchChanges = (records: ReadonlyArray<JournalRecord>): void => {
   for (const { changes, events, version } of records) {
     const changed = changes.filter(({ kind }) => kind === COUNTER.name).map(({ id }) => id)
-    const told = events.map(({ object }) => (JSON.parse(object) as { id: string }).id)
-    assert.deepStrictEqual([...new Set(told)].toSorted(), changed.toSorted(), `record ${version}`)
+    const objects = events.map(({ object }) => (JSON.parse(object) as { id: string }).id)
+    assert.deepStrictEqual([...new Set(objects)].toSorted(), changed.toSorted(), `record ${version}`)
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Random requests of several clients to several accounts, with a plain model that follows them, and the check that the
- * engine's journal, views, memory and answers are the model's.
+ * engine's journal, views, memory and answers match the model.
  */
 import { assert } from "@effect/vitest"
 import { Effect, Exit, Fiber, Schema } from "effect"
@@ -21,7 +21,7 @@ export const ACCOUNTS = ["mer_1:test", "mer_1:live", "mer_2:test"]
 export const Step = Schema.Struct({
   account: Schema.Literals(ACCOUNTS),
   operation: Toy.Operation,
-  /** Some clients wait for one another, some do not. */
+  /** Whether the client waits for the answer before its next request. */
   wait: Schema.Boolean,
   keyed: Schema.Boolean
 })
@@ -29,7 +29,7 @@ export type Step = typeof Step.Type
 
 export const Steps = Schema.Array(Step).check(Schema.isMaxLength(60))
 
-/** Carries operations out and keeps the model of each account in step, in the order in which the actor ran them. */
+/** Runs operations, and updates the model of each account in the order in which its actor ran them. */
 export class ModelRun {
   readonly models = new Map(ACCOUNTS.map((account) => [account, new Toy.Model()] as const))
   readonly seed: Random
@@ -47,7 +47,7 @@ export class ModelRun {
     return [...this.models.values()].reduce((sum, { timers }) => sum + timers.size, 0)
   }
 
-  /** One request; the model answers inside the command, where nothing else can run in the account. */
+  /** Sends one request; the model runs inside the command, where nothing else can run in the account. */
   request(engine: RunningEngine, { account, keyed, operation }: Step) {
     let expected: ReturnType<Toy.Model["apply"]> | undefined
     const command = Effect.gen({ self: this }, function* () {
@@ -86,7 +86,7 @@ export class ModelRun {
     for (const fiber of running) yield* Fiber.join(fiber)
   })
 
-  /** Timers fire among the commands; the model follows. */
+  /** Handles timers, which fire between commands; the model follows. */
   readonly handler = (timer: DueTimer) =>
     Effect.gen({ self: this }, function* () {
       yield* this.seed.jitter(2)
@@ -94,7 +94,7 @@ export class ModelRun {
       this.model((yield* Transaction).account).fire(timer.id)
     })
 
-  /** Fold, views, memory and model agree, once all timers have fired. */
+  /** Checks that fold, views, memory and model agree after all timers have fired. */
   readonly check = Effect.fnUntraced({ self: this }, function* (engine: RunningEngine, storage: Storage) {
     for (let waited = 0; this.timersSet > 0 && waited < SETTLING_MILLIS; waited += 20) yield* Effect.sleep(20)
     for (const [account, model] of this.models) {

@@ -1,10 +1,10 @@
-/** Records as an older Till wrote them: each says its account and version, and names documents by their ids. */
+/** Records in the formats of an older Till, which contain their account and version, and documents by their ids. */
 import { hash } from "node:crypto"
 import type { JournalRecord, JournalRow } from "../../src/engine/log/Record.ts"
 import { GENESIS } from "../../src/engine/log/Record.ts"
 import { parseJson } from "../../src/json/JsonParse.ts"
 
-/** A record behind the one with hash `previous`, in one of the formats before the fifth. */
+/** Makes a record after the one with hash `previous`, in one of the formats before the fifth. */
 export const olderRow = (record: JournalRecord, format: number, previous: string = GENESIS): JournalRow => {
   const { account, at, clock, request, sequence, version } = record
   const texts = record.changes.map(({ document, format, hidden, id, kind, labels }) => {

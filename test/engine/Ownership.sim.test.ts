@@ -1,8 +1,7 @@
 /**
  * Several engines share accounts by partition, and partitions move at random while accounts are used: they are handed
- * over, or their owner is frozen and somebody else takes them over meanwhile. At every interleaving no acknowledged
- * write is lost or doubled, no read shows less than what was acknowledged before it, each timer has its effect once,
- * and the views are the journal's fold.
+ * over, or taken over while their owner is frozen. At every interleaving no acknowledged write is lost or doubled, no
+ * read misses a write acknowledged before it, each timer takes effect once, and the views are the journal's fold.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -20,18 +19,18 @@ import * as Toy from "./Toy.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_2:test", "mer_3:test", "mer_4:live"]
 const SLOT = "a"
-/** A runner asks so often whether what it owns is still its own. */
+/** Interval at which a runner confirms its ownership. */
 const CONFIRM_MILLIS = 1000
 const PATIENCE_MILLIS = 2000
 
 interface Runner {
   readonly engine: RunningEngine
-  /** Closed while it is frozen: nothing that it asks of the storage gets there, or comes back. */
+  /** Closed while the runner is frozen: no storage operation of it starts or returns. */
   readonly awake: Latch.Latch
   isConfirming: boolean
 }
 
-/** Runners on one storage, which of them has which partition, and what moves them. */
+/** Runners on one storage, the owner of each partition, and the moves of partitions. */
 class Fleet {
   readonly runners: ReadonlyArray<Runner>
   readonly random: Random
@@ -70,17 +69,17 @@ class Fleet {
     return Effect.andThen(from.engine.placement.release(partition), this.give(partition, this.#another(from)))
   })
 
-  /** A runner sleeps for longer than what it owns counts. Others may take that over, or nobody comes to it. */
+  /** Freezes a runner for longer than its confirmation is valid. Others may take its partitions over, or not. */
   readonly freeze = Effect.gen({ self: this }, function* () {
     const from = this.random.pick(this.runners)
     from.isConfirming = false
     yield* from.awake.close
-    // From its last confirmation on; somebody who takes over waits for that.
+    // Counted from its last confirmation; the next owner waits for its end.
     yield* Effect.sleep(CONFIRMED_MILLIS)
     const lost = this.partitions.filter((partition) => this.owners.get(partition) === from && this.random.chance(0.8))
     for (const partition of lost) yield* this.give(partition, this.#another(from))
     yield* this.random.jitter(3000)
-    // Who has it meanwhile may end, so that its first owner gets the same lock again and never knows that it was gone.
+    // The next owner may end, so that the first owner gets the same lock again and never notices the gap.
     const back = lost.filter(() => this.random.chance(0.3))
     for (const partition of back) yield* this.owners.get(partition)!.engine.placement.release(partition)
     yield* from.awake.open
@@ -92,7 +91,7 @@ class Fleet {
     from.engine.placement.confirm(this.now())
   })
 
-  /** Who takes a request: the owner, mostly. */
+  /** Chooses the runner of a request: mostly the owner. */
   readonly runnerFor = (account: string): Runner =>
     this.random.chance(0.8) ? this.owners.get(partitionOf(account))! : this.random.pick(this.runners)
 }
@@ -120,13 +119,13 @@ const startFleet = Effect.fnUntraced(function* (storage: Harness.Storage, count:
   return fleet
 })
 
-/** What is known of an account's counter, which only grows. */
+/** Bounds of an account's counter, which only grows. */
 interface Known {
   id: string
   acknowledged: number
-  /** Increments of which nobody knows whether they have happened. */
+  /** Increments that may have happened or not. */
   open: number
-  readonly told: Set<number>
+  readonly returned: Set<number>
 }
 
 const increment = Effect.gen(function* () {
@@ -134,16 +133,16 @@ const increment = Effect.gen(function* () {
   return (yield* Toy.add(counter!.value, 1)).count
 })
 
-/** Lets time run by itself, in greater steps than other tests need. */
+/** Advances the test clock in larger steps than other tests. */
 const time = Effect.forkScoped(Effect.forever(Effect.andThen(TestClock.adjust(20), Effect.yieldNow)))
 
-/** Asks one runner after the other until one serves the account. Clients do not wait for a frozen one for long. */
-const asked = <A>(
+/** Tries one runner after the other until one serves the account. Clients do not wait long for a frozen one. */
+const runWhereServed = <A>(
   fleet: Fleet,
   account: string,
-  ask: (engine: RunningEngine) => Effect.Effect<A, Unavailable>
+  run: (engine: RunningEngine) => Effect.Effect<A, Unavailable>
 ): Effect.Effect<A | undefined> =>
-  Effect.suspend(() => ask(fleet.runnerFor(account).engine)).pipe(
+  Effect.suspend(() => run(fleet.runnerFor(account).engine)).pipe(
     Effect.retry({ while: ({ isElsewhere }) => isElsewhere, schedule: Schedule.spaced(20) }),
     Effect.orElseSucceed(() => undefined),
     Effect.timeoutOrElse({ duration: PATIENCE_MILLIS, orElse: () => Effect.undefined })
@@ -151,7 +150,7 @@ const asked = <A>(
 
 describe("engines that share accounts", () => {
   it.effect.prop(
-    "lose and double nothing, and show nothing that is old, however partitions move",
+    "lose and double no write, and show no old state, for any moves of partitions",
     {
       seed: Seed,
       runners: Schema.Literals([2, 3]),
@@ -165,24 +164,26 @@ describe("engines that share accounts", () => {
       const fleet = yield* startFleet(storage, runners, random)
       const known = new Map<string, Known>()
       for (const account of ACCOUNTS) {
-        const created = yield* asked(fleet, account, ({ accounts }) => accounts.run(account, Toy.create(SLOT, "plain")))
-        known.set(account, { id: created!.id, acknowledged: 0, open: 0, told: new Set() })
+        const created = yield* runWhereServed(fleet, account, ({ accounts }) =>
+          accounts.run(account, Toy.create(SLOT, "plain"))
+        )
+        known.set(account, { id: created!.id, acknowledged: 0, open: 0, returned: new Set() })
       }
       const timers = new Map<string, string>()
       let left = 0
 
       const write = Effect.fnUntraced(function* (account: string) {
         const of = known.get(account)!
-        const count = yield* asked(fleet, account, ({ accounts }) => accounts.run(account, increment))
+        const count = yield* runWhereServed(fleet, account, ({ accounts }) => accounts.run(account, increment))
         if (count === undefined) return void of.open++
-        assert.isFalse(of.told.has(count), `two were told ${count}`)
-        of.told.add(count)
+        assert.isFalse(of.returned.has(count), `two commands returned ${count}`)
+        of.returned.add(count)
         of.acknowledged = Math.max(of.acknowledged, count)
       })
       const read = Effect.fnUntraced(function* (account: string) {
         const { acknowledged, id } = known.get(account)!
         const isList = random.chance(0.3)
-        const entry = yield* asked(fleet, account, ({ accounts }) =>
+        const entry = yield* runWhereServed(fleet, account, ({ accounts }) =>
           isList
             ? Effect.map(
                 accounts.list(account, { kind: "counter", labels: { slot: SLOT }, limit: 1 }),
@@ -197,7 +198,7 @@ describe("engines that share accounts", () => {
       const setTimer = Effect.fnUntraced(function* (account: string) {
         const slot = `timer ${timers.size}`
         const delay = random.below(3000)
-        const created = yield* asked(fleet, account, ({ accounts }) =>
+        const created = yield* runWhereServed(fleet, account, ({ accounts }) =>
           accounts.run(
             account,
             Effect.gen(function* () {
@@ -229,12 +230,12 @@ describe("engines that share accounts", () => {
       yield* Effect.sleep(5000)
 
       for (const account of ACCOUNTS) {
-        const { acknowledged, id, open, told } = known.get(account)!
+        const { acknowledged, id, open, returned } = known.get(account)!
         const { engine } = fleet.owners.get(partitionOf(account))!
         const last = (yield* engine.accounts.read(account, id)) as unknown as { readonly value: Toy.Counter }
         assert.isAtLeast(last.value.count, acknowledged)
-        assert.isAtLeast(last.value.count, told.size)
-        assert.isAtMost(last.value.count, told.size + open)
+        assert.isAtLeast(last.value.count, returned.size)
+        assert.isAtMost(last.value.count, returned.size + open)
         Harness.idsAscend(yield* Harness.recordsOf(storage, account))
       }
       for (const [id, account] of timers) {

@@ -1,4 +1,4 @@
-/** What an engine does with accounts whose partition it gains, gives up, or cannot be sure of. */
+/** Accounts whose partition is acquired, released, or unconfirmed. */
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Fiber, Latch } from "effect"
 import type { AccountNumbersShape } from "../../src/engine/log/AccountNumbers.ts"
@@ -14,11 +14,11 @@ const ACCOUNT = "mer_1:test"
 const PARTITION = partitionOf(ACCOUNT)
 
 interface Started extends RunningEngine {
-  /** Keeps it waiting at a point until the latch is open; some get past before. */
+  /** Blocks operations at a point until the latch is open; the first `past` operations pass. */
   readonly hold: (point: FaultPoint, past?: number) => Latch.Latch
 }
 
-/** Engines on one storage. The first has the partition, in which is a counter; only `confirm` confirms anything. */
+/** Engines on one storage. The first has the partition with a counter; only `confirm` confirms ownership. */
 const engines = Effect.suspend(() => enginesWith(Harness.numbersUnder("a key")))
 
 const enginesWith = Effect.fnUntraced(function* (numbers: AccountNumbersShape) {
@@ -69,7 +69,7 @@ const countIn = (engine: Started, id: string) =>
     entry === undefined || entry.deleted ? undefined : (entry.value as Toy.Counter).count
   )
 
-/** What an engine says of an account that it does not serve. */
+/** The failure of an account that the engine does not serve. */
 const saysElsewhere = Effect.fnUntraced(function* (engine: Started, id: string) {
   const query = { kind: "counter", limit: 1 }
   const uses: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
@@ -85,7 +85,7 @@ const saysElsewhere = Effect.fnUntraced(function* (engine: Started, id: string) 
 })
 
 describe("an id", () => {
-  it.effect("leads to the account that is elsewhere, as far as it can be told here", () =>
+  it.effect("leads to an account elsewhere, as far as this engine knows it", () =>
     Effect.gen(function* () {
       const { first, id, second, stop } = yield* engines
       assert.strictEqual(yield* first.accounts.holder(id), ACCOUNT)
@@ -94,7 +94,7 @@ describe("an id", () => {
     })
   )
 
-  it.effect("of one of several accounts with its number leads to the one that has it, be it never so new", () =>
+  it.effect("leads, among several accounts with its number, to the one that has it, however new that is", () =>
     Effect.gen(function* () {
       const numbers = { ...Harness.numbersUnder("a key"), of: () => 5 }
       const { first, second, stop, storage } = yield* enginesWith(numbers)
@@ -126,7 +126,7 @@ describe("an account", () => {
     })
   )
 
-  it.effect("that is given up is answered, flushed and projected before, and begins nothing more", () =>
+  it.effect("that is released is answered, flushed and projected before, and begins nothing more", () =>
     Effect.gen(function* () {
       const { first, id, second, stop, storage } = yield* engines
       const flush = first.hold("append.before")
@@ -150,7 +150,7 @@ describe("an account", () => {
     })
   )
 
-  it.effect("that is given up while the storage hangs ends all the same", () =>
+  it.effect("that is released while the storage hangs still ends", () =>
     Effect.gen(function* () {
       const { confirm, first, id, second, stop } = yield* engines
       const flush = first.hold("append.before")
@@ -162,13 +162,13 @@ describe("an account", () => {
       assert.strictEqual((yield* increment(second)).count, 1)
       yield* flush.open
       const failure = yield* Fiber.join(fiber)
-      assert.isTrue(failure.isElsewhere, "the journal has refused it, so nothing was done")
+      assert.isTrue(failure.isElsewhere, "the journal has refused it, so it did not happen")
       assert.strictEqual(yield* countIn(second, id), 1)
       yield* stop
     })
   )
 
-  it.effect("that is given up before all of it is projected is forgotten all the same", () =>
+  it.effect("that is released before it is fully projected still leaves memory", () =>
     Effect.gen(function* () {
       const { confirm, first, id, second, stop } = yield* engines
       const apply = first.hold("apply.before")
@@ -194,7 +194,7 @@ describe("an account", () => {
     })
   )
 
-  it.effect("is read afresh once what it has written on before is decided", () =>
+  it.effect("is read anew after its earlier records are durable or have failed", () =>
     Effect.gen(function* () {
       const { confirm, first, id, stop } = yield* engines
       const flush = first.hold("append.before")
@@ -212,7 +212,7 @@ describe("an account", () => {
     })
   )
 
-  it.effect("is read afresh where ownership was in doubt, because another may have had it meanwhile", () =>
+  it.effect("is read anew after ownership was in doubt, because another process may have had it", () =>
     Effect.gen(function* () {
       const { confirm, first, id, second, stop } = yield* engines
       assert.strictEqual(yield* countIn(first, id), 0)
@@ -228,20 +228,20 @@ describe("an account", () => {
     })
   )
 
-  it.effect("is read afresh where it was just being read when ownership came into doubt", () =>
+  it.effect("is read anew if ownership came into doubt during its activation", () =>
     Effect.gen(function* () {
       const { confirm, first, id, second, storage } = yield* engines
       yield* first.placement.release(PARTITION)
       yield* first.placement.acquire(PARTITION)
       confirm(first)
-      // Where the account stands has been read, but not yet everything.
+      // The account's head has been read, but not everything else.
       const reading = first.hold("read", 3)
       const fiber = yield* Effect.forkChild(countIn(first, id))
       yield* Harness.settled
       yield* Effect.sleep(CONFIRMED_MILLIS)
       confirm(second)
       yield* second.placement.acquire(PARTITION)
-      // The views do not say that the account has a newer record.
+      // The views do not show that the account has a newer record.
       second.hold("apply.before")
       yield* increment(second)
       yield* second.placement.release(PARTITION)
@@ -255,7 +255,7 @@ describe("an account", () => {
     })
   )
 
-  it.effect("acknowledges nothing that becomes durable once it may be another's", () =>
+  it.effect("acknowledges nothing that becomes durable after another process may own it", () =>
     Effect.gen(function* () {
       const { confirm, first, id, second, stop } = yield* engines
       const flush = first.hold("append.before")
@@ -264,7 +264,7 @@ describe("an account", () => {
       yield* Effect.sleep(CONFIRMED_MILLIS)
       confirm(second)
       yield* second.placement.acquire(PARTITION)
-      // Looks into the log before the record comes, and does not write: so nothing keeps the record out.
+      // Reads the log before the record arrives, and does not write: so the record is not fenced.
       assert.strictEqual(yield* countIn(second, id), 0)
       yield* flush.open
       const failure = yield* Fiber.join(fiber)
@@ -274,7 +274,7 @@ describe("an account", () => {
     })
   )
 
-  it.effect("leads to whoever has it what became durable once it may be another's, if it has a key", () =>
+  it.effect("redirects to its owner a command with a key that became durable after the change of owner", () =>
     Effect.gen(function* () {
       const { confirm, first, id, second, stop } = yield* engines
       const command = (engine: Started, key: string | null) =>
@@ -290,7 +290,7 @@ describe("an account", () => {
       })
       assert.strictEqual(yield* outcomeOf("key"), ACCOUNT)
       confirm(first)
-      assert.strictEqual(yield* outcomeOf(null), undefined, "it was done, perhaps, and nobody can find out")
+      assert.strictEqual(yield* outcomeOf(null), undefined, "it may have happened, and cannot be checked")
       confirm(second)
       yield* second.placement.acquire(PARTITION)
       assert.isNotNull((yield* command(second, "key")).replayOf)
@@ -299,7 +299,7 @@ describe("an account", () => {
     })
   )
 
-  it.effect("whose partition comes has its timers fired, also those that the views have not seen", () =>
+  it.effect("whose partition arrives fires its timers, also those that are not in the views", () =>
     Effect.gen(function* () {
       const { confirm, first, id, second, storage } = yield* engines
       first.hold("apply.before")
@@ -311,7 +311,7 @@ describe("an account", () => {
       confirm(second)
       yield* second.placement.acquire(PARTITION)
       yield* Effect.sleep(1000)
-      // Nobody has asked for the account.
+      // There was no request to the account.
       const records = yield* Harness.recordsOf(storage, ACCOUNT)
       assert.strictEqual(records.at(-1)?.events[0]?.type, "counter.timed")
       confirm(second)

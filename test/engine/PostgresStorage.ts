@@ -1,4 +1,4 @@
-/** The engine's storage in a fresh database of the run's Postgres; every engine on it has connections of its own. */
+/** The engine's storage in a fresh database of the test run's Postgres; every engine on it has its own connections. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { PgClient, PgMigrator } from "@effect/sql-pg"
 import { type Context, Effect, Layer, Redacted, Scope } from "effect"
@@ -19,25 +19,25 @@ export interface PostgresStorage {
   readonly connect: (name: string) => Effect.Effect<Storage, never, Scope.Scope>
   /** The store of anchors, with its mark in a folder. */
   readonly anchors: (folder: string) => Effect.Effect<Context.Context<AnchorStore>, never, Scope.Scope>
-  /** The same through a proxy that can stall. */
+  /** Journal and views through a proxy that can stall. */
   readonly connectThroughProxy: (
     name: string
   ) => Effect.Effect<{ readonly storage: Storage; readonly proxy: StallingProxy }, never, Scope.Scope>
-  /** Keeps everybody else from tables while an effect runs. */
+  /** Locks tables while an effect runs. */
   readonly locked: <A, E>(tables: string, effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
-  /** Runs an effect while somebody else's transaction is open in which a statement has run. */
+  /** Runs an effect while another session has an open transaction in which a statement has run. */
   readonly within: <A, E>(statement: string, effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
   /** Ends all connections under a name from the server's side. */
   readonly terminate: (name: string) => Effect.Effect<void>
-  /** Makes the tables as they were after a migration, such as `0002`. */
+  /** Makes the tables of an earlier migration, such as `0002`. */
   readonly migrated: (last: string) => Effect.Effect<void>
-  /** Makes of today's tables those of before 0024, with all that they hold. */
+  /** Converts today's tables to those before 0024, with their contents. */
   readonly asBefore0024: Effect.Effect<void>
-  /** The same of before 0028. */
+  /** Converts today's tables to those before 0028. */
   readonly asBefore0028: Effect.Effect<void>
-  /** Runs a statement, as somebody with psql would. */
+  /** Runs a statement directly, like psql. */
   readonly edit: (statement: string) => Effect.Effect<void>
-  /** The rows that a query gives to somebody with psql. */
+  /** Returns the rows of a direct query, like psql. */
   readonly ask: <Row extends object>(query: string) => Effect.Effect<ReadonlyArray<Row>>
 }
 
@@ -92,7 +92,7 @@ export const make: Effect.Effect<PostgresStorage, never, Scope.Scope> = Effect.g
         Effect.promise(() => StallingProxy.start(target)),
         (proxy) => Effect.sync(() => proxy.close())
       )
-      // The proxy is on loopback, not where the server's socket lies.
+      // The proxy listens on loopback, not at the path of the server's socket.
       direct.searchParams.delete("host")
       direct.host = `127.0.0.1:${proxy.port}`
       const storage = yield* buildAlone(layer(name, Redacted.make(direct.href)), yield* Effect.scope)

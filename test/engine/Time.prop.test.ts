@@ -1,6 +1,6 @@
 /**
- * Time comes before commands: an account fires what is due before it carries out a command or answers a read, so that
- * nobody meets what is overdue, whatever the scheduler does (semantics 9.24).
+ * Time comes before commands: an account fires its due timers before each command and read, so that no request sees
+ * overdue state, whatever the scheduler does (semantics 9.24).
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -18,19 +18,19 @@ import { Random, Seed } from "../support/Random.ts"
 const ACCOUNTS = ["mer_1:test", "mer_2:test"] as const
 const [ACCOUNT] = ACCOUNTS
 
-/** An object that a timer closes, as one expires a session. */
+/** An object that a timer closes, like a session that expires. */
 interface Door {
   readonly id: string
   readonly open: boolean
   readonly closesAt: number
-  /** When it was closed, by the account's clock. */
+  /** Time of its closing by the account's clock. */
   readonly closedAt: number | null
 }
 const DOOR: Kind<Door> = { name: "door" }
 
 const timerOf = (id: string, dueAt: number) => ({ id: `close:${id}`, name: "close", dueAt })
 
-/** Opens a door, or opens it anew, for so many milliseconds. */
+/** Opens a door, or opens it again, for a number of milliseconds. */
 const open = Effect.fnUntraced(function* (id: string, millis: number) {
   const transaction = yield* Transaction
   const closesAt = transaction.now + millis
@@ -39,8 +39,8 @@ const open = Effect.fnUntraced(function* (id: string, millis: number) {
   return { now: transaction.now }
 })
 
-/** What a command finds. */
-const look = Effect.fnUntraced(function* (id: string) {
+/** Reads the doors in a command. */
+const readDoor = Effect.fnUntraced(function* (id: string) {
   const transaction = yield* Transaction
   return { now: transaction.now, door: (yield* transaction.get(DOOR, id))?.value }
 })
@@ -77,13 +77,13 @@ const Step = Schema.Struct({
   pause: Schema.Literals([0, 0, 30, 900, 60_000])
 })
 
-/** What one request is answered with. Ids of events are drawn anew in each run, so they are left out. */
+/** The answer of one request, without ids of events, which are random in each run. */
 const answerOf = (engine: RunningEngine, { account, does, door, millis }: typeof Step.Type) => {
   switch (does) {
     case "open":
       return run(engine, account, open(door, millis))
     case "look":
-      return run(engine, account, look(door))
+      return run(engine, account, readDoor(door))
     case "read":
       return Effect.map(engine.accounts.read(account, door), (found) => (found?.deleted === false ? found.json : null))
     case "list":
@@ -101,7 +101,7 @@ const answerOf = (engine: RunningEngine, { account, does, door, millis }: typeof
   }
 }
 
-/** All answers of a program, and every record's time and changes. */
+/** All answers of a program, and the time and changes of every record. */
 const outcome = Effect.fnUntraced(function* (
   steps: ReadonlyArray<typeof Step.Type>,
   options: EngineOptions & { readonly wakes?: Random; readonly restarts?: Random }
@@ -122,8 +122,8 @@ const outcome = Effect.fnUntraced(function* (
   }
   const records: Array<unknown> = []
   for (const account of ACCOUNTS) {
-    // What is still due fires before this is answered.
-    yield* run(engine, account, look("dor_a"))
+    // Timers that are still due fire before this read.
+    yield* run(engine, account, readDoor("dor_a"))
     for (const { changes, now } of yield* Harness.recordsOf(storage, account)) {
       records.push({ now, documents: changes.map(({ document }) => document) })
     }
@@ -136,7 +136,7 @@ const outcome = Effect.fnUntraced(function* (
 
 describe("time", () => {
   it.effect.prop(
-    "comes before commands and reads: no answer differs whether the scheduler is late, absent or there twice",
+    "comes before commands and reads: answers are the same with a late scheduler, none or two",
     { seed: Seed, steps: Schema.Array(Step).check(Schema.isMaxLength(25)) },
     Effect.fnUntraced(function* ({ seed, steps }) {
       const expected = yield* outcome(steps, {})
@@ -166,7 +166,7 @@ describe("time", () => {
         const now = (yield* Harness.now) + (offsets.get(account) ?? 0)
         const read = yield* engine.accounts.read(account, door)
         const seen = [read?.deleted === false ? (read.value as Door) : undefined]
-        seen.push((yield* run(engine, account, look(door))).door)
+        seen.push((yield* run(engine, account, readDoor(door))).door)
         for (const found of seen) {
           if (found === undefined) continue
           assert.strictEqual(found.open, found.closesAt > now)
@@ -177,7 +177,7 @@ describe("time", () => {
     { arbitrary: { runs: 50, size: 25 } }
   )
 
-  it.effect("goes on in bounded steps where very much is due at once, with other requests in between", () =>
+  it.effect("goes on in bounded steps if very many timers are due at once, with other requests in between", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       const { engine, storage } = yield* start({ schedulers: 0 })
@@ -193,11 +193,11 @@ describe("time", () => {
       const settled = yield* Effect.forkChild(engine.accounts.settled(ACCOUNT, 3_600_000))
       const times: Array<number> = []
       for (let before = 0; ;) {
-        const { door, now } = yield* run(engine, ACCOUNT, look(`dor_${count - 1}`))
+        const { door, now } = yield* run(engine, ACCOUNT, readDoor(`dor_${count - 1}`))
         const fired = (yield* Harness.recordsOf(storage, ACCOUNT)).length
-        if (door!.open) assert.isBelow(now, door!.closesAt + 1, "no command comes later than what is yet to happen")
+        if (door!.open) assert.isBelow(now, door!.closesAt + 1, "no command runs later than a timer that has not fired")
         if (!door!.open) break
-        assert.isAtMost(fired - before, 1100, "so much at once")
+        assert.isAtMost(fired - before, 1100, "too many timers at once")
         before = fired
         times.push(now)
       }
@@ -208,7 +208,7 @@ describe("time", () => {
       )
       yield* Fiber.join(settled)
       const closed = (yield* Harness.recordsOf(storage, ACCOUNT)).filter(({ events }) => events.length > 0)
-      assert.strictEqual(closed.length, count, "each a record of its own")
+      assert.strictEqual(closed.length, count, "each has a record of its own")
       assert.deepStrictEqual(
         closed.map(({ now }) => now - Harness.START),
         Array.from({ length: count }, (_, i) => 1000 + i)
@@ -217,7 +217,7 @@ describe("time", () => {
   )
 })
 
-/** The list of timers against the plainest one: the views hold all, the list a page of them. */
+/** The list of timers against a simple one: the views hold all timers, the list a page of them. */
 const ListStep = Schema.Struct({
   does: Schema.Literals(["set", "set", "set", "clear", "pass", "park", "wipe"]),
   id: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 19 })),
@@ -226,7 +226,7 @@ const ListStep = Schema.Struct({
 
 describe("the list of an account's timers", () => {
   it.prop(
-    "knows the earliest due time and fires in due order, however few of the timers are in memory",
+    "knows the earliest due time and fires in due order, with any number of timers in memory",
     { page: Schema.Literals([1, 2, 3, 8]), steps: Schema.Array(ListStep).check(Schema.isMaxLength(60)) },
     ({ page, steps }) => {
       const all = new Map<string, Timer>()
@@ -275,7 +275,7 @@ describe("the list of an account's timers", () => {
         )
       }
     },
-    // Only long sequences get to the end of the list, and fill it with a part of what is left.
+    // Only long sequences reach the end of the list, and fill it with a part of the rest.
     { arbitrary: { runs: 500, size: 60 } }
   )
 })

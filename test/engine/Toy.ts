@@ -1,6 +1,6 @@
 /**
- * The toy objects of the engine's tests: counters that are found by a slot, a keyed entry of the account. Beside each
- * command stands the plain model of what it must do.
+ * The toy objects of the engine's tests: counters that are found by a slot, a keyed entry of the account. Each command
+ * has a plain model of its effects beside it.
  */
 import { Effect, Schema } from "effect"
 import type { Rendered } from "../../src/engine/Accounts.ts"
@@ -27,7 +27,7 @@ export const COUNTER: Kind<Counter, { readonly secret: string }> = {
   name: "counter",
   labels: ({ name, slot }) => ({ name: name.toWellFormed().replaceAll("\0", ""), slot }),
   search: ({ count, name, slot }) => ({ terms: [`slot=${slot}`, `name=${name}`], measure: count }),
-  // In all, and each in an hour that changes with what it has reached.
+  // All counters, and each in an hour that depends on its count.
   tallies: ({ count, slot }) => [
     { at: 0, key: "counters", count: 1, amount: count },
     { at: 3600 * (count % 3), key: `slot ${slot}`, count: 1, amount: 0 }
@@ -40,7 +40,7 @@ const name = Schema.Literals(["", "plain", "ünï→😀", "\u0000\ud800", '"__p
 const by = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))
 
 /**
- * What a command does. `keep` and `drop` change everything in sight and then fail, with and without a stored answer.
+ * Operation of a command. `keep` and `drop` change many documents and then fail, with and without a stored answer.
  */
 export const Operation = Schema.Union([
   Schema.Struct({ op: Schema.Literal("create"), slot, name }),
@@ -77,7 +77,7 @@ const dropped = refusal(400, "dropped", false)
 /** Thrown by the command `die`. */
 export class Bug extends Error {}
 
-/** The counter in a slot. */
+/** Finds the counter in a slot. */
 export const counterIn = Effect.fnUntraced(function* (slot: string) {
   const transaction = yield* Transaction
   const entry = yield* transaction.get(SLOT, slotId(slot))
@@ -113,7 +113,7 @@ const remove = (transaction: Transaction, counter: Counter) => {
   transaction.delete(SLOT, slotId(counter.slot))
 }
 
-/** The command of an operation. */
+/** Makes the command of an operation. */
 export const command = Effect.fnUntraced(function* (
   operation: Operation
 ): Effect.fn.Return<Rendered, Rendered, Transaction> {
@@ -154,7 +154,7 @@ export const command = Effect.fnUntraced(function* (
   }
 })
 
-/** What a timer does when it is due. */
+/** Runs the command of a due timer. */
 export const handleTimer = Effect.fnUntraced(function* (timer: DueTimer) {
   const transaction = yield* Transaction
   const counter = yield* transaction.get(COUNTER, timer.id.slice("timer_".length))
@@ -176,7 +176,7 @@ export interface ModelEvent {
   readonly previous: Readonly<Record<string, unknown>> | null
 }
 
-/** What an account must hold: a map and the list of what happened. */
+/** The expected contents of an account: a map of its counters and a list of events. */
 export class Model {
   readonly counters = new Map<string, Counter>()
   readonly deleted = new Set<string>()
@@ -187,8 +187,8 @@ export class Model {
     return [...this.counters.values()].find((counter) => counter.slot === slot)
   }
 
-  /** Carries an operation out; `id` is the one a creation was given. */
-  apply(operation: Operation, now: number, id: () => string): Rendered | "bug" {
+  /** Runs an operation; `id` is the id of a created counter. */
+  apply(operation: Operation, now: number, id: () => string): Response | "bug" {
     const counter = this.inSlot(operation.slot)
     if (operation.op === "create") {
       if (counter !== undefined) return taken

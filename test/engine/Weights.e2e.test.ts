@@ -1,4 +1,4 @@
-/** What documents are said to weigh in memory covers what they take there, and is no more than twice as much. */
+/** The weight of documents is at least the memory that they use, and at most twice that. */
 import { assert, describe, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import * as Path from "node:path"
@@ -7,7 +7,7 @@ import type { Measured } from "./WeightsProcess.ts"
 const PROGRAM = Path.join(import.meta.dirname, "WeightsProcess.ts")
 
 describe("a document's weight", () => {
-  it("covers documents, whatever they are like", () => {
+  it("covers all shapes of documents", () => {
     const output = execFileSync(process.execPath, ["--expose-gc", PROGRAM], { encoding: "utf8" })
     const measured = JSON.parse(output) as ReadonlyArray<Measured>
     assert.lengthOf(measured, 4)

@@ -1,6 +1,6 @@
 /**
- * Tells what documents take in memory, and what they are said to weigh there, as JSON on standard output. A process of
- * its own, with `--expose-gc`: whatever else lies in memory would be measured as well.
+ * Writes the memory that documents use, and their weights, as JSON to standard output. A process of its own, with
+ * `--expose-gc`, because other objects in memory would be measured too.
  */
 import type { StoredTexts } from "../../src/engine/log/Document.ts"
 import { stored, weightOf } from "../../src/engine/log/Document.ts"
@@ -8,7 +8,7 @@ import { EntryCache } from "../../src/engine/actor/EntryCache.ts"
 
 export interface Measured {
   readonly what: string
-  /** Bytes. */
+  /** Memory in bytes. */
   readonly taken: number
   readonly weight: number
 }
@@ -20,7 +20,7 @@ const heapUsed = (): number => {
 
 const COUNT = 20_000
 
-/** A text of its own, as one from the database is. */
+/** A text that shares no memory with others, like a text from the database. */
 const fresh = (text: string): string => Buffer.from(text).toString()
 
 const intent = (id: string) => ({

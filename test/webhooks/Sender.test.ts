@@ -77,7 +77,7 @@ describe("the sender", () => {
   it.live("keeps the text of a refusal, without card numbers and secrets", () =>
     Effect.gen(function* () {
       const long = "x".repeat(KEPT_BYTES_MAX - 1)
-      const said: ReadonlyArray<readonly [sent: string | Buffer, kept: string | undefined]> = [
+      const texts: ReadonlyArray<readonly [sent: string | Buffer, kept: string | undefined]> = [
         [" database is down \n", "database is down"],
         ["", undefined],
         [`${long}é and more`, long],
@@ -90,7 +90,7 @@ describe("the sender", () => {
       ]
       const sender = yield* makeSender()
       for (const status of [302, 400, 500]) {
-        for (const [sent, kept] of said) {
+        for (const [sent, kept] of texts) {
           const bytes = Buffer.from(sent)
           const head = `HTTP/1.1 ${status} Whatever\r\ncontent-length: ${bytes.length}\r\n\r\n`
           const there = yield* receiver(({ socket }) => socket.write(Buffer.concat([Buffer.from(head), bytes])))

@@ -36,7 +36,7 @@ interface Flush {
 }
 
 /**
- * Group commit into a journal that takes some turns per flush. `ask` appends a record; `flushes` lists all flushes.
+ * Group commit into a journal that takes some turns per flush. `submit` appends a record; `flushes` lists all flushes.
  */
 const start = Effect.gen(function* () {
   const loop = yield* busyLoop
@@ -47,12 +47,12 @@ const start = Effect.gen(function* () {
       const bytes = rows.reduce((sum, row) => sum + row.bytes.length, 0)
       flushes.push({ records: rows.length, rows, bytes, turnsWaited: loop.turns - freeSince })
       const end = loop.turns + APPEND_TURNS
-      const look = () => {
-        if (loop.turns < end) return void setImmediate(look)
+      const check = () => {
+        if (loop.turns < end) return void setImmediate(check)
         freeSince = loop.turns
         resume(Effect.void)
       }
-      look()
+      check()
     })
   const journal = { ...Harness.journalOf(yield* Harness.storageInMemory), append }
   const commit = yield* Effect.provideContext(
@@ -62,7 +62,7 @@ const start = Effect.gen(function* () {
   const actorOf = (account: string) => ({ account, closed: null, markDurable: () => {} }) as unknown as Actor
   const actors = new Map<string, Actor>()
   let version = 0
-  const ask = (answered: () => void, bytes: number = 0, account: string = "mer_1:test") => {
+  const submit = (answered: () => void, bytes: number = 0, account: string = "mer_1:test") => {
     if (version === 0) freeSince = loop.turns
     const actor = actors.get(account) ?? actorOf(account)
     actors.set(account, actor)
@@ -73,15 +73,20 @@ const start = Effect.gen(function* () {
       answered()
     })
   }
-  return { ask, commit, flushes }
+  return { submit, commit, flushes }
 })
 
 /** Clients that repeat requests a number of times, each as soon as the previous one is answered. */
-const clients = (ask: (answered: () => void, bytes?: number) => void, count: number, times: number, bytes?: number) =>
+const clients = (
+  submit: (answered: () => void, bytes?: number) => void,
+  count: number,
+  times: number,
+  bytes?: number
+) =>
   Effect.callback<void>((resume) => {
     let left = count * times
     const one = (more: number) =>
-      ask(() => {
+      submit(() => {
         if (more > 1) one(more - 1)
         if (--left === 0) resume(Effect.void)
       }, bytes)
@@ -92,8 +97,8 @@ describe("a flush on a busy event loop", () => {
   for (const count of [1, 40]) {
     it.effect(`waits for no other record if ${count} clients send the next at once`, () =>
       Effect.gen(function* () {
-        const { ask, flushes } = yield* start
-        yield* clients(ask, count, 10)
+        const { submit, flushes } = yield* start
+        yield* clients(submit, count, 10)
         assert.strictEqual(flushes.length, 10)
         for (const { records, turnsWaited } of flushes) {
           assert.strictEqual(records, count)
@@ -105,8 +110,8 @@ describe("a flush on a busy event loop", () => {
 
   it.effect("does not wait for more records than it can take", () =>
     Effect.gen(function* () {
-      const { ask, flushes } = yield* start
-      yield* clients(ask, 1300, 10)
+      const { submit, flushes } = yield* start
+      yield* clients(submit, 1300, 10)
       assert.strictEqual(Math.max(...flushes.map(({ records }) => records)), 512)
       for (const { records, turnsWaited } of flushes) if (records === 512) assert.isAtMost(turnsWaited, 2)
     })
@@ -114,9 +119,9 @@ describe("a flush on a busy event loop", () => {
 
   it.effect("takes 16 MiB at most, but always one record", () =>
     Effect.gen(function* () {
-      const { ask, flushes } = yield* start
-      yield* clients(ask, 20, 1, 3_000_000)
-      yield* clients(ask, 2, 1, 17_000_000)
+      const { submit, flushes } = yield* start
+      yield* clients(submit, 20, 1, 3_000_000)
+      yield* clients(submit, 2, 1, 17_000_000)
       assert.deepStrictEqual(
         flushes.map(({ records }) => records),
         [5, 5, 5, 5, 1, 1]
@@ -127,10 +132,10 @@ describe("a flush on a busy event loop", () => {
 
   it.effect("lets accounts take turns if not all records fit into one, and keeps the order of each", () =>
     Effect.gen(function* () {
-      const { ask, commit, flushes } = yield* start
+      const { submit, commit, flushes } = yield* start
       const neighbours = ["mer_2:test", "mer_3:test"]
-      for (let i = 0; i < 2000; i++) ask(() => {}, 10)
-      for (const account of neighbours) for (let i = 0; i < 5; i++) ask(() => {}, 10, account)
+      for (let i = 0; i < 2000; i++) submit(() => {}, 10)
+      for (const account of neighbours) for (let i = 0; i < 5; i++) submit(() => {}, 10, account)
       yield* commit.drained
       const [first] = flushes
       for (const account of neighbours)
@@ -155,9 +160,9 @@ describe("a flush on a busy event loop", () => {
 
   it.effect("leaves heavy records of one account behind light ones of others", () =>
     Effect.gen(function* () {
-      const { ask, commit, flushes } = yield* start
-      for (let i = 0; i < 12; i++) ask(() => {}, 3_000_000)
-      for (let i = 0; i < 3; i++) ask(() => {}, 10, "mer_2:test")
+      const { submit, commit, flushes } = yield* start
+      for (let i = 0; i < 12; i++) submit(() => {}, 3_000_000)
+      for (let i = 0; i < 3; i++) submit(() => {}, 10, "mer_2:test")
       yield* commit.drained
       assert.lengthOf(
         flushes[0]!.rows.filter(({ account }) => account === "mer_2:test"),
@@ -169,10 +174,10 @@ describe("a flush on a busy event loop", () => {
 
   it.effect("waits for records that are about to come, but not for ever", () =>
     Effect.gen(function* () {
-      const { ask, commit, flushes } = yield* start
+      const { submit, commit, flushes } = yield* start
       for (let i = 0; i < 10; i++) {
-        yield* clients(ask, 30, 1)
-        yield* clients(ask, 1, 1)
+        yield* clients(submit, 30, 1)
+        yield* clients(submit, 1, 1)
       }
       const alone = flushes.filter(({ records }) => records === 1)
       assert.strictEqual(alone.length, 10)

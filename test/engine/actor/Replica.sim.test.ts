@@ -16,16 +16,16 @@ import * as Toy from "../Toy.ts"
 const COMMON = "till"
 const OTHER = "mer_1:test"
 
-/** Two engines, of which the first serves the replicated account. `asked` counts reads of versions from the log. */
-const owned = Effect.fnUntraced(function* (options: { readonly tells: boolean } = { tells: false }) {
+/** Two engines, of which the first serves the replicated account. `reads` counts reads of versions from the log. */
+const owned = Effect.fnUntraced(function* (options: { readonly notifies: boolean } = { notifies: false }) {
   yield* Harness.startClock
   yield* Harness.flowingTime
   const clock = yield* Clock.Clock
   const now = () => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
   const storage = yield* Harness.storageInMemory
-  let asked = 0
+  let reads = 0
   const journal = Harness.journalOf(storage)
-  const versions: JournalShape["versions"] = (accounts) => Effect.suspend(() => (asked++, journal.versions(accounts)))
+  const versions: JournalShape["versions"] = (accounts) => Effect.suspend(() => (reads++, journal.versions(accounts)))
   const counted = Harness.withJournal(storage, { ...journal, versions })
   const start = (on: Harness.Storage) =>
     Harness.startEngine(on, { replicated: COMMON, placement: Placement.layerSharedBy(now) })
@@ -41,14 +41,14 @@ const owned = Effect.fnUntraced(function* (options: { readonly tells: boolean } 
       )
     )
   }
-  if (options.tells) yield* owner.placement.listen({ onWritten: (account) => other.placement.noteChanged(account) })
+  if (options.notifies) yield* owner.placement.listen({ onWritten: (account) => other.placement.noteChanged(account) })
   yield* owner.placement.acquire(partitionOf(COMMON))
   yield* other.placement.acquire(partitionOf(OTHER))
   return {
     owner,
     other,
     storage,
-    counted: () => asked,
+    counted: () => reads,
     stop: Effect.forEach([owner, other], (engine) => engine.stop)
   }
 })
@@ -89,7 +89,7 @@ describe("a replica", () => {
 
   it.effect("is notified of changes, and keeps unchanged documents in memory", () =>
     Effect.gen(function* () {
-      const { other, owner, stop } = yield* owned({ tells: true })
+      const { other, owner, stop } = yield* owned({ notifies: true })
       const { id } = yield* owner.accounts.run(COMMON, Toy.create("a", "plain"))
       const untouched = yield* owner.accounts.run(COMMON, Toy.create("b", "plain"))
       for (const each of [id, untouched.id]) yield* countIn(other, each)
@@ -171,7 +171,7 @@ describe("a replica", () => {
     { seed: Seed },
     Effect.fnUntraced(function* ({ seed }) {
       const random = new Random(seed)
-      const { other, owner, stop, storage } = yield* owned({ tells: random.chance(0.5) })
+      const { other, owner, stop, storage } = yield* owned({ notifies: random.chance(0.5) })
       const { id } = yield* owner.accounts.run(COMMON, Toy.create("counter", "plain"))
       const acknowledged: Array<{ readonly at: number; readonly count: number }> = []
       for (let i = 0; i < 40; i++) {

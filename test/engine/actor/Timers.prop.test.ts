@@ -314,17 +314,17 @@ describe("timers", () => {
       yield* set(first.engine, account, "t1", Harness.START)
       yield* first.engine.kill
       let down: FaultPoint | null = "read"
-      let asked = 0
+      let reads = 0
       const faults: Faults = (point) => {
         if (point !== down) return Effect.void
-        asked++
+        reads++
         return Effect.fail(Harness.outage("down"))
       }
       const { engine, storage } = yield* start({ faults }, first.storage)
       const backAfter = Effect.fnUntraced(function* (millis: number, count: number) {
-        asked = 0
+        reads = 0
         yield* Harness.pass(millis, 100)
-        assert.isAtMost(asked, (4 * millis) / 1000)
+        assert.isAtMost(reads, (4 * millis) / 1000)
         down = null
         yield* Harness.pass(2500, 100)
         assert.strictEqual((yield* firingsOf(storage, account)).length, count)

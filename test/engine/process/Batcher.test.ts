@@ -21,9 +21,9 @@ describe("batches", () => {
   it.effect("hold a limited number of inputs, and each gets its own answer", () =>
     Effect.gen(function* () {
       const { queries, query } = doubles()
-      const ask = yield* Batcher.make(query, 10)
+      const lookUp = yield* Batcher.make(query, 10)
       const numbers = Array.from({ length: 25 }, (_, i) => i)
-      const answers = yield* Effect.forEach(numbers, ask, { concurrency: "unbounded" })
+      const answers = yield* Effect.forEach(numbers, lookUp, { concurrency: "unbounded" })
       assert.deepStrictEqual(
         answers,
         numbers.map((n) => 2 * n)
@@ -36,11 +36,11 @@ describe("batches", () => {
   it.effect("hold a limited number of lists; an empty list costs no query", () =>
     Effect.gen(function* () {
       const { queries, query } = doubles()
-      const ask = yield* Batcher.makeForLists(query, 2)
-      assert.deepStrictEqual(yield* ask([]), [])
+      const lookUp = yield* Batcher.makeForLists(query, 2)
+      assert.deepStrictEqual(yield* lookUp([]), [])
       assert.deepStrictEqual(queries, [])
       const lists = [[1, 2, 3], [], [4], [5, 6], [7]]
-      const answers = yield* Effect.forEach(lists, ask, { concurrency: "unbounded" })
+      const answers = yield* Effect.forEach(lists, lookUp, { concurrency: "unbounded" })
       assert.deepStrictEqual(answers, [[2, 4, 6], [], [8], [10, 12], [14]])
       assert.isAtMost(Math.max(...queries.map(({ length }) => length)), 4)
     })
@@ -48,13 +48,13 @@ describe("batches", () => {
 
   it.effect("whose query throws fail, and later ones are answered", () =>
     Effect.gen(function* () {
-      const ask = yield* Batcher.make((numbers: ReadonlyArray<number>) => {
+      const lookUp = yield* Batcher.make((numbers: ReadonlyArray<number>) => {
         if (numbers.includes(0)) throw new RangeError("no zero")
         return Effect.succeed(numbers.map((n) => 1 / n))
       })
-      const refused = yield* Effect.exit(ask(0))
+      const refused = yield* Effect.exit(lookUp(0))
       assert.isTrue(Exit.isFailure(refused) && Cause.squash(refused.cause) instanceof RangeError)
-      assert.strictEqual(yield* ask(2), 0.5)
+      assert.strictEqual(yield* lookUp(2), 0.5)
     })
   )
 })

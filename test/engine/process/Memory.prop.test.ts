@@ -52,14 +52,14 @@ describe("shares of the memory", () => {
   })
 
   it("weigh about two owners for each call", () => {
-    let looks = 0
+    let weighings = 0
     const owners = new Map(Array.from({ length: 100 }, (_, i) => [`owner${i}`, {}]))
     const share = makeShares(CAPACITY, owners, () => {
-      looks++
+      weighings++
       return 1
     })
     for (let round = 0; round < 10; round++) for (const owner of owners.values()) share(owner)
-    assert.isAtMost(looks, 2 * 10 * 100 + 100)
+    assert.isAtMost(weighings, 2 * 10 * 100 + 100)
   })
 
   it.prop(

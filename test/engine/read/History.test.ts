@@ -82,7 +82,8 @@ describe("history", () => {
       const counters = new Map<string, string>()
       for (const slot of ["a", "b"] as const)
         counters.set(slot, (yield* accounts.run(ACCOUNT, Toy.create(slot, "plain"))).id)
-      const asked: Array<{ readonly request: string; readonly slot: string; readonly at: number; millis: number }> = []
+      const requests: Array<{ readonly request: string; readonly slot: string; readonly at: number; millis: number }> =
+        []
       // Sometimes far more records than one read has, sometimes a single one.
       const pauses = random.pick([[0], [0, 1, 100], [1000, 90_000], [0, 400_000]])
       for (let i = 0; i < 160; i++) {
@@ -90,7 +91,7 @@ describe("history", () => {
         yield* TestClock.adjust(random.below(millis + 1))
         const request = { ...Toy.request(`key ${i}`), id: `req_${i}` }
         yield* runOnce(accounts, ACCOUNT, request, () => Toy.command({ op: "increment", slot, by: 1 }))
-        asked.push({ request: request.id, slot, at: at + random.integer(-30_000, 30_000), millis })
+        requests.push({ request: request.id, slot, at: at + random.integer(-30_000, 30_000), millis })
         yield* TestClock.adjust(random.pick(pauses))
         if (random.chance(0.1))
           yield* accounts.run(
@@ -98,7 +99,7 @@ describe("history", () => {
             Effect.map(Transaction, (it) => it.advanceClock(86_400_000))
           )
       }
-      for (const { slot, ...query } of asked) {
+      for (const { slot, ...query } of requests) {
         const found = yield* accounts.recordOf(ACCOUNT, { ...query, ids: [counters.get(slot)!, "missing"] })
         assert.strictEqual(found?.request?.id, query.request)
         const ids = [counters.get(slot === "a" ? "b" : "a")!]
@@ -123,8 +124,8 @@ describe("history", () => {
         [5, `does not hold ${id}, but the views point there`]
       ] as const) {
         const exit = yield* historyWith(storage, id, [version, 4])
-        const told = Exit.isFailure(exit) ? Cause.pretty(exit.cause) : ""
-        assert.include(told, `Record ${version} of account ${ACCOUNT} ${problem}`)
+        const message = Exit.isFailure(exit) ? Cause.pretty(exit.cause) : ""
+        assert.include(message, `Record ${version} of account ${ACCOUNT} ${problem}`)
       }
     })
   )

@@ -91,10 +91,10 @@ const list = (history: History, random: Random) =>
     const query = { ...random.pick(QUERIES), ...from }
     const first = history.acknowledged
     const { documents, hasMore } = yield* accounts.list(ACCOUNT, { kind: Toy.COUNTER.name, ...query })
-    const told = { page: documents.map(({ json }) => json), hasMore }
+    const result = { page: documents.map(({ json }) => json), hasMore }
     const possible = history.states.slice(first).map((state) => matching(state, query))
-    const isOne = possible.some((state) => JSON.stringify(state) === JSON.stringify(told))
-    assert.isTrue(isOne, `${JSON.stringify(query)} told ${JSON.stringify(told)} of ${JSON.stringify(possible)}`)
+    const isOne = possible.some((state) => JSON.stringify(state) === JSON.stringify(result))
+    assert.isTrue(isOne, `${JSON.stringify(query)} result ${JSON.stringify(result)} of ${JSON.stringify(possible)}`)
   })
 
 interface KeptPage {

@@ -1,16 +1,16 @@
-/** Puts faults into a journal and views of any kind: for tests that let the storage fail, hang or die at any step. */
+/** Puts faults into a journal and views, for tests in which the storage fails, hangs or dies at any step. */
 import { Context, Effect, Layer } from "effect"
 import type { StorageFailure } from "../../../src/engine/log/Journal.ts"
 import { Journal } from "../../../src/engine/log/Journal.ts"
 import { Views } from "../../../src/engine/views/Views.ts"
 
 /**
- * A failure after a write leaves its outcome unknown to the engine, as a lost connection does. What is repeated anyway,
- * such as forgetting old keys, counts as a read.
+ * A failure after a write leaves its outcome unknown to the engine, like a lost connection. Writes that are repeated in
+ * any case, such as the deletion of old keys, count as reads.
  */
 export type FaultPoint = "append.before" | "append.after" | "apply.before" | "apply.after" | "read"
 
-/** Runs at a point: may fail, wait, never return, or do nothing. */
+/** Runs at a point: it may fail, wait, never return, or do nothing. */
 export type Faults = (point: FaultPoint) => Effect.Effect<void, StorageFailure>
 
 export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal | Views> =>

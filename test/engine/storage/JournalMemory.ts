@@ -1,4 +1,4 @@
-/** The journal in memory, for tests: what it holds ends with the layer. */
+/** The journal in memory, for tests. Its records end with the layer. */
 import { Effect, Layer } from "effect"
 import type { AccountId } from "../../../src/engine/log/Document.ts"
 import { Fenced, firsts, Journal } from "../../../src/engine/log/Journal.ts"
@@ -6,7 +6,7 @@ import { READ_BYTES_MAX } from "../../../src/engine/process/Memory.ts"
 import type { JournalRow } from "../../../src/engine/log/Record.ts"
 import { GENESIS, textOf } from "../../../src/engine/log/Record.ts"
 
-/** Rows that are read at once. */
+/** Rows read at a time. */
 const pageOf = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<JournalRow> => {
   let bytes = 0
   const last = rows.findIndex((row) => (bytes += row.bytes.length) >= READ_BYTES_MAX)

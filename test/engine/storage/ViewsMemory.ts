@@ -1,4 +1,4 @@
-/** Views in memory, for tests: the same contract as the ones in Postgres. */
+/** Views in memory, for tests, with the same contract as the views in Postgres. */
 import { Clock, Effect, Layer } from "effect"
 import type { AccountId, Millis } from "../../../src/engine/log/Document.ts"
 import type { Between } from "../../../src/engine/log/Created.ts"
@@ -49,9 +49,9 @@ class Tables {
   readonly subscriptions = new Map<string, SubscriptionRow>()
   readonly deliveries = new Map<string, DeliveryRow>()
   readonly tallies = new Map<string, TallyRow>()
-  /** Until when a delivery is held. Says nothing about the journal. */
+  /** End of a delivery's lease, which is not in the journal. */
   readonly leases = new Map<string, Millis>()
-  /** By whose clock a first attempt was due at once: when its row was made, or else freed. */
+  /** Time at which a first attempt became due: when its row was made, or its lease ended. */
   readonly seenAt = new Map<string, Millis>()
 
   /** Pending deliveries with the time at which they may be taken. */
@@ -65,7 +65,7 @@ class Tables {
     this.revisions.set(revisionId({ id, version }), { account, id, version })
   }
 
-  /** Moves the sums by what a document counts as. */
+  /** Changes the sums by a document's contribution. */
   tally(row: ProjectedDocument | undefined, sign: 1 | -1): void {
     if (row === undefined) return
     for (const { amount, count, hour, hours, key } of row.tallies?.flatMap(sumsOf) ?? []) {
@@ -87,7 +87,7 @@ class Tables {
     }
   }
 
-  /** A first attempt is due at once, whatever the clock says by now. */
+  /** Due time of a delivery. A first attempt is due at once at any clock. */
   earliest(row: DeliveryRow): Millis {
     const { attempts, dueAt } = row
     return attempts.length > 0 ? dueAt! : Math.min(dueAt!, this.seenAt.get(deliveryId(row)) ?? Infinity)
@@ -107,7 +107,7 @@ const page = <Row extends { readonly id: string }>(
     .toSorted(newerThan === undefined ? descending : ascending)
     .slice(0, limit)
 
-/** Behind every id. */
+/** Sorts after every id. */
 const LAST = "\u{10ffff}"
 
 const matchesType = (type: string, { type: wanted }: EventQuery) =>
@@ -116,7 +116,7 @@ const matchesType = (type: string, { type: wanted }: EventQuery) =>
 const matchesLabels = (row: DocumentRow, { labels = {} }: ListQuery) =>
   Object.entries(labels).every(([name, value]) => row.labels[name] === value)
 
-/** What is read back of a document's row. */
+/** The fields of a document's row that are read back. */
 const readRow = ({ search: _search, tallies: _tallies, ...row }: ProjectedDocument): DocumentRow => row
 
 const listed = ({ documents }: Tables, query: ListQuery) => {
@@ -128,7 +128,7 @@ const listed = ({ documents }: Tables, query: ListQuery) => {
   ).map(readRow)
 }
 
-/** Text by text, as the index would not. */
+/** Compares text by text, without an index. */
 const searched = ({ documents }: Tables, account: AccountId, { filter, kind, ...query }: SearchQuery) => {
   const wanted = [...documents.values()].filter(
     ({ documentSpan, id, search, ...row }) =>
@@ -182,7 +182,7 @@ class Accounts {
     return made
   }
 
-  /** Those that lie in partitions. */
+  /** Rows whose accounts lie in the partitions. */
   in(partitions: ReadonlyArray<Partition>): ReadonlyArray<Tables> {
     return [...this.all].flatMap(([account, tables]) => (partitions.includes(partitionOf(account)) ? [tables] : []))
   }
@@ -210,7 +210,7 @@ class Accounts {
     })
   }
 
-  /** Applies what the checkpoints allow, and answers the accounts that it refused. */
+  /** Applies the rows that the checkpoints allow, and returns the refused accounts. */
   apply(projection: Projection, leasedUntil: Millis, now: Millis): ReadonlyArray<AccountId> {
     const refused = new Set<AccountId>()
     for (const { account, ahead, from, to } of projection.checkpoints) {
@@ -252,7 +252,7 @@ class Accounts {
       this.of(row.account).leases.set(deliveryId(row), leasedUntil)
       this.of(row.account).seenAt.set(deliveryId(row), now)
     }
-    // As in one statement of SQL, each step sees its row as it was before all of them.
+    // Like in one SQL statement, each step sees its row in the state before all of them.
     const steps = projection.deliverySteps
       .filter(accepted)
       .map((step) => ({ step, row: this.of(step.account).deliveries.get(deliveryId(step)) }))
@@ -363,7 +363,7 @@ const viewsOf = (journal: Journal["Service"], accounts: Accounts): ViewsShape =>
       Effect.map(Clock.currentTimeMillis, (now) => accounts.apply(projection, leasedUntil, now)),
     checkpoint: (account) => Effect.sync(() => tables(account).checkpoint),
     standing: (account) => Effect.sync(() => ({ projected: tables(account).checkpoint, ahead: tables(account).ahead })),
-    // This storage is never older than the code.
+    // This storage always has the code's version.
     outdated: Effect.succeed([]),
     revisions: (account, query) => Effect.sync(() => revisionsOf(tables(account), query)),
     tallies: (account, query) => Effect.sync(() => talliesOf(tables(account), query)),
