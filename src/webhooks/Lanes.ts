@@ -240,9 +240,9 @@ export class Lanes {
     return lane
   }
 
-  #drop(isMeant: (one: Pick<DueDelivery, "account" | "destination">) => boolean): void {
-    for (const held of this.#held.values()) if (held.again !== null && isMeant(held.again)) held.again = null
-    for (const lane of this.#lanes.values()) if (isMeant(lane)) this.#empty(lane)
+  #drop(isChosen: (one: Pick<DueDelivery, "account" | "destination">) => boolean): void {
+    for (const held of this.#held.values()) if (held.again !== null && isChosen(held.again)) held.again = null
+    for (const lane of this.#lanes.values()) if (isChosen(lane)) this.#empty(lane)
   }
 
   #empty(lane: Lane): void {

@@ -84,7 +84,7 @@ const newestMissing = ({ account, version }: Place): Damage => ({
  */
 type ViewDamage = readonly [statement: string, table: string, problem: string]
 
-const changed = "is not what the journal says"
+const changed = "differs from the journal"
 const removed = "is in the journal, but not in the views"
 const invented = "is in the views, but not in the journal"
 

@@ -14,7 +14,7 @@ const PAUSE_MILLIS = 20
 const BUSY_PAUSE_MILLIS = 400
 /** An event loop that works for a larger share of the time is busy. */
 const BUSY_SHARE = 0.8
-/** The time over which the utilisation is measured, in milliseconds at least. */
+/** Shortest time over which the event-loop utilisation is measured, in milliseconds. */
 const MEASURED_MILLIS_MIN = 250
 
 export class ReloadQueue {

@@ -106,11 +106,11 @@ export interface PlacementShape {
 }
 
 export class Placement extends Context.Service<Placement, PlacementShape>()("till/engine/Placement") {
-  /** One process serves everything. */
+  /** For a process that serves all partitions. */
   static readonly layerSole: Layer.Layer<Placement> = Layer.sync(Placement, () => makeSole())
-  /** This process serves what it gains. */
+  /** For one of several processes: it serves the partitions that it acquires. */
   static readonly layerShared: Layer.Layer<Placement> = Layer.sync(Placement, () => new Shared(() => performance.now()))
-  /** The same by another clock, in milliseconds, which never goes back: for tests. */
+  /** `layerShared` with another monotonic clock, in milliseconds: for tests. */
   static readonly layerSharedBy = (now: () => number): Layer.Layer<Placement> =>
     Layer.sync(Placement, () => new Shared(now))
 }

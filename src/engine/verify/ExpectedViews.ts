@@ -111,7 +111,7 @@ export class ExpectedViews {
   take(
     table: ViewTable,
     { id, row }: ViewRow
-  ): "not what the journal says" | "in the views, but not in the journal" | null {
+  ): "differs from the journal" | "is in the views, but not in the journal" | null {
     if (table === "documents") this.#count(row as ProjectedDocument)
     // A document and its revisions belong to the same part.
     if (!this.#holds(table === "revisions" ? revisionAt(id).id : id)) return null
@@ -119,7 +119,7 @@ export class ExpectedViews {
     const found = this.#takeText(table, id, text)
     if (found === "taken" && table === "documents") this.#takeRevision(row as ProjectedDocument)
     if (found === "taken") return null
-    return found === "other" ? "not what the journal says" : "in the views, but not in the journal"
+    return found === "other" ? "differs from the journal" : "is in the views, but not in the journal"
   }
 
   #takeRevision(row: RevisionRow): void {

@@ -57,7 +57,7 @@ export const forever = (
   const checked = (account: AccountId) =>
     check(account).pipe(
       Effect.tap(({ problem }) =>
-        problem === null ? Effect.void : Effect.logError("The database is not as it should be", problem)
+        problem === null ? Effect.void : Effect.logError("A scrub has found damage", problem)
       ),
       Effect.catch(({ message }) =>
         Effect.as(Effect.logWarning(`Account ${account} could not be checked`, message), UNCHECKED)

@@ -169,7 +169,7 @@ const unreadable = Effect.fnUntraced(function* (
 ): Effect.fn.Return<PassOutcome, StorageFailure, Journal | Views> {
   const journal = yield* Journal
   const views = yield* Views
-  const problemOf = (what: string) => ({ records: 0, problem: `${what} cannot be read: ${reason}` })
+  const problemOf = (place: string) => ({ records: 0, problem: `${place} cannot be read: ${reason}` })
   const record = yield* firstUnreadable((last: JournalRow | undefined, limit) =>
     journal.read(account, last?.version ?? 0, limit)
   )
@@ -256,7 +256,7 @@ const verifyPart = (
     const problem =
       standing.ahead === ahead
         ? yield* compare(part, standing, expected, records.read)
-        : `The views say something else than the journal of how far the ids of account ${account} are ahead`
+        : `Views and journal differ in how far the ids of account ${account} are ahead`
     const miscount = problem === null ? yield* compareTallies(part, expected) : null
     return { records: records.read, problem, miscount }
   }).pipe(Effect.catchTag("JournalCorrupt", ({ message }) => Effect.succeed({ records: 0, problem: message })))
@@ -368,9 +368,9 @@ const compareTable = Effect.fnUntraced(function* (
   let problem: string | null = null
   const isSame = (rows: ReadonlyArray<ViewRow>): boolean => {
     for (const row of rows) {
-      const what = expected.take(table, row)
-      if (what === null) continue
-      problem = `${table} ${row.id} of account ${account} is ${what}`
+      const difference = expected.take(table, row)
+      if (difference === null) continue
+      problem = `${table} ${row.id} of account ${account} ${difference}`
       return false
     }
     onSame(rows.length)

@@ -82,7 +82,7 @@ describe("scrubbing", () => {
       assert.lengthOf(visits, 1)
       yield* Harness.pass(PERIOD - DAY / 2, DAY / 8)
       assert.deepStrictEqual(visits.toSorted(), ACCOUNTS)
-      const problems = () => lines.filter((line) => line.startsWith("The database is not as it should be: "))
+      const problems = () => lines.filter((line) => line.startsWith("A scrub has found damage: "))
       assert.lengthOf(problems(), 1)
       assert.match(problems()[0]!, /: events counter.created evt_\w+ of account mer_2:test is in the journal, but not/)
       assert.include(lines, `Account ${failing} could not be checked: The storage failed: not now`)

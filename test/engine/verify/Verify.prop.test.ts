@@ -206,7 +206,7 @@ describe("verification", () => {
       const at = random.below(rows.length)
       const row = rows[at]!
       const after = yield* found(withTable(storage, account, table, (rows) => rows.with(at, changed(row, random))))
-      problemNaming(after, account, `${table} ${row.id} `, "is not what the journal says")
+      problemNaming(after, account, `${table} ${row.id} `, "differs from the journal")
       const removed = yield* found(withTable(storage, account, table, (rows) => rows.toSpliced(at, 1)))
       problemNaming(removed, account, `${table} ${row.id} `, "is in the journal, but not in the views")
       const id = `${row.id}+`
