@@ -40,7 +40,7 @@ export const ClockOffMax: Context.Reference<number> = Context.Reference("till/cl
 
 export interface RunnerSessions {
   readonly sql: PgClient.PgClient
-  /** The name of the sessions. */
+  /** Name of the sessions. */
   readonly name: string
   /** Lead of this machine's clock over the database's at the start, in milliseconds. */
   readonly aheadMillis: number

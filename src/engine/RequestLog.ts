@@ -63,7 +63,7 @@ export interface RequestQuery extends Cursor {
   readonly filter: RequestFilter
   /** Time of arrival, which the ids contain. */
   readonly created?: Created | undefined
-  /** 1 or more. */
+  /** Size of the page, 1 or more. */
   readonly limit: number
 }
 

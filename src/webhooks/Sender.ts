@@ -58,7 +58,7 @@ export interface Endpoint {
 export interface Message {
   readonly endpoint: Endpoint
   readonly eventId: string
-  /** Numbered from 1. */
+  /** Number of the attempt, from 1. */
   readonly attempt: number
   /** JSON text of the event, shared by all attempts. */
   readonly body: Buffer

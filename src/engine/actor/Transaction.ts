@@ -141,9 +141,9 @@ export interface AccountState {
 
 /** The time of a command. */
 export interface Moment {
-  /** By the wall clock. */
+  /** Time by the wall clock. */
   readonly at: Millis
-  /** By the account's clock. */
+  /** Time by the account's clock. */
   readonly now: Millis
 }
 

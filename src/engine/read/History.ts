@@ -26,7 +26,7 @@ import { recordId, recordVersion, Views } from "../views/Views.ts"
 export interface HistoryEntry {
   /** Sorts by time; serves as a cursor. */
   readonly id: string
-  /** By the account's clock. */
+  /** Time by the account's clock. */
   readonly at: Millis
   /** The request that caused the record; null for a timer. */
   readonly request: RequestIdentity | null
@@ -48,7 +48,7 @@ export interface HistoryPage {
 
 /** A request that may have written some documents. */
 export interface RequestQuery {
-  /** `req_…` */
+  /** Id of the request, `req_…`. */
   readonly request: string
   readonly ids: ReadonlyArray<string>
   /** Arrival by the wall clock, and the duration until the answer. */

@@ -44,7 +44,7 @@ export interface Search {
   /** Whether a document that a filter has found matches. */
   readonly matches: (value: Identified) => boolean
   readonly olderThan?: string
-  /** 1 or more. */
+  /** Size of the page, 1 or more. */
   readonly limit: number
 }
 
