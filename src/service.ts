@@ -20,7 +20,7 @@ import { dashboardRefusalOf, endOf, InvalidConfiguration, isForThisMachine, publ
 import * as ControlSocket from "./control/ControlSocket.ts"
 import { AccountNumbers } from "./engine/log/AccountNumbers.ts"
 import { Accounts, Unavailable } from "./engine/Accounts.ts"
-import type { AccountId, Document, Tombstone } from "./engine/log/Document.ts"
+import type { AccountId } from "./engine/log/Document.ts"
 import * as Anchors from "./engine/verify/Anchors.ts"
 import * as Engine from "./engine/Engine.ts"
 import { innermostMessage, Journal } from "./engine/log/Journal.ts"
@@ -42,8 +42,6 @@ import { AdministrationFailed } from "./payments/Administration.ts"
 import { INSTALLATION } from "./payments/AccountIds.ts"
 import * as Pages from "./pages/Pages.ts"
 import { PagesConfig } from "./pages/checkout/Embedding.ts"
-import { WEBHOOK_ENDPOINT } from "./payments/Documents.ts"
-import { render as renderEvent } from "./payments/Events.ts"
 import * as Formats from "./payments/Formats.ts"
 import type { ApiKeys, ApiKeySlot } from "./payments/Merchants.ts"
 import { layerEventVersions } from "./payments/Merchants.ts"
@@ -52,8 +50,7 @@ import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
 import { printOf, requireOwnSecret } from "./payments/Sealing.ts"
 import * as Simulator from "./payments/Simulator.ts"
 import * as Timers from "./payments/Timers.ts"
-import type { WebhookEndpointDocument } from "./payments/WebhookEndpoints.ts"
-import { destinationOf } from "./payments/WebhookEndpoints.ts"
+import * as WebhookEndpoints from "./payments/WebhookEndpoints.ts"
 import * as Database from "./postgres/Database.ts"
 import * as InstallationSecret from "./postgres/InstallationSecret.ts"
 import * as Migrations from "./postgres/Migrations.ts"
@@ -64,7 +61,6 @@ import { Streams } from "./dashboard/frame/Live.ts"
 import { DashboardConfig } from "./dashboard/frame/DashboardConfig.ts"
 import { InstallationReports } from "./dashboard/developers/InstallationReports.ts"
 import * as Dispatcher from "./webhooks/Dispatcher.ts"
-import { Endpoints } from "./webhooks/Dispatcher.ts"
 import { Sender } from "./webhooks/Sender.ts"
 import type { Settled } from "./app.ts"
 import {
@@ -188,28 +184,8 @@ const keyTaken = (slot: ApiKeySlot) =>
     new InvalidConfiguration({ variable: Config.KEY_VARIABLES[slot], problem: "is a key of another merchant" })
   )
 
-/** The dispatcher of webhooks knows this much of merchants. */
-const endpoints = Layer.effect(
-  Endpoints,
-  Effect.gen(function* () {
-    const accounts = yield* Accounts
-    const config = yield* PaymentsConfig
-    const clock = yield* Clock.Clock
-    const endpointOf = (account: AccountId, entry: Document | Tombstone | undefined) =>
-      entry === undefined || entry.deleted || entry.kind !== WEBHOOK_ENDPOINT.name
-        ? undefined
-        : destinationOf(config, account, entry as WebhookEndpointDocument, clock.currentTimeMillisUnsafe())
-    return {
-      peek: (account, id) => endpointOf(account, accounts.peek(account, id)),
-      resolve: (account, id) => Effect.map(accounts.read(account, id), (entry) => endpointOf(account, entry)),
-      // It goes out as it was when the event happened (semantics W8).
-      body: (account, event) => renderEvent(event, { account, pendingWebhooks: event.deliveries })
-    }
-  })
-)
-
 /** The service's webhooks, as long as the layer lives. */
-const webhooks = Dispatcher.layer.pipe(Layer.provide([endpoints, Sender.layer()]))
+const webhooks = Dispatcher.layer.pipe(Layer.provide([WebhookEndpoints.layerEndpoints, Sender.layer()]))
 
 const runnerTls = Effect.map(InstallationSecret.InstallationSecret, (secret) =>
   RunnerTls.make(deriveKey(secret, "connections between runners"))

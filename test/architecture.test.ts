@@ -63,6 +63,10 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "http/forward/Calls.ts": "the process that owns the installation's account records a wipe before it happens",
     "http/forward/ForwardPage.ts": "a forwarded request carries its sender's address"
   },
+  payments: {
+    "webhooks/Dispatcher.ts": "the endpoints' documents answer the port of the webhooks' dispatcher",
+    "webhooks/Sender.ts": "the port's type of a destination"
+  },
   backup: {
     "postgres/embedded/DataFolder.ts": "a backup's files appear as the data folder's do: whole and durable",
     "postgres/embedded/EmbeddedPostgresError.ts": "the system's errors about a file get the same words",

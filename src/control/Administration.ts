@@ -1,21 +1,23 @@
 /**
  * Commands on the merchants and keys of an installation (semantics A7, A8, V3), whether its service runs or not.
  *
- * A running service carries them out itself. Where none is running, this process opens the installation and takes its
- * place.
+ * A running service executes them itself. If none is running, this process opens the installation and executes them in
+ * the service's place.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Accounts } from "../engine/Accounts.ts"
 import type { Answer, Command } from "../payments/Administration.ts"
 import { AdministrationFailed, administer } from "../payments/Administration.ts"
-import { ask, type Installation } from "./ControlSocket.ts"
+import { type Installation, send } from "./ControlSocket.ts"
 
-/** The accounts of an installation that nobody serves. Both fail if somebody does after all. */
+/** The accounts of an installation without a running service. Both layers fail if a service is running after all. */
 export interface AccountsInPlace {
   readonly ofExisting: Layer.Layer<Accounts, Error>
-  /** Makes the installation if it is not there. */
+  /** Creates the installation if it does not exist. */
   readonly ofAny: Layer.Layer<Accounts, Error>
 }
+
+const NOT_RUNNING = "Till is not running here. Start it with `till serve`, then run this command again."
 
 export class Administration extends Context.Service<
   Administration,
@@ -24,14 +26,14 @@ export class Administration extends Context.Service<
   static readonly layer = (installation: Installation, inPlace: AccountsInPlace): Layer.Layer<Administration> =>
     Layer.succeed(Administration, {
       carryOut: Effect.fnUntraced(function* (command) {
-        const answered = yield* ask(installation, command)
+        const answered = yield* send(installation, command)
         if (Option.isSome(answered)) return answered.value
         if (command._tag === "LinkToDashboard") {
-          return yield* new AdministrationFailed({ message: "Till is not running here: start it, and ask again." })
+          return yield* new AdministrationFailed({ message: NOT_RUNNING })
         }
         return yield* administer(command).pipe(
           Effect.catchTag("Unavailable", ({ reason: message }) => new AdministrationFailed({ message })),
-          // A merchant may be made before the first start; everything else is about what is there.
+          // A merchant may be created before the first start; all other commands need an existing installation.
           Effect.provide(command._tag === "CreateMerchant" ? inPlace.ofAny : inPlace.ofExisting),
           Effect.mapError(({ message }) => new AdministrationFailed({ message }))
         )

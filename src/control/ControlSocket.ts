@@ -1,18 +1,18 @@
 /**
- * The local socket by which commands reach a running service. Services alone have the installation in their hands, and
- * what they keep in memory has to change with a command.
+ * The local socket by which commands reach a running service. Only the service may change the installation while it
+ * runs, because its memory has to change too.
  *
- * The socket lies in the data folder, and only the owner of the service may connect to it (mode 0600). So whoever can
- * administer a running installation could administer it as well while it is stopped. A folder whose path is too long
- * for a socket, or whose file system has none, gets one in the system's folder for temporary files, named after the
- * folder. The client trusts a socket only if it belongs to the client's own user or to the folder's.
+ * The socket lies in the data folder, and only the user that runs the service may connect to it (mode 0600): exactly
+ * the user that could administer the stopped installation. If the folder's path is too long for a socket, or its file
+ * system has no sockets, the socket lies in the system's temporary folder, named after the data folder. A client trusts
+ * a socket only if it belongs to the client's own user or to the data folder's.
  *
- * Several services may share a folder, with `DATABASE_URL`. Each has a socket of its own, under a name that no other
- * one ever had, and a command goes to the youngest one that somebody listens on. The socket goes away with its service.
- * A killed service leaves one behind, which the next start on the machine removes. Each request names its database, and
- * a service on another one refuses it.
+ * Several services may share a folder, with `DATABASE_URL`. Each has its own socket under a unique name, and a command
+ * goes to the youngest socket that accepts connections. A service removes its socket when it ends; the socket of a
+ * killed service is removed by the next start on that machine. Each request names its database, and a service on
+ * another database refuses it.
  */
-import { Cause, Data, Effect, Exit, Layer, Option, Schema } from "effect"
+import { Cause, Data, Effect, Exit, Layer, Option } from "effect"
 import { hash, randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as http from "node:http"
@@ -20,18 +20,20 @@ import * as net from "node:net"
 import * as os from "node:os"
 import * as Path from "node:path"
 import { text } from "node:stream/consumers"
-import { Unavailable } from "../engine/Accounts.ts"
+import type { Unavailable } from "../engine/Accounts.ts"
 import { parseJson } from "../json/JsonParse.ts"
-import type { Answer } from "../payments/Administration.ts"
-import { AdministrationFailed, Command } from "../payments/Administration.ts"
+import type { Answer, Command } from "../payments/Administration.ts"
+import { AdministrationFailed } from "../payments/Administration.ts"
+import type { Reply } from "../payments/AdministrationWire.ts"
+import { decodeCommand, readReply, refusal, refusalOf, success } from "../payments/AdministrationWire.ts"
 
-/** The installation that a service serves, or that a command is about. */
+/** The installation that a service serves, or that a command changes. */
 export interface Installation {
   /** Path of the data folder. */
   readonly dataFolder: string
   /** The database's name, without a password. */
   readonly database: string
-  /** Base of the links that the installation hands out, without a slash at its end. */
+  /** Base of the installation's links, without a trailing slash. */
   readonly publicUrl: string
 }
 
@@ -39,14 +41,14 @@ export interface Installation {
 export class ControlUnavailable extends Data.TaggedError("ControlUnavailable")<{ readonly message: string }> {}
 
 const DATABASE_HEADER = "till-database"
-const BODY_BYTES_MAX = 65_536
+const COMMAND_BYTES_MAX = 65_536
 const ANSWER_MILLIS_MAX = 30_000
-/** Closing waits this long for commands under way, and for whoever holds a connection without a word. */
+/** Closing waits this long for running commands and for idle connections. */
 const CLOSE_MILLIS = 1000
-/** macOS allows this much of a socket's path, Linux four bytes more. */
+/** The longest socket path on macOS; Linux allows four bytes more. */
 const PATH_BYTES_MAX = 103
 
-/** Where the sockets of a folder can be, in the order in which a service tries it, with what their names begin with. */
+/** The places of a folder's sockets, in the order in which a service tries them, with the prefix of their names. */
 const placesOf = (dataFolder: string): ReadonlyArray<{ readonly folder: string; readonly prefix: string }> => {
   const folder = fs.realpathSync(dataFolder)
   return [
@@ -55,7 +57,7 @@ const placesOf = (dataFolder: string): ReadonlyArray<{ readonly folder: string; 
   ]
 }
 
-/** The sockets that are there for a data folder, youngest first, whether somebody listens on them or not. */
+/** Lists the existing sockets of a data folder, youngest first, including those of killed services. */
 export const socketsOf = (dataFolder: string): ReadonlyArray<string> =>
   placesOf(dataFolder)
     .flatMap(({ folder, prefix }) =>
@@ -71,13 +73,13 @@ export const socketsOf = (dataFolder: string): ReadonlyArray<string> =>
     .toSorted((one, other) => other.since - one.since)
     .map(({ path }) => path)
 
-/** Sockets of other machines that share the folder look as if nobody listened on them. */
+/** In each name, because a socket of another machine that shares the folder looks as if its service were killed. */
 const MACHINE = hash("sha256", os.hostname()).slice(0, 6)
 
-/** Has a command carried out, by this process or by the one that serves the installation's account. */
+/** Runs a command, in this process or in the one that serves the installation's account. */
 export type CarryOut<R> = (command: Command) => Effect.Effect<Answer, AdministrationFailed | Unavailable, R>
 
-/** Takes commands as long as the layer lives. */
+/** Accepts commands as long as the layer lives. */
 export const layer = <R>(
   installation: Installation,
   carryOut: CarryOut<R>
@@ -91,7 +93,7 @@ export const layer = <R>(
           response.end(JSON.stringify(body))
         })
       })
-      yield* Effect.acquireRelease(open(server, installation), (remove) =>
+      yield* Effect.acquireRelease(openSocket(server, installation), (remove) =>
         Effect.andThen(
           Effect.promise(() => close(server)),
           Effect.sync(remove)
@@ -100,20 +102,20 @@ export const layer = <R>(
     })
   )
 
-/** Answers with what removes the socket again. */
-const open = (server: http.Server, { dataFolder }: Installation): Effect.Effect<() => void, ControlUnavailable> =>
+/** Opens a socket and returns the function that removes it. */
+const openSocket = (server: http.Server, { dataFolder }: Installation): Effect.Effect<() => void, ControlUnavailable> =>
   Effect.tryPromise({
     try: async () => {
       await removeLeftovers(dataFolder)
       const name = `-${MACHINE}-${randomBytes(4).toString("hex")}.sock`
       const [first, second] = placesOf(dataFolder).map(({ folder, prefix }) => Path.join(folder, prefix + name))
-      return await listen(server, first!).catch(() => listen(server, second!))
+      return await listenAt(server, first!).catch(() => listenAt(server, second!))
     },
     catch: (cause) =>
       new ControlUnavailable({ message: `Cannot open a socket for commands on ${dataFolder}: ${String(cause)}` })
   })
 
-/** Removes what killed services of this machine have left. A name never comes back, so nobody can take it meanwhile. */
+/** Removes the sockets of killed services of this machine. Names are unique, so no running service uses one of them. */
 const removeLeftovers = async (dataFolder: string): Promise<void> => {
   for (const path of socketsOf(dataFolder)) {
     const isOurs = Path.basename(path).includes(`-${MACHINE}-`)
@@ -131,17 +133,17 @@ const isRefused = (path: string): Promise<boolean> =>
   })
 
 /**
- * The socket is made in a folder that nobody else can enter, gets its mode there, and takes its place in one step. So
- * it is its owner's alone from the beginning.
+ * Creates the socket in a folder that no other user can enter, sets its mode there, and moves it to its place in one
+ * step: no other user can connect at any moment.
  */
-const listen = async (server: http.Server, path: string): Promise<() => void> => {
+const listenAt = async (server: http.Server, path: string): Promise<() => void> => {
   const folder = fs.mkdtempSync(Path.join(Path.dirname(path), ".till-"))
   try {
     const made = Path.join(folder, "s")
     if (Buffer.byteLength(path) > PATH_BYTES_MAX) throw new Error("the path is too long for a socket")
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject)
-      // A process among several of one port has this to itself.
+      // Exclusive: a cluster worker would otherwise share the socket with its siblings.
       server.listen({ path: made, exclusive: true }, resolve)
     })
     fs.chmodSync(made, 0o600)
@@ -162,11 +164,6 @@ const close = (server: http.Server): Promise<void> =>
     server.closeIdleConnections()
   })
 
-interface Reply {
-  readonly status: number
-  readonly body: unknown
-}
-
 const WRONG_DATABASE = 421
 
 const answer = async (
@@ -182,45 +179,39 @@ const answer = async (
     let size = 0
     for await (const chunk of request as AsyncIterable<Buffer>) {
       size += chunk.length
-      if (size > BODY_BYTES_MAX) return refusal(400, "The command is too large.")
+      if (size > COMMAND_BYTES_MAX) return refusal(400, "The command is too large.")
       chunks.push(chunk)
     }
-    const command = Schema.decodeUnknownExit(Command)(parseJson(Buffer.concat(chunks).toString("utf8")))
-    if (Exit.isFailure(command)) return refusal(400, "The running service does not know this command.")
+    const body = parseJson(Buffer.concat(chunks).toString("utf8"))
+    const command = await Effect.runPromiseExit(decodeCommand(body))
+    if (Exit.isFailure(command)) return refusal(400, "The running service does not support this command.")
     const exit = await run(command.value)
-    if (Exit.isSuccess(exit)) return { status: 200, body: addressed(exit.value, publicUrl) }
-    const failure = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-    if (failure instanceof AdministrationFailed) return refusal(400, failure.message)
-    return refusal(503, failure instanceof Unavailable ? failure.reason : "The service failed.")
+    if (Exit.isSuccess(exit)) return success(addressed(exit.value, publicUrl))
+    return refusalOf(Option.getOrUndefined(Cause.findErrorOption(exit.cause)))
   } catch {
     return refusal(400, "The command could not be read.")
   }
 }
 
-/** Only the service knows where it is: what a command is started with need not be what the service was. */
+/** Adds the address to the answer's link. The service's public URL may differ from that of the command's process. */
 const addressed = (answer: Answer, publicUrl: string): Answer =>
   answer.link === undefined ? answer : { ...answer, link: publicUrl + answer.link }
 
-const refusal = (status: number, message: string): Reply => ({ status, body: { message } })
-
-/** The answer of the service that is running on the installation; none if no service is. */
-export const ask = (
+/** Runs the command in the service that is running on the installation; none if no service is. */
+export const send = (
   installation: Installation,
   command: Command
 ): Effect.Effect<Option.Option<Answer>, AdministrationFailed> =>
   Effect.gen(function* () {
-    for (const path of trusted(installation.dataFolder)) {
+    for (const path of trustedSocketsOf(installation.dataFolder)) {
       const reply = yield* Effect.promise(() => post(path, installation.database, command))
-      if (reply === undefined || reply.status === WRONG_DATABASE) continue
-      if (reply.status === 200) return Option.some(reply.body as Answer)
-      const message = (reply.body as { readonly message?: unknown } | null)?.message
-      return yield* new AdministrationFailed({ message: typeof message === "string" ? message : "The service failed." })
+      if (reply !== undefined && reply.status !== WRONG_DATABASE) return Option.some(yield* readReply(reply))
     }
     return Option.none()
-  })
+  }).pipe(Effect.catchTag("Unavailable", ({ reason: message }) => new AdministrationFailed({ message })))
 
-/** The sockets that are there, without those that a stranger has put into the folder for temporary files. */
-const trusted = (dataFolder: string): ReadonlyArray<string> => {
+/** Lists the folder's sockets, without those that another user put into the system's temporary folder. */
+const trustedSocketsOf = (dataFolder: string): ReadonlyArray<string> => {
   const folder = fs.statSync(dataFolder, { throwIfNoEntry: false })
   if (folder === undefined) return []
   return socketsOf(dataFolder).filter((path) => {
@@ -229,7 +220,7 @@ const trusted = (dataFolder: string): ReadonlyArray<string> => {
   })
 }
 
-/** Answers with nothing if nothing can have been done, because nobody listens. */
+/** Returns undefined if no service listens on the socket: then the command was not run. */
 const post = async (socketPath: string, database: string, command: Command): Promise<Reply | undefined> => {
   try {
     const signal = AbortSignal.timeout(ANSWER_MILLIS_MAX)
@@ -241,6 +232,6 @@ const post = async (socketPath: string, database: string, command: Command): Pro
     return { status: response.statusCode ?? 503, body: parseJson(await text(response)) }
   } catch (cause) {
     if (cause instanceof Error && "syscall" in cause && cause.syscall === "connect") return undefined
-    return { status: 503, body: { message: "The running service did not answer; list the merchants or keys to see." } }
+    return refusal(503, "The running service did not answer. The command may have run: list the merchants or keys.")
   }
 }

@@ -12,12 +12,13 @@
 import { Clock, Effect, Exit } from "effect"
 import type { Unavailable } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
-import type { AccountId, Document, Identified, Kind, Tombstone } from "../engine/log/Document.ts"
+import type { AccountId, Document } from "../engine/log/Document.ts"
 import { accountOf, INSTALLATION } from "../payments/AccountIds.ts"
 import type { ApiKeyLookup, ApiKeyType } from "../payments/ApiKeys.ts"
 import { API_KEY_LOOKUP, lookupIdOf } from "../payments/ApiKeys.ts"
 import type { Merchant } from "../payments/Merchants.ts"
 import { MERCHANT } from "../payments/Merchants.ts"
+import { isDocumentOf } from "../payments/ReadDocument.ts"
 import { ApiKeyExpired, CredentialsBearer, CredentialsInvalid, CredentialsMissing } from "../server/HttpErrors.ts"
 
 /** The sender of a request, as its key tells it. */
@@ -100,12 +101,12 @@ export const make: Effect.Effect<Authentication, never, Accounts> = Effect.gen(f
     if (isBearer(authorization)) return yield* bearer
     const key = keyOf(authorization)
     const entry = key === undefined ? undefined : yield* accounts.read(INSTALLATION, lookupIdOf(key))
-    if (!isOfKind(entry, API_KEY_LOOKUP)) return yield* invalid
+    if (!isDocumentOf(entry, API_KEY_LOOKUP)) return yield* invalid
     const { api_key: apiKey, livemode, merchant_id: merchantId, status, type: keyType } = entry.value
     if (status === "revoked") return yield* invalid
     if (status === "expired" || isExpired(entry)) return yield* expired
     const merchant = yield* accounts.read(INSTALLATION, merchantId)
-    if (!isOfKind(merchant, MERCHANT)) return yield* invalid
+    if (!isDocumentOf(merchant, MERCHANT)) return yield* invalid
     const { api_version: apiVersion } = merchant.value
     const caller: Caller = { account: accountOf(merchantId, livemode), livemode, keyType, apiKey, apiVersion }
     remember(authorization, { entry, merchant, answer: Exit.succeed(caller) as Exit.Success<Caller> })
@@ -122,9 +123,6 @@ export const make: Effect.Effect<Authentication, never, Accounts> = Effect.gen(f
     accountBefore: (authorization) => known.get(authorization ?? "")?.answer.value.account
   }
 })
-
-const isOfKind = <A extends Identified>(entry: Document | Tombstone | undefined, kind: Kind<A>): entry is Document<A> =>
-  entry !== undefined && !entry.deleted && entry.kind === kind.name
 
 /** Reads the username of Basic authentication. A password is ignored, and so is its colon's absence. */
 export const usernameOf = (authorization: string): string | undefined => {

@@ -42,7 +42,7 @@ import { RequestTooLarge } from "../server/HttpErrors.ts"
 import type { BodyLimits, Incoming } from "../server/Incoming.ts"
 import type { Parsed } from "./JsonBody.ts"
 import { parseBody } from "./JsonBody.ts"
-import { BODY_BYTES_MAX as LOGGED_BYTES_MAX, loggedOf } from "./RequestLogEntry.ts"
+import { LOGGED_BODY_BYTES_MAX, loggedOf } from "./RequestLogEntry.ts"
 import { withoutCardData } from "./Payload.ts"
 import { permit, permitBody, shownTo } from "./Permission.ts"
 import * as RateLimits from "./RateLimits.ts"
@@ -308,7 +308,7 @@ const receive = (
     const parsed = () => {
       noteRequest(exchange.id)
       const read = parseBody(body, incoming.headers["content-type"])
-      if (Exit.isSuccess(read) && body.length <= LOGGED_BYTES_MAX) exchange.body = read.value.value
+      if (Exit.isSuccess(read) && body.length <= LOGGED_BODY_BYTES_MAX) exchange.body = read.value.value
       return read
     }
     return isWhole ? parsed() : Effect.andThen(admitted(steps, exchange, caller), Effect.suspend(parsed))

@@ -10,7 +10,7 @@ import type { Caller } from "./Authentication.ts"
 import type { Answer, RequestContext } from "./RequestContext.ts"
 
 /** Larger bodies are not kept, in bytes as they were sent. */
-export const BODY_BYTES_MAX = 4096
+export const LOGGED_BODY_BYTES_MAX = 4096
 /** Characters of a path, a message or a name. */
 const TEXT_MAX = 500
 /** Answers are looked into for the ids of objects so far, in characters. */
@@ -149,7 +149,7 @@ export interface Answered {
 
 const sentOf = ({ body, exchange: { query } }: Answered): string | null => {
   if (body !== undefined) return textOf(body)
-  return query === "" ? null : query.length > BODY_BYTES_MAX ? null : jsonOf(cleanQuery(query))
+  return query === "" ? null : query.length > LOGGED_BODY_BYTES_MAX ? null : jsonOf(cleanQuery(query))
 }
 
 /** Makes what is kept of a request. */

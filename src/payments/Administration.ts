@@ -3,8 +3,7 @@
  * them to the process that owns the installation's account.
  */
 import { Effect, Record, Redacted, Schema } from "effect"
-import type { NewApiKey } from "../domain/ApiKey.ts"
-import { ApiKeyGrace, ApiKeyType } from "../domain/ApiKey.ts"
+import { ApiKeyGrace, ApiKeyType, NewApiKey } from "../domain/ApiKey.ts"
 import { ApiVersion } from "../domain/ApiVersion.ts"
 import type { BrandSetting } from "../domain/Brand.ts"
 import { BRAND_SETTINGS } from "../domain/Brand.ts"
@@ -19,9 +18,15 @@ import { INSTALLATION } from "./AccountIds.ts"
 import * as ApiKeys from "./ApiKeys.ts"
 import * as Audit from "./Audit.ts"
 import * as DashboardSessions from "./DashboardSessions.ts"
-import type { Merchant } from "./Merchants.ts"
 import * as Merchants from "./Merchants.ts"
 import { keepPrint } from "./Sealing.ts"
+
+const KeysBySlot = Schema.Struct({
+  secretTest: Schema.optionalKey(Schema.String),
+  publishableTest: Schema.optionalKey(Schema.String),
+  secretLive: Schema.optionalKey(Schema.String),
+  publishableLive: Schema.optionalKey(Schema.String)
+})
 
 export const Command = Schema.Union([
   Schema.TaggedStruct("CreateMerchant", { name: Schema.String }),
@@ -74,40 +79,37 @@ export const Command = Schema.Union([
   Schema.TaggedStruct("EnsureDefault", {
     /** Fingerprint of the process's secret. */
     print: Schema.String,
-    /** The keys that environment variables set for the default merchant. */
-    given: Schema.Struct({
-      secretTest: Schema.optionalKey(Schema.String),
-      publishableTest: Schema.optionalKey(Schema.String),
-      secretLive: Schema.optionalKey(Schema.String),
-      publishableLive: Schema.optionalKey(Schema.String)
-    })
+    /** The default merchant's keys, as far as its environment sets them. */
+    given: KeysBySlot
   })
 ])
 export type Command = typeof Command.Type
 
-/** The result of `EnsureDefault`. */
-export type Ensured =
-  | {
-      readonly _tag: "Ensured"
-      /** Keys that this start generated; no later response has them. */
-      readonly generated: Readonly<Partial<Record<Merchants.ApiKeySlot, string>>>
-      /** Given keys that were not registered before. */
-      readonly added: ReadonlyArray<Merchants.ApiKeySlot>
-      /** Path of a sign-in link for the first owner of a merchant that this start created, usable once; else null. */
-      readonly link: string | null
-    }
-  | { readonly _tag: "ForeignSecret" }
-  | { readonly _tag: "ApiKeyTaken"; readonly slot: Merchants.ApiKeySlot }
+/** The outcome of `EnsureDefault`. */
+const Ensured = Schema.Union([
+  Schema.TaggedStruct("Ensured", {
+    /** Keys that were generated now. Only this answer contains them. */
+    generated: KeysBySlot,
+    /** Slots of the given keys that were new to the installation. */
+    added: Schema.Array(Merchants.ApiKeySlot),
+    /** Path that signs the first owner in to the dashboard once; null unless the merchant was made now. */
+    link: Schema.NullOr(Schema.String)
+  }),
+  Schema.TaggedStruct("ForeignSecret", {}),
+  Schema.TaggedStruct("ApiKeyTaken", { slot: Merchants.ApiKeySlot })
+])
+export type Ensured = typeof Ensured.Type
 
-/** The merchants and keys that a command created or found, oldest first. Only this response has a new `secret`. */
-export interface Answer {
-  readonly merchants: ReadonlyArray<Merchant>
-  readonly keys: ReadonlyArray<NewApiKey>
-  /** Set by `EnsureDefault` only. */
-  readonly ensured?: Ensured
-  /** Path that signs the merchant's first owner in to the dashboard, once. The server prepends its address. */
-  readonly link?: string
-}
+/** The merchants and keys that a command made or found, oldest first. Only the first answer contains a key's `secret`. */
+export const Answer = Schema.Struct({
+  merchants: Schema.Array(Merchants.Merchant),
+  keys: Schema.Array(NewApiKey),
+  /** Set by `EnsureDefault`. */
+  ensured: Schema.optionalKey(Ensured),
+  /** Signs the merchant's first owner in to the dashboard once. A path; the serving process adds the address. */
+  link: Schema.optionalKey(Schema.String)
+})
+export type Answer = typeof Answer.Type
 
 /** A command names something that does not exist. */
 export class AdministrationFailed extends Schema.TaggedError<AdministrationFailed>()("AdministrationFailed", {

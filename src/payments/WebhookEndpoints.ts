@@ -2,7 +2,7 @@
  * The lifecycle of webhook endpoints: the merchant enables, disables and deletes them (semantics W1 to W4, §2.6). They
  * emit no events. The API shows the signing secret at creation and when it is rolled; the document stores it encrypted.
  */
-import { Effect, Redacted } from "effect"
+import { Clock, Effect, Layer, Redacted } from "effect"
 import type { ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
@@ -15,12 +15,17 @@ import type {
 } from "../domain/WebhookEndpoint.ts"
 import { requireAcceptedUrl } from "../domain/WebhookEndpoint.ts"
 import type { WebhookHosts } from "../domain/WebhookHosts.ts"
-import type { AccountId, Document, Millis } from "../engine/log/Document.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
+import { Accounts } from "../engine/Accounts.ts"
+import type { AccountId, Document, Millis, Tombstone } from "../engine/log/Document.ts"
+import type { Endpoint } from "../webhooks/Sender.ts"
+import { Endpoints } from "../webhooks/Dispatcher.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
 import type { WebhookEndpointHidden } from "./Documents.ts"
 import { findDocument, WEBHOOK_ENDPOINT } from "./Documents.ts"
+import { render } from "./Events.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
+import { isDocumentOf } from "./ReadDocument.ts"
 import * as Sealing from "./Sealing.ts"
 
 const SECRET_LENGTH = 32
@@ -122,14 +127,6 @@ export const remove = Effect.fnUntraced(function* (
 
 export type WebhookEndpointDocument = Document<WebhookEndpoint, WebhookEndpointHidden>
 
-/** The destination of an endpoint's webhooks. `hosts` limits the addresses that the URL can have (semantics W4). */
-export interface SignedDestination {
-  readonly url: string
-  /** Every secret signs. Newest first. */
-  readonly secrets: ReadonlyArray<Redacted.Redacted>
-  readonly hosts: WebhookHosts
-}
-
 /**
  * Returns an endpoint's destination and signing secrets; undefined if it is disabled. There is one secret, or two
  * during the grace period of a rolled one. `nowMillis` is wall-clock time, never a test clock's (semantics W5, §8.25).
@@ -139,11 +136,31 @@ export const destinationOf = (
   account: AccountId,
   document: WebhookEndpointDocument,
   nowMillis: Millis
-): SignedDestination | undefined => {
+): Endpoint | undefined => {
   const { status, url } = document.value
   if (status === "disabled") return undefined
   return { url, secrets: secretsOf(config, account, document, nowMillis), hosts: hostsOf(config, account) }
 }
+
+/** Answers the dispatcher of webhooks: destinations from the endpoints' documents, bodies from the events. */
+export const layerEndpoints: Layer.Layer<Endpoints, never, Accounts | PaymentsConfig> = Layer.effect(
+  Endpoints,
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const config = yield* PaymentsConfig
+    const clock = yield* Clock.Clock
+    const endpointOf = (account: AccountId, entry: Document | Tombstone | undefined) =>
+      isDocumentOf(entry, WEBHOOK_ENDPOINT)
+        ? destinationOf(config, account, entry, clock.currentTimeMillisUnsafe())
+        : undefined
+    return {
+      peek: (account, id) => endpointOf(account, accounts.peek(account, id)),
+      resolve: (account, id) => Effect.map(accounts.read(account, id), (entry) => endpointOf(account, entry)),
+      // Renders the event as it was when it happened (semantics W8).
+      body: (account, event) => render(event, { account, pendingWebhooks: event.deliveries })
+    }
+  })
+)
 
 /** Decrypted secrets of the endpoints in memory, because decrypting takes too long for every delivery. */
 const opened = new WeakMap<WebhookEndpointDocument, OpenedSecrets>()

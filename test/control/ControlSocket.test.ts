@@ -22,7 +22,7 @@ const serve = Effect.fnUntraced(function* (dataFolder: string, accounts: Account
 
 const isAnswered = (dataFolder: string, database = DATABASE) =>
   Effect.map(
-    ControlSocket.ask({ dataFolder, database, publicUrl: "http://localhost" }, { _tag: "ListMerchants" }),
+    ControlSocket.send({ dataFolder, database, publicUrl: "http://localhost" }, { _tag: "ListMerchants" }),
     Option.isSome
   )
 

@@ -6,6 +6,7 @@ import { matches } from "../../domain/SearchQuery.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { AccountId, Document, Identified, Labels } from "../../engine/log/Document.ts"
 import type { Resource } from "../../payments/Documents.ts"
+import { readDocument } from "../../payments/ReadDocument.ts"
 import type { SearchedBy } from "../../payments/Search.ts"
 import { filtersOf } from "../../payments/Search.ts"
 import type { Cursor } from "./Table.ts"
@@ -20,11 +21,8 @@ export const find = Effect.fnUntraced(function* <A extends Identified, H>(
   kind: Resource<A, H>,
   id: string
 ) {
-  const entry = yield* Accounts.use((accounts) => accounts.read(account, id))
-  if (entry === undefined || entry.deleted || entry.kind !== kind.name) {
-    return yield* new ResourceMissing({ kind: kind.resourceKind, id, param: "id" })
-  }
-  return entry as Document<A, H>
+  const document = yield* readDocument(account, kind, id)
+  return document ?? (yield* new ResourceMissing({ kind: kind.resourceKind, id, param: "id" }))
 })
 
 /** Objects of a kind by their ids, those that are there. What is not in memory is read by one query. */
@@ -33,12 +31,10 @@ export const findAll = Effect.fnUntraced(function* <A extends Identified, H>(
   kind: Resource<A, H>,
   ids: ReadonlyArray<string>
 ) {
-  const accounts = yield* Accounts
-  const entries = yield* Effect.forEach(new Set(ids), (id) => accounts.read(account, id), { concurrency: "unbounded" })
-  const found = entries.flatMap((entry) =>
-    entry === undefined || entry.deleted || entry.kind !== kind.name ? [] : [(entry as Document<A, H>).value]
-  )
-  return new Map(found.map((value) => [value.id, value]))
+  const documents = yield* Effect.forEach(new Set(ids), (id) => readDocument(account, kind, id), {
+    concurrency: "unbounded"
+  })
+  return new Map(documents.flatMap((document) => (document === undefined ? [] : [[document.id, document.value]])))
 })
 
 export interface Listed<A> {

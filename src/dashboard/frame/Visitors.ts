@@ -11,8 +11,7 @@ import type { HttpServerRequest } from "effect/http"
 import { HttpServerResponse } from "effect/http"
 import { textOfHeader } from "../../domain/HeaderText.ts"
 import type { DashboardSession, Origin, Person } from "../../domain/Person.ts"
-import { Accounts } from "../../engine/Accounts.ts"
-import type { Document, Identified, Kind } from "../../engine/log/Document.ts"
+import type { Identified, Kind } from "../../engine/log/Document.ts"
 import { sourceOf } from "../../http/RequestContext.ts"
 import { clientAddressOf } from "../../server/ClientAddress.ts"
 import { remoteAddressOf } from "../../http/forward/ForwardPage.ts"
@@ -25,6 +24,7 @@ import { MERCHANT } from "../../payments/Merchants.ts"
 import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
 import type { PersonDocument } from "../../payments/People.ts"
 import { PERSON } from "../../payments/People.ts"
+import { readDocument } from "../../payments/ReadDocument.ts"
 import { Redacted } from "effect"
 
 /** Somebody who is signed in. */
@@ -36,11 +36,9 @@ export interface Visitor {
   readonly document: PersonDocument
 }
 
-/** The newest state of one of the installation's documents; undefined if there is none of this kind. */
-export const readInstallation = Effect.fnUntraced(function* <A extends Identified, H>(kind: Kind<A, H>, id: string) {
-  const entry = yield* Accounts.use((accounts) => accounts.read(INSTALLATION, id))
-  return entry === undefined || entry.deleted || entry.kind !== kind.name ? undefined : (entry as Document<A, H>)
-})
+/** Reads one of the installation's documents; undefined if there is none of this kind. */
+export const readInstallation = <A extends Identified, H>(kind: Kind<A, H>, id: string) =>
+  readDocument(INSTALLATION, kind, id)
 
 interface CookieTerms {
   readonly name: string

@@ -1,11 +1,9 @@
 /** One payment: everything that touched it, and what can be done with it. */
 import { Effect, Layer, Schema } from "effect"
-import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import { CapturePaymentIntent, RequestedCancellationReason, UpdatePaymentIntent } from "../../domain/PaymentIntent.ts"
 import type { Refund } from "../../domain/Refund.ts"
 import { CreateRefund, RefundReason } from "../../domain/Refund.ts"
-import { Accounts } from "../../engine/Accounts.ts"
 import type { Command } from "../../http/IdempotentCommand.ts"
 import type { Child } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
@@ -14,6 +12,7 @@ import * as Amounts from "../../html/assets/amount.js"
 import { CHECKOUT_SESSION, PAYMENT_INTENT, REFUND } from "../../payments/Documents.ts"
 import * as GivenUp from "../../payments/GivenUp.ts"
 import * as PaymentIntents from "../../payments/PaymentIntents.ts"
+import { readDocument } from "../../payments/ReadDocument.ts"
 import * as Refunds from "../../payments/Refunds.ts"
 import type { Problem } from "../frame/Form.ts"
 import { dialog } from "../frame/Form.ts"
@@ -148,9 +147,9 @@ const factsOf = (visit: Visit, payment: PaymentIntent, customer: Child, checkout
 /** Leads to the page that the payer pays on, while it is open. A session may have gone with a wipe. */
 const checkoutLink = Effect.fnUntraced(function* ({ account }: Visit, id: string | undefined) {
   if (id === undefined) return null
-  const entry = yield* Accounts.use((accounts) => accounts.read(account, id))
-  if (entry === undefined || entry.deleted || entry.kind !== CHECKOUT_SESSION.name) return null
-  const { status, url } = entry.value as unknown as CheckoutSession
+  const session = yield* readDocument(account, CHECKOUT_SESSION, id)
+  if (session === undefined) return null
+  const { status, url } = session.value
   return status === "open" && url !== null
     ? html`<a class="button" href="${url}" target="_blank" rel="noopener">Open checkout</a>`
     : null

@@ -1,7 +1,7 @@
 /**
- * What one process of the installation asks another, beside the requests of clients: commands on the merchants and keys
- * of the installation, which only the process does that serves its account; and what a merchant's account is to
- * remember of an idempotency key whose request was done in the installation's account.
+ * Calls between processes of an installation, beside forwarded requests of clients. Two calls exist: an administration
+ * command, which only the process that serves the installation's account runs; and the result of an idempotent request
+ * that ran in the installation's account, for the merchant's account to store under the idempotency key.
  */
 import { Effect, Schema } from "effect"
 import type { AccountsShape } from "../../engine/Accounts.ts"
@@ -10,19 +10,20 @@ import type { AccountId } from "../../engine/log/Document.ts"
 import type { RequestIdentity } from "../../engine/log/Record.ts"
 import { parseJson } from "../../json/JsonParse.ts"
 import { INSTALLATION } from "../../payments/AccountIds.ts"
-import type { Answer } from "../../payments/Administration.ts"
-import { AdministrationFailed, administer, Command } from "../../payments/Administration.ts"
+import type { AdministrationFailed, Answer } from "../../payments/Administration.ts"
+import { administer, Command } from "../../payments/Administration.ts"
+import * as Wire from "../../payments/AdministrationWire.ts"
 import type { ForwarderShape } from "./Forwarder.ts"
 import { Forwarder, HERE } from "./Forwarder.ts"
 import type { Reply } from "./Forwarder.ts"
-import type { Called, Handlers } from "./Listener.ts"
+import type { Handlers } from "./Listener.ts"
 
 const ADMINISTRATION = "/administration"
 const IDEMPOTENCY_KEYS = "/idempotency_keys"
 
 const Response = Schema.Struct({ status: Schema.Int, body: Schema.String, stored: Schema.Boolean })
 
-const Remembered = Schema.Struct({
+const KeyResult = Schema.Struct({
   account: Schema.String,
   request: Schema.Struct({
     id: Schema.String,
@@ -30,15 +31,15 @@ const Remembered = Schema.Struct({
     fingerprint: Schema.NullOr(Schema.String),
     apiVersion: Schema.String
   }),
-  /** Null only looks whether the key is another request's. */
+  /** Null stores nothing and only checks that the key is not another request's. */
   response: Schema.NullOr(Response)
 })
 
 const Administered = Schema.Struct({ command: Command })
 
-const rememberHere = (
+const storeHere = (
   accounts: AccountsShape,
-  { account, request, response }: typeof Remembered.Type
+  { account, request, response }: typeof KeyResult.Type
 ): Effect.Effect<void, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse> =>
   response === null
     ? Effect.uninterruptible(
@@ -48,88 +49,75 @@ const rememberHere = (
       )
     : Effect.asVoid(runOnce(accounts, account, request, () => Effect.succeed(response)))
 
-/** Makes the answers to what others ask. */
+/** Makes the handler of calls from other processes. */
 export const make: Effect.Effect<Handlers["call"], never, Accounts> = Effect.map(Accounts, (accounts) => {
-  const answers: Readonly<Record<string, (body: unknown) => Effect.Effect<Called, unknown>>> = {
+  const handlers: Readonly<Record<string, (body: unknown) => Effect.Effect<Wire.Reply, unknown>>> = {
     [ADMINISTRATION]: (body) =>
-      Effect.flatMap(Schema.decodeUnknownEffect(Administered)(body), ({ command }) =>
-        Effect.map(Effect.provideService(administer(command), Accounts, accounts), (body) => ({ status: 200, body }))
+      Effect.flatMap(decoded(Administered, body), ({ command }) =>
+        Effect.map(Effect.provideService(administer(command), Accounts, accounts), Wire.success)
       ),
     [IDEMPOTENCY_KEYS]: (body) =>
-      Effect.flatMap(Schema.decodeUnknownEffect(Remembered)(body), (remembered) =>
-        Effect.as(rememberHere(accounts, remembered), { status: 200, body: {} })
+      Effect.flatMap(decoded(KeyResult, body), (result) =>
+        Effect.as(storeHere(accounts, result), { status: 200, body: {} })
       )
   }
   return (path, body) =>
-    Effect.catch(answers[path]?.(body) ?? unknown, (failure) => {
+    Effect.catch(handlers[path]?.(body) ?? unsupported, (failure) => {
       if (failure instanceof Unavailable && failure.isElsewhere) return Effect.undefined
-      if (failure instanceof Unavailable) return refused(503, failure.reason)
-      if (failure instanceof IdempotencyKeyInUse) return refused(409, failure._tag)
-      if (failure instanceof IdempotencyKeyReuse) return refused(422, failure._tag)
-      if (failure instanceof AdministrationFailed) return refused(400, failure.message)
-      return refused(404, "This process of Till does not know what it is asked for.")
+      if (failure === UNSUPPORTED) {
+        return Effect.succeed(Wire.refusal(404, "This process of Till does not support the call."))
+      }
+      if (failure instanceof IdempotencyKeyInUse) return Effect.succeed(Wire.refusal(409, failure._tag))
+      if (failure instanceof IdempotencyKeyReuse) return Effect.succeed(Wire.refusal(422, failure._tag))
+      return Effect.succeed(Wire.refusalOf(failure))
     })
 })
 
-const unknown = Effect.fail("unknown")
+const UNSUPPORTED = "unsupported"
+const unsupported = Effect.fail(UNSUPPORTED)
 
-const refused = (status: number, message: string): Effect.Effect<Called> =>
-  Effect.succeed({ status, body: { message } })
+const decoded = <A, I>(schema: Schema.Codec<A, I>, body: unknown): Effect.Effect<A, typeof UNSUPPORTED> =>
+  Effect.mapError(Schema.decodeUnknownEffect(schema)(body), () => UNSUPPORTED)
 
-/** A command has no key by which it would be done once. */
+/** An administration command has no idempotency key, so it must not be sent twice. */
 const administration = (command: Command) => ({ path: ADMINISTRATION, body: { command }, mayRepeat: false })
 
-const messageOf = ({ body }: Reply): string => {
-  const { message } = parseJson(body.toString()) as { readonly message?: unknown }
-  return typeof message === "string" ? message : "The service failed."
-}
-
-const answerOf = (reply: Reply): Effect.Effect<Answer, AdministrationFailed | Unavailable> => {
-  if (reply.status === 200) return Effect.succeed(parseJson(reply.body.toString()) as Answer)
-  if (reply.status === 503) return Effect.fail(new Unavailable({ reason: messageOf(reply) }))
-  return Effect.fail(new AdministrationFailed({ message: messageOf(reply) }))
-}
+const parsed = ({ body, status }: Reply): Wire.Reply => ({ status, body: parseJson(body.toString()) })
 
 /**
- * Has a command on the installation carried out by the process at that address, if it serves the installation's
- * account; otherwise it fails with `Unavailable` whose `isElsewhere` is true, and nothing was done. The same for a
- * process that cannot be reached.
+ * Runs a command on the installation in the process at that address. Fails with an `Unavailable` whose `isElsewhere` is
+ * true, without having run the command, if that process does not serve the installation's account or is unreachable.
  */
 export const carryOut = (url: string, command: Command): Effect.Effect<Answer, AdministrationFailed | Unavailable> =>
   Effect.gen(function* () {
     const forwarder = yield* Forwarder
     const reply = yield* forwarder.call({ url }, administration(command))
-    return yield* reply === HERE ? Effect.fail(Unavailable.elsewhere(INSTALLATION)) : answerOf(reply)
+    return yield* reply === HERE ? Effect.fail(Unavailable.elsewhere(INSTALLATION)) : Wire.readReply(parsed(reply))
   })
 
-/** Has a command on the installation carried out wherever its account is. */
+/** Runs a command on the installation in whichever process serves the installation's account. */
 export const administerAnywhere = (
   command: Command
 ): Effect.Effect<Answer, AdministrationFailed | Unavailable, Accounts> =>
   Effect.gen(function* () {
     const forwarder = yield* Forwarder
-    const hereOrThere: Effect.Effect<Answer, AdministrationFailed | Unavailable, Accounts> = forwarder.isHere(
-      INSTALLATION
-    )
-      ? administer(command)
-      : Effect.flatMap(forwarder.call({ account: INSTALLATION }, administration(command)), (reply) =>
-          reply === HERE ? administer(command) : answerOf(reply)
-        )
-    return yield* hereOrThere
-  }).pipe(followed)
+    if (forwarder.isHere(INSTALLATION)) return yield* administer(command)
+    const reply = yield* forwarder.call({ account: INSTALLATION }, administration(command))
+    return yield* reply === HERE ? administer(command) : Wire.readReply(parsed(reply))
+  }).pipe(retryMoved)
 
-/** So often something follows its account. */
+/** How often a call follows its account to another process. */
 const MOVES_MAX = 4
 
-/** Does it again if the account has moved meanwhile: then nothing was done. */
-function followed<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+/** Repeats a call that failed because its account moved: such a call has done nothing. */
+function retryMoved<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
   return Effect.retry(effect, {
     times: MOVES_MAX,
     while: (failure) => failure instanceof Unavailable && failure.isElsewhere
   })
 }
 
-/** Has an account remember of an idempotency key what a request has come to, wherever the account is. */
+/** Makes the function that stores a request's response under its idempotency key, in whichever process has the account. */
 export const makeRemember =
   (accounts: AccountsShape, forwarder: ForwarderShape) =>
   (
@@ -137,17 +125,18 @@ export const makeRemember =
     request: RequestIdentity,
     response: typeof Response.Type | null
   ): Effect.Effect<void, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse> => {
-    const remembered = { account, request, response }
-    return followed(
+    const result = { account, request, response }
+    return retryMoved(
       Effect.suspend(() => {
-        if (forwarder.isHere(account)) return rememberHere(accounts, remembered)
+        if (forwarder.isHere(account)) return storeHere(accounts, result)
         return Effect.flatMap(
-          forwarder.call({ account }, { path: IDEMPOTENCY_KEYS, body: remembered, mayRepeat: true }),
+          forwarder.call({ account }, { path: IDEMPOTENCY_KEYS, body: result, mayRepeat: true }),
           (reply) => {
-            if (reply === HERE) return rememberHere(accounts, remembered)
+            if (reply === HERE) return storeHere(accounts, result)
             if (reply.status === 409) return Effect.fail(new IdempotencyKeyInUse())
             if (reply.status === 422) return Effect.fail(new IdempotencyKeyReuse())
-            return reply.status === 200 ? Effect.void : Effect.fail(new Unavailable({ reason: messageOf(reply) }))
+            if (reply.status === 200) return Effect.void
+            return Effect.fail(new Unavailable({ reason: Wire.messageOf(parsed(reply)) }))
           }
         )
       })

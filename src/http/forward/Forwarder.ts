@@ -18,8 +18,6 @@ import type { AccountId } from "../../engine/log/Document.ts"
 import { Unavailable } from "../../engine/Accounts.ts"
 import type { Place } from "../../engine/process/Placement.ts"
 import { Placement } from "../../engine/process/Placement.ts"
-import type { Course } from "./Course.ts"
-import { newCourse } from "./Course.ts"
 import type { Kind } from "./SignedRequest.ts"
 import { ACCOUNT, ANSWER, CONNECTION, linesOf } from "./SignedRequest.ts"
 import type { CannotListen, Handlers } from "./Listener.ts"
@@ -44,7 +42,15 @@ const CALL_MILLIS_MAX = 15_000
 /** Processes that have fallen silent with the same request in their hands. It is sent again after the first one. */
 const SILENT_MAX = 2
 
-/** A request as a client has sent it. */
+/** What happened to a client's request at other processes, over all of its attempts. */
+export interface Course {
+  /** Processes that received the request and did not answer. */
+  silent: number
+}
+
+export const newCourse = (): Course => ({ silent: 0 })
+
+/** A client's request to forward. */
 export interface Outgoing {
   readonly account: AccountId
   readonly kind: Kind
@@ -410,5 +416,4 @@ export const headersFor = ({ headers }: Pick<Reply, "headers">): Record<string, 
   return shown
 }
 
-export { newCourse }
-export type { Course, Headers, Reply, Sink }
+export type { Headers, Reply, Sink }

@@ -16,6 +16,7 @@ import type { Incoming } from "../../server/Incoming.ts"
 import { NodeIncoming } from "../../server/NodeIncoming.ts"
 import * as NodeServer from "../../server/NodeServer.ts"
 import { makeReadBody } from "../../server/RequestBody.ts"
+import type { Reply as CallReply } from "../../payments/AdministrationWire.ts"
 import type { Said } from "./SignedRequest.ts"
 import { ACCOUNT, ANSWER, clientsOwn, CONNECTION, saidIn } from "./SignedRequest.ts"
 import type { RunnerTls } from "./RunnerTls.ts"
@@ -32,18 +33,12 @@ export interface ForwardedIncoming extends Incoming {
   readonly elsewhere: (account: AccountId) => void
 }
 
-/** The answer to what was asked of the process itself. */
-export interface Called {
-  readonly status: number
-  readonly body: unknown
-}
-
 export interface Handlers {
   readonly api: (incoming: ForwardedIncoming) => void
   /** Takes what is not of the API. */
   readonly page: (request: IncomingMessage, response: ServerResponse) => void
   /** Answers by the path; undefined if the account is not here. */
-  readonly call: (path: string, body: unknown) => Effect.Effect<Called | undefined>
+  readonly call: (path: string, body: unknown) => Effect.Effect<CallReply | undefined>
 }
 
 /** The listener cannot be opened. */

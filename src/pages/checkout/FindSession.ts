@@ -8,7 +8,7 @@ import { PREFIXES } from "../../domain/Identifiers.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
 import { Accounts } from "../../engine/Accounts.ts"
-import type { AccountId, Document, Identified, Kind } from "../../engine/log/Document.ts"
+import type { AccountId } from "../../engine/log/Document.ts"
 import { INSTALLATION, isLive, merchantIdOf } from "../../payments/AccountIds.ts"
 import type { CheckoutSessionHidden } from "../../payments/Documents.ts"
 import {
@@ -23,6 +23,7 @@ import {
   PRODUCT
 } from "../../payments/Documents.ts"
 import { MERCHANT } from "../../payments/Merchants.ts"
+import { readDocument } from "../../payments/ReadDocument.ts"
 import type { Brand } from "../../html/Brand.ts"
 import { shownBrand } from "../../html/Brand.ts"
 import type { Goods } from "./CheckoutOrder.ts"
@@ -62,11 +63,11 @@ export const findSession = Effect.fnUntraced(function* (id: string) {
   const accounts = yield* Accounts
   const account = isId(PREFIXES["checkout.session"], id) ? yield* accounts.holder(id) : undefined
   if (account === undefined) return undefined
-  const document = yield* read(account, CHECKOUT_SESSION, id)
+  const document = yield* readDocument(account, CHECKOUT_SESSION, id)
   if (document === undefined) return undefined
-  const lines = yield* read(account, LINE_ITEMS, lineItemsId(id))
+  const lines = yield* readDocument(account, LINE_ITEMS, lineItemsId(id))
   const payment = document.value.payment_intent
-  const paymentIntent = payment === null ? null : yield* read(account, PAYMENT_INTENT, payment)
+  const paymentIntent = payment === null ? null : yield* readDocument(account, PAYMENT_INTENT, payment)
   // A test environment can be emptied between two reads.
   if (lines === undefined || paymentIntent === undefined) return undefined
   const session: FoundSession = {
@@ -86,7 +87,7 @@ export const findSession = Effect.fnUntraced(function* (id: string) {
 export const findPaymentIntent = Effect.fnUntraced(function* (id: string) {
   const accounts = yield* Accounts
   const account = isId(PREFIXES.payment_intent, id) ? yield* accounts.holder(id) : undefined
-  const document = account === undefined ? undefined : yield* read(account, PAYMENT_INTENT, id)
+  const document = account === undefined ? undefined : yield* readDocument(account, PAYMENT_INTENT, id)
   if (account === undefined || document === undefined) return undefined
   const found: FoundPaymentIntent = {
     account,
@@ -108,8 +109,8 @@ const findGoods = Effect.fnUntraced(function* (account: AccountId, lines: Readon
   return yield* Effect.forEach(
     lines,
     Effect.fnUntraced(function* (line: LineItem) {
-      const price = (yield* read(account, PRICE, line.price))?.value ?? null
-      const product = price === null ? null : ((yield* read(account, PRODUCT, price.product))?.value ?? null)
+      const price = (yield* readDocument(account, PRICE, line.price))?.value ?? null
+      const product = price === null ? null : ((yield* readDocument(account, PRODUCT, price.product))?.value ?? null)
       const goods: Goods = { price, product }
       return goods
     }),
@@ -123,21 +124,17 @@ const findGoods = Effect.fnUntraced(function* (account: AccountId, lines: Readon
  */
 const findSaved = Effect.fnUntraced(function* (account: AccountId, { customer }: CheckoutSession) {
   if (customer === null) return []
-  const entry = yield* read(account, HELD_PAYMENT_METHODS, heldPaymentMethodsId(customer))
+  const entry = yield* readDocument(account, HELD_PAYMENT_METHODS, heldPaymentMethodsId(customer))
   const ids = entry?.value.data.toReversed() ?? []
-  const found = yield* Effect.forEach(ids, (id) => read(account, PAYMENT_METHOD, id), { concurrency: READS_MAX })
+  const found = yield* Effect.forEach(ids, (id) => readDocument(account, PAYMENT_METHOD, id), {
+    concurrency: READS_MAX
+  })
   const held = found.flatMap((document) => (document?.value.customer === customer ? [document.value] : []))
   return offeredOf(held, yield* Clock.currentTimeMillis)
 })
 
 /** What the merchant of an account shows to payers. */
 const merchantOf = Effect.fnUntraced(function* (account: AccountId) {
-  const { value } = (yield* read(INSTALLATION, MERCHANT, merchantIdOf(account)))!
+  const { value } = (yield* readDocument(INSTALLATION, MERCHANT, merchantIdOf(account)))!
   return { merchant: value.name, brand: shownBrand(value, isLive(account)) }
-})
-
-/** The newest state of a document of this kind, if there is one. */
-const read = Effect.fnUntraced(function* <A extends Identified, H>(account: AccountId, kind: Kind<A, H>, id: string) {
-  const entry = yield* Accounts.use((accounts) => accounts.read(account, id))
-  return entry === undefined || entry.deleted || entry.kind !== kind.name ? undefined : (entry as Document<A, H>)
 })
