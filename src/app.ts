@@ -1,6 +1,6 @@
 /**
- * The composition root of what commands on an installation need; that of the service is beside it, in service.ts. Reads
- * from the storage up.
+ * The composition root of commands on an installation; that of the service is beside it, in service.ts. Read it from
+ * the storage upwards.
  */
 import { Clock, Effect, Layer, Logger, type LogLevel, Record, Redacted, References } from "effect"
 import { createHmac } from "node:crypto"
@@ -49,7 +49,7 @@ import * as SnapshotPostgres from "./postgres/SnapshotPostgres.ts"
 import * as ViewsPostgres from "./postgres/ViewsPostgres.ts"
 import * as WritingPostgres from "./postgres/WritingPostgres.ts"
 
-// The command line names these, and imports no room but this file and the client.
+// The command line uses these. It imports no layer but this file and the client.
 export { BackupFailed } from "./backup/BackupFailed.ts"
 export { MODES as BACKUP_MODES } from "./backup/Manifest.ts"
 export { databaseUrlOf, endOf, KEY_VARIABLES, layer as configuration, publicUrlOf, TillConfig } from "./config.ts"
@@ -66,7 +66,6 @@ export { rebuild } from "./engine/verify/Verify.ts"
 export type { Answer, Command } from "./payments/Administration.ts"
 export { NothingThere, requireAlone } from "./postgres/Database.ts"
 
-/** Of Till. */
 export const VERSION = "0.1.0"
 
 export const stores = Layer.mergeAll(
@@ -80,20 +79,20 @@ export const tables = Layer.provideMerge(stores, Migrations.layer)
 /** The journal and the views, on the configured Postgres, with their tables up to date. */
 export const storage = Layer.provideMerge(tables, Layer.unwrap(Effect.map(TillConfig, Database.layer)))
 
-/** The same of an installation that is there, whoever serves it, and only to read. */
+/** The storage of an existing installation, read-only; its service may be running. */
 const storageReading = stores.pipe(
   Layer.provide(Layer.effectDiscard(Migrations.requireToday)),
   Layer.provideMerge(Layer.unwrap(Effect.map(TillConfig, Database.layerReading)))
 )
 
-/** The same of an installation that is there already. */
+/** The storage of an existing installation. Fails if there is none. */
 const existingStorage = Layer.provideMerge(tables, Layer.unwrap(Effect.map(TillConfig, Database.layerOfExisting)))
 
-/** A key for one purpose, derived from the installation's secret. */
+/** Derives a key for one purpose from the installation's secret. */
 export const deriveKey = (secret: Redacted.Redacted<Uint8Array>, purpose: string): Redacted.Redacted<Uint8Array> =>
   Redacted.make(createHmac("sha256", Redacted.value(secret)).update(purpose).digest())
 
-// The folder has to be there wherever the secret is: the socket for commands lies in it, and the anchors' mark.
+// The data folder must exist even if the secret lies elsewhere: it contains the control socket and the anchors' mark.
 export const installationSecret = Layer.unwrap(
   Effect.flatMap(TillConfig, ({ dataFolder, secretFile }) =>
     Effect.as(DataFolder.prepare(dataFolder), InstallationSecret.layer(secretFile))
@@ -141,13 +140,13 @@ export const foreignSecret = Effect.flatMap(TillConfig, ({ dataFolder, secretFil
 
 export const apiVersions = ApiVersions.layer()
 
-/** Names the variable by which the server cannot listen. */
+/** Returns an error that names the variable which keeps the server from listening. */
 export const cannotListen = ({ host, hostBeside, port }: TillConfigShape, cause: unknown): InvalidConfiguration => {
   const isBeside = hostBeside !== undefined && (cause as { readonly address?: unknown }).address === hostBeside
   return cannotListenAt({ HOST: isBeside ? hostBeside : host, PORT: port }, cause)
 }
 
-/** The variables are the one for the address and the one for the port. */
+/** Returns the same for any pair of variables: the first for the address, the second for the port. */
 export const cannotListenAt = (
   variables: Readonly<Record<string, string | number>>,
   cause: unknown
@@ -177,7 +176,7 @@ export const installationOf = (config: TillConfigShape): ControlSocket.Installat
   }
 }
 
-/** JSON lines on standard error; standard output has what the service says to the person who starts it. */
+/** Logs JSON lines to standard error. Standard output is for messages to the person who starts the service. */
 export const logging = (level: LogLevel.LogLevel | undefined) =>
   Layer.unwrap(
     Effect.map(TillConfig, ({ logLevel }) =>
@@ -188,24 +187,27 @@ export const logging = (level: LogLevel.LogLevel | undefined) =>
     )
   )
 
-/** The configured port, or a free one for 0. Fails with the reason for which the server cannot listen on it. */
+/** Returns the configured port, or a free one for 0. Fails with the reason for which the server cannot listen on it. */
 export const freePortOf = ({ host, hostBeside, port }: TillConfigShape) => freePortOfBoth(host, hostBeside, port)
 
-/** The configuration to serve by. For `PORT=0` a port is chosen now, because links carry it. */
+/** The configuration of a service. `PORT=0` is replaced by a free port here, because links contain the port. */
 export const serveConfig = Layer.effect(
   TillConfig,
   Effect.gen(function* () {
     const config = yield* Config.load
     if (config.port !== 0) return config
-    // The server says what keeps it from listening.
+    // The server reports the reason if it cannot listen.
     return { ...config, port: yield* Effect.orElseSucceed(freePortOf(config), () => 0) }
   })
 )
 
-/** What several processes on one port have in common. */
+/** Settings that are the same in all processes on one port. */
 export type Settled = Partial<Pick<TillConfigShape, "port" | "databaseUrl" | "isEmbedded">>
 
-/** Settles it, and runs the embedded Postgres for them as long as the scope is open, if none is configured. */
+/**
+ * Chooses the settings that processes on one port share. If no database is configured, runs the embedded Postgres for
+ * them as long as the scope is open.
+ */
 export const settle = (processes: number) =>
   Effect.gen(function* () {
     const config = yield* TillConfig
@@ -214,7 +216,7 @@ export const settle = (processes: number) =>
     return { port: config.port, databaseUrl, isEmbedded: config.isEmbedded } satisfies Settled
   })
 
-/** Writes a new file into the data folder, for its owner alone, and answers with its path. */
+/** Writes a new file into the data folder, readable by its owner alone. Returns the file's path. */
 export const keepInFolder = Effect.fnUntraced(function* (dataFolder: string, name: string, text: string) {
   const folder = yield* DataFolder.prepare(dataFolder)
   const file = Path.join(folder, `${name}-${Math.floor((yield* Clock.currentTimeMillis) / 1000)}`)
@@ -222,22 +224,22 @@ export const keepInFolder = Effect.fnUntraced(function* (dataFolder: string, nam
   return file
 })
 
-/** Ends the embedded Postgres of a data folder, for whoever finds that the process which ran it has been killed. */
+/** Ends the embedded Postgres of a data folder whose supervising process was killed. */
 export const endEmbedded: (dataFolder: string) => void = EmbeddedPostgres.endAbandoned
 
-/** Accounts without what runs by itself, for commands on the installation: nobody is woken, no request is taken. */
+/** Accounts for commands on the installation, without background work: no timers fire, no requests arrive. */
 export const accountsAlone = Accounts.layer().pipe(
-  // Nothing that the installation's own account holds is found by its id alone.
+  // No document of the installation's own account is looked up by its id alone.
   Layer.provide([WakeUp.layer, CommitFeed.layer, Placement.layerSole, RunningTime.layer, Timers.layerInstallation]),
   Layer.provide([AccountNumbers.layerNone, Layer.provide(layerEventVersions, apiVersions)]),
   Layer.provide(Projector.layer),
   Layer.provide(Formats.layer)
 )
 
-/** A service that runs on the installation would go on with what it knows, so there must be none. */
+/** Requires that no service runs: it would go on with the state in its memory. */
 const accountsInPlace = Layer.provide(accountsAlone, Layer.effectDiscard(Database.requireAlone))
 
-/** Commands on the installation of this process' environment, whether its service runs or not. */
+/** Runs commands on the installation of this process' environment, whether its service is running or not. */
 export const administration = Layer.unwrap(
   Effect.map(TillConfig, (config) =>
     Administration.layer(installationOf(config), {
@@ -250,7 +252,7 @@ export const administration = Layer.unwrap(
   )
 ).pipe(Layer.provide(Config.layer))
 
-/** The journal, the views and a projector of the installation that is there, for its rebuild. */
+/** The journal, the views and a projector of an existing installation, for a rebuild. */
 export const maintenance = Projector.layer.pipe(
   Layer.provideMerge(Formats.layer),
   Layer.provideMerge(existingStorage),
@@ -262,12 +264,12 @@ const inspection = Layer.mergeAll(Formats.layer, anchorStore).pipe(
   Layer.provideMerge(Config.layer)
 )
 
-/** Who serves the installation that is there. */
+/** Reports which processes serve an existing installation. */
 export const clusterReport = Effect.catchTag(report, "SqlError", (error) =>
   Effect.fail(new DatabaseUnavailable({ message: innermostMessage(error) }))
 ).pipe(Effect.provide(inspection))
 
-/** Checks the installation that is there, whoever serves it; as fast as it can, or leaving time to others. */
+/** Checks an existing installation, also while it is served. `gently` leaves time to other work on the machine. */
 export const verification = (pace: "swiftly" | "gently") =>
   Effect.gen(function* () {
     const secret = yield* InstallationSecret.find((yield* TillConfig).secretFile)
@@ -276,12 +278,12 @@ export const verification = (pace: "swiftly" | "gently") =>
     return {
       ...report,
       problems: anchors?.problem == null ? report.problems : [anchors.problem, ...report.problems],
-      /** When the newest was made; null if there is none, and undefined if that cannot be known here. */
+      /** Time of the newest anchor; null if there is none, undefined if it cannot be determined here. */
       newestAnchor: anchors && (anchors.newest === null ? null : Anchors.timeOf(anchors.newest))
     }
   }).pipe(Effect.provide(inspection))
 
-/** Backs the installation of this process' environment up, whether its service runs or not. */
+/** Backs up the installation of this process' environment, also while its service is running. */
 export const backup = (folder: string, mode: Mode) =>
   Effect.gen(function* () {
     const migration = yield* Migrations.requireToday
@@ -297,7 +299,7 @@ export const backup = (folder: string, mode: Mode) =>
     return yield* Backup.backup({ folder, mode, installation, holds })
   }).pipe(Effect.provide(storageReading), Effect.provide(Config.layer))
 
-/** An empty installation that is a restore's alone until it is given free. */
+/** An empty installation, closed to all other processes until the restore releases it. */
 const restoreTarget = ({ secret, manifest }: Restore.Checked) =>
   Layer.effectDiscard(Migrations.setOlderLinks(manifest.older_links)).pipe(
     Layer.provideMerge(Projector.layer),
@@ -316,7 +318,7 @@ const restoreTarget = ({ secret, manifest }: Restore.Checked) =>
     Layer.provideMerge(Layer.unwrap(Effect.map(TillConfig, Database.layer)))
   )
 
-/** Restores a backup to the installation of this process' environment, or to its folder with another database. */
+/** Restores a backup to the installation of this process' environment, or to its data folder with another database. */
 export const restore = (folder: string, until: number | undefined, into: Redacted.Redacted | undefined) =>
   Effect.gen(function* () {
     const { databaseUrl, ...config } = yield* TillConfig
@@ -324,13 +326,13 @@ export const restore = (folder: string, until: number | undefined, into: Redacte
     const isSecretKnown = (yield* InstallationSecret.find(secretFile)) !== undefined
     const keyOf = (secret: Redacted.Redacted) =>
       Effect.andThen(
-        // What was put there before counts, not what comes along with the backup.
+        // A secret file that exists takes precedence over the backup's.
         InstallationSecret.requireFree(secretFile, secret),
         manifestKeyOf(Path.join(folder, SECRET), secret)
       )
     const checked = yield* Restore.check({ folder, until, migration: Migrations.newest, keyOf })
     const loaded = Restore.load(checked).pipe(
-      // Backups hold no anchors, so the service makes them anew.
+      // Backups contain no anchors; the service makes new ones.
       Effect.andThen(AnchorsPostgres.forget(config.dataFolder)),
       Effect.andThen(RestoreTarget.release)
     )

@@ -1,12 +1,12 @@
 /**
- * Reads what the environment says to Till, in this one place, into one typed service.
+ * Reads the environment's variables into one typed service. No other file reads them.
  *
  * Guarantees: every variable is checked at start; a wrong value fails with an `InvalidConfiguration` whose message is
  * one line that names the variable; no message and no log ever holds a key or the database's password. An empty value
  * counts as unset, because container tools pass unset variables on as empty ones.
  *
  * The parsers are functions, not schemas given to `Config.schema`: a schema's issue is several lines for programmers,
- * so each schema would need its one line for people beside it, and most values become something else than a string.
+ * so each schema would need its own line for operators, and most values are parsed to another type than a string.
  */
 import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import type { LogLevel } from "effect"
@@ -28,7 +28,7 @@ export class InvalidConfiguration extends Schema.TaggedError<InvalidConfiguratio
   }
 }
 
-/** The default merchant's keys as far as the environment sets them; the others are generated at first start (A7). */
+/** The default merchant's keys that the environment sets; Till generates the others at the first start (A7). */
 export interface DefaultKeys {
   readonly secretTest: Redacted.Redacted | undefined
   readonly publishableTest: Redacted.Redacted | undefined
@@ -36,7 +36,7 @@ export interface DefaultKeys {
   readonly publishableLive: Redacted.Redacted | undefined
 }
 
-/** The variables that set them. */
+/** The variables that set the default merchant's keys. */
 export const KEY_VARIABLES = {
   secretTest: "TILL_SK_TEST",
   publishableTest: "TILL_PK_TEST",
@@ -49,27 +49,27 @@ export interface TillConfigShape {
   readonly port: number
   /** Address that the HTTP server binds. */
   readonly host: string
-  /** A second address that it binds where the machine has it; undefined if `HOST` names the only one (9.88). */
+  /** A second address to bind if the machine has it; undefined if `HOST` names the only one (9.88). */
   readonly hostBeside: string | undefined
-  /** The Postgres to use; undefined means the embedded one. */
+  /** URL of the Postgres to use; undefined means the embedded one. */
   readonly databaseUrl: Redacted.Redacted | undefined
-  /** True if that is the Postgres that comes along, whoever runs it: nobody else's processes are on it. */
+  /** True for the embedded Postgres, even if another process runs it: it serves only this installation. */
   readonly isEmbedded: boolean
-  /** Absolute path of the folder for what is kept on disk, such as the embedded Postgres. */
+  /** Absolute path of the folder for files on disk, such as those of the embedded Postgres. */
   readonly dataFolder: string
-  /** Absolute path of the file with the installation's secret; in the data folder, unless another one is named. */
+  /** Absolute path of the file with the installation's secret; in the data folder by default. */
   readonly secretFile: string
-  /** The service ends within so many seconds of being told to (9.52). */
+  /** The longest shutdown of the service, in seconds from the signal (9.52). */
   readonly drainSeconds: number
-  /** A process whose event loop stands still for so many seconds is killed; 0 means none is (9.86). */
+  /** Seconds of a blocked event loop after which a process is killed; 0 turns that off (9.86). */
   readonly hangSeconds: number
   /** Address at which the other processes on the database reach this one, and TCP port; 0 lets the system choose. */
   readonly runnerHost: string
   readonly runnerPort: number
-  /** Base of every link that Till hands out, without a trailing slash; undefined means where it listens. */
+  /** Base of all links to this service, without a trailing slash; undefined means the address that it listens on. */
   readonly publicUrl: string | undefined
   readonly defaultKeys: DefaultKeys
-  /** The key that commands use the API with; undefined means the default merchant's, if the environment sets it. */
+  /** The API key that CLI commands use; undefined means the default merchant's, if the environment sets it. */
   readonly apiKey: Redacted.Redacted | undefined
   /** Processor of live card payments (A10); undefined means none is set up. */
   readonly liveProcessor: "simulator" | undefined
@@ -77,27 +77,27 @@ export interface TillConfigShape {
   readonly authorizationHoldSeconds: number
   /** The only currencies accepted, lower case; undefined means any three letters (N2). */
   readonly currencies: ReadonlySet<string> | undefined
-  /** Lets live webhooks go to addresses that are not public (W4). */
+  /** Allows live webhooks to addresses that are not public (W4). */
   readonly webhookAllowPrivate: boolean
-  /** What test webhooks may go to besides public addresses (9.34). */
+  /** Destinations of test webhooks beside public addresses (9.34). */
   readonly webhookTestHosts: "any" | AllowedHosts
-  /** True if the service is for its own machine alone: it listens on loopback, and its links lead there. */
+  /** True if only this machine can reach the service: it listens on loopback, and its links lead there. */
   readonly isLocal: boolean
   /** The only origins that may show an embedded checkout; undefined means any in test mode, and none in live mode. */
   readonly embedOrigins: ReadonlySet<string> | undefined
-  /** Limits requests by merchant and by address (R1, R2). */
+  /** Turns the rate limits by merchant and by address on (R1, R2). */
   readonly rateLimit: boolean
-  /** Proxies that are believed whom they have a request from; undefined means none (9.45). */
+  /** Proxies whose `X-Forwarded-For` header is trusted; undefined means none (9.45). */
   readonly trustedProxies: BlockList | undefined
   /** Whether the dashboard is served. */
   readonly dashboard: boolean
-  /** Lets people sign in to the dashboard over connections that others may listen to. */
+  /** Allows signing in to the dashboard over connections that others may be able to listen to. */
   readonly dashboardInsecure: boolean
-  /** Reads plain requests without node's parser. */
+  /** Parses plain requests without Node's parser. */
   readonly plainHttp: boolean
-  /** Every account is checked once in so many days while the service runs; 0 means none is. */
+  /** Days in which the running service checks every account once; 0 turns the checks off. */
   readonly scrubDays: number
-  /** Requests are kept in the log for so many days; 0 means none is. */
+  /** Days for which the request log keeps a request; 0 turns the log off. */
   readonly requestLogDays: number
   readonly logLevel: LogLevel.LogLevel
 }
@@ -107,7 +107,7 @@ export class TillConfig extends Context.Service<TillConfig, TillConfigShape>()("
 /** A browser on this machine reaches these addresses as `localhost`. */
 const LOCAL: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "0.0.0.0", "::"])
 
-/** The base of every link that Till hands out, without a trailing slash. */
+/** Returns the base of all links to this service, without a trailing slash. */
 export const publicUrlOf = ({ host, port, publicUrl }: TillConfigShape): string => {
   const name = LOCAL.has(host) ? "localhost" : isIPv6(host) ? `[${host}]` : host
   return publicUrl ?? `http://${name}:${port}`
@@ -144,11 +144,12 @@ const host = (value: string) =>
 
 const runnerHost = (value: string) =>
   /^(0\.0\.0\.0|::)$/.test(value)
-    ? new Problem("must be the address at which other runners reach this one, not one that stands for all")
+    ? new Problem("must be the address at which other runners reach this one, not one that stands for all addresses")
     : host(value)
 
 // The value may hold a password in a place that no parser finds, so no part of it is ever repeated. An `@` behind the
-// first of `/?#` says that a password has one of those: what follows it would be taken for the host, and shown.
+// first of `/?#` means that a password contains one of those characters: the rest of the password would be taken for
+// the host, and shown.
 const databaseUrl = (value: string) =>
   URL.canParse(value) && /^postgres(ql)?:\/\/[^/?#]*([/?#][^@]*)?$/i.test(value)
     ? Redacted.make(value, { label: "DATABASE_URL" })
@@ -157,7 +158,7 @@ const databaseUrl = (value: string) =>
           "for a socket, postgres:///database?host=/folder&user=user&password=password"
       )
 
-/** Reads what a command was given in the place of `DATABASE_URL`. */
+/** Parses a command's flag that replaces `DATABASE_URL`. */
 export const databaseUrlOf = (flag: string, value: string): Effect.Effect<Redacted.Redacted, InvalidConfiguration> => {
   const parsed = databaseUrl(value)
   return parsed instanceof Problem
@@ -204,28 +205,28 @@ const webhookTestHosts = (value: string) => {
       )
 }
 
-/** Why nobody can sign in to the dashboard; null if people can (semantics 9.63). */
+/** Returns the reason why signing in to the dashboard is impossible; null if it is possible (semantics 9.63). */
 export const dashboardRefusalOf = (config: TillConfigShape): string | null => {
   const { dashboard, dashboardInsecure, host, publicUrl } = config
   if (!dashboard) return "The dashboard is turned off: TILL_DASHBOARD is off."
   return dashboardInsecure || isLoopback(host) || publicUrl?.startsWith("https://") === true
     ? null
-    : `Till listens on ${host}, where others could read passwords on their way. Put a proxy with TLS in front of it and ` +
-        "set TILL_PUBLIC_URL to its https:// address; or, where nobody can listen, set TILL_DASHBOARD_INSECURE=on."
+    : `Till listens on ${host}, where others on the network could read passwords. Put a proxy with TLS in front of it and ` +
+        "set TILL_PUBLIC_URL to its https:// address; or, if the network is private, set TILL_DASHBOARD_INSECURE=on."
 }
 
-/** True if only browsers of this machine have a way to the dashboard, where it has no other name than the machine's. */
+/** True if only browsers on this machine reach the dashboard, because its links name no other host. */
 export const isForThisMachine = ({ host, publicUrl }: TillConfigShape): boolean =>
   isLoopback(host) && (publicUrl === undefined || isLoopback(new URL(publicUrl).hostname.replaceAll(/[[\]]/g, "")))
 
-/** Nobody but this machine reaches the server there, unless something in front of it passes requests on. */
+/** True for an address that only this machine reaches, unless a proxy passes requests on. */
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/i.test(host)
 
-/** Links to another host say that a proxy in front of the server passes requests on, though it listens on loopback. */
+/** A public URL on another host implies a proxy in front of the server, although the server listens on loopback. */
 const isLocal = (host: string, publicUrl: string | undefined): boolean =>
   isLoopback(host) && (publicUrl === undefined || isLoopback(new URL(publicUrl).hostname.replace(/^\[|\]$/g, "")))
 
-/** As browsers write them: `https://shop.example`, `http://localhost:3000`. */
+/** Origins in the form that browsers send: `https://shop.example`, `http://localhost:3000`. */
 const embedOrigins = (value: string) => {
   const origins = value.split(",").map((origin) => origin.trim().replace(/\/$/, ""))
   return origins.every(isWebOrigin)
@@ -260,7 +261,7 @@ const path = (kind: "file" | "folder") => (value: string) =>
 const weekSeconds = 7 * 24 * 60 * 60
 const centurySeconds = 100 * 366 * 24 * 60 * 60
 
-/** Every variable there is, with what reads its value. */
+/** All variables with the parsers of their values. */
 const parsers = {
   PORT: integer(0, 65_535),
   HOST: host,
@@ -304,7 +305,7 @@ const read = <V extends Variable>(variable: V): Effect.Effect<Value<V> | undefin
       : Effect.succeed(parsed as Value<V>)
   })
 
-/** Reads and checks every variable; fails with the first one that is wrong. */
+/** Reads and checks every variable; fails with the first wrong one. */
 export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect.gen(function* () {
   const given = yield* read("HOST")
   const address = given ?? "127.0.0.1"
@@ -315,7 +316,7 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
   return {
     port: (yield* read("PORT")) ?? 4242,
     host: address,
-    // `localhost` is one or the other, whichever a client tries first.
+    // `localhost` resolves to 127.0.0.1 or ::1, whichever the client tries first.
     hostBeside: given === undefined ? "::1" : undefined,
     databaseUrl,
     isEmbedded: databaseUrl === undefined,
@@ -352,8 +353,8 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
 })
 
 /**
- * Names that are set and begin like Till's own, but are none of them: misspelt perhaps, and without effect. Others may
- * have set them (Kubernetes does for every service of its own accord), so they are no reason not to start.
+ * Lists variables that begin with TILL_ but do not exist in Till. They may be misspelt, and have no effect. Other
+ * programs may set such names (Kubernetes does for every service), so they do not prevent the start.
  */
 export const unknownVariables: Effect.Effect<ReadonlyArray<string>> = Effect.gen(function* () {
   const provider = yield* ConfigProvider.ConfigProvider
@@ -369,39 +370,40 @@ export const unknownVariables: Effect.Effect<ReadonlyArray<string>> = Effect.gen
   return names.filter((name) => name.startsWith("TILL_") && !(name in parsers)).toSorted()
 })
 
-/** The configuration of this process' environment (or of the `ConfigProvider` in force). */
+/** Provides the configuration of this process' environment, or of the `ConfigProvider` in force. */
 export const layer: Layer.Layer<TillConfig, InvalidConfiguration> = Layer.effect(TillConfig, load)
 
-/** How the time is divided in which a process ends, in milliseconds from when it is told to. */
+/** The phases of a shutdown, in milliseconds from the signal. */
 export interface End {
-  /** A balancer may need so long to notice it, while requests are still taken. */
+  /** Time for a load balancer to notice the shutdown, while requests are still accepted. */
   readonly noticeMillis: number
-  /** Partitions go over to others one by one until then; those that have not are given up all at once. */
+  /** Partitions are handed over one by one until then; the rest is released all at once. */
   readonly handOverMillisMax: number
-  /** No more requests are taken after so long, whatever is still here. */
+  /** No requests are accepted from then on, even if partitions are left. */
   readonly drainMillisMax: number
-  /** Requests under way have so long from then on. */
+  /** Time for running requests after `drainMillisMax`. */
   readonly answerMillisMax: number
-  /** The process ends, whatever is not over. */
+  /** The process exits then, even with unfinished work. */
   readonly endMillisMax: number
-  /** The same for one that was started by another, which then kills it; and for that other one. */
+  /** The same for a process that was started by another one, which kills it then; and for that other one. */
   readonly childMillisMax: number
   readonly parentMillisMax: number
 }
 
-/** A balancer in front of several processes is given at least so long to notice that one is about to end. */
+/** The shortest time that a load balancer in front of several processes gets to notice a shutdown. */
 const NOTICE_MILLIS_MIN = 2000
-/** Who is alone hands nothing over. */
+/** The longest time for running requests in a single process, which hands nothing over. */
 const ALONE_ANSWER_MILLIS_MAX = 4000
 
 /**
- * Of ten seconds (semantics 9.52, 9.81), a runner that works as it should needs 4.5 to hand over: 1.2 until others know
- * that it goes, 1 until the library has seen it, 2 until attempts at webhooks are given up, and a moment for requests
- * and the last outcomes. It takes requests until all is handed over, and for 5 at most. After 2.5 for answers there
- * are 1.5 left: 1 for the listener of other runners, and the rest for the connections to the database.
+ * Divides the shutdown time. Given ten seconds (semantics 9.52, 9.81), a healthy runner needs 4.5 to hand over: 1.2
+ * until the others have noticed the shutdown, 1 until the cluster library has, 2 until webhook attempts are abandoned,
+ * and a moment for requests and the last outcomes. It accepts requests until everything is handed over, and for 5 at
+ * most. After 2.5 for answers, 1.5 are left: 1 for the listener of other runners, and the rest for the connections to
+ * the database.
  *
- * What has a longer limit waits for a database that hangs: 5 for what was begun in a partition, 1 for a lock. Such a
- * process does not come to its end in order, and need not: its locks go with its sessions.
+ * Longer limits wait for a database that hangs: 5 for operations begun in a partition, 1 for a lock. Such a process
+ * does not shut down in order, and need not: its locks end with its sessions.
  */
 export const endOf = ({
   databaseUrl,
@@ -410,7 +412,7 @@ export const endOf = ({
 }: Pick<TillConfigShape, "databaseUrl" | "drainSeconds" | "isEmbedded">): End => {
   const part = (share: number) => Math.round(drainSeconds * 1000 * share)
   return {
-    // One port has all the processes of an embedded database.
+    // The processes of an embedded database share one port, so no balancer has to notice anything.
     noticeMillis: isEmbedded ? 0 : Math.max(NOTICE_MILLIS_MIN, part(0.2)),
     handOverMillisMax: part(0.45),
     drainMillisMax: part(0.5),

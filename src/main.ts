@@ -1,9 +1,9 @@
 /**
- * The `till` command. SIGINT and SIGTERM end it in order: nothing new is accepted, what is under way is answered and
- * written, the database stops. Where others are first given time to do without a service, a second signal ends that
- * time; further ones change nothing. Exit code 0 then, but 1 for a command that was not done; 1 after a failure.
+ * The `till` command. SIGINT and SIGTERM end it in order: it accepts no new work, finishes and stores running work, and
+ * stops the database. While a service waits for other processes to take over, a second signal ends that wait; further
+ * signals have no effect. The exit code is then 0, but 1 for an unfinished command or a failure.
  */
-// First: parsers that exist before it would stay interpreted.
+// First, because parsers that were made before it would stay interpreted.
 import "effect/schema/SchemaJITCompiler/enable"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -12,7 +12,7 @@ import { reportFailure, run } from "./cli/Till.ts"
 
 run.pipe(
   reportFailure,
-  // Other programs read what commands print, so logs go where errors go.
+  // Logs go to standard error, because other programs read a command's standard output.
   Effect.provide([NodeServices.layer, Logger.layer([Logger.withConsoleError(Logger.formatSimple)])]),
   NodeRuntime.runMain({
     disableErrorReporting: true,

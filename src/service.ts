@@ -1,10 +1,10 @@
 /**
- * The composition root of the service: the one place where its layers meet. Reads from the storage up to the server.
+ * The composition root of the service: the one place where its layers meet. Read it from the storage up to the server.
  *
- * Layers close in the reverse order of their building: first the server, which answers what is under way; then the
+ * Layers close in the reverse order of their building: first the server, which answers running requests; then the
  * engine, which flushes and projects; then the connections; then the embedded Postgres.
  *
- * Only a process that serves loads it: other commands start in two thirds of the time without.
+ * Only commands that serve load this file: other commands start in two thirds of the time without it.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Clock, Context, Effect, Layer, type LogLevel, Record, Redacted, Schema } from "effect"
@@ -82,22 +82,22 @@ import {
   serveConfig
 } from "./app.ts"
 
-/** What runners have to agree on to work side by side (semantics 9.49). */
+/** Versions that runners must share to work side by side (semantics 9.49). */
 const PROTOCOL: Protocol = {
   records: FORMAT,
   migration: Migrations.newest,
-  // One more with each change to `http/forward` after which an older Till could not ask this one, or answer it.
+  // Add one with each change to `http/forward` after which an older Till could not call this one, or reply to it.
   requests: 2
 }
 
-/** Several processes share a database that a URL names; one that brings its own along has it to itself. */
+/** True if several processes may share the database: a configured one, but not an embedded one. */
 const isShared = ({ databaseUrl }: TillConfigShape): boolean => databaseUrl !== undefined
 
 const sessions = Layer.unwrap(
   Effect.map(TillConfig, (config) => (isShared(config) ? Sessions.layer(PROTOCOL) : Sessions.layerNone))
 )
 
-/** The same for a service, which looks for others before it touches a table. */
+/** The storage of a service, which looks for other processes before it touches a table. */
 const storageShared = tables.pipe(
   Layer.provideMerge(sessions),
   Layer.provideMerge(Layer.unwrap(Effect.map(TillConfig, Database.layer)))
@@ -128,14 +128,14 @@ const pagesConfig = Layer.effect(
   Effect.map(TillConfig, ({ embedOrigins }) => ({ embedOrigins: embedOrigins ?? null }))
 )
 
-/** The account with the merchants and keys is not what was written: nobody could be told from anybody. */
+/** The account with the merchants and keys was altered in the database: no request can be authenticated. */
 class InstallationDamaged extends Schema.TaggedError<InstallationDamaged>()("InstallationDamaged", {
   problem: Schema.String
 }) {
   override get message() {
     return (
-      `the installation's own account, which has its merchants and keys, was changed in the database: ${this.problem}. ` +
-      "`till rebuild` makes the tables anew that are derived from its records; records themselves come from a backup."
+      `the installation's own account, with its merchants and keys, was changed in the database: ${this.problem}. ` +
+      "`till rebuild` recreates the tables that are derived from its records; damaged records need a backup."
     )
   }
 }
@@ -148,8 +148,8 @@ const orDamaged = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E 
   )
 
 /**
- * Brings views up to date that an older Till made, before anybody asks them: payers' links are looked up there, and the
- * secret's print. A journal that is corrupt keeps no other account from working; whoever uses its account is told.
+ * Updates views that an older Till made before anything reads them: payers' links and the secret's fingerprint are
+ * looked up there. A corrupt journal affects only its own account: requests to that account fail with the error.
  */
 const viewsOfToday = remakeOutdated.pipe(
   Effect.catchTag("JournalCorrupt", (corrupt) => Effect.logError("Views could not be made", corrupt.message)),
@@ -160,16 +160,16 @@ const placement = Layer.unwrap(
   Effect.map(TillConfig, (config) => (isShared(config) ? Placement.layerShared : Placement.layerSole))
 )
 
-/** The engine with the lifecycles' timers, and what commands need besides it. */
+/** The engine with the lifecycles' timers, and the services that commands need besides it. */
 const engine = Engine.layer({ replicated: INSTALLATION }).pipe(
   Layer.provide(Timers.layer),
-  // Timers and webhooks would work with the wrong secret from the first moment on.
+  // Checked first: timers and webhooks would use the wrong secret from their first moment on.
   Layer.provide(
     Layer.effectDiscard(
       Effect.andThen(viewsOfToday, orDamaged(Effect.catchTag(requireOwnSecret, "ForeignSecret", () => foreignSecret)))
     )
   ),
-  // Its last anchor is of what the engine leaves.
+  // Outside of the engine: the last anchor covers the engine's final state.
   Layer.provide(anchoring),
   Layer.provide([Formats.layer, accountNumbers, layerEventVersions]),
   Layer.provideMerge(apiVersions),
@@ -184,20 +184,20 @@ const keyTaken = (slot: ApiKeySlot) =>
     new InvalidConfiguration({ variable: Config.KEY_VARIABLES[slot], problem: "is a key of another merchant" })
   )
 
-/** The service's webhooks, as long as the layer lives. */
+/** Delivers webhooks as long as the layer lives. */
 const webhooks = Dispatcher.layer.pipe(Layer.provide([WebhookEndpoints.layerEndpoints, Sender.layer()]))
 
 const runnerTls = Effect.map(InstallationSecret.InstallationSecret, (secret) =>
   RunnerTls.make(deriveKey(secret, "connections between runners"))
 )
 
-/** Requests go to whoever serves their account, and come from others. */
+/** Forwards requests to the process that serves their account, and accepts forwarded ones. */
 const forwarding = Layer.unwrap(
   Effect.gen(function* () {
     const config = yield* TillConfig
     if (!isShared(config)) return Layer.empty
     const { plainHttp: plain, runnerHost: host } = config
-    // Several on one machine and one port have the same environment.
+    // Processes that share one port have the same environment, and each needs a port of its own here.
     const port = cluster.isWorker ? 0 : config.runnerPort
     return Layer.catch(Forwarder.layer({ tls: yield* runnerTls, host, port, plain }), ({ cause }) =>
       Layer.effectContext(Effect.fail(cannotListenAt({ TILL_RUNNER_HOST: host, TILL_RUNNER_PORT: port }, cause)))
@@ -205,7 +205,7 @@ const forwarding = Layer.unwrap(
   })
 ).pipe(Layer.provide(installationSecret))
 
-/** This process' part in the cluster; what a process that is alone does not need is not loaded. */
+/** This process' membership in the cluster. A single process does not load the cluster's code. */
 const membership = Layer.unwrap(
   Effect.gen(function* () {
     const sessions = yield* Sessions
@@ -217,7 +217,7 @@ const membership = Layer.unwrap(
   })
 ).pipe(Layer.provide(installationSecret))
 
-/** From then on there is somebody to answer for each account. */
+/** Waits until every account is served by a process. */
 const joined = Layer.effectDiscard(Effect.flatMap(Cluster, ({ ready }) => ready))
 
 const server = Layer.unwrap(
@@ -231,13 +231,13 @@ const server = Layer.unwrap(
   )
 )
 
-/** The default merchant and its keys; what was made of them now, only this start can show. */
+/** The default merchant and its keys. Only this start can show keys that were generated now. */
 class FirstStart extends Context.Service<
   FirstStart,
   {
     readonly generated: ApiKeys
     readonly added: ReadonlyArray<ApiKeySlot>
-    /** Where the first owner gets into the dashboard, once; null unless the merchant was made now. A path. */
+    /** Path that signs the first owner in to the dashboard once; null unless the merchant was created now. */
     readonly link: string | null
   }
 >()("till/FirstStart") {
@@ -245,8 +245,8 @@ class FirstStart extends Context.Service<
     FirstStart,
     Effect.gen(function* () {
       const config = yield* TillConfig
-      // Keys that are made now are shown once the server listens; if it cannot, nobody would ever see them. A port that
-      // several processes share was looked at by the one that has started them.
+      // Checked first: new keys are shown once the server listens, and would be lost if it could not. For a port that
+      // several processes share, the process that started them has checked it.
       if (!cluster.isWorker) {
         yield* Effect.mapError(freePortOf(config), (cause) => cannotListen(config, cause))
       }
@@ -255,7 +255,7 @@ class FirstStart extends Context.Service<
           key === undefined ? [] : [[slot, Redacted.value(key)]]
         )
       )
-      // Of several processes that start at once, one makes them: the one that serves the installation's account.
+      // If several processes start at the same time, the one that serves the installation's account creates the keys.
       const command = { _tag: "EnsureDefault", print: printOf(yield* PaymentsConfig), given } as const
       const { ensured } = yield* orDamaged(administerAnywhere(command))
       if (ensured?._tag === "ForeignSecret") return yield* foreignSecret
@@ -268,12 +268,12 @@ class FirstStart extends Context.Service<
   )
 }
 
-/** The service takes commands on the installation while it runs. */
+/** Accepts commands on the installation while the service runs. */
 const controlSocket = Layer.unwrap(
   Effect.map(TillConfig, (config) => {
     const refusal = dashboardRefusalOf(config)
     return ControlSocket.layer(installationOf(config), (command) =>
-      // Such a link would lead nowhere.
+      // A link is useless while signing in is impossible.
       command._tag === "LinkToDashboard" && refusal !== null
         ? Effect.fail(new AdministrationFailed({ message: refusal }))
         : administerAnywhere(command)
@@ -281,18 +281,18 @@ const controlSocket = Layer.unwrap(
   })
 )
 
-/** Whoever starts the service learns this of it, once it takes requests. */
+/** Facts about a started service for the person who starts it. Available once the service accepts requests. */
 export class Started extends Context.Service<
   Started,
   {
     readonly baseUrl: string
-    /** Keys that were generated now; nobody can show them again. */
+    /** Keys that were generated now; they cannot be shown again. */
     readonly generated: ApiKeys
-    /** Keys of the environment that were not known before. */
+    /** Slots of the environment's keys that were new to the installation. */
     readonly added: ReadonlyArray<ApiKeySlot>
-    /** Leads the default merchant's owner into the dashboard, once; null but for the first start. */
+    /** Signs the default merchant's owner in to the dashboard, once; null after the first start. */
     readonly dashboardLink: string | null
-    /** Why there is no link, although this is the first start; null if there is, or nobody wants one. */
+    /** Reason for which the first start has no link; null if it has one, or the dashboard is off. */
     readonly dashboardRefusal: string | null
     /** True if the environment sets the secret key of test mode. */
     readonly isKeySet: boolean
@@ -327,7 +327,7 @@ const unknownVariables = Layer.effectDiscard(
   )
 )
 
-/** Beside the service, over a connection of its own: a snapshot stays open for long, and others wait for the rest. */
+/** Checks an account over a connection of its own: the snapshot stays open for long, and would block the others. */
 const checkAlone = Effect.gen(function* () {
   const server = yield* Database.Database
   const alone = Layer.fresh(stores).pipe(
@@ -347,37 +347,37 @@ const scrubbing = Layer.effectDiscard(
   })
 )
 
-/** The log of requests, unless none is to be kept. */
+/** The request log, unless it is turned off. */
 const requestLog = Layer.unwrap(
   Effect.map(TillConfig, ({ requestLogDays }) =>
     requestLogDays === 0 ? Layer.empty : RequestLogPostgres.layer(requestLogDays)
   )
 )
 
-/** Whoever asks how the installation does waits so long for the database, in milliseconds. */
+/** The longest wait for the database in a report on the installation, in milliseconds. */
 const REPORT_MILLIS_MAX = 2000
 
-/** What the dashboard says of the installation. */
+/** Reports on the installation for the dashboard. */
 const installationReports = Layer.effect(
   InstallationReports,
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
     const clock = yield* Clock.Clock
-    const asked = <A>(question: Effect.Effect<A, unknown, PgClient.PgClient>): Effect.Effect<A, Unavailable> =>
-      question.pipe(
+    const withinLimit = <A>(report: Effect.Effect<A, unknown, PgClient.PgClient>): Effect.Effect<A, Unavailable> =>
+      report.pipe(
         Effect.provideService(PgClient.PgClient, sql),
         Effect.timeout(REPORT_MILLIS_MAX),
         Effect.mapError((error) => new Unavailable({ reason: innermostMessage(error) }))
       )
     return {
       version: VERSION,
-      standing: (account) => asked(Effect.suspend(() => storageReport(account, clock.currentTimeMillisUnsafe()))),
-      runners: asked(runners)
+      standing: (account) => withinLimit(Effect.suspend(() => storageReport(account, clock.currentTimeMillisUnsafe()))),
+      runners: withinLimit(runners)
     }
   })
 )
 
-/** What people see: payers' pages, the documentation, and the dashboard unless it is turned off. */
+/** Pages: those of payers, the documentation, and the dashboard unless it is turned off. */
 const pages = Layer.unwrap(
   Effect.map(TillConfig, (config) => {
     if (!config.dashboard) return Pages.layer
@@ -389,7 +389,7 @@ const pages = Layer.unwrap(
   })
 )
 
-/** Requests are for this process as long as the layer lives. */
+/** Reports this process as ready for requests as long as the layer lives. */
 const serving = (impatience: Effect.Effect<void>) =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -400,19 +400,19 @@ const serving = (impatience: Effect.Effect<void>) =>
   )
 
 export interface ServiceOptions {
-  /** Counts more than the variable. */
+  /** Takes precedence over the variable. */
   readonly level: LogLevel.LogLevel | undefined
-  /** Ends when whoever has told the service to end does not want to wait until others do without it. */
+  /** Ends when a second signal asks the service not to wait for other processes while it shuts down. */
   readonly impatience: Effect.Effect<void>
-  /** Whoever has started several processes on one port has settled these for them. */
+  /** Settings from the process that started several ones on one port. */
   readonly settled?: Settled
 }
 
-/** The whole service, as long as the layer lives. */
+/** The whole service, running as long as the layer lives. */
 export const service = ({ impatience, level, settled = {} }: ServiceOptions) =>
   Layer.mergeAll(Started.layer, unknownVariables, scrubbing, Layer.effectDiscard(Timers.logWaiting)).pipe(
     Layer.provideMerge(serving(impatience)),
-    // Pages' streams end after others had time to learn of it, and before the server waits for what is under way.
+    // Pages' streams end after balancers had time to notice, and before the server waits for running requests.
     Layer.provideMerge(Streams.ending),
     Layer.provideMerge(Routes.serveWith(pages)),
     Layer.provide(Streams.layer),

@@ -1,4 +1,4 @@
-/** `till cluster` shows the runners of an installation: who serves what, and how well (semantics 9.48). */
+/** `till cluster` lists the runners of an installation with their partitions and their health (semantics 9.48). */
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as app from "../app.ts"
@@ -31,7 +31,7 @@ const runnerLines = ({ partitions, runners }: Report): ReadonlyArray<ReadonlyArr
   ])
 ]
 
-/** Neighbours with the same runner in one range. */
+/** Formats ids as ranges: `0-3,7`. */
 const rangesOf = (ids: ReadonlyArray<number>): string => {
   const ranges: Array<[number, number]> = []
   for (const id of ids) {
@@ -42,29 +42,28 @@ const rangesOf = (ids: ReadonlyArray<number>): string => {
   return ranges.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(",")
 }
 
-const shown = (report: Report): string => {
+const textOf = (report: Report): string => {
   const { partitions, runners } = report
-  if (runners.length === 0)
-    return "No runner shares this installation: one process has it to itself, or nobody serves it."
+  if (runners.length === 0) return "No runners share this installation: a single process serves it, or none does."
   const served = new Set(runners.flatMap((runner) => runner.partitions))
   const moving = partitions.filter(({ id }) => !served.has(id)).map(({ id }) => id)
   const placed = [
     ...runners.map((runner) => [runner.url, rangesOf(runner.partitions)]),
-    ...(moving.length === 0 ? [] : [["nobody", rangesOf(moving)]])
+    ...(moving.length === 0 ? [] : [["no runner", rangesOf(moving)]])
   ]
   return `${columns(runnerLines(report))}\n\n${columns([["RUNNER", "SERVES"], ...placed])}`
 }
 
 export const cluster = Command.make(
   "cluster",
-  { json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Show it as JSON, for programs")) },
+  { json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON, for programs")) },
   ({ json }) =>
-    Effect.flatMap(app.clusterReport, (report) => Console.log(json ? JSON.stringify(report, null, 2) : shown(report)))
+    Effect.flatMap(app.clusterReport, (report) => Console.log(json ? JSON.stringify(report, null, 2) : textOf(report)))
 ).pipe(
   Command.withShortDescription("Show the runners on the database"),
   Command.withDescription(
-    "Show the runners that serve the installation together: the partitions of each, how many records its views are " +
-      "behind the journal, when its locks were last confirmed, and how far its clock is off the database's. It reads " +
-      "the database and asks nobody."
+    "Show the runners that serve the installation together: the partitions of each, the number of records by which " +
+      "its views lag behind the journal, when its locks were last confirmed, and how far its clock differs from the " +
+      "database's. Everything is read from the database; no runner is contacted."
   )
 )

@@ -1,6 +1,6 @@
 /** Tables on a terminal. */
 
-/** Cells padded to the widest of their column. */
+/** Renders rows as text, with cells padded to the widest of their column. */
 export const columns = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]!.length))) ?? []
   return rows
@@ -13,5 +13,5 @@ export const columns = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
     .join("\n")
 }
 
-/** `2026-11-21T04:00:00Z` of Unix seconds. */
+/** Formats Unix seconds as `2026-11-21T04:00:00Z`. */
 export const timeOf = (seconds: number): string => new Date(seconds * 1000).toISOString().replace(/\.\d+/u, "")

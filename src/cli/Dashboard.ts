@@ -3,13 +3,13 @@ import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as app from "../app.ts"
 
-/** The link alone, so that a shell can take it. */
+/** Prints the link alone, so that a shell can use it. */
 export const dashboard = Command.make(
   "dashboard",
   {
     merchant: Flag.String("merchant").pipe(
       Flag.optional,
-      Flag.withDescription("ID of the merchant, mer_…; the default merchant if left out")
+      Flag.withDescription("ID of the merchant, mer_…; the default merchant if omitted")
     )
   },
   ({ merchant }) =>
@@ -19,4 +19,6 @@ export const dashboard = Command.make(
       Effect.provide(app.administration),
       Effect.flatMap(({ link }) => Console.log(link))
     )
-).pipe(Command.withDescription("Print a link that opens the dashboard as the merchant's owner, once, for 10 minutes"))
+).pipe(
+  Command.withDescription("Print a link that signs the merchant's owner in to the dashboard, once, within 10 minutes")
+)

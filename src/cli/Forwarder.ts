@@ -1,10 +1,10 @@
 /**
- * Takes webhooks on a port of its own, on loopback only, and hands them on to an app: body and headers unchanged, so
- * that the app verifies them as if they had come from Till. The app's status goes back to Till, which so repeats what
- * the app did not take.
+ * Receives webhooks on a loopback port and forwards them to an app: body and headers unchanged, so that the app
+ * verifies them as if they had arrived from Till. The app's status is returned to Till, which repeats webhooks that the
+ * app did not accept.
  *
- * Only what Till has signed is handed on: any page in a browser can post to a port of this machine. What it says about
- * a webhook therefore comes from Till as well.
+ * Only webhooks with Till's signature are forwarded, because any page in a browser can post to a port of this machine.
+ * The facts that the command prints about a webhook therefore also come from Till.
  */
 import { Data, Effect, Redacted, type Scope } from "effect"
 import * as http from "node:http"
@@ -13,25 +13,25 @@ import type { AddressInfo } from "node:net"
 import type { WebhookEvent } from "../client/index.ts"
 import { verifyWebhook } from "../client/index.ts"
 
-/** Tells what became of one webhook. */
+/** The outcome of one webhook. */
 export interface Forwarded {
   readonly event: WebhookEvent
   /** The number of Till's attempt, from 1. */
   readonly attempt: number
-  /** The app's status, or why there is none. */
+  /** The app's status, or the reason for which there is none. */
   readonly outcome: number | string
   readonly durationMillis: number
 }
 
 export interface ForwarderOptions {
   readonly forwardTo: URL
-  /** The secret of the endpoint at the moment, once it is known: a webhook may come before. */
+  /** The endpoint's current secret. A promise, because a webhook may arrive before the secret is known. */
   readonly secret: () => Promise<Redacted.Redacted>
-  /** A GET answers this in `X-Till-Listen`, for others to find out who listens there. */
+  /** The value of `X-Till-Listen` in answers to GET, by which another `till listen` identifies this one. */
   readonly instance: string
-  /** The app may take this long; by default a second less than Till waits. */
+  /** The app's time limit, in milliseconds; by default a second less than Till's. */
   readonly appMillisMax?: number
-  /** Told of every webhook, as soon as the app has answered. */
+  /** Called for every webhook, once the app has answered. */
   readonly onForwarded: (forwarded: Forwarded) => void
 }
 
@@ -40,12 +40,12 @@ export class CannotListen extends Data.TaggedError("CannotListen")<{ readonly me
 
 export const INSTANCE_HEADER = "x-till-listen"
 
-/** Till takes 30 s for a time-out (spec: Delivery); this ends before, so that it gets an answer. */
+/** Till's own limit is 30 s (spec: Delivery); a shorter one lets Till receive an answer. */
 const APP_MILLIS_MAX = 29_000
-/** Far more than any event has. */
+/** Far larger than any event. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024
 
-/** These belong to a connection and not to the message (RFC 9110, 7.6.1), or name the receiver. */
+/** Headers of a connection and not of the message (RFC 9110, 7.6.1), and the receiver's name. */
 const HOP_HEADERS = new Set([
   "connection",
   "content-length",
@@ -59,7 +59,7 @@ const HOP_HEADERS = new Set([
   "upgrade"
 ])
 
-/** Listens as long as the scope lives; answers with the address to send webhooks to. */
+/** Listens as long as the scope lives. Returns the address for the webhooks. */
 export const forwarder = (options: ForwarderOptions): Effect.Effect<URL, CannotListen, Scope.Scope> =>
   Effect.acquireRelease(listen(options), (server) =>
     Effect.sync(() => {
@@ -81,7 +81,7 @@ const listen = (options: ForwarderOptions): Effect.Effect<http.Server, CannotLis
     server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
   })
 
-/** Rejects if the webhook broke off. */
+/** Rejects if the request breaks off. */
 const statusOf = async (
   request: http.IncomingMessage,
   response: http.ServerResponse,
@@ -94,7 +94,7 @@ const statusOf = async (
   if (event === undefined) return 400
   const gone = new AbortController()
   response.once("close", () => {
-    if (!response.writableFinished) gone.abort(new Error("Till did not wait for the app"))
+    if (!response.writableFinished) gone.abort(new Error("Till stopped waiting for the app"))
   })
   const start = performance.now()
   const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(appMillisMax)])
@@ -114,7 +114,7 @@ const bodyOf = async (request: http.IncomingMessage): Promise<Buffer | undefined
   return bytes <= BODY_BYTES_MAX ? Buffer.concat(chunks) : undefined
 }
 
-/** Undefined if Till has not sent it. */
+/** Undefined unless Till signed the body. */
 const eventOf = (body: Buffer, request: http.IncomingMessage, secret: Redacted.Redacted): WebhookEvent | undefined => {
   try {
     return verifyWebhook({ body, header: request.headers["x-signature"], secret: Redacted.value(secret) })
@@ -123,7 +123,7 @@ const eventOf = (body: Buffer, request: http.IncomingMessage, secret: Redacted.R
   }
 }
 
-/** The app's status, which stands before its body; the body does not matter to anybody. */
+/** Returns the app's status. The body that follows it is dropped. */
 const answerOf = (
   forwardTo: URL,
   { rawHeaders }: http.IncomingMessage,
@@ -138,7 +138,7 @@ const answerOf = (
     }
     const { request } = forwardTo.protocol === "https:" ? https : http
     const forwarded = request(forwardTo, { method: "POST", headers, signal, agent: false }, (response) => {
-      // Until its end or the signal's, whichever comes first.
+      // Reads to the end, or until the signal.
       response.once("error", () => undefined).resume()
       resolve(response.statusCode!)
     })
@@ -146,7 +146,7 @@ const answerOf = (
     forwarded.end(body)
   })
 
-/** `ECONNREFUSED`, or else in words. */
+/** Describes a failure: `ECONNREFUSED`, or in words. */
 const descriptionOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   if (error.name === "AbortError" && error.cause instanceof Error) return descriptionOf(error.cause)

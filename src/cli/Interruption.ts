@@ -1,6 +1,6 @@
 /**
- * A signal ends `till serve` in order, which is a success. Work that a signal ends has not come to its end, and scripts
- * go on after a success: there it is a failure, which says what to do.
+ * Interruption of a command's work by a signal. Work that was interrupted is not done, and a script must not go on as
+ * after a success: the command fails and asks for another run. (A signal that ends `till serve` in order is a success.)
  */
 import { Effect } from "effect"
 
@@ -8,7 +8,7 @@ import { Effect } from "effect"
 export const failing = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.onInterrupt(work, () =>
     Effect.sync(() => {
-      process.stderr.write("till: Interrupted before it was done: run it again.\n")
+      process.stderr.write("till: Interrupted before the work was done. Run the command again.\n")
       process.exitCode = 1
     })
   )

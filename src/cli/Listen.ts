@@ -1,9 +1,9 @@
 /**
- * `till listen`: forwards what happens in test mode to an app on this machine, and says what the app answered.
+ * `till listen`: forwards the webhooks of test mode to an app on this machine, and prints the app's statuses.
  *
- * It survives restarts of the app and of Till: what the app does not take, Till sends again. It ends with its endpoint
- * removed. Till must run on this machine, or see its loopback, because that is where the webhooks are taken.
- * `DELETE /v1/test_helpers/data` removes its endpoint as well: it goes on with another one, which has another secret.
+ * It survives restarts of the app and of Till: Till repeats webhooks that the app did not accept. When it ends, it
+ * removes its webhook endpoint. Till must run on this machine, or share its loopback, because the webhooks are received
+ * there. If `DELETE /v1/test_helpers/data` removes the endpoint, the command creates another one, with another secret.
  */
 import { Console, Effect, Queue, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -13,7 +13,10 @@ import type { Forwarded } from "./Forwarder.ts"
 import { forwarder } from "./Forwarder.ts"
 import { temporaryEndpoint } from "./TemporaryEndpoint.ts"
 
-/** `2026-11-21T09:41:00Z  payment_intent.succeeded  evt_…  200  12 ms`, with the attempt from the second on. */
+/**
+ * Formats a webhook as `2026-11-21T09:41:00Z payment_intent.succeeded evt_… 200 12 ms`, with the attempt's number from
+ * the second attempt on.
+ */
 const lineOf = ({ attempt, durationMillis, event, outcome }: Forwarded, now: Date): string => {
   const time = now.toISOString().replace(/\.\d+Z$/u, "Z")
   const columns = [time, event.type, event.id, String(outcome), `${durationMillis} ms`]
@@ -24,7 +27,7 @@ const flags = {
   forwardTo: Flag.String("forward-to").pipe(Flag.withDescription("The app's URL: http://localhost:3000/hooks")),
   events: Flag.String("events").pipe(
     Flag.withDefault("*"),
-    Flag.withDescription("Types of events, separated by commas; all by default")
+    Flag.withDescription("Event types, separated by commas; all by default")
   ),
   ...connectionFlags
 }
@@ -52,7 +55,10 @@ export const listen = Command.make("listen", flags, ({ events, forwardTo: to, ..
       address,
       instance,
       enabledEvents: events.split(",").map((type) => type.trim()),
-      onLeftBehind: (id, { message }) => Console.error(`${id} is left behind until the next till listen: ${message}`)
+      onLeftBehind: (id, { message }) =>
+        Console.error(
+          `The webhook endpoint ${id} could not be removed (${message}). The next till listen takes it over.`
+        )
     })
     yield* Console.log(
       `Forwarding webhooks to ${forwardTo.href}\nThey are signed with ${Redacted.value(endpoint.secret)}`
@@ -61,12 +67,12 @@ export const listen = Command.make("listen", flags, ({ events, forwardTo: to, ..
     const replace = Effect.flatMap(endpoint.replaced, (replacement) => {
       secret = Promise.resolve(replacement)
       return Console.log(
-        "The webhook endpoint was deleted, and what has happened since then was not forwarded. " +
+        "The webhook endpoint was deleted, and events since then were not forwarded. " +
           `From now on webhooks are signed with ${Redacted.value(replacement)}`
       )
     })
     const print = Effect.flatMap(Queue.take(lines), (line) => Console.log(line))
-    // The first to fail ends it: lines are printed for ever, and without an endpoint there are none.
+    // The first failure ends the command: neither loop ends otherwise.
     return yield* Effect.raceFirst(Effect.forever(print), Effect.forever(replace))
   }).pipe(Effect.scoped)
 ).pipe(Command.withDescription("Forward webhooks of test mode to an app on this machine"))

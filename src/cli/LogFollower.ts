@@ -1,20 +1,20 @@
 /**
- * Follows a log of requests by asking again and again. Ids are in the order in which requests arrived, but the log has
- * one only after it was answered: a request may so appear behind others that were shown already. Each look therefore
- * begins some seconds before the newest request, and leaves out what was shown.
+ * Follows the request log by polling. Ids are in the order in which requests arrived, but a request enters the log only
+ * after it was answered, so it may appear behind others that were already shown. Each poll therefore begins some
+ * seconds before the newest request, and skips requests that were shown.
  */
 import { Clock, Effect, Stream } from "effect"
 
-/** A request that was answered within this time is not missed. */
+/** Requests that are answered within this time are never missed. */
 const SETTLED_MILLIS = 10_000
-/** No look reads more of what was shown already; where so much happens, slow requests may be missed. */
+/** The number of shown requests that a poll reads again; at higher rates, slow requests may be missed. */
 const SEEN_MAX = 200
 
-/** What is followed. */
+/** The log to follow. */
 export interface FollowedLog<A extends { readonly id: string }, E> {
-  /** The newest request of all, whether it is one of those that are followed or not. */
+  /** Id of the newest request, also if it does not match the filters. */
   readonly newest: Effect.Effect<string | undefined, E>
-  /** Those that have arrived after one, or all, in the order in which they arrived. */
+  /** Lists matching requests that arrived after one, or all, in the order of their arrival. */
   readonly after: (id: string | undefined) => Stream.Stream<A, E>
 }
 
@@ -23,7 +23,7 @@ const later = (a: string | undefined, b: string | undefined): string | undefined
 
 export class LogFollower<A extends { readonly id: string }, E> {
   readonly #log: FollowedLog<A, E>
-  /** The newest requests of all at the last looks, with when that was. */
+  /** The newest requests at the last polls, with the times of those polls. */
   #heads: Array<{ readonly id: string; readonly at: number }> = []
   #seen: ReadonlySet<string> = new Set()
   #anchor: string | undefined
@@ -32,15 +32,15 @@ export class LogFollower<A extends { readonly id: string }, E> {
     this.#log = log
   }
 
-  /** Begins behind the newest request. `shown` are some that need not be shown again. */
+  /** Begins after the newest request. `shown` are requests that are not to be shown again. */
   begin(newest: string | undefined, shown: ReadonlyArray<A>): void {
     this.#heads = []
     this.#anchor = newest
     this.#seen = new Set(shown.map(({ id }) => id))
   }
 
-  /** Shows what is new. After a failure, the next look goes on where this one ended. */
-  readonly look = <E2>(show: (request: A) => Effect.Effect<void, E2>): Effect.Effect<void, E | E2> => {
+  /** Shows new requests. After a failure, the next poll continues where this one ended. */
+  readonly poll = <E2>(show: (request: A) => Effect.Effect<void, E2>): Effect.Effect<void, E | E2> => {
     const follow = (newest: string | undefined, now: number) => {
       const seen = new Set(this.#seen)
       this.#seen = seen

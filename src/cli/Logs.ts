@@ -1,6 +1,6 @@
 /**
- * `till logs`: shows what was asked of the API and how it was answered, as it happens. It reads the log of requests
- * over the API (semantics 9.78), which has neither card data nor secrets, and goes on when the service was away.
+ * `till logs`: prints requests to the API and their outcomes, as they happen. It reads the request log over the API
+ * (semantics 9.78), which contains neither card data nor secrets, and continues after the service was unavailable.
  */
 import { Console, Effect, Option, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -11,7 +11,7 @@ import { LogFollower } from "./LogFollower.ts"
 
 type RequestLog = Effect.Success<ReturnType<EffectMethods["request_logs"]["retrieve"]>>
 
-const LOOK_AGAIN_MILLIS = 1000
+const POLL_MILLIS = 1000
 const PAGE = 100
 const SHOWN_AT_FIRST = 10
 
@@ -19,14 +19,14 @@ const text = (name: string, description: string) =>
   Flag.String(name).pipe(Flag.optional, Flag.withDescription(description))
 
 const filterFlags = {
-  status: text("status", "One status, 402, or all of a class, 4xx"),
+  status: text("status", "A status, 402, or a class of statuses, 4xx"),
   method: text("method", "GET, POST or DELETE"),
-  path: text("path", "The beginning of the path: /v1/payment_intents"),
+  path: text("path", "A prefix of the path: /v1/payment_intents"),
   key: text("key", "The ID of an API key: key_…"),
-  apiVersion: text("api-version", "The version of the answer"),
+  apiVersion: text("api-version", "The API version of the answer"),
   idempotencyKey: text("idempotency-key", "The idempotency key"),
-  object: text("object", "The ID of an object that the path or the answer names: pi_…"),
-  code: text("code", "The code of the error: card_declined")
+  object: text("object", "The ID of an object in the path or the answer: pi_…"),
+  code: text("code", "An error code: card_declined")
 }
 
 const flags = {
@@ -37,13 +37,13 @@ const flags = {
       () => "a number that is not negative"
     ),
     Flag.withDefault(SHOWN_AT_FIRST),
-    Flag.withDescription("Show so many of the newest first")
+    Flag.withDescription(`Number of past requests to print first; ${SHOWN_AT_FIRST} by default`)
   ),
   follow: Flag.Boolean("follow").pipe(
     Flag.withDefault(true),
-    Flag.withDescription("Go on with what is asked from now on; --no-follow ends instead")
+    Flag.withDescription("Print new requests as they arrive; --no-follow exits instead")
   ),
-  json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("One line of JSON per request")),
+  json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print one line of JSON per request")),
   ...connectionFlags
 }
 
@@ -52,7 +52,7 @@ type Filters = { readonly [Name in keyof typeof filterFlags]: Option.Option<stri
 const queryOf = Effect.fnUntraced(function* (given: Filters) {
   const { apiVersion, code, idempotencyKey, key, method, object, path, status } = given
   if (Option.exists(key, (id) => !id.startsWith("key_"))) {
-    // Messages never repeat what was given.
+    // Messages never repeat the argument, which may be a key.
     return yield* new WrongArguments({ message: "--key takes the ID of an API key, key_…, and never a key" })
   }
   return Object.fromEntries(
@@ -69,37 +69,40 @@ const queryOf = Effect.fnUntraced(function* (given: Filters) {
   )
 })
 
-/** Whatever somebody has sent, a terminal must not take it for commands. */
-const harmless = (shown: string): string => shown.replaceAll(/\p{Cc}/gu, "\uFFFD")
+/** Replaces control characters: parts of a request are a client's text, and a terminal would execute them. */
+const withoutControls = (text: string): string => text.replaceAll(/\p{Cc}/gu, "\uFFFD")
 
 const COLOURS = { good: 32, wrong: 33, bad: 31 }
 
-/** `2026-11-21T09:41:00Z  402  POST /v1/payment_intents  req_…  12 ms  card_declined`, and more where there is more. */
+/**
+ * Formats a request as `2026-11-21T09:41:00Z 402 POST /v1/payment_intents req_… 12 ms card_declined`, with further
+ * columns where they apply.
+ */
 export const lineOf = (request: RequestLog, isColoured: boolean): string => {
   const { created, duration_ms, error, id, idempotency_key, method, original_request, path, status } = request
   const colour = COLOURS[status < 400 ? "good" : status < 500 ? "wrong" : "bad"]
   const columns = [
     timeOf(created),
     isColoured ? `\u001B[${colour}m${status}\u001B[0m` : String(status),
-    harmless(`${method} ${path}`),
+    withoutControls(`${method} ${path}`),
     id,
     `${Math.round(duration_ms)} ms`,
     ...(error === null ? [] : [error.code]),
-    ...(error?.param === null || error === null ? [] : [harmless(error.param)]),
-    ...(idempotency_key === null ? [] : [`key ${harmless(idempotency_key)}`]),
+    ...(error?.param === null || error === null ? [] : [withoutControls(error.param)]),
+    ...(idempotency_key === null ? [] : [`key ${withoutControls(idempotency_key)}`]),
     ...(original_request === null ? [] : [`replay of ${original_request}`])
   ]
   return columns.join("  ")
 }
 
-/** JSON escapes the control characters of ASCII, but not those behind them. */
+/** JSON escapes only ASCII's control characters; this escapes the others too. */
 const jsonOf = (request: RequestLog): string =>
   JSON.stringify(request).replaceAll(
     /\p{Cc}/gu,
     (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`
   )
 
-/** True where another look may succeed. */
+/** True if a repeated request may succeed. */
 const isTransient = ({ type }: TillError): boolean =>
   type !== "invalid_request_error" && type !== "authentication_error"
 
@@ -111,7 +114,7 @@ type Query = Readonly<Record<string, string>>
 const newestOf = (till: EffectMethods) =>
   Effect.map(till.request_logs.list({ limit: 1 }), ({ data: [newest] }) => newest?.id)
 
-/** Those after a request, or all, the oldest first. */
+/** Lists the requests after one, or all, oldest first. */
 const after = (till: EffectMethods, query: Query, id: string | undefined): Stream.Stream<RequestLog, TillError> => {
   if (id !== undefined) return till.request_logs.list.stream({ ...query, limit: PAGE, ending_before: id })
   const all = Stream.runCollect(till.request_logs.list.stream({ ...query, limit: PAGE }))
@@ -126,24 +129,24 @@ const follow = Effect.fnUntraced(function* (
 ) {
   let isAway = false
   for (;;) {
-    yield* Effect.sleep(LOOK_AGAIN_MILLIS)
-    isAway = yield* follower.look(show).pipe(
+    yield* Effect.sleep(POLL_MILLIS)
+    isAway = yield* follower.poll(show).pipe(
       Effect.as(false),
       Effect.catchIf(isForgotten, () =>
         Effect.gen(function* () {
-          yield* Console.error("Some requests were forgotten before they could be shown")
+          yield* Console.error("Some requests left the log before they could be printed")
           follower.begin(yield* newestOf(till), [])
           return false
         })
       ),
       Effect.catchIf(isTransient, ({ message }) =>
-        Effect.as(isAway ? Effect.void : Console.error(`Trying again: ${message}`), true)
+        Effect.as(isAway ? Effect.void : Console.error(`Retrying: ${message}`), true)
       )
     )
   }
 })
 
-/** Whoever reads standard output has gone, as `head` does. */
+/** Ends when the reader of standard output closes it, as `head` does. */
 const outputClosed = Effect.callback<void>((resume) => {
   process.stdout.once("error", () => resume(Effect.void))
 })
@@ -170,9 +173,9 @@ export const logs = Command.make("logs", flags, ({ apiKey, follow: follows, json
     return yield* Effect.raceFirst(work, outputClosed)
   })
 ).pipe(
-  Command.withShortDescription("Show what is asked of the API, as it happens"),
+  Command.withShortDescription("Print API requests as they happen"),
   Command.withDescription(
-    "Show what is asked of the API and how it is answered, as it happens, without card data and secrets. " +
-      "A secret key of live mode shows live requests. What takes longer than 10 seconds may be missing."
+    "Print API requests and their outcomes as they happen, without card data and secrets. A secret key of live mode " +
+      "shows live requests. Requests that take longer than 10 seconds may be missing."
   )
 )

@@ -1,6 +1,6 @@
 /**
- * `till verify` checks the journal's chain of hashes, compares the views with it, and the journal with its anchors; it
- * writes nothing. `till scrub` does the same in ten times the time. `till rebuild` writes the views anew from the
+ * `till verify` checks the journal's hash chain, compares the views with the journal, and the journal with its anchors;
+ * it writes nothing. `till scrub` does the same in ten times the time. `till rebuild` recreates the views from the
  * journal.
  */
 import { Console, Data, Effect } from "effect"
@@ -9,7 +9,7 @@ import * as app from "../app.ts"
 import * as Interruption from "./Interruption.ts"
 import * as ProgressLine from "./ProgressLine.ts"
 
-/** The journal or the views are not as they should be. */
+/** The journal or the views are damaged. */
 class VerificationFailed extends Data.TaggedError("VerificationFailed")<{ readonly problems: ReadonlyArray<string> }> {
   override get message() {
     return this.problems.join("\n")
@@ -18,21 +18,21 @@ class VerificationFailed extends Data.TaggedError("VerificationFailed")<{ readon
 
 const checked = (pace: "swiftly" | "gently") =>
   app.verification(pace).pipe(
-    // Every installation that was started has records.
+    // An installation without records was never started.
     Effect.filterOrFail(
       ({ problems, records }) => records > 0 || problems.length > 0,
       () => new app.NothingThere()
     )
   )
 
-/** Checks the installation's journal, the views against it, and what is anchored of it. */
+/** Checks the installation's journal, the views against it, and the anchored records. */
 export const verification = checked("swiftly")
 
 type Report = Effect.Success<typeof verification>
 
 const anchorsOf = ({ anchored, newestAnchor }: Report): string => {
-  if (newestAnchor === undefined) return "anchors were not checked, because TILL_DATA_DIR has no secret"
-  if (newestAnchor === null) return "none is anchored yet"
+  if (newestAnchor === undefined) return "anchors were not checked, because TILL_DATA_DIR contains no secret"
+  if (newestAnchor === null) return "no record is anchored yet"
   return `${anchored} records are anchored, newest anchor ${newestAnchor}`
 }
 
@@ -43,7 +43,7 @@ const report = Effect.fnUntraced(function* (report: Report) {
   yield* Console.log(`${whole}; ${anchorsOf(report)}.`)
 })
 
-/** Rebuilds the installation's views and answers of how many accounts. Nobody else may write meanwhile. */
+/** Rebuilds the installation's views. Returns the number of accounts. No service may be running. */
 export const reconstruction = Effect.andThen(app.requireAlone, app.rebuild).pipe(
   Effect.filterOrFail(
     (accounts) => accounts > 0,
@@ -52,27 +52,28 @@ export const reconstruction = Effect.andThen(app.requireAlone, app.rebuild).pipe
   Effect.provide(app.maintenance)
 )
 
-/** Shows how far the work is. Ended by a signal, it has found out nothing. */
-const shown = <A, E, R>(work: Effect.Effect<A, E, R>) => Interruption.failing(ProgressLine.shown(work, process.stderr))
+/** Runs work with a progress line. A signal makes it fail. */
+const withProgress = <A, E, R>(work: Effect.Effect<A, E, R>) =>
+  Interruption.failing(ProgressLine.withProgress(work, process.stderr))
 
-export const verify = Command.make("verify", {}, () => Effect.flatMap(shown(verification), report)).pipe(
+export const verify = Command.make("verify", {}, () => Effect.flatMap(withProgress(verification), report)).pipe(
   Command.withShortDescription("Check the journal, and the views against it"),
   Command.withDescription(
-    "Check the journal, the views against it, and that it still has what was anchored of it, whether the service runs " +
-      "or not. It writes nothing."
+    "Check the journal, the views against it, and that all anchored records are still in it. The service may be " +
+      "running. Nothing is written."
   )
 )
 
-export const scrub = Command.make("scrub", {}, () => Effect.flatMap(shown(checked("gently")), report)).pipe(
+export const scrub = Command.make("scrub", {}, () => Effect.flatMap(withProgress(checked("gently")), report)).pipe(
   Command.withShortDescription("Check the same as verify, gently"),
   Command.withDescription(
-    "Check the same as verify does, and leave the machine and the database to the service: it works for a tenth of the " +
-      "time, in little memory. The service does this by itself (TILL_SCRUB_DAYS)."
+    "Check the same as verify, but leave the machine and the database to the service: work during a tenth of the time, " +
+      "in little memory. The service does this by itself (TILL_SCRUB_DAYS)."
   )
 )
 
 export const rebuild = Command.make("rebuild", {}, () =>
-  Effect.flatMap(shown(reconstruction), (accounts) =>
+  Effect.flatMap(withProgress(reconstruction), (accounts) =>
     Console.log(`The views of ${accounts} accounts were rebuilt from the journal.`)
   )
 ).pipe(Command.withDescription("Rebuild the views from the journal"))

@@ -1,6 +1,6 @@
 /**
- * `till merchants` and `till keys` make, list and change the installation's merchants and their keys (semantics A7, A8,
- * V3, 9.17). They work on a running service and on a stopped one.
+ * `till merchants` and `till keys` create, list and change the installation's merchants and their keys (semantics A7,
+ * A8, V3, 9.17), whether the service is running or not.
  */
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -14,7 +14,7 @@ type ApiKey = app.Answer["keys"][number]
 const merchantLines = (merchants: ReadonlyArray<Merchant>): string =>
   columns(merchants.map(({ api_version, created, id, name }) => [id, api_version, timeOf(created), name]))
 
-/** Keys as anybody may see them. */
+/** Formats keys without their secrets. */
 const keyLines = (keys: ReadonlyArray<ApiKey>): string =>
   columns(
     keys.map(({ created, expires_at, id, last4, merchant_id, prefix, status }) => [
@@ -26,7 +26,7 @@ const keyLines = (keys: ReadonlyArray<ApiKey>): string =>
     ])
   )
 
-/** New keys in full, which is their only time. */
+/** Formats new keys in full. No later command can print them. */
 const newKeyLines = (keys: ReadonlyArray<ApiKey>): string => {
   const rows = keys.map(({ id, livemode, secret = "", type }) => [
     `  ${type === "secret" ? "Secret" : "Publishable"} key, ${livemode ? "live" : "test"} mode`,
@@ -42,7 +42,7 @@ const administer = (command: app.Command) =>
 const merchantArgument = Argument.String("merchant").pipe(
   Argument.withDescription("ID of the merchant, mer_…: see till merchants list")
 )
-const nameArgument = Argument.String("name").pipe(Argument.withDescription("The name that payers read"))
+const nameArgument = Argument.String("name").pipe(Argument.withDescription("The name that payers see"))
 
 const createMerchant = Command.make("create", { name: nameArgument }, ({ name }) =>
   Effect.flatMap(administer({ _tag: "CreateMerchant", name }), ({ keys, merchants }) =>
@@ -61,15 +61,15 @@ const renameMerchant = Command.make(
     Effect.flatMap(administer({ _tag: "BrandMerchant", merchant, name, brand: {} }), ({ merchants }) =>
       Console.log(merchantLines(merchants))
     )
-).pipe(Command.withDescription("Change a merchant's name, which payers' pages show"))
+).pipe(Command.withDescription("Change the name that payers see"))
 
 const brandFlag = (name: app.BrandSetting, description: string) =>
   Flag.String(name).pipe(Flag.optional, Flag.withDescription(description))
 
 const brandFlags = {
   icon: brandFlag("icon", "URL of an icon, shown in a square; http only in test mode"),
-  accent: brandFlag("accent", "Colour of buttons and links, such as #1b7f5e; readable whatever it is"),
-  support: brandFlag("support", "Where payers get help: a URL, or mailto: and an email address"),
+  accent: brandFlag("accent", "Colour of buttons and links, such as #1b7f5e; text stays readable on every colour"),
+  support: brandFlag("support", "Help for payers: a URL, or mailto: and an email address"),
   terms: brandFlag("terms", "URL of the terms of sale"),
   privacy: brandFlag("privacy", "URL of the privacy policy")
 }
@@ -85,11 +85,11 @@ const brandMerchant = Command.make(
   "brand",
   {
     merchant: merchantArgument,
-    name: Flag.String("name").pipe(Flag.optional, Flag.withDescription("The name that payers read")),
+    name: Flag.String("name").pipe(Flag.optional, Flag.withDescription("The name that payers see")),
     ...brandFlags,
     clear: Flag.Literals("clear", app.BRAND_SETTING_NAMES).pipe(
       Flag.atLeast(0),
-      Flag.withDescription("Take a setting away; may be repeated")
+      Flag.withDescription("Remove a setting; may be repeated")
     )
   },
   Effect.fnUntraced(function* ({ clear, merchant, name, ...flags }) {
@@ -105,7 +105,7 @@ const brandMerchant = Command.make(
     const { merchants } = yield* administer(Option.isSome(name) ? { ...command, name: name.value } : command)
     yield* Console.log(merchants.map(brandLines).join("\n"))
   })
-).pipe(Command.withDescription("Show or change what payers' pages show of a merchant"))
+).pipe(Command.withDescription("Show or change the brand that payers' pages show"))
 
 const setVersion = Command.make(
   "set-version",
@@ -114,7 +114,7 @@ const setVersion = Command.make(
     Effect.flatMap(administer({ _tag: "SetVersion", merchant, version }), ({ merchants }) =>
       Console.log(merchantLines(merchants))
     )
-).pipe(Command.withDescription("Set the API version of requests that name none, and of events"))
+).pipe(Command.withDescription("Set the API version of events and of requests that name no version"))
 
 export const merchants = Command.make("merchants").pipe(
   Command.withDescription("Create, list, rename and brand merchants"),
@@ -138,7 +138,7 @@ const createKey = Command.make(
     Effect.flatMap(administer({ _tag: "CreateKey", merchant, type, livemode: mode === "live" }), ({ keys }) =>
       Console.log(newKeyLines(keys))
     )
-).pipe(Command.withDescription("Create one more API key of a merchant"))
+).pipe(Command.withDescription("Create another API key for a merchant"))
 
 const listKeys = Command.make("list", { merchant: merchantArgument.pipe(Argument.optional) }, ({ merchant }) =>
   Effect.flatMap(administer({ _tag: "ListKeys", merchant: Option.getOrNull(merchant) }), ({ keys }) =>
@@ -163,11 +163,11 @@ const rollKey = Command.make(
   },
   ({ expiresIn, key }) =>
     Effect.flatMap(administer({ _tag: "RollKey", key, expiresIn }), ({ keys }) => Console.log(newKeyLines(keys)))
-).pipe(Command.withDescription("Replace an API key by a new one"))
+).pipe(Command.withDescription("Replace an API key with a new one"))
 
 const revokeKey = Command.make("revoke", { key: keyArgument }, ({ key }) =>
   Effect.flatMap(administer({ _tag: "RevokeKey", key }), ({ keys }) => Console.log(keyLines(keys)))
-).pipe(Command.withDescription("End an API key at once"))
+).pipe(Command.withDescription("Revoke an API key immediately"))
 
 export const keys = Command.make("keys").pipe(
   Command.withDescription("Create, list, roll and revoke API keys"),

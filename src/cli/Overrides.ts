@@ -1,10 +1,9 @@
 import { parseJson } from "../json/JsonParse.ts"
 /**
- * `path=value`: fields of a request's body, as a person types them.
+ * `path=value`: fields of a request's body, as typed on the command line.
  *
- * A path names fields as the API's errors do: `amount`, `metadata[order]`, `line_items[0][quantity]`. A value is JSON
- * where it can be read as such (`5000`, `true`, `null`, `"7"`), otherwise it stands for itself; values of metadata
- * always stand for themselves, because metadata knows nothing but text.
+ * A path names fields as the API's errors do: `amount`, `metadata[order]`, `line_items[0][quantity]`. A value is parsed
+ * as JSON (`5000`, `true`, `null`, `"7"`); a value that is no JSON is a string. Values of metadata are always strings.
  */
 export interface Override {
   readonly path: ReadonlyArray<string>
@@ -13,7 +12,7 @@ export interface Override {
 
 const FORM = /^(\w+)((?:\[\w+\])*)=(.*)$/su
 
-/** Reads `path=value`; undefined if it has another form. */
+/** Parses `path=value`; undefined if it has another form. */
 export const overrideOf = (text: string): Override | undefined => {
   const match = FORM.exec(text)
   if (match === null) return undefined
@@ -30,7 +29,7 @@ const valueOf = (text: string): unknown => {
   }
 }
 
-/** A body with some fields set; later ones win. The API judges the outcome, as it judges any body. */
+/** Returns the body with the fields set; later ones win. The API validates the result, as it validates any body. */
 export const overridden = <A extends object>(body: A, overrides: ReadonlyArray<Override>): A =>
   overrides.reduce((current: unknown, { path, value }) => replaced(current, path, value), body) as A
 

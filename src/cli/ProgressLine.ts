@@ -1,6 +1,7 @@
 /**
- * Says on standard error how far work on whole journals is: how many records, how fast, and how long the rest takes. In
- * place on a terminal, else as a line now and then; work that takes only seconds says nothing to a file.
+ * Reports the progress of work on whole journals on standard error: records done, records per second, and time left. On
+ * a terminal one line is updated in place; otherwise a line is printed from time to time, and none for work of a few
+ * seconds.
  */
 import { Clock, Effect, Schedule } from "effect"
 import { Progress } from "../app.ts"
@@ -10,7 +11,7 @@ const ERASE_LINE = "\r\u001b[K"
 
 const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 })
 
-/** Such as `120,000 of 1,000,001 records (12 %), 18,432 records/s, 48 s left`. */
+/** Formats the progress: `120,000 of 1,000,001 records (12 %), 18,432 records/s, 48 s left`. */
 export const lineOf = (total: number, done: number, elapsedMillis: number): string => {
   const perSecond = done / (elapsedMillis / 1000)
   const percent = Math.floor((100 * done) / total)
@@ -19,7 +20,7 @@ export const lineOf = (total: number, done: number, elapsedMillis: number): stri
   return `${progress}, ${grouped.format(perSecond)} records/s, ${durationOf((total - done) / perSecond)} left`
 }
 
-/** The two greatest units at most, such as `1 h 5 min`, `3 min 20 s` or `9 s`. */
+/** Formats a duration with at most its two greatest units: `1 h 5 min`, `3 min 20 s` or `9 s`. */
 const durationOf = (seconds: number): string => {
   const whole = Math.ceil(seconds)
   if (whole < 60) return `${whole} s`
@@ -27,14 +28,14 @@ const durationOf = (seconds: number): string => {
   return minutes < 60 ? `${minutes} min ${whole % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** Where the lines go. */
+/** The stream to which the lines are written. */
 export interface Output {
   readonly isTTY?: boolean | undefined
   readonly write: (text: string) => unknown
 }
 
-/** Shows the progress of this work while it runs. */
-export const shown = Effect.fnUntraced(function* <A, E, R>(work: Effect.Effect<A, E, R>, output: Output) {
+/** Runs work and reports its progress. */
+export const withProgress = Effect.fnUntraced(function* <A, E, R>(work: Effect.Effect<A, E, R>, output: Output) {
   const inPlace = output.isTTY === true
   const startedAt = yield* Clock.currentTimeMillis
   let total = 0

@@ -1,13 +1,13 @@
 /**
  * `till serve --runners N`: one service of several processes on one machine and one port.
  *
- * The process that was started takes no request. It chooses the port, runs the embedded Postgres where there is no
- * other one, and starts the runners, which listen on the port together: node's cluster gives each new connection to one
- * of them in turn. A runner that ends is started again. A signal to this process ends all of them in order, and then
- * Postgres. If it is killed, its runners end at once and take Postgres with them, because nobody else would.
+ * The parent process accepts no requests. It chooses the port, runs the embedded Postgres if no database is configured,
+ * and starts the runners, which listen on the port together: Node's cluster module gives each new connection to one of
+ * them in turn. A runner that ends is restarted. A signal to the parent ends all runners in order, and then Postgres.
+ * If the parent is killed, its runners end immediately and stop Postgres, because no other process would.
  *
- * What is secret goes to the runners and back through the channel that node has between such processes: the URL of
- * Postgres, and the keys that the first start makes, which are printed here, once.
+ * Secrets pass between parent and runners over Node's channel between such processes: the URL of Postgres, and the keys
+ * that the first start generates, which the parent prints once.
  */
 import { Data, Deferred, Effect, Layer, Redacted } from "effect"
 import type { LogLevel } from "effect"
@@ -15,39 +15,39 @@ import cluster, { type Worker } from "node:cluster"
 import * as app from "../app.ts"
 import type * as Service from "../service.ts"
 
-/** A runner did not start. The message is its own. */
+/** A runner did not start. The message comes from the runner. */
 export class RunnerNotStarted extends Data.TaggedError("RunnerNotStarted")<{ readonly message: string }> {}
 
 type Started = Service.Started["Service"]
 
 type FromRunner =
   | { readonly _tag: "Settle" }
-  /** It takes requests. Keys that it has generated are in plain text, by what they are for. */
+  /** The runner accepts requests. Keys that it generated are in plain text, by slot. */
   | { readonly _tag: "Started"; readonly started: object; readonly generated: Readonly<Record<string, string>> }
-  /** It ends for a reason that a person can mend. */
+  /** The runner ends for a reason that an operator can mend. */
   | { readonly _tag: "Failed"; readonly message: string }
 
 type ToRunner =
   | { readonly _tag: "Settled"; readonly settled: app.Settled; readonly databaseUrl: string | undefined }
-  /** It is to end in order. */
+  /** Asks the runner to shut down. */
   | { readonly _tag: "End" }
-  /** And is not to wait until others do without it. */
+  /** Asks the runner not to wait until other processes have taken over. */
   | { readonly _tag: "Hurry" }
 
-/** A runner that has ended is started again at once, one that goes on to end right away after up to so long. */
+/** Backoff of restarts: a runner that ends soon after its start waits longer each time, up to this. */
 const PAUSE_MILLIS_MAX = 30_000
 const PAUSE_MILLIS_FIRST = 250
-/** A runner that has lived for so long did not end right away, in milliseconds. */
+/** A runner that ran for this long resets the backoff, in milliseconds. */
 const LIVED_MILLIS = 20_000
 
-const tell = (worker: Worker, message: ToRunner): void => {
+const send = (worker: Worker, message: ToRunner): void => {
   if (worker.isConnected()) worker.send(message)
 }
 
 interface Ended {
   readonly code: number | null
   readonly signal: string | null
-  /** Its own words, if it had any. */
+  /** The reason that the runner gave, if any. */
   readonly message: string | undefined
 }
 
@@ -55,12 +55,12 @@ const reasonOf = ({ code, message, signal }: Ended): string => message ?? signal
 
 interface RunOptions {
   readonly settled: app.Settled
-  /** A runner that is told to end is killed after so long. */
+  /** Time for a runner to shut down before it is killed, in milliseconds. */
   readonly endMillisMax: number
   readonly impatience: Effect.Effect<void>
 }
 
-/** Runs one runner to its end. `onStarted` is told what it has said of its start. */
+/** Runs one runner until it ends. Calls `onStarted` with the facts that the runner reports once it accepts requests. */
 const runOne = (
   { endMillisMax, impatience, settled }: RunOptions,
   onStarted: (started: Started) => void
@@ -69,18 +69,18 @@ const runOne = (
     Effect.gen(function* () {
       const ended = yield* Deferred.make<Ended>()
       let worker: Worker | undefined
-      // Also while the runner is waited for: what was begun first is over last.
+      // Forked first, because finalizers run in reverse: it still works while the shutdown below waits for the runner.
       yield* Effect.forkScoped(
         Effect.andThen(
           impatience,
-          Effect.sync(() => worker && tell(worker, { _tag: "Hurry" }))
+          Effect.sync(() => worker && send(worker, { _tag: "Hurry" }))
         )
       )
       worker = yield* Effect.acquireRelease(
         Effect.sync(() => fork(settled, ended, onStarted)),
         (forked) =>
           Effect.gen(function* () {
-            tell(forked, { _tag: "End" })
+            send(forked, { _tag: "End" })
             yield* Effect.timeoutOption(Deferred.await(ended), endMillisMax)
             if (!forked.isDead()) forked.process.kill("SIGKILL")
             yield* Deferred.await(ended)
@@ -90,14 +90,14 @@ const runOne = (
     })
   )
 
-/** Node's handle of a connection, which may be closed more than once. */
+/** A connection's handle in Node, which may be closed more than once. */
 interface Handle {
   readonly close: () => void
 }
 
 /**
- * Closes the connection that a runner was given and has not taken, once the runner has ended: there is one at most.
- * Node forgets that connection and leaves it open, and its client would wait for ever.
+ * Closes the connection that a runner was given and had not accepted when it ended: there is one at most. Node forgets
+ * that connection and leaves it open, and its client would wait for ever.
  */
 const closeUntaken = (worker: Worker): void => {
   const runner = worker.process
@@ -107,7 +107,7 @@ const closeUntaken = (worker: Worker): void => {
     if (handle !== undefined) given = handle as Handle
     return send(message, handle as Handle, ...more)
   }
-  // The runner has answered to what it was given, and node has closed it or given it to another one.
+  // The runner acknowledged the connection, and Node has closed it or given it to another runner.
   runner.on("internalMessage", ({ ack }: { readonly ack?: number }) => {
     if (ack !== undefined) given = undefined
   })
@@ -118,26 +118,26 @@ const fork = (settled: app.Settled, ended: Deferred.Deferred<Ended>, onStarted: 
   const worker = cluster.fork()
   closeUntaken(worker)
   let message: string | undefined
-  worker.on("message", (said: FromRunner) => {
-    if (said._tag === "Settle") {
+  worker.on("message", (received: FromRunner) => {
+    if (received._tag === "Settle") {
       const { databaseUrl, ...others } = settled
-      tell(worker, { _tag: "Settled", settled: others, databaseUrl: databaseUrl && Redacted.value(databaseUrl) })
-    } else if (said._tag === "Failed") {
-      message = said.message
+      send(worker, { _tag: "Settled", settled: others, databaseUrl: databaseUrl && Redacted.value(databaseUrl) })
+    } else if (received._tag === "Failed") {
+      message = received.message
     } else {
-      const keys = Object.entries(said.generated).map(([slot, key]) => [slot, Redacted.make(key)])
-      onStarted({ ...said.started, generated: Object.fromEntries(keys) } as Started)
+      const keys = Object.entries(received.generated).map(([slot, key]) => [slot, Redacted.make(key)])
+      onStarted({ ...received.started, generated: Object.fromEntries(keys) } as Started)
     }
   })
-  // Whoever is told something may just have ended.
+  // A message to a runner that has just ended fails.
   worker.on("error", () => {})
   worker.once("exit", (code, signal) => Deferred.doneUnsafe(ended, Effect.succeed({ code, signal, message })))
   return worker
 }
 
 /**
- * Keeps one runner running. Fails if it ends of itself before it has ever started, as it would the next time. Whoever
- * has ended it in order wants it to be started again, and so does whoever has killed it.
+ * Keeps one runner running. Fails if the runner exits with an error before it was ever started, because it would do so
+ * again. A runner that exited in order or was killed is restarted.
  */
 const keepOne = (
   options: RunOptions,
@@ -157,7 +157,7 @@ const keepOne = (
         return yield* new RunnerNotStarted({ message: reasonOf(ended) })
       }
       if (isOrderly || performance.now() - begun > LIVED_MILLIS) pauseMillis = PAUSE_MILLIS_FIRST
-      yield* Effect.logWarning(`A runner has ended; it is started again in ${pauseMillis} ms`, reasonOf(ended))
+      yield* Effect.logWarning(`A runner has ended; it restarts in ${pauseMillis} ms`, reasonOf(ended))
       yield* Effect.sleep(pauseMillis)
       pauseMillis = Math.min(pauseMillis * 2, PAUSE_MILLIS_MAX)
     }
@@ -167,14 +167,14 @@ export interface RunnersOptions {
   readonly runners: number
   readonly level: LogLevel.LogLevel | undefined
   readonly impatience: Effect.Effect<void>
-  /** Says what was started, to whoever has started it. */
+  /** Prints the facts about the started service. */
   readonly greet: (started: Started) => Effect.Effect<void>
 }
 
-/** Runs so many runners until it is interrupted, and then ends all in order. */
+/** Runs the runners until it is interrupted, then ends all in order. */
 export const runMany = ({ greet, impatience, level, runners }: RunnersOptions) =>
   Effect.gen(function* () {
-    // By then they have ended by themselves, or have said that they did not.
+    // By then the runners have ended by themselves, or have reported that they did not.
     const { childMillisMax } = app.endOf(yield* app.TillConfig)
     const options = { settled: yield* app.settle(runners), endMillisMax: childMillisMax, impatience }
     const starts: Array<Started> = []
@@ -190,7 +190,7 @@ export const runMany = ({ greet, impatience, level, runners }: RunnersOptions) =
     )
   }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(app.logging(level), app.serveConfig)))
 
-/** Of several first starts, one has made the keys. */
+/** Merges the runners' facts: one of several first starts has generated the keys. */
 const together = (starts: ReadonlyArray<Started>): Started =>
   starts.reduce((all, one) => ({
     ...all,
@@ -200,17 +200,17 @@ const together = (starts: ReadonlyArray<Started>): Started =>
     dashboardRefusal: all.dashboardRefusal ?? one.dashboardRefusal
   }))
 
-/** What a runner is told by the process that has started it. */
-export interface Told {
+/** Orders of the parent process to a runner. */
+export interface Orders {
   readonly settled: app.Settled
-  /** Ends when this process is to end. */
+  /** Ends when this process should shut down. */
   readonly end: Effect.Effect<void>
-  /** Ends when it is not to wait until others do without it. */
+  /** Ends when this process should not wait until others have taken over. */
   readonly hurry: Effect.Effect<void>
 }
 
-/** Asks what is settled for this runner, and listens to what it is told from then on. */
-export const listen: Effect.Effect<Told> = Effect.promise(async () => {
+/** Requests this runner's settings from the parent process, then receives its orders. */
+export const receiveOrders: Effect.Effect<Orders> = Effect.promise(async () => {
   const settled = Promise.withResolvers<app.Settled>()
   const end = Promise.withResolvers<void>()
   const hurry = Promise.withResolvers<void>()
@@ -228,21 +228,21 @@ export const listen: Effect.Effect<Told> = Effect.promise(async () => {
   }
 })
 
-const say = (message: FromRunner): Effect.Effect<void> =>
+const report = (message: FromRunner): Effect.Effect<void> =>
   Effect.promise(() => new Promise((resolve) => process.send!(message, () => resolve())))
 
-/** Tells the process that has started this runner that it takes requests. */
-export const sayStarted = ({ generated, ...started }: Started): Effect.Effect<void> => {
+/** Reports to the parent process that this runner accepts requests. */
+export const reportStarted = ({ generated, ...started }: Started): Effect.Effect<void> => {
   const keys = Object.entries(generated).map(([slot, key]) => [slot, Redacted.value(key)])
-  return say({ _tag: "Started", started, generated: Object.fromEntries(keys) })
+  return report({ _tag: "Started", started, generated: Object.fromEntries(keys) })
 }
 
-/** Tells it why this runner ends, which it may say to a person. */
-export const sayFailed = (error: unknown): Effect.Effect<void> =>
-  say({ _tag: "Failed", message: error instanceof Error ? error.message : String(error) })
+/** Reports the reason for which this runner ends; the parent process may print it. */
+export const reportFailed = (error: unknown): Effect.Effect<void> =>
+  report({ _tag: "Failed", message: error instanceof Error ? error.message : String(error) })
 
-/** True in a process that was started as one of several. */
+/** True in a process that was started as a runner. */
 export const isRunner: boolean = cluster.isWorker
 
-/** Has something done at once if the process that has started this one is killed. After that this one ends. */
+/** Calls the function when the parent process is killed, after which this process ends. */
 export const onAbandoned = (act: () => void): void => void cluster.worker!.once("disconnect", act)

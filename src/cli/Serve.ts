@@ -1,4 +1,4 @@
-/** `till serve`: runs the service until it is told to stop. */
+/** `till serve`: runs the service until a signal stops it. */
 import { Console, Effect, Layer, type LogLevel, Option, Redacted } from "effect"
 import { Command, Flag, GlobalFlag } from "effect/cli"
 import { flushCompileCache } from "node:module"
@@ -6,20 +6,20 @@ import * as app from "../app.ts"
 import type * as Service from "../service.ts"
 import * as Runners from "./Runners.ts"
 
-/** What is heard while the service ends. */
+/** Signals during the shutdown. */
 interface Signals {
   /** Ends at the second signal. */
   readonly again: Effect.Effect<void>
-  /** The end begins, whoever has asked for it. */
+  /** Begins the shutdown, for a signal or for the parent process. */
   readonly begin: () => void
 }
 
 /**
- * Listens to signals besides the runtime, which begins the end with the first. A database that hangs, or is slow to
- * stop, does not keep a service for good that was told to end: whoever told it would kill it. What was answered is
- * durable; the next start adopts an embedded Postgres that is left over.
+ * Handles signals besides the runtime, which begins the shutdown with the first one. Exits after `endMillisMax` even if
+ * the database hangs or is slow to stop: the sender of the signal would kill the process anyway. Answered requests are
+ * stored by then; the next start adopts an embedded Postgres that is left over.
  */
-const heedSignals = (endMillisMax: number): Effect.Effect<Signals> =>
+const handleSignals = (endMillisMax: number): Effect.Effect<Signals> =>
   Effect.sync(() => {
     const again = Promise.withResolvers<void>()
     let isEnding = false
@@ -27,12 +27,12 @@ const heedSignals = (endMillisMax: number): Effect.Effect<Signals> =>
       if (isEnding) return
       isEnding = true
       setTimeout(() => {
-        process.stderr.write("till: Not everything came to its end in time; what was answered is durable.\n")
+        process.stderr.write("till: The shutdown took too long and was cut short. Every answered request is stored.\n")
         process.exit(1)
       }, endMillisMax).unref()
     }
-    const heed = () => (isEnding ? again.resolve() : begin())
-    for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, heed)
+    const handle = () => (isEnding ? again.resolve() : begin())
+    for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, handle)
     return { again: Effect.promise(() => again.promise), begin }
   })
 
@@ -49,12 +49,12 @@ const KEY_NAMES: Readonly<Record<KeySlot, string>> = {
 const SLOTS = Object.keys(KEY_NAMES) as ReadonlyArray<KeySlot>
 const LIVE_SLOTS: ReadonlyArray<KeySlot> = ["secretLive", "publishableLive"]
 
-/** Where the generated keys of live mode went that are not printed; undefined if none is kept from printing. */
+/** The file with the generated live-mode keys; undefined if the keys are printed, or none was generated. */
 type LiveKeys = { readonly file: string; readonly problem: string | undefined } | undefined
 
 /**
- * Keys that move money are not printed where nobody looks: the output of a service without a terminal goes into a log,
- * which others read, and which is kept. They go into a file of the data folder.
+ * Writes live-mode keys to a file of the data folder if standard output is no terminal. Such output goes to a log,
+ * which is kept and which other people read.
  */
 const keepLiveKeys = Effect.fnUntraced(function* (generated: Started["generated"]): Effect.fn.Return<LiveKeys> {
   const slots = LIVE_SLOTS.filter((slot) => generated[slot] !== undefined)
@@ -79,8 +79,8 @@ const keyLinesOf = (generated: Started["generated"], live: LiveKeys): ReadonlyAr
 
 const liveKeysLineOf = ({ file, problem }: NonNullable<LiveKeys>): string =>
   problem === undefined
-    ? `The keys of live mode are in ${file}, for its owner alone. Put them where you keep secrets, and remove the file.`
-    : `The keys of live mode are lost: ${problem} \`till keys roll\` makes new ones.`
+    ? `The keys of live mode are in ${file}, which only its owner can read. Move them to your secret store, then delete the file.`
+    : `The keys of live mode could not be saved: ${problem} Create new ones with \`till keys roll\`.`
 
 const greetingOf = (started: Started, live: LiveKeys): string => {
   const { baseUrl, dashboardLink, dashboardRefusal, generated, isKeySet } = started
@@ -88,7 +88,7 @@ const greetingOf = (started: Started, live: LiveKeys): string => {
   if (dashboardLink !== null) {
     lines.push(
       "",
-      "The dashboard opens once with this link, for 10 minutes; `till dashboard` prints another:",
+      "This link opens the dashboard once, within 10 minutes; `till dashboard` prints another:",
       `  ${dashboardLink}`
     )
   }
@@ -106,71 +106,74 @@ const greetingOf = (started: Started, live: LiveKeys): string => {
   return lines.join("\n")
 }
 
-/** Whoever replaces a key in the environment may think that the former one is worth nothing any more. */
+/** Reminds an operator who replaced a key in the environment that the previous key is still valid. */
 const additionOf = (added: ReadonlyArray<KeySlot>): string =>
   `New from the environment: ${added.map((slot) => KEY_NAMES[slot].toLowerCase()).join("; ")}.\n` +
-  "The keys that were there before stay valid: `till keys list` names them, " +
-  "`till keys revoke key_…` ends one."
+  "The keys that were there before stay valid: `till keys list` lists them, " +
+  "`till keys revoke key_…` revokes one."
 
 const greet = Effect.fnUntraced(function* (started: Started) {
   yield* Console.log(greetingOf(started, yield* keepLiveKeys(started.generated)))
   if (started.added.length > 0) yield* Console.log(`\n${additionOf(started.added)}`)
 })
 
-/** Kills this process once its event loop stands still: not before, because a start may hold it up for long. */
+/**
+ * Starts the watchdog that kills this process if its event loop blocks. Not before the start is over, which may block
+ * it for long.
+ */
 const watched = Effect.fnUntraced(function* (level: LogLevel.LogLevel | undefined) {
   const { hangSeconds, logLevel } = yield* Effect.provide(app.TillConfig, app.configuration)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   app.watchEventLoop({ hangSeconds, logs: (level ?? logLevel) !== "None" }, (error) => {
-    runFork(Effect.logWarning("Nothing watches over the event loop", error.message))
+    runFork(Effect.logWarning("The event loop is not being watched", error.message))
   })
 })
 
-/** Says that the service takes requests. */
+/** Prints the greeting once the service accepts requests, then starts the watchdog. */
 const greeting = (
-  say: (started: Started) => Effect.Effect<void>,
+  onStarted: (started: Started) => Effect.Effect<void>,
   level: LogLevel.LogLevel | undefined,
   { Started }: typeof Service
 ) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
-      yield* say(yield* Started)
+      yield* onStarted(yield* Started)
       yield* watched(level)
-      // Where NODE_COMPILE_CACHE names a folder, Node would write to it at an orderly end only. Compiling is half of a
-      // start, and a service that is killed again and again would do it each time.
+      // With NODE_COMPILE_CACHE, Node writes its cache only when the process ends in order. Compiling is half of a
+      // start, and a service that is killed again and again would repeat it each time.
       yield* Effect.sync(flushCompileCache)
     })
   )
 
 /**
- * Runs the service until it is interrupted, and then closes everything in order. It is loaded here: other commands, and
- * the process that starts several, do without.
+ * Runs the service until it is interrupted, then closes everything in order. Imports the service here, because other
+ * commands and the process that starts several runners do not need it.
  */
-export const run = (options: Service.ServiceOptions, say = greet) =>
+export const run = (options: Service.ServiceOptions, onStarted = greet) =>
   Effect.flatMap(
     Effect.promise(() => import("../service.ts")),
-    (service) => Layer.launch(Layer.provide(greeting(say, options.level, service), service.service(options)))
+    (service) => Layer.launch(Layer.provide(greeting(onStarted, options.level, service), service.service(options)))
   )
 
-/** Runs the service as one of several processes on a port, until a signal or the one that has started it ends it. */
+/** Runs the service as one of several processes on a port, until a signal or the parent process ends it. */
 const runAsRunner = Effect.fnUntraced(function* (level: LogLevel.LogLevel | undefined, { again, begin }: Signals) {
-  const { end, hurry, settled } = yield* Runners.listen
+  const { end, hurry, settled } = yield* Runners.receiveOrders
   const { dataFolder } = yield* app.TillConfig
   let hasEnded = false
   Runners.onAbandoned(() => {
     if (!hasEnded && settled.isEmbedded === true) app.endEmbedded(dataFolder)
   })
-  const service = run({ level, settled, impatience: Effect.raceFirst(again, hurry) }, Runners.sayStarted)
+  const service = run({ level, settled, impatience: Effect.raceFirst(again, hurry) }, Runners.reportStarted)
   yield* Effect.raceFirst(service, Effect.andThen(end, Effect.sync(begin))).pipe(
     Effect.catch((error) =>
       Effect.andThen(
-        Runners.sayFailed(error),
+        Runners.reportFailed(error),
         Effect.sync(() => (process.exitCode = 1))
       )
     ),
     Effect.ensuring(Effect.sync(() => (hasEnded = true)))
   )
-  // Nothing else keeps the process.
+  // The channel to the parent process is the last thing that keeps this process alive.
   yield* Effect.sync(() => process.disconnect())
 }, Effect.provide(app.configuration))
 
@@ -189,9 +192,9 @@ export const serve = Command.make("serve", { runners }, (given) =>
   Effect.gen(function* () {
     const end = app.endOf(yield* Effect.provide(app.TillConfig, app.configuration))
     const level = Option.getOrUndefined(yield* GlobalFlag.LogLevel)
-    // Of several processes, the one that has started the others goes last.
+    // The parent process ends after its runners.
     const isFirst = given.runners > 1 && !Runners.isRunner
-    const signals = yield* heedSignals(isFirst ? end.parentMillisMax : end.endMillisMax)
+    const signals = yield* handleSignals(isFirst ? end.parentMillisMax : end.endMillisMax)
     if (Runners.isRunner) return yield* runAsRunner(level, signals)
     const impatience = signals.again
     return yield* isFirst
@@ -206,13 +209,13 @@ export const serve = Command.make("serve", { runners }, (given) =>
 ).pipe(
   Command.withShortDescription("Run the service"),
   Command.withDescription(
-    "Run the service until it gets a SIGINT or SIGTERM. Its settings are environment variables, which the README " +
-      "lists: PORT (4242, or 0 for one that is free), TILL_DATA_DIR (./.till), DATABASE_URL (by default a Postgres " +
-      "of its own), TILL_SK_TEST and the other keys (generated, and printed once; those of live mode go to a file of " +
-      "TILL_DATA_DIR where the output is no terminal). It takes requests once it has " +
-      "written where it listens. With DATABASE_URL, several may serve one database: one that is told to end says so at " +
-      "/readyz, and goes on to answer until others have noticed; it is gone within TILL_DRAIN_SECONDS (10). A second " +
-      "signal makes it wait for nobody. --runners N serves the port with N processes of one service, also with the Postgres of " +
-      "its own; one that dies is started again."
+    "Run the service until it receives SIGINT or SIGTERM. Its settings are environment variables, which the README " +
+      "lists: PORT (4242; 0 for any free port), TILL_DATA_DIR (./.till), DATABASE_URL (by default an embedded " +
+      "Postgres), TILL_SK_TEST and the other keys (generated and printed once; if the output is no terminal, live-mode " +
+      "keys are written to a file in TILL_DATA_DIR). The service accepts requests once it has printed its address. With " +
+      "DATABASE_URL, several services may share one database: a service that shuts down answers 503 at /readyz, goes " +
+      "on answering requests until load balancers have noticed, and exits within TILL_DRAIN_SECONDS (10). A second " +
+      "signal skips that wait. --runners N serves the port with N processes, also with the embedded Postgres; a process " +
+      "that dies is restarted."
   )
 )

@@ -1,10 +1,10 @@
 /**
- * The webhook endpoint of a `till listen`: there as long as the command runs, however Till fares meanwhile.
+ * The webhook endpoint of a `till listen`, which exists as long as the command runs.
  *
- * A command that was killed leaves its endpoint behind, marked with where it forwarded to. The next one that forwards
- * to the same place takes it over, with a new secret, and so gets what happened in between. Two at a time would each
- * get everything, so the second one refuses. If somebody deletes it under a running command, as a test does that
- * empties the environment, it gets a successor.
+ * A killed command leaves its endpoint behind, marked with the address that it forwarded to. The next command that
+ * forwards to the same address takes the endpoint over, with a new secret, and so receives the webhooks of the time in
+ * between. Two running commands would both receive every webhook, so the second one refuses to start. If the endpoint
+ * is deleted while the command runs, as by a test that empties the environment, the command creates another one.
  */
 import { Data, Effect, Redacted, type Scope, Stream } from "effect"
 import type { EffectMethods, TillError } from "../client/index.ts"
@@ -13,16 +13,16 @@ import { INSTANCE_HEADER } from "./Forwarder.ts"
 export interface TemporaryEndpointOptions {
   readonly till: EffectMethods
   readonly forwardTo: URL
-  /** The webhooks are taken there. */
+  /** Address to which Till sends the webhooks. */
   readonly address: URL
-  /** Names this run, among those that forward to the same place. */
+  /** Id of this run, unlike those of other commands that forward to the same address. */
   readonly instance: string
   readonly enabledEvents: ReadonlyArray<string>
-  /** Told if the endpoint could not be removed in the end. */
+  /** Called if the endpoint could not be removed at the end. */
   readonly onLeftBehind: (id: string, error: TillError) => Effect.Effect<void>
 }
 
-/** Somebody else forwards to the same place. */
+/** Another running command forwards to the same address. */
 export class AlreadyForwarded extends Data.TaggedError("AlreadyForwarded")<{ readonly forwardTo: URL }> {
   override get message(): string {
     return `another till listen forwards to ${this.forwardTo.href} already`
@@ -34,14 +34,14 @@ const INSTANCE = "till_listen_instance"
 
 export interface TemporaryEndpoint {
   readonly secret: Redacted.Redacted
-  /** Waits until the endpoint is gone, makes another one, and answers with the secret of that. */
+  /** Waits until the endpoint is deleted, creates another one, and returns its secret. */
   readonly replaced: Effect.Effect<Redacted.Redacted, TillError | AlreadyForwarded>
 }
 
-/** Pause between two looks whether the endpoint is still there. */
+/** Pause between two checks that the endpoint exists, in milliseconds. */
 const WATCH_MILLIS = 1000
 
-/** An endpoint that exists as long as the scope. */
+/** Creates an endpoint that exists as long as the scope. */
 export const temporaryEndpoint = Effect.fnUntraced(function* (
   options: TemporaryEndpointOptions
 ): Effect.fn.Return<TemporaryEndpoint, TillError | AlreadyForwarded, Scope.Scope> {
@@ -58,7 +58,7 @@ export const temporaryEndpoint = Effect.fnUntraced(function* (
   return { secret: current.secret, replaced }
 })
 
-/** Only Till can say so: one that does not answer may have it. */
+/** False if Till does not answer: the endpoint may exist. */
 const isGone = (id: string, { till }: TemporaryEndpointOptions): Effect.Effect<boolean> =>
   till.webhook_endpoints.retrieve(id, {}, { retriesMax: 0 }).pipe(
     Effect.as(false),
@@ -69,24 +69,24 @@ const isMissing = (error: TillError): boolean => "code" in error && error.code =
 
 const acquire = Effect.fnUntraced(function* (options: TemporaryEndpointOptions) {
   const { address, enabledEvents, forwardTo, instance, till } = options
-  const left = yield* leftBehind(options)
+  const abandoned = yield* findAbandoned(options)
   const parameters = {
     url: address.href,
     enabled_events: enabledEvents as ReadonlyArray<"*">,
     metadata: { [FORWARD_TO]: forwardTo.href, [INSTANCE]: instance }
   }
-  if (left === undefined) {
-    const description = "Temporary: of a running till listen"
+  if (abandoned === undefined) {
+    const description = "Temporary: created by till listen"
     return yield* till.webhook_endpoints.create({ ...parameters, description })
   }
-  // The secret first: nothing that is signed with the old one should arrive here.
-  const { secret } = yield* till.webhook_endpoints.roll_secret(left, { expires_in: 0 })
-  yield* till.webhook_endpoints.update(left, { ...parameters, status: "enabled" })
-  return { id: left, secret }
+  // Rolls the secret first, so that no webhook signed with the old one arrives here.
+  const { secret } = yield* till.webhook_endpoints.roll_secret(abandoned, { expires_in: 0 })
+  yield* till.webhook_endpoints.update(abandoned, { ...parameters, status: "enabled" })
+  return { id: abandoned, secret }
 })
 
-/** The endpoint of a command that has ended without removing it. */
-const leftBehind = Effect.fnUntraced(function* ({ forwardTo, till }: TemporaryEndpointOptions) {
+/** Finds the endpoint of a command that ended without removing it. */
+const findAbandoned = Effect.fnUntraced(function* ({ forwardTo, till }: TemporaryEndpointOptions) {
   const marked = yield* till.webhook_endpoints.list.stream({ limit: 100 }).pipe(
     Stream.filter(({ metadata }) => metadata[FORWARD_TO] === forwardTo.href),
     Stream.runCollect
@@ -99,7 +99,10 @@ const leftBehind = Effect.fnUntraced(function* ({ forwardTo, till }: TemporaryEn
   return first?.id
 })
 
-/** True if the command that the endpoint belongs to still runs. Others may have its port by now. */
+/**
+ * True if the endpoint's command is still running. Compares the instance's id, because the port may belong to another
+ * program.
+ */
 const isListening = (url: string, instance: string | undefined): Effect.Effect<boolean> =>
   Effect.tryPromise(async () => {
     if (new URL(url).hostname !== "127.0.0.1") return false
@@ -108,7 +111,7 @@ const isListening = (url: string, instance: string | undefined): Effect.Effect<b
     return response.headers.get(INSTANCE_HEADER) === instance
   }).pipe(Effect.orElseSucceed(() => false))
 
-/** Till may be gone, which should not keep a person at the terminal; the next run finds the endpoint. */
+/** Gives up soon, because Till may have stopped and a person waits at the terminal; the next run finds the endpoint. */
 const release = (id: string, { onLeftBehind, till }: TemporaryEndpointOptions) =>
   till.webhook_endpoints.delete(id, {}, { retriesMax: 1, timeoutMillis: 3_000 }).pipe(
     Effect.catch((error) => (isMissing(error) ? Effect.void : onLeftBehind(id, error))),

@@ -1,4 +1,4 @@
-/** The `till` command: its subcommands, and how a failure reaches the person who typed it. */
+/** The `till` command: its subcommands, and the report of a failure to the person at the terminal. */
 import { Cause, Effect, Exit, Option } from "effect"
 import { Command } from "effect/cli"
 import { VERSION } from "../app.ts"
@@ -36,8 +36,8 @@ const till = Command.make("till").pipe(
 export const run = Command.run(till, { version: VERSION })
 
 /**
- * Failures that a person can mend end with one line on standard error, without a stack; a defect is a bug and is shown
- * whole. Interruption, which is what a signal causes, says nothing.
+ * Reports a failure that an operator can mend as one line on standard error, without a stack; a defect is a bug and is
+ * printed in full. Interruption by a signal prints nothing.
  */
 export const reportFailure = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.onExit(effect, (exit) => (Exit.isFailure(exit) ? report(exit.cause) : Effect.void))
@@ -51,7 +51,7 @@ const report = (cause: Cause.Cause<unknown>) =>
       return
     }
     const error = failure.value
-    // The command line parser has already shown what was wrong with the arguments.
+    // The command line's parser has already printed the mistake in the arguments.
     if (typeof error === "object" && error !== null && "_tag" in error && error._tag === "ShowHelp") return
     process.stderr.write(`till: ${error instanceof Error ? error.message : String(error)}\n`)
   })

@@ -1,8 +1,8 @@
 /**
- * `till trigger`: makes an event happen for real, through the API, and prints its ID once it is there.
+ * `till trigger`: causes an event through the API, and prints the event's ID once it exists.
  *
- * `charge.expired` moves the test environment's clock forward by the life of an authorization, which everything else
- * there notices too, and says so; nothing else touches the clock.
+ * `charge.expired` moves the test environment's clock forward by the life of an authorization, which affects the whole
+ * environment, and prints a note. No other type changes the clock.
  */
 import { Console, Data, Duration, Effect, Option, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -14,20 +14,20 @@ import { connect, connectionFlags, WrongArguments } from "./Connection.ts"
 import type { Override } from "./Overrides.ts"
 import { overridden, overrideOf } from "./Overrides.ts"
 
-/** The longest that an event is behind its request: asynchronous payments and refunds take 2 s (semantics §5). */
+/** The longest wait for an event after its request: asynchronous payments and refunds take 2 s (semantics §5). */
 const WAIT_MILLIS_MAX = 15_000
-const LOOK_AGAIN_MILLIS = 100
+const POLL_MILLIS = 100
 
-/** The requests were answered as they should, but did not cause the event. */
+/** The requests succeeded but did not cause the event. */
 export class NoEvent extends Data.TaggedError("NoEvent")<{ readonly type: string; readonly subject: string }> {
   override get message(): string {
-    return `${this.type} did not happen to ${this.subject}; is it because of an override?`
+    return `${this.type} did not happen to ${this.subject}. Perhaps an override prevents it.`
   }
 }
 
 const isEmitted = (type: EventType): type is EmittedEventType => Object.hasOwn(EMITTED_EVENT_TYPES, type)
 
-/** The type, if it can be triggered. */
+/** Returns the event type. Fails if it does not exist or cannot be triggered. */
 export const triggerableOf = (type: string): Effect.Effect<EmittedEventType, WrongArguments> => {
   const known = EVENT_TYPES.find((candidate) => candidate === type)
   if (known === undefined) {
@@ -37,17 +37,17 @@ export const triggerableOf = (type: string): Effect.Effect<EmittedEventType, Wro
   }
   return isEmitted(known)
     ? Effect.succeed(known)
-    : Effect.fail(new WrongArguments({ message: `${type} cannot be triggered: nothing emits it so far` }))
+    : Effect.fail(new WrongArguments({ message: `${type} cannot be triggered: Till does not emit it` }))
 }
 
 export interface TriggerInput {
   readonly till: EffectMethods
   readonly overrides: ReadonlyArray<Override>
-  /** An authorization holds this long, in seconds of the environment's clock. */
+  /** How long an authorization holds, in seconds of the environment's clock. */
   readonly authorizationHoldSeconds: number
 }
 
-/** The recipes by requests. */
+/** Runs the recipes' steps as API requests. */
 const byRequests = ({ authorizationHoldSeconds, overrides, till }: TriggerInput): RecipeInput<TillError, never> => {
   const seconds = authorizationHoldSeconds + 1
   return {
@@ -56,7 +56,7 @@ const byRequests = ({ authorizationHoldSeconds, overrides, till }: TriggerInput)
     orDeclined: Effect.catchTag("PaymentError", (error) =>
       error.payment_intent === undefined ? Effect.fail(error) : Effect.succeed(error.payment_intent)
     ),
-    // The clock's move outlasts the command, and everything else in the environment notices it.
+    // The clock's change outlasts the command and affects the whole environment.
     passHold: Effect.andThen(
       till.test_helpers.advance_clock({ seconds }),
       Console.error(
@@ -67,7 +67,7 @@ const byRequests = ({ authorizationHoldSeconds, overrides, till }: TriggerInput)
   }
 }
 
-/** Makes the event happen; answers with its ID. */
+/** Causes the event and returns its ID. */
 export const triggered = Effect.fnUntraced(function* (type: EmittedEventType, input: TriggerInput) {
   const before = yield* input.till.events.list({ type, limit: 1 })
   const subject = yield* TRIGGER_RECIPES[type](byRequests(input))
@@ -76,14 +76,14 @@ export const triggered = Effect.fnUntraced(function* (type: EmittedEventType, in
     for (;;) {
       const id = yield* eventAfter(input.till, type, cursor, subject)
       if (id !== undefined) return id
-      yield* Effect.sleep(LOOK_AGAIN_MILLIS)
+      yield* Effect.sleep(POLL_MILLIS)
     }
   }).pipe(
     Effect.timeoutOrElse({ duration: WAIT_MILLIS_MAX, orElse: () => Effect.fail(new NoEvent({ type, subject })) })
   )
 })
 
-/** The ID of the type's event that is about the subject, and newer than the cursor. */
+/** Finds the event of the type that concerns the subject and is newer than the cursor. Returns its ID. */
 const eventAfter = (till: EffectMethods, type: EmittedEventType, ending_before: string | undefined, subject: string) =>
   till.events.list.stream({ type, limit: 100, ...(ending_before !== undefined && { ending_before }) }).pipe(
     Stream.filter(({ data: { object } }) => object["id"] === subject || object["payment_intent"] === subject),
@@ -94,20 +94,20 @@ const eventAfter = (till: EffectMethods, type: EmittedEventType, ending_before: 
 const override = Flag.String("override").pipe(
   Flag.filterMap(
     (text) => Option.fromUndefinedOr(overrideOf(text)),
-    () => "path=value, as amount=5000 or metadata[order]=7"
+    () => "path=value, such as amount=5000 or metadata[order]=7"
   ),
   Flag.atLeast(0),
   Flag.withDescription(
-    "Set a field of the request that makes the object: amount=5000, metadata[order]=7. Repeat it for more"
+    "Set a field of the request that creates the object: amount=5000, metadata[order]=7. May be repeated"
   )
 )
 
-const WHAT = "Make an event happen in test mode, and print its ID"
+const SUMMARY = "Cause an event in test mode and print its ID"
 
 export const trigger = Command.make(
   "trigger",
   {
-    type: Argument.String("type").pipe(Argument.withDescription("What shall happen: payment_intent.succeeded")),
+    type: Argument.String("type").pipe(Argument.withDescription("The event's type: payment_intent.succeeded")),
     override,
     ...connectionFlags
   },
@@ -118,9 +118,9 @@ export const trigger = Command.make(
       yield* Console.log(yield* triggered(triggerable, { till, overrides: override, authorizationHoldSeconds }))
     })
 ).pipe(
-  Command.withShortDescription(WHAT),
+  Command.withShortDescription(SUMMARY),
   Command.withDescription(
-    `${WHAT}. charge.expired moves the clock of the test environment ahead, ` +
+    `${SUMMARY}. charge.expired moves the clock of the test environment ahead, ` +
       `by 7 days by default; no other type does. Types: ${Object.keys(EMITTED_EVENT_TYPES).join(", ")}`
   )
 )

@@ -100,7 +100,7 @@ const Ensured = Schema.Union([
 ])
 export type Ensured = typeof Ensured.Type
 
-/** The merchants and keys that a command made or found, oldest first. Only the first answer contains a key's `secret`. */
+/** Merchants and keys that a command made or found, oldest first. Only the first answer contains a key's `secret`. */
 export const Answer = Schema.Struct({
   merchants: Schema.Array(Merchants.Merchant),
   keys: Schema.Array(NewApiKey),

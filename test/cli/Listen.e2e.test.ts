@@ -192,7 +192,13 @@ describe("till listen", () => {
         assert.strictEqual(await post(after.url, headersFor(BODY, killed.secret), BODY), 400)
         await server.kill("SIGTERM")
         assert.deepStrictEqual(await listening.kill("SIGTERM"), { code: 0, signal: null })
-        assert.match(listening.stderr, new RegExp(`^${after.id} is left behind until the next till listen: .+\n$`, "u"))
+        assert.match(
+          listening.stderr,
+          new RegExp(
+            `^The webhook endpoint ${after.id} could not be removed \\(.+\\)\\. The next till listen takes it over\\.\n$`,
+            "u"
+          )
+        )
         await server.start()
       })
       const last = yield* startListen(server, "--forward-to", app.url)

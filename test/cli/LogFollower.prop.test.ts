@@ -44,7 +44,7 @@ describe("a follower of a log", () => {
         const shown: Array<string> = []
         for (; now < at + 12_000; now += 1000) {
           yield* TestClock.adjust(1000)
-          yield* Effect.ignore(follower.look(({ id }) => Effect.sync(() => shown.push(id))))
+          yield* Effect.ignore(follower.poll(({ id }) => Effect.sync(() => shown.push(id))))
         }
         const expected = all.filter(({ id, isFollowed }) => isFollowed && !beginning.has(id)).map(({ id }) => id)
         // Those whose answer came after a newer one was there already when it all began are not looked for.

@@ -43,7 +43,7 @@ describe("the command till logs", () => {
         await has(errors, "key declined")
         await has(all, '"idempotency_key":"declined"')
         await server.kill("SIGKILL")
-        await until("it is noticed", () => all.stderr().includes("Trying again") && errors.stderr().includes("Trying"))
+        await until("it is noticed", () => all.stderr().includes("Retrying") && errors.stderr().includes("Retrying"))
         await server.start()
         await bad(-2, "after the restart")
         await server.request("GET", "/v1/products", { key: KEYS.secretLive })

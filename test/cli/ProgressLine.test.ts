@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { lineOf, shown } from "../../src/cli/ProgressLine.ts"
+import { lineOf, withProgress } from "../../src/cli/ProgressLine.ts"
 import { Progress } from "../../src/engine/process/Progress.ts"
 
 /** Works on so many records, a thousand each second. */
@@ -19,7 +19,7 @@ const work = Effect.fnUntraced(function* (records: number) {
 /** What is written while so much work is done. */
 const written = Effect.fnUntraced(function* (records: number, isTTY: boolean) {
   const texts: Array<string> = []
-  const fiber = yield* Effect.forkChild(shown(work(records), { isTTY, write: (text) => texts.push(text) }))
+  const fiber = yield* Effect.forkChild(withProgress(work(records), { isTTY, write: (text) => texts.push(text) }))
   for (let done = 0; done < records; done += 1000) yield* TestClock.adjust("1 second")
   assert.strictEqual(yield* Fiber.join(fiber), "done")
   return texts

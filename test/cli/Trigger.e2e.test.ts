@@ -35,23 +35,23 @@ describe("the command till trigger", () => {
         const ended = await till(["trigger", "customer.created", "--api-key", "-", ...url], keys, terminal)
         assert.deepInclude(ended, { code: 0, stderr: "" })
         for (const refused of await Promise.all(["", KEYS.publishableTest].map(byInput))) {
-          const stderr = "till: the API key must be a secret one of test mode, sk_test_…\n"
+          const stderr = "till: the API key must be a secret key of test mode, sk_test_…\n"
           assert.deepStrictEqual(refused, { code: 1, stderr, stdout: "" })
         }
 
         const help = await run(["--help"])
         assert.match(help.stdout, /charge\.expired moves the clock of the test environment ahead/u)
         const commands = (await till([], {})).stdout
-        assert.match(commands, /^ *trigger +Make an event happen in test mode, and print its ID$/mu)
+        assert.match(commands, /^ *trigger +Cause an event in test mode and print its ID$/mu)
 
         const refusals: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
-          ["price.deleted cannot be triggered: nothing emits it so far", ["price.deleted"]],
+          ["price.deleted cannot be triggered: Till does not emit it", ["price.deleted"]],
           [
-            "others can see a key on the command line: set TILL_API_KEY, or pipe it to --api-key -",
+            "other users can see a key on the command line: set TILL_API_KEY, or pipe the key to --api-key -",
             ["customer.created", "--api-key", KEYS.secretTest, ...url]
           ],
           [
-            "there is no API key: set TILL_API_KEY to sk_test_…, or pipe it to --api-key -",
+            "there is no API key: set TILL_API_KEY to sk_test_…, or pipe the key to --api-key -",
             ["customer.created", ...url]
           ]
         ]

@@ -104,7 +104,7 @@ describe("till trigger", () => {
     for (const type of types) assert.strictEqual(Effect.runSync(triggerableOf(type)), type)
     for (const type of RESERVED_EVENT_TYPES) {
       const { message } = Effect.runSync(Effect.flip(triggerableOf(type)))
-      assert.strictEqual(message, `${type} cannot be triggered: nothing emits it so far`)
+      assert.strictEqual(message, `${type} cannot be triggered: Till does not emit it`)
     }
     for (const type of ["payment_intent.*", "payment_intent.succ", ""]) {
       const { message } = Effect.runSync(Effect.flip(triggerableOf(type)))

@@ -57,7 +57,7 @@ describe("till serve --runners", () => {
           assert.strictEqual(occurrences(server.stdout, "Till listens on"), 1)
           const keys = [...server.stdout.matchAll(/ ([sp]k_(?:test|live)_\w{32})$/gm)].map(([, key]) => key!)
           assert.strictEqual(new Set(keys).size, 2)
-          const [, kept] = /^The keys of live mode are in (\S+), for its owner alone\./m.exec(server.stdout)!
+          const [, kept] = /^The keys of live mode are in (\S+), which only its owner can read\./m.exec(server.stdout)!
           assert.match(fs.readFileSync(kept!, "utf8"), /^TILL_SK_LIVE=sk_live_\w{32}\nTILL_PK_LIVE=pk_live_\w{32}\n$/u)
           const key = keys[0]!
           const before = runnersOf(server)

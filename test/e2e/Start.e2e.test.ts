@@ -34,7 +34,7 @@ const printedKeys = (stdout: string): Record<string, string> =>
 
 /** The file with the keys that a start has not printed. */
 const keptFile = (stdout: string): string =>
-  /^The keys of live mode are in (\S+), for its owner alone\./m.exec(stdout)![1]!
+  /^The keys of live mode are in (\S+), which only its owner can read\./m.exec(stdout)![1]!
 
 /** The keys in it, by prefix. */
 const keptKeys = (stdout: string): Record<string, string> =>
@@ -398,7 +398,7 @@ describe("a stop", () => {
         const begun = performance.now()
         assert.strictEqual((await server.kill("SIGTERM")).code, 1)
         assert.isBelow(performance.now() - begun, 10_000)
-        assert.include(server.stderr, "till: Not everything came to its end in time")
+        assert.include(server.stderr, "till: The shutdown took too long")
         assert.notStrictEqual((await answer)?.status, 200)
         stopAll("SIGCONT")
         await server.start()

@@ -117,7 +117,9 @@ function retryMoved<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E
   })
 }
 
-/** Makes the function that stores a request's response under its idempotency key, in whichever process has the account. */
+/**
+ * Makes the function that stores a request's response under its idempotency key, in the process that has the account.
+ */
 export const makeRemember =
   (accounts: AccountsShape, forwarder: ForwarderShape) =>
   (

@@ -18,8 +18,8 @@ import type { AccountId } from "../../engine/log/Document.ts"
 import { Unavailable } from "../../engine/Accounts.ts"
 import type { Place } from "../../engine/process/Placement.ts"
 import { Placement } from "../../engine/process/Placement.ts"
-import type { Kind } from "./SignedRequest.ts"
-import { ACCOUNT, ANSWER, CONNECTION, linesOf } from "./SignedRequest.ts"
+import type { Course, Kind } from "./SignedRequest.ts"
+import { ACCOUNT, ANSWER, CONNECTION, linesOf, newCourse } from "./SignedRequest.ts"
 import type { CannotListen, Handlers } from "./Listener.ts"
 import * as Listener from "./Listener.ts"
 import type { Headers, Reply, Sink } from "./Connections.ts"
@@ -41,14 +41,6 @@ const CALL_MILLIS_MAX = 15_000
 
 /** Processes that have fallen silent with the same request in their hands. It is sent again after the first one. */
 const SILENT_MAX = 2
-
-/** What happened to a client's request at other processes, over all of its attempts. */
-export interface Course {
-  /** Processes that received the request and did not answer. */
-  silent: number
-}
-
-export const newCourse = (): Course => ({ silent: 0 })
 
 /** A client's request to forward. */
 export interface Outgoing {
@@ -416,4 +408,5 @@ export const headersFor = ({ headers }: Pick<Reply, "headers">): Record<string, 
   return shown
 }
 
-export type { Headers, Reply, Sink }
+export { newCourse }
+export type { Course, Headers, Reply, Sink }

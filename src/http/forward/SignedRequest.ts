@@ -32,6 +32,14 @@ export interface Said {
   readonly remoteAddress: string
 }
 
+/** The outcomes of a client's request at other processes so far, over all of its attempts. */
+export interface Course {
+  /** Processes that received the request and did not answer. */
+  silent: number
+}
+
+export const newCourse = (): Course => ({ silent: 0 })
+
 /** These belong to the connection (RFC 9110, 7.6.1) or to the way of the body on it. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   "connection",
