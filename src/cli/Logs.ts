@@ -121,7 +121,7 @@ const after = (till: EffectMethods, query: Query, id: string | undefined): Strea
   return Stream.fromIterableEffect(Effect.map(all, (requests) => [...requests].toReversed()))
 }
 
-/** Shows what comes, until it is interrupted or cannot succeed any more. */
+/** Shows new requests until it is interrupted or a request can no longer succeed. */
 const follow = Effect.fnUntraced(function* (
   till: EffectMethods,
   follower: LogFollower<RequestLog, TillError>,

@@ -1,25 +1,27 @@
 /**
- * Who has sent a request that came through proxies (semantics 9.45).
+ * The address of a request's sender behind proxies (semantics 9.45).
  *
- * A proxy says in `X-Forwarded-For`, or in `Forwarded` (RFC 7239), from whom it has the request, behind what it was
- * told itself. Only what trusted proxies say counts, so the headers are read from their ends: the first address that is
- * no such proxy is whom the outermost of them has talked to. What stands before that anybody may have written: it costs
- * time in proportion to its length, and no chain of proxies is longer than the limits below.
+ * A proxy appends the address of its own client to `X-Forwarded-For`, or to `Forwarded` (RFC 7239). Only entries of
+ * trusted proxies count, so the headers are read from the right: the first address that is not a trusted proxy is the
+ * client of the outermost trusted one. Everything to the left of it can be forged. Reading costs time in proportion to
+ * the length, and no chain of proxies is longer than the limits below.
  */
 import type { BlockList } from "node:net"
 import { isIP } from "node:net"
 import { isWithin } from "../domain/Networks.ts"
 import type { Incoming } from "./Incoming.ts"
 
-/** A chain of more proxies is cut: the sender is the last of these. */
+/** The most proxies of a chain. The sender of a longer one is the address at the limit. */
 const NODES_MAX = 32
-/** A longer `Forwarded` is not read: the sender is the connected proxy. 32 addresses of IPv6 fit in. */
+/**
+ * The longest `Forwarded` that is read; for longer ones, the sender is the connected proxy. 32 IPv6 addresses fit in.
+ */
 const FORWARDED_LENGTH_MAX = 1024
 
-/** Gives the address of whoever has sent a request; empty once nobody knows any more. */
+/** Returns the address of a request's sender; empty once its connection is closed. */
 export type ClientAddressOf = (incoming: Pick<Incoming, "headers" | "remoteAddress">) => string
 
-/** Without trusted proxies, the sender is whoever is connected. */
+/** Makes the function. Without trusted proxies, the sender is the connected client. */
 export const clientAddressOf =
   (trusted: BlockList | undefined): ClientAddressOf =>
   ({ headers, remoteAddress = "" }) => {
@@ -28,12 +30,15 @@ export const clientAddressOf =
     const senders = new Set<string>()
     if (typeof forwardedFor === "string") senders.add(lastUntrusted(trusted, remoteAddress, forwardedFor.split(",")))
     if (forwarded !== undefined) senders.add(lastUntrusted(trusted, remoteAddress, elementsOf(forwarded)))
-    // A proxy that writes one of the two passes the other on as its client sent it.
+    // A proxy that writes one of the two headers passes the other one on as its client sent it.
     const [sender = remoteAddress] = senders
     return senders.size > 1 ? remoteAddress : sender
   }
 
-/** Follows the nodes from the last to the first. What is no address ends the way: the proxy behind it is the sender. */
+/**
+ * Returns the last address that is not a trusted proxy. An entry that is no address ends the search: the proxy to its
+ * right is the sender.
+ */
 const lastUntrusted = (trusted: BlockList, peer: string, nodes: ReadonlyArray<string>): string => {
   let sender = peer
   for (const node of nodes.slice(-NODES_MAX).toReversed()) {
@@ -45,7 +50,7 @@ const lastUntrusted = (trusted: BlockList, peer: string, nodes: ReadonlyArray<st
   return sender
 }
 
-/** The `for` of each element of `Forwarded`; empty where one has none. */
+/** Returns the `for` of each element of `Forwarded`; empty for an element without one. */
 const elementsOf = (forwarded: string): ReadonlyArray<string> =>
   forwarded.length > FORWARDED_LENGTH_MAX ? [""] : outsideQuotes(forwarded, ",").map(forOf)
 
@@ -59,7 +64,7 @@ const forOf = (element: string): string => {
   return ""
 }
 
-/** Splits a text where the separator is not part of a quoted string. */
+/** Splits a text at separators outside of quoted strings. */
 const outsideQuotes = (text: string, separator: string): ReadonlyArray<string> => {
   const parts = [""]
   let quoted = false
@@ -71,7 +76,7 @@ const outsideQuotes = (text: string, separator: string): ReadonlyArray<string> =
   return parts
 }
 
-/** Reads the address of a node, which may have a port: `192.0.2.7:4711`, `[2001:db8::1]:4711`, `2001:db8::1`. */
+/** Parses an entry's address, which may have a port: `192.0.2.7:4711`, `[2001:db8::1]:4711`, `2001:db8::1`. */
 const addressOf = (node: string): string | undefined => {
   const [, bracketed] = /^\[([^\]]+)\](?::\w+)?$/.exec(node) ?? []
   const [, withPort] = /^(\d+\.\d+\.\d+\.\d+):\w+$/.exec(node) ?? []

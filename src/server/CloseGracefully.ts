@@ -1,12 +1,12 @@
-/** How the server ends a connection, whoever has read its requests. */
+/** The end of a connection, for both parsers. */
 import type { Socket } from "node:net"
 
-/** The client has so long to end the connection as well. */
+/** Time for the client to end its side, in milliseconds. */
 const LINGER_MILLIS_MAX = 1000
 
 /**
- * Ends a connection, and reads on until the client ends it, too. With something left to read, closing it would reset
- * it, and the client would lose the answer that it has not read yet.
+ * Ends a connection and reads on until the client ends its side. Closing a connection with unread bytes would reset it,
+ * and the client would lose an answer that it has not read yet.
  */
 export const closeGracefully = (connection: Socket): void => {
   if (connection.writableEnded) return

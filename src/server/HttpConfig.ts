@@ -1,15 +1,15 @@
-/** The composition root tells the HTTP layer this about the installation. */
+/** Settings of the HTTP layer, provided by the composition root. */
 import { Context } from "effect"
 import type { BlockList } from "node:net"
 
 export interface HttpConfigShape {
-  /** Links to error documentation begin with it, without a slash at its end: `doc_url` is `{docsUrl}/errors/<code>`. */
+  /** Base URL of the error documentation, without a trailing slash: `doc_url` is `{docsUrl}/errors/<code>`. */
   readonly docsUrl: string
-  /** A request may wait so long for the service, in milliseconds; as long as `RequestTimeouts.ts` says if left out. */
+  /** The longest wait of a request for the service, in milliseconds; the default is in `RequestTimeouts.ts`. */
   readonly requestMillisMax?: number
-  /** True if requests are limited (semantics R1); they are not if left out. */
+  /** True if rate limits apply (semantics R1); false if omitted. */
   readonly rateLimit?: boolean
-  /** What these proxies say of their clients is believed (semantics 9.45); nobody is if left out. */
+  /** Proxies whose forwarding headers are trusted (semantics 9.45); none if omitted. */
   readonly trustedProxies?: BlockList | undefined
 }
 

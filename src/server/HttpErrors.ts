@@ -1,9 +1,9 @@
-/** A request fails with one of these before any payments logic sees it (semantics §1.1–§1.3). ErrorTable says how. */
+/** Errors of a request before any payments logic runs (semantics §1.1–§1.3). `ErrorTable.ts` maps them to responses. */
 import { Schema } from "effect"
 
 /** The request has no `Authorization` header (A1). */
 export class CredentialsMissing extends Schema.TaggedError<CredentialsMissing>()("CredentialsMissing", {}) {}
-/** The request has a bearer token, which is what many take an API key for (9.26). */
+/** The request has a bearer token, as other APIs' keys are sent (9.26). */
 export class CredentialsBearer extends Schema.TaggedError<CredentialsBearer>()("CredentialsBearer", {}) {}
 /** The key is unknown, revoked or not readable (A2). */
 export class CredentialsInvalid extends Schema.TaggedError<CredentialsInvalid>()("CredentialsInvalid", {}) {}
@@ -18,15 +18,15 @@ export class RouteNotFound extends Schema.TaggedError<RouteNotFound>()("RouteNot
   method: Schema.String,
   path: Schema.String
 }) {}
-/** The path exists, for other methods (T15). */
+/** The path exists for other methods only (T15). */
 export class MethodNotAllowed extends Schema.TaggedError<MethodNotAllowed>()("MethodNotAllowed", {
   method: Schema.String,
   path: Schema.String,
   allowed: Schema.Array(Schema.String)
 }) {}
-/** The sender has sent more requests in a minute than the installation allows (R1). */
+/** The sender has exceeded the requests per minute that the installation allows (R1). */
 export class RateLimitExceeded extends Schema.TaggedError<RateLimitExceeded>()("RateLimitExceeded", {
-  /** Until requests are taken again, in seconds. */
+  /** Seconds until requests are accepted again. */
   retryAfterSeconds: Schema.Number
 }) {}
 /** The bytes are not HTTP, or they are HTTP/1.1 without `Host`. */
@@ -36,7 +36,7 @@ export class RequestHeadersTooLarge extends Schema.TaggedError<RequestHeadersToo
   "RequestHeadersTooLarge",
   {}
 ) {}
-/** The request did not come to its end in time. */
+/** The request did not arrive completely in time. */
 export class RequestTimeout extends Schema.TaggedError<RequestTimeout>()("RequestTimeout", {}) {}
 /** The body is longer than 1 MiB, or than the 64 KiB that a publishable key may send (T6). */
 export class RequestTooLarge extends Schema.TaggedError<RequestTooLarge>()("RequestTooLarge", {
@@ -47,7 +47,7 @@ export class UnsupportedMediaType extends Schema.TaggedError<UnsupportedMediaTyp
 /** The body is not JSON, not UTF-8, or nested too deeply (T4, §8.13). */
 export class InvalidJson extends Schema.TaggedError<InvalidJson>()("InvalidJson", {
   problem: Schema.Literals(["syntax", "encoding", "byte_order_mark", "depth"]),
-  /** The first byte that does not fit, counted from 0; the body's length if it ends too early. */
+  /** Offset of the first invalid byte, from 0; the body's length if the body ends too early. */
   byte: Schema.optionalKey(Schema.Number)
 }) {}
 /** The route does not support this `expand[]` (E1). */

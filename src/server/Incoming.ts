@@ -1,42 +1,39 @@
-/**
- * A request under /v1 as the path of the API takes it, whoever has parsed its bytes: node's own parser, or the one for
- * plain requests.
- */
+/** A request under /v1, read by Node's parser or by the one for plain requests. */
 import type { IncomingHttpHeaders } from "node:http"
 import type { Effect } from "effect"
 import type { Unavailable } from "../engine/Accounts.ts"
 import type { RequestTooLarge } from "./HttpErrors.ts"
 
-/** How much of a body may be read, and for whom. */
+/** The limit of a body's length, and the holder of its memory. */
 export interface BodyLimits {
-  /** Whoever the bytes of an unfinished body count for. */
+  /** The account or address that the bytes of an unfinished body count for. */
   readonly holder: string
   readonly bytesMax: number
 }
 
 export interface Incoming {
   readonly method: string
-  /** Path and query, as they were sent. */
+  /** Path and query as sent. */
   readonly url: string
-  /** By names in lower case, as node joins them. */
+  /** Values by name in lower case, joined as Node joins them. */
   readonly headers: IncomingHttpHeaders
-  /** Names and values by turns, as they were sent. */
+  /** Names and values in turn, as sent. */
   readonly rawHeaders: ReadonlyArray<string>
-  /** Tells of a header, by its name in lower case, whether it was sent more than once. */
+  /** True if the header, named in lower case, was sent more than once. */
   readonly isRepeated: (name: string) => boolean
-  /** By `performance.now()`: when it had arrived, as far as `isWhole` says. */
+  /** When the request had arrived, with its body if `isWhole`, by `performance.now()`. */
   readonly arrivedAt: number
-  /** True if its body, if any, has arrived with it. */
+  /** True if the body, if any, has arrived. */
   readonly isWhole: boolean
-  /** Reads the whole body: an `Exit` if it is there, whatever its length. Not to be called while it is being read. */
+  /**
+   * Reads the whole body: an `Exit` if it has arrived, at any length. Not to be called while the body is being read.
+   */
   readonly readBody: (limits?: BodyLimits) => Effect.Effect<Buffer, RequestTooLarge | Unavailable>
   /** The client's address; undefined once it is gone. */
   readonly remoteAddress: string | undefined
-  /**
-   * True once nobody is there any more who could read an answer. A client that has ended its side still is.
-   */
+  /** True once the client can no longer read an answer. A client that has ended its side still can. */
   readonly isGone: boolean
-  /** Has a function called when the client goes away before its answer. */
+  /** Registers a function for the case that the client leaves before its answer. */
   readonly onGone: (listener: () => void) => void
   /** Writes the response; `body` is JSON text, or empty for a 204. To be called once. */
   readonly answer: (status: number, headers: Readonly<Record<string, string>>, body: string) => void

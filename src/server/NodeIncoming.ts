@@ -1,4 +1,4 @@
-/** A request of the API that node's own parser has read, and the response that node writes. */
+/** A request of the API that Node's own parser has read, and the response that Node writes. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
 import { Effect, Exit } from "effect"
 import type { Unavailable } from "../engine/Accounts.ts"
@@ -7,10 +7,13 @@ import type { BodyLimits, Incoming } from "./Incoming.ts"
 import { closeGracefully } from "./CloseGracefully.ts"
 import type { ReadBody } from "./RequestBody.ts"
 
-/** What is left of a body is read after its answer, to keep the connection; with more than this left, it ends. */
+/**
+ * The unread rest of a body that is read after the answer to keep the connection; with a longer rest, the connection
+ * ends.
+ */
 const UNREAD_BYTES_MAX = 262_144
 
-/** What every request shows of itself, whichever part of the service answers it. */
+/** The head of a request, for the API and for pages. */
 export class NodeHead implements Pick<Incoming, "method" | "url" | "headers" | "isRepeated"> {
   protected readonly source: IncomingMessage
 
@@ -58,7 +61,7 @@ export class NodeIncoming extends NodeHead implements Incoming {
     return this.source.rawHeaders
   }
 
-  /** Whoever sends the request on needs the body as well, after somebody has read it here. */
+  /** Keeps the body, because it is needed again if the request is forwarded after it was read here. */
   readBody(limits?: BodyLimits): Effect.Effect<Buffer, RequestTooLarge | Unavailable> {
     if (this.#body !== undefined) return this.#body
     const body = this.#readBody(this.source, this.#response, limits?.bytesMax, limits?.holder)
@@ -92,20 +95,20 @@ export class NodeIncoming extends NodeHead implements Incoming {
     if (status !== 204) sent["content-length"] = Buffer.byteLength(body)
     if (!this.source.complete) this.#leaveUnread(sent)
     response.writeHead(status, sent)
-    // Node sends headers in the encoding of a body that is text: what is not ASCII would come back as something else.
+    // Node encodes headers like a text body: in UTF-8, which would alter a key that is not ASCII.
     response.end(isAscii(headers["idempotency-key"] ?? "") ? body : Buffer.from(body))
   }
 
-  /** Has what comes of the body read and forgotten, so that the client gets to its answer and the next request. */
+  /** Reads and drops the rest of the body, so that the client can read its answer and send its next request. */
   #leaveUnread(headers: Record<string, string | number>): void {
     const { source } = this
     const { socket } = source
     const { "content-length": declared, expect } = source.headers
-    // Of a client that may wait to be told to go on, nobody can tell whether it sends the body after all.
+    // A client that waits for `100 Continue` may or may not send the body.
     if (expect !== undefined || Number(declared ?? 0) > UNREAD_BYTES_MAX) headers["connection"] = "close"
     // Node would destroy the connection after its last answer, and with it an answer that the client has not read yet.
     socket.destroySoon = () => closeGracefully(socket)
-    // Before node's own listener, which would read all that comes, however much, or nothing of a body half read.
+    // Runs before Node's own listener, which would read the whole rest, or nothing of a body half read.
     this.#response.prependListener("finish", () => {
       let bytes = 0
       source.on("data", (chunk: Buffer) => {
@@ -115,7 +118,7 @@ export class NodeIncoming extends NodeHead implements Incoming {
         closeGracefully(socket)
       })
       source.resume()
-      // Tells node at once that somebody reads.
+      // Makes Node start reading immediately.
       source.read(0)
     })
   }

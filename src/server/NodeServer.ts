@@ -1,25 +1,23 @@
 /**
- * Node's HTTP server gets ten habits of its own.
+ * Node's HTTP server with ten differences.
  *
- * - It writes its answers in bursts: those that get ready within a turn of the event loop go out at the turn's end, one
- *   right after the other. A write is mostly the price of waking up whoever reads, and one that comes while they are
- *   still awake costs little.
+ * - It writes answers in batches: those that are ready within a turn of the event loop are written at the turn's end.
+ *   Most of a write's cost is waking the reader, and a write that follows while the reader is awake costs little.
  * - It can be closed while clients keep their connections busy: once it is closed, every answer ends its connection.
- *   Node's own would take request after request on connections that were open before, and so never come to its end.
- * - It resets nobody by closing. A connection without a request stays open for a moment, because a request may be on
- *   its way, and is ended then; one that has ended is read until the client ends it as well. Node's own would destroy
- *   it at once, and with it what the client has sent meanwhile.
- * - It tells browsers with every answer not to guess at its type, so that nothing here can be taken for a page or a
- *   script.
- * - It takes up one request of a connection at a time. Node's own would take up all that a client sends ahead, and keep
- *   the answers until they are read: from a few thousand bytes, more of them than there is memory.
- * - It ignores an `Expect` that it does not know. Node's own answers that with a 417, which nobody else gets to see.
- * - It reads plain requests under /v1 by itself (`plain/`), once it knows who answers them.
- * - It reads a target that names the server as if it named the path alone (`RequestTarget.ts`).
- * - It answers a client that has ended its side of the connection, and ends the connection then. Node's own takes that
- *   for the end of the connection, though the client may wait for its answer, as `nc -N` does.
- * - It ends connections on which nothing moves, such as those of clients that do not read their answers. Node's own
- *   would keep the answers for as long as the client likes.
+ *   Node's own would accept request after request on open connections, and so never close.
+ * - It resets no connection by closing. A connection without a request stays open for a moment, because a request may
+ *   be on its way, and is ended then; an ended connection is read until the client ends it as well. Node's own would
+ *   destroy it immediately, and with it bytes that the client has just sent.
+ * - Every answer forbids browsers to guess its type, so that no answer is taken for a page or a script.
+ * - It handles one request of a connection at a time. Node's own would handle all requests that a client sends ahead,
+ *   and keep the answers until they are read: a few thousand bytes of requests could fill the memory with answers.
+ * - It ignores an `Expect` that it does not support. Node's own answers with a 417 that no handler sees.
+ * - It parses plain requests under /v1 itself (`PlainRequest.ts`), once the API has set its handlers.
+ * - It treats a target that contains the server's name like the path alone (`RequestTarget.ts`).
+ * - It answers a client that has ended its side of the connection, and ends the connection then. Node's own treats that
+ *   as the end of the connection, though the client may wait for its answer, as `nc -N` does.
+ * - It ends stalled connections, such as those of clients that do not read their answers. Node's own would keep the
+ *   answers for as long as the client likes.
  */
 import * as http from "node:http"
 import * as https from "node:https"
@@ -32,28 +30,25 @@ import { connectionEventOf, takeConnections } from "./PlainConnections.ts"
 import type { PlainConnections } from "./PlainConnections.ts"
 import { originFormOf } from "./RequestTarget.ts"
 
-/** A client may send so many requests ahead of an answer. With one more, its connection ends. */
+/** The most requests that a client may send ahead of an answer. One more ends its connection. */
 const PIPELINED_MAX = 256
 
-/** A connection stays open for so long without a request. Proxies keep theirs for 60 s, and have to close first. */
+/** How long a connection stays open without a request. Proxies keep theirs for 60 s, and must close first. */
 const KEEP_ALIVE_MILLIS = 65_000
-/** A request, with its body, may take so long to arrive. */
+/** The longest time for a request to arrive with its body. */
 const ARRIVAL_MILLIS_MAX = 60_000
-/** Nothing may move for so long on a connection with a request. No answer takes as long. */
+/** The longest stall of a connection with a request. No answer takes as long. */
 const STILL_MILLIS_MAX = 120_000
-/** A closed server leaves a connection open for so long on which nothing moves. A busy client has sent by then. */
+/** How long a closed server leaves a silent connection open. A busy client sends within that time. */
 const QUIET_MILLIS = 500
 
-/** Node keeps the response that is under way on a connection there (`lib/_http_server.js`). */
+/** Node's field for a connection's current response (`lib/_http_server.js`). */
 interface Connection extends Socket {
   readonly _httpMessage?: http.ServerResponse | null
 }
 
-/**
- * Ends the connections of a server that is closed: those with a request after its answer, the others once they are
- * quiet.
- */
-const hangUpAll = (
+/** Ends the connections of a closed server: busy ones after their answer, the others once they are silent. */
+const endAll = (
   server: http.Server,
   connections: ReadonlySet<Connection>,
   isBusy: (connection: Connection) => boolean
@@ -66,38 +61,38 @@ const hangUpAll = (
       bytesRead.set(connection, connection.bytesRead)
     }
   }
-  // Node calls it after the last answer.
+  // Node calls `destroySoon` after the last answer.
   for (const connection of connections) connection.destroySoon = () => closeGracefully(connection)
   endQuiet()
   const timer = setInterval(endQuiet, QUIET_MILLIS)
   server.once("close", () => clearInterval(timer))
 }
 
-/** Answers requests under /v1. */
+/** Handlers of requests under /v1. */
 export interface TakeApi {
-  /** What node's parser has read. */
+  /** Handles a request that Node's parser has read. */
   readonly request: (request: http.IncomingMessage, response: http.ServerResponse) => void
-  /** What is plain. */
+  /** Handles a plain request. */
   readonly plain: (incoming: Incoming) => void
 }
 
 const takers = new WeakMap<http.Server, TakeApi>()
 
-/** What makes a server of this module end a connection with each answer. */
+/** Functions that make a server end a connection with each answer. */
 const connectionEnders = new WeakMap<http.Server, () => void>()
 
 /**
- * Makes every answer from now on end its connection, so that whoever kept it goes elsewhere. The server goes on to
- * listen, and to take requests on the connections that it has and on new ones.
+ * Makes every answer from now on end its connection, so that clients reconnect, to another process if there is a load
+ * balancer. The server continues to listen, and to accept requests on existing connections and on new ones.
  */
 export const endConnections = (server: http.Server): void => connectionEnders.get(server)?.()
 
-/** What makes a server of this module take plain requests by itself. */
+/** Functions that make a server parse plain requests itself. */
 const plainTakers = new WeakMap<http.Server, (answer: (incoming: Incoming) => void) => void>()
 
 /**
- * Gives the server what answers requests under /v1 in the place of its listeners. Plain ones on new connections go
- * there without node's parser, unless the server was made without that. To be called once.
+ * Sets the handlers of requests under /v1, in place of the server's listeners. Plain ones on new connections bypass
+ * Node's parser, unless the server was made without that. To be called once.
  */
 export const setApi = (server: http.Server, take: TakeApi): void => {
   takers.set(server, take)
@@ -106,7 +101,7 @@ export const setApi = (server: http.Server, take: TakeApi): void => {
 
 const isApi = (url: string): boolean => /^\/v1(?:[/?]|$)/.test(url)
 
-/** Makes the server take up one request of a connection at a time. */
+/** Makes the server handle one request of a connection at a time. */
 const takeTurns = (server: http.Server): void => {
   const emitAny = server.emit.bind(server) as (event: string, ...args: ReadonlyArray<unknown>) => boolean
   const emit = (event: string, request: http.IncomingMessage, response: http.ServerResponse): boolean => {
@@ -119,7 +114,7 @@ const takeTurns = (server: http.Server): void => {
   const inTurn = (event: string, request: http.IncomingMessage, response: http.ServerResponse) => {
     request.url = originFormOf(request.url!)
     const { socket } = request
-    // Nobody could be answered any more.
+    // An ended connection can carry no answer.
     if (socket.writableEnded) {
       request.resume()
       return true
@@ -140,7 +135,7 @@ const takeTurns = (server: http.Server): void => {
     event === "request" || event === "checkContinue" ? inTurn(event, args[0], args[1]) : emitAny(event, ...args)
 }
 
-/** Makes the server close as the module's comment says. `onClose` is called before anything is ended. */
+/** Makes the server close as the module's comment describes. Calls `onClose` before any connection is ended. */
 const closeGently = (server: http.Server, onClose: () => void, isBusy: (connection: Connection) => boolean): void => {
   const connections = new Set<Socket>()
   server.on(connectionEventOf(server), (connection: Socket) => {
@@ -148,11 +143,11 @@ const closeGently = (server: http.Server, onClose: () => void, isBusy: (connecti
     connection.once("close", () => connections.delete(connection))
   })
   const close = server.close.bind(server)
-  // Node's own closing calls it first of all.
+  // Replaced, because Node's own `close` begins with it.
   server.closeIdleConnections = () => {}
   server.close = (callback) => {
     onClose()
-    if (server.listening) hangUpAll(server, connections, isBusy)
+    if (server.listening) endAll(server, connections, isBusy)
     return close(callback)
   }
 }
@@ -161,19 +156,19 @@ const isHeaders = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 export interface Options {
-  /** Nothing may move for so long on a connection with a request. */
+  /** The longest stall of a connection with a request, in milliseconds. */
   readonly stillMillisMax?: number
-  /** A request, with its body, may take so long to arrive. */
+  /** The longest time for a request to arrive with its body. */
   readonly arrivalMillisMax?: number
-  /** A connection stays open for so long without a request. */
+  /** How long a connection stays open without a request, in milliseconds. */
   readonly keepAliveMillis?: number
-  /** False if node's parser is to read all requests. */
+  /** False if Node's parser should read all requests. */
   readonly plain?: boolean
-  /** False if a client that has ended its side is gone: processes of an installation end both sides at once. */
+  /** False if a client that has ended its side is gone: processes of an installation end both sides together. */
   readonly allowHalfOpen?: boolean
-  /** A request's header lines may be so long; as long as node says if left out. */
+  /** The longest header section of a request, in bytes; Node's default if omitted. */
   readonly headBytesMax?: number
-  /** Every connection is TLS by these terms; none is if left out. */
+  /** TLS options of all connections; without them, connections are plain TCP. */
   readonly tls?: TlsOptions
 }
 
@@ -192,7 +187,7 @@ export const create = (options: Options = {}): http.Server => {
       // Headers that are set one by one make Node copy all the others first.
       if (isHeaders(headers)) {
         headers["x-content-type-options"] = "nosniff"
-        // Such an answer has no end that a client could wait for: it ends with its client.
+        // An event stream has no end that a client could wait for: it ends when its client ends its side.
         if (headers["content-type"] === "text/event-stream") this.socket?.once("end", () => this.destroy())
       } else this.setHeader("x-content-type-options", "nosniff")
       return super.writeHead(...(args as Parameters<http.ServerResponse["writeHead"]>))
@@ -217,7 +212,7 @@ export const create = (options: Options = {}): http.Server => {
     requireHostHeader: false,
     ...(options.headBytesMax !== undefined && { maxHeaderSize: options.headBytesMax }),
     ServerResponse: Response,
-    // Nothing here speaks another protocol, and what Node hands over for one is answered without any of these habits.
+    // No other protocol is supported, and requests for an upgrade would bypass all differences above.
     shouldUpgradeCallback: () => false
   }
   const { tls } = options

@@ -1,9 +1,9 @@
 /**
- * One connection of a client whose requests have all been plain so far. With the first bytes that are not, it goes to
- * node's own parser, and stays there.
+ * A client's connection whose requests have all been plain so far. At the first bytes that are not plain, it goes to
+ * Node's parser and stays there.
  *
- * Requests are taken up one at a time, each after the answer before it has left. A client that has ended its side may
- * still wait for its answers (semantics T27): they are given, and then the connection ends.
+ * Requests are handled one at a time, each after the previous answer has been sent. A client that has ended its side
+ * may still wait for its answers (semantics T27): it receives them, then the connection ends.
  */
 import type { Socket } from "node:net"
 import { TLSSocket } from "node:tls"
@@ -16,59 +16,62 @@ import type { PlainRequest } from "./PlainRequest.ts"
 import { responseBytes } from "./PlainResponse.ts"
 
 export interface Limits {
-  /** A connection stays open for so long without a request. */
+  /** How long a connection stays open without a request. */
   readonly idleMillis: number
-  /** A request, with its body, may take so long to arrive. */
+  /** The longest time for a request to arrive with its body. */
   readonly arrivalMillis: number
-  /** Nothing may move for so long on a connection with a request. */
+  /** The longest stall of a connection with a request. */
   readonly stillMillis: number
-  /** False if a client that has ended its side has gone away. */
+  /** False if a client that has ended its side is gone. */
   readonly allowHalfOpen: boolean
 }
 
-/** What a connection has of its server. */
+/** The server's side of a connection. */
 export interface Surroundings {
   readonly limits: Limits
   readonly atTurnsEnd: AtTurnsEnd
-  /** Takes a request; it answers by itself. */
+  /** Handles a request, which carries the function that answers it. */
   readonly onRequest: (incoming: Incoming) => void
-  /** Gives a connection to node's parser as if it were new. */
+  /** Passes a connection to Node's parser as if it were new. */
   readonly handOver: (socket: Socket) => void
-  /** Refuses what has not come to its end in time. */
+  /** Refuses a request that has not arrived in time. */
   readonly refuseLate: (socket: Socket) => void
-  /** The connection is over, or no longer plain. */
+  /** Called when the connection is closed or no longer plain. */
   readonly forget: (socket: Socket) => void
   /** True once every answer ends its connection. */
   readonly isClosed: boolean
 }
 
-/** A client may be so many bytes ahead of its answers; what is more waits with the client. */
+/** The most bytes that are read ahead of answers; the rest stays with the client. */
 const AHEAD_BYTES_MAX = 65_536
-/** Who sends a request in more pieces is served by node's parser, which need not begin anew with each. */
-const PIECES_MAX = 8
+/**
+ * The most chunks of a request before its connection goes to Node's parser, which does not parse again from the start
+ * with each chunk.
+ */
+const CHUNKS_MAX = 8
 
 const nothing = Buffer.alloc(0)
 
 export class PlainConnection {
   readonly socket: Socket
   readonly #all: Surroundings
-  /** What has come and is not taken up. */
+  /** Bytes received and not yet parsed. */
   #ahead: Buffer = nothing
-  /** So many pieces of a request have come. */
-  #pieces = 0
-  /** The request that is under way. */
+  /** Chunks received for the next request. */
+  #chunks = 0
+  /** The request that is being answered. */
   #request: PlainIncoming | undefined
   #response: string | Buffer = ""
-  /** True if the answer says that the connection ends with it. */
+  /** True if the answer announces the end of the connection. */
   #isLast = false
-  /** By `performance.now()`: what is ahead had come by then. */
+  /** When the last bytes of `#ahead` arrived, by `performance.now()`. */
   #aheadAt = 0
-  /** True until the answer has left. */
+  /** True while the answer is being sent. */
   #isSending = false
-  /** By `performance.now()`: since then it waits for what comes next. */
+  /** Since when the connection waits for the next event, by `performance.now()`. */
   #since = performance.now()
   #hasServed = false
-  /** True once the client sends nothing more. */
+  /** True once the client has ended its side. */
   #hasEnded = false
   #isHandedOver = false
 
@@ -89,7 +92,7 @@ export class PlainConnection {
     return this.socket.writableEnded || this.socket.destroyed
   }
 
-  /** Sends the answer to the request that is under way. */
+  /** Sends the answer to the current request. */
   answer(status: number, headers: Readonly<Record<string, string>>, body: string): void {
     this.#isLast = this.#all.isClosed || (this.#hasEnded && this.#ahead.length === 0)
     const keepAliveMillis = this.#isLast ? undefined : this.#all.limits.idleMillis
@@ -97,7 +100,7 @@ export class PlainConnection {
     this.#all.atTurnsEnd(this.#write)
   }
 
-  /** Ends the connection if it has waited for too long. */
+  /** Ends the connection if it has exceeded a time limit. */
   sweep(now: number): void {
     const { arrivalMillis, idleMillis, stillMillis } = this.#all.limits
     const waited = now - this.#since
@@ -113,7 +116,7 @@ export class PlainConnection {
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    // Somebody who has been hung up on is read to the end, and no longer listened to.
+    // An ended connection is read to its end, and the bytes are dropped.
     if (this.isGone) return
     this.#aheadAt = performance.now()
     if (this.#ahead.length === 0) {
@@ -123,18 +126,18 @@ export class PlainConnection {
     if (this.isBusy) {
       if (this.#ahead.length > AHEAD_BYTES_MAX) this.socket.pause()
     } else {
-      this.#pieces++
-      this.#takeUp()
+      this.#chunks++
+      this.#takeNext()
     }
   }
 
-  /** Takes up the next request, unless it is still to come. */
-  #takeUp(): void {
+  /** Handles the next request if it has arrived. */
+  #takeNext(): void {
     const parsed = parse(this.#ahead, 0)
-    if (parsed === NOT_PLAIN || (parsed === INCOMPLETE && this.#pieces >= PIECES_MAX)) return this.#handOver()
+    if (parsed === NOT_PLAIN || (parsed === INCOMPLETE && this.#chunks >= CHUNKS_MAX)) return this.#handOver()
     if (parsed === INCOMPLETE) return
     this.#ahead = parsed.end === this.#ahead.length ? nothing : this.#ahead.subarray(parsed.end)
-    this.#pieces = 0
+    this.#chunks = 0
     this.#since = performance.now()
     this.#request = new PlainIncoming(this, parsed, this.#aheadAt)
     this.#all.onRequest(this.#request)
@@ -146,19 +149,19 @@ export class PlainConnection {
     if (this.isGone) return
     const response = this.#response
     this.#response = ""
-    // Over TLS, what has left is always known a moment later.
+    // Over TLS, the end of a write is always reported a moment later.
     const onLate = socket instanceof TLSSocket ? this.#onLate : undefined
     if (typeof response === "string") socket.write(response, "latin1", onLate)
     else socket.write(response, onLate)
     if (socket.writableLength === 0) return this.#onSent()
     this.#isSending = true
     if (onLate !== undefined) return
-    // The kernel has not taken all of it.
+    // The kernel has not accepted all bytes.
     this.#watch()
     socket.write(nothing, this.#onLate)
   }
 
-  /** A timer of its own knows whether an answer moves that has not left. */
+  /** Sets a timer that ends the connection if the unsent rest of an answer stalls. */
   #watch(): void {
     if (!this.socket.timeout) this.socket.setTimeout(this.#all.limits.stillMillis, this.#onStill)
   }
@@ -171,10 +174,11 @@ export class PlainConnection {
     if (!this.isGone) this.#onSent()
   }
 
-  /** The answer has left: it is the next request's turn. */
+  /** The answer was sent: handles the next request. */
   #onSent(): void {
     this.#hasServed = true
-    // The server may have been closed since: a client that was promised a living connection sends on it.
+    // Checks `#isLast` and not `isClosed`: if the server was closed after the answer promised an open connection, the
+    // client sends on it.
     if (this.#isLast) {
       this.#ahead = nothing
       this.socket.resume()
@@ -182,11 +186,11 @@ export class PlainConnection {
     }
     this.#since = performance.now()
     if (this.socket.isPaused()) this.socket.resume()
-    if (this.#ahead.length > 0) this.#takeUp()
+    if (this.#ahead.length > 0) this.#takeNext()
     if (this.#hasEnded && !this.isBusy) this.#finish()
   }
 
-  /** The client sends nothing more. What is under way, and what it has sent ahead, is answered first. */
+  /** Called when the client has ended its side. The current request, and those sent ahead, are answered first. */
   readonly #onEnd = (): void => {
     this.#hasEnded = true
     if (this.isGone) return
@@ -196,7 +200,7 @@ export class PlainConnection {
     this.#leave()
   }
 
-  /** Ends the connection of a client that has ended its side. A request that has not come whole is node's to judge. */
+  /** Ends the connection of a client that has ended its side. An incomplete request is left to Node's parser. */
   #finish(): void {
     if (this.#isHandedOver) return
     if (this.#ahead.length === 0) closeGracefully(this.socket)
@@ -211,13 +215,13 @@ export class PlainConnection {
   // The connection closes after any error.
   readonly #onError = (): void => {}
 
-  /** Tells the request under way that nobody waits for it. */
+  /** Notifies the current request that its client is gone. */
   #leave(): void {
     this.#ahead = nothing
     this.#request?.leave()
   }
 
-  /** Gives the connection to node's parser, with the bytes that are not taken up. */
+  /** Passes the connection to Node's parser, with the bytes that are not parsed. */
   #handOver(): void {
     const { socket } = this
     this.#isHandedOver = true
@@ -227,13 +231,13 @@ export class PlainConnection {
     socket.off("close", this.#onClose)
     socket.off("error", this.#onError)
     this.#all.handOver(socket)
-    // It listens to the socket, although what comes from now on reaches it past all listeners.
+    // Emitted, because Node's parser has added its listeners; later bytes reach it directly, past all listeners.
     if (this.#ahead.length > 0) socket.emit("data", this.#ahead)
     if (this.#hasEnded) socket.emit("end")
   }
 }
 
-/** A request on such a connection. */
+/** A plain request. */
 class PlainIncoming implements Incoming {
   readonly method: string
   readonly url: string
@@ -258,7 +262,7 @@ class PlainIncoming implements Incoming {
     return Object.entries(this.headers as Readonly<Record<string, string>>).flat()
   }
 
-  /** None is, or the request would not be plain. */
+  /** Always false, because a request with a repeated header is not plain. */
   isRepeated(): boolean {
     return false
   }
@@ -285,7 +289,7 @@ class PlainIncoming implements Incoming {
     this.#isAnswered = true
   }
 
-  /** The client has gone away before its answer. */
+  /** Called when the client is gone before its answer. */
   leave(): void {
     const listeners = this.#onGone
     this.#onGone = []

@@ -1,8 +1,8 @@
 /**
- * Takes a server's connections before node does, so that plain requests on them are read without node's parser. Nobody
- * can tell from outside which of the two has read a request: the limits are the same, and so are the answers.
+ * Takes a server's connections before Node does, and reads plain requests on them without Node's parser. A client
+ * cannot detect which of the two parsers has read a request: limits and answers are the same.
  *
- * One sweep looks after all connections, so a request pays for no timer.
+ * One periodic sweep enforces the time limits of all connections, so a request needs no timer of its own.
  */
 import type { Server } from "node:http"
 import type { Socket } from "node:net"
@@ -12,21 +12,21 @@ import type { Incoming } from "./Incoming.ts"
 import type { Limits, Surroundings } from "./PlainConnection.ts"
 import { PlainConnection } from "./PlainConnection.ts"
 
-/** Sweeps per shortest limit: a connection waits for up to a tenth of it more. */
+/** Sweeps per shortest limit: a connection may exceed its limit by a tenth. */
 const SWEEPS = 10
 
 export interface PlainConnections {
-  /** Tells whether a connection is one of these, with a request that is not answered in full. */
+  /** True for a connection of this module with a request that is not answered in full. */
   readonly isBusy: (socket: Socket) => boolean
   /** Makes every answer from now on end its connection. */
   readonly close: () => void
 }
 
-/** The event with which a server takes up a connection; over TLS, that is after its handshake. */
+/** Returns the event by which a server announces a connection; over TLS, after the handshake. */
 export const connectionEventOf = (server: Server): "connection" | "secureConnection" =>
   server instanceof TlsServer ? "secureConnection" : "connection"
 
-/** Makes plain requests of the server's connections from now on go to `onRequest`. */
+/** Passes plain requests on the server's new connections to `onRequest`. */
 export const takeConnections = (
   server: Server,
   limits: Limits,
@@ -37,7 +37,7 @@ export const takeConnections = (
   let isClosed = false
 
   const event = connectionEventOf(server)
-  // Node's listener is the first, for its server has added it.
+  // Node's own listener is the first, because the server's constructor has added it.
   const [listener] = server.listeners(event)
   const handOver = (socket: Socket): void => Reflect.apply(listener!, server, [socket])
 

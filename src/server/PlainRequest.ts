@@ -1,9 +1,9 @@
 /**
- * Reads a request that is strictly plain, which almost all requests of programs are: GET or POST under /v1 by HTTP/1.1,
- * in printable ASCII, no header twice, and nothing in it that a proxy in front could understand differently.
+ * Parses requests that are strictly plain, as almost all requests of programs are: GET or POST under /v1 with HTTP/1.1,
+ * in printable ASCII, no header twice, and nothing that a proxy in front could understand differently.
  *
- * It decides nothing: whatever is not plain, right or wrong, is left to node's own parser, byte for byte. What it does
- * read comes out as node would have it; a test compares the two.
+ * The parser judges nothing: a request that is not plain, correct or not, is left to Node's own parser, byte for byte.
+ * Its results equal those of Node's parser; a test compares the two.
  */
 import type { IncomingHttpHeaders } from "node:http"
 
@@ -11,26 +11,29 @@ export interface PlainRequest {
   readonly method: "GET" | "POST"
   /** Path and query. */
   readonly url: string
-  /** By names in lower case. */
+  /** Values by name in lower case. */
   readonly headers: IncomingHttpHeaders
-  /** Part of the bytes that were read. */
+  /** A view of the parsed bytes. */
   readonly body: Buffer
-  /** Where the next request begins among the bytes. */
+  /** Offset of the next request in the bytes. */
   readonly end: number
 }
 
-/** The bytes are none that are plain, or too many to wait for the rest of them. */
+/** The bytes are not plain, or a plain request that is too large to wait for its rest. */
 export const NOT_PLAIN = "not plain"
-/** The bytes are the beginning of a plain request, as far as they go. */
+/** The bytes are the beginning of a plain request. */
 export const INCOMPLETE = "incomplete"
 
-/** 16 KiB: a longer head is not plain. Node's own limit counts less of it. */
+/** The largest header section that is plain: 16 KiB. Node's own limit counts fewer of its bytes. */
 export const HEAD_BYTES_MAX = 16_384
-/** 16 KiB: nobody waits here for the rest of a longer body. Node's requests share a limit for these. */
+/**
+ * The largest body that is plain before it has arrived: 16 KiB. Longer ones go to Node's parser, whose bodies share a
+ * memory limit.
+ */
 export const AWAITED_BODY_BYTES_MAX = 16_384
-/** 64 KiB: a longer body, which not every key may send, is not plain. */
+/** The largest body that is plain: 64 KiB. Longer ones are not allowed with every key. */
 const BODY_BYTES_MAX = 65_536
-/** Node would leave out those beyond a thousand. */
+/** The most headers that are plain. Node ignores those beyond a thousand. */
 const HEADERS_MAX = 100
 
 const CR = 0x0d
@@ -45,17 +48,17 @@ const flagged = (characters: string): Uint8Array => {
 }
 
 const LETTERS_AND_DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-/** What a path and a query consist of (RFC 3986, with `[` and `]` as everybody has them in queries). */
+/** Characters of a path and a query (RFC 3986, with `[` and `]`, which clients send unescaped in queries). */
 const IS_IN_TARGET = flagged(`${LETTERS_AND_DIGITS}-._~%!$&'()*+,;=:@/?[]`)
-/** A token (RFC 9110). */
+/** Characters of a header's name: a token (RFC 9110). */
 const IS_IN_NAME = flagged(`${LETTERS_AND_DIGITS}!#$%&'*+-.^_\`|~`)
 
-/** What these say is for node's parser to carry out. */
+/** Headers that only Node's parser handles. */
 const NOT_PLAIN_NAMES: ReadonlySet<string> = new Set([
   "expect",
   "origin",
   "proxy-connection",
-  // Node has a list of these.
+  // Node collects its values in an array.
   "set-cookie",
   "te",
   "trailer",
@@ -65,7 +68,7 @@ const NOT_PLAIN_NAMES: ReadonlySet<string> = new Set([
 
 const LENGTH = /^(?:0|[1-9]\d{0,4})$/
 
-/** The name is in lower case. */
+/** True for a header that is plain. The name is in lower case. */
 const isPlainHeader = (method: PlainRequest["method"], name: string, value: string): boolean => {
   if (name === "content-length") return method === "POST" && LENGTH.test(value)
   if (name === "connection") return value.toLowerCase() === "keep-alive"
@@ -77,19 +80,19 @@ const STARTS = [
   { method: "POST", bytes: Buffer.from("POST /v1/") }
 ] as const
 
-/** What follows the target. */
+/** The bytes after the target. */
 const VERSION = Buffer.from(" HTTP/1.1\r\n")
 
 const nothing = Buffer.alloc(0)
 
-/** True if the bytes from there on are these, as far as there are any. */
+/** True if the bytes from the offset on match the expected ones, as far as both reach. */
 const goesOn = (bytes: Buffer, offset: number, expected: Buffer): boolean => {
   const length = Math.min(expected.length, bytes.length - offset)
   for (let i = 0; i < length; i++) if (bytes[offset + i] !== expected[i]) return false
   return true
 }
 
-/** Names as they are mostly spelled, so that they need not be made anew for each request. */
+/** Header names in their usual spelling, by which a request allocates no name in lower case. */
 const lowerCases = new Map(
   [
     "Accept",
@@ -108,13 +111,13 @@ const lowerCases = new Map(
 )
 
 /**
- * Reads the request that begins at the offset. All strings are copies: what somebody keeps of a request does not keep
- * its bytes.
+ * Parses the request that begins at the offset. All strings are copies, so that keeping one does not keep the request's
+ * bytes in memory.
  */
 export const parse = (bytes: Buffer, offset: number): PlainRequest | typeof NOT_PLAIN | typeof INCOMPLETE => {
   const start = STARTS.find((start) => goesOn(bytes, offset, start.bytes))
   if (start === undefined) return NOT_PLAIN
-  /** No byte of the head is looked at from here on. */
+  /** The end of the bytes that may belong to the header section. */
   const limit = Math.min(bytes.length, offset + HEAD_BYTES_MAX)
   const unfinished = bytes.length < offset + HEAD_BYTES_MAX ? INCOMPLETE : NOT_PLAIN
 
@@ -141,13 +144,13 @@ export const parse = (bytes: Buffer, offset: number): PlainRequest | typeof NOT_
     if (at < limit && bytes[at++] !== CR) return NOT_PLAIN
     if (at >= limit) return unfinished
     if (bytes[at++] !== LF) return NOT_PLAIN
-    // Node takes spaces around a value away, however many.
+    // Node strips all spaces around a value.
     const isBare = valueEnd > value && bytes[value] !== SPACE && bytes[valueEnd - 1] !== SPACE
     if (!isBare || ++count > HEADERS_MAX) return NOT_PLAIN
     const spelled = bytes.toString("latin1", name, nameEnd)
     const lowerCase = lowerCases.get(spelled) ?? spelled.toLowerCase()
     const text = bytes.toString("latin1", value, valueEnd)
-    // A name that every object has is as good as repeated.
+    // A name such as `constructor`, which every object has, counts as repeated.
     if (headers[lowerCase] !== undefined || !isPlainHeader(start.method, lowerCase, text)) return NOT_PLAIN
     headers[lowerCase] = text
   }
@@ -155,7 +158,7 @@ export const parse = (bytes: Buffer, offset: number): PlainRequest | typeof NOT_
   if (bytes[at + 1] !== LF) return NOT_PLAIN
   at += 2
 
-  // Without one, HTTP/1.1 is wrong; the answer to that is given where all of node's requests come by.
+  // HTTP/1.1 requires `Host`; the refusal is left to the handler of all requests of Node's parser.
   if (headers["host"] === undefined) return NOT_PLAIN
   const length = Number(headers["content-length"] ?? 0)
   const end = at + length

@@ -1,10 +1,10 @@
-/** A response's bytes, as node's server writes them. */
+/** Encodes a response in the bytes that Node's server would write. */
 import { STATUS_CODES, validateHeaderValue } from "node:http"
 
 let second = 0
 let date = ""
 
-/** The time for the header, made anew once a second. */
+/** Returns the time for the `Date` header, formatted once a second. */
 const dateNow = (): string => {
   const now = Math.floor(Date.now() / 1000)
   if (now !== second) {
@@ -15,8 +15,8 @@ const dateNow = (): string => {
 }
 
 /**
- * Gives the response in Latin-1, or its bytes if the body has to be in UTF-8. Without a time to keep it alive, the
- * connection ends with it. Throws if a header's value is none, as node does.
+ * Returns the response as a Latin-1 string, or as bytes if the body needs UTF-8. Without `keepAliveMillis`, the
+ * response announces the end of the connection. Throws for an invalid header value, as Node does.
  */
 export const responseBytes = (
   status: number,
@@ -37,7 +37,7 @@ export const responseBytes = (
     keepAliveMillis === undefined
       ? "Connection: close\r\n\r\n"
       : `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveMillis / 1000)}\r\n\r\n`
-  // Every character of such a body is one byte.
+  // Every character of the body is one byte.
   if (length === body.length) return head + body
   const bytes = Buffer.allocUnsafe(head.length + length)
   bytes.write(head, "latin1")

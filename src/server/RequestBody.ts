@@ -1,9 +1,9 @@
 /**
- * Reads a request's body, and never more of it than the limit (semantics T6): what is declared larger is not read at
- * all, and what turns out larger is given up at the first byte too many.
+ * Reads a request's body up to the limit (semantics T6): a body that is declared larger is not read at all, and one
+ * that turns out larger is dropped at the first byte too many.
  *
- * A client can leave a body unfinished, and what has come of it stays in memory. So all long bodies that are
- * under way share one limit (`UnfinishedBodies.ts`); short ones are read whatever others do.
+ * A client can leave a body unfinished, and its bytes stay in memory. So all long bodies that are arriving share one
+ * limit (`UnfinishedBodies.ts`); short ones are always read.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Context, Effect, Exit, Layer } from "effect"
@@ -16,15 +16,18 @@ import { RequestTooLarge } from "./HttpErrors.ts"
 import type { Unfinished } from "./UnfinishedBodies.ts"
 import { UnfinishedBodies } from "./UnfinishedBodies.ts"
 
-/** 1 MiB, in bytes. */
+/** The longest body: 1 MiB. */
 export const BODY_BYTES_MAX = 1_048_576
 
-/** 64 KiB: everybody who has seen a merchant's page has a publishable key, and no form is longer (semantics T6). */
+/**
+ * The longest body with a publishable key: 64 KiB. Every visitor of a merchant's page has such a key, and no form is
+ * longer (semantics T6).
+ */
 export const PUBLISHABLE_BODY_BYTES_MAX = 65_536
 
-/** A body is long from here on, in bytes. */
+/** Bodies longer than this share the limit of unfinished bodies, in bytes. */
 const LONG_BYTES = 16_384
-/** 64 MiB: no more than this is kept of all long bodies that have not ended, in bytes. */
+/** The most memory of all unfinished long bodies: 64 MiB. */
 const UNFINISHED_BYTES_MAX = 64 * BODY_BYTES_MAX
 
 const empty = Exit.succeed(Buffer.alloc(0))
@@ -34,8 +37,8 @@ const tooMany = Exit.fail(new Unavailable({ reason: "Too many long requests are 
 const connected = clientAddressOf(undefined)
 
 /**
- * Reads the whole body; `RequestTooLarge` if it is longer than the limit, in bytes; `Unavailable` if too much is under
- * way, most of it of this holder.
+ * Reads the whole body. Fails with `RequestTooLarge` if it is longer than the limit, in bytes; with `Unavailable` if
+ * too many bytes are arriving and most of them count for this holder.
  */
 export type ReadBody = (
   source: IncomingMessage,
@@ -45,8 +48,8 @@ export type ReadBody = (
 ) => Effect.Effect<Buffer, RequestTooLarge | Unavailable>
 
 /**
- * Makes a reader of bodies, whose long ones share one limit. Without a holder, a body counts for the address that
- * `clientAddressOf` finds.
+ * Makes a reader of bodies; all its long bodies share one limit. Without a holder, a body counts for the address that
+ * `clientAddressOf` returns.
  */
 export const makeReadBody = (clientAddressOf: ClientAddressOf = connected): ReadBody => {
   const unfinished = new UnfinishedBodies(UNFINISHED_BYTES_MAX)
@@ -77,7 +80,7 @@ export const makeReadBody = (clientAddressOf: ClientAddressOf = connected): Read
         source.pause()
         resume(failure)
       }
-      // Only the first outcome counts, so the listeners may stay; after it, others drain what is left of a body.
+      // Only the first outcome counts, so the listeners may stay; later bytes of the body are drained elsewhere.
       source.on("data", (chunk: Buffer) => {
         if (chunks === null) return
         length += chunk.length
@@ -89,18 +92,18 @@ export const makeReadBody = (clientAddressOf: ClientAddressOf = connected): Read
         end()
         if (chunks !== null) resume(Exit.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
       })
-      // The client went away in the middle of its body: there is nobody left to answer.
+      // The client left before the end of its body, so no answer is needed.
       source.on("close", () => {
         end()
         resume(Effect.interrupt)
       })
-      // An answer may come before the end of the body; Node then tells of no end, and of no client that goes away.
+      // An answer may precede the end of the body; Node then reports neither the end nor a client that leaves.
       return Effect.sync(forget)
     })
   }
 }
 
-/** Pages and the API read the bodies of their requests here, because all of them share the limit. */
+/** The one reader of bodies for pages and the API, which share its limit. */
 export class RequestBodies extends Context.Service<RequestBodies, { readonly readBody: ReadBody }>()(
   "till/http/RequestBodies"
 ) {

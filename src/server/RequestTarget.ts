@@ -1,10 +1,10 @@
 /**
- * One reading of a request's target (semantics T26; RFC 9112, 3.2). Whatever form a client sends, all of the service
- * sees the origin form, path and query as they were written: routes, pages, the log of requests and other processes.
+ * Normalises a request's target (semantics T26; RFC 9112, 3.2). Routes, pages, the request log and other processes see
+ * every target in origin form: path and query as sent.
  */
 import type { IncomingMessage } from "node:http"
 
-/** What a client sends that takes the server for a proxy, such as `curl -x`. */
+/** The start of a target in absolute form, which a client sends to a proxy, such as `curl -x`. */
 const ABSOLUTE = /^https?:\/\/[^/?#]+/i
 
 /** Returns the origin form of a target in absolute form. Any other target stays as it is. */
@@ -17,8 +17,8 @@ export const originFormOf = (target: string): string => {
 }
 
 /**
- * Tells whether a target, in origin form if it has one, is none that a client may send. A fragment is never sent, and
- * the asterisk stands for the server itself, of which only OPTIONS asks something.
+ * True for a target that no client may send, after `originFormOf`. A fragment is never sent, and the asterisk stands
+ * for the server itself, which only OPTIONS addresses.
  */
 export const isWrongTarget = ({ method, url = "" }: Pick<IncomingMessage, "method" | "url">): boolean =>
   url.startsWith("/") ? url.includes("#") : !(url === "*" && method === "OPTIONS")

@@ -1,6 +1,6 @@
 /**
- * Listens, on one address or on two. What is under /v1 goes to the API as node has read it; everything else goes
- * through Effect's HTTP.
+ * Listens on one address or on two. Requests under /v1 go to the API as Node's parser or this server's own has read
+ * them; all others go through Effect's HTTP.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -9,15 +9,15 @@ import { HttpServerError } from "effect/http"
 import type { TakeApi } from "./NodeServer.ts"
 import { endConnections, setApi } from "./NodeServer.ts"
 
-/** The server as the API sees it. */
+/** The API's interface to the server. */
 export class ApiServer extends Context.Service<
   ApiServer,
   {
-    /** Has the requests of the API answered from now on. */
+    /** Sets the handlers of API requests. */
     readonly takeApi: (take: TakeApi) => void
-    /** Has every answer end its connection from now on. */
+    /** Makes every answer from now on end its connection. */
     readonly endConnections: Effect.Effect<void>
-    /** Takes a request as if it had come to the server. */
+    /** Handles a request as if it had arrived at the server. */
     readonly takeUp: (request: IncomingMessage, response: ServerResponse) => void
   }
 >()("till/http/ApiServer") {}
@@ -28,7 +28,7 @@ export interface Options extends NodeHttpServer.Options {
   readonly hostBeside?: string | undefined
 }
 
-/** Has a server listen, as long as the layer lives. */
+/** Listens as long as the layer lives. */
 export const layer = (make: () => Server, { hostBeside, ...options }: Options) =>
   Layer.unwrap(
     Effect.sync(() => {
@@ -51,10 +51,13 @@ export const layer = (make: () => Server, { hostBeside, ...options }: Options) =
     })
   )
 
-/** The machine does not have the address, as one without IPv6 does not have `::1`. */
+/** Error codes of an address that the machine lacks, as `::1` without IPv6. */
 const NO_ADDRESS: ReadonlySet<string | undefined> = new Set(["EADDRNOTAVAIL", "EAFNOSUPPORT"])
 
-/** Makes a server the second one of a service: what is not the API's goes to the first, and both close together. */
+/**
+ * Makes `beside` the second server of a service: it passes requests that are not the API's to the first one, and both
+ * close together.
+ */
 const besideOf = (server: Server, beside: Server): Server => {
   for (const event of ["request", "checkContinue"]) {
     beside.on(event, (request: IncomingMessage, response: ServerResponse) => server.emit(event, request, response))

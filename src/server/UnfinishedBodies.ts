@@ -1,16 +1,16 @@
 /**
- * Bounds the memory of bodies that have not come to their end. Whoever fills it does so at their own cost: where all of
- * it is taken, the holder with the most bytes gives way, by the body that arrives at the slowest pace. A client that
- * leaves bodies unfinished so refuses its own, and its neighbours' arrive.
+ * Bounds the memory of unfinished bodies. If the limit is reached, the holder with the most bytes loses the body that
+ * arrives at the slowest pace. So a client that leaves bodies unfinished loses its own, and other clients' bodies
+ * arrive.
  */
 
-/** A body that arrives. */
+/** A body that is arriving. */
 export interface Unfinished {
-  /** An account, or else an address. */
+  /** The account or the address that the body counts for. */
   readonly holder: string
-  /** By `performance.now()`: it has been arriving since then. */
+  /** The start of its arrival, by `performance.now()`. */
   readonly since: number
-  /** Counted so far. */
+  /** The bytes counted so far. */
   bytes: number
   /** Refuses the body, whose bytes no longer count. */
   readonly giveWay: () => void
@@ -19,7 +19,7 @@ export interface Unfinished {
 export class UnfinishedBodies {
   readonly #bytesMax: number
   readonly #bodies = new Set<Unfinished>()
-  /** Bytes by holder, and in all. */
+  /** Bytes by holder. */
   readonly #held = new Map<string, number>()
   #total = 0
 
@@ -27,7 +27,7 @@ export class UnfinishedBodies {
     this.#bytesMax = bytesMax
   }
 
-  /** Counts a body's length so far. The body itself may be the one that has to give way. */
+  /** Counts a body's length so far. The body itself may be the one that is refused. */
   grow(body: Unfinished, bytes: number): void {
     this.#bodies.add(body)
     this.#count(body, bytes - body.bytes)
@@ -38,7 +38,7 @@ export class UnfinishedBodies {
     }
   }
 
-  /** Counts the body no longer, as often as it is called. */
+  /** Stops counting the body. May be called repeatedly. */
   leave(body: Unfinished): void {
     this.#bodies.delete(body)
     this.#count(body, -body.bytes)
