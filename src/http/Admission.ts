@@ -1,60 +1,62 @@
 /**
- * Decides when the work on a request begins, and refuses what has waited for too long (semantics 9.37, 9.38). Where
- * there is room, work begins at once. Where there is none:
+ * Starts requests when there is room, and refuses those that have waited too long (semantics 9.37, 9.38). With room, a
+ * request starts immediately. Without:
  *
- * - Accounts take turns, so whoever sends a flood waits behind itself, and its neighbours do not.
- * - Work has so many milliseconds per turn of the event loop, and refusals a part of that. So flushes and answers,
- *   which are turns of the same loop, never wait for a flood to be over.
- * - A request that has waited for too long is refused, and only before anything was done for it.
- * - No more commands are under way at a time than the storage takes without making them wait: where that takes too
- *   long, fewer begin. A few of each account always may.
+ * - Accounts take turns, so a flood of one account delays that account's own requests and no others.
+ * - Each turn of the event loop has a time budget for starting requests, and a part of that for refusals. So flushes
+ *   and answers, which share the event loop, never wait for a flood to end.
+ * - A request that has waited too long is refused, and only before anything was done for it.
+ * - The number of concurrent commands is limited to what the storage takes without queueing: if commands become slow,
+ *   fewer may start. Each account may always have a few.
  *
- * While there is work to do, only some are refused in each turn, and the others later; behind a slow storage as well.
- * A client that does not mind `Retry-After` asks again at once, and this is what bounds how often.
+ * While there is work to do, only some late requests are refused in each turn, and the others later; also behind a slow
+ * storage. This bounds the rate of clients that ignore `Retry-After` and repeat immediately.
  */
 import { Context } from "effect"
 import { addressGroup } from "../domain/Networks.ts"
 import { ConcurrencyLimit } from "./ConcurrencyLimit.ts"
 
-/** In each turn work may begin for so long as requests come in, and for as long again of what waits. */
+/** The time budget per turn for starting requests that arrive, and again for starting waiting ones, in milliseconds. */
 const TURN_MILLIS = 2
-/** Requests that are refused in a turn for each that was begun. */
+/** Refusals in a turn per started request. */
 const REFUSALS_PART = 1 / 4
-/** While nothing can begin, so many are refused per millisecond: who asks again at once must not take all the time. */
+/**
+ * Refusals per millisecond while nothing can start, so that clients that repeat immediately do not take all the time.
+ */
 const REFUSALS_PER_MILLI = 4
-/** What waits is looked at this often while nothing can begin. */
+/** The interval of checks of waiting requests while nothing can start, in milliseconds. */
 const SWEEP_MILLIS = 10
-/** An account that had something waiting all the time for so long has more than a burst, which ends by itself. */
+/** An account with waiting requests for this long has more than a burst, which would end by itself, in milliseconds. */
 const STANDING_MILLIS = 500
-/** Of such an account no more may wait than began in so much time, or so many. */
+/** Such an account may have as many waiting requests as it started within this time, or `WAITING_MIN`. */
 const DELAY_MILLIS = 500
 const WAITING_MIN = 64
-/** How much that is is measured anew this often. */
+/** The interval at which an account's rate is measured, in milliseconds. */
 const MEASURE_MILLIS = 100
-/** Whoever has waited for longer has given up, or is about to. */
+/** The longest wait, in milliseconds. Clients give up about then. */
 const AGE_MILLIS_MAX = 1000
-/** Commands of an account that may be under way, however many others are. */
+/** Concurrent commands that an account may always have. */
 const OWN_PLACES = 8
 
-/** A request that wants to begin. One of the functions is called once, unless its client has gone away. */
+/** A request that waits for its start. One of the two functions is called once, unless its client has left. */
 export interface Entry {
-  /** By `performance.now()`: when it had arrived. */
+  /** When the request arrived, by `performance.now()`. */
   readonly since: number
-  /** True once nobody is there any more who could read an answer. */
+  /** True once the client can no longer read an answer. */
   readonly isGone: boolean
-  /** Gives a command its place among those under way, which it has to give back. */
+  /** Starts the request. A command receives a place, which it has to give back with `leave`. */
   readonly start: (place: Place | undefined) => void
   readonly refuse: () => void
 }
 
-/** The place of a command that is under way. */
+/** The place of a running command. */
 export interface Place {
   readonly lane: Lane
   readonly startedAt: number
 }
 
-/** What waits in order. */
-class Line {
+/** A queue of requests. */
+class Queue {
   #entries: Array<Entry> = []
   #first = 0
 
@@ -70,7 +72,7 @@ class Line {
     this.#entries.push(entry)
   }
 
-  /** Gives the first one, which there must be. An array's own `shift` moves all others where they are thousands. */
+  /** Removes and returns the first entry, which must exist. An array's own `shift` moves all others of thousands. */
   shift(): Entry {
     const entry = this.#entries[this.#first++]!
     if (this.#first * 2 >= this.#entries.length) {
@@ -81,15 +83,15 @@ class Line {
   }
 }
 
-/** What waits of one account: its commands, or all else. */
-class Lane extends Line {
+/** The waiting requests of one account: its commands, or all others. */
+class Lane extends Queue {
   readonly name: string
   readonly isOfCommands: boolean
-  underWay = 0
-  /** So many have begun since then. */
+  running = 0
+  /** Requests started since `#begunSince`. */
   #begun = 0
   #begunSince = 0
-  /** Per millisecond; undefined before something has waited for long enough. */
+  /** Started requests per millisecond; undefined until requests have waited for `STANDING_MILLIS`. */
   #rate: number | undefined
 
   constructor(name: string, isOfCommands: boolean) {
@@ -98,7 +100,7 @@ class Lane extends Line {
     this.isOfCommands = isOfCommands
   }
 
-  /** From now on something waits. */
+  /** Called when the lane's first request begins to wait. */
   stand(since: number): void {
     this.#begun = 0
     this.#begunSince = since
@@ -109,7 +111,7 @@ class Lane extends Line {
     this.#begun++
   }
 
-  /** Says how many may wait. */
+  /** Returns how many requests may wait. */
   capacity(now: number): number {
     const millis = now - this.#begunSince
     if (millis >= (this.#rate === undefined ? STANDING_MILLIS : MEASURE_MILLIS)) {
@@ -122,10 +124,10 @@ class Lane extends Line {
   }
 }
 
-/** How time passes. */
+/** The clock and timers. */
 export interface Surroundings {
   readonly now: () => number
-  /** Calls a function at the end of the turn of the event loop, when what has come in was read. */
+  /** Calls a function at the end of the event loop's turn, after the arrived input was read. */
   readonly atTurnsEnd: (step: () => void) => void
   readonly after: (millis: number, step: () => void) => void
 }
@@ -136,29 +138,29 @@ const eventLoop: Surroundings = {
   after: (millis, step) => void setTimeout(step, millis).unref()
 }
 
-/** The event loop's, unless a test has a time of its own. */
+/** The event loop's time; tests provide their own. */
 export const AdmissionTime: Context.Reference<Surroundings> = Context.Reference("till/http/AdmissionTime", {
   defaultValue: () => eventLoop
 })
 
 /**
- * Names the lane of senders that are not known yet, by their address: an IPv6 host can choose among 2^64 of them, which
- * share one lane.
+ * Returns the name of the lane of unauthenticated senders, by address: an IPv6 host can choose among 2^64 addresses,
+ * which share one lane.
  */
 export const laneAt = (address: string): string => `at ${addressGroup(address)}`
 
 export class Admission {
   readonly #surroundings: Surroundings
   readonly #limit = new ConcurrencyLimit()
-  /** Those that have something waiting or under way. */
+  /** Lanes with waiting or running requests. */
   readonly #lanes = new Map<string, Lane>()
-  /** Those that have something waiting, each once, the next one first. */
+  /** Lanes with waiting requests, in the order of their turns. */
   #turns: Array<Lane> = []
-  /** What has waited for too long. */
-  readonly #late = new Line()
+  /** Requests that have waited too long. */
+  readonly #late = new Queue()
   #waiting = 0
-  #underWay = 0
-  /** In this turn, work begins until then as requests come in; Infinity before the first. */
+  #running = 0
+  /** End of this turn's budget for arriving requests; Infinity before the first one. */
   #inputEnds = Infinity
   #refusedAt = -Infinity
   #isScheduled = false
@@ -168,7 +170,7 @@ export class Admission {
     this.#surroundings = surroundings
   }
 
-  /** Has an account's request begin, now or later, or refused later. */
+  /** Starts an account's request, now or later, or refuses it later. */
   enter(account: string, isCommand: boolean, entry: Entry): void {
     const now = this.#surroundings.now()
     const lane = this.#laneOf(isCommand ? `commands ${account}` : account, isCommand)
@@ -181,22 +183,22 @@ export class Admission {
     }
     lane.push(entry)
     this.#waiting++
-    // Without room, it is the next place that is given back which has something begin.
+    // Without room, the next place that is given back starts a request.
     if (hasRoom) this.#schedule()
     else this.#sweep()
   }
 
-  /** Takes a place back. `waitedForStorage` tells whether its command did. */
+  /** Takes a place back. `waitedForStorage` is true if its command waited for the storage. */
   leave({ lane, startedAt }: Place, waitedForStorage: boolean): void {
     const now = this.#surroundings.now()
-    lane.underWay--
-    this.#underWay--
+    lane.running--
+    this.#running--
     if (waitedForStorage) this.#limit.observe(now - startedAt, now)
     if (this.#waiting > 0) this.#schedule()
     this.#forgetIfIdle(lane)
   }
 
-  /** Refuses all that waits. */
+  /** Refuses all waiting requests. */
   close(): void {
     for (const lane of this.#turns.splice(0)) while (lane.size > 0) lane.shift().refuse()
     while (this.#late.size > 0) this.#late.shift().refuse()
@@ -213,10 +215,10 @@ export class Admission {
   }
 
   #forgetIfIdle(lane: Lane): void {
-    if (lane.size === 0 && lane.underWay === 0) this.#lanes.delete(lane.name)
+    if (lane.size === 0 && lane.running === 0) this.#lanes.delete(lane.name)
   }
 
-  /** Tells whether work may still begin while requests come in. */
+  /** True while the budget for arriving requests lasts. */
   #hasTime(now: number): boolean {
     if (this.#inputEnds === Infinity) {
       this.#inputEnds = now + TURN_MILLIS
@@ -227,8 +229,8 @@ export class Admission {
     return now < this.#inputEnds
   }
 
-  #hasRoom({ isOfCommands, underWay }: Lane): boolean {
-    return !isOfCommands || underWay < OWN_PLACES || this.#underWay < this.#limit.value
+  #hasRoom({ isOfCommands, running }: Lane): boolean {
+    return !isOfCommands || running < OWN_PLACES || this.#running < this.#limit.value
   }
 
   #begin(lane: Lane, now: number): Place | undefined {
@@ -236,8 +238,8 @@ export class Admission {
       this.#forgetIfIdle(lane)
       return undefined
     }
-    lane.underWay++
-    this.#underWay++
+    lane.running++
+    this.#running++
     return { lane, startedAt: now }
   }
 
@@ -247,7 +249,7 @@ export class Admission {
     this.#surroundings.atTurnsEnd(this.#work)
   }
 
-  /** Begins what there is time and room for, and refuses some of what is to be. */
+  /** Starts the requests for which there is time and room, and refuses some of the late ones. */
   readonly #work = (): void => {
     this.#isScheduled = false
     const { now } = this.#surroundings
@@ -263,7 +265,7 @@ export class Admission {
     else if (this.#waiting > 0) this.#sweep()
   }
 
-  /** Says how many may be refused although nothing can begin, since this was asked the last time. */
+  /** Returns how many requests may be refused since the last call, while nothing can start. */
   #refusalsByNow(now: number): number {
     const count = Math.floor(Math.min(now - this.#refusedAt, SWEEP_MILLIS) * REFUSALS_PER_MILLI)
     if (count > 0) this.#refusedAt = now
@@ -279,7 +281,7 @@ export class Admission {
     }
   }
 
-  /** Begins one request of the account whose turn it is; false if there is none that may begin. */
+  /** Starts one request of the next account; false if none may start. */
   #beginNext(now: number): boolean {
     for (let looked = this.#turns.length; looked > 0; looked--) {
       const lane = this.#turns.shift()!
@@ -303,7 +305,7 @@ export class Admission {
     return false
   }
 
-  /** Takes out of a lane what nobody waits for, and what has waited for too long. */
+  /** Removes the requests whose clients have left, and those that have waited too long. */
   #dropLate(lane: Lane, now: number): void {
     const capacity = lane.capacity(now)
     for (let entry = lane.first; entry !== undefined; entry = lane.first) {
@@ -315,7 +317,10 @@ export class Admission {
     }
   }
 
-  /** Nothing begins until something comes in or a place is given back; meanwhile what waits grows old. */
+  /**
+   * Schedules another round for the requests that wait, which become too old even if none arrives and no place is given
+   * back.
+   */
   #sweep(): void {
     if (this.#isSweeping) return
     this.#isSweeping = true

@@ -1,13 +1,13 @@
 /**
- * Finds the account that a request acts on by its `Authorization` header (semantics A1–A4).
+ * Finds the account of a request by its `Authorization` header (semantics A1–A4).
  *
- * The installation keeps SHA-256 hashes of keys: a key is hashed, and the hash is looked up. A lookup by hash needs no
- * comparison in constant time, since what its timing could tell about a hash does not lead to the key.
+ * The installation stores SHA-256 hashes of keys: a key is hashed, and the hash is looked up. The lookup needs no
+ * comparison in constant time, because knowing parts of a hash does not help to find the key.
  *
- * A header that was valid is remembered, in memory only, with the two documents that made it so, and holds for as long
- * as the engine shows the same two: a revoked key ends at once. Its look-up is by a hash as well, that of a Map, which
- * is seeded anew in every process. Of each key one header is remembered, the latest: a key with ten thousand passwords
- * takes nobody else's place.
+ * A valid header is cached, in memory only, with the two documents that made it valid. The entry is valid as long as
+ * the engine returns the same two documents, so a revoked key stops working immediately. Looking up the cache is safe
+ * as well, because the hash function of a Map has a new seed in every process. The cache keeps one header of each key,
+ * the latest: a key with ten thousand passwords evicts no other key.
  */
 import { Clock, Effect, Exit } from "effect"
 import type { Unavailable } from "../engine/Accounts.ts"
@@ -21,7 +21,7 @@ import { MERCHANT } from "../payments/Merchants.ts"
 import { isDocumentOf } from "../payments/ReadDocument.ts"
 import { ApiKeyExpired, CredentialsBearer, CredentialsInvalid, CredentialsMissing } from "../server/HttpErrors.ts"
 
-/** The sender of a request, as its key tells it. */
+/** The sender of a request, identified by its key. */
 export interface Caller {
   readonly account: AccountId
   readonly livemode: boolean
@@ -39,20 +39,20 @@ export type AuthenticationFailure =
   | ApiKeyExpired
   | Unavailable
 
-/** Longer texts are no keys, and not worth hashing. */
+/** The longest text that is hashed; longer ones are no keys. */
 const KEY_LENGTH_MAX = 255
 
-/** The number of keys whose headers are remembered; far fewer are in use at a time. The oldest makes room. */
-const KNOWN_MAX = 10_000
-/** The length of a header that is remembered. Longer ones have a long password. */
-const KNOWN_LENGTH_MAX = 512
+/** The most cached headers; far fewer keys are in use at a time. The oldest entry is evicted. */
+const CACHED_MAX = 10_000
+/** The longest header that is cached. Longer ones have a long password. */
+const CACHED_LENGTH_MAX = 512
 
 const missing = Exit.fail(new CredentialsMissing())
 const bearer = Exit.fail(new CredentialsBearer())
 const invalid = Exit.fail(new CredentialsInvalid())
 const expired = Exit.fail(new ApiKeyExpired())
 
-interface Known {
+interface Cached {
   readonly entry: Document<ApiKeyLookup>
   readonly merchant: Document<Merchant>
   readonly answer: Exit.Success<Caller>
@@ -63,19 +63,19 @@ export type Authenticate = (authorization: string | undefined) => Effect.Effect<
 
 export interface Authentication {
   readonly authenticate: Authenticate
-  /** The account that a header has led to before, which nobody has checked since. */
+  /** Returns the account of a cached header, without checking that the entry is still valid. */
   readonly accountBefore: (authorization: string | undefined) => AccountId | undefined
 }
 
 export const make: Effect.Effect<Authentication, never, Accounts> = Effect.gen(function* () {
   const accounts = yield* Accounts
   const clock = yield* Clock.Clock
-  const known = new Map<string, Known>()
-  /** The one header that is remembered of each key, by the id of its entry. */
+  const cached = new Map<string, Cached>()
+  /** The cached header of each key, by the id of the key's lookup document. */
   const headers = new Map<string, string>()
 
-  /** Tells whether nothing has changed behind a header since it was found valid. */
-  const isCurrent = ({ entry, merchant }: Known): boolean =>
+  /** True if nothing has changed since the header was found valid. */
+  const isCurrent = ({ entry, merchant }: Cached): boolean =>
     accounts.peek(INSTALLATION, entry.id) === entry &&
     accounts.peek(INSTALLATION, merchant.id) === merchant &&
     !isExpired(entry)
@@ -84,17 +84,17 @@ export const make: Effect.Effect<Authentication, never, Accounts> = Effect.gen(f
     isPast(value.expires_at, clock.currentTimeMillisUnsafe())
 
   const forget = (key: string): void => {
-    known.delete(headers.get(key) ?? "")
+    cached.delete(headers.get(key) ?? "")
     headers.delete(key)
   }
 
-  const remember = (authorization: string, found: Known): void => {
-    if (authorization.length > KNOWN_LENGTH_MAX) return
+  const remember = (authorization: string, found: Cached): void => {
+    if (authorization.length > CACHED_LENGTH_MAX) return
     const key = found.entry.id
     forget(key)
-    if (headers.size >= KNOWN_MAX) forget(headers.keys().next().value!)
+    if (headers.size >= CACHED_MAX) forget(headers.keys().next().value!)
     headers.set(key, authorization)
-    known.set(authorization, found)
+    cached.set(authorization, found)
   }
 
   const find = Effect.fnUntraced(function* (authorization: string): Effect.fn.Return<Caller, AuthenticationFailure> {
@@ -115,29 +115,29 @@ export const make: Effect.Effect<Authentication, never, Accounts> = Effect.gen(f
 
   const authenticate: Authenticate = (authorization) => {
     if (authorization === undefined || authorization === "") return missing
-    const before = known.get(authorization)
+    const before = cached.get(authorization)
     return before !== undefined && isCurrent(before) ? before.answer : find(authorization)
   }
   return {
     authenticate,
-    accountBefore: (authorization) => known.get(authorization ?? "")?.answer.value.account
+    accountBefore: (authorization) => cached.get(authorization ?? "")?.answer.value.account
   }
 })
 
-/** Reads the username of Basic authentication. A password is ignored, and so is its colon's absence. */
+/** Decodes the username of Basic authentication. A password and its colon are optional and ignored. */
 export const usernameOf = (authorization: string): string | undefined => {
   const credentials = /^basic +([A-Za-z0-9+/_=-]+) *$/i.exec(authorization)?.[1]
   return credentials === undefined ? undefined : Buffer.from(credentials, "base64").toString("utf8").split(":", 1)[0]
 }
 
-/** Looks at the scheme alone. The answer does not depend on the token, so a guess of a key learns nothing. */
+/** Checks the scheme alone. The answer does not depend on the token, so a guess of a key learns nothing. */
 const isBearer = (authorization: string): boolean => /^bearer(?: |$)/i.test(authorization)
 
-/** Gives the username, if it looks like a key. */
+/** Returns the username if it looks like a key. */
 const keyOf = (authorization: string): string | undefined => {
   const key = usernameOf(authorization)
   return key !== undefined && key.length <= KEY_LENGTH_MAX && /^[sp]k_(test|live)_/.test(key) ? key : undefined
 }
 
-/** Tells whether a time in Unix seconds has come. */
+/** True if a time in Unix seconds has passed. */
 const isPast = (seconds: number | null, nowMillis: number): boolean => seconds !== null && seconds * 1000 <= nowMillis

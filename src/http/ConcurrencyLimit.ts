@@ -1,25 +1,25 @@
 /**
- * Finds out how many commands may be under way at a time: as many as the storage takes without making them wait for one
- * another. A flush takes all that has queued up, so a few hundred cost a good storage no more time than one does. One
- * that is slow by the byte, or fails, takes longer with each.
+ * Adapts the number of concurrent commands to the storage: as many as run without queueing. One flush writes all queued
+ * commands, so a few hundred take a good storage as long as one. A storage that is slow per byte, or fails, takes
+ * longer with each.
  *
- * What a command takes alone tells how far away the storage is; what it takes beyond that is waiting. Under a load that
- * does not end, alone is what the quickest took of late.
+ * The latency of a single command shows how far away the storage is; time beyond that is queueing. Under constant load,
+ * the shortest recent latency serves as that of a single command.
  */
 
-/** Two full flushes: more at a time would only wait. */
+/** The greatest limit: two full flushes. Further commands would only queue. */
 const MOST = 1024
 const LEAST = 16
-/** What waits for the storage is to wait for so much longer than it would alone, within these bounds. */
+/** A command is slow if it takes this many times the shortest latency, within these bounds in milliseconds. */
 const TIMES = 2.5
 const MILLIS_MIN = 100
 const MILLIS_MAX = 1000
-/** The limit changes after so many answers, or so much time. */
+/** The limit changes after this many answers, or this much time. */
 const STEP_COUNT = 64
 const STEP_MILLIS = 100
 const GROWTH = 1.5
 const SHRINKAGE = 0.7
-/** The shortest time is that of the last two such spans. */
+/** The shortest latency is taken over the last two spans of this length, in milliseconds. */
 const SPAN_MILLIS = 2500
 
 export class ConcurrencyLimit {
@@ -36,12 +36,12 @@ export class ConcurrencyLimit {
     return Math.floor(this.#value)
   }
 
-  /** Notes that somebody has to wait for a place: more of them may be worth a try. */
+  /** Reports that a command has to wait for a place, so that a higher limit is worth a try. */
   reached(): void {
     this.#wasReached = true
   }
 
-  /** Takes note of how long a command took. */
+  /** Reports the duration of a command. */
   observe(millis: number, now: number): void {
     if (now - this.#spanAt >= SPAN_MILLIS) {
       this.#shortestBefore = now - this.#spanAt < 2 * SPAN_MILLIS ? this.#shortest : Infinity

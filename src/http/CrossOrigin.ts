@@ -1,10 +1,10 @@
 /**
- * Opens the API to pages of other origins: shops that collect cards themselves call it from the payer's browser.
+ * Opens the API to pages of other origins: shops with their own card form call it from the payer's browser.
  *
- * They may call what a publishable key may call (semantics A5), and nothing else. A preflight carries no key, so it is
- * answered by its path and method; the key that was sent decides whether a page may read the answer. Answers to secret
- * keys are never readable: a key that must not be in a page does not work in one. Every origin is allowed, because a
- * request is authenticated by its headers alone: there are no cookies that a page could use in somebody's name.
+ * A page may call what a publishable key may call (semantics A5), and nothing else. A preflight has no key, so its path
+ * and method decide; the key that was sent decides whether a page may read the answer. Answers to secret keys are never
+ * readable: a key that must not be in a page does not work in one. Every origin is allowed, because requests are
+ * authenticated by their headers alone: there are no cookies by which a page could act for a signed-in person.
  */
 import { Exit } from "effect"
 import { usernameOf } from "./Authentication.ts"
@@ -12,7 +12,7 @@ import type { Endpoint } from "./Endpoints.ts"
 import type { Incoming } from "../server/Incoming.ts"
 import { RouteTable } from "./RouteTable.ts"
 
-/** Browsers may keep for so long what a preflight allowed, in seconds. None of them keeps it for longer. */
+/** How long browsers may cache a preflight's answer, in seconds. No browser caches it for longer. */
 const MAX_AGE_SECONDS = 7200
 
 const ALLOWED_HEADERS = "authorization, content-type, idempotency-key, x-api-version"
@@ -24,9 +24,11 @@ const READABLE = {
 }
 
 export interface CrossOrigin {
-  /** Gives the headers of the answer to a preflight; undefined if the request is none, or asks for what is not open. */
+  /**
+   * Returns the headers of the answer to a preflight; undefined for any other request, and for a call that is not open.
+   */
   readonly preflight: (incoming: Incoming) => Readonly<Record<string, string>> | undefined
-  /** Gives the headers by which a page may read the answer to a request, if it may. */
+  /** Returns the headers by which a page may read the answer; undefined if it may not. */
   readonly headersOf: (incoming: Incoming) => Readonly<Record<string, string>> | undefined
 }
 
@@ -58,6 +60,6 @@ const allowed = (method: string): Readonly<Record<string, string>> => ({
   "access-control-max-age": String(MAX_AGE_SECONDS)
 })
 
-/** Tells whether a publishable key was sent, valid or not: a page may know what is wrong with it. */
+/** True if a publishable key was sent, valid or not: a page may read the error. */
 const isPublishable = (authorization: string | undefined): boolean =>
   usernameOf(authorization ?? "")?.startsWith("pk_") === true

@@ -1,6 +1,6 @@
 /**
- * Compiles the contract with its handlers, once at start: per request it only remains to find an endpoint and to call
- * the few functions that it consists of.
+ * Compiles the API's contract and its handlers into endpoints, once at start. Per request, it remains to find the
+ * endpoint and to call its functions.
  */
 import type { Effect } from "effect"
 import { Context } from "effect"
@@ -23,16 +23,16 @@ import { makeQueryDecoder } from "./QueryString.ts"
 
 interface Common {
   readonly method: string
-  /** As in the contract: `/v1/customers/:id`. */
+  /** The path in the contract: `/v1/customers/:id`. */
   readonly path: string
-  /** `POST /v1/customers/:id`: changes of versions name it so. */
+  /** Method and path, by which changes between API versions name the endpoint: `POST /v1/customers/:id`. */
   readonly route: string
-  /** True if publishable keys may call it, with the object's `client_secret`. */
+  /** True if publishable keys may call the endpoint with the object's `client_secret`. */
   readonly publishableKey: boolean
-  /** True if publishable keys may call it as it is. */
+  /** True if publishable keys may call the endpoint without a `client_secret`. */
   readonly withoutClientSecret: boolean
   readonly testMode: boolean
-  /** True if its commands run in the installation's account. */
+  /** True if the endpoint's commands run in the installation's account. */
   readonly installationWide: boolean
   readonly decodeQuery: QueryDecoder
 }
@@ -57,15 +57,15 @@ interface AwaitedCommand extends Pick<Required<CommandEndpoint>, "settled"> {
 export interface CommandEndpoint extends Common {
   readonly kind: "command"
   readonly decodePayload: PayloadDecoder
-  /** Ends when what the command has led to has happened as well. A success waits for it. */
+  /** Waits until the command's asynchronous consequences have happened. The answer to a success waits for it. */
   readonly settled?: AwaitedCommandHandler<never>["settled"]
-  /** Runs the command, or reads first what it needs. */
+  /** Runs the command, or reads what it needs and then runs it. */
   readonly run: RunCommand | PreparedCommand
 }
 
 export interface QueryEndpoint extends Common {
   readonly kind: "query"
-  /** Answers with JSON text. */
+  /** Returns JSON text. */
   readonly run: (input: {
     readonly params: Readonly<Record<string, string>>
     readonly query: Query
@@ -81,7 +81,7 @@ export type ApiHandlers<Groups extends HttpApiGroup.Constraint> = {
   readonly [Group in Groups as Group["identifier"]]: GroupHandlers<Group>
 }
 
-/** Puts a contract and its handlers together. */
+/** Combines a contract with its handlers. */
 export const compile = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Groups>,
   handlers: ApiHandlers<Groups>
@@ -95,7 +95,7 @@ export const compile = <Id extends string, Groups extends HttpApiGroup.Constrain
   )
 }
 
-/** The handler's type was checked against the contract where the handlers were declared. */
+/** Compiles an endpoint. The handler's type was checked against the contract where the handler was declared. */
 const compileEndpoint = (endpoint: HttpApiEndpoint.Top, handler: unknown): Endpoint => {
   const isQuery = endpoint.method === "GET"
   const common: Common = {
@@ -121,5 +121,5 @@ const compileEndpoint = (endpoint: HttpApiEndpoint.Top, handler: unknown): Endpo
 const runOf = (handler: RunCommand | PreparedCommand | AwaitedCommand): Pick<CommandEndpoint, "run" | "settled"> =>
   "command" in handler ? { run: handler.command, settled: handler.settled } : { run: handler }
 
-/** Names a route as messages do: `GET /v1/payment_intents/{id}`. */
+/** Returns a route's name in messages: `GET /v1/payment_intents/{id}`. */
 const routeName = ({ method, path }: HttpApiEndpoint.Top): string => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`

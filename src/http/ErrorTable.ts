@@ -1,6 +1,6 @@
 /**
- * This is the one table from a failure to what the client gets (semantics §3). It says as well which failures a
- * repetition of the request gets again (I9, I10). The compiler refuses a failure that has no row.
+ * The table that maps every failure to its response (semantics §3). It also defines which failures are stored and
+ * repeated for the idempotency key (I9, I10). A failure without a row does not compile.
  */
 import type { ErrorType } from "../api/Errors.ts"
 import { withoutCardNumbers } from "../domain/Cards.ts"
@@ -10,7 +10,7 @@ import { encode } from "../engine/log/Document.ts"
 import type { HttpError, InvalidJson } from "../server/HttpErrors.ts"
 import { DEPTH_MAX } from "./JsonBody.ts"
 
-/** A request fails with one of these. Anything else is a defect, and answered as one. */
+/** The failures of a request. All other errors are defects, and answered as such. */
 export type Failure = DomainError | HttpError | Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse
 
 export interface WireError {
@@ -19,7 +19,7 @@ export interface WireError {
   readonly code: string
   readonly message: string
   readonly param: string | null
-  /** True if the response belongs to the idempotency key, because executing the request has produced it. */
+  /** True if the response is stored under the idempotency key, because executing the request has produced it. */
   readonly stored: boolean
   readonly headers?: Readonly<Record<string, string>>
   /** Further fields of the error object. */
@@ -82,7 +82,7 @@ const tooMany = (what: string, retryAfterSeconds: number): WireError => ({
   headers: { "retry-after": String(retryAfterSeconds) }
 })
 
-/** Begins a sentence with the amount that a parameter is. */
+/** Returns the start of a sentence that names an amount by its parameter. */
 const amountNamed = (param: string): string => {
   if (param === "line_items") return "The total of `line_items`"
   if (param.includes("[")) return `\`${param}\``
@@ -90,7 +90,7 @@ const amountNamed = (param: string): string => {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** Names the cause of a body that is not read, and no part of the body: it may hold a card. */
+/** Describes the cause of an unreadable body without repeating any of it: it may contain a card. */
 const notJson = ({ byte, problem }: InvalidJson): string => {
   switch (problem) {
     case "syntax":
@@ -104,7 +104,7 @@ const notJson = ({ byte, problem }: InvalidJson): string => {
   }
 }
 
-/** A defect, or a failure of ours that nobody expected (T20). */
+/** The response to a defect or an unexpected failure (T20). */
 export const internalError: WireError = unavailable(500, "internal_error", "An unexpected error occurred.")
 
 const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonly _tag: Tag }>> } = {
@@ -138,15 +138,15 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
       null
     ),
   InvalidApiVersion: ({ version }) =>
-    invalidRequest(400, "invalid_api_version", said`Unknown API version '${version}'.`, "X-API-Version"),
+    invalidRequest(400, "invalid_api_version", text`Unknown API version '${version}'.`, "X-API-Version"),
   RateLimitExceeded: ({ retryAfterSeconds }) => tooMany("Too many requests.", retryAfterSeconds),
   RouteNotFound: ({ method, path }) =>
-    invalidRequest(404, "route_not_found", said`Unrecognized request URL (${method} ${path}).`, null),
+    invalidRequest(404, "route_not_found", text`Unrecognized request URL (${method} ${path}).`, null),
   MethodNotAllowed: ({ allowed, method, path }) =>
     invalidRequest(
       405,
       "method_not_allowed",
-      said`The method ${method} is not allowed for ${path}; it takes ${allowed.join(", ")}.`,
+      text`The method ${method} is not allowed for ${path}; it takes ${allowed.join(", ")}.`,
       null,
       { allow: allowed.join(", ") }
     ),
@@ -170,22 +170,22 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
   InvalidJson: (failure) => invalidRequest(400, "invalid_json", notJson(failure), null),
 
   ParameterUnknown: ({ param }) =>
-    invalidRequest(400, "parameter_unknown", said`Received unknown parameter: ${param}.`, param),
+    invalidRequest(400, "parameter_unknown", text`Received unknown parameter: ${param}.`, param),
   ParameterMissing: ({ param }) =>
-    invalidRequest(400, "parameter_missing", said`Missing required parameter: \`${param}\`.`, param),
+    invalidRequest(400, "parameter_missing", text`Missing required parameter: \`${param}\`.`, param),
   ParameterInvalid: ({ param, rule }) =>
     invalidRequest(
       400,
       "parameter_invalid",
-      param === null ? `The request body must be ${rule}.` : `${said`The \`${param}\` field`} must be ${rule}.`,
+      param === null ? `The request body must be ${rule}.` : `${text`The \`${param}\` field`} must be ${rule}.`,
       param
     ),
   ParametersExclusive: ({ first, second }) =>
-    invalidRequest(400, "parameters_exclusive", said`Only one of ${first} and ${second} may be sent.`, second),
+    invalidRequest(400, "parameters_exclusive", text`Only one of ${first} and ${second} may be sent.`, second),
   FieldNotExpandable: ({ field, route }) =>
-    invalidRequest(400, "parameter_invalid", said`The field '${field}' is not expandable on ${route}.`, "expand[]"),
+    invalidRequest(400, "parameter_invalid", text`The field '${field}' is not expandable on ${route}.`, "expand[]"),
   ResourceMissing: ({ id, kind, param }) =>
-    invalidRequest(404, "resource_missing", said`No ${kind} found with ID '${id}'.`, param),
+    invalidRequest(404, "resource_missing", text`No ${kind} found with ID '${id}'.`, param),
 
   IdempotencyKeyInUse: () =>
     invalidRequest(
@@ -218,7 +218,7 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
       invalidRequest(
         400,
         "resource_already_exists",
-        said`A price already uses the lookup_key '${lookupKey}'.`,
+        text`A price already uses the lookup_key '${lookupKey}'.`,
         "lookup_key"
       )
     ),
@@ -288,10 +288,10 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
     )
 }
 
-/** Looks up the row of a failure. */
+/** Returns the row of a failure. */
 export const wireErrorOf = (failure: Failure): WireError => (table[failure._tag] as Row<Failure>)(failure)
 
-/** Writes the body of an error response: all five keys, and the details of a decline. */
+/** Encodes the body of an error response: all five keys, and the details of a decline. */
 export const envelope = ({ code, details, message, param, type }: WireError, docsUrl: string): string => {
   const error = JSON.stringify({ type, code, message, param, doc_url: `${docsUrl}/errors/${code}` })
   if (details === undefined) return `{"error":${error}}`
@@ -300,16 +300,21 @@ export const envelope = ({ code, details, message, param, type }: WireError, doc
   return `{"error":${error.slice(0, -1)},${rest.slice(1, -1)},"payment_intent":${encode(payment_intent)}}}`
 }
 
+<<<<<<< HEAD
 /** Writes the response of a command that refuses, as it is kept for repetitions. */
 export const refusal = (failure: Failure, docsUrl: string): Rendered => {
+=======
+/** Makes the response of a refused command, as it is stored for repetitions. */
+export const refusal = (failure: Failure, docsUrl: string): Response => {
+>>>>>>> 2863b28 (Write the HTTP layer's comments in plain words, and name its functions after what they do)
   const error = wireErrorOf(failure)
   const { headers, status, stored } = error
   return { status, body: envelope(error, docsUrl), stored, ...(headers !== undefined && { headers }) }
 }
 
 /**
- * Fills in a message with text that a client has sent: names of parameters, ids. Whoever mistakes one of them for the
- * place of a card number finds no number in it. Numbers are the service's own.
+ * Fills a client's text into a message: names of parameters, ids. A card number that was sent in the wrong place does
+ * not appear in the message. Numbers are the service's own.
  */
-export const said = (parts: TemplateStringsArray, ...values: ReadonlyArray<string | number>): string =>
+const text = (parts: TemplateStringsArray, ...values: ReadonlyArray<string | number>): string =>
   String.raw({ raw: parts }, ...values.map((value) => (typeof value === "number" ? value : withoutCardNumbers(value))))

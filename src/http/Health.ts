@@ -1,4 +1,4 @@
-/** Operators check here whether Till is well, outside of /v1 and without authentication, with the headers of T19. */
+/** Health checks for operators, outside of /v1 and without authentication, with the headers of T19. */
 import { Effect, Fiber, Layer } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Accounts } from "../engine/Accounts.ts"
@@ -15,15 +15,15 @@ const state = (status: "ok" | "unavailable" | Phase, reason?: string): Answer =>
   ...(status !== "ok" && { headers: { "retry-after": "1" } })
 })
 
-/** No document has this id, so reading it asks the storage and not the memory. */
+/** No document has this id, so reading it reaches the storage and not only the memory. */
 const PROBE = "readiness_probe"
 
-/** The one who asks gives up soon, and takes that for a no as well. */
+/** The limit of a check, in milliseconds. Callers give up soon and take a time-out for a failure. */
 const READY_MILLIS = 3000
 
 /**
- * `/healthz`: the process answers. `/readyz`: so does its storage, which also takes writes as far as is known, and the
- * process is neither about to start nor to end.
+ * `/healthz`: the process answers. `/readyz`: so does its storage, which also accepts writes as far as is known, and
+ * the process is neither starting nor stopping.
  */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Accounts | Readiness | RequestIds> =
   HttpRouter.use((router) =>
@@ -46,7 +46,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Accounts |
         answer(
           Effect.suspend(() => {
             if (phase() !== "serving") return Effect.succeed(state(phase()))
-            // A read that loads for others as well goes on to its end, and is only not waited for.
+            // A timed-out read is only no longer waited for: it goes on, because other requests may share it.
             return Effect.match(Effect.timeout(Effect.interruptible(probe), READY_MILLIS), {
               onSuccess: (refusal) => (refusal === undefined ? state("ok") : state("unavailable", refusal)),
               onFailure: () => state("unavailable", writing.refusal())

@@ -1,20 +1,20 @@
 /**
- * Reads the JSON of a request's body (semantics T2–T4, §8.13, §8.14).
+ * Parses the JSON of a request's body (semantics T2–T4, §8.13, §8.14).
  *
- * It is strict about the text: UTF-8 without exception, no byte-order mark, and nesting that no later recursion needs
- * to fear. Nothing else works on a text before that is known, and finding it out takes time in proportion to the text's
- * length. `__proto__` is an ordinary own property, and the last of duplicate keys wins.
+ * The text must be strict: valid UTF-8, no byte-order mark, and no deeper nesting than later recursions can handle.
+ * These checks come first and take time in proportion to the text's length. `__proto__` is an ordinary own property,
+ * and the last of duplicate keys wins.
  */
 import { isUtf8 } from "node:buffer"
 import { Exit } from "effect"
 import { parseJson, syntaxErrorIn } from "../json/JsonParse.ts"
 import { InvalidJson, UnsupportedMediaType } from "../server/HttpErrors.ts"
 
-/** Objects and arrays may lie within one another on so many levels. */
+/** The most levels of nested objects and arrays. */
 export const DEPTH_MAX = 64
 
 const BYTE_ORDER_MARK = Buffer.from("\ufeff")
-/** What decoding puts in the place of bytes that are not UTF-8. */
+/** The character that decoding substitutes for bytes that are not UTF-8. */
 const REPLACEMENT = Buffer.from("\ufffd")
 
 const tooDeep = Exit.fail(new InvalidJson({ problem: "depth" }))
@@ -49,8 +49,8 @@ export const parseBody = (
 }
 
 /**
- * Finds the first byte that belongs to no character, in a body that is not UTF-8. Decoding puts U+FFFD in the place of
- * such bytes, which is a character of its own as well, of three bytes.
+ * Finds the first byte that belongs to no character, in a body that is not UTF-8. Decoding replaces such bytes by
+ * U+FFFD, which is also a valid character of three bytes.
  */
 const firstByteOfNoText = (body: Buffer, decoded: string): number => {
   let byte = 0
@@ -65,7 +65,7 @@ const firstByteOfNoText = (body: Buffer, decoded: string): number => {
 const isJson = (contentType: string): boolean =>
   contentType === "application/json" || /^application\/json[ \t]*(;|$)/i.test(contentType)
 
-/** Tells whether brackets outside of strings are nested beyond the limit. Looks only at texts long enough to be. */
+/** True if brackets outside of strings are nested beyond the limit. Scans only texts long enough for that. */
 const isTooDeep = (text: string): boolean => {
   if (text.length <= 2 * DEPTH_MAX) return false
   let depth = 0
@@ -79,7 +79,7 @@ const isTooDeep = (text: string): boolean => {
   return false
 }
 
-/** Finds the quote that closes the string opened at `start`; gives the end of the text if there is none. */
+/** Finds the quote that closes the string opened at `start`; returns the end of the text if there is none. */
 const endOfString = (text: string, start: number): number => {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslashes = 0
@@ -89,10 +89,10 @@ const endOfString = (text: string, start: number): number => {
   return text.length
 }
 
-/** Takes the place of strings that are no text; no schema takes it. */
+/** Replaces strings that cannot be stored; no schema accepts it. */
 export const UNSTORABLE: unique symbol = Symbol("unstorable text")
 
-/** Puts a mark in the place of every string that is no text, and of every member whose name is none. */
+/** Replaces every string that cannot be stored by `UNSTORABLE`, and the value of every member whose name cannot. */
 export const withoutUnstorableText = (value: unknown): unknown => {
   if (typeof value === "string") return isStorable(value) ? value : UNSTORABLE
   if (typeof value !== "object" || value === null) return value
@@ -104,7 +104,7 @@ export const withoutUnstorableText = (value: unknown): unknown => {
   )
 }
 
-/** Finds the first string, as a key or as a value, that is no text: it holds a NUL or half a surrogate pair. */
+/** Finds the first string, a key or a value, that cannot be stored: it contains a NUL or half a surrogate pair. */
 export const pathOfUnstorableText = (value: unknown): ReadonlyArray<PropertyKey> | undefined => {
   if (typeof value === "string") return isStorable(value) ? undefined : []
   if (typeof value !== "object" || value === null) return undefined
@@ -115,11 +115,11 @@ export const pathOfUnstorableText = (value: unknown): ReadonlyArray<PropertyKey>
   return undefined
 }
 
-/** Shows what is no text in a name by replacement characters. */
+/** Replaces the characters of a name that cannot be stored. */
 const storable = (key: string): string => key.toWellFormed().replaceAll("\0", "\ufffd")
 
 /** Completes "The `param` field must be …" (semantics §8.14). */
 export const STORABLE_RULE = "text without NUL characters and unpaired surrogates"
 
-/** Tells whether a text can be stored as UTF-8 in Postgres, or asked for there. */
+/** True if Postgres can store a text, or compare with it, as UTF-8. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\0")

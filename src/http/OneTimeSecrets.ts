@@ -1,12 +1,14 @@
 /**
- * Secrets that an answer shows. They travel beside the object that they belong to, so that neither its document nor
- * anything that is made of it can hold them, and whoever writes the answer says what becomes of them.
+ * Secrets in an answer. They are kept beside the object that they belong to, so that no document contains them, and the
+ * code that writes the answer decides how they are stored.
  */
 
-/** Whoever repeats a request gets the object alone, or all of the first answer, which the journal then keeps sealed. */
+/**
+ * The answer to a repeated request: the object alone, or the whole first answer, which the journal then stores sealed.
+ */
 export type Repetition = "object" | "all"
 
-/** The answer of a command that shows an object together with secrets. */
+/** A command's answer: an object together with secrets. */
 export class Revealed<A extends object, S extends object, R extends Repetition = Repetition> {
   readonly value: A
   readonly secrets: S
@@ -18,20 +20,20 @@ export class Revealed<A extends object, S extends object, R extends Repetition =
     this.repetition = repetition
   }
 
-  /** The object and its secrets, as the client gets them. */
+  /** The object and its secrets, as sent to the client. */
   get shown(): A & S {
     return { ...this.value, ...this.secrets }
   }
 }
 
 /**
- * What may be `Revealed` where the contract promises `Shown`; the object alone must do if it is all that repetitions
- * get.
+ * The types of `Revealed` for an answer of type `Shown`. If repetitions get the object alone, the object itself must be
+ * of that type.
  */
 export type Reveals<Shown> =
   | (Revealed<object, object, "all"> & { readonly shown: Shown })
   | (Revealed<object, object, "object"> & { readonly shown: Shown; readonly value: Shown })
 
-/** JSON of the first answer, if it shows more than the journal lets repetitions show. */
+/** Returns the JSON of the first answer if it contains secrets that repetitions do not get. */
 export const firstAnswer = (answer: object): string | undefined =>
   answer instanceof Revealed && answer.repetition === "object" ? JSON.stringify(answer.shown) : undefined

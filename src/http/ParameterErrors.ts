@@ -1,6 +1,6 @@
 /**
- * Finds the one error of a decode failure that the client gets (semantics T7, T8, T10, T14): unknown parameters come
- * first, then missing ones, then invalid ones, strings that are no text among them (9.10), each in the order of the
+ * Selects the one error of a failed decode that the client receives (semantics T7, T8, T10, T14): unknown parameters
+ * first, then missing ones, then invalid ones, including strings that cannot be stored (9.10), each in the order of the
  * contract's fields.
  */
 import { SchemaAST } from "effect"
@@ -13,7 +13,8 @@ import { STORABLE_RULE, UNSTORABLE } from "./JsonBody.ts"
 export type ParameterError = ParameterUnknown | ParameterMissing | ParameterInvalid
 
 /**
- * Names a parameter as errors do (semantics T8): `amount`, `payment_method_data[card][number]`, `line_items[0][price]`.
+ * Returns a parameter's name in errors (semantics T8): `amount`, `payment_method_data[card][number]`,
+ * `line_items[0][price]`.
  */
 export const parameterPath = (path: ReadonlyArray<PropertyKey>): string => {
   let name = ""
@@ -21,7 +22,7 @@ export const parameterPath = (path: ReadonlyArray<PropertyKey>): string => {
   return name
 }
 
-/** Gives the first error of a failed decode of `input` by `schema`, which must have looked for all errors. */
+/** Returns the first error of a failed decode of `input` by `schema`. The decode must have collected all errors. */
 export const parameterErrorOf = (
   schema: SchemaAST.AST,
   failed: Exit.Failure<unknown, Schema.SchemaError>,
@@ -56,7 +57,7 @@ const valueAt = (input: unknown, path: ReadonlyArray<PropertyKey>): unknown => {
   return value
 }
 
-/** Tells whether the contract has a required parameter at this path. */
+/** True if the contract has a required parameter at this path. */
 const isRequired = (ast: SchemaAST.AST, [key, ...rest]: ReadonlyArray<PropertyKey>): boolean => {
   if (key === undefined) return true
   if (SchemaAST.isUnion(ast)) return ast.types.some((type) => isRequired(type, [key, ...rest]))

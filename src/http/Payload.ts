@@ -1,10 +1,9 @@
 /**
- * Makes of a request's body what its endpoint takes: decodes it by the contract (semantics T7, T8, T10), and puts
- * tokens in the place of card data.
+ * Decodes a request's body by the contract (semantics T7, T8, T10), and replaces card data by tokens.
  *
- * Card data is replaced as soon as a body is decoded, before a command is made of it and waits for its turn; the types
- * keep every handler from wanting more. Payloads hold it in two places: as `payment_method_data`, or as the whole of
- * what a payment method is made of.
+ * Card data is replaced immediately after decoding, before the body becomes a command that waits for its turn; the
+ * handlers' types admit no card data. Payloads contain card data in two places: as `payment_method_data`, or as the
+ * whole payload of a new payment method.
  */
 import { Exit, Schema, SchemaAST } from "effect"
 import { ParameterInvalid, ParameterUnknown } from "../domain/Errors.ts"
@@ -22,7 +21,9 @@ export type PayloadDecoder = (body: Parsed) => Exit.Exit<object, ParameterError>
 export const makePayloadDecoder = (schema: Schema.Top | undefined): PayloadDecoder =>
   schema === undefined ? decodeNothing : makeSchemaDecoder(schema)
 
-/** An endpoint without parameters takes an empty object. A schema without fields would take anything. */
+/**
+ * Decodes the body of an endpoint without parameters: an empty object. A schema without fields would accept anything.
+ */
 const decodeNothing: PayloadDecoder = ({ value }) => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return Exit.fail(new ParameterInvalid({ param: null, rule: "a JSON object" }))
@@ -33,7 +34,7 @@ const decodeNothing: PayloadDecoder = ({ value }) => {
     : Exit.fail(new ParameterUnknown({ param: parameterPath([unknown]) }))
 }
 
-/** Decodes a right body once. Only a wrong one is decoded again, to find all that is wrong with it. */
+/** Decodes a valid body once. An invalid one is decoded again, to find all of its errors. */
 const makeSchemaDecoder = (schema: Schema.Top): PayloadDecoder => {
   const decoder = schema as Schema.Decoder<object>
   const decode = Schema.decodeUnknownExit(decoder, { onExcessProperty: "error" })
@@ -62,7 +63,7 @@ const mapsIn = (ast: SchemaAST.AST, path: Path = []): ReadonlyArray<Path> => {
   return ast.indexSignatures.length > 0 ? [path, ...within] : within
 }
 
-/** Puts an empty object in the place of an empty list, which is how PHP writes an empty map (semantics M5). */
+/** Replaces an empty list by an empty object, because PHP encodes an empty map as an empty list (semantics M5). */
 const withoutEmptyList = (value: unknown, [name, ...rest]: Path): unknown => {
   if (name === undefined) return Array.isArray(value) && value.length === 0 ? {} : value
   if (!isObject(value) || !Object.hasOwn(value, name)) return value
@@ -71,10 +72,10 @@ const withoutEmptyList = (value: unknown, [name, ...rest]: Path): unknown => {
   return changed === member ? value : { ...value, [name]: changed }
 }
 
-/** No array or object of a request may have more members, unless it is one of names to choose from. */
+/** The most members of an array or object in a request, except for lists of names to choose from. */
 const MEMBERS_MAX = 128
 
-/** Leaves out what is too many, so that nobody can keep the service busy with a megabyte of errors. */
+/** Drops members beyond the limit, so that a client cannot keep the service busy with a megabyte of errors. */
 const abridged = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value
   if (Array.isArray(value)) return value.slice(0, MEMBERS_MAX).map(abridged)

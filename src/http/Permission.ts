@@ -1,7 +1,7 @@
 /**
- * Decides what a key may do, and what it gets to see. A secret key may do everything in its environment. A publishable
- * one, which everybody has who has seen the merchant's page, has to bring the object's client secret along (semantics
- * A5, §8.5) and sees a part of it (A6, §8.28, 9.13).
+ * Decides which requests a key may send, and which fields of an answer it may see. A secret key may do everything in
+ * its environment. A publishable key, which every visitor of the merchant's page has, requires the object's client
+ * secret (semantics A5, §8.5) and sees a part of the object (A6, §8.28, 9.13).
  */
 import { Exit } from "effect"
 import { SecretKeyRequired, TestModeOnly } from "../domain/Errors.ts"
@@ -18,7 +18,7 @@ const testModeOnly = Exit.fail(new TestModeOnly())
 const needsClientSecret = ({ keyType }: Caller, { withoutClientSecret }: Endpoint): boolean =>
   keyType === "publishable" && !withoutClientSecret
 
-/** Decides by what a request has shown before its body is read. A client secret in there is looked for later. */
+/** Decides before the body is read. A client secret in the body is checked later, by `permitBody`. */
 export const permit = (
   caller: Caller,
   endpoint: Endpoint,
@@ -31,7 +31,7 @@ export const permit = (
   return endpoint.testMode && caller.livemode ? testModeOnly : Exit.void
 }
 
-/** Decides by the body, which nobody has checked yet, whether it brings the client secret that the key needs. */
+/** Decides by the body, which is not validated yet, whether it contains the client secret that the key requires. */
 export const permitBody = (
   caller: Caller,
   endpoint: CommandEndpoint,
@@ -39,15 +39,15 @@ export const permitBody = (
 ): Exit.Exit<void, SecretKeyRequired> =>
   needsClientSecret(caller, endpoint) && !hasClientSecret(body) ? secretKeyRequired : Exit.void
 
-/** Tells whether parameters bring a client secret, right or wrong. */
+/** True if the parameters contain a client secret, valid or not. */
 const hasClientSecret = (parameters: unknown): boolean =>
   typeof parameters === "object" &&
   parameters !== null &&
   typeof Object.getOwnPropertyDescriptor(parameters, "client_secret")?.value === "string"
 
 /**
- * Shows the part of an answer that a key gets to see, by the fields of the answer's version. Replays are no exception:
- * the journal keeps answers in full.
+ * Returns the part of an answer that a key may see, by the fields of the answer's version. This applies to replays,
+ * too, because the journal keeps answers in full.
  */
 export const shownTo = ({ keyType }: Caller, answer: Answer, older: OlderVersion | undefined): Answer =>
   keyType === "secret" ? answer : { ...answer, body: projectBody(answer.body, older?.publishableFields) }

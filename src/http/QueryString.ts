@@ -1,7 +1,7 @@
 /**
- * Decodes query parameters by the contract (semantics T7, T14, G7, G8, E1, E2, §8.14): unknown parameters come first,
- * then missing ones, then invalid ones, repeated and empty ones among them, in the order of the contract. `expand[]` is
- * a parameter of every GET; which fields it takes is the endpoint's matter.
+ * Decodes query parameters by the contract (semantics T7, T14, G7, G8, E1, E2, §8.14). Errors are reported in this
+ * order: unknown parameters, missing ones, then invalid ones (including repeated and empty ones) in the order of the
+ * contract. `expand[]` is a parameter of every GET; each endpoint defines its values.
  */
 import { Exit, Schema, SchemaAST } from "effect"
 import { ParameterInvalid, ParameterMissing, ParametersExclusive, ParameterUnknown } from "../domain/Errors.ts"
@@ -15,12 +15,12 @@ const EXPAND = "expand[]"
 /** Decoded parameters, by name. */
 export type Query = Readonly<Record<string, unknown>>
 
-/** Decodes what follows the `?`. */
+/** Decodes the text after the `?`. */
 export type QueryDecoder = (
   query: string
 ) => Exit.Exit<Query, ParameterError | ParametersExclusive | FieldNotExpandable>
 
-/** A decoder for an endpoint with the given query schema, if any. `route` is its name in messages. */
+/** Makes the decoder of an endpoint with the given query schema, if any. `route` is the endpoint's name in messages. */
 export const makeQueryDecoder = (
   schema: Schema.Top | undefined,
   options: { readonly expand: boolean; readonly route: string }
@@ -39,7 +39,10 @@ export const makeQueryDecoder = (
     const decoded = decodeFields(input)
     return Exit.isSuccess(decoded) ? Exit.succeed(decoded.value) : Exit.fail(parameterErrorOf(ast, decoded, input))
   }
-  /** What is wrong before a parameter is: what is required behind it has yet to be read, and counts for nothing. */
+  /**
+   * Returns the error of the parameters before an invalid one. Required parameters after it are filled in and cannot
+   * fail.
+   */
   const wrongBefore = (
     input: Query,
     values: ReadonlyMap<string, ReadonlyArray<string>>
@@ -81,7 +84,7 @@ export const makeQueryDecoder = (
       if (given === undefined) continue
       const problem = problemOf(name, given)
       if (problem !== undefined) {
-        // What comes before it has yet to be decoded, and may be wrong as well.
+        // The parameters before it are not decoded yet, and may be invalid, too.
         return Exit.fail(wrongBefore(input, values) ?? problem)
       }
       input[name] = name === EXPAND ? [...new Set(given)] : lists.has(name) ? given : given[0]
@@ -102,14 +105,14 @@ const canonicalName = (name: string, lists: ReadonlySet<string>): string => {
   return lists.has(list) ? list : name
 }
 
-/** Names the rule that the values of a parameter break, before its schema is asked. */
+/** Returns the rule that a parameter's values break regardless of its schema. */
 const wrongIn = (values: ReadonlyArray<string>, isList: boolean): string | undefined => {
   if (values.length > 1 && !isList) return "given only once"
   if (values.includes("")) return "left out or given a value"
   return values.every(isStorable) ? undefined : STORABLE_RULE
 }
 
-/** The literals of which a parameter may be a list. */
+/** Lists the literals that a parameter accepts. */
 const literalsOf = (ast: SchemaAST.AST): ReadonlyArray<string> => {
   if (SchemaAST.isArrays(ast)) return ast.rest.flatMap(literalsOf)
   if (SchemaAST.isUnion(ast)) return ast.types.flatMap(literalsOf)

@@ -1,13 +1,13 @@
 /**
- * Limits how many requests a merchant and an address may send in a minute (semantics R1), where the installation wants
- * limits at all (R2). Publishable keys, which everybody has who has seen the merchant's page, count apart from secret
- * ones (9.4): nobody can use up what the merchant's server may send.
+ * Limits the requests per minute of a merchant and of an address (semantics R1), if the installation turns limits on
+ * (R2). Publishable keys, which every visitor of the merchant's page has, count apart from secret ones (9.4): a visitor
+ * cannot use up the limit of the merchant's server.
  *
- * A request counts once it is authenticated, whatever becomes of it, and is refused after its version was checked
- * (T14). A request that is not authenticated counts against the address that it came from, and the refusal takes the
- * place of its 401; a valid key is never refused for what its address did. Limits count by the wall clock, in this
- * process: they start anew with it. Of several processes, the one that serves an account counts its requests, and each
- * counts by address what it was sent itself (9.51). Every answer under /v1 but preflights says where its sender stands.
+ * A request counts once it is authenticated, with any outcome, and is refused after its version was checked (T14). An
+ * unauthenticated request counts against its address, and the refusal replaces its 401; a valid key is never refused
+ * because of its address. Limits count by the wall clock and in memory, so a restart resets them. If there are several
+ * processes, the one that serves an account counts its requests, and each counts unauthenticated requests that were
+ * sent to itself (9.51). Every answer under /v1 except preflights reports the sender's limit.
  */
 import { Clock, Effect, Exit } from "effect"
 import { addressGroup } from "../domain/Networks.ts"
@@ -18,25 +18,25 @@ import { RateLimitExceeded } from "../server/HttpErrors.ts"
 
 /** Requests per minute of a merchant in one environment, and with one type of key. */
 export const ACCOUNT_LIMIT = 1500
-/** Of those, to API keys; they are counted apart. */
+/** Requests per minute to the API keys' endpoints, counted separately. */
 export const API_KEYS_LIMIT = 10
-/** Requests per minute of an address that are not authenticated. */
+/** Unauthenticated requests per minute of an address. */
 export const ADDRESS_LIMIT = 100
 
-/** The pipeline does this at its steps, where there are limits. */
+/** The steps of the pipeline that apply limits. */
 export interface RateLimits {
-  /** 2. Counts by what authentication comes to. */
+  /** Step 2: counts the request by the outcome of its authentication. */
   readonly authenticated: (
     exchange: Received,
     caller: Effect.Effect<Caller, AuthenticationFailure>
   ) => Effect.Effect<Caller, AuthenticationFailure | RateLimitExceeded>
-  /** 4. Refuses the request if it is one too many. */
+  /** Step 4: refuses a request that exceeds the limit. */
   readonly admit: (exchange: Received) => Exit.Exit<void, RateLimitExceeded>
-  /** Gives the headers that tell with the answer where its sender stands. */
+  /** Returns the headers that report the sender's limit. */
   readonly headersOf: (exchange: Received) => Readonly<Record<string, string>>
 }
 
-/** Makes limits that count for as long as the pipeline lives. */
+/** Makes limits that count as long as the pipeline lives. */
 export const make = Effect.fnUntraced(function* (clientAddressOf: ClientAddressOf): Effect.fn.Return<RateLimits> {
   const clock = yield* Clock.Clock
   const accounts = new FixedWindows(ACCOUNT_LIMIT)
@@ -59,7 +59,7 @@ export const make = Effect.fnUntraced(function* (clientAddressOf: ClientAddressO
           return Exit.succeed(found)
         },
         onFailure: (failure): Exit.Exit<never, AuthenticationFailure | RateLimitExceeded> => {
-          // What the service itself cannot answer is held against nobody.
+          // A failure of the service counts against no sender.
           if (failure._tag === "Unavailable") return Exit.fail(failure)
           standings.set(exchange, addresses.count(groupOf(exchange), now()))
           return Exit.fail(refusal(exchange) ?? failure)
@@ -78,33 +78,33 @@ export const make = Effect.fnUntraced(function* (clientAddressOf: ClientAddressO
 
 const isOfApiKeys = (path: string): boolean => /^\/v1\/api_keys(?:\/|$)/.test(path)
 
-/** The length of a window. */
+/** The length of a window, in milliseconds. */
 export const WINDOW_MILLIS = 60_000
 
-/** Keys that are counted at once, at most. */
+/** The most keys that are counted at a time. */
 export const KEYS_MAX = 100_000
 
-/** Tells where a key stands in the current window. */
+/** A key's count in the current window. */
 export interface Standing {
   readonly limit: number
-  /** So many more are allowed until the window ends. */
+  /** Requests allowed until the window ends. */
   readonly remaining: number
-  /** True if what was counted last was more than is allowed. */
+  /** True if the last counted request exceeded the limit. */
   readonly isExceeded: boolean
-  /** Until the window ends, in whole seconds, from 1. */
+  /** Whole seconds until the window ends, from 1. */
   readonly resetSeconds: number
 }
 
 /**
- * Counts how often something happened in the current window, a minute by default, by key (semantics R1: fixed windows).
+ * Counts events by key in fixed windows, of a minute by default (semantics R1).
  *
- * All windows end together, with the clock's minute, and are then forgotten together. A clock that is set back begins
- * new windows, so nobody ever waits longer than for one.
+ * All windows begin and end with the clock's minute, and all counts are dropped then. A clock that is set back begins
+ * new windows, so no sender ever waits for more than one.
  *
- * Nobody is refused because of other keys, and memory is bounded: with `KEYS_MAX` keys, the half with the lowest counts
- * is forgotten. A sender with very many addresses gains nothing that it could not have by yet another one, and a key
- * that has come near its limit stays counted: to have it forgotten, half as many others have to be counted as often.
- * Keys have to be short; whoever counts by a text that a client chooses takes its hash.
+ * One key's count never causes another key's refusal, and memory is bounded: at `KEYS_MAX` keys, the half with the
+ * lowest counts is dropped. A sender with very many addresses gains nothing that it could not have with another
+ * address, and a key near its limit stays counted: it is dropped only if half as many other keys have counts as high.
+ * Keys must be short; a caller whose keys are chosen by clients uses their hashes.
  */
 export class FixedWindows {
   readonly #limit: number
@@ -118,29 +118,29 @@ export class FixedWindows {
     this.#windowMillis = windowMillis
   }
 
-  /** Counts the keys that it knows of. */
+  /** The number of counted keys. */
   get size(): number {
     return this.#counts.size
   }
 
-  /** Counts one more, at a time in Unix milliseconds. */
+  /** Counts an event at a time in Unix milliseconds. */
   count(key: string, nowMillis: number): Standing {
     this.#enter(nowMillis)
     const before = this.#counts.get(key)
     if (before === undefined && this.#counts.size >= KEYS_MAX) this.#makeRoom()
-    // One beyond the limit is as good as many.
+    // Counting stops at one beyond the limit.
     const used = Math.min((before ?? 0) + 1, this.#limit + 1)
     this.#counts.set(key, used)
     return this.#standing(used, nowMillis)
   }
 
-  /** The same, without counting. */
+  /** Returns the same without counting. */
   peek(key: string, nowMillis: number): Standing {
     this.#enter(nowMillis)
     return this.#standing(this.#counts.get(key) ?? 0, nowMillis)
   }
 
-  /** Takes back one that was counted of a key, if it was in the current window. */
+  /** Takes back one counted event of a key, if it was in the current window. */
   uncount(key: string): void {
     const used = this.#counts.get(key)
     if (used === 1) this.#counts.delete(key)
@@ -154,7 +154,7 @@ export class FixedWindows {
     this.#window = window
   }
 
-  /** The oldest go first among keys of one count. */
+  /** Drops the keys with the lowest counts; among equal counts, the oldest. */
   #makeRoom(): void {
     let left = KEYS_MAX / 2
     for (let lowest = 1; left > 0; lowest++) {

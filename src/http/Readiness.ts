@@ -1,11 +1,11 @@
 /**
- * Whether others are to send requests to this process. A balancer asks at `/readyz` and needs a while to learn of a
- * change, so a process that is to end says so first, and goes on to answer whatever still comes (semantics 9.52).
+ * Readiness of this process for requests. A load balancer polls `/readyz` and needs a while to notice a change, so a
+ * process first reports that it is stopping, and goes on to answer all requests that arrive (semantics 9.52).
  */
 import { Context, Effect, Layer } from "effect"
 import { ApiServer } from "../server/Server.ts"
 
-/** Requests are answered in each phase in which the server listens. */
+/** The phases of a process. While the server listens, it answers requests in every phase. */
 export type Phase = "starting" | "serving" | "stopping"
 
 export class Readiness extends Context.Service<
@@ -24,19 +24,19 @@ export class Readiness extends Context.Service<
 }
 
 export interface Serving {
-  /** A balancer has so long to notice that the process is about to end, in milliseconds. */
+  /** Time for a load balancer to notice that the process is stopping, in milliseconds. */
   readonly noticeMillis: number
-  /** Hands over to others what this process alone does, while requests are still taken. */
+  /** Hands this process' accounts over to other processes, while requests are still accepted. */
   readonly handOver: Effect.Effect<void>
-  /** The two may take so long, in milliseconds. */
+  /** The longest time for both, in milliseconds. */
   readonly drainMillisMax: number
-  /** Ends when nobody wants to wait for that any more. */
+  /** Ends when the operator asks not to wait any longer. */
   readonly impatience: Effect.Effect<void>
 }
 
 /**
- * The process is ready while the layer lives. Its end comes before that of the server, and takes as long as others need
- * to do without the process; meanwhile kept connections end with their next answer.
+ * Reports the process as ready while the layer lives. When the layer closes, before the server does, it waits until
+ * other processes have taken over; during that time, connections end with their next answer.
  */
 export const serving = ({
   drainMillisMax,

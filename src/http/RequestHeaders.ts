@@ -1,4 +1,4 @@
-/** Reads the headers that the API gives a meaning: the idempotency key and the version (semantics I1, I2, V1, V2). */
+/** Reads the API's own request headers: the idempotency key and the version (semantics I1, I2, V1, V2). */
 import { Exit } from "effect"
 import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Access.ts"
 import { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
@@ -16,26 +16,26 @@ const keyInvalid = Exit.fail(
   new ParameterInvalid({ param: KEY, rule: `given once, with 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} characters` })
 )
 
-/** Reads the key of a POST, as a text. */
+/** Reads the idempotency key of a POST, as a text. */
 export const idempotencyKeyOf = (request: Head): Exit.Exit<string, ParameterMissing | ParameterInvalid> => {
   const key = singleIdempotencyKey(request)
   if (key !== undefined) return Exit.succeed(textOfHeader(key))
   return request.headers["idempotency-key"] === undefined ? keyMissing : keyInvalid
 }
 
-/** Returns the key, if there is a valid one, byte by byte as it was sent: so the response repeats it. */
+/** Returns the key if it is valid, in the bytes that were sent: the response repeats it. */
 export const singleIdempotencyKey = (request: Head): string | undefined => {
   const key = request.headers["idempotency-key"]
   if (typeof key !== "string" || key === "" || !isShort(key)) return undefined
-  // Repeated headers are joined with commas, which a single one may hold as well.
+  // Repeated headers are joined with commas, and a single one may contain commas, too.
   return key.includes(",") && request.isRepeated("idempotency-key") ? undefined : key
 }
 
-/** Counts the characters of the text, and not its bytes (semantics T11, T25). */
+/** Counts characters of the text, not bytes (semantics T11, T25). */
 const isShort = (key: string): boolean =>
   key.length <= IDEMPOTENCY_KEY_LENGTH_MAX || hasLengthAtMost(textOfHeader(key), IDEMPOTENCY_KEY_LENGTH_MAX)
 
-/** Reads the version to answer in. A repeated header arrives with a comma in it, and so is no version. */
+/** Reads the version of the answer. A repeated header arrives with a comma in it, and so is invalid. */
 export const apiVersionOf = (
   { headers }: Head,
   accountDefault: string,

@@ -1,6 +1,6 @@
 /**
- * Makes of an exchange what the log of requests keeps of it (semantics 9.66). Of what was sent, only members that are
- * listed here are kept, and of every text, whoever wrote it, what looks like a card number, a key or a secret goes.
+ * Makes a request's entry in the request log (semantics 9.66). An entry contains only the members of the request that
+ * are listed here, and no text, of any origin, keeps parts that look like a card number, a key or a secret.
  */
 import { hasCardNumber } from "../domain/Cards.ts"
 import { clean, HIDDEN, isClean } from "../domain/Secrets.ts"
@@ -9,17 +9,17 @@ import { parseJson } from "../json/JsonParse.ts"
 import type { Caller } from "./Authentication.ts"
 import type { Answer, RequestContext } from "./RequestContext.ts"
 
-/** Larger bodies are not kept, in bytes as they were sent. */
+/** The longest request body that is logged, in bytes as sent. */
 export const LOGGED_BODY_BYTES_MAX = 4096
-/** Characters of a path, a message or a name. */
+/** The most characters of a path, a message or a name. */
 const TEXT_MAX = 500
-/** Answers are looked into for the ids of objects so far, in characters. */
-const LOOKED_INTO_MAX = 16_384
+/** The part of an answer that is searched for ids of objects, in characters. */
+const SEARCHED_LENGTH_MAX = 16_384
 const OBJECTS_MAX = 12
 
 /**
- * Members of bodies and queries that are kept. Whatever else there is, now or in a version to come, is not: above all
- * `card`, and `client_secret`.
+ * Members of bodies and queries that are logged. All others, also those of future versions, are hidden: above all
+ * `card` and `client_secret`.
  */
 const KEPT: ReadonlySet<string> = new Set(
   `active address amount api_key api_version amount_to_capture application_fee_amount billing_address_collection
@@ -39,7 +39,7 @@ const KEPT: ReadonlySet<string> = new Set(
 
 export const isKept = (name: string): boolean => KEPT.has(name)
 
-/** A JSON value, as far as it is kept. `isNamedFreely` is true for what merchants give names of their own. */
+/** Cleans a JSON value. `isNamedFreely` is true if merchants choose the names of its members. */
 const cleanValue = (value: unknown, isNamedFreely = false): unknown => {
   if (typeof value === "string") return clean(value)
   if (typeof value === "number") {
@@ -54,7 +54,7 @@ const cleanValue = (value: unknown, isNamedFreely = false): unknown => {
   return Object.fromEntries(members)
 }
 
-/** Hides what has a card number in it that several members make up, as an array of its groups. */
+/** Hides values in which several members together form a card number, such as an array of its groups. */
 const withoutSpreadNumbers = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null || !hasCardNumber(JSON.stringify(value))) return value
   const within = Array.isArray(value)
@@ -63,13 +63,13 @@ const withoutSpreadNumbers = (value: unknown): unknown => {
   return hasCardNumber(JSON.stringify(within)) ? HIDDEN : within
 }
 
-/** JSON text of what was cleaned part by part. */
+/** Encodes a value whose parts were cleaned. */
 const jsonOf = (cleaned: unknown): string => {
   const text = JSON.stringify(cleaned)
   return hasCardNumber(text) ? JSON.stringify(withoutSpreadNumbers(cleaned)) : text
 }
 
-/** Says that a JSON value has only members that are kept, and numbers that all readers of JSON agree on. */
+/** True if a JSON value has only logged members, and numbers that all JSON parsers read alike. */
 const isKeptWhole = (value: unknown, isNamedFreely = false): boolean => {
   if (typeof value === "number") return Math.abs(value) <= Number.MAX_SAFE_INTEGER
   if (typeof value !== "object" || value === null) return true
@@ -82,18 +82,18 @@ const isKeptWhole = (value: unknown, isNamedFreely = false): boolean => {
 }
 
 /**
- * JSON text of a body, as far as it is kept. Nearly always that is all of it, and then it is enough to look into the
- * text once. What JSON has escaped reads otherwise, so that is looked into part by part.
+ * Returns a body's JSON, cleaned. Nearly always nothing has to be hidden, and scanning the text once is enough. JSON
+ * escapes could hide a match, so a text with escapes is cleaned part by part.
  */
 const textOf = (body: unknown): string => {
   const whole = JSON.stringify(body)
   return !whole.includes("\\") && isClean(whole) && isKeptWhole(body) ? whole : jsonOf(cleanValue(body))
 }
 
-/** What a filter says of its parameter, as in `created[gte]`. */
+/** The comparisons of a filter, as in `created[gte]`. */
 const COMPARISONS: ReadonlySet<string> = new Set(["gt", "gte", "lt", "lte"])
 
-/** True if a body with these names within one another would be kept. `expand[]` and `line_items[0]` name no member. */
+/** True if a body with these nested names would be logged. `expand[]` and `line_items[0]` name no member. */
 const isKeptInQuery = (name: string): boolean => {
   const [outer = "", ...inner] = name.split("[")
   if (outer === "metadata" || !KEPT.has(outer)) return outer === "metadata"
@@ -110,17 +110,17 @@ const cleanQuery = (query: string): object =>
     ])
   )
 
-/** Ids as they stand in answers, and in paths. */
+/** Ids in answers and in paths. */
 const IDS = /["/](?:cus|pi|cs|prod|price|ref|ch|pm|evt|we|whd|key)_[0-9A-Za-z]{8,64}(?=["/]|$)/g
 
 const idsIn = (text: string): ReadonlyArray<string> => text.match(IDS)?.map((found) => found.slice(1)) ?? []
 
-/** A list names what it has found, and not what the request was about. */
+/** True for a list, whose ids are results and not objects of the request. */
 const isList = (body: string): boolean =>
   body.startsWith('{"object":"list"') || body.startsWith('{"object":"search_result"')
 
 const objectsOf = (path: string, body: string): ReadonlyArray<string> => {
-  const ids = [...idsIn(path), ...(isList(body) ? [] : idsIn(body.slice(0, LOOKED_INTO_MAX)))]
+  const ids = [...idsIn(path), ...(isList(body) ? [] : idsIn(body.slice(0, SEARCHED_LENGTH_MAX)))]
   return [...new Set(ids)].filter((id) => clean(id) === id).slice(0, OBJECTS_MAX)
 }
 
@@ -135,14 +135,14 @@ const errorOf = ({ body, status }: Answer): LoggedError | null => {
   }
 }
 
-/** What is known of a request when it is answered. */
+/** A request and its answer. */
 export interface Answered {
   readonly exchange: Pick<RequestContext, "id" | "method" | "path" | "query" | "idempotencyKey" | "apiVersion">
   readonly caller: Pick<Caller, "account" | "apiKey">
   readonly answer: Answer
-  /** The body as JSON has it; undefined if there was none, or none that is kept. */
+  /** The parsed body; undefined if there was none, or it is too long to be logged. */
   readonly body: unknown
-  /** When it was answered, by the wall clock, and how long that took. */
+  /** Time of the answer by the wall clock, and the duration of the request, in milliseconds. */
   readonly at: number
   readonly millis: number
 }
@@ -152,7 +152,7 @@ const sentOf = ({ body, exchange: { query } }: Answered): string | null => {
   return query === "" ? null : query.length > LOGGED_BODY_BYTES_MAX ? null : jsonOf(cleanQuery(query))
 }
 
-/** Makes what is kept of a request. */
+/** Makes a request's entry. */
 export const loggedOf = (answered: Answered): LoggedRequest => {
   const { answer, at, caller, exchange, millis } = answered
   const path = clean(exchange.path).slice(0, TEXT_MAX)

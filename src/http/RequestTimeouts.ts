@@ -1,37 +1,40 @@
 /**
- * No read waits without a limit. A storage that hangs neither answers nor fails; a request that waits for it gets a 503
- * once the limit is over, as if the storage had failed.
+ * Limits the wait of every request for the service. A storage that hangs neither answers nor fails; a request that
+ * waits for it gets a 503 after the limit, as if the storage had failed.
  *
- * The interruption ends the wait, as if the client had gone away. A command that has begun takes no interruption: it
- * ends when the journal says so, whose own limit is in `postgres/StatementLimit.ts`. The time in which a body arrives
- * is the client's and not counted; Node's own limits are for that.
+ * A time-out interrupts the wait, as if the client had left. A command that has begun is not interrupted: it ends with
+ * the journal, which has its own limit in `postgres/StatementLimit.ts`. The arrival of a body is the client's time and
+ * does not count; Node has its own limits for that.
  *
- * One sweep looks at all requests that wait, so a request pays for nothing but its place in a list.
+ * One periodic sweep checks all waiting requests, so a request costs only its place in a list.
  */
 import type { Fiber } from "effect"
 
-/** Longer than a repetition waits for the first request with its key, which has an answer of its own (I8). */
+/**
+ * The default limit, in milliseconds. Longer than a repetition waits for the first request with its key, which has its
+ * own answer (I8).
+ */
 export const REQUEST_MILLIS_MAX = 30_000
 
-/** Sweeps per limit: a request waits for up to a tenth more. */
+/** Sweeps per limit: a wait may exceed the limit by a tenth. */
 const SWEEPS = 10
 
-/** One wait for the service. */
+/** A request's wait for the service. */
 export class Wait {
-  /** By `performance.now()`; Infinity while it is the client's turn. */
+  /** Start of the wait, by `performance.now()`; Infinity while the client sends. */
   since: number = performance.now()
   isOver = false
-  /** Its place in the list of those who wait. */
+  /** Index in the list of waits. */
   place = 0
-  /** Waits; not known before it has to. */
+  /** The waiting fiber; undefined before it waits. */
   fiber: Fiber.Fiber<unknown, unknown> | undefined
 
-  /** The client has to go on. */
+  /** Called while the client sends. */
   pause(): void {
     this.since = Infinity
   }
 
-  /** The client has done its part. */
+  /** Called when the client has sent its part. */
   resume(): void {
     this.since = performance.now()
   }
@@ -46,14 +49,14 @@ export class RequestTimeouts {
     this.#limitMillis = limitMillis
   }
 
-  /** Interrupts the fiber when the limit is over, unless the wait has ended. */
+  /** Interrupts the fiber after the limit, unless the wait has ended. */
   watch(wait: Wait, fiber: Fiber.Fiber<unknown, unknown>): void {
     wait.fiber = fiber
     wait.place = this.#waits.push(wait) - 1
     if (this.#timer === undefined) this.#arm()
   }
 
-  /** To be called once for each that is watched. The last one in the list takes the place. */
+  /** Removes a wait; to be called once for each. The last wait of the list takes its place. */
   end(wait: Wait): void {
     const last = this.#waits.pop()!
     if (last === wait) return
@@ -61,7 +64,7 @@ export class RequestTimeouts {
     this.#waits[wait.place] = last
   }
 
-  /** The timer does not keep the process alive: requests under way do. */
+  /** Starts the timer, which does not keep the process alive: running requests do. */
   #arm(): void {
     this.#timer = setTimeout(() => this.#sweep(), this.#limitMillis / SWEEPS).unref()
   }
@@ -71,7 +74,7 @@ export class RequestTimeouts {
     if (this.#waits.length === 0) return
     this.#arm()
     const latest = performance.now() - this.#limitMillis
-    // An interruption may end its wait at once, which moves others in the list.
+    // An interruption may end its wait synchronously, which moves others in the list.
     for (const wait of this.#waits.filter(({ isOver, since }) => !isOver && since <= latest)) {
       wait.isOver = true
       wait.fiber!.interruptUnsafe()

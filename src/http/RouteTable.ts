@@ -1,6 +1,6 @@
 /**
- * Finds the endpoint that a method and a path mean (semantics T15, T16), in a tree of path segments that is built at
- * start. A literal segment wins over a parameter. Trailing and doubled slashes make another path.
+ * Finds the endpoint of a method and a path (semantics T15, T16), in a tree of path segments that is built at start. A
+ * literal segment takes precedence over a parameter. A path with trailing or doubled slashes is a different path.
  */
 import { Exit } from "effect"
 import { MethodNotAllowed, RouteNotFound } from "../server/HttpErrors.ts"
@@ -22,7 +22,7 @@ const makeNode = <Endpoint>(): Node<Endpoint> => ({ literals: new Map(), paramet
 
 export class RouteTable<Endpoint extends { readonly method: string; readonly path: string }> {
   readonly #root = makeNode<Endpoint>()
-  /** Holds the nodes of paths without parameters, which need no walk. */
+  /** Nodes of paths without parameters, which need no walk. */
   readonly #literal = new Map<string, Node<Endpoint>>()
 
   constructor(endpoints: Iterable<Endpoint>) {
@@ -34,7 +34,7 @@ export class RouteTable<Endpoint extends { readonly method: string; readonly pat
     }
   }
 
-  /** Finds the endpoint; fails if there is none with this path, or none with this method. HEAD means GET. */
+  /** Finds the endpoint. Fails if there is none with this path, or none with this method. HEAD counts as GET. */
   find(method: string, path: string): Exit.Exit<Matched<Endpoint>, RouteNotFound | MethodNotAllowed> {
     const params: Record<string, string> = {}
     const node = this.#literal.get(path) ?? this.#walk(path, params)
@@ -76,8 +76,8 @@ const descend = <Endpoint>(node: Node<Endpoint>, segment: string): Node<Endpoint
 }
 
 /**
- * An id needs no percent-encoding, so text that cannot be decoded is an id that does not exist; and so is text that the
- * database cannot be asked for.
+ * Decodes a segment. An id needs no percent-encoding, so a segment that cannot be decoded or stored is returned as is:
+ * no object has such an id.
  */
 const decoded = (segment: string): string => {
   if (!segment.includes("%")) return segment

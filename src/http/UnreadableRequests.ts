@@ -1,10 +1,10 @@
 /**
- * Answers what Node's HTTP parser refuses, which nothing else of the service gets to see: bytes that are not HTTP,
- * headers that are too large, requests that do not come to their end. Node's own answers have no body; these have the
- * envelope of every error (semantics §3) and its headers (T19), and end the connection as Node's do. Requests that came
- * whole before it on the same connection are answered first.
+ * Answers requests that Node's HTTP parser refuses, which no other part of the service sees: bytes that are not HTTP,
+ * headers that are too large, requests that do not arrive completely. Node's own answers have no body; these have the
+ * envelope of every error (semantics §3) and its headers (T19), and end the connection as Node's do. Complete requests
+ * before it on the same connection are answered first.
  *
- * `CONNECT` is refused here as well: it asks for a tunnel, and the service is no proxy (semantics T26).
+ * `CONNECT` is refused here as well: it requests a tunnel, and the service is no proxy (semantics T26).
  */
 import type { Server, ServerResponse } from "node:http"
 import { STATUS_CODES } from "node:http"
@@ -14,7 +14,7 @@ import { envelope, wireErrorOf } from "./ErrorTable.ts"
 import { makeRequestIds } from "./RequestContext.ts"
 import { InvalidHttp, RequestHeadersTooLarge, RequestTimeout, RequestTooLarge } from "../server/HttpErrors.ts"
 
-/** By the code of the parser's or the server's error. Anything else is not HTTP. */
+/** Failures by the code of the parser's or the server's error. All other codes mean that the bytes are not HTTP. */
 const FAILURES: Readonly<Record<string, RequestHeadersTooLarge | RequestTimeout | RequestTooLarge>> = {
   HPE_HEADER_OVERFLOW: new RequestHeadersTooLarge(),
   HPE_CHUNK_EXTENSIONS_OVERFLOW: new RequestTooLarge(),
@@ -22,21 +22,24 @@ const FAILURES: Readonly<Record<string, RequestHeadersTooLarge | RequestTimeout 
 }
 const invalidHttp = new InvalidHttp()
 
-/** Node keeps the response that is under way on a connection there, and asks the same of it (`lib/_http_server.js`). */
+/** Node's field for a connection's current response (`lib/_http_server.js`). */
 interface Connection extends Socket {
   readonly _httpMessage?: ServerResponse | null
 }
 
-/** Makes the server answer; gives the same server. `docsUrl` is where links to error documentation lead. */
+/**
+ * Makes the server answer unreadable requests. Returns the same server. `docsUrl` is the base of links to error
+ * documentation.
+ */
 export const answerUnreadable = (server: Server, docsUrl: string): Server => {
-  // The server is there before the service, so these requests have a sequence of ids of their own. No id is ever given
-  // twice: most of it is random.
+  // The server exists before the service, so these requests have their own sequence of ids. Ids never repeat, because
+  // most of an id is random.
   const requestIds = makeRequestIds()
   const refused = new WeakSet<Connection>()
   const refuse = (error: NodeJS.ErrnoException, socket: Connection) => {
     const response = socket._httpMessage
     if (response?.req.complete === true) return void response.once("close", () => refuse(error, socket))
-    // In the middle of its own answer, or to a client that is gone, there is nothing to say.
+    // No answer is possible in the middle of another one, or to a client that has left.
     if (!socket.writable || response?.headersSent === true) return socket.destroy()
     const { status, ...failure } = wireErrorOf(FAILURES[error.code ?? ""] ?? invalidHttp)
     const body = envelope({ status, ...failure }, docsUrl)
@@ -54,7 +57,7 @@ export const answerUnreadable = (server: Server, docsUrl: string): Server => {
     socket.destroySoon()
   }
   const refuseOnce = (error: NodeJS.ErrnoException, socket: Connection) => {
-    // More of the same is one error.
+    // Further errors of a connection get no answer.
     if (refused.has(socket)) return
     refused.add(socket)
     refuse(error, socket)

@@ -8,7 +8,7 @@
 import { Effect } from "effect"
 import { createHmac } from "node:crypto"
 import type { IncomingHttpHeaders } from "node:http"
-import { ACCOUNT, ANSWER, clientsOwn } from "../../src/http/forward/SignedRequest.ts"
+import { ACCOUNT, ANSWER, clientLinesOf } from "../../src/http/forward/SignedRequest.ts"
 import type { Connections, Receiver, Reply, Sent } from "../../src/http/forward/Connections.ts"
 import type { ForwardedIncoming } from "../../src/http/forward/Listener.ts"
 import type { Random } from "../support/Random.ts"
@@ -82,7 +82,7 @@ class Arrived implements ForwardedIncoming {
   constructor({ body, lines, method, url }: Sent, reply: (reply: Reply) => void) {
     this.method = method
     this.url = url
-    this.rawHeaders = clientsOwn(lines)
+    this.rawHeaders = clientLinesOf(lines)
     this.headers = Object.fromEntries(
       this.rawHeaders.flatMap((name, i) => (i % 2 === 0 ? [[name.toLowerCase(), this.rawHeaders[i + 1]!]] : []))
     )

@@ -105,8 +105,8 @@ export interface Among {
   readonly placement: Layer.Layer<Placement>
   /** Open unless the process is frozen. */
   readonly gate: Effect.Effect<void>
-  /** Its connections to the others, and its own address. */
-  readonly forwarding?: { readonly url: string; readonly links: Forwarder.Links }
+  /** How it reaches others, and where they reach it. */
+  readonly forwarding?: { readonly url: string; readonly links: Forwarder.Senders }
 }
 
 const ALONE: Among = { placement: Placement.layerSole, gate: Effect.void }
@@ -136,7 +136,7 @@ export const start = Effect.fnUntraced(function* (
       ? Layer.empty
       : Layer.effect(
           Forwarder.Forwarder,
-          Forwarder.over(forwarding.links, {}, { url: forwarding.url, serve: () => Effect.void })
+          Forwarder.makeOver(forwarding.links, {}, { url: forwarding.url, serve: () => Effect.void })
         )
   const layer = service.pipe(
     Layer.provide(forwarder),

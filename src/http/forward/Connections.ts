@@ -1,9 +1,9 @@
 /**
- * Connections to the other processes of the installation, kept from one request to the next. All of them are TLS in
- * which the other side has proved that it is one (`RunnerTls.ts`), before it is sent anything.
+ * Connections to the other processes of the installation, kept open between requests. All are TLS connections whose
+ * other side has proved its membership (`RunnerTls.ts`) before any request is sent.
  *
- * A connection has one request at a time: behind another one it would wait for that one's answer, which may wait for
- * the storage, while there are connections to spare. Requests leave in bursts, as answers do.
+ * A connection carries one request at a time: a second one would wait for the first answer, which may wait for the
+ * storage, while other connections are free. Requests are written in batches, as answers are.
  */
 import type { IncomingHttpHeaders } from "node:http"
 import type { Dispatcher } from "undici"
@@ -12,15 +12,18 @@ import type { AtTurnsEnd } from "../../server/WriteBatch.ts"
 import { makeWriteBatch } from "../../server/WriteBatch.ts"
 import type { RunnerTls } from "./RunnerTls.ts"
 
-/** Requests to one process at a time: so many are carried, and others wait for a connection. */
+/** The most concurrent requests to one process; further ones wait for a connection. */
 const CONNECTIONS_MAX = 256
-/** So many in all may be under way or wait. */
-const UNDER_WAY_MAX = 2048
+/** The most requests to one process that are running or waiting. */
+const PENDING_MAX = 2048
 const CONNECT_MILLIS = 2000
-/** Less than what the receiver keeps them for. */
+/** Shorter than the receiver's limit. */
 const KEEP_ALIVE_MILLIS = 30_000
 const HEAD_BYTES_MAX = 65_536
-/** A longer answer, or one of unknown length, is passed on as it comes, if that can be done. */
+/**
+ * The longest answer that is received whole, in bytes. A longer one, or one of unknown length, is passed on in chunks
+ * if the receiver supports it.
+ */
 const WHOLE_BYTES_MAX = 1_048_576
 
 export interface Sent {
@@ -34,42 +37,42 @@ export type Headers = Readonly<Record<string, string | ReadonlyArray<string>>>
 
 export interface Reply {
   readonly status: number
-  /** By names in lower case, in the order in which they came. */
+  /** Values by name in lower case, in the order received. */
   readonly headers: Headers
   readonly body: Buffer
 }
 
-/** Takes an answer as it comes. */
+/** Receives an answer in chunks. */
 export interface Sink {
-  /** `resume` is to be called once more can be taken, if it answers false. */
+  /** Returns false if no more can be accepted; then calls `resume` once it can. */
   readonly write: (chunk: Buffer, resume: () => void) => boolean
   readonly end: () => void
   /** The answer broke off. */
   readonly fail: () => void
 }
 
-/** One of these is called, once. */
+/** Callbacks for the outcome of a request. Exactly one is called, once. */
 export interface Receiver {
   readonly onReply: (reply: Reply) => void
-  /** An answer begins that is too long to wait for its end. Without it, every answer is waited for. */
+  /** Called at the head of a long answer. Without it, every answer is received whole. */
   readonly onLong?: ((head: Omit<Reply, "body">) => Sink) | undefined
-  /** There is no answer, or no whole one. */
+  /** Called if there is no complete answer. */
   readonly onLost: (wasSent: boolean) => void
 }
 
 interface Link {
   readonly pool: Pool
-  underWay: number
+  pending: number
 }
 
 const lengthOf = (headers: Headers): number => Number(headers["content-length"] ?? Number.NaN)
 
-/** A request on its way. */
+/** A request that is being sent and answered. */
 class Request implements Dispatcher.DispatchHandler {
   readonly #link: Link
   readonly #sent: Sent
   readonly #receiver: Receiver
-  /** Ends what is under way. */
+  /** Ends the running request. */
   #abort: (() => void) | undefined
   #wasSent = false
   #status = 0
@@ -85,23 +88,23 @@ class Request implements Dispatcher.DispatchHandler {
   }
 
   begin(atTurnsEnd: AtTurnsEnd): void {
-    this.#link.underWay++
+    this.#link.pending++
     atTurnsEnd(() => this.#dispatch())
   }
 
-  /** Nobody waits for its answer any more. */
+  /** Called when the answer is no longer needed. */
   readonly giveUp = (): void => {
     if (this.#finish()) this.#abort?.()
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#wasSent = true
-    this.#abort = () => controller.abort(new Error("Nobody waits for it."))
+    this.#abort = () => controller.abort(new Error("The answer is no longer needed."))
     if (this.#isOver) this.#abort()
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, received: IncomingHttpHeaders): void {
-    // An interim answer.
+    // An informational response (1xx).
     if (status < 200 || this.#isOver) return
     const headers = received as Headers
     this.#status = status
@@ -132,7 +135,7 @@ class Request implements Dispatcher.DispatchHandler {
   #dispatch(): void {
     if (this.#isOver) return
     const { body, lines, method, url } = this.#sent
-    // The body's length is said with every request that may have one.
+    // Requests that may have a body always declare its length.
     const ofBody = body.length > 0 || method === "POST" ? { body } : {}
     const options = { method: method as Dispatcher.HttpMethod, path: url, headers: lines, ...ofBody }
     this.#link.pool.dispatch(options, this)
@@ -141,12 +144,12 @@ class Request implements Dispatcher.DispatchHandler {
   #finish(): boolean {
     if (this.#isOver) return false
     this.#isOver = true
-    this.#link.underWay--
+    this.#link.pending--
     return true
   }
 }
 
-/** Takes why there is no connection to a process. */
+/** Called with the reason for which a connection failed. */
 export type OnFailed = (url: string, error: Error) => void
 
 export class Connections {
@@ -160,19 +163,19 @@ export class Connections {
     this.#onFailed = onFailed
   }
 
-  /** Sends a request; gives what gives it up. Undefined if too many are under way there. */
+  /** Sends a request. Returns the function that cancels it; undefined if too many requests are pending. */
   send(url: string, sent: Sent, receiver: Receiver): (() => void) | undefined {
     const link = this.#linkTo(url)
-    if (link.underWay >= UNDER_WAY_MAX) return undefined
+    if (link.pending >= PENDING_MAX) return undefined
     const request = new Request(link, sent, receiver)
     request.begin(this.#atTurnsEnd)
     return request.giveUp
   }
 
-  /** Forgets a process that nobody is connected to, when it has gone away. */
+  /** Removes a process that has ended, unless requests to it are pending. */
   forget(url: string): void {
     const link = this.#links.get(url)
-    if (link === undefined || link.underWay > 0) return
+    if (link === undefined || link.pending > 0) return
     this.#links.delete(url)
     void link.pool.destroy()
   }
@@ -186,25 +189,25 @@ export class Connections {
   #linkTo(url: string): Link {
     let link = this.#links.get(url)
     if (link === undefined) {
-      // By https, undici would name the client's Host in the ClientHello, and connect anew for each other Host.
+      // With https, undici would put the client's Host in the ClientHello, and open connections for each other Host.
       const pool = new Pool(url.replace("https:", "http:"), {
         connections: CONNECTIONS_MAX,
         pipelining: 1,
-        // Nothing goes without TLS. The name of the server that undici has is the client's Host: it is left out.
+        // Always TLS. Omits undici's server name, which is the client's Host.
         connect: ({ hostname, port }, callback) =>
           this.#connect({ hostname, port, protocol: "https:" }, (...outcome) => {
             const [error] = outcome
             if (error !== null) this.#onFailed(url, error)
             callback(...outcome)
           }),
-        // Whoever waits has a limit of its own.
+        // No limits here: each caller has its own.
         headersTimeout: 0,
         bodyTimeout: 0,
         keepAliveTimeout: KEEP_ALIVE_MILLIS,
         keepAliveMaxTimeout: KEEP_ALIVE_MILLIS,
         maxHeaderSize: HEAD_BYTES_MAX
       })
-      link = { pool, underWay: 0 }
+      link = { pool, pending: 0 }
       this.#links.set(url, link)
     }
     return link

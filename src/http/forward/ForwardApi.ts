@@ -1,4 +1,4 @@
-/** Sends a request of the API on to the process that serves its account, and gives that one's answer. */
+/** Forwards a request of the API to the process that serves its account, and returns that process's answer. */
 import { Cause, Effect, Exit } from "effect"
 import type { AccountId } from "../../engine/log/Document.ts"
 import { Unavailable } from "../../engine/Accounts.ts"
@@ -9,7 +9,7 @@ import type { Kind } from "./SignedRequest.ts"
 import type { ForwarderShape } from "./Forwarder.ts"
 import { HERE, headersFor } from "./Forwarder.ts"
 
-/** The account that another process serves, if that is what something has failed of: then nothing was done here. */
+/** Returns the account that another process serves if the failure is about that: then nothing was done here. */
 export const elsewhereOf = (cause: Cause.Cause<unknown>): AccountId | undefined => {
   const failure = cause.reasons.find((reason) => reason._tag === "Fail")?.error
   return failure instanceof Unavailable && failure.isElsewhere ? failure.account : undefined
@@ -27,15 +27,15 @@ const unread = Exit.succeed<Body>({ kind: "unread", bytes: nothing })
 const withoutBody = Exit.succeed<Body>(whole(nothing))
 const ofHead = Exit.succeed<Body>({ kind: "head", bytes: nothing })
 
-/** What the process that a request has come to knows of its body. */
-interface OfBody {
-  /** Tells of a request whose body is still to come whether it is refused without it. */
+/** Decisions about a request's body, made by the process that received the request. */
+interface BodyPolicy {
+  /** True if the request is refused without its body. */
   readonly isRefused: () => boolean
   readonly limits: () => BodyLimits | undefined
 }
 
-/** Reads the body, unless the request is refused whatever it is. A body that cannot be read makes a refusal, too. */
-const bodyOf = ({ incoming, method, wait }: Received, { isRefused, limits }: OfBody): Effect.Effect<Body> => {
+/** Reads the body, unless the request is refused anyway. An unreadable body becomes a refusal, too. */
+const bodyOf = ({ incoming, method, wait }: Received, { isRefused, limits }: BodyPolicy): Effect.Effect<Body> => {
   if (method === "HEAD") return ofHead
   if (method !== "POST") return withoutBody
   if (!incoming.isWhole && isRefused()) return unread
@@ -52,19 +52,19 @@ const bodyOf = ({ incoming, method, wait }: Received, { isRefused, limits }: OfB
   return Effect.tap(body, () => Effect.sync(() => wait.resume()))
 }
 
-/** Answers as the account's process does, or says that the account is here. */
+/** Returns the answer of the account's process, or `HERE` if the account is served here. */
 export const forwardApi = (
   forwarder: ForwarderShape,
   exchange: Received,
   account: AccountId,
-  ofBody: OfBody
+  policy: BodyPolicy
 ): Effect.Effect<Answer | typeof HERE, Unavailable> => {
   const { incoming } = exchange
   const { rawHeaders, remoteAddress, url } = incoming
   const forward = ({ bytes, kind }: Body) => {
     const method = kind === "head" ? "GET" : exchange.method
     const sent = { account, kind, method, url, rawHeaders, remoteAddress, body: bytes, course: exchange.course }
-    // A POST is done once by its idempotency key.
+    // A repeated POST has no further effect, because of its idempotency key.
     const mayRepeat = method !== "DELETE"
     return Effect.map(forwarder.forward({ ...sent, mayRepeat }), (reply): Answer | typeof HERE =>
       reply === HERE
@@ -77,11 +77,11 @@ export const forwardApi = (
           }
     )
   }
-  const body = bodyOf(exchange, ofBody)
+  const body = bodyOf(exchange, policy)
   return Exit.isExit(body) && Exit.isSuccess(body) ? forward(body.value as Body) : Effect.flatMap(body, forward)
 }
 
-/** Whoever writes an answer writes its length. */
+/** Removes the length, which is added again when the answer is written. */
 const withoutLength = (headers: Record<string, string>): Record<string, string> => {
   delete headers["content-length"]
   return headers

@@ -1,6 +1,6 @@
 /**
- * Has a page answered by the process that serves its account. The page's handler finds out by itself that the account
- * is elsewhere: it fails with `Unavailable`, and the whole request goes there, as it came.
+ * Forwards a page's request to the process that serves its account. The page's handler discovers that the account is
+ * elsewhere by failing with `Unavailable`; the whole request is then forwarded unchanged.
  */
 import type { IncomingMessage } from "node:http"
 import { Effect } from "effect"
@@ -13,12 +13,12 @@ import type { RequestTooLarge } from "../../server/HttpErrors.ts"
 import { RequestBodies } from "../../server/RequestBody.ts"
 import type { Course, Outgoing, Sink } from "./Forwarder.ts"
 import { Forwarder, HERE, headersFor } from "./Forwarder.ts"
-import { elsewhereHeaders, saidWith } from "./Listener.ts"
+import { elsewhereHeaders, envelopeOf } from "./Listener.ts"
 
-/** Bodies that were read, for as long as their requests are answered. */
+/** Bodies that were read, kept while their requests are answered. */
 const bodies = new WeakMap<IncomingMessage, Buffer>()
 
-/** Reads the body of a page's request, as often as it is asked for. */
+/** Reads the body of a page's request. May be called repeatedly. */
 export const readBodyOf = (
   request: HttpServerRequest.HttpServerRequest,
   bytesMax?: number
@@ -33,15 +33,15 @@ export const readBodyOf = (
     )
   })
 
-/** The address of whoever is connected, here or at the process that has forwarded the request. */
+/** Returns the address of the connected client, here or at the process that forwarded the request. */
 export const remoteAddressOf = (request: HttpServerRequest.HttpServerRequest): string | undefined => {
   const source = sourceOf(request)
-  return saidWith(source)?.remoteAddress ?? source.socket.remoteAddress
+  return envelopeOf(source)?.remoteAddress ?? source.socket.remoteAddress
 }
 
 const nothing = Buffer.alloc(0)
 
-/** Has the page answered where the account is; by `again` if it is here by now. */
+/** Forwards the page's request to the account's process; runs `again` if the account has moved here. */
 export const forwardPage = <E, R>(
   request: HttpServerRequest.HttpServerRequest,
   account: AccountId,
@@ -52,7 +52,7 @@ export const forwardPage = <E, R>(
   Effect.gen(function* () {
     const forwarder = yield* Forwarder
     const source = sourceOf(request)
-    if (saidWith(source) !== undefined) {
+    if (envelopeOf(source) !== undefined) {
       const isHere = yield* forwarder.arrives(account)
       return isHere ? yield* again : HttpServerResponse.empty({ status: 421, headers: elsewhereHeaders(account) })
     }
@@ -65,7 +65,7 @@ export const forwardPage = <E, R>(
       rawHeaders: source.rawHeaders,
       remoteAddress: source.socket.remoteAddress,
       body: method === "POST" ? yield* readBodyOf(request) : nothing,
-      // A form is done once by its token.
+      // A repeated form has no further effect, because of its token.
       mayRepeat: method !== "DELETE",
       millisMax,
       course,
@@ -76,7 +76,7 @@ export const forwardPage = <E, R>(
     return yield* write(request, reply)
   })
 
-/** Writes an answer as it came. What Effect's HTTP would make of it has less of its headers. */
+/** Writes an answer unchanged. Effect's HTTP would drop some of its headers. */
 const write = (
   request: HttpServerRequest.HttpServerRequest,
   reply: { readonly status: number; readonly headers: object; readonly body: Buffer }
@@ -84,7 +84,7 @@ const write = (
   Effect.callback((resume) => {
     const response = responseOf(request)
     const done = () => resume(Effect.succeed(HttpServerResponse.empty({ status: reply.status })))
-    // A long one has been written already.
+    // A long answer was already written by the sink.
     if (response.writableFinished || response.destroyed) return done()
     response.once("finish", done)
     response.once("close", done)

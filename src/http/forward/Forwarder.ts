@@ -1,16 +1,16 @@
 /**
- * Has requests answered by the process that serves their account, wherever that is (semantics 9.50).
+ * Forwards requests to the process that serves their account (semantics 9.50).
  *
- * - A request goes where `Placement` says. Whoever is asked there and has not got the account says so, and the place is
+ * - `Placement` names the process. A process that does not serve the account answers `elsewhere`, and the placement is
  *   looked up again. While an account moves, or its process has died, its requests wait.
- * - An answer that is lost on the way, or breaks off, is asked for again, at the account's new place perhaps: a GET
- *   reads again, and a POST is done once by its idempotency key. A DELETE that may have been done is not repeated; its
- *   client is told what a client is told whose answer the storage has lost.
- * - A place that hangs is not waited for once the account has another one.
- * - A request is sent again once after a process has fallen silent with it. It may be the request that has killed or
- *   hung the process: it does not get at a third one.
- * - All of this takes as long as the request may wait, and no longer than some seconds before something is under way.
- *   Then it is unavailable, which is all that a client ever sees of a move.
+ * - A lost or broken-off answer is requested again, at the account's new process if there is one: a repeated GET reads
+ *   again, and a repeated POST has no further effect because of its idempotency key. A DELETE that may have run is not
+ *   repeated; the client gets the same error as after a lost storage answer.
+ * - A hanging process is abandoned once the account has another one.
+ * - After a process has fallen silent with a request, the request is sent once more. If it has killed or hung both
+ *   processes, it never reaches a third one.
+ * - The time for all of this is bounded by the request's own limit, and by a limit of some seconds until a process
+ *   accepts it. Then the request fails as unavailable, which is the only visible effect of a move.
  */
 import type { Scope } from "effect"
 import { Context, Effect, Exit, Layer } from "effect"
@@ -26,20 +26,20 @@ import type { Headers, Reply, Sink } from "./Connections.ts"
 import { Connections } from "./Connections.ts"
 import { makeWarning } from "./RunnerTls.ts"
 
-/** Requests of one account that may be under way at a time: others of the same process shall have room beside them. */
+/** The most forwarded requests of one account, so that other accounts of the same process have room. */
 const OWN_MAX = 1024
-/** A request waits so long for a process that takes it, in milliseconds. */
+/** The longest wait for a process that accepts a request, in milliseconds. */
 const SEEK_MILLIS_MAX = 12_000
-/** Between two attempts at the same place: from, and to. */
+/** The pause between attempts, which doubles from the first to the second value, in milliseconds. */
 const PAUSE_MILLIS_MIN = 20
 const PAUSE_MILLIS_MAX = 500
-/** Whether places are still those that were asked is looked at this often. */
-const LOOK_MILLIS = 500
-/** A process that was asked for an account waits so long for it to come. */
+/** The interval of checks whether an account has moved, in milliseconds. */
+const CHECK_MILLIS = 500
+/** The longest wait of a forwarded request for an account that is moving here, in milliseconds. */
 const ARRIVAL_MILLIS_MAX = 1000
 const CALL_MILLIS_MAX = 15_000
 
-/** Processes that have fallen silent with the same request in their hands. It is sent again after the first one. */
+/** A request ends with an error after this many processes have fallen silent with it. */
 const SILENT_MAX = 2
 
 /** A client's request to forward. */
@@ -51,36 +51,38 @@ export interface Outgoing {
   readonly rawHeaders: ReadonlyArray<string>
   readonly remoteAddress: string | undefined
   readonly body: Buffer
-  /** True if it may be sent again after it was perhaps carried out. */
+  /** True if the request may be sent again although it may have run. */
   readonly mayRepeat: boolean
   readonly course: Course
-  /** The answer has to begin within so long, in milliseconds, where nobody else has an eye on that. */
+  /** The longest wait for the start of the answer, in milliseconds; set if no other limit applies. */
   readonly millisMax?: number
-  /** Takes an answer that is too long to wait for its end. */
+  /** Receives a long answer in chunks. */
   readonly onLong?: (head: Omit<Reply, "body">) => Sink
 }
 
 export const HERE = "here"
 
 export interface ForwarderShape {
-  /** Where other processes reach this one; null if there are none. */
+  /** Address of this process for the others; null if there are none. */
   readonly url: string | null
-  /** Tells whether the account is served here. */
+  /** True if the account is served here. */
   readonly isHere: (account: AccountId) => boolean
-  /** Has a request answered where its account is, or says that it is here by now. */
+  /** Forwards a request and returns the answer, or `HERE` if the account has moved to this process. */
   readonly forward: (outgoing: Outgoing) => Effect.Effect<Reply | typeof HERE, Unavailable>
-  /** For what was forwarded here: whether the account is here, or comes before long. */
+  /** Waits, for a forwarded request, until the account is served here. False if it is not within a limit. */
   readonly arrives: (account: AccountId) => Effect.Effect<boolean>
-  /** Asks whoever serves the account, or the process at that address, for something that is no client's request. */
+  /**
+   * Calls the process that serves the account, or the one at that address, with a message that is no client's request.
+   */
   readonly call: (
     to: { readonly account: AccountId } | { readonly url: string },
     call: { readonly path: string; readonly body: unknown; readonly mayRepeat: boolean }
   ) => Effect.Effect<Reply | typeof HERE, Unavailable>
-  /** Has what other processes forward answered by these, as long as the scope lives. */
+  /** Handles other processes' requests as long as the scope lives. */
   readonly serve: (handlers: Handlers) => Effect.Effect<void, never, Scope.Scope>
 }
 
-/** Everything is here, unless there are other processes. */
+/** Used if there are no other processes: all accounts are here. */
 const alone: ForwarderShape = {
   url: null,
   isHere: () => true,
@@ -94,17 +96,17 @@ export const Forwarder: Context.Reference<ForwarderShape> = Context.Reference("t
   defaultValue: () => alone
 })
 
-/** The ways to the other processes. */
-export type Links = Pick<Connections, "send" | "forget" | "close">
+/** The connections to the other processes. */
+export type Senders = Pick<Connections, "send" | "forget" | "close">
 
-/** What passages have in common. */
-interface Ways {
+/** State that all forwarded requests share. */
+interface Shared {
   readonly seekMillisMax: number
-  readonly links: Links
+  readonly senders: Senders
   readonly placement: Placement["Service"]
-  readonly passages: Set<Passage>
+  readonly running: Set<Forwarding>
   readonly ofAccounts: Map<AccountId, number>
-  /** Calls a function with what an effect comes to; gives what ends the wait. */
+  /** Runs an effect and calls the function with its exit. Returns the function that ends the wait. */
   readonly wait: <A>(effect: Effect.Effect<A>, then: (exit: Exit.Exit<A>) => void) => () => void
 }
 
@@ -113,62 +115,62 @@ type Outcome = Exit.Exit<Reply | typeof HERE, Unavailable>
 const here: Outcome = Exit.succeed(HERE)
 const unavailable = (reason: string): Outcome => Exit.fail(new Unavailable({ reason }))
 
-/** The way of one request to its answer. */
-class Passage {
-  readonly #ways: Ways
+/** One request, from the first attempt to its answer. */
+class Forwarding {
+  readonly #shared: Shared
   readonly #outgoing: Outgoing
   readonly #done: (outcome: Outcome) => void
   readonly #since = performance.now()
   #account: AccountId
-  /** Gives up what it waits for. */
+  /** Ends the current wait. */
   #giveUp: (() => void) | undefined
-  /** Where it was sent to, while its answer is waited for. */
+  /** The process that the request was sent to, until its answer arrives. */
   #url: string | undefined
   #pauseMillis = 0
   #hasMoved = false
   #hasBegun = false
   #isOver = false
 
-  constructor(ways: Ways, outgoing: Outgoing, done: (outcome: Outcome) => void) {
-    this.#ways = ways
+  constructor(shared: Shared, outgoing: Outgoing, done: (outcome: Outcome) => void) {
+    this.#shared = shared
     this.#outgoing = outgoing
     this.#account = outgoing.account
     this.#done = done
   }
 
   begin(): void {
-    const { ofAccounts, passages } = this.#ways
+    const { ofAccounts, running } = this.#shared
     const { account } = this.#outgoing
     const others = ofAccounts.get(account) ?? 0
     if (others >= OWN_MAX) return this.#done(unavailable("Too many requests of the account are forwarded."))
     ofAccounts.set(account, others + 1)
-    passages.add(this)
+    running.add(this)
     this.#seek()
   }
 
-  /** Nobody waits for it any more. */
+  /** Called when the answer is no longer needed. */
   abandon(): void {
     this.#end(undefined)
   }
 
-  /** Is looked after now and then, while it waits. */
-  look(): void {
+  /** Called periodically while the request waits. */
+  check(): void {
     const { mayRepeat, millisMax = Infinity } = this.#outgoing
     if (!this.#hasBegun && performance.now() - this.#since > millisMax) {
       this.#giveUp?.()
       return this.#end(unavailable("The process of the account does not answer in time."))
     }
     if (this.#url === undefined || !mayRepeat) return
-    const place = this.#ways.placement.locate(this.#account)
+    const place = this.#shared.placement.locate(this.#account)
     const hasMoved = Exit.isExit(place) && Exit.isSuccess(place) && !isAt(place.value as Place, this.#url)
-    // An answer may still be on its way from where the account has been.
+    // Two checks in a row, because an answer may still be on its way from the account's previous process.
     if (hasMoved && this.#hasMoved) {
       this.#giveUp?.()
       if (this.#mayTryAgain()) this.#seek()
     } else this.#hasMoved = hasMoved
   }
 
-  /** Counts that a process has fallen silent with the request. Ends the request if it was not the first one. */
+  /** Counts a process that fell silent with the request. Ends the request unless it may be sent again. */
   #mayTryAgain(): boolean {
     const { course, mayRepeat } = this.#outgoing
     const mayTryAgain = mayRepeat && ++course.silent < SILENT_MAX
@@ -179,9 +181,9 @@ class Passage {
   #seek(): void {
     this.#url = undefined
     this.#hasMoved = false
-    const place = this.#ways.placement.locate(this.#account)
+    const place = this.#shared.placement.locate(this.#account)
     if (Exit.isExit(place)) return this.#goTo(place as Exit.Exit<Place | undefined>)
-    this.#giveUp = this.#ways.wait(place, (exit) => this.#goTo(exit))
+    this.#giveUp = this.#shared.wait(place, (exit) => this.#goTo(exit))
   }
 
   #goTo(found: Exit.Exit<Place | undefined>): void {
@@ -193,18 +195,18 @@ class Passage {
   }
 
   #send(url: string): void {
-    const { links } = this.#ways
+    const { senders } = this.#shared
     const { body, kind, method, onLong, rawHeaders, remoteAddress = "" } = this.#outgoing
     const lines = linesOf(rawHeaders, { kind, remoteAddress })
     this.#url = url
     const sent = { method, url: this.#outgoing.url, lines, body }
-    const giveUp = links.send(url, sent, {
+    const giveUp = senders.send(url, sent, {
       onReply: (reply) => this.#receive(url, reply),
       onLong: onLong && ((head) => this.#passOn(onLong, head)),
       onLost: (wasSent) => {
-        links.forget(url)
+        senders.forget(url)
         if (!wasSent) return this.#again()
-        // Other connections to a process that has died are found to be closed meanwhile.
+        // Pauses, so that other connections to a dead process are found to be closed first.
         this.#pauseMillis ||= PAUSE_MILLIS_MIN
         if (this.#mayTryAgain()) this.#again()
       }
@@ -218,22 +220,22 @@ class Passage {
       case "carried":
         return this.#end(Exit.succeed(reply))
       case "elsewhere": {
-        // It is another account than was thought, or this one is not there any more.
+        // Either the request belongs to another account, or the process no longer serves the account.
         const named = reply.headers[ACCOUNT]
         if (typeof named === "string" && named !== "" && named !== this.#account) this.#account = named
-        else this.#ways.placement.notAt(this.#account, url)
+        else this.#shared.placement.notAt(this.#account, url)
         return this.#again()
       }
       default:
-        // It does not understand this process.
+        // The process does not understand the request.
         return this.#again()
     }
   }
 
-  /** A long answer that is none of the account's process is not passed on. */
+  /** Passes a long answer on if it comes from the account's process; drops any other. */
   #passOn(onLong: (head: Omit<Reply, "body">) => Sink, head: Omit<Reply, "body">): Sink {
     if (head.headers[ANSWER] === "carried") {
-      // What has begun cannot be asked for again.
+      // An answer that has begun cannot be requested again.
       this.#url = undefined
       this.#hasBegun = true
       const sink = onLong(head)
@@ -249,7 +251,7 @@ class Passage {
 
   #again(): void {
     if (this.#isOver) return
-    if (performance.now() - this.#since > this.#ways.seekMillisMax) {
+    if (performance.now() - this.#since > this.#shared.seekMillisMax) {
       return this.#end(unavailable("The process of the account does not answer."))
     }
     this.#url = undefined
@@ -261,9 +263,9 @@ class Passage {
   #end(outcome: Outcome | undefined): void {
     if (this.#isOver) return
     this.#isOver = true
-    const { ofAccounts, passages } = this.#ways
+    const { ofAccounts, running } = this.#shared
     const { account } = this.#outgoing
-    passages.delete(this)
+    running.delete(this)
     const left = ofAccounts.get(account)! - 1
     if (left === 0) ofAccounts.delete(account)
     else ofAccounts.set(account, left)
@@ -276,39 +278,39 @@ const isAt = (place: Place | undefined, url: string): boolean =>
   place !== undefined && place !== "here" && place.url === url
 
 export interface Options extends Listener.Options {
-  /** A request waits so long for a process that takes it, in milliseconds. */
+  /** The longest wait for a process that accepts a request, in milliseconds. */
   readonly seekMillisMax?: number
 }
 
-/** Forwards by the placement, and listens for what others forward, as long as the layer lives. */
+/** Forwards by the placement, and accepts forwarded requests, as long as the layer lives. */
 export const layer = (options: Options): Layer.Layer<never, CannotListen, Placement> =>
   Layer.effect(
     Forwarder,
     Effect.gen(function* () {
       const listener = yield* Listener.listen(options)
       const warn = yield* makeWarning
-      const links = new Connections(options.tls, (url, error) => warn(`${UNPROVEN} ${url}`, error))
-      return yield* over(links, options, listener)
+      const senders = new Connections(options.tls, (url, error) => warn(`${UNPROVEN} ${url}`, error))
+      return yield* makeOver(senders, options, listener)
     })
   )
 
 const UNPROVEN =
   "Nothing was sent to another process of the service, because it did not prove that it has the installation's " +
-  "secret: another program listens at its address, or its TILL_SECRET_FILE is another one. The address is"
+  "secret: another program listens at its address, or its TILL_SECRET_FILE is a different one. The address is"
 
-/** Forwards by the placement, over these ways, as long as the scope lives. */
-export const over = Effect.fnUntraced(function* (
-  links: Links,
+/** Makes a forwarder over the given connections, as long as the scope lives. */
+export const makeOver = Effect.fnUntraced(function* (
+  senders: Senders,
   { seekMillisMax = SEEK_MILLIS_MAX }: Pick<Options, "seekMillisMax">,
   { serve, url }: Listener.Listener
 ): Effect.fn.Return<ForwarderShape, never, Placement | Scope.Scope> {
-  yield* Effect.addFinalizer(() => Effect.promise(() => links.close()))
+  yield* Effect.addFinalizer(() => Effect.promise(() => senders.close()))
   const fork = Effect.runForkWith(yield* Effect.context<never>())
-  const ways: Ways = {
+  const shared: Shared = {
     seekMillisMax,
-    links,
+    senders,
     placement: yield* Placement,
-    passages: new Set(),
+    running: new Set(),
     ofAccounts: new Map(),
     wait: (effect, then) => {
       const fiber = fork(effect)
@@ -316,21 +318,21 @@ export const over = Effect.fnUntraced(function* (
       return () => fiber.interruptUnsafe()
     }
   }
-  const look = () => ways.passages.forEach((passage) => passage.look())
+  const check = () => shared.running.forEach((forwarding) => forwarding.check())
   yield* Effect.acquireRelease(
-    Effect.sync(() => setInterval(look, LOOK_MILLIS).unref()),
+    Effect.sync(() => setInterval(check, CHECK_MILLIS).unref()),
     (timer) => Effect.sync(() => clearInterval(timer))
   )
-  return make(ways, url, serve)
+  return make(shared, url, serve)
 })
 
-const make = (ways: Ways, url: string, serve: ForwarderShape["serve"]): ForwarderShape => {
-  const { placement } = ways
+const make = (shared: Shared, url: string, serve: ForwarderShape["serve"]): ForwarderShape => {
+  const { placement } = shared
   const forward: ForwarderShape["forward"] = (outgoing) =>
     Effect.callback((resume) => {
-      const passage = new Passage(ways, outgoing, resume)
-      passage.begin()
-      return Effect.sync(() => passage.abandon())
+      const forwarding = new Forwarding(shared, outgoing, resume)
+      forwarding.begin()
+      return Effect.sync(() => forwarding.abandon())
     })
   return {
     url,
@@ -343,7 +345,7 @@ const make = (ways: Ways, url: string, serve: ForwarderShape["serve"]): Forwarde
       ),
     call: (to, call) => {
       const outgoing = callOf("account" in to ? to.account : "", call)
-      const called = "account" in to ? forward(outgoing) : askAt(ways, to.url, outgoing)
+      const called = "account" in to ? forward(outgoing) : callAt(shared, to.url, outgoing)
       return Effect.timeoutOrElse(called, {
         duration: CALL_MILLIS_MAX,
         orElse: () => Effect.fail(new Unavailable({ reason: "The process of the account does not answer." }))
@@ -365,13 +367,13 @@ const callOf = (account: AccountId, { body, mayRepeat, path }: Parameters<Forwar
   course: newCourse()
 })
 
-/** Asks one process, whatever it serves, and once. */
-const askAt = (ways: Ways, url: string, outgoing: Outgoing): Effect.Effect<Reply, Unavailable> =>
+/** Calls one process at its address, once. */
+const callAt = (shared: Shared, url: string, outgoing: Outgoing): Effect.Effect<Reply, Unavailable> =>
   Effect.callback((resume) => {
     const { body, kind, method, rawHeaders } = outgoing
     const lines = linesOf(rawHeaders, { kind, remoteAddress: "" })
     const fail = (reason: string, isElsewhere = false) => resume(Effect.fail(new Unavailable({ reason, isElsewhere })))
-    const giveUp = ways.links.send(
+    const giveUp = shared.senders.send(
       url,
       { method, url: outgoing.url, lines, body },
       {
@@ -380,7 +382,7 @@ const askAt = (ways: Ways, url: string, outgoing: Outgoing): Effect.Effect<Reply
           if (answer === "carried") resume(Effect.succeed(reply))
           else fail("The process does not do it.", answer === "elsewhere")
         },
-        // What was not sent was not done either.
+        // A call that was not sent was not run.
         onLost: (wasSent) => fail("The process does not answer.", !wasSent)
       }
     )
@@ -388,7 +390,7 @@ const askAt = (ways: Ways, url: string, outgoing: Outgoing): Effect.Effect<Reply
     return Effect.sync(() => giveUp?.())
   })
 
-/** Names of headers that are those of the connection by which an answer came, or are written with every answer. */
+/** Headers of the connection between the processes, and headers that every answer gets when it is written. */
 const OF_CONNECTION: ReadonlySet<string> = new Set([
   ANSWER,
   "connection",
@@ -397,7 +399,7 @@ const OF_CONNECTION: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "x-content-type-options"
 ])
-/** Gives the headers that whoever has been asked would have given the client. */
+/** Returns the headers that the account's process would have sent to the client. */
 export const headersFor = ({ headers }: Pick<Reply, "headers">): Record<string, string | Array<string>> => {
   const shown: Record<string, string | Array<string>> = {}
   for (const name in headers) {

@@ -1,6 +1,6 @@
 /**
- * The listener for other processes of the installation: it takes what they forward, and what they ask of this process
- * itself, over connections on which they have proved to be one (`RunnerTls.ts`; semantics 9.51).
+ * The listener for other processes of the installation: accepts forwarded requests and calls, over connections whose
+ * other side has proved its membership (`RunnerTls.ts`; semantics 9.51).
  */
 import type { Scope } from "effect"
 import { Data, Effect, Exit } from "effect"
@@ -17,27 +17,27 @@ import { NodeIncoming } from "../../server/NodeIncoming.ts"
 import * as NodeServer from "../../server/NodeServer.ts"
 import { makeReadBody } from "../../server/RequestBody.ts"
 import type { Reply as CallReply } from "../../payments/AdministrationWire.ts"
-import type { Said } from "./SignedRequest.ts"
-import { ACCOUNT, ANSWER, clientsOwn, CONNECTION, saidIn } from "./SignedRequest.ts"
+import type { Envelope } from "./SignedRequest.ts"
+import { ACCOUNT, ANSWER, clientLinesOf, CONNECTION, parseEnvelope } from "./SignedRequest.ts"
 import type { RunnerTls } from "./RunnerTls.ts"
 import { makeWarning } from "./RunnerTls.ts"
 
-/** Header lines of a client, and what is said with them. */
+/** The largest header section: a client's lines and the envelope, in bytes. */
 const HEAD_BYTES_MAX = 65_536
-/** A close waits so long for what is under way. */
+/** Time for running requests when the listener closes, in milliseconds. */
 const CLOSE_MILLIS = 1000
 
-/** A request that was forwarded here. */
+/** A request that another process forwarded. */
 export interface ForwardedIncoming extends Incoming {
-  /** Refuses it: the account is not here. */
+  /** Refuses the request because the account is not served here. */
   readonly elsewhere: (account: AccountId) => void
 }
 
 export interface Handlers {
   readonly api: (incoming: ForwardedIncoming) => void
-  /** Takes what is not of the API. */
+  /** Handles requests that are not the API's. */
   readonly page: (request: IncomingMessage, response: ServerResponse) => void
-  /** Answers by the path; undefined if the account is not here. */
+  /** Handles a call by its path. Returns undefined if the account is not served here. */
   readonly call: (path: string, body: unknown) => Effect.Effect<CallReply | undefined>
 }
 
@@ -47,14 +47,14 @@ export class CannotListen extends Data.TaggedError("CannotListen")<{ readonly ca
 export interface Options {
   readonly tls: RunnerTls
   readonly host: string
-  /** 0 stands for a free one. */
+  /** 0 means any free port. */
   readonly port: number
-  /** False if node's parser is to read all requests. */
+  /** False if Node's parser should read all requests. */
   readonly plain?: boolean
 }
 
 export interface Listener {
-  /** Where others reach it. */
+  /** Address for other processes. */
   readonly url: string
   readonly serve: (handlers: Handlers) => Effect.Effect<void, never, Scope.Scope>
 }
@@ -63,49 +63,50 @@ const tooLarge = Exit.fail(new RequestTooLarge())
 const unread = Exit.fail(new Unavailable({ reason: "The body was not read where the request came to." }))
 const tooMany = Exit.fail(new Unavailable({ reason: "Too many long requests are being sent." }))
 
-/** A request of a client as the process that has forwarded it has read it. */
+/** A client's request, as read by the forwarding process. */
 class Forwarded implements ForwardedIncoming {
-  readonly #inner: Incoming
-  readonly #said: Said
+  readonly #incoming: Incoming
+  readonly #envelope: Envelope
   readonly #body: Buffer
   readonly method: string
   readonly isWhole = true
 
-  constructor(inner: Incoming, said: Said, body: Buffer) {
-    this.#inner = inner
-    this.#said = said
+  constructor(inner: Incoming, envelope: Envelope, body: Buffer) {
+    this.#incoming = inner
+    this.#envelope = envelope
     this.#body = body
-    this.method = said.kind === "head" ? "HEAD" : inner.method
+    this.method = envelope.kind === "head" ? "HEAD" : inner.method
   }
 
   get url(): string {
-    return this.#inner.url
+    return this.#incoming.url
   }
 
   get headers(): Incoming["headers"] {
-    return this.#inner.headers
+    return this.#incoming.headers
   }
 
   get rawHeaders(): Incoming["rawHeaders"] {
-    return this.#inner.rawHeaders
+    return this.#incoming.rawHeaders
   }
 
   isRepeated(name: string): boolean {
-    return this.#inner.isRepeated(name)
+    return this.#incoming.isRepeated(name)
   }
 
   get arrivedAt(): number {
-    return this.#inner.arrivedAt
+    return this.#incoming.arrivedAt
   }
 
   readBody(): Exit.Exit<Buffer, RequestTooLarge | Unavailable> {
-    switch (this.#said.kind) {
+    switch (this.#envelope.kind) {
       case "too_large":
         return tooLarge
       case "too_many":
         return tooMany
       case "unread":
-        // It was to be refused without it, and since then its key or the contract have changed.
+        // The forwarding process expected a refusal without the body; the key or the API's endpoints have changed
+        // since.
         return unread
       default:
         return Exit.succeed(this.#body)
@@ -113,39 +114,39 @@ class Forwarded implements ForwardedIncoming {
   }
 
   get remoteAddress(): string | undefined {
-    return this.#said.remoteAddress
+    return this.#envelope.remoteAddress
   }
 
   get isGone(): boolean {
-    return this.#inner.isGone
+    return this.#incoming.isGone
   }
 
   onGone(listener: () => void): void {
-    this.#inner.onGone(listener)
+    this.#incoming.onGone(listener)
   }
 
-  /** What it says of the client's connection is not for the one by which it came. */
+  /** Passes `Connection` on in a header of its own, because it is for the client's connection and not for this one. */
   answer(status: number, headers: Readonly<Record<string, string>>, body: string): void {
     const { connection, ...others } = headers
-    const said = connection === undefined ? others : { ...others, [CONNECTION]: connection }
-    this.#inner.answer(status, { ...said, [ANSWER]: "carried" }, body)
+    const sent = connection === undefined ? others : { ...others, [CONNECTION]: connection }
+    this.#incoming.answer(status, { ...sent, [ANSWER]: "carried" }, body)
   }
 
   elsewhere(account: AccountId): void {
-    this.#inner.answer(NOT_HERE, { [ANSWER]: "elsewhere", [ACCOUNT]: account }, "")
+    this.#incoming.answer(NOT_HERE, { [ANSWER]: "elsewhere", [ACCOUNT]: account }, "")
   }
 }
 
 const NOT_HERE = 421
 const REFUSED = 403
 
-/** What was said with a page's request that was forwarded here. */
-const said = new WeakMap<IncomingMessage, Said>()
+/** Envelopes of forwarded requests for pages. */
+const envelopes = new WeakMap<IncomingMessage, Envelope>()
 
-/** What was said with a request that came through another process; undefined if it came from its client. */
-export const saidWith = (request: IncomingMessage): Said | undefined => said.get(request)
+/** Returns the envelope of a forwarded request; undefined if the request came from its client. */
+export const envelopeOf = (request: IncomingMessage): Envelope | undefined => envelopes.get(request)
 
-/** Headers of an answer by which a forwarded request is refused, because the account is not here. */
+/** Returns the headers of an answer by which a forwarded request is refused, because the account is not here. */
 export const elsewhereHeaders = (account: AccountId): Record<string, string> => ({
   [ANSWER]: "elsewhere",
   [ACCOUNT]: account
@@ -166,7 +167,7 @@ export const listen = Effect.fnUntraced(function* (
   const warn = yield* makeWarning
   server.on("tlsClientError", (error: Error, socket: Socket) => warn(`${UNPROVEN} ${socket.remoteAddress}`, error))
   let handlers: Handlers | undefined
-  take(server, () => handlers, Effect.runForkWith(yield* Effect.context<never>()))
+  acceptRequests(server, () => handlers, Effect.runForkWith(yield* Effect.context<never>()))
   yield* Effect.acquireRelease(open(server, host, port), () => Effect.promise(() => close(server)))
   const { port: opened } = server.address() as AddressInfo
   return {
@@ -188,12 +189,12 @@ export const listen = Effect.fnUntraced(function* (
 
 const UNPROVEN =
   "A connection to TILL_RUNNER_PORT was refused, because the other side did not prove that it has the installation's " +
-  "secret: it is no process of this service, or its TILL_SECRET_FILE is another one. It came from"
+  "secret: it is not a process of this service, or its TILL_SECRET_FILE is a different one. Its address is"
 
 const open = (server: Server, host: string, port: number): Effect.Effect<void, CannotListen> =>
   Effect.callback((resume) => {
     server.once("error", (cause) => resume(Effect.fail(new CannotListen({ cause }))))
-    // Processes that share a port would be given the same free one.
+    // Exclusive, because processes that share a port would be given the same free one.
     server.listen({ port, host, exclusive: true }, () => resume(Effect.void))
   })
 
@@ -210,18 +211,18 @@ type RunFork = <A, E>(
   effect: Effect.Effect<A, E>
 ) => { readonly addObserver: (then: (exit: Exit.Exit<A, E>) => void) => unknown }
 
-/** Has the server take requests. Before there are handlers, and after them, no account is here. */
-const take = (server: Server, handlers: () => Handlers | undefined, runFork: RunFork): void => {
+/** Makes the server accept requests. Without handlers, every account is elsewhere. */
+const acceptRequests = (server: Server, handlers: () => Handlers | undefined, runFork: RunFork): void => {
   const readBody = makeReadBody()
 
   const refuse = (incoming: Incoming): void => incoming.answer(REFUSED, {}, "")
 
   const takeApi = (incoming: Incoming): void => {
-    const head = saidIn(incoming.headers)
-    if (head === undefined || head.kind === "call") return refuse(incoming)
+    const envelope = parseEnvelope(incoming.headers)
+    if (envelope === undefined || envelope.kind === "call") return refuse(incoming)
     const go = (body: Exit.Exit<Buffer, unknown>): void => {
       if (Exit.isFailure(body)) return refuse(incoming)
-      const forwarded = new Forwarded(incoming, head, body.value)
+      const forwarded = new Forwarded(incoming, envelope, body.value)
       const api = handlers()?.api
       if (api === undefined) forwarded.elsewhere("")
       else api(forwarded)
@@ -238,15 +239,15 @@ const take = (server: Server, handlers: () => Handlers | undefined, runFork: Run
 
   server.on("request", (source: IncomingMessage, response: ServerResponse) => {
     const incoming = new NodeIncoming(source, response, readBody)
-    const head = saidIn(source.headers)
-    if (head === undefined) return refuse(incoming)
+    const envelope = parseEnvelope(source.headers)
+    if (envelope === undefined) return refuse(incoming)
     runFork(incoming.readBody()).addObserver((body) => {
       if (Exit.isFailure(body)) return refuse(incoming)
       const own = handlers()
       if (own === undefined) return void response.writeHead(NOT_HERE, elsewhereHeaders("")).end()
-      if (head.kind !== "call") {
+      if (envelope.kind !== "call") {
         response.setHeader(ANSWER, "carried")
-        return own.page(replayed(source, head, body.value), response)
+        return own.page(replayed(source, envelope, body.value), response)
       }
       runFork(Effect.suspend(() => own.call(source.url!, parseJson(body.value.toString())))).addObserver((exit) => {
         if (Exit.isFailure(exit)) return void response.destroy()
@@ -263,19 +264,19 @@ const answerJson = (response: ServerResponse, status: number, body: unknown): vo
   response.end(JSON.stringify(body))
 }
 
-/** The client's request, for those who read its body themselves. */
-const replayed = (source: IncomingMessage, head: Said, body: Buffer): IncomingMessage => {
+/** Rebuilds the client's request for handlers that read its body themselves. */
+const replayed = (source: IncomingMessage, envelope: Envelope, body: Buffer): IncomingMessage => {
   const request = new http.IncomingMessage(source.socket)
-  request.method = head.kind === "head" ? "HEAD" : source.method!
+  request.method = envelope.kind === "head" ? "HEAD" : source.method!
   request.url = source.url!
   request.httpVersion = source.httpVersion
   request.httpVersionMajor = source.httpVersionMajor
   request.httpVersionMinor = source.httpVersionMinor
-  request.rawHeaders = clientsOwn(source.rawHeaders)
+  request.rawHeaders = clientLinesOf(source.rawHeaders)
   request.headers = source.headers
   if (body.length > 0) request.push(body)
   request.push(null)
   request.complete = true
-  said.set(request, head)
+  envelopes.set(request, envelope)
   return request
 }

@@ -1,34 +1,34 @@
 /**
- * What one process of the installation tells another with a request that it forwards.
+ * The format of requests between processes of an installation.
  *
- * A forwarded request is the client's own: method, URL and header lines as they were sent, but for those that belong to
- * the connection. One header says what the receiver cannot see by itself: who the client is, and what the body was
- * found to be. The connection vouches for all of it (`RunnerTls.ts`).
+ * A forwarded request is the client's own: method, URL and header lines as sent, except for those that belong to the
+ * connection. One header, the envelope, adds what the receiver cannot see by itself: the client's address, and the
+ * state of the body. The connection authenticates the sender of all of it (`RunnerTls.ts`).
  */
 import type { IncomingHttpHeaders } from "node:http"
 
 const FORWARDED = "till-forwarded"
-/** What an answer is, to whoever has forwarded its request. */
+/** Header of an answer, for the forwarding process: `carried`, or `elsewhere` if the account is not served there. */
 export const ANSWER = "till-answer"
-/** The account that a process does not serve. */
+/** Header of an answer `elsewhere`: the account that the process does not serve. */
 export const ACCOUNT = "till-account"
 
-/** What an answer says of the client's connection, where that has to end. */
+/** Header of an answer: the value of `Connection` for the client, if its connection has to end. */
 export const CONNECTION = "till-connection"
 
 /**
- * What is forwarded: a `request` with its whole body; a HEAD as a GET, because its answer has to have a body on the
- * way; a request that is refused whatever its body is, and one whose body is too large or one too many; or a `call` of
- * the process itself.
+ * The kinds of messages: a `request` with its whole body; a `head`, sent as a GET because its answer needs a body on
+ * the way; a request that is refused without its body (`unread`), or because the body is too large or one too many; or
+ * a `call` of the process itself.
  */
 export type Kind = "request" | "head" | "unread" | "too_large" | "too_many" | "call"
 
 const KINDS: ReadonlySet<string> = new Set<Kind>(["request", "head", "unread", "too_large", "too_many", "call"])
 
-/** What is said with a request. */
-export interface Said {
+/** The facts about a request that its forwarding process adds. */
+export interface Envelope {
   readonly kind: Kind
-  /** The client's address; empty once it is gone. */
+  /** The client's address; empty once the client is gone. */
   readonly remoteAddress: string
 }
 
@@ -40,7 +40,7 @@ export interface Course {
 
 export const newCourse = (): Course => ({ silent: 0 })
 
-/** These belong to the connection (RFC 9110, 7.6.1) or to the way of the body on it. */
+/** Headers of the connection (RFC 9110, 7.6.1) or of the body's encoding on it. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   "connection",
   "content-length",
@@ -53,11 +53,11 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   "upgrade"
 ])
 
-/** Only processes of the installation send these. */
+/** True for headers that only processes of the installation send. */
 const isOwn = (name: string): boolean => name.startsWith("till-")
 
-/** Gives the header lines to forward a request with. `rawHeaders` are the client's. */
-export const linesOf = (rawHeaders: ReadonlyArray<string>, { kind, remoteAddress }: Said): Array<string> => {
+/** Returns the header lines of a forwarded request. `rawHeaders` are the client's. */
+export const linesOf = (rawHeaders: ReadonlyArray<string>, { kind, remoteAddress }: Envelope): Array<string> => {
   const lines = [FORWARDED, `${kind};${remoteAddress}`]
   let hasHost = false
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -70,15 +70,15 @@ export const linesOf = (rawHeaders: ReadonlyArray<string>, { kind, remoteAddress
   return lines
 }
 
-/** Gives what is said with a request; undefined if that is nothing that this process understands. */
-export const saidIn = ({ [FORWARDED]: said }: IncomingHttpHeaders): Said | undefined => {
-  if (typeof said !== "string") return undefined
-  const [kind = "", remoteAddress = ""] = said.split(";")
+/** Parses the envelope of a request; undefined if it is missing or of an unknown kind. */
+export const parseEnvelope = ({ [FORWARDED]: value }: IncomingHttpHeaders): Envelope | undefined => {
+  if (typeof value !== "string") return undefined
+  const [kind = "", remoteAddress = ""] = value.split(";")
   return KINDS.has(kind) ? { kind: kind as Kind, remoteAddress } : undefined
 }
 
-/** The header lines without those of the way here. */
-export const clientsOwn = (rawHeaders: ReadonlyArray<string>): Array<string> => {
+/** Returns the client's header lines, without those of the connection between the processes. */
+export const clientLinesOf = (rawHeaders: ReadonlyArray<string>): Array<string> => {
   const lines: Array<string> = []
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase()
