@@ -1,6 +1,6 @@
 /**
- * When requests begin, over random traffic of several accounts. Time passes only by the work that is done, in the turns
- * of an event loop: timers, then what comes in, then what was put off to the turn's end.
+ * Admission under random traffic of several accounts. Only work passes time, in the turns of an event loop: first
+ * timers, then arriving requests, then steps deferred to the turn's end.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
@@ -8,7 +8,7 @@ import type { Place } from "../../src/http/Admission.ts"
 import { Admission, laneAt } from "../../src/http/Admission.ts"
 import { Random, Seed } from "../support/Random.ts"
 
-/** What it costs to read a request, to work on it, and to refuse it. */
+/** The cost of reading, running and refusing a request, in milliseconds. */
 const READ_MILLIS = 0.02
 const WORK_MILLIS = 0.2
 const REFUSE_MILLIS = 0.04
@@ -18,12 +18,12 @@ interface Asked {
   readonly isCommand: boolean
   readonly at: number
   isGone: boolean
-  /** In the order in which all were begun or refused. */
+  /** All requests, in the order in which they started or were refused. */
   begun?: { readonly at: number; readonly order: number }
   refused?: { readonly at: number; readonly order: number }
 }
 
-/** A service whose storage answers a command after so long. */
+/** A service whose storage answers each command after a given time. */
 class World {
   now = 0
   readonly asked: Array<Asked> = []
@@ -32,7 +32,7 @@ class World {
     atTurnsEnd: (step) => void this.#atTurnsEnd.push(step),
     after: (millis, step) => this.at(this.now + millis, step)
   })
-  /** Commands under way, of each account. */
+  /** Running commands by account. */
   readonly underWay = new Map<string, number>()
   underWayMost = 0
   longestTurn = 0
@@ -41,7 +41,7 @@ class World {
   #timers: Array<{ readonly at: number; readonly step: () => void }> = []
   readonly #storageMillis: (() => number) | undefined
 
-  /** A storage that is undefined never answers. */
+  /** An undefined duration means a storage that never answers. */
   constructor(storageMillis: (() => number) | undefined) {
     this.#storageMillis = storageMillis
   }
@@ -51,7 +51,7 @@ class World {
     this.#timers.splice(place + 1, 0, { at, step })
   }
 
-  /** `next` is called with each answer, as a client that goes on. */
+  /** Calls `next` after each answer, as a client that continues. */
   ask(account: string, isCommand: boolean, next: (answer: Asked) => void = () => {}): Asked {
     this.now += READ_MILLIS
     const asked: Asked = { account, isCommand, at: this.now, isGone: false }
@@ -95,7 +95,7 @@ class World {
     )
   }
 
-  /** Turns the event loop until then, or until nothing is left to do. */
+  /** Runs the event loop until the given time, or until nothing is left to do. */
   run(until: number): void {
     while (this.now < until) {
       if (this.#atTurnsEnd.length === 0) {
@@ -115,7 +115,7 @@ class World {
 const FLOOD = "mer_flood:test"
 const QUIET = "mer_quiet:test"
 
-/** So many clients that ask again with every answer, a refusal too, until then. */
+/** Clients that send another request after each answer, also after a refusal, until the given time. */
 const flood = (world: World, clients: number, until: number, isCommand: boolean = true): void => {
   const again = (): void => {
     if (world.now < until) world.ask(FLOOD, isCommand, again)
@@ -132,7 +132,7 @@ const isOf =
 
 describe("admission", () => {
   it.prop(
-    "begins or refuses each request once, in its account's order, in turns that end, and none that is too old",
+    "starts or refuses each request once, in its account's order, in bounded turns, and starts none that is too old",
     { seed: Seed },
     ({ seed }) => {
       const random = new Random(seed)
@@ -152,7 +152,7 @@ describe("admission", () => {
       assert.lengthOf(world.asked, 1500)
       for (const { at, begun, isGone, refused } of world.asked) {
         if (!isGone) assert.isTrue((begun === undefined) !== (refused === undefined))
-        // It was looked at in the turn in which it began.
+        // The request was checked in the turn in which it started.
         if (begun !== undefined) assert.isAtMost(begun.at - at, 1000 + 2)
       }
       for (const account of accounts) {
@@ -166,7 +166,7 @@ describe("admission", () => {
           )
         }
       }
-      // What begins, and what is refused.
+      // Started requests, and refused ones.
       assert.isAtMost(world.longestTurn, 2 + WORK_MILLIS + 40 * REFUSE_MILLIS)
       assert.isAtMost(world.underWayMost, 1024 + 8 * accounts.length)
       assert.isTrue([...world.underWay.values()].every((count) => count === 0))
@@ -174,7 +174,7 @@ describe("admission", () => {
     { arbitrary: { runs: 30 } }
   )
 
-  it("does the same work under a flood of any size, keeps its delay, and refuses the rest", () => {
+  it("does the same work under a flood of any size, with a bounded delay, and refuses the rest", () => {
     const begunWith = (clients: number) => {
       const world = new World(() => 3)
       flood(world, clients, 5000)
@@ -182,14 +182,14 @@ describe("admission", () => {
       const begun = world.asked.filter((asked) => asked.begun !== undefined)
       const delays = begun.filter(({ at }) => at > 1000).map(({ at, begun }) => begun!.at - at)
       assert.isAtMost(Math.max(...delays), 700)
-      // Reading what thousands send at once takes its time, at the beginning.
+      // At the beginning, reading the requests of thousands of clients takes time.
       return begun.filter(({ begun }) => begun!.at > 500).length
     }
     const peak = begunWith(64)
     for (const clients of [1000, 5000, 10_000]) assert.isAtLeast(begunWith(clients), 0.9 * peak)
   })
 
-  it("lets a neighbour of a flood begin within two turns, and refuses it nothing", () => {
+  it("starts a neighbour's requests within two turns of a flood, and refuses none of them", () => {
     for (const [storageMillis, isCommand] of [
       [3, true],
       [3, false],
@@ -208,7 +208,7 @@ describe("admission", () => {
     }
   })
 
-  it("refuses what a flood has left within a second, and begins at once what comes then", () => {
+  it("refuses the rest of a flood within a second, and starts later requests immediately", () => {
     const world = new World(() => 3)
     flood(world, 10_000, 3000)
     world.at(3600, () => void world.ask(FLOOD, true))
@@ -218,8 +218,8 @@ describe("admission", () => {
     assert.isAtMost(last.begun!.at - last.at, 10)
   })
 
-  it("has no more under way than a slow storage takes in a second", () => {
-    // So many at a time, one after the other.
+  it("runs no more commands than a slow storage completes in a second", () => {
+    // Batches of this size, one after the other.
     let free = 0
     const world: World = new World(() => {
       free = Math.max(free, world.now) + 5
@@ -232,7 +232,7 @@ describe("admission", () => {
     assert.isAtMost(world.underWay.get(FLOOD)!, 250)
   })
 
-  it("refuses what waits behind a storage that never answers, and goes on with what needs none", () => {
+  it("refuses commands behind a storage that never answers, and runs requests that need no storage", () => {
     const world = new World(undefined)
     flood(world, 2000, 5000)
     for (let at = 0; at < 5000; at += 50) world.at(at, () => void world.ask(FLOOD, false))
@@ -246,7 +246,7 @@ describe("admission", () => {
     for (const { at, begun, isCommand } of world.asked) if (!isCommand) assert.isAtMost(begun!.at - at, 50)
   })
 
-  it("refuses all that waits when the service stops", () => {
+  it("refuses all waiting requests when the service stops", () => {
     const world = new World(undefined)
     flood(world, 3000, 100)
     world.run(100)

@@ -18,7 +18,7 @@ const idOf = async (keys: Keys, secret: string, by = keys.secretTest): Promise<s
 const works = async (key: string) => (await server.request("GET", "/v1/api_keys", { key })).status === 200
 
 describe("API keys", () => {
-  it("A8: are listed masked, newest first, those of the own merchant and environment only", async () => {
+  it("A8: are listed masked, newest first, only for the own merchant and environment", async () => {
     const [one, other] = [await server.merchant(), await server.merchant()]
     const reply = await server.request("GET", "/v1/api_keys", { key: one.secretLive })
     assertOk(reply)
@@ -70,7 +70,7 @@ describe("API keys", () => {
     assert.lengthOf(await listKeys(secret), 3)
   })
 
-  it("A8: without grace the old key ends at once (A3), and its end never moves back", async () => {
+  it("A8: without grace the old key ends immediately (A3), and its end never moves back", async () => {
     const keys = await server.merchant()
     const id = await idOf(keys, keys.publishableTest)
     const secretId = await idOf(keys, keys.secretTest)
@@ -85,7 +85,7 @@ describe("API keys", () => {
     assertError(await server.request("GET", "/v1/api_keys", { key: keys.secretTest }), 401, "api_key_expired")
   })
 
-  it("A8: is refused for other merchants' keys, the other environment's, with a publishable key, and out of bounds", async () => {
+  it("A8: a roll is refused for keys of other merchants or environments, with a publishable key, and out of bounds", async () => {
     const [keys, other] = [await server.merchant(), await server.merchant()]
     const id = await idOf(keys, keys.secretTest)
     const roll = (key: string, body: object = {}) => server.request("POST", `/v1/api_keys/${id}/roll`, { key, body })
@@ -99,7 +99,7 @@ describe("API keys", () => {
     assert.isTrue(await works(keys.secretTest))
   })
 
-  it("9.17: a revoked key ends at once, whatever it was, and lists go on showing it", async () => {
+  it("9.17: a revoked key of any status ends immediately, and stays in lists", async () => {
     const keys = await server.merchant()
     const revoke = (id: string, key = keys.secretTest) => server.request("DELETE", `/v1/api_keys/${id}`, { key })
     const rollingId = await idOf(keys, keys.secretTest)
@@ -137,7 +137,7 @@ describe("API keys", () => {
     ])
   })
 
-  it("9.17: an expired key can be revoked as well, and then says so", async () => {
+  it("9.17: an expired key can be revoked, too, and then has that status", async () => {
     const keys = await server.merchant()
     const id = await idOf(keys, keys.secretTest)
     const options = { key: keys.secretTest, body: { expires_in: 0 } }
@@ -147,7 +147,7 @@ describe("API keys", () => {
     assertError(await server.request("GET", "/v1/api_keys", { key: keys.secretTest }), 401, "authentication_failed")
   })
 
-  it("9.17: the key that asks, strangers' keys, the other environment's and publishable keys revoke nothing", async () => {
+  it("9.17: a key cannot revoke itself or keys of others, and a publishable key revokes none", async () => {
     const [keys, other] = [await server.merchant(), await server.merchant()]
     const id = await idOf(keys, keys.secretTest)
     const revoke = (key: string, of = id, query = "") => server.request("DELETE", `/v1/api_keys/${of}${query}`, { key })
@@ -162,7 +162,7 @@ describe("API keys", () => {
     assertOk(await server.request("GET", "/v1/customers", { key: keys.secretTest }))
   })
 
-  it("9.17: a connection that was open before is let in no more", async () => {
+  it("9.17: a connection that was open before is refused, too", async () => {
     const keys = await server.merchant()
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const sockets = new Set<unknown>()

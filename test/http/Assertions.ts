@@ -13,7 +13,7 @@ export const assertHeaders = ({ headers }: Reply): void => {
   assert.strictEqual(headers.get("cache-control"), "no-store")
 }
 
-/** An error with all five keys and a link to its documentation. */
+/** Asserts an error with all five keys and a link to its documentation. */
 export const assertEnvelope = (reply: Reply): void => {
   assertHeaders(reply)
   const { error, ...rest } = reply.body
@@ -26,7 +26,7 @@ export const assertEnvelope = (reply: Reply): void => {
   assert.strictEqual(error.doc_url, `${DOCS_URL}/errors/${error.code}`)
 }
 
-/** An error with this status, code and parameter. */
+/** Asserts an error with this status, code and parameter. */
 export const assertError = (reply: Reply, status: number, code: string, param: string | null = null): void => {
   assert.deepStrictEqual(
     { status: reply.status, code: reply.body?.error?.code, param: reply.body?.error?.param },
@@ -36,7 +36,7 @@ export const assertError = (reply: Reply, status: number, code: string, param: s
   assertEnvelope(reply)
 }
 
-/** A success. */
+/** Asserts a success. */
 export const assertOk = (reply: Reply): void => {
   assert.strictEqual(reply.status, 200, reply.text)
   assertHeaders(reply)

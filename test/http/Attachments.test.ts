@@ -58,7 +58,7 @@ describe("attaching", () => {
     assert.deepStrictEqual(await idsOf(`customers/${customer}/payment_methods`), [])
   })
 
-  it("T14, T17: refuses what is not there, and keys that may not", async () => {
+  it("T14, T17: refuses missing objects, and keys without permission", async () => {
     const customer = await newCustomer()
     const id = await newCard()
     assertError(await attach("pm_unknown", "cus_unknown"), 404, "resource_missing", "id")
@@ -81,7 +81,7 @@ describe("attaching", () => {
     assertError(await post(`payment_methods/${id}/detach`, { customer }), 400, "parameter_unknown", "customer")
   })
 
-  it("9.18: copies a built-in one, which does as its original", async () => {
+  it("9.18: copies a built-in one, which behaves like its original", async () => {
     const customer = await newCustomer()
     const original = await shown("pm_card_visa")
     const copy = (await attach("pm_card_visa", customer)).body
@@ -100,7 +100,7 @@ describe("attaching", () => {
     assertError(declined, 402, "card_declined")
     assert.strictEqual(declined.body.error.decline_code, "expired_card")
     assertError(await by("pm_card_processor_error"), 500, "processor_unavailable")
-    // What is processing ends now, and not among the events of a later test.
+    // Settles processing payments now, so that their events do not appear in a later test.
     await post("test_helpers/clock/advance", { seconds: 2 })
   })
 
@@ -115,7 +115,7 @@ describe("attaching", () => {
 })
 
 describe("detaching", () => {
-  it("9.18: takes a payment method from its customer, and says whose it was", async () => {
+  it("9.18: takes a payment method from its customer, and the event names the customer", async () => {
     const customer = await newCustomer()
     const id = await attached(await newCard(), customer)
     const before = await shown(id)
@@ -128,7 +128,7 @@ describe("detaching", () => {
     assert.deepStrictEqual(await idsOf(`customers/${customer}/payment_methods`), [])
   })
 
-  it("9.18: what nobody has cannot be detached", async () => {
+  it("9.18: a payment method without a customer cannot be detached", async () => {
     const id = await newCard()
     for (const one of [id, "pm_card_visa"]) {
       const refused = await detach(one)
@@ -139,7 +139,7 @@ describe("detaching", () => {
     assertError(await detach(id), 400, "parameter_invalid", "id")
   })
 
-  it("§2.7: what was detached is neither attached nor charged any more", async () => {
+  it("§2.7: a detached payment method can be neither attached nor charged again", async () => {
     const customer = await newCustomer()
     const id = await attached(await newCard(), customer)
     await detach(id)
@@ -160,7 +160,7 @@ describe("detaching", () => {
     assertOk(await post(`payment_intents/${later}/confirm`, { payment_method: await newCard() }))
   })
 
-  it("9.18: payments that wait for the payer end with it, and what was charged stands", async () => {
+  it("9.18: payments that wait for the payer end with it, and charges stand", async () => {
     const customer = await newCustomer()
     const paymentBy = async (builtIn: string, body: object = {}) => {
       const payment_method = await attached(builtIn, customer)
@@ -193,7 +193,7 @@ describe("detaching", () => {
     assert.strictEqual((await shown(processing.payment_method)).customer, null)
   })
 
-  it("9.18: with their customer, before it is deleted, in the order in which they came", async () => {
+  it("9.18: happens before a customer's deletion, in the order of attachment", async () => {
     const customer = await newCustomer()
     const late = await newCard()
     const first = await attached("pm_card_visa", customer)
@@ -216,7 +216,7 @@ describe("detaching", () => {
 })
 
 describe("the lists of what a customer has", () => {
-  it("9.18: show the newest first, in pages, by both ways", async () => {
+  it("9.18: show the newest first, in pages, on both routes", async () => {
     const [customer, other] = [await newCustomer(), await newCustomer()]
     const oldest = await newCard()
     const ids = [oldest, await newCard(), await attached("pm_card_amex", customer)]
@@ -239,7 +239,7 @@ describe("the lists of what a customer has", () => {
     }
   })
 
-  it("T17: are of a customer that there is", async () => {
+  it("T17: require an existing customer", async () => {
     const customer = await newCustomer()
     assertOk(await get(`payment_methods?customer=${customer}`))
     await server.request("DELETE", `/v1/customers/${customer}`)
@@ -278,7 +278,7 @@ describe("setup_future_usage", () => {
     const inline = { payment_method_data: { type: "card", card: CARD }, setup_future_usage: "off_session" }
     const third = (await pay({ customer, ...inline })).body
     assert.strictEqual((await shown(third.payment_method)).customer, customer)
-    // What it has already is not attached again.
+    // A customer's own payment method is not attached again.
     const before = await newestEvent()
     await pay({ customer, payment_method: own, setup_future_usage: "off_session" })
     assert.notInclude(await eventsSince(before), "payment_method.attached")
@@ -307,7 +307,7 @@ describe("setup_future_usage", () => {
     assert.deepStrictEqual(await saved(), [passed.payment_method, settled.payment_method])
   })
 
-  it("9.18: the payment stands if another customer has got the card meanwhile, or its own was deleted", async () => {
+  it("9.18: the payment stands if the card is now another customer's, or its own customer was deleted", async () => {
     const [customer, other, leaving] = [await newCustomer(), await newCustomer(), await newCustomer()]
     const usage = { setup_future_usage: "off_session" }
     const id = await newCard("4000000000006017")
@@ -322,7 +322,7 @@ describe("setup_future_usage", () => {
     assert.deepInclude(paid, { status: "succeeded", payment_method: "pm_card_processing_success" })
   })
 
-  it("9.18: needs a customer, wherever it comes from", async () => {
+  it("9.18: needs a customer, from the payment or the session", async () => {
     const usage = { setup_future_usage: "off_session" }
     const customer = await newCustomer()
     const bare = (await pay({ confirm: false, payment_method: "pm_card_visa" })).body
@@ -340,7 +340,7 @@ describe("setup_future_usage", () => {
     assertError(await update({ customer: null }), 400, "parameter_missing", "customer")
     assert.strictEqual((await update({ setup_future_usage: null, customer: null })).body.setup_future_usage, null)
     await update({ customer })
-    // The payer may say so, too.
+    // A confirmation by the payer may set it, too.
     const payer = { key: server.keys.publishableTest }
     const body = { client_secret: bare.client_secret, setup_future_usage: "on_session" }
     assertOk(await post(`payment_intents/${bare.id}/confirm`, body, payer))
@@ -352,7 +352,7 @@ describe("setup_future_usage", () => {
 })
 
 describe("off_session", () => {
-  it("9.18: charges a card that is saved, and declines one that asks for the payer", async () => {
+  it("9.18: charges a saved card, and declines one that requires the payer", async () => {
     const customer = await newCustomer()
     const saved = await attached("pm_card_visa", customer)
     const asking = await attached("pm_card_authenticationRequired", customer)
@@ -375,7 +375,7 @@ describe("off_session", () => {
     })
     const events = ["payment_intent.created", "charge.failed", "payment_intent.payment_failed"]
     assert.deepStrictEqual(await eventsSince(after), events)
-    // The payer comes back, and is asked.
+    // On a later visit, the payer authenticates.
     const again = await post(`payment_intents/${error.payment_intent.id}/confirm`, { payment_method: asking })
     assert.strictEqual(again.body.status, "requires_action")
     const { id } = again.body
@@ -395,8 +395,8 @@ describe("off_session", () => {
   })
 })
 
-describe("whose card a payment is made with", () => {
-  it("I-19, 9.18: nobody's, or its own customer's", async () => {
+describe("the owner of a payment's card", () => {
+  it("I-19, 9.18: is no customer, or the payment's own", async () => {
     const [customer, other] = [await newCustomer(), await newCustomer()]
     const saved = await attached("pm_card_visa", customer)
     assertOk(await pay({ customer, payment_method: saved }))
@@ -415,7 +415,7 @@ describe("whose card a payment is made with", () => {
     assertOk(await post(`payment_intents/${id}/confirm`))
   })
 
-  it("9.18: a free one that another customer gets while the payer is asked is not charged", async () => {
+  it("9.18: a free card that is attached to another customer during authentication is not charged", async () => {
     const customer = await newCustomer()
     const id = await newCard("4000000000003220")
     const asked = (await pay({ customer, payment_method: id })).body
@@ -424,7 +424,7 @@ describe("whose card a payment is made with", () => {
     assert.deepInclude(body, { status: "requires_payment_method", latest_charge: null })
   })
 
-  it("S15, 9.18: a session takes what its own customer has", async () => {
+  it("S15, 9.18: a session accepts its own customer's cards", async () => {
     const [customer, other] = [await newCustomer(), await newCustomer()]
     const saved = await attached("pm_card_visa", customer)
     const confirm = (id: string, body: object = {}, options: object = {}) =>

@@ -32,7 +32,7 @@ const withAuthorization = (authorization: string) =>
   server.request("GET", "/v1/customers", { key: null, headers: { authorization } })
 const encoded = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`
 
-/** Changes what is stored about a key. */
+/** Changes the stored documents of a key. */
 const changeKey = (key: string, change: Partial<ApiKeyLookup>) =>
   Effect.runPromise(
     server.accounts.run(
@@ -54,7 +54,7 @@ describe("authentication", () => {
     assert.strictEqual(reply.headers.get("www-authenticate"), 'Basic realm="payments"')
   })
 
-  it("A2: anything that is no key, and nothing of it comes back", async () => {
+  it("A2: anything that is no key, without repeating it", async () => {
     const { secretTest } = server.keys
     const wrong = [
       basic("sk_test_wrongwrongwrongwrongwrongwrong12"),
@@ -78,7 +78,7 @@ describe("authentication", () => {
     }
   })
 
-  it("A4: a key with ten thousand passwords takes nobody else's place among the headers that are remembered", async () => {
+  it("A4: a key with ten thousand passwords evicts no other key from the cache of headers", async () => {
     const { accountBefore, authenticate } = await Effect.runPromise(
       Effect.provideService(Authentication.make, Accounts, server.accounts)
     )
@@ -94,7 +94,7 @@ describe("authentication", () => {
     )
   })
 
-  it("9.26: a key as a bearer token is told the scheme to use, whether it is one or not", async () => {
+  it("9.26: a bearer token, key or not, is refused with the scheme to use", async () => {
     for (const token of [` ${server.keys.secretTest}`, " sk_test_wrong", " ", ""]) {
       for (const scheme of ["Bearer", "bearer", "BEARER"]) {
         const reply = await withAuthorization(`${scheme}${token}`)
@@ -108,7 +108,7 @@ describe("authentication", () => {
     }
   })
 
-  it("A2, A3: revoked and expired keys end at once", async () => {
+  it("A2, A3: revoked and expired keys end immediately", async () => {
     const keys = await server.merchant()
     const read = () => server.request("GET", "/v1/customers", { key: keys.secretTest })
     assertOk(await read())
@@ -135,7 +135,7 @@ describe("authentication", () => {
     assertOk(await withAuthorization(encoded(`${secretTest}:`).replace("Basic", "bASIC")))
   })
 
-  it("A7: keys are nowhere in what is stored", async () => {
+  it("A7: the storage contains no key", async () => {
     const keys = await server.merchant()
     const entry = await Effect.runPromise(server.accounts.read(INSTALLATION, lookupIdOf(keys.secretTest)))
     assert.isTrue(entry !== undefined && !entry.deleted)
@@ -243,7 +243,7 @@ describe("publishable keys", () => {
     assertError(foreign, 404, "resource_missing", "id")
   })
 
-  it("§8.5: a secret key's client secret is checked as well", async () => {
+  it("§8.5: a client secret that comes with a secret key is checked, too", async () => {
     const { client_secret, id } = await create()
     assertOk(await server.request("GET", `/v1/payment_intents/${id}?client_secret=${client_secret}`))
     assertError(await server.request("GET", `/v1/payment_intents/${id}?client_secret=x`), 404, "resource_missing", "id")
@@ -256,7 +256,7 @@ describe("publishable keys", () => {
     )
   })
 
-  it("A5, I-12: confirm, unless the server wants to", async () => {
+  it("A5, I-12: confirm, unless the server does", async () => {
     const confirm = ({ client_secret, id }: { client_secret: string; id: string }, payment_method: string) =>
       server.request("POST", `/v1/payment_intents/${id}/confirm`, {
         ...asPayer(),
@@ -270,7 +270,7 @@ describe("publishable keys", () => {
     assertError(await confirm(manual, "pm_card_visa"), 403, "secret_key_required")
   })
 
-  it("§8.28, 9.4: see the projection in an error, too, and in a replay, which is never of a secret key's", async () => {
+  it("§8.28, 9.4: see the projection in errors and replays, and replay no request of a secret key", async () => {
     const { client_secret, id } = await create()
     const confirm = (key: string) =>
       server.request("POST", `/v1/payment_intents/${id}/confirm`, {
@@ -321,7 +321,7 @@ describe("versions", () => {
     const key = Redacted.value(created.generated.secretTest!)
     const read = () => server.request("GET", "/v1/customers", { key })
     assert.strictEqual((await read()).headers.get("x-api-version"), VERSION)
-    // There is one version so far; this one stands for a second.
+    // Stands for a second version, as only one exists.
     const past = "2025-01-01" as typeof VERSION
     await Effect.runPromise(
       server.accounts.run(

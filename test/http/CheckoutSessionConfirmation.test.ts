@@ -24,7 +24,7 @@ const nobody = { email: null, name: null, phone: null, address: null }
 describe("9.29: attempts that fail", () => {
   const declined = { payment_method: "pm_card_declined" }
 
-  it("close a session for an hour after the twentieth, whoever confirms", async () => {
+  it("close a session for an hour after the twentieth, for every key", async () => {
     const { client_secret, id, payment_intent } = await create({ ui_mode: "custom", success_url: null })
     const publishable = (body: object) => confirm(id, { client_secret, ...body })
     const idempotencyKey = "a decline that is repeated"
@@ -34,7 +34,7 @@ describe("9.29: attempts that fail", () => {
         { customer_details: { email: "a@b.co" }, ...declined },
         { idempotencyKey }
       )
-    // A repetition is no attempt, nor is what was refused.
+    // Neither a repetition nor a refused request is an attempt.
     for (let i = 0; i < 5; i++) assertError(await first(), 402, "card_declined")
     for (let i = 0; i < 5; i++)
       assertError(await confirm(id, { payment_method: "pm_none" }), 404, "resource_missing", "payment_method")
@@ -54,14 +54,14 @@ describe("9.29: attempts that fail", () => {
     assert.deepInclude(await session(id), { status: "open", payment_status: "unpaid" })
 
     assertOk(await post("test_helpers/clock/advance", { seconds: 3540 }))
-    // The refusal was not kept: with its key the request is made anew.
+    // The refusal was not stored: with its key the request runs again.
     const key = { idempotencyKey: "an attempt too many" }
     const late = { payment_method: "pm_card_visa", customer_details: { email: "a@b.co" } }
     const refused = await post(`checkout_sessions/${id}/confirm`, late, key)
     assertError(refused, 429, "rate_limit_exceeded")
     assert.isAtMost(Number(refused.headers.get("retry-after")), 60)
     assertOk(await post("test_helpers/clock/advance", { seconds: 60 }))
-    // The count begins anew.
+    // The count restarts.
     for (let i = 0; i < 19; i++) assertError(await confirm(id, declined), 402, "card_declined")
     assertOk(await post(`checkout_sessions/${id}/confirm`, late, key))
     assert.strictEqual(await state(id), "complete paid")
@@ -78,7 +78,7 @@ describe("9.29: attempts that fail", () => {
 })
 
 describe("confirmation", () => {
-  it("S8, S12, S15: completes the session, its PaymentIntent and its charge at once", async () => {
+  it("S8, S12, S15: completes the session, its PaymentIntent and its charge together", async () => {
     const { id, payment_intent } = await create()
     const since = await newestEvent()
     const confirmed = await confirm(id, { customer_details: { email: "a@b.co", name: "A", address: { city: "X" } } })
@@ -155,7 +155,7 @@ describe("confirmation", () => {
     assert.deepStrictEqual(await eventsSince(since), events)
   })
 
-  it("S9: creates the customer whom it wants, if it has none", async () => {
+  it("S9: creates the customer that it requires, if it has none", async () => {
     const { id, payment_intent } = await create({ customer_creation: "always" })
     const since = await newestEvent()
     const customer_details = { email: "a@b.co", name: "A", phone: "1" }
@@ -170,7 +170,7 @@ describe("confirmation", () => {
     assert.strictEqual((await confirm(other.id, { customer_details: null })).body.customer, known.id)
   })
 
-  it("S11, S14: asks for what it has to collect, unless it is known", async () => {
+  it("S11, S14: requires the details that it collects, unless they are known", async () => {
     const { id } = await create()
     const refused = await confirm(id, { customer_details: null })
     assertError(refused, 400, "parameter_missing", "customer_details[email]")
@@ -225,7 +225,7 @@ describe("confirmation", () => {
     assert.deepInclude(confirmed.body.customer_details.address, { ...parts, country: country.toUpperCase() })
   })
 
-  it("9.8: takes parts of an address that its country does not have", async () => {
+  it("9.8: accepts parts of an address that its country does not use", async () => {
     const { id } = await create({ billing_address_collection: "required", customer_email: "a@b.co" })
     const address = { line1: "1", line2: "2", city: "Central", state: "Kowloon", postal_code: "999077", country: "HK" }
     assert.deepStrictEqual(
@@ -234,7 +234,7 @@ describe("confirmation", () => {
     )
   })
 
-  it("9.82: what the payer has entered fills what the payment method does not say of its charges", async () => {
+  it("9.82: the payer's entries fill the billing details that the payment method lacks", async () => {
     const entered = { email: "guest@example.com", name: "Grace", phone: "1" }
     const address = { line1: "1 High St", line2: null, city: "London", country: "GB", postal_code: "N1", state: null }
     const charged = async (chosen: object) => {
@@ -255,7 +255,7 @@ describe("confirmation", () => {
     })
   })
 
-  it("S11: what came with the card fills what nobody entered", async () => {
+  it("S11: the card's details fill those that were not entered", async () => {
     const { id } = await create({ customer_email: "a@b.co", customer_creation: "always" })
     const address = { line1: "1 High St", line2: null, city: "London", country: "GB", postal_code: "N1", state: null }
     const onTheCard = { name: "On the card", phone: "1", address }
@@ -273,7 +273,7 @@ describe("confirmation", () => {
     assert.deepInclude((await get(`customers/${body.customer}`)).body, customer)
   })
 
-  it("S11: an address that was entered is taken as a whole, and nothing of the card's is put into it", async () => {
+  it("S11: an entered address is used as a whole, without parts of the card's", async () => {
     const { id } = await create({ customer_email: "a@b.co" })
     const { body } = await confirm(id, {
       customer_details: { address: { line1: "1 High St", country: "GB" } },
@@ -288,7 +288,7 @@ describe("confirmation", () => {
     assert.deepStrictEqual(body.customer_details, { email: "a@b.co", name: "On the card", phone: null, address })
   })
 
-  it("S11: where the server confirms the payment itself, all that nobody entered is the card's", async () => {
+  it("S11: if the server confirms the payment itself, all details that were not entered are the card's", async () => {
     const { id, payment_intent } = await create({})
     const billing_details = { email: "card@example.com", name: "On the card" }
     const card = { number: "4242424242424242", exp_month: 12, exp_year: 2034 }
@@ -298,7 +298,7 @@ describe("confirmation", () => {
     assert.deepStrictEqual(customer_details, { ...billing_details, phone: null, address: null })
   })
 
-  it("S15: what can be wrong with a confirmation", async () => {
+  it("S15: refuses invalid confirmations", async () => {
     const { id } = await create()
     assertError(await confirm(id, { payment_method: "pm_none" }), 404, "resource_missing", "payment_method")
     assertError(await confirm(id, { payment_method: null }), 400, "payment_intent_unexpected_state", "payment_method")
@@ -366,7 +366,7 @@ describe("I-18: the PaymentIntent of a session", () => {
     assert.deepStrictEqual(await eventsSince(since), ["customer.created", ...PAID])
   })
 
-  it("keeps its terms, and is not canceled but by the session", async () => {
+  it("keeps its terms, and is canceled only by the session", async () => {
     const { id, payment_intent } = await create()
     const path = `payment_intents/${payment_intent}`
     for (const body of [
@@ -458,7 +458,7 @@ describe("I-18: the PaymentIntent of a session", () => {
     assert.strictEqual(await state(id), "complete paid")
     assert.deepStrictEqual(await eventsSince(since), ["charge.succeeded", "payment_intent.succeeded"])
     assertError(await post(`${path}/cancel`), 400, "payment_intent_unexpected_state", "id")
-    // A browser with the client secret has no part in it.
+    // A browser with the client secret cannot do it.
     const other = await failedToSettle()
     const body = { payment_method: "pm_card_visa", client_secret: (await intent(other.payment_intent)).client_secret }
     const key = server.keys.publishableTest

@@ -80,7 +80,7 @@ describe("creation", () => {
     assert.strictEqual((await create({ line_items: [{ price: catalog.free }] })).payment_intent, null)
   })
 
-  it("S3: what a line has to be", async () => {
+  it("S3: requires valid lines", async () => {
     const { price: id, product: productId } = catalog
     const data = { currency: "usd", product: productId, unit_amount: 1 }
     assertError(await post("checkout_sessions", { mode: "payment" }), 400, "parameter_missing", "line_items")
@@ -173,7 +173,7 @@ describe("creation", () => {
     )
   })
 
-  it("S6: one currency, or the one that is given, without conversion", async () => {
+  it("S6: one currency, or the given one, without conversion", async () => {
     const line_items = [{ price: catalog.price }, { price: catalog.yen, quantity: 2 }]
     assertError(await post("checkout_sessions", hosted({ line_items })), 400, "parameter_invalid", "line_items")
     const created = await create({ line_items, currency: "CHF" })
@@ -189,7 +189,7 @@ describe("creation", () => {
     }
   })
 
-  it("S7: how long a session lives", async () => {
+  it("S7: sets the session's lifetime", async () => {
     const now = Math.floor(Date.now() / 1000)
     for (const seconds of [1800, 3600, 86_400]) {
       assert.strictEqual((await create({ expires_at: now + seconds })).expires_at, now + seconds)
@@ -201,7 +201,7 @@ describe("creation", () => {
     assertError(await post("checkout_sessions", hosted({ expires_at: "1" })), 400, "parameter_invalid", "expires_at")
   })
 
-  it("S10, S11: who is going to pay, as far as it is known", async () => {
+  it("S10, S11: shows the payer's known details", async () => {
     assert.notProperty(await create(), "customer_details")
     const { body: customer } = await post("customers", { email: "c@example.com", name: "C", phone: "1" })
     const email = "other@example.com"
@@ -240,7 +240,7 @@ describe("creation", () => {
     }
   })
 
-  it("S19, 9.16: what the PaymentIntent begins with", async () => {
+  it("S19, 9.16: sets the PaymentIntent's initial fields", async () => {
     const payment_intent_data = {
       capture_method: "manual",
       description: "An order",
@@ -294,7 +294,7 @@ describe("creation", () => {
     assertError(await line({ price: catalog.custom, quantity: 2 }), 400, "parameter_invalid", "line_items[0][quantity]")
   })
 
-  it("refuses whatever else does not fit", async () => {
+  it("refuses other invalid combinations", async () => {
     for (const [field, value] of [
       ["customer_creation", "never"],
       ["ui_mode", "page"],

@@ -47,7 +47,7 @@ describe("the end of a session", () => {
     assertError(await post(`checkout_sessions/${paid}/expire`), 400, "checkout_session_unexpected_state", "id")
   })
 
-  /** A session whose time has come. */
+  /** A session that has just expired. */
   const overdue = async (body: object = {}) => {
     const { id, payment_intent } = await create(body)
     const since = await newestEvent()
@@ -60,7 +60,7 @@ describe("the end of a session", () => {
     await Effect.runPromise(server.accounts.run(`${server.keys.merchantId}:test`, age))
     return { id, payment_intent, since }
   }
-  it("S17: is over for every read at its time", async () => {
+  it("S17: has happened for every read at its time", async () => {
     const reads: ReadonlyArray<(id: string) => Promise<unknown>> = [
       async (id) => assert.strictEqual((await session(id)).status, "expired"),
       async () => assert.strictEqual((await get("checkout_sessions?limit=1")).body.data[0].status, "expired"),
@@ -75,7 +75,7 @@ describe("the end of a session", () => {
     }
   })
 
-  it("S17: is over for every confirmation at its time", async () => {
+  it("S17: has happened for every confirmation at its time", async () => {
     const attempts: ReadonlyArray<(id: string, intent: string, key: string) => Promise<unknown>> = [
       async (id, _, idempotencyKey) => {
         const body = { payment_method: "pm_card_visa", customer_details: { email: "a@b.co" } }
@@ -110,7 +110,7 @@ describe("the end of a session", () => {
     }
   })
 
-  it("I-18: a payment's terms stay settled when its session is over, and nobody is told to expire it once more", async () => {
+  it("I-18: a payment's terms stay settled after the session, and the error does not suggest expiring it again", async () => {
     const { payment_intent } = await overdue()
     const refused = await post(`payment_intents/${payment_intent}`, { amount: 1 })
     assertError(refused, 400, "payment_intent_unexpected_state", "id")

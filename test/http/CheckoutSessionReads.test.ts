@@ -81,7 +81,7 @@ describe("reading and updating", () => {
     assert.deepStrictEqual(await page("limit=2"), [[5, 4], true, data[1].id])
     assert.deepStrictEqual(await page(`limit=2&starting_after=${data[1].id}`), [[3, 2], true, data[3].id])
     assert.deepStrictEqual(await page(`limit=2&starting_after=${data[3].id}`), [[1], false, null])
-    // A page that is just full is the last one all the same.
+    // A last page may be full.
     assert.deepStrictEqual(await page(`limit=1&starting_after=${data[3].id}`), [[1], false, null])
     assert.deepStrictEqual(await page("limit=5"), [[5, 4, 3, 2, 1], false, null])
     assert.deepStrictEqual(await page(`limit=2&ending_before=${data[3].id}`), [[4, 3], true, data[2].id])
@@ -143,7 +143,7 @@ describe("reading and updating", () => {
     assert.property(replay.body, "customer_details")
   })
 
-  it("9.13: a line that grows a field shows it to publishable keys once it is listed, and not before", () => {
+  it("9.13: a new field of a line is shown to publishable keys only once it is listed", () => {
     const line = { id: "csli_1", object: "item", quantity: 1, metadata: { a: "b" }, cost: 5 }
     const list = { object: "list", data: [line], has_more: false }
     assert.deepStrictEqual(publishable(list), { ...list, data: [{ id: "csli_1", object: "item", quantity: 1 }] })

@@ -1,7 +1,7 @@
 /**
- * Bounds on `created` leave of every list what was created within them (semantics 9.12): whatever the clock does, with
- * any cursor, in both directions. Ids say when they were made, and may be ahead of the time that objects tell: here the
- * clock steps back, the test clock steps ahead, and data is wiped.
+ * Bounds on `created` select from every list exactly the objects created within them (semantics 9.12): for any clock,
+ * with any cursor, in both directions. Ids contain their creation time and may be ahead of the objects' own time: here
+ * the clock steps back, the test clock steps ahead, and data is wiped.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -30,7 +30,7 @@ interface Created {
   readonly created: number
 }
 
-/** All pages of a list, or the pages up to its end in the other direction, as the list has them. */
+/** All pages of a list, or the pages up to its end in the other direction, in the list's order. */
 const walk = async (path: string, key: string, query: string, cursor: string | null, backward: boolean) => {
   const seen: Array<Created> = []
   let from = cursor
@@ -56,7 +56,7 @@ const within = (created: number, name: (typeof BOUNDS)[number], bound: number): 
   return name === "created[lt]" ? created < bound : created <= bound
 }
 
-/** A merchant with a few of everything, made while its clock goes back and forth. */
+/** A merchant with a few objects of each kind, created while its clock goes back and forth. */
 const shop = async (random: Random) => {
   const { secretTest: key } = await server.merchant()
   const made = async (path: string, body: object) => {
@@ -91,7 +91,7 @@ const shop = async (random: Random) => {
 
 describe("9.12: created", () => {
   it.effect.prop(
-    "leaves of every list what was created within all bounds",
+    "selects from every list the objects created within all bounds",
     [Seed],
     ([seed]) =>
       Effect.promise(async () => {
@@ -125,7 +125,7 @@ describe("9.12: created", () => {
     { arbitrary: { runs: 25, maxShrinks: 3 } }
   )
 
-  it("takes no bound that is no time, and crossed bounds leave nothing", async () => {
+  it("accepts only times as bounds, and crossed bounds select nothing", async () => {
     const get = (query: string) => server.request("GET", `/v1/customers?${query}`)
     for (const name of BOUNDS) {
       for (const value of ["", "-1", "1.5", "1e9", "now", "01", "100000000000", "%200"]) {

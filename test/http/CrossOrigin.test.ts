@@ -45,7 +45,7 @@ describe("a preflight", () => {
     for (const name of ["authorization", "content-type", "idempotency-key", "x-api-version"]) {
       assert.include(headers.get("access-control-allow-headers"), name)
     }
-    // Cookies and other credentials of the browser have no part in it.
+    // Cookies and other credentials of the browser are not allowed.
     assert.isNull(headers.get("access-control-allow-credentials"))
     assert.match(headers.get("x-request-id")!, /^req_/)
     assert.strictEqual(headers.get("cache-control"), "no-store")
@@ -80,7 +80,7 @@ describe("a preflight", () => {
     assert.isAtLeast(opened.length, OPEN.length)
   })
 
-  it("is one only if a browser sends it: OPTIONS is a method like others (T15)", async () => {
+  it("needs a browser's headers: any other OPTIONS is a method like others (T15)", async () => {
     assert.strictEqual((await preflight("POST", "/v1/payment_methods", {})).status, 401)
     const reply = await server.request("OPTIONS", "/v1/payment_methods")
     assert.strictEqual(reply.status, 405)
@@ -100,23 +100,23 @@ describe("an answer", () => {
     assert.deepStrictEqual(await allowedOrigin(key, "/v1/payment_methods", {}), [400, "*"])
     assert.deepStrictEqual(await allowedOrigin(key, "/v1/customers"), [403, "*"])
     assert.deepStrictEqual(await allowedOrigin(`${key}x`, "/v1/payment_methods", card), [401, "*"])
-    // The page's name for its own origin does not matter: a sandboxed frame's page is `null`.
+    // The value of Origin does not matter: it is `null` for a sandboxed frame's page.
     assert.deepStrictEqual(await allowedOrigin(key, "/v1/customers", undefined, { origin: "null" }), [403, "*"])
     assert.deepStrictEqual(await allowedOrigin(server.keys.publishableLive, "/v1/customers"), [403, "*"])
   })
 
-  it("to a secret key can be read by no page, nor one to no key", async () => {
+  it("to a secret key, or without a key, can be read by no page", async () => {
     const { publishableTest, secretTest } = server.keys
     assert.deepStrictEqual(await allowedOrigin(secretTest, "/v1/payment_methods", card), [200, null])
     assert.deepStrictEqual(await allowedOrigin(secretTest, "/v1/customers"), [200, null])
     assert.deepStrictEqual(await allowedOrigin(server.keys.secretLive, "/v1/customers"), [200, null])
     assert.deepStrictEqual(await allowedOrigin(`${secretTest}x`, "/v1/customers"), [401, null])
     assert.deepStrictEqual(await allowedOrigin(null, "/v1/payment_methods", card), [401, null])
-    // A key is what stands before the colon.
+    // The key is the text before the colon.
     assert.deepStrictEqual(await allowedOrigin(`${secretTest}:${publishableTest}`, "/v1/customers"), [200, null])
   })
 
-  it("to who is no page has no such header", async () => {
+  it("to a client that is no page has no such header", async () => {
     const reply = await server.request("POST", "/v1/payment_methods", {
       key: server.keys.publishableTest,
       body: card
@@ -136,7 +136,7 @@ describe("an answer", () => {
   })
 })
 
-it("an origin that looks like a key opens nothing", async () => {
+it("is not opened by an origin that looks like a key", async () => {
   const response = await fetch(`http://127.0.0.1:${server.port}/v1/customers`, {
     headers: { origin: "pk_test_a", authorization: basic(server.keys.secretTest) }
   })

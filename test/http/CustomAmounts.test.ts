@@ -43,7 +43,7 @@ describe("a session whose payer chooses the amount", () => {
     [{ preset: 0 }, 0],
     [{ minimum: 0 }, 0],
     [{}, 0]
-  ])("begins with the preset, else the minimum, else nothing: %j", async (terms, amount) => {
+  ])("begins with the preset, else the minimum, else no amount: %j", async (terms, amount) => {
     const since = await newestEvent()
     const { amount_subtotal, amount_total, id, payment_intent, payment_status, status } = await sell(terms)
     assert.deepStrictEqual(
@@ -62,7 +62,7 @@ describe("a session whose payer chooses the amount", () => {
     }
   })
 
-  it("takes the amount at confirmation, everywhere, and opens the payment then", async () => {
+  it("applies the amount at confirmation to all objects, and creates the payment then", async () => {
     const data = {
       description: "A gift",
       statement_descriptor: "GIFT",
@@ -105,7 +105,7 @@ describe("a session whose payer chooses the amount", () => {
     assert.deepStrictEqual(await eventsSince(since), ["payment_intent.created", "customer.created", ...reserved])
   })
 
-  it("changes the payment that is there already, and adds to the other lines", async () => {
+  it("changes an existing payment, and adds the other lines", async () => {
     const price = await custom({ minimum: 300, preset: 700 })
     const line_items = [{ price: catalog.price, quantity: 2 }, { price }]
     const { amount_total, id, payment_intent } = await create({ line_items })
@@ -119,7 +119,7 @@ describe("a session whose payer chooses the amount", () => {
     )
   })
 
-  it("waits for the amount, whatever the other lines come to, and is never completed without", async () => {
+  it("waits for the amount, for any total of the other lines, and is never completed without it", async () => {
     for (const line_items of [[{ price: await custom() }], [{ price: await custom() }, { price: catalog.price }]]) {
       const { id, payment_intent } = await create({ line_items })
       assert.isNull(payment_intent)
@@ -145,7 +145,7 @@ describe("a session whose payer chooses the amount", () => {
     [{ minimum: 300, maximum: 900 }, AMOUNT_MAX + 1, "parameter_invalid", "an integer from 300 to 900"],
     [{ minimum: 300 }, 299, "parameter_invalid", "an integer of at least 300"],
     [{}, AMOUNT_MAX + 1, "amount_too_large", `at most ${AMOUNT_MAX}`]
-  ])("takes no amount out of bounds: %j, %d", async (terms, custom_unit_amount, code, rule) => {
+  ])("refuses an amount out of bounds: %j, %d", async (terms, custom_unit_amount, code, rule) => {
     const { id } = await sell(terms)
     const refused = await confirm(id, { custom_unit_amount })
     assertError(refused, 400, code, param)
@@ -170,13 +170,13 @@ describe("a session whose payer chooses the amount", () => {
     assertError(filled, 400, "amount_too_large", "line_items")
   })
 
-  it("takes no amount where there is none to choose", async () => {
+  it("refuses an amount if there is none to choose", async () => {
     const { id } = await create()
     assertError(await confirm(id, { custom_unit_amount: 3998 }), 400, "parameter_invalid", param)
     assertOk(await confirm(id, { custom_unit_amount: null }))
   })
 
-  it("goes on with the last amount that was chosen, and takes another", async () => {
+  it("keeps the last chosen amount, and accepts another", async () => {
     const { id } = await sell()
     const declined = await confirm(id, { custom_unit_amount: 500, payment_method: "pm_card_declined" })
     assert.strictEqual(declined.status, 402)
@@ -186,7 +186,7 @@ describe("a session whose payer chooses the amount", () => {
 
     const challenged = await confirm(id, { payment_method: "pm_card_3ds_required" })
     assert.deepInclude(challenged.body, { status: "open", amount_total: 500, payment_intent })
-    // An authentication that was asked for with another amount is asked for again.
+    // An authentication for another amount is requested again.
     const again = await confirm(id, { custom_unit_amount: 800, payment_method: null })
     assert.deepInclude(again.body, { status: "open", amount_total: 800, payment_intent })
     assert.deepInclude(await intent(payment_intent), { status: "requires_action", amount: 800 })
@@ -196,7 +196,7 @@ describe("a session whose payer chooses the amount", () => {
     assert.deepStrictEqual(amounts, [800, 500])
   })
 
-  it("forgets the amount of an attempt that came to nothing", async () => {
+  it("forgets the amount of a failed attempt", async () => {
     const { id } = await sell()
     const failed = await confirm(id, { custom_unit_amount: 500, payment_method: "pm_card_processor_error" })
     assert.strictEqual(failed.body.error.code, "processor_unavailable")
@@ -204,7 +204,7 @@ describe("a session whose payer chooses the amount", () => {
     assertError(await confirm(id), 400, "parameter_missing", param)
   })
 
-  it("S19: has a payer choose at least as much as the fee", async () => {
+  it("S19: requires an amount of at least the fee", async () => {
     const field = "payment_intent_data[application_fee_amount]"
     const fee = (application_fee_amount: number) => ({ payment_intent_data: { application_fee_amount } })
     const { id } = await sell({ minimum: 300, preset: 700 }, fee(500))
@@ -227,7 +227,7 @@ describe("a session whose payer chooses the amount", () => {
     assertOk(await confirm(beside.id, { custom_unit_amount: 1 }))
   })
 
-  it("N8: has one such line, once, and its amount can be above 0", async () => {
+  it("N8: allows one such line, once, whose amount can be above 0", async () => {
     const [one, other] = [await custom(), await custom({ preset: 5 })]
     for (const [line_items, field] of [
       [[{ price: one, quantity: 2 }], "line_items[0][quantity]"],

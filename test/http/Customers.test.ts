@@ -109,14 +109,14 @@ describe("metadata", () => {
     assert.deepStrictEqual(body.charges.data[0].metadata, { a: "b" })
   })
 
-  it("keeps every key as it was sent, whatever key another merchant has (semantics 8.13)", async () => {
+  it("keeps every key as sent, for any keys of another merchant (semantics 8.13)", async () => {
     const other = await server.merchant()
     const send = (body: string, key?: string) => server.request("POST", "/v1/customers", { body, ...(key && { key }) })
     const keys = [String.raw`\n`, String.raw`a\nb`, String.raw`\"`, String.raw`\u0041\u0042`, String.raw`\\n`]
     for (const [i, key] of keys.entries()) {
       const name: string = JSON.parse(`"${key}"`)
       const bodyOf = (second: string) => `{"metadata":{"first ${i}":"x",${second}:"x"}}`
-      // The key that V8 takes for it: as many characters of its source.
+      // The key with the same hash in V8: as many characters of its source.
       assertOk(await send(bodyOf(JSON.stringify(key.slice(0, name.length))), other.secretTest))
       const created = await send(bodyOf(`"${key}"`))
       assertOk(created)
@@ -126,7 +126,7 @@ describe("metadata", () => {
     }
   })
 
-  it("keeps every key as it is, those of JavaScript's prototypes too", async () => {
+  it("keeps every key as sent, including names of JavaScript's prototypes", async () => {
     const text = '{"metadata":{"__proto__":"p","constructor":"c","toString":"t","1":"one","ä\u{1f600}":"\u2028"}}'
     const created = await server.request("POST", "/v1/customers", { body: text })
     assertOk(created)

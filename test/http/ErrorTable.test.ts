@@ -1,6 +1,6 @@
 /**
- * The error table against semantics §3 itself, for the failures that the error pages show: the document says status,
- * type, parameter and text of each code, and the page of the code says whether the answer is kept (I9, I10).
+ * The error table compared with semantics §3, for the failures on the error pages: the document defines status, type,
+ * parameter and text of each code, and the page of the code shows whether the answer is stored (I9, I10).
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fs from "node:fs"
@@ -33,7 +33,7 @@ const ROWS: ReadonlyArray<Row> = fs
     messages: messages!.replace(/ \(backticks.*\)$/, "").split(" / ")
   }))
 
-/** Texts that other rows than those of §3 decide. */
+/** Texts that rows outside of §3 define. */
 const OTHER_TEXTS: { readonly [Tag in Failure["_tag"]]?: string } = {
   CardDeclined: "Your card has insufficient funds.",
   CredentialsBearer: "Send the API key by HTTP Basic, as the user name with an empty password.",
@@ -48,7 +48,7 @@ const OTHER_TEXTS: { readonly [Tag in Failure["_tag"]]?: string } = {
     "This PaymentIntent belongs to Checkout Session cs_1fK3dV9ab7Qe0TzXw5MnR2Lc; expire the session instead."
 }
 
-/** Whether a text fits a template: `{…}` stands for anything, and what ends in `…` goes on. */
+/** True if a text matches a template: `{…}` stands for any text, and a trailing `…` for any end. */
 const fits = (template: string, text: string): boolean => {
   const pattern = template
     .split(/(\{\w+\}|…)/)
@@ -59,7 +59,7 @@ const fits = (template: string, text: string): boolean => {
 
 const paramOf = (failure: Failure): string | null => ("param" in failure ? failure.param : null)
 
-/** What the column `param` allows: one of the names in it, or, where it says "path", the failure's own. */
+/** The values that the column `param` allows: one of its names, or, for "path", the failure's own. */
 const assertParam = (column: string, failure: Failure, param: string | null) => {
   const named = [...column.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)
   if (column === "null") return assert.isNull(param)
@@ -101,11 +101,11 @@ describe("errors", () => {
     ["amount_to_capture", "Amount to capture must be at most 5."],
     ["line_items", "The total of `line_items` must be at most 5."],
     ["tiers[0][unit_amount]", "`tiers[0][unit_amount]` must be at most 5."]
-  ])("an amount is named in words where it has any: %s", (param, message) => {
+  ])("an amount is named in words, unless it is nested: %s", (param, message) => {
     assert.deepInclude(wireErrorOf(new Domain.AmountTooLarge({ param, max: 5 })), { param, message })
   })
 
-  it("repetition is announced where it helps", () => {
+  it("Retry-After is sent if a repetition may succeed", () => {
     assert.deepStrictEqual(wireErrorOf(new IdempotencyKeyInUse()).headers, { "retry-after": "1" })
     const unavailable = wireErrorOf(new Unavailable({ reason: "internal" }))
     assert.deepStrictEqual(unavailable.headers, { "retry-after": "1" })
@@ -118,7 +118,7 @@ describe("errors", () => {
     assert.deepInclude(error, { decline_code: declineCode, charge, payment_intent: paymentIntent })
   })
 
-  it("a defect says nothing about itself", () => {
+  it("a defect reveals no details", () => {
     assert.deepInclude(internalError, { status: 500, type: "api_error", code: "internal_error", stored: false })
     assert.strictEqual(internalError.message, "An unexpected error occurred.")
   })

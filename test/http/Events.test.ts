@@ -7,9 +7,7 @@ import { assertError, assertOk } from "./Assertions.ts"
 import type { TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"
 
-/**
- * The list, written a second time from the table of semantics §4: emitted types by their object, then reserved ones.
- */
+/** An independent copy of the table of semantics §4: emitted types by their object, then reserved ones. */
 const EMITTED = {
   payment_intent:
     "created requires_action processing amount_capturable_updated succeeded payment_failed canceled".split(" "),
@@ -92,7 +90,7 @@ describe("event types", () => {
       )
   })
 
-  it("§4: carry the object that the list says, and old values in updates and detachments alone", () => {
+  it("§4: contain the object of the list, and old values only in updates and detachments", () => {
     assert.isAbove(all.length, 15)
     for (const { data, type } of all) {
       assert.property(EMITTED_EVENT_TYPES, type)

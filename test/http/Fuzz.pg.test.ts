@@ -1,7 +1,7 @@
 /**
- * Every operation of the contract, driven with requests made up from its document: right ones, and ones that are wrong
- * in any way. Nothing is answered with a 5xx, every answer is one that its operation declares, and has its declared
- * form; and every operation succeeds at times.
+ * Every operation of the contract, with requests generated from its document: valid ones, and invalid ones of many
+ * kinds. No request gets a 5xx, every answer is declared by its operation and has its declared form, and every
+ * operation succeeds sometimes.
  *
  * `TILL_SEED` replays a run, `TILL_FUZZ_REQUESTS` makes a longer one; a failure names the seed and the request.
  */
@@ -30,7 +30,7 @@ const document = Document.make("https://pay.example.test")
 
 const assertDocumented = documentedBy(document)
 
-/** A head of more than 16 KiB is refused before anybody knows whose it is: other headers make up the rest. */
+/** A header section of more than 16 KiB is refused before authentication: it is filled with other headers. */
 const PATH_BYTES_MIN = 15_000
 
 const assertAnswered = (target: Target, { path }: FuzzRequest, reply: Reply, isSecret: boolean) => {
@@ -56,7 +56,7 @@ interface Keys {
   publishable: string
 }
 
-/** A rolled key may end at once, so the caller that rolled it goes on with the new one. */
+/** A rolled key may end immediately, so the caller that rolled it continues with the new one. */
 const adoptKey = (keys: Keys, { body }: Reply): void => {
   if (body?.object !== "api_key" || typeof body.secret !== "string") return
   if (body.type === "publishable") keys.publishable = body.secret
@@ -74,7 +74,7 @@ const send = (target: Target, { body, headers, idempotencyKey, path }: FuzzReque
 
 describe("fuzz", () => {
   it(
-    `answers ${REQUESTS} requests as the contract says`,
+    `answers ${REQUESTS} requests as the contract declares`,
     async () => {
       const random = new Random(runSeed)
       const fuzz = new ContractFuzz(document, random)
@@ -85,9 +85,9 @@ describe("fuzz", () => {
         publishable: merchant.publishableTest
       }
       const tally = new Map(fuzz.targets.map((target) => [target, { sent: 0, succeeded: 0 }]))
-      // Objects first: most requests need some.
+      // Creates objects first, because most requests need some.
       const creating = fuzz.targets.filter(({ idPrefix, method }) => method === "POST" && idPrefix === undefined)
-      // Without objects most requests fail, so it is mostly others' that go all at once.
+      // Mostly wipes other merchants, because without objects most requests fail.
       const { secretTest: other } = await server.merchant()
       const progress = { sent: 0 }
       const exchange = async (target: Target, request: FuzzRequest, key: string, isRight = false): Promise<Reply> => {
@@ -129,7 +129,7 @@ describe("fuzz", () => {
       while (progress.sent < REQUESTS) {
         await approach(random.pick(progress.sent < 100 || random.chance(0.25) ? creating : fuzz.targets))
       }
-      // Some seeds leave an operation without luck among so many others; alone it has to have some.
+      // Some seeds give an operation no success among so many others; alone it must have some.
       for (const [target, count] of tally) {
         for (let more = 0; more < 300 && count.succeeded === 0; more++) await approach(target)
       }
@@ -145,7 +145,7 @@ describe("fuzz", () => {
           `without any: ${never.join(", ") || "none"}`
       )
       for (const { route, sent } of counts) assert.isAbove(sent, 10, route)
-      // Requests that nothing accepts would prove nothing.
+      // If no request succeeded, the test would prove nothing.
       assert.isAbove(successes, REQUESTS / 5)
       assert.deepStrictEqual(never, [])
     },

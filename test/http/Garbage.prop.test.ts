@@ -1,4 +1,4 @@
-/** Every request is answered, however odd: never with a 5xx, and every refusal has the whole envelope. */
+/** Every malformed request is answered: never with a 5xx, and every refusal has the whole envelope. */
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -34,7 +34,7 @@ const POSTS = [
   "/v1/test_helpers/payment_intents/{pi}/authenticate"
 ] as const
 
-/** Values as JSON text that a parser, a store or a careless merge could stumble over. */
+/** JSON values that could break a parser, a store or a careless merge. */
 const value = Schema.Literals([
   "null",
   "true",
@@ -200,7 +200,7 @@ describe("garbage", () => {
     for (const body of bodies) {
       const begun = process.threadCpuUsage()
       assertAnswered(await server.request("POST", "/v1/customers", { body }))
-      // The service runs in this thread. It may take two seconds of its time, whatever else the machine does.
+      // The service runs in this thread. The limit is two seconds of its CPU time, independent of the machine's load.
       assert.isBelow(process.threadCpuUsage(begun).user, 2_000_000, body.slice(0, 40))
     }
   })

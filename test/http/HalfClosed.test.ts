@@ -1,6 +1,6 @@
 /**
- * The end of what a client sends is not its giving up (semantics T27): it is answered, and then the connection ends.
- * Over either parser, at the API and at pages, for requests that were sent ahead, and at any process.
+ * A client that ends its side of the connection still gets its answers (semantics T27), then the connection ends. For
+ * either parser, the API and pages, requests sent ahead, and every process.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -17,7 +17,7 @@ const PAUSE_MILLIS = 30
 
 let begun = 0
 let interrupted = 0
-/** A page that takes a while, and one that goes on for as long as somebody is there. */
+/** A slow page, and one that goes on as long as its client is connected. */
 const slow = route("GET", "/slow", () =>
   Effect.as(Effect.sleep(PAUSE_MILLIS), HttpServerResponse.text("slow page", { status: 200 }))
 )
@@ -51,14 +51,14 @@ const open = (runner: number): Promise<Socket> =>
     socket.once("connect", () => resolve(socket)).on("error", reject)
   })
 
-/** All that the server sends until it ends the connection. */
+/** Returns all bytes that the server sends until it ends the connection. */
 const received = (socket: Socket): Promise<string> =>
   new Promise((resolve) => {
     let text = ""
     socket.on("data", (chunk) => (text += chunk.toString("latin1"))).once("end", () => resolve(text))
   })
 
-/** Sends the bytes and the end of them, in one segment or in two. */
+/** Sends the bytes and the end of the connection, in one segment or in two. */
 const halfClosed = async (runner: number, bytes: string, later: boolean = false): Promise<string> => {
   const socket = await open(runner)
   const answer = received(socket)
@@ -98,7 +98,7 @@ const list = (lines: ReadonlyArray<string>) =>
 
 const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status))
 
-describe("a client that sends nothing more", () => {
+describe("a client that has ended its side", () => {
   for (const [parser, lines] of [
     ["the parser for plain requests", []],
     ["node's parser", ["TE: trailers"]]
@@ -116,7 +116,7 @@ describe("a client that sends nothing more", () => {
         assert.deepStrictEqual(statuses(await halfClosed(runner, list(lines))), [200])
       })
 
-      it(`is answered to all that it has sent ahead, over ${parser}, ${where}`, async () => {
+      it(`gets answers to all requests sent ahead, over ${parser}, ${where}`, async () => {
         for (const later of [false, true]) {
           const answer = await halfClosed(
             runner,
@@ -129,7 +129,7 @@ describe("a client that sends nothing more", () => {
     }
   }
 
-  it("is answered to plain requests, one that is not plain, and one that does not come whole", async () => {
+  it("gets answers to plain requests, one that is not plain, and one that is incomplete", async () => {
     const answer = await halfClosed(
       OWNER,
       list([]) + list([]) + list(["TE: trailers"]) + list([]) + list([]).slice(0, -2),
@@ -139,7 +139,7 @@ describe("a client that sends nothing more", () => {
     assert.deepStrictEqual(statuses(await halfClosed(OWNER, list([]) + list([]).slice(0, -2))), [200, 400])
   })
 
-  it("is shown pages, quick and slow ones", async () => {
+  it("gets pages, quick and slow ones", async () => {
     for (const later of [false, true]) {
       assert.deepStrictEqual(statuses(await halfClosed(OTHER, request("GET", "/healthz"), later)), [200])
       assert.deepStrictEqual(statuses(await halfClosed(OTHER, request("GET", "/docs"), later)), [200])
@@ -149,12 +149,12 @@ describe("a client that sends nothing more", () => {
     }
   })
 
-  it("and has asked for nothing is not waited for", async () => {
+  it("and has sent no request is not waited for", async () => {
     assert.strictEqual(await halfClosed(OWNER, ""), "")
     assert.deepStrictEqual(statuses(await halfClosed(OWNER, "GET /v1/cust", true)), [400])
   })
 
-  it("frees what it held if it is really gone", async () => {
+  it("frees its resources if it is really gone", async () => {
     const socket = await open(OTHER)
     socket.write(request("GET", "/hanging"))
     await until(() => begun === 1)

@@ -1,6 +1,6 @@
 /**
- * No header and no body that a client sends keeps the server busy for longer than a harmless one of the same length:
- * 15 KB in each header that Till or its pages read, and bodies of 1 MiB, over real sockets.
+ * No header and no body keeps the server busy for longer than a harmless one of the same length: 15 KB in each header
+ * that Till or its pages read, and bodies of 1 MiB, over real sockets.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Http from "node:http"
@@ -14,11 +14,11 @@ import { basic } from "./TestServer.ts"
 
 const HEADER_LENGTH = 15_000
 const BODY_LENGTH = 1_048_576
-/** What a request may take, as a multiple of a harmless one, and besides. */
+/** The allowed time of a request, as a multiple of a harmless one's, and in addition to it. */
 const TIMES_MAX = 10
 const MORE_MILLIS = 40
 const HARMLESS_REQUESTS = 4
-/** A busy machine does not delay all of these; code that is slow is slow each time. */
+/** The number of attempts. A busy machine does not delay all of them, slow code does. */
 const ATTEMPTS = 20
 
 const HEADERS = [
@@ -40,7 +40,7 @@ const HEADERS = [
   "x-forwarded-for"
 ]
 
-/** How a value begins and ends, so that a careless pattern begins to fit and fails at the end. */
+/** Beginnings and ends of a value by which a careless pattern matches at first and fails at the end. */
 const FRAMES: Readonly<Record<string, ReadonlyArray<Frame>>> = {
   authorization: [["Basic ", "!"]],
   cookie: [["till_dashboard_80=", ";"]],
@@ -68,7 +68,7 @@ interface Sent {
 
 let counter = 0
 
-/** A POST has a key of its own, unless it says which, so none is a replay. */
+/** Each POST gets its own key, unless it sets one, so none is a replay. */
 const statusOf = ({ body, headers: given, method, path }: Sent): Promise<number> =>
   new Promise((resolve, reject) => {
     const headers = method === "POST" ? { "idempotency-key": `hostile-${++counter}`, ...given } : given
@@ -78,7 +78,7 @@ const statusOf = ({ body, headers: given, method, path }: Sent): Promise<number>
     request.once("error", reject).end(body)
   })
 
-/** Milliseconds of the fastest of some requests; each has to be answered, and not by a 5xx. */
+/** Returns the time of the fastest of some requests, in milliseconds. Each must get an answer other than a 5xx. */
 const millisOf = async (sent: Sent, requests: number, enough = 0): Promise<number> => {
   let fastest = Infinity
   for (let i = 0; i < requests && fastest > enough; i++) {
@@ -101,7 +101,7 @@ const assertAsFast = async (harmless: Sent, hostile: ReadonlyArray<readonly [nam
   assert.deepStrictEqual(slow, [])
 }
 
-/** One text in five, others in each run, is enough for `npm test`: LinearTime tries the functions with all of them. */
+/** A run uses one text in five, selected by the seed: LinearTime tries the functions with all of them. */
 const some = (frames: ReadonlyArray<Frame>) => {
   const random = new Random(runSeed)
   return hostileTexts(frames).filter(() => isWhole || random.chance(0.2))

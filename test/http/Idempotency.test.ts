@@ -42,7 +42,7 @@ describe("idempotency", () => {
     assertError(await server.request("DELETE", `/v1/customers/${body.id}`, { headers }), 404, "resource_missing", "id")
   })
 
-  it("I4, I6: the same request is answered by the first response, byte for byte, and has no effect", async () => {
+  it("I4, I6: the same request gets the first response, byte for byte, and has no effect", async () => {
     const key = newKey()
     const first = await create(key, '{"name":"A","email":"a@b.co"}')
     const before = await countCustomers()
@@ -68,7 +68,7 @@ describe("idempotency", () => {
     assert.notStrictEqual(live.body.id, test.body.id)
   })
 
-  it("9.4: keys of browsers are other keys than a server's, though both see them as they sent them", async () => {
+  it("9.4: keys of browsers differ from a server's equal keys, and both get them back as sent", async () => {
     const { body: intent } = await server.request("POST", "/v1/payment_intents", {
       body: { amount: 1, currency: "usd" }
     })
@@ -79,7 +79,7 @@ describe("idempotency", () => {
         body: { client_secret: intent.client_secret, payment_method: "pm_card_visa" }
       })
     const key = newKey()
-    // A browser that guesses a server's key, and uses it first.
+    // A browser guesses a server's key, and uses it first.
     const claimed = await confirm(key, server.keys.publishableTest)
     assertOk(claimed)
     assert.strictEqual(claimed.headers.get("idempotency-key"), key)
@@ -123,7 +123,7 @@ describe("idempotency", () => {
     assertOk(first)
     assert.strictEqual((await confirm("4242424242424242", "123")).text, first.text)
     assertError(await confirm("5555555555554444", "123"), 422, "idempotency_key_reuse")
-    // Of a security code nothing is kept that could be compared.
+    // Nothing of a security code is stored that could be compared.
     assert.strictEqual((await confirm("4242424242424242", "124")).text, first.text)
   })
 
@@ -146,7 +146,7 @@ describe("idempotency", () => {
     assert.strictEqual(await countCustomers(), before + 1)
   })
 
-  it("I9: declines and refusals by state are kept", async () => {
+  it("I9: declines and refusals by state are stored", async () => {
     const body = { amount: 1, currency: "usd", payment_method: "pm_card_declined", confirm: true }
     const key = newKey()
     const declined = await server.request("POST", "/v1/payment_intents", { idempotencyKey: key, body })

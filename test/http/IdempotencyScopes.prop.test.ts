@@ -1,6 +1,6 @@
 /**
- * An idempotency key means one request per merchant and type of API key, and nothing to anybody else (semantics I4,
- * 9.4). Any number of callers send requests with few keys between them, one after the other or all at once.
+ * An idempotency key identifies one request per merchant and type of API key, and has no meaning for others (semantics
+ * I4, 9.4). Several callers send requests with few keys between them, one after the other or concurrently.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
@@ -43,7 +43,7 @@ const isReplay = ({ headers }: Reply): boolean => headers.get("idempotent-replay
 
 describe("an idempotency key", () => {
   it.effect.prop(
-    "is one caller's: requests one after the other",
+    "belongs to one caller: requests one after the other",
     { sent: requests },
     ({ sent }) =>
       eventually(async () => {
@@ -66,7 +66,7 @@ describe("an idempotency key", () => {
   )
 
   it.effect.prop(
-    "is one caller's: requests all at once",
+    "belongs to one caller: concurrent requests",
     { sent: requests },
     ({ sent }) =>
       eventually(async () => {

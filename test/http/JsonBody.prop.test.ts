@@ -1,4 +1,4 @@
-/** A body is taken only if it is JSON, and its texts can be kept. */
+/** A body is accepted only if it is JSON and its strings can be stored. */
 import { assert, describe, it } from "@effect/vitest"
 import { Exit, Option, Schema } from "effect"
 import { DEPTH_MAX, parseBody, pathOfUnstorableText } from "../../src/http/JsonBody.ts"
@@ -12,7 +12,7 @@ const tagOf = (exit: ReturnType<typeof parse>): string => {
   return reason?._tag === "Fail" ? reason.error._tag : "defect"
 }
 
-/** What is wrong, and at which byte. */
+/** The problem, and its byte. */
 const errorOf = (exit: ReturnType<typeof parse>): object => {
   const error = Exit.findErrorOption(exit)
   if (Option.isNone(error) || error.value._tag !== "InvalidJson") return exit
@@ -28,7 +28,7 @@ const brackets = Schema.Array(Schema.Literals(["{", "}", "[", "]", '"', "\\", '\
 
 describe("bodies", () => {
   it.prop(
-    "are nested as deeply as they seem, whatever their strings hold",
+    "are nested as deeply as their structure, with any contents of strings",
     {
       depth: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 * DEPTH_MAX })),
       noise: brackets,
@@ -100,7 +100,7 @@ describe("bodies", () => {
     ['{"a\\n":1,}', { problem: "syntax", byte: 9 }],
     [`${"[".repeat(65)}${"]".repeat(65)}`, { problem: "depth" }],
     ["\ufeff{}", { problem: "byte_order_mark" }]
-  ])("such as %j are refused with what is wrong, and where", (text, expected) =>
+  ])("such as %j are refused with the problem and its place", (text, expected) =>
     assert.deepStrictEqual(errorOf(parse(text)), expected)
   )
 
@@ -121,7 +121,7 @@ describe("bodies", () => {
   })
 
   it.prop(
-    "hold no text that cannot be stored, wherever it hides",
+    "contain no text that cannot be stored, at any place",
     { path: Schema.Array(Schema.Literals(["a", "b", "__proto__"])).check(Schema.isMaxLength(4)), bad: Schema.Boolean },
     ({ bad, path }) => {
       const text = bad ? '"x\\u0000"' : '"\\ud83d\\ude00"'

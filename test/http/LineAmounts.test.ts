@@ -1,4 +1,4 @@
-/** Semantics §1.9, from a price to what its payer pays, through a real socket. */
+/** Semantics §1.9, from a price to the payer's amount, through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { TestServer } from "./TestServer.ts"
@@ -33,7 +33,7 @@ const amounts = async (lines: ReadonlyArray<readonly [terms: object, quantity: n
     list.body.data.map((item: { amount_subtotal: number }) => item.amount_subtotal),
     perLine
   )
-  // N9: neither tax nor discount nor shipping.
+  // N9: no tax, discount or shipping.
   assert.strictEqual(amount_subtotal, amount_total)
   assert.deepStrictEqual(total_details, { amount_discount: 0, amount_shipping: 0, amount_tax: 0 })
   if (payment_intent !== null) {

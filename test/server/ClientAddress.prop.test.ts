@@ -1,4 +1,4 @@
-/** Whom a request counts against that came through proxies (semantics 9.45). */
+/** The sender of a request that arrived through proxies (semantics 9.45). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { networksOf } from "../../src/domain/Networks.ts"
@@ -19,7 +19,7 @@ const client = Schema.Union([
   Schema.TemplateLiteral(["203.0.113.", octet]),
   Schema.TemplateLiteral(["2001:db8::", octet])
 ])
-/** Whatever a client may have put in front: addresses of others, of proxies, and what is no address. */
+/** Header entries that a client may forge: addresses of others, of proxies, and entries that are no address. */
 const forged = Schema.Array(
   Schema.Literals(["198.51.100.1", "10.1.1.1", "unknown", "_hidden", "", '"', "::1", "a,b"])
 ).check(Schema.isMaxLength(3))
@@ -30,12 +30,12 @@ const withPort = (address: string, port: string) => {
   return port === "" ? address : `[${address}]${port}`
 }
 
-/** As each proxy appends it, the last of which is connected. */
+/** The header after each proxy has appended its entry. The last proxy is the connected one. */
 const chainOf = (client: string, [, ...others]: ReadonlyArray<string>) => [client, ...others.toReversed()]
 
 describe("the sender of a request that came through proxies", () => {
   it.effect.prop(
-    "is who the outermost trusted proxy talks to, whatever was written before",
+    "is the client of the outermost trusted proxy, whatever entries precede it",
     { client, forged, port, proxies },
     ({ client, forged, port, proxies }) =>
       Effect.sync(() => {
@@ -43,7 +43,7 @@ describe("the sender of a request that came through proxies", () => {
         const nodes = chainOf(client, proxies).map((address) => withPort(address, port))
         const headers = { "x-forwarded-for": [...forged, ...nodes].join(", ") }
         assert.strictEqual(sender({ remoteAddress, headers }), client)
-        // A quote that somebody has left open would swallow what proxies have written behind it.
+        // An open quote would swallow the entries that proxies append.
         const believed = forged.filter((text) => !text.includes('"')).map((text) => `for=${text}`)
         const elements = nodes.map((node) => `proto=https;For="${node}";by=unknown`)
         assert.strictEqual(
@@ -53,7 +53,7 @@ describe("the sender of a request that came through proxies", () => {
       })
   )
 
-  it.effect.prop("is who is connected, if that is no trusted proxy", { client, forged }, ({ client, forged }) =>
+  it.effect.prop("is the connected client, if that is no trusted proxy", { client, forged }, ({ client, forged }) =>
     Effect.sync(() => {
       const headers = { "x-forwarded-for": [...forged, "198.51.100.1"].join(", "), forwarded: "for=198.51.100.1" }
       assert.strictEqual(sender({ remoteAddress: client, headers }), client)
@@ -61,7 +61,7 @@ describe("the sender of a request that came through proxies", () => {
     })
   )
 
-  it("is the last trusted proxy where that says nothing that can be read", () => {
+  it("is the last trusted proxy if its entry cannot be parsed", () => {
     for (const text of ["", "unknown", "203.0.113.1, _secret", '203.0.113.1, for="x"', "203.0.113.1 203.0.113.2"]) {
       assert.strictEqual(sender({ remoteAddress: "10.0.0.1", headers: { "x-forwarded-for": text } }), "10.0.0.1", text)
     }
@@ -71,7 +71,7 @@ describe("the sender of a request that came through proxies", () => {
     assert.strictEqual(sender({ remoteAddress: "10.0.0.1", headers: { forwarded: 'for="203.0.113.1' } }), "10.0.0.1")
   })
 
-  it("is the connected proxy where the two headers disagree: a client has sent the one that it passes on", () => {
+  it("is the connected proxy if the two headers disagree, because one of them is the client's", () => {
     const headers = { "x-forwarded-for": "203.0.113.1", forwarded: "for=198.51.100.1" }
     assert.strictEqual(sender({ remoteAddress: "10.0.0.1", headers }), "10.0.0.1")
     const agreed = { "x-forwarded-for": "203.0.113.1", forwarded: "for=203.0.113.1;proto=http" }
@@ -96,14 +96,14 @@ describe("the sender of a request that came through proxies", () => {
     assert.strictEqual(sender({ remoteAddress, headers: { forwarded: padded(1025) } }), remoteAddress)
   })
 
-  it("knows a proxy by IPv4 also where the socket speaks IPv6", () => {
+  it("is found behind an IPv4 proxy also on an IPv6 socket", () => {
     const headers = { "x-forwarded-for": "203.0.113.1" }
     assert.strictEqual(sender({ remoteAddress: "::ffff:10.0.0.1", headers }), "203.0.113.1")
   })
 })
 
 describe("a list of networks", () => {
-  it("has addresses and prefixes that fit, and nothing else", () => {
+  it("accepts addresses and valid prefixes, and nothing else", () => {
     for (const text of [
       "",
       "10.0.0.0/33",

@@ -1,4 +1,4 @@
-/** The server sends bursts of answers, and comes to its end. Shutdown.e2e.test.ts ends all of Till under load. */
+/** Batches of answers, and the close of a server. Shutdown.e2e.test.ts stops all of Till under load. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { request } from "node:http"
@@ -18,7 +18,7 @@ const listen = async (
   return (server.address() as AddressInfo).port
 }
 
-/** The body of the answer, or how the connection ended. */
+/** Returns the body of the answer, or the error of the connection. */
 const get = (port: number, path: string): Promise<string> =>
   new Promise((resolve) => {
     const failed = (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message)
@@ -30,10 +30,7 @@ const get = (port: number, path: string): Promise<string> =>
     sent.on("error", failed).end()
   })
 
-/**
- * A handler that ends the answers to `count` requests in one go. It tells how many bytes of each were then on their
- * way.
- */
+/** A handler that ends the answers to `count` requests together. It reports how many bytes of each were then sent. */
 const together = (count: number, end: (response: ServerResponse, path: string) => void) => {
   const waiting: Array<ServerResponse> = []
   let tell: (bytes: ReadonlyArray<number>) => void
@@ -47,7 +44,7 @@ const together = (count: number, end: (response: ServerResponse, path: string) =
 }
 
 describe("answers", () => {
-  it("of one turn are written at its end, each in full and to whom it belongs", async () => {
+  it("of one turn are written at its end, each in full to its own client", async () => {
     const paths = Array.from({ length: 20 }, (_, i) => `/${i}`)
     const { bytesAtOnce, handler } = together(paths.length, (response, path) => response.end(`answer to ${path}`))
     const port = await listen(handler)
@@ -62,7 +59,7 @@ describe("answers", () => {
     )
   })
 
-  it("that cannot be sent cost their own connection, and no other answer of the burst", async () => {
+  it("that cannot be sent end their own connection, and affect no other answer of the batch", async () => {
     const { handler } = together(3, (response, path) => {
       response.strictContentLength = true
       response.writeHead(200, { "content-length": 4 })
@@ -73,7 +70,7 @@ describe("answers", () => {
     assert.deepStrictEqual(answers, ["good", "ECONNRESET", "good"])
   })
 
-  it("that are ended twice go out once", async () => {
+  it("that are ended twice are sent once", async () => {
     const port = await listen((_, response) => void response.end("once").end())
     assert.strictEqual(await get(port, "/"), "once")
   })
@@ -101,7 +98,7 @@ describe("answers", () => {
     ["", ""],
     [", nor to one that asks before it sends", "Expect: 100-continue\r\nContent-Length: 0\r\n"]
   ] as const) {
-    it(`are not owed to a client that sends hundreds of requests ahead${whoever}`, async () => {
+    it(`end for a client that sends hundreds of requests ahead${whoever}`, async () => {
       let begun = 0
       const port = await listen(() => void begun++)
       server.on("checkContinue", () => void begun++)
@@ -129,7 +126,7 @@ describe("answers", () => {
 })
 
 describe("a server that is closed", () => {
-  /** An open connection, with the bytes that have come on it so far, and its end. */
+  /** An open connection, with the bytes received so far, and its end. */
   const open = async (port: number, allowHalfOpen = false) => {
     const socket = connect({ port, host: "127.0.0.1", allowHalfOpen })
     const connection = { socket, text: "", hasEnded: false, error: "" }
@@ -145,7 +142,7 @@ describe("a server that is closed", () => {
   }
   const closing = () => new Promise<void>((resolve) => void server.close(() => resolve()))
 
-  it("still answers what was on its way on a connection without a request, and takes no new connection", async () => {
+  it("still answers a request that was on its way on an idle connection, and accepts no new connection", async () => {
     const port = await listen((_, response) => void response.end("answer"))
     const { closed, connection, socket } = await open(port)
     socket.write(head("/"))
@@ -162,7 +159,7 @@ describe("a server that is closed", () => {
     await end
   })
 
-  it("ends connections on which nothing comes", async () => {
+  it("ends idle connections", async () => {
     const port = await listen((_, response) => void response.end("answer"))
     const quiet = [await open(port), await open(port)]
     quiet[1]!.socket.write("GET / HTTP/1.1\r\nHost: half a requ")
@@ -187,7 +184,7 @@ describe("a server that is closed", () => {
     await end
   })
 
-  it("does not reset a client that has sent more than is answered, and carries that out no more", async () => {
+  it("neither resets a client that has sent more requests than are answered, nor runs the rest", async () => {
     const begun: Array<string> = []
     const waiting: Array<ServerResponse> = []
     const port = await listen((request, response) => {
@@ -201,7 +198,7 @@ describe("a server that is closed", () => {
     waiting[0]!.end("answer to the first")
     socket.write(head("/second") + head("/third").repeat(100))
     await until(() => connection.hasEnded)
-    // The second would fail on a connection that the first has had reset.
+    // The second write would fail if the first had caused a reset.
     for (const path of ["/fourth", "/fifth"]) {
       socket.write(head(path))
       await new Promise((resolve) => setTimeout(resolve, 100))
@@ -213,7 +210,7 @@ describe("a server that is closed", () => {
     assert.strictEqual(connection.error, "")
   })
 
-  it("does not wait for long for a client that leaves its connection open", async () => {
+  it("waits only briefly for a client that leaves its connection open", async () => {
     const port = await listen((_, response) => void response.end("answer"))
     const { connection, socket } = await open(port, true)
     const begun = performance.now()

@@ -1,4 +1,4 @@
-/** What clients see of connections whose plain requests are read without node's parser, over real sockets. */
+/** Connections whose plain requests are read without Node's parser, as clients see them, over real sockets. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
@@ -16,7 +16,7 @@ import { Random, runSeed } from "../support/Random.ts"
 import { pieces, requestBytes } from "../http/plain/RequestBytes.ts"
 
 const TLS = RunnerTls.make(Redacted.make(new Uint8Array(32).fill(7)))
-/** Terms of both sides. */
+/** TLS options of both sides. */
 const TRANSPORTS: ReadonlyArray<readonly [string, Options, ConnectionOptions | undefined]> = [
   ["over TCP", {}, undefined],
   ["over TLS", { tls: TLS.server }, TLS.client]
@@ -39,7 +39,7 @@ const listen = async (
   return { server, port: (server.address() as AddressInfo).port }
 }
 
-/** An open connection, with what has come on it so far, and its end. */
+/** An open connection, with the bytes received so far, and its end. */
 const open = async (port: number, allowHalfOpen = false, terms?: ConnectionOptions) => {
   const address = { port, host: "127.0.0.1" }
   const socket = terms === undefined ? connect({ ...address, allowHalfOpen }) : connectTls({ ...address, ...terms })
@@ -68,7 +68,7 @@ const count = (text: string, part: string) => text.split(part).length - 1
 const echo = (method: string, url: string, headers: object, body: Buffer) =>
   JSON.stringify({ method, url, headers, body: body.toString("latin1"), é: "ü" })
 
-/** Answers each request with what was understood, whoever has read it. */
+/** Answers each request with its parsed form, from either parser. */
 const echoing = (plain: boolean) => {
   let plainly = 0
   const onPlain = async (incoming: Incoming) => {
@@ -94,12 +94,12 @@ const echoing = (plain: boolean) => {
 }
 
 describe("answers", () => {
-  it("are those of node's parser, byte for byte, whatever comes on a connection", async () => {
+  it("are those of Node's parser, byte for byte, for any bytes on a connection", async () => {
     const ways = [echoing(true), echoing(false)] as const
     for (let i = 0; i < 200; i++) {
       const random = new Random(runSeed + i)
       const bytes = requestBytes(random)
-      // Nobody would come to the end of such a body, and node's parser reads nothing behind such a request.
+      // Such a body never ends, and Node's parser reads nothing after such an upgrade.
       if (/\d{6}|^connection: upgrade/im.test(bytes.toString("latin1"))) continue
       const chunks = pieces(random, bytes)
       const answers = await Promise.all(
@@ -110,7 +110,7 @@ describe("answers", () => {
             socket.write(chunk)
             await new Promise((resolve) => setImmediate(resolve))
           }
-          // Only what has no end of its own needs this one, and gives no more answers than the others.
+          // Only connections that do not end by themselves need this request, which adds the same answer to both sides.
           socket.write("\r\n\0\r\n".repeat(20_000))
           await closed
           return connection.text.replaceAll(/(Date|X-Request-Id): [^\r]*/g, "$1")
@@ -122,7 +122,7 @@ describe("answers", () => {
         `TILL_SEED=${runSeed}, case ${i}: ${JSON.stringify(bytes.toString("latin1"))}`
       )
     }
-    // A quarter of the connections begins with a plain request, more or less, as the seed will have it.
+    // About a quarter of the connections begins with a plain request, depending on the seed.
     assert.isAbove(ways[0].count(), 20)
     assert.strictEqual(ways[1].count(), 0)
   })
@@ -143,7 +143,7 @@ describe("answers", () => {
     socket.destroy()
   })
 
-  it("do not make the server keep what is sent far ahead of them", async () => {
+  it("do not make the server buffer requests that are sent far ahead of them", async () => {
     const waiting: Array<Incoming> = []
     const { port, server } = await listen((incoming) => void waiting.push(incoming))
     const taken = new Promise<Socket>((resolve) => server.once("connection", resolve))
@@ -163,7 +163,7 @@ describe("answers", () => {
     socket.destroy()
   })
 
-  it("have no more than one line per header", async () => {
+  it("have at most one line per header", async () => {
     const { port } = await listen((incoming) => {
       assert.throws(() => incoming.answer(200, { "x-a": "b\r\nx-second: c" }, ""), /Invalid character/)
       incoming.answer(200, {}, "refused")
@@ -178,7 +178,7 @@ describe("answers", () => {
 })
 
 describe("a connection", () => {
-  it("goes to node's parser with the first request that is not plain, and stays there", async () => {
+  it("goes to Node's parser with the first request that is not plain, and stays there", async () => {
     const { port } = await listen(plainly())
     const { connection, socket } = await open(port)
     socket.write(get("/v1/a") + post("/v1/b", "body") + get("/healthz") + get("/v1/c"))
@@ -190,7 +190,7 @@ describe("a connection", () => {
     socket.destroy()
   })
 
-  it("loses nothing on its way to node's parser, even if it was not read any more", async () => {
+  it("loses no bytes on its way to Node's parser, even if reading was paused", async () => {
     const waiting: Array<Incoming> = []
     let length = 0
     const { port, server } = await listen(
@@ -211,7 +211,7 @@ describe("a connection", () => {
     socket.destroy()
   })
 
-  it("whose request comes in many pieces goes to node's parser", async () => {
+  it("whose request arrives in many chunks goes to Node's parser", async () => {
     const { port } = await listen(plainly())
     const { connection, socket } = await open(port)
     socket.setNoDelay(true)
@@ -224,7 +224,7 @@ describe("a connection", () => {
     socket.destroy()
   })
 
-  it("that is half closed in the middle of a request is told so", async () => {
+  it("that is half closed in the middle of a request gets a refusal", async () => {
     const { port } = await listen(plainly())
     const { closed, connection, socket } = await open(port, true)
     socket.end("GET /v1/a HTTP/1.1\r\nHost: lo")
@@ -248,7 +248,7 @@ describe("a connection", () => {
     assert.match(connection.text, /Connection: keep-alive[^]*first;HTTP[^]*Connection: close[^]*second;$/)
   })
 
-  it("that is half closed and then gone ends once an answer finds nobody there", async () => {
+  it("that is half closed and then closed ends when its answer cannot be sent", async () => {
     const begun: Array<Incoming> = []
     const { port } = await listen((incoming) => void begun.push(incoming))
     const { socket } = await open(port, true)
@@ -265,7 +265,7 @@ describe("a connection", () => {
     )
   })
 
-  it("that is reset gives its request up", async () => {
+  it("that is reset abandons its request", async () => {
     const begun: Array<Incoming> = []
     let isTold = false
     const { port } = await listen((incoming) => {
@@ -282,7 +282,7 @@ describe("a connection", () => {
     assert.isTrue(begun[0]!.isGone)
   })
 
-  it("on which nothing comes any more is ended", async () => {
+  it("without further requests is ended", async () => {
     const { port } = await listen(plainly(), { keepAliveMillis: 50 })
     const { closed, connection, socket } = await open(port)
     socket.write(get("/v1/a"))
@@ -305,7 +305,7 @@ describe("a connection", () => {
     })
   }
 
-  it("on which no answer comes is ended", async () => {
+  it("without an answer is ended", async () => {
     let tell: (incoming: Incoming) => void
     const given = new Promise<Incoming>((resolve) => (tell = resolve))
     const { port } = await listen((incoming) => incoming.onGone(() => tell(incoming)), { stillMillisMax: 50 })
@@ -317,7 +317,7 @@ describe("a connection", () => {
   })
 
   for (const [over, ofServer, ofClient] of TRANSPORTS) {
-    it(`of a client that does not read is ended, and nothing more is taken up on it, ${over}`, async () => {
+    it(`of a client that does not read is ended, without handling further requests, ${over}`, async () => {
       let begun = 0
       const { port } = await listen(
         (incoming) => {
@@ -337,7 +337,7 @@ describe("a connection", () => {
       assert.isBelow(socket.bytesRead, 64 * 1024 * 1024)
     })
 
-    it(`of a client that reads slowly gets all of a long answer, and then the next, ${over}`, async () => {
+    it(`of a client that reads slowly gets a long answer in full, and then the next, ${over}`, async () => {
       const { port } = await listen(
         (incoming) => incoming.answer(200, {}, `${"ü".repeat(4 * 1024 * 1024)}${incoming.url};`),
         ofServer
@@ -354,7 +354,7 @@ describe("a connection", () => {
 })
 
 describe("a server that is closed", () => {
-  it("still answers a request that is under way or on its way, and ends its connection", async () => {
+  it("still answers a request that is running or on its way, and ends its connection", async () => {
     const begun: Array<Incoming> = []
     const { port, server } = await listen((incoming) => void begun.push(incoming))
     const [busy, quiet, coming] = [await open(port, true), await open(port), await open(port)]
@@ -365,10 +365,10 @@ describe("a server that is closed", () => {
     await until(() => begun.length === 2)
     await quiet.closed
     assert.deepInclude(quiet.connection, { text: "", hasEnded: true, error: "" })
-    // It is busy for longer than a quiet connection lasts.
+    // The request runs for longer than a silent connection lasts.
     await new Promise((resolve) => setTimeout(resolve, 1200))
     for (const incoming of begun) incoming.answer(200, {}, `answer to ${incoming.url}`)
-    // What is sent after the answer is not carried out, and resets nobody.
+    // A request that is sent after the answer is not run, and causes no reset.
     busy.socket.write(get("/v1/more").repeat(100))
     await until(() => busy.connection.hasEnded)
     busy.socket.end(get("/v1/more"))

@@ -1,7 +1,7 @@
 /**
- * Whatever comes on a connection, requests are read as node's parser reads them, or left to it: none is understood
- * differently, whatever is behind it begins at the same byte, and nobody waits for
- * more behind a line that node refuses.
+ * For any bytes on a connection, requests are read as Node's parser reads them, or left to Node's parser: both parse
+ * the same values, the next request begins at the same byte, and the plain parser waits for no bytes after a line that
+ * Node refuses.
  *
  * `TILL_SEED` replays a run, `TILL_FUZZ_REQUESTS` makes a longer one; a failure names the seed and the bytes.
  */
@@ -26,7 +26,7 @@ interface Read {
 
 interface Outcome {
   readonly requests: ReadonlyArray<Read>
-  /** What node's parser says to what it refuses. */
+  /** The error by which Node's parser refuses a request. */
   readonly error: string | undefined
 }
 
@@ -38,7 +38,7 @@ server.on("checkContinue", (request) => void begun.push(request))
 server.on("checkExpectation", (request) => void begun.push(request))
 server.on("clientError", (refused: NodeJS.ErrnoException) => (error ??= refused.code))
 
-/** Reads all that comes with node's own parser, as its server does. */
+/** Parses the chunks with Node's own parser, as its server does. */
 const byNode = (chunks: ReadonlyArray<Buffer>): Outcome => {
   begun = []
   error = undefined
@@ -59,7 +59,7 @@ const byNode = (chunks: ReadonlyArray<Buffer>): Outcome => {
   return outcome
 }
 
-/** The plain requests that the bytes begin with, where what follows them begins, and what it is. */
+/** Parses the plain requests at the beginning of the bytes. Returns them, the offset of the rest, and its kind. */
 const plainOf = (bytes: Buffer) => {
   const requests: Array<Read> = []
   let offset = 0
@@ -73,7 +73,7 @@ const plainOf = (bytes: Buffer) => {
   return { requests, offset, end: undefined }
 }
 
-/** The same pieces from there on: after some of what it refuses, node's parser goes on with the next piece. */
+/** The chunks from an offset on. After some refusals, Node's parser continues with the next chunk. */
 const from = (chunks: ReadonlyArray<Buffer>, offset: number): ReadonlyArray<Buffer> => {
   let left = offset
   return chunks.flatMap((chunk) => {
@@ -83,7 +83,7 @@ const from = (chunks: ReadonlyArray<Buffer>, offset: number): ReadonlyArray<Buff
   })
 }
 
-/** Says what is wrong with how the bytes are read; undefined if nothing is. */
+/** Describes a difference between the parsers; undefined if there is none. */
 const difference = (bytes: Buffer, chunks: ReadonlyArray<Buffer>): string | undefined => {
   const whole = byNode(chunks)
   const { end, offset, requests } = plainOf(bytes)
@@ -103,7 +103,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe("requests that are read without node's parser", () => {
   it(
-    "come out as node's parser reads them, or are left to it",
+    "equal those of Node's parser, or are left to it",
     async () => {
       const counts = { plain: 0, left: 0, incomplete: 0 }
       countRuns(CASES)
@@ -118,7 +118,7 @@ describe("requests that are read without node's parser", () => {
         counts.plain += requests.length
         if (end === NOT_PLAIN) counts.left++
         if (end === INCOMPLETE) counts.incomplete++
-        // What is destroyed ends in a turn of its own.
+        // A destroyed socket closes in a later turn.
         if (i % 100 === 0) await turn()
       }
       console.log(`TILL_SEED=${runSeed}: ${JSON.stringify(counts)} of ${CASES} connections`)
@@ -129,15 +129,15 @@ describe("requests that are read without node's parser", () => {
     600_000 + CASES
   )
 
-  it("are the same however they are cut: at every byte, what is there is the beginning of what comes", async () => {
+  it("are the same in any chunks: every beginning of a plain request is incomplete and never refused", async () => {
     for (let i = 0; i < CASES / 100; i++) {
       const bytes = requestBytes(new Random(runSeed + i))
       const whole = parse(bytes, 0)
       for (let length = 0; length < Math.min(bytes.length, 20_000); length++) {
         const part = parse(bytes.subarray(0, length), 0)
-        // Early or late, but what is left to node is always left to it, and what is plain comes out the same.
+        // A request that is left to Node may be so early or late, but always; a plain one is parsed alike.
         if (part === INCOMPLETE || isDeepStrictEqual(part, whole)) continue
-        // Nobody waits for the rest of a long body.
+        // The parser does not wait for the rest of a long body.
         if (part === NOT_PLAIN && typeof whole === "object" && whole.body.length > 16_384) continue
         assert.fail(`TILL_SEED=${runSeed}, case ${i} at ${length}: ${JSON.stringify(bytes.toString("latin1"))}`)
       }

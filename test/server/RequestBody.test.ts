@@ -1,4 +1,4 @@
-/** The sum of all bodies in memory is bounded, so every request must take its own out of it again. */
+/** The memory of all bodies is bounded, so every request must release its own share. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber } from "effect"
 import type { IncomingMessage } from "node:http"
@@ -8,18 +8,18 @@ import type { ReadBody } from "../../src/server/RequestBody.ts"
 import { BODY_BYTES_MAX, makeReadBody } from "../../src/server/RequestBody.ts"
 
 const readBody = makeReadBody()
-/** Nobody asks these requests to go on. */
+/** These requests receive no `100 Continue`. */
 const response = { headersSent: false, writeContinue: () => {} }
 const LONG = Buffer.alloc(BODY_BYTES_MAX)
 
-/** A request, and the side of it that its client writes to. */
+/** A request, and the stream that its client writes to. */
 const begin = () => {
   const source = Object.assign(new Readable({ read: () => {} }), { headers: { "transfer-encoding": "chunked" } })
   return { source, request: source as unknown as IncomingMessage }
 }
 
 describe("a body", () => {
-  it.effect("that nobody waits for any more takes up nothing, though its client may send on for good", () =>
+  it.effect("that is no longer needed takes up no memory, though its client may go on sending for ever", () =>
     Effect.gen(function* () {
       for (let i = 0; i < 70; i++) {
         const { request, source } = begin()
@@ -43,7 +43,7 @@ describe("a body", () => {
       return read
     })
 
-  /** Bodies that are left unfinished. */
+  /** Bodies that never end. */
   const hoard = (readBody: ReadBody, count: number, holder: string) =>
     Effect.forEach(Array.from({ length: count }), () =>
       Effect.gen(function* () {
@@ -69,7 +69,7 @@ describe("a body", () => {
       return exit !== undefined && Exit.isFailure(exit) && Cause.squash(exit.cause) instanceof Unavailable
     })
 
-  it.effect("makes room for another by the slowest of those who hold the most, and of its own server", () =>
+  it.effect("makes room for another by refusing the slowest body of the holder with the most bytes, on the same server", () =>
     Effect.gen(function* () {
       const one = makeReadBody()
       const other = makeReadBody()
@@ -81,7 +81,7 @@ describe("a body", () => {
         assert.isTrue(Exit.isSuccess(yield* whole(one, "a newcomer")))
         assert.isTrue(Exit.isSuccess(yield* whole(one, "a neighbour")))
       }
-      // Only as many give way as there is no room for: what came whole is not there any more.
+      // Only as many bodies as necessary are refused: complete ones no longer take up memory.
       assert.lengthOf(refused(small), 0)
       assert.lengthOf(refused(large), 1)
       assert.strictEqual(refused(large)[0], large[0])
@@ -90,7 +90,7 @@ describe("a body", () => {
     })
   )
 
-  it.effect("of the one who holds the most gives way itself, if it is the slowest", () =>
+  it.effect("of the holder with the most bytes is refused itself, if it is the slowest", () =>
     Effect.gen(function* () {
       const readBody = makeReadBody()
       const { request, source } = begin()

@@ -1,6 +1,6 @@
 /**
- * A target has one reading (semantics T26): whatever form of it a client sends, the same route with the same parameters
- * answers, read by either parser, and at whatever process the request arrives. `TILL_SEED` replays a run.
+ * A target has one meaning (semantics T26): in every form that a client may send, the same route with the same
+ * parameters answers, with either parser, and at every process. `TILL_SEED` replays a run.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { isWrongTarget, originFormOf } from "../../src/server/RequestTarget.ts"
@@ -25,7 +25,7 @@ afterAll(() => runners.close())
 const OWNER = 1
 const OTHER = 0
 
-/** A header that takes a request to node's parser. */
+/** A header that makes a request go to Node's parser. */
 const FOR_NODE = "TE: trailers"
 
 interface Sent {
@@ -97,7 +97,7 @@ const statusOf = (answer: string | undefined): number => Number(answer?.slice(9,
 const bodyOf = (answer: string | undefined): string => answer?.slice(answer.indexOf("\r\n\r\n") + 4) ?? ""
 
 describe("a target", () => {
-  it("is read alike in every form, by either parser, and at every process", async () => {
+  it("has the same meaning in every form, for either parser, and at every process", async () => {
     const random = new Random(runSeed)
     for (let i = 0; i < CASES; i++) {
       const target = (i < PATHS.length ? PATHS[i]! : random.pick(PATHS)) + random.pick(QUERIES)
@@ -107,20 +107,20 @@ describe("a target", () => {
         const what = `TILL_SEED=${runSeed}, ${form} as ${target}, ${JSON.stringify(sent)}`
         const answer = await exchange(form, sent)
         assert.strictEqual(statusOf(answer), statusOf(expected), what)
-        // Pages have tokens of their own in them.
+        // Each page contains its own token.
         if (target.startsWith("/v1") || statusOf(expected) >= 400) assert.strictEqual(answer, expected, what)
       }
     }
   })
 
-  it("names a list that is found, and one that is not, in the origin form", async () => {
+  it("of an existing list and of a missing one is reported in origin form", async () => {
     const found = JSON.parse(bodyOf(await exchange("http://till.example/v1/customers?limit=1", { runner: OTHER })))
     assert.deepInclude(found, { object: "list", url: "/v1/customers" })
     const missing = JSON.parse(bodyOf(await exchange("http://till.example/v1/nothing", { runner: OTHER })))
     assert.strictEqual(missing.error.message, "Unrecognized request URL (GET /v1/nothing).")
   })
 
-  it("is refused as no HTTP where no client may send it", async () => {
+  it("that no client may send is refused as invalid HTTP", async () => {
     for (const runner of [OWNER, OTHER]) {
       for (const target of [
         "/v1/customers#a",
@@ -138,7 +138,7 @@ describe("a target", () => {
     }
   })
 
-  it("asks for the server itself, or for a tunnel, and is told that there is no such thing", async () => {
+  it("that means the server itself, or a tunnel, is refused", async () => {
     for (const runner of [OWNER, OTHER]) {
       const ofServer = await exchange("*", { runner, method: "OPTIONS" })
       assert.strictEqual(statusOf(ofServer), 404)
@@ -151,7 +151,7 @@ describe("a target", () => {
 })
 
 describe("the origin form", () => {
-  it("is the path and query as they were written", () => {
+  it("is the path and query as sent", () => {
     for (const path of PATHS) {
       for (const query of QUERIES) {
         for (const form of formsOf(path + query)) assert.strictEqual(originFormOf(form), path + query, form)
@@ -160,7 +160,7 @@ describe("the origin form", () => {
     assert.strictEqual(originFormOf("http://h?a=b"), "/?a=b")
   })
 
-  it("is taken for one only if a client may send it", () => {
+  it("is valid only if a client may send it", () => {
     assert.isFalse(isWrongTarget({ method: "OPTIONS", url: "*" }))
     for (const url of ["*", "", "h:80", "a", "/#", "/a#b"]) assert.isTrue(isWrongTarget({ method: "GET", url }), url)
   })
