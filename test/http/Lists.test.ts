@@ -40,7 +40,7 @@ describe("lists", () => {
     assert.strictEqual(reply.body.error.message, "Only one of starting_after and ending_before may be sent.")
   })
 
-  it("G3: cursors of nothing, of another kind, of another environment; deleted ones stay valid", async () => {
+  it("G3: refuses missing cursors, and those of another kind or environment; deleted ones stay valid", async () => {
     const intent = await server.request("POST", "/v1/payment_intents", { body: { amount: 1, currency: "usd" } })
     const live = await server.request("POST", "/v1/customers", { key: server.keys.secretLive })
     for (const id of ["cus_x", "x", intent.body.id, live.body.id]) {
@@ -55,7 +55,7 @@ describe("lists", () => {
     const after = await list(`?starting_after=${doomed.id}&limit=2`)
     assertOk(after)
     assert.deepStrictEqual(idsOf(after.body), ids.slice(0, 2))
-    // The cursor need not match the filter.
+    // The cursor's object need not match the filter.
     const filtered = await list(`?email=even@example.test&starting_after=${doomed.id}&limit=1`)
     assertOk(filtered)
     assertError(await get("/v1/events?starting_after=evt_x"), 404, "resource_missing", "starting_after")
@@ -73,7 +73,7 @@ describe("lists", () => {
     assert.isNull(last.next_cursor)
   })
 
-  it("G5: ending_before takes the nearest, and still shows the newest first", async () => {
+  it("G5: ending_before selects the nearest, and still shows the newest first", async () => {
     const { body } = await list(`?ending_before=${ids[6]}&limit=3`)
     assert.deepStrictEqual(idsOf(body), ids.slice(3, 6))
     assert.isTrue(body.has_more)
@@ -116,7 +116,7 @@ describe("lists", () => {
     assertError(await list("?email="), 400, "parameter_invalid", "email")
     assertError(await list("?email=a@b.co&email=a@b.co"), 400, "parameter_invalid", "email")
     assertError(await list("?limit=1&limit=1"), 400, "parameter_invalid", "limit")
-    // Any text may be asked for (9.12).
+    // A filter accepts any text (9.12).
     for (const text of ["x", "%40", "x".repeat(320)]) {
       const reply = await list(`?email=${text}`)
       assertOk(reply)
@@ -139,7 +139,7 @@ describe("lists", () => {
     assertError(await list("?limit=x&zzz=1"), 400, "parameter_unknown", "zzz")
   })
 
-  it("§8.14: no parameter takes a NUL, which the database could not be asked for", async () => {
+  it("§8.14: no parameter accepts a NUL, which the database cannot compare", async () => {
     for (const [path, parameter] of [
       ["customers", "email=a@b.c%00"],
       ["customers", "starting_after=cus_%00"],
@@ -180,7 +180,7 @@ describe("expansion", () => {
     assert.deepStrictEqual(Object.keys(expanded.body), Object.keys(plain.body))
   })
 
-  it("E1: nothing else can be expanded, on no GET", async () => {
+  it("E1: no other field can be expanded, on any GET", async () => {
     const id = await intentOf(null)
     const cases = [
       [`/v1/payment_intents/${id}?expand[]=charges`, "charges", "GET /v1/payment_intents/{id}"],

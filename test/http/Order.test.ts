@@ -1,6 +1,6 @@
 /**
- * The order of checks within steps 10, 12 and 13 of semantics T14, as 9.10 has it: each request is wrong in two ways,
- * and is told the one that comes first.
+ * The order of checks within steps 10, 12 and 13 of semantics T14, as 9.10 defines it: each request is wrong in two
+ * ways, and gets the error that comes first.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { assertError } from "./Assertions.ts"
@@ -14,7 +14,7 @@ const payment_method_data = { type: "card", card }
 const newIntent = async (body: object = {}) =>
   (await post("payment_intents", { amount: 2000, currency: "usd", ...body })).body.id
 
-describe("step 10: strings that are no text are invalid like anything else", () => {
+describe("step 10: strings that cannot be stored are invalid like other values", () => {
   it.each<[path: string, body: object, code: string, param: string]>([
     ["customers", { name: "\u0000", zzz: 1 }, "parameter_unknown", "zzz"],
     ["payment_intents", { amount: 1, description: "\u0000" }, "parameter_missing", "currency"],
@@ -36,7 +36,7 @@ describe("step 10: strings that are no text are invalid like anything else", () 
     assertError(await post(path, body), 400, code, param)
   })
 
-  it("and say so, where nothing else is wrong", async () => {
+  it("and reported, if nothing else is wrong", async () => {
     const { body } = await post("customers", { name: "\u0000" })
     assert.include(body.error.message, "text without NUL characters")
   })
@@ -89,7 +89,7 @@ describe("step 12: references in the order of the contract", () => {
   })
 })
 
-describe("what is not there comes before what does not go together", () => {
+describe("missing objects come before invalid combinations", () => {
   it("payment_intents.create", async () => {
     const body = { amount: 1e12, currency: "usd", payment_method: none("pm"), payment_method_data }
     assertError(await post("payment_intents", body), 404, "resource_missing", "payment_method")
@@ -114,8 +114,8 @@ describe("what is not there comes before what does not go together", () => {
   })
 })
 
-describe("step 13: states, in the order of the contract, before limits and what does not go together", () => {
-  it("checkout_sessions.create: what is off the market, line by line", async () => {
+describe("step 13: states, in the order of the contract, before limits and invalid combinations", () => {
+  it("checkout_sessions.create: inactive prices and products, line by line", async () => {
     const gone = { currency: "usd", product: catalog.inactiveProduct, unit_amount: 1e12 }
     const yen = { price: catalog.yen }
     for (const [line_items, code, param] of [
@@ -212,7 +212,7 @@ describe("card numbers that were sent in the wrong place", () => {
     })
   }
 
-  it("nor as an API version", async () => {
+  it("are hidden as an API version, too", async () => {
     const reply = await get("customers", { headers: { "x-api-version": number } })
     assertError(reply, 400, "invalid_api_version", "X-API-Version")
     assert.notInclude(reply.text, number)

@@ -1,4 +1,4 @@
-/** More requests than the service gets to: some are refused, and of those nothing was done (semantics 9.37, 9.38). */
+/** More requests than the service can run: some are refused, without having had any effect (semantics 9.37, 9.38). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Latch } from "effect"
 import type * as Faults from "../engine/storage/Faults.ts"
@@ -6,7 +6,7 @@ import { assertError, assertHeaders, assertOk } from "./Assertions.ts"
 import type { Reply, TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"
 
-/** So many commands are under way at most, and some more of every account. */
+/** The most concurrent commands, beside a few of every account. */
 const UNDER_WAY_MAX = 1024
 const EXCESS = 60
 
@@ -21,7 +21,7 @@ const create = (idempotencyKey: string, key: string = server.keys.secretTest): P
   server.request("POST", "/v1/customers", { idempotencyKey, key, body: { name: idempotencyKey } })
 
 describe("an overload", () => {
-  it("refuses what has waited for too long, leaves nothing of it, and refuses nothing of others", async () => {
+  it("refuses requests that have waited too long, without effect, and refuses none of other accounts", async () => {
     const other = await server.merchant()
     for (const key of [server.keys.secretTest, other.secretTest]) assertOk(await create("first", key))
     const { body: known } = await create("known")
@@ -37,7 +37,7 @@ describe("an overload", () => {
       return reply
     })
     await enough.promise
-    // Others come in between, although the one's commands have taken all places; reads need none.
+    // Other accounts' commands run in between, although the one account fills all places; reads need none.
     const others = Array.from({ length: 8 }, (_, i) => create(`other-${i}`, other.secretTest))
     assert.deepStrictEqual((await server.request("GET", `/v1/customers/${known.id}`)).body, known)
     appends.openUnsafe()
@@ -52,7 +52,7 @@ describe("an overload", () => {
     }
     const accepted = replies.filter(({ status }) => status === 200)
     assert.strictEqual(accepted.length + refused.size, keys.length)
-    // Their keys are free.
+    // The refused requests' keys are free.
     for (const key of refused.keys()) {
       const reply = await create(key)
       assertOk(reply)

@@ -1,6 +1,6 @@
 /**
- * A client walks over pages, in either direction, while objects come and go. It sees every object that stood there
- * throughout exactly once, and all in order (semantics §1.6; spec: Pagination 4).
+ * A client reads page after page, in either direction, while objects are created and deleted. It sees every object that
+ * existed throughout exactly once, and all in order (semantics §1.6; spec: Pagination 4).
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -11,7 +11,7 @@ let server: TestServer
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 
-/** A change between two pages. `at` picks one of the objects that exist. */
+/** A change between two pages. `at` selects one of the existing objects. */
 const change = Schema.Union([
   Schema.Struct({ op: Schema.Literal("create") }),
   Schema.Struct({ op: Schema.Literal("delete"), at: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 })) }),
@@ -27,7 +27,7 @@ const walk = {
 
 describe("pagination", () => {
   it.effect.prop(
-    "sees what stood there throughout exactly once, in order",
+    "returns the objects that existed throughout exactly once, in order",
     walk,
     ({ backward, changes, limit, size }) =>
       Effect.promise(async () => {
@@ -51,7 +51,7 @@ describe("pagination", () => {
           standing.splice(standing.indexOf(id), 1)
         }
 
-        // Backward walks begin behind the oldest: a cursor that is deleted before the walk is as good as any.
+        // Backward reads begin after the oldest object: a cursor that was deleted before is valid, too.
         const seen: Array<string> = []
         let cursor: string | undefined
         if (backward) {
@@ -81,7 +81,7 @@ describe("pagination", () => {
   )
 
   it.effect.prop(
-    "answers every cursor with the slice next to it",
+    "returns for every cursor the slice next to it",
     {
       size: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 8 })),
       at: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 7 })),

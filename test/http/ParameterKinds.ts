@@ -1,25 +1,25 @@
 /**
- * The kinds of values that parameters take and refuse, and the meanings of null and the empty string. All is said anew
- * after interface.md and semantics.md (T9 to T11, T18, T22, T23, N1, N2, M1 to M3, 8.8, 9.1, 9.2, 9.6, 9.7), and not
- * read off the code.
+ * The kinds of values that parameters accept and refuse, and the meanings of null and the empty string. Everything is
+ * written independently after interface.md and semantics.md (T9 to T11, T18, T22, T23, N1, N2, M1 to M3, 8.8, 9.1, 9.2,
+ * 9.6, 9.7), not derived from the code.
  */
 
 /** A kind of values. */
 export interface Kind {
   readonly type: "string" | "integer" | "number" | "boolean" | "array" | "object"
-  /** Values that are right, those at the limits among them. */
+  /** Valid values, including those at the limits. */
   readonly takes: ReadonlyArray<unknown>
   /** Values of the right type that break a rule: `parameter_invalid`. */
   readonly refuses: ReadonlyArray<unknown>
-  /** Values that are answered with another error. */
+  /** Values that get another error. */
   readonly says?: ReadonlyArray<Says>
-  /** Text that follows no pattern, has no format or fixed length and is no enum: empty, it says nothing. */
+  /** Text without pattern, format, fixed length or enum: empty, it means no value. */
   readonly free?: boolean
-  /** An object whose keys are the client's. For an empty one an empty list will do (semantics M5). */
+  /** An object whose keys are the client's. An empty list is accepted as an empty one (semantics M5). */
   readonly isMap?: boolean
 }
 
-/** `param` is the parameter's own, unless given. */
+/** `param` is the parameter's own name, unless given. */
 export interface Says {
   readonly value: unknown
   readonly status: number
@@ -30,12 +30,12 @@ export interface Says {
 /** The meaning of null or the empty string: the same as no parameter, "unset it", or one of two errors. */
 export type Meaning = "nothing" | "unsets" | "missing" | "invalid"
 
-/** The values that an operation takes for one of its parameters. */
+/** The values that an operation accepts for one of its parameters. */
 export interface Rule {
   readonly kind: Kind
   readonly whenNull: Meaning
   readonly whenEmpty: Meaning
-  /** The request that it is tried in, where the operation has several. */
+  /** The request to test it in, if the operation has several. */
   readonly variant: string
 }
 
@@ -46,12 +46,12 @@ const rule = (kind: Kind, whenNull: Meaning, whenEmpty: Meaning, variant: string
   variant
 })
 
-/** The parameter has to be there, at least under the circumstances of the request. */
+/** The parameter is required, at least in this request. */
 export const required = (kind: Kind, variant = "plain") => rule(kind, "missing", "invalid", variant)
-/** The parameter may be left out. Null leaves it out as well, and so does the empty string if the text is free. */
+/** The parameter is optional. Null counts as its absence, and so does the empty string if the text is free. */
 export const optional = (kind: Kind, variant = "plain") =>
   rule(kind, "nothing", kind.free === true ? "nothing" : "invalid", variant)
-/** The parameter may be left out of an update, but not unset. Or it is an item of an array. */
+/** The parameter may be omitted from an update, but not unset. Also used for items of an array. */
 export const never = (kind: Kind, variant = "plain") => rule(kind, "invalid", "invalid", variant)
 /** In an update, null unsets the parameter, and nothing else does. */
 export const nullable = (kind: Kind, variant = "plain") => rule(kind, "unsets", "invalid", variant)
@@ -75,20 +75,20 @@ export const text = (max: number): Kind => ({
 export const fullText = (max: number): Kind => ({ ...text(max), free: false })
 
 let unique = 0
-/** Taken once per environment. */
+/** Text that is unique per environment. */
 export const lookupKey = (): Kind => ({
   ...text(200),
   takes: [`key-${++unique}`, `${++unique}-`.padEnd(200, "x")]
 })
 
-/** An id; `known` are ids of objects that there are. */
+/** An id; `known` are ids of existing objects. */
 export const id = (prefix: string, ...known: ReadonlyArray<string>): Kind => ({
   type: "string",
   takes: known,
   refuses: ["x", prefix, `${prefix}-1`, `x${prefix}_1`, padded(`${prefix}_`, 5001)],
   says: [{ value: `${prefix}_${"0".repeat(24)}`, status: 404, code: "resource_missing" }]
 })
-/** An id to filter by: if there is no such object, nothing is found. */
+/** An id to filter by: a missing object gives an empty result. */
 export const filterId = (prefix: string): Kind => {
   const { refuses } = id(prefix)
   return { type: "string", takes: [`${prefix}_${"0".repeat(24)}`], refuses }
@@ -109,7 +109,7 @@ export const currency: Kind = {
   takes: ["usd", "USD", "Usd"],
   refuses: ["us", "usdd", "u$d", "us1", "üsd", " usd"]
 }
-/** A decimal string; `takes` has to go with what else the request says. */
+/** A decimal string; `takes` must fit the rest of the request. */
 export const decimal = (...takes: ReadonlyArray<string>): Kind => ({
   type: "string",
   takes,
@@ -131,7 +131,7 @@ export const redirectUrl: Kind = {
   )
 }
 
-/** A closed enum. `takes` are those of its values that fit the rest of the request, if not all do. */
+/** A closed enum. `takes` are the values that fit the rest of the request, if not all do. */
 export const oneOf = (values: string, takes: string = values): Kind => {
   const [first = ""] = values.split(" ")
   return {
@@ -151,13 +151,13 @@ export const boolean = (...takes: ReadonlyArray<boolean>): Kind => ({
 export const anyBoolean = boolean(true, false)
 
 const UNSAFE = 2 ** 53
-/** An integer, of these bounds. */
+/** An integer within these bounds. */
 export const integer = (min: number, max?: number): Kind => ({
   type: "integer",
   takes: max === undefined ? [min] : [min, max],
   refuses: [min - 1, UNSAFE, ...(max === undefined ? [] : [max + 1])]
 })
-/** An amount: above the most that it can be, the error has a code of its own. */
+/** An amount: above the cap, the error has its own code. */
 export const amount = (min: number, max = 999_999_999_999, ...takes: ReadonlyArray<number>): Kind => ({
   type: "integer",
   takes: takes.length === 0 ? [min, max] : takes,
@@ -182,7 +182,7 @@ export const metadata: Kind = {
 }
 export const metadataValue = text(500)
 
-/** A security code as cards of this scheme have it. */
+/** A security code of this card scheme. */
 export const cvc: Kind = {
   type: "string",
   takes: ["123", "000"],
@@ -194,7 +194,7 @@ export const cardNumber: Kind = {
   refuses: ["4242424242424241", "4242 4242 4242 4242", "42", "4".repeat(20)]
 }
 
-/** Values of the other types of JSON; of a whole number, a broken one too. */
+/** Values of the other JSON types; for an integer, also a fraction. */
 export const wrongTypes = ({ isMap = false, type }: Kind): ReadonlyArray<unknown> => {
   const samples: ReadonlyArray<readonly [Kind["type"], unknown]> = [
     ["string", "2000"],

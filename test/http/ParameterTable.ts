@@ -1,6 +1,6 @@
 /**
- * Every parameter of every operation, as interface.md and semantics.md have it. A developer who adds a parameter or an
- * operation says here what it takes, and what null and the empty string mean to it.
+ * Every parameter of every operation, as interface.md and semantics.md define it. For a new parameter or operation, add
+ * here what it accepts, and what null and the empty string mean.
  */
 import * as Kinds from "./ParameterKinds.ts"
 import type { Kind, Rule } from "./ParameterKinds.ts"
@@ -8,7 +8,7 @@ import { dropped, never, nullable, optional, required, unsettable } from "./Para
 
 export type Table = Readonly<Record<string, Readonly<Record<string, Rule>>>>
 
-/** Objects that there are, for references to them. */
+/** Existing objects, for references. */
 export interface Known {
   readonly customer: string
   readonly product: string
@@ -60,7 +60,7 @@ const inline = {
   ...within("payment_method_data", paymentMethodData("inline"))
 }
 
-/** A caller that sends it has to have it right. */
+/** Optional, but must be right if sent. */
 const clientSecret: Kind = {
   type: "string",
   takes: [],
@@ -85,7 +85,7 @@ const filterId = (prefix: string): Kind => {
   const { refuses, ...kind } = Kinds.filterId(prefix)
   return { ...kind, refuses: ["", ...refuses] }
 }
-/** The id of what a list is of, which has to be there. */
+/** The id of a list's parent object, which must exist. */
 const listed = (prefix: string, known: string): Kind => {
   const { refuses, ...kind } = Kinds.id(prefix, known)
   return { ...kind, refuses: ["", ...refuses] }
@@ -103,7 +103,7 @@ const list = {
 }
 const SOMEBODY = Buffer.from("cus_000000000000000000000000").toString("base64url")
 const SOME_PAYMENT = Buffer.from("pi_000000000000000000000000").toString("base64url")
-/** The pages of a search are named as this kind's are, and not as the other's. */
+/** Search results use this kind's pagination, and not the other's. */
 const search = (own: string, other: string, ...queries: ReadonlyArray<string>) => ({
   "?query": required(
     query(queries, "x", "created", `created:"x"`, "created>1 OR", `phone:"1"`, `id:"${"x".repeat(1000)}"`)
@@ -111,7 +111,7 @@ const search = (own: string, other: string, ...queries: ReadonlyArray<string>) =
   "?limit": limit,
   "?page": optional(query([own], other, "x", "%", `${own}=`, "x".repeat(5001)))
 })
-/** A wrong one is told as an object that there is not; an empty one is no parameter. */
+/** A wrong one gets the error of a missing object; an empty one counts as absent. */
 const secretOfQuery = optional({ ...clientSecret, refuses: ["", "x".repeat(5001)], says: clientSecret.says!.slice(1) })
 
 const TAX = "inclusive exclusive unspecified"
@@ -128,7 +128,7 @@ const recurring = (variant: string) => ({
   interval_count: optional(Kinds.integer(1), variant)
 })
 
-/** The parameters that the creation and the update of a product have in common. */
+/** Parameters that the creation and the update of a product share. */
 const productParts = {
   "images[]": never(Kinds.webUrl, "full"),
   ...within("package_dimensions", {

@@ -9,7 +9,7 @@ openShop()
 
 const CHALLENGING = "pm_card_3ds_required"
 
-/** A PaymentIntent of 500 US cents that its payer has authenticated for, and the server has yet to confirm again. */
+/** A PaymentIntent of 500 US cents that its payer has authenticated, and the server has yet to confirm again. */
 const authenticated = async (method: object = { payment_method: CHALLENGING }) => {
   const body = { amount: 500, currency: "usd", confirmation_method: "manual", confirm: true, ...method }
   const created = await post("payment_intents", body)
@@ -53,13 +53,13 @@ describe("9.3: a passed authentication", () => {
     [{ payment_method: "pm_card_visa" }, { payment_method: CHALLENGING }],
     [{ payment_method: null }, { payment_method: CHALLENGING }],
     [{ amount: 501, payment_method: CHALLENGING }]
-  ])("is cleared for good by other terms: %j %j", async (...updates) => {
+  ])("is cleared permanently by other terms: %j %j", async (...updates) => {
     const id = await authenticated()
     for (const body of updates) await update(id, body)
     const challenged = await confirm(id)
     assert.deepInclude(challenged, { status: "requires_action", amount_received: 0 })
     assert.deepStrictEqual(challenged.charges.data, [])
-    // Once the payer has agreed to the new terms, those are what is charged.
+    // After the payer has agreed to the new terms, those are charged.
     assertOk(await post(`test_helpers/payment_intents/${id}/authenticate`, { outcome: "success" }))
     const { amount, currency } = await intent(id)
     const { charges, status } = await confirm(id)
@@ -67,7 +67,7 @@ describe("9.3: a passed authentication", () => {
     assert.deepInclude(charges.data[0], { amount, currency })
   })
 
-  it("says nothing of the same card, sent anew", async () => {
+  it("does not apply to the same card, sent again", async () => {
     const payment_method_data = { type: "card", card: { number: "4000000000003220", exp_month: 12, exp_year: 2040 } }
     const id = await authenticated({ payment_method_data })
     const { payment_method } = await intent(id)

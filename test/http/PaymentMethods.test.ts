@@ -87,7 +87,7 @@ describe("payment methods", () => {
     assertError(await create({ type: "card", card, metadata: many }), 400, "parameter_invalid", "metadata")
   })
 
-  it("I-9, §5: expired cards are taken here, and declined later; the number says what becomes of a charge", async () => {
+  it("I-9, §5: expired cards are accepted here, and declined later; the number decides the outcome of a charge", async () => {
     for (const [sent, code] of [
       [{ ...card, exp_year: 2020 }, "expired_card"],
       [{ ...card, number: "4000000000009995" }, "insufficient_funds"]
@@ -111,7 +111,7 @@ describe("payment methods", () => {
         assert.deepInclude(shown, { brand, funding, last4: numbers[0].slice(-4), exp_month: 12, exp_year: 2034 })
       }
     }
-    // The same number has the same fingerprint, whichever way it came.
+    // The same number has the same fingerprint, in every request that contains it.
     const { body } = await create({ type: "card", card })
     assert.strictEqual((await get("pm_card_mastercard")).body.card.fingerprint, body.card.fingerprint)
     for (const id of ["pm_card_unknown", "pm_x", "cus_1"]) {
@@ -119,7 +119,7 @@ describe("payment methods", () => {
     }
   })
 
-  it("A9, A10: live mode knows neither test ids nor test objects, and takes no cards without a processor", async () => {
+  it("A9, A10: live mode has neither test ids nor test objects, and accepts no cards without a processor", async () => {
     const live = { key: server.keys.secretLive }
     const { id } = (await create({ type: "card", card })).body
     assertError(await get(id, live), 404, "resource_missing", "id")
@@ -152,7 +152,7 @@ describe("payment methods", () => {
     }
   })
 
-  it("9.9: are not made in live mode without a processor, whatever the key", async () => {
+  it("9.9: cannot be created in live mode without a processor, with any key", async () => {
     const { merchantId, publishableLive, secretLive } = server.keys
     for (const key of [secretLive, publishableLive]) {
       for (const idempotencyKey of ["live-1", "live-1", "live-2"]) {
@@ -160,7 +160,7 @@ describe("payment methods", () => {
         assertError(refused, 400, "processor_not_configured")
         assert.strictEqual(refused.body.error.type, "invalid_request_error")
       }
-      // A mistake in the parameters is found before the lack of a processor.
+      // An error in the parameters is found before the lack of a processor.
       assertError(await create({ type: "card" }, { key }), 400, "parameter_missing", "card")
       const wrong = await create({ type: "card", card: { ...card, number: "4242" } }, { key })
       assertError(wrong, 400, "parameter_invalid", "card[number]")
@@ -178,7 +178,7 @@ describe("payment methods", () => {
     assertError(await create({ type: "card", card: other }, options), 422, "idempotency_key_reuse")
   })
 
-  it("9.6: whose card it is, on the payment method and on its charges", async () => {
+  it("9.6: show the billing details, also on charges", async () => {
     const nobody = { email: null, name: null, phone: null, address: null }
     const nowhere = { city: null, country: null, line1: null, line2: null, postal_code: null, state: null }
     for (const [sent, shown] of [
@@ -238,7 +238,7 @@ describe("payment methods", () => {
     assertError(before, 400, "parameter_invalid", "card[cvc]")
   })
 
-  it("§7.22: neither number nor security code is in anything that is kept", async () => {
+  it("§7.22: neither number nor security code is stored anywhere", async () => {
     const { merchantId, secretTest: key } = await server.merchant()
     const cvc = "9517"
     const number = "378282246310005"
@@ -255,7 +255,7 @@ describe("payment methods", () => {
     assert.notMatch(journal, new RegExp(`(?<![0-9A-Za-z])${cvc}(?![0-9A-Za-z])`, "u"))
   })
 
-  it("§7.22: the contract takes card numbers in the two places that are tokenized, and nowhere else", () => {
+  it("§7.22: the contract accepts card numbers only in the two places that are tokenized", () => {
     const { components, paths } = OpenApi.fromApi(Api)
     const schemas = components.schemas as Readonly<Record<string, unknown>>
     const found = (value: unknown, path: string): ReadonlyArray<string> => {

@@ -57,7 +57,7 @@ describe("lookup_keys[]", () => {
     assert.deepStrictEqual(await find(`${all}&limit=1&ending_before=${a}`), [[b], true])
     assert.deepStrictEqual(await find(`${all}&ending_before=${a}`), [[c, b], false])
     assert.deepStrictEqual(await find("lookup_keys=nobody"), [[], false])
-    // A key that moves finds its new price, one that is dropped finds none.
+    // A moved key finds its new price, a dropped key none.
     await update(c!, { lookup_key: "find-a", transfer_lookup_key: true })
     assert.deepStrictEqual(await find(all), [[c, b], false])
     await update(b!, { lookup_key: null })
@@ -66,7 +66,7 @@ describe("lookup_keys[]", () => {
     assert.deepStrictEqual(live.body.data, [])
   })
 
-  it("refuses what is no list of up to ten keys, and cursors of nothing", async () => {
+  it("refuses anything but a list of up to ten keys, and missing cursors", async () => {
     const ten = Array.from({ length: 10 }, (_, i) => `lookup_keys[]=${i}`).join("&")
     assertOk(await get(`/v1/prices?${ten}`))
     for (const query of [`${ten}&lookup_keys[]=x`, "lookup_keys[]=", "lookup_keys[]=a&lookup_keys[]=%00"]) {
@@ -129,7 +129,7 @@ describe("prices", () => {
     assertError(await get(`/v1/prices/${id}`, server.keys.secretLive), 404, "resource_missing", "id")
   })
 
-  it("T12, §8.3: what does not apply is left out, what is unset is null", async () => {
+  it("T12, §8.3: omit fields that do not apply, and show unset ones as null", async () => {
     const { created: _, id: __, ...rest } = await price({ nickname: "", lookup_key: null })
     assert.deepStrictEqual(rest, {
       object: "price",
@@ -344,7 +344,7 @@ describe("prices", () => {
     assert.strictEqual((await get(`/v1/prices/${created.body.id}`)).text, created.text)
   })
 
-  it("T14, T17, 9.10: what is not there comes before what does not go together, or is too much", async () => {
+  it("T14, T17, 9.10: missing objects come before invalid combinations and limits", async () => {
     const nobody = "prod_000000000000000000000000"
     assertError(await create({ product: nobody, unit_amount: -1 }), 400, "parameter_invalid", "unit_amount")
     assertError(await create({ product: nobody, type: "recurring" }), 404, "resource_missing", "product")
@@ -364,7 +364,7 @@ describe("prices", () => {
     assertOk(await create({ product: body.id, unit_amount: 1 }))
   })
 
-  it("PR19: never change what they amount to", async () => {
+  it("PR19: never change their amount", async () => {
     const { id } = await price()
     for (const field of [
       "currency",
@@ -383,7 +383,7 @@ describe("prices", () => {
     }
   })
 
-  it("are updated, with one event that says what changed", async () => {
+  it("are updated, with one event that shows the changes", async () => {
     const made = await price({ nickname: "N", lookup_key: "old", metadata: { a: "b" } })
     const sent = {
       active: false,
@@ -466,13 +466,13 @@ describe("prices", () => {
         ["price.updated", third.id, "t1", { lookup_key: null }]
       ]
     )
-    // Nobody has it yet, or the price itself: nothing is to be transferred.
+    // The key is free, or the price's own: no transfer happens.
     assertOk(await update(loser.id, { lookup_key: "t2", transfer_lookup_key: true }))
     assertOk(await update(loser.id, { lookup_key: "t2", transfer_lookup_key: true, nickname: "x" }))
     assert.strictEqual(await lookupKey(loser.id), "t2")
   })
 
-  it("PR17: of many that want a key at once, one gets it", async () => {
+  it("PR17: of many concurrent requests for a key, one gets it", async () => {
     const replies = await Promise.all(
       Array.from({ length: 20 }, () => create({ unit_amount: 1, lookup_key: "wanted" }))
     )
@@ -541,7 +541,7 @@ describe("prices", () => {
     assertError(await get(`/v1/products/${tea}?expand[]=default_price`), 400, "parameter_invalid", "expand[]")
   })
 
-  it("§8.6: an answer of the catalog's state belongs to its idempotency key", async () => {
+  it("§8.6: a refusal by the catalog's state is stored for its idempotency key", async () => {
     await price({ lookup_key: "kept" })
     const again = () =>
       server.request("POST", "/v1/prices", {

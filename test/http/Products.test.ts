@@ -50,7 +50,7 @@ describe("products", () => {
     }
   })
 
-  it("T10, T12: what is unset is null, or left out where it cannot be", async () => {
+  it("T10, T12: show unset fields as null, or omit those that cannot be null", async () => {
     const defaults = {
       object: "product",
       active: true,
@@ -158,7 +158,7 @@ describe("products", () => {
     assert.notInclude((await get("/v1/products?limit=100")).text, id)
   })
 
-  it("PR2: cannot be deleted with prices, active or not, whatever made them", async () => {
+  it("PR2: cannot be deleted with prices, active or not, of any origin", async () => {
     const priced = await product()
     await price(priced.id, { active: false })
     const withDefault = await product({ default_price_data: { currency: "usd", unit_amount: 1 } })

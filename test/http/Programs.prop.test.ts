@@ -1,7 +1,7 @@
 /**
- * The programs of test/models over HTTP: what the lifecycles do in memory (test/payments), they do behind the routes,
- * the engine and its timers as well, to the same state tables. The service's clock stands still except where a program
- * waits: whole seconds pass by the test helper, and others by the service's own clock.
+ * The programs of test/models over HTTP: the lifecycles match the same state tables as in memory (test/payments),
+ * through routes, engine and timers. The service's clock stands still except where a program waits: whole seconds pass
+ * by the test helper, fractions by the service's own clock.
  */
 import { afterAll, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -29,11 +29,11 @@ beforeAll(
 )
 afterAll(() => server.close())
 
-/** A merchant who has nothing yet. */
+/** A new merchant. */
 const freshWire = async (): Promise<Wire> => {
   const { secretTest: key } = await server.merchant()
   let ahead = 0
-  // Sessions expire at whole seconds, and the program before may have waited for a part of one.
+  // Sessions expire at whole seconds, and the previous program may have waited for a fraction of one.
   time = Math.ceil(time / 1000) * 1000
   const wire: Wire = {
     now: () => time + ahead,

@@ -1,6 +1,6 @@
 /**
- * Fixed windows against a list of everything that ever happened (semantics R1), over random times and keys: also on a
- * clock that is set back.
+ * Fixed windows compared with a list of all events (semantics R1), for random times and keys: also with a clock that is
+ * set back.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -9,7 +9,7 @@ import { addressGroup } from "../../src/domain/Networks.ts"
 
 const START = Date.UTC(2026, 10, 21)
 
-/** Steps mostly stay in a minute, sometimes leave it, and sometimes go back. */
+/** Steps of time that mostly stay in a minute, sometimes leave it, and sometimes go back. */
 const step = Schema.Struct({
   millis: Schema.Union([
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9000 })),
@@ -24,7 +24,7 @@ const run = {
   steps: Schema.Array(step).check(Schema.isMinLength(1), Schema.isMaxLength(80))
 }
 
-/** Everything that was counted since a minute was entered last. */
+/** All events since a minute was last entered. */
 class Model {
   readonly #limit: number
   #counted: Array<string> = []
@@ -55,7 +55,7 @@ class Model {
 }
 
 describe("fixed windows", () => {
-  it.effect.prop("allow as many as the model, and remember no more", run, ({ limit, steps }) =>
+  it.effect.prop("allow as many events as the model, and remember no more keys", run, ({ limit, steps }) =>
     Effect.sync(() => {
       const windows = new FixedWindows(limit)
       const model = new Model(limit)
@@ -69,7 +69,7 @@ describe("fixed windows", () => {
     })
   )
 
-  it("hold so many keys, refuse nobody because of others, and forget a key near its limit last", () => {
+  it("hold a bounded number of keys, refuse none because of others, and forget a key near its limit last", () => {
     const windows = new FixedWindows(2)
     const count = (key: string) => windows.count(key, START)
     for (const _ of "abc") count("somebody who is refused")
@@ -85,7 +85,7 @@ describe("fixed windows", () => {
     assert.strictEqual(windows.size, 1)
   })
 
-  it("take about as long for a new key when they are full as before", () => {
+  it("take about as long for a new key when they are full", () => {
     const windows = new FixedWindows(50)
     const cpuOf = (name: string) => {
       const before = process.cpuUsage()
@@ -107,11 +107,11 @@ describe("senders", () => {
   const hex = (parts: ReadonlyArray<number>) => parts.map((part) => part.toString(16)).join(":")
 
   it.effect.prop(
-    "with an IPv6 address are those of its first 64 bits, however it is written",
+    "with an IPv6 address are grouped by its first 64 bits, in any notation",
     { groups },
     ({ groups: parts }) =>
       Effect.sync(() => {
-        // Only this range has a meaning of its own: IPv4 addresses.
+        // Only this range is treated differently: IPv4 addresses.
         if (parts.slice(0, 5).every((part) => part === 0) && parts[5] === 0xffff) return
         const network = hex(parts.slice(0, 4))
         const shortened = new URL(`http://[${hex(parts)}]`).hostname.slice(1, -1)

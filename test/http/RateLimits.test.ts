@@ -9,7 +9,7 @@ import { clockOf } from "./SettableClock.ts"
 import { start } from "./TestServer.ts"
 
 const MINUTE = 60_000
-/** Half past a minute. */
+/** 30 seconds after the start of a minute. */
 let now = Math.floor(Date.now() / MINUTE) * MINUTE + 30_000
 
 let server: TestServer
@@ -47,7 +47,7 @@ const assertLimited = (reply: Reply, limit: number, retryAfterSeconds: number): 
   assertStanding(reply, limit, 0)
 }
 
-/** Sends requests until the merchant may send no more, some at a time. */
+/** Sends requests in batches until the merchant's limit is used up. */
 const exhaust = async (key: string): Promise<void> => {
   let left = ACCOUNT_LIMIT
   const sender = async () => {
@@ -57,7 +57,7 @@ const exhaust = async (key: string): Promise<void> => {
 }
 
 describe("rate limits", () => {
-  it("R1: every answer says where the merchant stands, whatever came of the request", async () => {
+  it("R1: every answer reports the merchant's limit, with any outcome of the request", async () => {
     const customer = await get("/v1/customers")
     assertOk(customer)
     assertStanding(customer, ACCOUNT_LIMIT, ACCOUNT_LIMIT - 1)
@@ -76,7 +76,7 @@ describe("rate limits", () => {
     await exhaust(keys.secretTest)
     assertLimited(await get("/v1/customers"), ACCOUNT_LIMIT, 30)
     assertStanding(await get("/v1/customers", keys.secretLive), ACCOUNT_LIMIT, ACCOUNT_LIMIT - 1)
-    // T14: 3 is before it, 5 behind it.
+    // T14: step 3 comes before the limit, step 5 after it.
     const wrongVersion = await get("/v1/customers", keys.secretTest, { "x-api-version": "1" })
     assertError(wrongVersion, 400, "invalid_api_version", "X-API-Version")
     assertLimited(await get("/v1/nothing"), ACCOUNT_LIMIT, 30)
@@ -86,7 +86,7 @@ describe("rate limits", () => {
     assertOk(await get("/v1/customers"))
   })
 
-  it("9.4: what browsers send with publishable keys leaves the merchant's server all of its own, and the reverse", async () => {
+  it("9.4: requests with publishable keys and with secret keys count apart", async () => {
     let left = ACCOUNT_LIMIT
     const sender = async () => {
       while (left-- > 0) assertError(await get("/v1/customers", keys.publishableTest), 403, "secret_key_required")
@@ -129,7 +129,7 @@ describe("rate limits", () => {
     assertStanding(await get("/v1/customers"), ACCOUNT_LIMIT, ACCOUNT_LIMIT - 1)
   })
 
-  it("R1: an address has 100 requests a minute that are not authenticated; valid keys are taken all the same", async () => {
+  it("R1: an address has 100 unauthenticated requests a minute; valid keys are still accepted", async () => {
     for (let i = 1; i <= ADDRESS_LIMIT; i++) {
       const refused = await get("/v1/customers", i % 2 === 0 ? null : "sk_test_wrong")
       assertError(refused, 401, "authentication_failed")
@@ -143,7 +143,7 @@ describe("rate limits", () => {
     assertError(await get("/v1/customers", null), 401, "authentication_failed")
   })
 
-  it("pages of other origins may read where they stand", async () => {
+  it("pages of other origins may read their limit", async () => {
     const reply = await get("/v1/customers", keys.publishableTest, { origin: "https://shop.example" })
     const exposed = reply.headers.get("access-control-expose-headers")?.split(", ")
     assert.includeMembers(exposed ?? [], ["retry-after", "x-ratelimit-limit", "x-ratelimit-remaining"])
@@ -173,7 +173,7 @@ describe("rate limits behind a trusted proxy", () => {
 })
 
 describe("without rate limits", () => {
-  it("R2: no answer speaks of any", async () => {
+  it("R2: no answer reports any", async () => {
     const unlimited = await start()
     try {
       for (const key of [unlimited.keys.secretTest, null]) {

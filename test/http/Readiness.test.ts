@@ -1,4 +1,4 @@
-/** A process that is to end says so, and goes on to answer until others do without it (semantics 9.52). */
+/** A process that is stopping reports it, and answers until other processes have taken over (semantics 9.52). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
 import { HttpServer } from "effect/http"
@@ -23,7 +23,7 @@ const serviceWith = (options: Serving) =>
     Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig()))
   )
 
-/** A service that is told to end. What it hands over takes as long as the test likes, and is never over by itself. */
+/** A service that is stopping. Its hand-over lasts until the test ends it. */
 const ending = Effect.fnUntraced(function* (options: Partial<Serving> = {}) {
   const handedOver = Promise.withResolvers<void>()
   const impatience = Promise.withResolvers<void>()
@@ -51,8 +51,8 @@ const ending = Effect.fnUntraced(function* (options: Partial<Serving> = {}) {
   return { ended, readiness, create, handOver: handedOver.resolve, loseIt: impatience.resolve }
 })
 
-describe("a process that is told to end", () => {
-  it.live("is not ready any more, and answers on until all is handed over", () =>
+describe("a process that is stopping", () => {
+  it.live("is not ready, and answers until everything is handed over", () =>
     Effect.flatMap(ending(), ({ create, ended, handOver, readiness }) =>
       Effect.promise(async () => {
         for (let i = 0; i < 3; i++) {
@@ -60,7 +60,7 @@ describe("a process that is told to end", () => {
           assert.deepStrictEqual([status, body], [503, { status: "stopping" }])
           assert.strictEqual(headers["retry-after"], "1")
           assert.strictEqual(headers.connection, "close")
-          // Each on a connection of its own.
+          // Each request uses its own connection.
           const created = await create()
           assert.deepStrictEqual([created.status, created.headers.connection], [200, "close"])
         }
@@ -72,7 +72,7 @@ describe("a process that is told to end", () => {
     ).pipe(Effect.scoped)
   )
 
-  it.live("gives a balancer the time to notice, although there is nothing to hand over", () =>
+  it.live("gives a load balancer time to notice, although there is nothing to hand over", () =>
     Effect.gen(function* () {
       const begun = performance.now()
       const { create, ended } = yield* ending({ noticeMillis: 700, handOver: Effect.void })
@@ -84,7 +84,7 @@ describe("a process that is told to end", () => {
             ({ code }: { readonly code: string }) => code
           )
           if (status === 200) answered++
-          // Reset is one that nobody had taken when the listener went.
+          // A connection that was not accepted before the listener closed is reset.
           else assert.include(["ECONNREFUSED", "ECONNRESET"], status)
           return status !== 200
         })

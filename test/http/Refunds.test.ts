@@ -21,7 +21,7 @@ const pay = async (parameters: object = {}) => {
 }
 
 const chargeOf = async (id: string) => (await get(`/v1/charges?payment_intent=${id}`)).body.data[0]
-/** The types of the events about these objects, oldest first; payments of other tests settle in between. */
+/** Event types of these objects, oldest first; payments of other tests settle in between. */
 const eventTypes = async (...ids: ReadonlyArray<string>): Promise<ReadonlyArray<string>> =>
   (await get("/v1/events?limit=100")).body.data
     .filter(({ data }: { data: { object: { id: string } } }) => ids.includes(data.object.id))
@@ -56,7 +56,7 @@ describe("refunds", () => {
     }
   })
 
-  it("F2: reasons are a closed list, and left out where none is given", async () => {
+  it("F2: reasons are a closed list, and omitted if none is given", async () => {
     const { id } = await pay()
     for (const reason of ["duplicate", "fraudulent", "requested_by_customer"]) {
       assert.strictEqual((await refund({ payment_intent: id, amount: 1, reason })).body.reason, reason)
@@ -105,7 +105,7 @@ describe("refunds", () => {
     }
   })
 
-  it("F5: never more than what is left, and the refusal is kept", async () => {
+  it("F5: never more than the rest, and the refusal is stored", async () => {
     const { id: payment_intent } = await pay()
     const options = { body: { payment_intent, amount: 1001 }, idempotencyKey: "F5" }
     const tooLarge = await server.request("POST", "/v1/refunds", options)
@@ -123,7 +123,7 @@ describe("refunds", () => {
     }
   })
 
-  it("F5, I-16: what was captured can be refunded, not what was authorized", async () => {
+  it("F5, I-16: captured amounts can be refunded, authorized ones cannot", async () => {
     const { id: payment_intent } = await pay({ capture_method: "manual" })
     await post(`/v1/payment_intents/${payment_intent}/capture`, { amount_to_capture: 400 })
     assertError(await refund({ payment_intent, amount: 401 }), 400, "amount_too_large", "amount")
@@ -167,7 +167,7 @@ describe("refunds", () => {
     assert.deepInclude(full, { amount_refunded: 1000, refunded: true, paid: true, status: "succeeded" })
     const { body } = await get(`/v1/payment_intents/${paid.id}`)
     assert.deepStrictEqual(body, { ...paid, charges: { ...paid.charges, data: [full] } })
-    // §2.4: charge.refunded carries the charge, as it stood then, on partial refunds too.
+    // §2.4: charge.refunded contains the charge as of then, for partial refunds too.
     const { data } = (await get("/v1/events?type=charge.refunded&limit=2")).body
     assert.deepStrictEqual(
       data.map((event: { data: unknown }) => event.data),
@@ -209,7 +209,7 @@ describe("refunds", () => {
   })
 
   it.effect.prop(
-    "never exceed what was captured, however many are asked for at once",
+    "never exceed the captured amount, with any number of concurrent requests",
     {
       captured: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 60 })),
       card: Schema.Literals(["pm_card_visa", "pm_card_pendingRefund"]),
@@ -221,7 +221,7 @@ describe("refunds", () => {
     ({ amounts, captured, card }) =>
       eventually(async () => {
         const held = await pay({ amount: 60, payment_method: card, capture_method: "manual" })
-        // The capture races with the refunds too: those that come before it are refused.
+        // The capture races with the refunds too: refunds before it are refused.
         const capture = post(`/v1/payment_intents/${held.id}/capture`, { amount_to_capture: captured })
         const asked = await Promise.all(amounts.map((amount) => refund({ payment_intent: held.id, amount })))
         assertOk(await capture)
@@ -232,7 +232,7 @@ describe("refunds", () => {
           if (status === 200) continue
           const { code } = body.error
           assert.include(["amount_too_large", "charge_already_refunded", "payment_intent_unexpected_state"], code)
-          // A refund that asked for too much then would still ask for too much.
+          // A refund that was too large then would still be too large.
           if (code === "amount_too_large") assert.isAbove(amounts[i]!, captured - total)
           if (code === "charge_already_refunded") assert.strictEqual(total, captured)
         }
@@ -269,7 +269,7 @@ describe("refunds", () => {
 })
 
 describe("charges", () => {
-  it("H1: a PaymentIntent embeds its newest ten, and says where the others are", async () => {
+  it("H1: a PaymentIntent embeds its newest ten, and links to the others", async () => {
     const { id } = await pay({ payment_method: "pm_card_declined" })
     for (let i = 0; i < 10; i++) {
       await post(`/v1/payment_intents/${id}/confirm`, { payment_method: "pm_card_declined" })

@@ -1,7 +1,6 @@
 /**
- * Semantics T14, step 9 before step 10: a repeated request gets its answer whether or not its body would be taken
- * today. An older Till may have taken what this one refuses, so the answers here are put into the journal as such a
- * Till would have left them there.
+ * Semantics T14, step 9 before step 10: a repeated request gets its answer even if today's schemas refuse its body. An
+ * older Till may have accepted such a body, so the answers here are put into the journal as an older Till would have.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
@@ -25,7 +24,7 @@ const accountOf = () => `${server.keys.merchantId}:test`
 const fingerprintOf = (path: string, body: unknown) =>
   fingerprint("POST", path, body, Redacted.value(paymentsConfig().fingerprintKey))
 
-/** Leaves an answer to a request in an account, for a key. */
+/** Stores the answer to a request in an account, under a key. */
 const leave = (account: string, idempotencyKey: string, path: string, body: unknown) =>
   Effect.runPromise(
     runOnce(
@@ -54,7 +53,7 @@ const refused: ReadonlyArray<readonly [path: string, body: unknown, code: string
 ]
 
 describe("a request that today's schema refuses", () => {
-  it.each(refused)("%s %j is answered as it was before", async (path, body, code, param) => {
+  it.each(refused)("%s %j gets its stored answer", async (path, body, code, param) => {
     assertError(await post(path, newKey(), body), 400, code, param)
     const key = newKey()
     await leave(accountOf(), key, path, body)
@@ -65,13 +64,13 @@ describe("a request that today's schema refuses", () => {
     assert.strictEqual(reply.headers.get("original-request"), "req_older")
   })
 
-  it.each(refused)("%s %j is another request's, where its key is (I7)", async (path, body) => {
+  it.each(refused)("%s %j is refused if its key is another request's (I7)", async (path, body) => {
     const key = newKey()
     assertOk(await post("/v1/customers", key, { name: "A" }))
     assertError(await post(path, key, body), 422, "idempotency_key_reuse")
   })
 
-  it("and by its query, which is no part of what it is", async () => {
+  it("gets its stored answer with any query, which is no part of its identity", async () => {
     const key = newKey()
     const first = await post("/v1/customers", key, { name: "A" })
     assertOk(first)
@@ -80,7 +79,7 @@ describe("a request that today's schema refuses", () => {
     assertError(await post("/v1/customers?x=1", key, { name: "B" }), 422, "idempotency_key_reuse")
   })
 
-  it("is answered as before in the installation's account as well", async () => {
+  it("gets its stored answer in the installation's account, too", async () => {
     const path = "/v1/api_keys/key_1/roll"
     const body = { expires_in: "soon" }
     assertError(await post(path, newKey(), body), 400, "parameter_invalid", "expires_in")
@@ -92,7 +91,7 @@ describe("a request that today's schema refuses", () => {
     assertError(await post(path, key, { expires_in: "later" }), 422, "idempotency_key_reuse")
   })
 
-  it("leaves its key free, where nothing was answered before (I10)", async () => {
+  it("leaves its key free if no answer was stored (I10)", async () => {
     const key = newKey()
     assertError(await post("/v1/customers", key, { nmae: "A" }), 400, "parameter_unknown", "nmae")
     const corrected = await post("/v1/customers", key, { name: "A" })

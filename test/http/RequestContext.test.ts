@@ -1,4 +1,4 @@
-/** Every failure is answered; some are logged as well. */
+/** Every failure gets an answer; some are logged, too. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Logger } from "effect"
 import { Unavailable } from "../../src/engine/Accounts.ts"
@@ -16,7 +16,7 @@ const exchange = {
 const options = { docsUrl: "http://localhost/docs", interruption: "Till stops." }
 const unavailable = Cause.fail(new Unavailable({ reason: "The database does not answer." }))
 
-/** The status of the answer, and what was logged. */
+/** The status of the answer, and the log lines. */
 const respond = (
   cause: Parameters<typeof answerFailed>[1],
   { outages = new LogThrottle(1000), path = exchange.path }: { outages?: LogThrottle; path?: string } = {}
@@ -31,7 +31,7 @@ const respond = (
 }
 
 describe("failures", () => {
-  it.effect("of the database are a 503, also if the wait for it was interrupted as well", () =>
+  it.effect("of the database are a 503, also together with an interruption", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* respond(unavailable)).status, 503)
       assert.strictEqual((yield* respond(Cause.combine(unavailable, Cause.interrupt(1)))).status, 503)
@@ -39,7 +39,7 @@ describe("failures", () => {
     })
   )
 
-  it.effect("that are mistakes of Till's are a 500, whatever comes along with them", () =>
+  it.effect("that are defects are a 500, together with any other failure", () =>
     Effect.gen(function* () {
       const defect = Cause.die(new Error("a mistake"))
       for (const cause of [defect, Cause.combine(unavailable, defect), Cause.combine(defect, Cause.interrupt(1))]) {
@@ -50,7 +50,7 @@ describe("failures", () => {
     })
   )
 
-  it.effect("are logged without a card number that somebody took for an id", () =>
+  it.effect("are logged without a card number that was sent as an id", () =>
     Effect.gen(function* () {
       const logged: Array<string> = []
       for (const path of ["/v1/customers/4242424242424242", "/v1/customers/4242%204242%204242%34242"]) {
@@ -61,7 +61,7 @@ describe("failures", () => {
     })
   )
 
-  it.effect("that come in a flood are logged now and then, with how many there were", () =>
+  it.effect("that come in a flood are logged at intervals, with their number", () =>
     Effect.gen(function* () {
       const outages = new LogThrottle(1000)
       const logged = []

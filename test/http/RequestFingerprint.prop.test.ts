@@ -1,4 +1,6 @@
-/** Fingerprints: equal for every spelling of a request, different for every other request, and no way to a card. */
+/**
+ * Fingerprints are equal for every spelling of a request, different for every other request, and do not reveal a card.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { hash } from "node:crypto"
@@ -8,7 +10,7 @@ import { parseJson } from "../../src/json/JsonParse.ts"
 const KEY = new Uint8Array(32).fill(1)
 const OTHER_KEY = new Uint8Array(32).fill(2)
 
-/** JSON text built by hand, so that `__proto__` is a key like any other. */
+/** JSON text built by hand, so that `__proto__` is an ordinary key. */
 type Node =
   | { readonly kind: "leaf"; readonly text: string }
   | { readonly kind: "array"; readonly items: ReadonlyArray<Node> }
@@ -64,8 +66,8 @@ const spell = (node: Node, { reverse, space }: Spelling): string => {
 }
 
 /**
- * The same for two trees if, and only if, they say the same: keys in order, 1e400 apart from everything else, and of a
- * card's security code only whether there is one.
+ * A canonical form, equal for two trees exactly if they mean the same: with sorted keys, with 1e400 unlike any other
+ * value, and with only the presence of a card's security code.
  */
 const meaning = (node: Node, inCard = false): unknown => {
   if (node.kind === "leaf") return node.text === "1e400" ? ["infinity"] : ["leaf", node.text]
@@ -86,14 +88,14 @@ const of = (node: Node, spelling: Spelling, secret = KEY) =>
 
 describe("fingerprint", () => {
   it.prop(
-    "does not see the order of keys and white space",
+    "does not depend on the order of keys and on white space",
     { tree: Tree, space: Schema.Literals(["", " ", "\n\t "]), reverse: Schema.Boolean },
     ({ reverse, space, tree }) => of(tree, { space: "", reverse: false }) === of(tree, { space, reverse }),
     { arbitrary: { runs: 500 } }
   )
 
   it.prop(
-    "sees everything else",
+    "depends on everything else",
     { one: Tree, other: Tree },
     ({ one, other }) =>
       (of(one, { space: "", reverse: false }) === of(other, { space: "", reverse: false })) ===
@@ -101,7 +103,7 @@ describe("fingerprint", () => {
     { arbitrary: { runs: 1000 } }
   )
 
-  it("sees the method and the path", () => {
+  it("depends on the method and the path", () => {
     const prints = [
       fingerprint("POST", "/v1/customers", {}, KEY),
       fingerprint("PUT", "/v1/customers", {}, KEY),
@@ -110,7 +112,7 @@ describe("fingerprint", () => {
     assert.strictEqual(new Set(prints).size, 3)
   })
 
-  it("tells card numbers apart only with the installation's secret", () => {
+  it("distinguishes card numbers only with the installation's secret", () => {
     const body = (number: string) => ({ payment_method_data: { card: { number } } })
     const print = (number: string, key = KEY) => fingerprint("POST", "/v1/payment_intents", body(number), key)
     assert.strictEqual(print("4242424242424242"), print("4242424242424242"))
@@ -124,7 +126,7 @@ describe("fingerprint", () => {
     }
   })
 
-  it("has nothing of a security code but whether there is one, in whatever form it comes", () => {
+  it("depends only on the presence of a security code, in any form", () => {
     const of = (card: object) => fingerprint("POST", "/v1/payment_methods", { type: "card", card }, KEY)
     for (const cvc of ["123", "1234", "", 123, true, ["123"], { digits: "123" }]) {
       assert.strictEqual(of({ number: "4242424242424242", cvc }), of({ number: "4242424242424242", cvc: "987" }))
@@ -133,7 +135,7 @@ describe("fingerprint", () => {
     assert.notStrictEqual(of({ number: "4242424242424242", cvc: "123" }), of({ number: "4242424242424242", cvc: null }))
   })
 
-  it("does not need the secret for anything but a card", () => {
+  it("needs the secret only for a card", () => {
     assert.strictEqual(
       fingerprint("POST", "/", { number: "1", a: { cvc: "2" } }, KEY),
       fingerprint("POST", "/", { number: "1", a: { cvc: "2" } }, OTHER_KEY)

@@ -1,4 +1,4 @@
-/** The log of requests keeps what is listed, and no card data, key or secret, whatever was sent (semantics 9.66). */
+/** The request log keeps listed members, and no card data, key or secret, at any place (semantics 9.66). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as Document from "../../src/api/openapi/Document.ts"
@@ -37,7 +37,7 @@ const logged = (sent: {
   })
 
 const digit = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 }))
-/** Digits whose last one is right, in groups, in one script or another, encoded or not. */
+/** Digits with a valid check digit, in groups, in several scripts, encoded or not. */
 const numbers = Schema.Struct({
   digits: Schema.Array(digit).check(Schema.isMinLength(11), Schema.isMaxLength(18)),
   brand: Schema.Literals(["", "4", "5105", "37", "6011"]),
@@ -56,7 +56,7 @@ const numberOf = (number: typeof numbers.Type): string => {
   const written = grouped.replaceAll(/\d/g, (digit) => String.fromCodePoint(zero + Number(digit)))
   return Array.from({ length: number.encoded }).reduce<string>((text) => encodeURIComponent(text), written)
 }
-/** What somebody who looks for numbers makes of a text. */
+/** The digits that a search for card numbers finds in a text. */
 const digitsIn = (text: string): string => {
   let reading = text
   for (let times = 0; times < 3; times++) {
@@ -79,7 +79,7 @@ const SECRETS = [
   "pi_1BqYeS9CKeRSUg6BqwfxGpsW_secret_0123456789abcdefghijABCD",
   Buffer.from("sk_test_0123456789abcdef:").toString("base64")
 ]
-/** What of a secret must not be left: what follows upon its kind. */
+/** The part of a secret that must not be logged: the text after its prefix. */
 const TAILS = SECRETS.map((secret) => secret.slice(-10))
 const around = Schema.Literals(["", " ", "x", "ü", '"', "\n", "1", "a=", "/", "\0"])
 const names = Schema.Literals([
@@ -99,9 +99,9 @@ const textsIn = (value: unknown): ReadonlyArray<string> => {
   return Object.entries(value).flatMap(([name, member]) => [name, ...textsIn(member)])
 }
 
-describe("what is kept of a request", () => {
+describe("a request's entry", () => {
   it.prop(
-    "holds no number that may be a card's, no key and no secret, wherever it was sent",
+    "contains no possible card number, no key and no secret, sent at any place",
     { number: numbers, secret: Schema.Literals(SECRETS), before: around, behind: around, name: names, outer: names },
     ({ before, behind, name, number, outer, secret }) => {
       for (const evil of [numberOf(number), secret]) {
@@ -141,7 +141,7 @@ describe("what is kept of a request", () => {
         for (const text of found) {
           const runs = text.match(/\d{12,19}/g) ?? []
           assert.isFalse(runs.some(isCardNumber), text)
-          // Together with another digit it is another number, unless it is known by its scheme.
+          // Next to another digit it is a different number, unless the card's scheme shows its length.
           const isAlone = !`${before}${behind}`.includes("1")
           if (isAlone || (number.brand !== "" && plain.length >= 14 && plain.length <= 16)) {
             assert.notInclude(digitsIn(text), plain, text)
@@ -154,7 +154,7 @@ describe("what is kept of a request", () => {
     { arbitrary: { runs: 60 } }
   )
 
-  it("are all parameters of the contract but card data and client secrets", () => {
+  it("has all parameters of the contract except card data and client secrets", () => {
     const fields = Object.values(requestFields(Document.make("https://pay.example.test"))).flat()
     const names = fields
       .filter((field) => !field.endsWith(".*"))
@@ -168,7 +168,7 @@ describe("what is kept of a request", () => {
     assert.sameMembers([...left], ["card", "number", "exp_month", "exp_year", "cvc", "client_secret"])
   })
 
-  it("is as it was sent, but for what is not listed", () => {
+  it("contains listed members as sent", () => {
     const card = { number: "4242424242424242", exp_month: 1, exp_year: 2040, cvc: "987" }
     const body = { amount: 4321, metadata: { order: "12" }, payment_method_data: { card, type: "card" }, color: "red" }
     assert.deepStrictEqual(parseJson(logged({ body }).sent!), {
@@ -200,7 +200,7 @@ describe("what is kept of a request", () => {
     assert.deepStrictEqual(logged({ method: "GET", answer: { object: "list", data: [answer] } }).objects, [])
   })
 
-  it("is not changed by what only looks a little like a secret", () => {
+  it("keeps text that only resembles a secret", () => {
     for (const text of ["order-1234", "pi_1BqYeS9CKeRSUg6BqwfxGpsW", "risk_test", "2026-03-09T10:11:12.345Z"]) {
       assert.strictEqual(clean(text), text)
     }

@@ -1,4 +1,4 @@
-/** The log of requests over the API (semantics 9.78). */
+/** The request log over the API (semantics 9.78). */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import type { Keys } from "../support/MemoryService.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
@@ -25,7 +25,7 @@ const idsIn = async (key: string, query = ""): Promise<ReadonlyArray<string>> =>
   assertOk(reply)
   return reply.body.data.map(({ id }: Logged) => id)
 }
-/** The request, once it is there. */
+/** Waits for a request's entry. */
 const logged = async (key: string, id: string): Promise<Reply> =>
   await vi.waitFor(
     async () => {
@@ -85,7 +85,7 @@ describe("9.78: the log of requests over the API", () => {
     assert.isNull(replay.error)
   })
 
-  it("is filtered by all that it shows, and by time", async () => {
+  it("can be filtered by all of its fields, and by time", async () => {
     const keys = await server.merchant()
     const { secretTest: key } = keys
     const { ids, made } = await someRequests(keys)
@@ -115,7 +115,7 @@ describe("9.78: the log of requests over the API", () => {
       assert.deepStrictEqual(await idsIn(key, query), expected, query)
   })
 
-  it("is read page by page, in both directions, and holds none of its own requests", async () => {
+  it("is read page by page, in both directions, and contains none of the requests that read it", async () => {
     const keys = await server.merchant()
     const { secretTest: key } = keys
     const { ids } = await someRequests(keys)
@@ -130,7 +130,7 @@ describe("9.78: the log of requests over the API", () => {
     }
   })
 
-  it("shows nobody else's, nothing to publishable keys, and nothing that is not there", async () => {
+  it("shows no other merchant's requests, none to publishable keys, and no missing ones", async () => {
     const keys = await server.merchant()
     const { ids } = await someRequests(keys)
     const [id] = ids
@@ -146,7 +146,7 @@ describe("9.78: the log of requests over the API", () => {
     }
   })
 
-  it("says so where no requests are kept", async () => {
+  it("reports that it is turned off", async () => {
     const off = await start()
     for (const path of ["", "/req_1"]) {
       assertError(await off.request("GET", `/v1/request_logs${path}`), 400, "request_log_off")

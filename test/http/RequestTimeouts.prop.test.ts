@@ -1,10 +1,10 @@
-/** One sweep interrupts every request that still waits at its limit, and no other, however others came and went. */
+/** The sweep interrupts every request that still waits at its limit, and no other, in any order of starts and ends. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { RequestTimeouts, Wait } from "../../src/http/RequestTimeouts.ts"
 import { Random, Seed } from "../support/Random.ts"
 
-/** Long enough that nobody reaches it by itself; a sweep comes ten times as often. */
+/** Long enough that no wait reaches it by itself; sweeps come ten times as often. */
 const LIMIT_MILLIS = 100
 
 interface Begun {
@@ -12,7 +12,7 @@ interface Begun {
   readonly wait: Wait
 }
 
-/** A request that hangs; interrupted, it ends its wait at once, as requests do. */
+/** A request that hangs. An interruption ends its wait synchronously, as with real requests. */
 const hang = (timeouts: RequestTimeouts): Effect.Effect<Begun> =>
   Effect.gen(function* () {
     const begun: { wait?: Wait } = {}
@@ -27,7 +27,7 @@ const hang = (timeouts: RequestTimeouts): Effect.Effect<Begun> =>
 
 describe("the time limit of requests", () => {
   it.live.prop(
-    "interrupts exactly those whose wait has not ended, all at once",
+    "interrupts exactly those whose wait has not ended, together",
     { seed: Seed },
     ({ seed }) =>
       Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** While the storage hangs, reads are answered with a 503 after a while. */
+/** While the storage hangs, reads get a 503 after the limit. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit } from "effect"
 import { connect } from "node:net"
@@ -29,7 +29,7 @@ beforeAll(async () => void (server = await start(faults, { requestMillisMax: LIM
 afterAll(() => server.close())
 
 describe("the time limit of requests", () => {
-  it("a read that hangs is a 503, and others are answered meanwhile", async () => {
+  it("a read that hangs is a 503, and other requests are answered", async () => {
     const { body } = await server.request("POST", "/v1/products", { body: { name: "Tea" } })
     close("read")
     const begun = performance.now()
@@ -43,14 +43,14 @@ describe("the time limit of requests", () => {
     assertOk(await server.request("GET", "/v1/customers?email=a@b.c"))
   })
 
-  it("readiness is denied before whoever asks has given up", async () => {
+  it("readiness is denied before a caller's own time-out", async () => {
     close("read")
     assert.strictEqual((await server.request("GET", "/readyz", { key: null })).status, 503)
     open("read")
     assert.strictEqual((await server.request("GET", "/readyz", { key: null })).status, 200)
   })
 
-  it("the time that a client takes for its body does not count", async () => {
+  it("the time of a body's arrival does not count", async () => {
     const body = '{"name":"slow"}'
     const socket = connect(server.port, "127.0.0.1")
     let text = ""
@@ -61,7 +61,7 @@ describe("the time limit of requests", () => {
       `POST /v1/customers HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${basic(server.keys.secretTest)}\r\n` +
         `Content-Type: application/json\r\nIdempotency-Key: slow\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`
     )
-    // Another request is given up meanwhile, so the limit has passed: a list that nobody has asked for before.
+    // Another request times out, so the limit has passed: a list that was not read before.
     await new Promise((resolve) => setImmediate(resolve))
     close("read")
     assertError(await server.request("GET", "/v1/customers?email=new@b.c"), 503, "service_unavailable")

@@ -1,7 +1,7 @@
 /**
- * A search finds exactly what a filter over all objects would leave (semantics 9.19): in memory and on Postgres, page
- * after page, right after each change, and after the views were made anew. So does what the dashboard asks besides
- * (semantics 9.70).
+ * A search finds exactly the objects that a filter over all objects selects (semantics 9.19): in memory and on
+ * Postgres, page after page, right after each change, and after the views were recreated. The same holds for the
+ * dashboard's additional searches (semantics 9.70).
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Scope } from "effect"
@@ -43,7 +43,9 @@ const some = <A>(random: Random, choices: ReadonlyArray<A>): A | null =>
 const metadata = (random: Random) =>
   Object.fromEntries(KEYS.filter(() => random.chance(0.4)).map((key) => [key, random.pick(TOKENS)]))
 
-/** Of an object no more than searches look at: lifecycles make the rest, and nothing here reads it. */
+/**
+ * Objects with only the fields that searches use: real ones come from the lifecycles, and nothing here reads the rest.
+ */
 const customer = (random: Random, id: string, created: number) =>
   ({ id, created, email: some(random, TEXTS), name: some(random, TEXTS), metadata: metadata(random) }) as Customer
 
@@ -82,7 +84,7 @@ const clause = <A>(random: Random, { fields }: SearchedBy<A>, ids: ReadonlyArray
     customer: IDS,
     decline_code: [...REASONS, "x"],
     payer_email: EMAILS,
-    // With a blank, it is refused.
+    // An email with a blank is refused.
     email: TEXTS.filter((text) => !/\s/u.test(text))
   }
   const text = random.pick(choices[field] ?? [...TOKENS, ...TEXTS])
@@ -105,7 +107,7 @@ const COMPARE: Readonly<Record<string, (found: number, value: number) => boolean
   "<=": (found, value) => found <= value
 }
 
-/** The model: what a clause says of an object, word by word. */
+/** The model of a clause, word by word. */
 const says = (object: Readonly<Record<string, unknown>>, { field, key, negated, operator, value }: Clause): boolean => {
   const { charges, last_payment_error, metadata } = object as unknown as PaymentIntent
   const entry = key !== undefined && Object.hasOwn(metadata, key) ? metadata[key] : null
@@ -231,7 +233,7 @@ const run = Effect.fnUntraced(function* (seed: number, storage: Harness.Storage,
       const value = yield* accounts.run(account, made)
       all.set(value.id, value)
     }
-    // At once after the change.
+    // Immediately after the change.
     if (random.chance(0.5)) yield* agree(random, accounts, account, all)
   }
   yield* engine.projector.drained
@@ -253,14 +255,14 @@ const onPostgres: Effect.Effect<Harness.Storage, never, Scope.Scope> = Effect.fl
 
 describe("9.19: a search", () => {
   it.live.prop(
-    "finds what a filter over all objects leaves, in memory",
+    "finds the objects that a filter over all objects selects, in memory",
     [Seed],
     ([seed]) => Effect.scoped(Effect.flatMap(Harness.storageInMemory, (storage) => run(seed, storage, 60))),
     { arbitrary: { runs: 12, maxShrinks: 5 } }
   )
 
   it.live.prop(
-    "finds what a filter over all objects leaves, on Postgres",
+    "finds the objects that a filter over all objects selects, on Postgres",
     [Seed],
     ([seed]) => Effect.scoped(Effect.flatMap(onPostgres, (storage) => run(seed, storage, 80))),
     { arbitrary: { runs: 4, maxShrinks: 3 } }

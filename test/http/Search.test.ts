@@ -1,4 +1,4 @@
-/** Searches over HTTP (semantics 9.19); that they find what they should is for `Search.pg`. */
+/** Searches over HTTP (semantics 9.19); `Search.pg` tests their results. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { TillClient } from "../../src/client/index.ts"
 import { assertError, assertOk } from "./Assertions.ts"
@@ -23,7 +23,7 @@ const found = async (kind: string, query: string): Promise<ReadonlyArray<string>
 }
 
 describe("9.19: a search", () => {
-  it("finds what was answered before, as it is now", async () => {
+  it("finds objects of earlier answers, in their current state", async () => {
     const metadata = { order: "now" }
     const { id: customer } = await post("customers", { email: "Jenny@Example.com", name: "Jenny Rosen", metadata })
     assert.deepStrictEqual(await found("customers", 'email:"jenny@example.com" AND name~"ROS"'), [customer])
@@ -40,7 +40,7 @@ describe("9.19: a search", () => {
     assert.deepStrictEqual(await found("customers", 'email:"jenny@example.com"'), [])
   })
 
-  it("refuses an email with a blank, which a plus in a URL stands for, and says how to write it", async () => {
+  it("refuses an email with a blank, which a plus in a URL means, and shows how to write it", async () => {
     const { id } = await post("customers", { email: "jenny+shop@example.com" })
     const asked = (query: string) => server.request("GET", `/v1/customers/search?query=${query}`)
     for (const clause of ['email:"jenny+shop@example.com"', '-email~"+shop"', 'name:"x"+email:"a+b"']) {
@@ -58,7 +58,7 @@ describe("9.19: a search", () => {
     assertOk(await asked('name:"Jenny+Rosen"'))
   })
 
-  it("takes the card of the newest charge for its last4", async () => {
+  it("uses the card of the newest charge for last4", async () => {
     const { id } = await post("payment_intents", { amount: 1, currency: "usd", metadata: { cards: "two" } })
     const declined = { body: { payment_method: "pm_card_chargeDeclined" } }
     assertError(await server.request("POST", `/v1/payment_intents/${id}/confirm`, declined), 402, "card_declined")
@@ -70,7 +70,7 @@ describe("9.19: a search", () => {
     assert.deepStrictEqual(await found("payment_intents", 'last4:"4444" metadata["cards"]:"two"'), [id])
   })
 
-  it("answers in pages, newest first, that the client walks", async () => {
+  it("returns pages, newest first, which the client can follow", async () => {
     const ids: Array<string> = []
     for (let i = 0; i < 7; i++) ids.unshift((await post("customers", { name: `Walker ${i}` })).id)
     const first = await search("customers", 'name~"walker"', "&limit=3")
@@ -78,7 +78,7 @@ describe("9.19: a search", () => {
     assert.strictEqual(first.body.object, "search_result")
     assert.strictEqual(first.body.url, "/v1/customers/search")
     assert.isTrue(first.body.has_more)
-    // What comes and goes between two pages moves nothing.
+    // Changes between two pages move no result.
     await post("customers", { name: "Walker 8" })
     await server.request("DELETE", `/v1/customers/${ids[2]}`)
     const second = await search("customers", 'name~"walker"', `&limit=4&page=${first.body.next_page}`)
@@ -98,14 +98,14 @@ describe("9.19: a search", () => {
     )
   })
 
-  it("is refused with the place where its query is wrong, and for a page that is none", async () => {
+  it("is refused with the place of an error in its query, and for an invalid page", async () => {
     const bad = await search("payment_intents", 'status:"succeeded" AND email:"a@b.co"')
     assertError(bad, 400, "parameter_invalid", "query")
     assert.strictEqual(
       bad.body.error.message,
       "The `query` field must be a search query: at character 24, there is no field email to search by."
     )
-    // The dashboard alone asks for it (9.70).
+    // Only the dashboard uses it (9.70).
     const reason = await search("payment_intents", 'decline_code:"lost_card"')
     assert.strictEqual(
       reason.body.error.message,

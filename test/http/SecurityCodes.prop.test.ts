@@ -1,6 +1,6 @@
 /**
- * Nothing that derives from a card's security code outlives its request: what is kept of a request is the same,
- * whatever the digits of the code are (semantics I4, I-9; the log of requests: 9.66).
+ * No data derived from a card's security code outlives its request: everything stored about a request is the same for
+ * all digits of the code (semantics I4, I-9; the request log: 9.66).
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -22,7 +22,7 @@ beforeAll(
 )
 afterAll(() => server.close())
 
-/** An Amex, whose code has four digits, and cards that pay, are declined, and ask the payer. */
+/** An Amex, whose code has four digits, and cards that pay, decline, and require authentication. */
 const CARDS = [
   "4242424242424242",
   "378282246310005",
@@ -43,7 +43,7 @@ interface Kept {
   readonly records: ReadonlyArray<string>
 }
 
-/** Ids are random, and so are what follows from them; each is named by where it is met first. */
+/** Replaces random ids and values derived from them by the place of their first occurrence. */
 const namer = () => {
   const names = new Map<string, string>()
   return (text: string): string =>
@@ -52,12 +52,12 @@ const namer = () => {
         if (!names.has(id)) names.set(id, `#${names.size}`)
         return names.get(id)!
       })
-      // Records and their events are counted, and the running time goes on.
+      // Record and event numbers and the running time differ between runs.
       .replaceAll(/"(version|sequence|eventVersion|ran)":\d+/gu, '"$1":0')
       .replaceAll(/run-\d+/gu, "run")
 }
 
-/** Every request that takes a card, with its code: what was answered, and what the journal has of it afterwards. */
+/** Sends every request that accepts a card. Returns the answers, and the journal afterwards. */
 const keep = async (card: string, cvc: string): Promise<Kept> => {
   const run = `run-${++runs}`
   const name = namer()
@@ -74,7 +74,7 @@ const keep = async (card: string, cvc: string): Promise<Kept> => {
   }
   await post("/v1/payment_methods", data)
   await post("/v1/payment_intents", { amount: 2000, currency: "usd", payment_method_data: data, confirm: true })
-  // Bad input: of a code that is too long, too.
+  // Invalid input: also a code that is too long.
   await post("/v1/payment_methods", { ...data, card: { ...data.card, cvc: `${cvc}${cvc}` } })
   const records = (await recordsNow()).slice(before).map(name)
   return { replies, records }
@@ -84,7 +84,7 @@ const digits = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9999 }))
 
 describe("a security code", () => {
   it.effect.prop(
-    "changes nothing of what is answered and nothing of what the journal holds but by its outcome",
+    "affects answers and journal only by its outcome",
     { card: Schema.Literals(CARDS), one: digits, other: digits },
     ({ card, one, other }) =>
       Effect.promise(async () => {
@@ -98,7 +98,7 @@ describe("a security code", () => {
   )
 
   it.effect.prop(
-    "that alone is another one repeats the request: under its key, the first answer comes again",
+    "may differ in a repeated request: under the same key, the first answer is repeated",
     { card: Schema.Literals(CARDS), one: digits, other: digits },
     ({ card, one, other }) =>
       Effect.promise(async () => {
@@ -119,7 +119,7 @@ describe("a security code", () => {
   )
 
   it.prop(
-    "is not in the log of requests, wherever in a request it stands",
+    "is not in the request log, at any place in a request",
     {
       one: digits,
       other: digits,

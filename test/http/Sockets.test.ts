@@ -1,4 +1,4 @@
-/** Some cases need bytes on a socket: repeated headers, bodies in parts, clients that hesitate or go away. */
+/** Cases that need bytes on a socket: repeated headers, bodies in chunks, clients that hesitate or leave. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit } from "effect"
 import { createServer } from "node:http"
@@ -36,7 +36,7 @@ const open = (): Promise<Socket> =>
     socket.on("error", reject)
   })
 
-/** Everything that the server sends until it closes, or until the text is what was waited for. */
+/** Returns the bytes that the server sends until it closes, or until the expected text has arrived. */
 const received = (socket: Socket, until: (text: string) => boolean = () => false): Promise<string> =>
   new Promise((resolve) => {
     let text = ""
@@ -52,7 +52,7 @@ const head = (method: string, path: string, headers: ReadonlyArray<string>) =>
 
 const authorization = () => `Authorization: ${basic(server.keys.secretTest)}`
 
-/** The bytes of a text in UTF-8, one character for each. */
+/** The UTF-8 bytes of a text, as one character each. */
 const latin1 = (text: string): string => Buffer.from(text).toString("latin1")
 
 const exchange = async (text: string | Buffer): Promise<string> => {
@@ -83,7 +83,7 @@ describe("sockets", () => {
       assert.strictEqual(codeOf(answer), "parameter_invalid")
       assert.notMatch(answer, /^idempotency-key:/im)
     }
-    // 9.4: by this character an account knows the keys that are no server's.
+    // 9.4: by this character an account identifies keys of browsers.
     const marked = await exchange(postHead(["Idempotency-Key: \u0001publishable/a", "Content-Length: 0"]))
     assert.strictEqual(statusOf(marked), 400)
     const comma = await exchange(postHead(["idempotency-KEY: a, b", "Content-Length: 0"]))
@@ -150,14 +150,14 @@ describe("sockets", () => {
     assert.strictEqual(codeOf(answer), "invalid_api_version")
   })
 
-  it("T6: what is declared too large is refused without being read", async () => {
+  it("T6: a body that is declared too large is refused without being read", async () => {
     const socket = await open()
     const answer = received(socket)
     socket.write(postHead(["Idempotency-Key: declared", "Content-Length: 1048577"]))
     assert.strictEqual(statusOf(await answer), 413)
   })
 
-  it("T6: what turns out too large is refused before its end", async () => {
+  it("T6: a body that turns out too large is refused before its end", async () => {
     const socket = await open()
     const answer = received(socket, (text) => text.includes("request_too_large"))
     const headers = ["Idempotency-Key: chunked", "Transfer-Encoding: chunked"]
@@ -168,7 +168,7 @@ describe("sockets", () => {
     socket.destroy()
   })
 
-  it("bodies that are left unfinished take up so much memory and no more", async () => {
+  it("unfinished bodies take up a bounded amount of memory", async () => {
     const long = 1_048_576
     const begin = async (): Promise<Socket> => {
       const socket = await open()
@@ -182,7 +182,7 @@ describe("sockets", () => {
       const socket = await begin()
       sockets.push(socket)
       void received(socket, (text) => text.includes("\r\n\r\n{")).then((text) => text && refusals.push(text))
-      // Answered after what was sent before it.
+      // Answered after the requests before it.
       await server.request("GET", "/v1/nothing")
     }
     assert.isAtLeast(sockets.length, 60)
@@ -190,13 +190,13 @@ describe("sockets", () => {
     assert.strictEqual(statusOf(refusals[0]!), 503)
     assert.strictEqual(codeOf(refusals[0]!), "service_unavailable")
     assert.match(refusals[0]!, /^retry-after: 1\r$/im)
-    // Short ones are read all the same.
+    // Short bodies are still read.
     assert.strictEqual((await server.request("POST", "/v1/customers", { body: { name: "short" } })).status, 200)
-    // The last ones are the quickest, and are answered.
+    // The last bodies arrive fastest, and get an answer.
     const last = received(sockets.at(-1)!, (text) => text.includes("\r\n\r\n{"))
     sockets.at(-1)!.write("{}")
     assert.strictEqual(statusOf(await last), 200)
-    // And what is given up makes room.
+    // Refused bodies make room.
     for (const socket of sockets) socket.destroy()
     const body = `{}${" ".repeat(long - 2)}`
     let status = 503
@@ -204,7 +204,7 @@ describe("sockets", () => {
     assert.strictEqual(status, 200)
   })
 
-  it("T6: a body that arrives whole is read, however many another merchant leaves unfinished", async () => {
+  it("T6: a body that arrives whole is read, for any number of another merchant's unfinished ones", async () => {
     const long = 1_048_576
     const { secretTest } = await server.merchant()
     const postOf = (key: string, idempotencyKey: string, length: number) =>
@@ -268,7 +268,7 @@ describe("sockets", () => {
     assert.strictEqual(statusOf(answer), 401)
   })
 
-  it("a body may come byte by byte", async () => {
+  it("a body may arrive byte by byte", async () => {
     const socket = await open()
     const answer = received(socket)
     const body = '{"name":"\u{1f600}"}'
@@ -281,7 +281,7 @@ describe("sockets", () => {
     assert.strictEqual(statusOf(await answer), 200)
   })
 
-  it("a client may ask before it sends its body", async () => {
+  it("a client may wait for 100 Continue before it sends its body", async () => {
     const socket = await open()
     const continued = received(socket, (text) => text.includes("100 Continue"))
     const answer = received(socket)
@@ -291,13 +291,13 @@ describe("sockets", () => {
     assert.include(await answer, "HTTP/1.1 200 OK")
   })
 
-  it("an expectation that nobody knows is no reason to refuse", async () => {
+  it("an unknown expectation is ignored", async () => {
     const answer = await exchange(postHead(["Idempotency-Key: expects", "Expect: foo", "Content-Length: 2"]) + "{}")
     assert.strictEqual(statusOf(answer), 200)
     assert.match(answer, /^x-request-id: req_/im)
   })
 
-  it("what is not HTTP behind a request does not cost that request its answer", async () => {
+  it("bytes after a request that are not HTTP do not prevent its answer", async () => {
     const request = [authorization(), "Content-Type: application/json", "Idempotency-Key: before", "Content-Length: 12"]
     const answer = await exchange(`${head("POST", "/v1/customers", request)}{"name":"A"}garbage\r\n\r\n`)
     const [first, second] = answer.split(/(?=HTTP\/1\.1 )/)
@@ -306,7 +306,7 @@ describe("sockets", () => {
     assert.strictEqual(codeOf(second!), "invalid_http")
   })
 
-  it("a client that goes away in the middle of its body changes nothing", async () => {
+  it("a client that leaves in the middle of its body changes nothing", async () => {
     const socket = await open()
     socket.write(postHead(["Idempotency-Key: half", "Content-Length: 20"]) + '{"name":"half')
     await new Promise((resolve) => setTimeout(resolve, 20))
@@ -316,7 +316,7 @@ describe("sockets", () => {
     assert.isNull(reply.headers.get("idempotent-replayed"))
   })
 
-  it("a client that goes away during the commit does not stop it", async () => {
+  it("a client that leaves during the commit does not stop it", async () => {
     const closed = (gate = Deferred.makeUnsafe<void>())
     const socket = await open()
     const body = '{"name":"A"}'
@@ -342,7 +342,7 @@ describe("sockets", () => {
     assert.deepStrictEqual(codes, ["route_not_found", "resource_missing", "parameter_invalid"])
   })
 
-  it("what is not HTTP gets the envelope of every error, and the end of its connection", async () => {
+  it("bytes that are not HTTP get the envelope of every error, and the end of their connection", async () => {
     const long = "a".repeat(20_000)
     for (const [text, status, code] of [
       ["GARBAGE\r\n\r\n", 400, "invalid_http"],
@@ -380,7 +380,7 @@ describe("sockets", () => {
     assert.strictEqual(statusOf(answer), 200)
   })
 
-  it("a request that does not come to its end in time", async () => {
+  it("a request that does not arrive in time is refused", async () => {
     const impatient = answerUnreadable(
       createServer({ requestTimeout: 50, headersTimeout: 50, connectionsCheckingInterval: 10 }),
       DOCS_URL

@@ -32,7 +32,7 @@ describe("9.16: a PaymentIntent's statement descriptor", () => {
     }
   })
 
-  it("changes until it is charged, and unsets with null and with nothing; a pending action stays", async () => {
+  it("changes until it is charged, and is unset by null and the empty string; a pending action stays", async () => {
     const methods = [{}, { payment_method: "pm_card_visa" }, { payment_method: "pm_card_3ds_required", confirm: true }]
     const statuses = ["requires_payment_method", "requires_confirmation", "requires_action"]
     for (const [i, method] of methods.entries()) {
@@ -51,7 +51,7 @@ describe("9.16: a PaymentIntent's statement descriptor", () => {
     }
   })
 
-  it("stays what it was for a charge that was made", async () => {
+  it("keeps its value for an existing charge", async () => {
     const visa = { payment_method: "pm_card_visa", confirm: true, statement_descriptor: "SHOP" }
     const settled = [
       await create(visa),
@@ -68,7 +68,7 @@ describe("9.16: a PaymentIntent's statement descriptor", () => {
     }
   })
 
-  it("is none of the terms of a Checkout Session, and application fees are for sessions only", async () => {
+  it("is not a term of a Checkout Session, and application fees are for sessions only", async () => {
     const payment_intent_data = { application_fee_amount: 5 }
     const { payment_intent } = await createSession({ payment_intent_data })
     const updated = await update(payment_intent, { statement_descriptor: "SHOP" })

@@ -1,4 +1,4 @@
-/** While the storage fails, a client gets an honest 503, and nothing is half-done (semantics T20, §3). */
+/** While the storage fails, a client gets a 503, and no request has a partial effect (semantics T20, §3). */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { StorageFailure } from "../../src/engine/log/Journal.ts"
@@ -38,7 +38,7 @@ describe("storage", () => {
     assert.strictEqual((await server.request("GET", "/v1/customers")).body.data.length, 1)
   })
 
-  it("a write whose outcome is unknown happened once, whatever the client was told", async () => {
+  it("a write whose outcome is unknown happened once, for any answer", async () => {
     const before = (await server.request("GET", "/v1/customers?limit=100")).body.data.length
     const create = () =>
       server.request("POST", "/v1/customers", { idempotencyKey: "unknown outcome", body: { name: "B" } })
@@ -50,7 +50,7 @@ describe("storage", () => {
     assert.strictEqual((await server.request("GET", "/v1/customers?limit=100")).body.data.length, before + 1)
   })
 
-  it("readiness says so, liveness does not care", async () => {
+  it("readiness fails, liveness does not", async () => {
     failing.add("read")
     const ready = await server.request("GET", "/readyz", { key: null })
     assert.strictEqual(ready.status, 503)

@@ -1,9 +1,9 @@
 /**
- * Every parameter of every operation, at any depth, over HTTP: null, the empty string, values of other types, values
- * beside what it takes and one above each limit get the answers that interface.md and semantics.md have for them (T7 to
- * T12, T18, 8.8, 8.14, 9.1, 9.2, 9.6, 9.7). The contract's document says which parameters there are;
- * `ParameterTable.ts` says anew what they take, and a parameter or an operation that is not in it fails the test. The
- * service treats null, the empty string and types as the document says.
+ * Every parameter of every operation, at any depth, over HTTP: null, the empty string, values of other types, invalid
+ * values and one above each limit get the answers of interface.md and semantics.md (T7 to T12, T18, 8.8, 8.14, 9.1,
+ * 9.2, 9.6, 9.7). The contract's document lists the parameters; `ParameterTable.ts` defines their values independently,
+ * and a parameter or an operation that it lacks fails the test. The service must treat null, the empty string and types
+ * as the document declares.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
@@ -20,7 +20,7 @@ import { start } from "./TestServer.ts"
 
 const contract = Document.make("https://pay.example.test")
 const contracted = requestFields(contract)
-/** Made-up ids, for a table of which only the parameters' names are read. */
+/** Placeholder ids, for a table of which only the parameters' names are read. */
 const NOBODY: Known = { customer: "cus_1", product: "prod_1", price: "price_1", webhookEndpoint: "we_1" }
 
 let server: TestServer
@@ -49,12 +49,12 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-/** A request that is right. */
+/** A valid request. */
 interface Request {
   readonly path: string
   readonly body: object
   readonly options?: RequestOptions
-  /** The object gets these fields at first, so that a null can change one of them. */
+  /** Initial fields of the object, so that a null can change one of them. */
   readonly setAtFirst?: object
 }
 
@@ -277,7 +277,7 @@ let keys = 0
 const tiered = (tier: object) =>
   terms({ billing_scheme: "tiered", tiers_mode: "volume", tiers: [{ up_to: "inf", ...tier }] })
 
-/** Paths of the operations with query parameters, with those that they require. */
+/** Paths of the operations with query parameters, including required ones. */
 const QUERIES: Readonly<Record<string, () => Promise<string> | string>> = {
   "customers.search": () => "customers/search?query=created>1",
   "payment_intents.search": () => "payment_intents/search?query=created>1",
@@ -300,7 +300,7 @@ const paramOf = (field: string): string => {
   return `${first}${rest.map((key) => `[${key}]`).join("")}`
 }
 
-/** The body with another value in one place; with none there, if the value is undefined. */
+/** Returns the body with another value in one place, or without one if the value is undefined. */
 const withValue = (body: unknown, path: ReadonlyArray<string | number>, value: unknown): unknown => {
   const [key, ...rest] = path
   if (key === undefined) return value
@@ -309,7 +309,7 @@ const withValue = (body: unknown, path: ReadonlyArray<string | number>, value: u
   return { ...holder, [key]: withValue(holder[key], rest, value) }
 }
 
-/** An answer without what differs from one object to the next. */
+/** An answer without parts that differ between objects. */
 const normal = ({ status, text }: Reply): string =>
   `${status} ${text}`
     .replaceAll(/([a-z]+_)[0-9A-Za-z]{24,32}/g, "$1")
@@ -318,7 +318,7 @@ const normal = ({ status, text }: Reply): string =>
 
 const seen = (value: unknown): string => (JSON.stringify(value) ?? "nothing").slice(0, 60)
 
-/** Describes the answer that came instead of the expected error; undefined if that came. */
+/** Describes an answer that is not the expected error; undefined if it is. */
 const otherThan = (reply: Reply, { code, param, status, value }: Says, of: string): string | undefined => {
   const error = reply.body?.error
   if (reply.status === status && error?.code === code && error.param === param) return undefined
@@ -328,7 +328,7 @@ const otherThan = (reply: Reply, { code, param, status, value }: Says, of: strin
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 ajv.addSchema(contract, "document")
 
-/** A check for each operation, which is true if the document allows the body. */
+/** A validator for each operation, true if the document allows the body. */
 const validators: ReadonlyMap<string, (body: unknown) => boolean> = new Map(
   Object.entries(contract.paths).flatMap(([path, item]) =>
     Object.entries(item).flatMap(([method, { operationId, requestBody }]) => {
@@ -341,8 +341,8 @@ const validators: ReadonlyMap<string, (body: unknown) => boolean> = new Map(
 )
 
 /**
- * Differences between the document and the table. A schema cannot say everything that is wrong, but it does say a
- * parameter's types, and whether it can be null or empty. Missing parameters depend on others, so they are left out.
+ * Lists differences between the document and the table. A schema cannot express every rule, but it declares a
+ * parameter's types, and whether it can be null or empty. Missing parameters depend on others and are left out.
  */
 const undocumented = (operation: string, field: string, rule: Rule, body: object): ReadonlyArray<string> => {
   const { kind, whenEmpty, whenNull } = rule
@@ -358,7 +358,7 @@ const undocumented = (operation: string, field: string, rule: Rule, body: object
   return wrong.map((value) => `${operation} ${field} ${seen(value)}: the document says otherwise`)
 }
 
-/** Tries a parameter of a body. Returns a line for each answer that is not as the table has it. */
+/** Tests a parameter of a body. Returns a line for each answer that differs from the table. */
 const tryParameter = async (operation: string, field: string, rule: Rule): Promise<ReadonlyArray<string>> => {
   const { kind, variant, whenEmpty, whenNull } = rule
   const of = `${operation} ${field}`
@@ -408,7 +408,7 @@ const tryParameter = async (operation: string, field: string, rule: Rule): Promi
   return problems.filter((problem) => problem !== undefined)
 }
 
-/** Tries a query parameter, which is always text. */
+/** Tests a query parameter, which is always text. */
 const tryQuery = async (operation: string, field: string, { kind, whenNull }: Rule): Promise<ReadonlyArray<string>> => {
   const name = field.slice(1)
   const right = await (QUERIES[operation] ?? (() => operation.split(".")[0]!))()
