@@ -1,6 +1,6 @@
 /**
- * Nobody's text keeps the service busy for longer than its length explains: every function that takes a client's text
- * is tried with hostile texts up to the length that can reach it (semantics T6, 9.45).
+ * No client's text keeps the service busy for longer than its length explains: every function of a client's text is
+ * tested with hostile texts up to the greatest length that reaches it (semantics T6, 9.45).
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -45,10 +45,10 @@ import { asHeader, drawnTexts, hostileTexts } from "./support/HostileTexts.ts"
 import { Random, runSeed } from "./support/Random.ts"
 import { countRuns, isWhole, runs } from "./support/Runs.ts"
 
-/** How long a text can be, in characters, that reaches a function. */
+/** The greatest length of a text that reaches a function, in characters. */
 const [HEADER, BODY, FORM, ENTERED] = isWhole ? [15_000, 1_048_576, 1_048_576, 5_000] : [15_000, 65_536, 65_536, 5_000]
 
-/** For each function, besides those that are always tried. */
+/** Additional hostile texts for each function. */
 const DRAWN_TEXTS = 160
 
 const PLAIN: Frame = ["", ""]
@@ -292,8 +292,8 @@ describe("the time of a client's text grows with its length", () => {
   })
 })
 
-describe("what measures it", () => {
-  /** Looks at each character once for each one in so many before. */
+describe("the measurement", () => {
+  /** A quadratic function: reads each character once for each of some before it. */
   const quadratic =
     (step: number): Prepare =>
     (text) =>
@@ -306,7 +306,7 @@ describe("what measures it", () => {
     }
   const spaces = (length: number) => " ".repeat(length)
 
-  it("finds a quadratic function, also one that takes a few milliseconds, and one that does not end", () => {
+  it("detects a quadratic function, also one that takes a few milliseconds, and one that does not end", () => {
     assert.match(steepnessOf(quadratic(4), spaces, HEADER)!, /^takes \d/u)
     assert.match(steepnessOf(quadratic(64), spaces, 65_536)!, /^takes \d/u)
     const trailing = of((text) => /\s*$/u.test(`${text}x`))
@@ -317,7 +317,7 @@ describe("what measures it", () => {
     assert.match(steepnessOf(endless, spaces, HEADER, 100)!, /^does not end/u)
   })
 
-  it("finds nothing about a linear one, also one that makes a lot of garbage", () => {
+  it("accepts a linear one, also one that allocates a lot", () => {
     const values = (length: number) => `[${"[1],".repeat(length / 4)}0]`
     assert.isUndefined(steepnessOf(of(JSON.parse), values, BODY))
     const copies = of((text) => text.split("").map((one) => [one]))

@@ -17,7 +17,7 @@ const listen = (port: number) =>
   })
 
 describe("serving configuration", () => {
-  it.live("PORT=0 is a port that can be listened on, and that links can carry", () =>
+  it.live("PORT=0 becomes a free port, which links can contain", () =>
     Effect.gen(function* () {
       const { port } = yield* load({ PORT: "0" })
       assert.isAbove(port, 0)
@@ -25,7 +25,7 @@ describe("serving configuration", () => {
     })
   )
 
-  it.live("any other port stays, and so does what cannot be listened on", () =>
+  it.live("any other port stays, also one that is not free", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* load({ PORT: "4321" })).port, 4321)
       assert.strictEqual((yield* load({ PORT: "0", HOST: "192.0.2.1" })).port, 0)

@@ -1,6 +1,6 @@
 /**
- * Layers import downwards only: whatever the tables below do not allow is forbidden. No files import one another in a
- * circle, not even for types. No line is wider than a screen.
+ * Layers import downwards only: the tables below list all allowed imports. No files import one another in a circle, not
+ * even for types. No line is wider than a screen.
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fs from "node:fs"
@@ -8,7 +8,7 @@ import * as Path from "node:path"
 
 const SOURCE = Path.join(import.meta.dirname, "..", "src")
 
-/** Which layers a layer may import, beside itself. `*` is everything. */
+/** The layers that a layer may import, beside itself. `*` means all. */
 const ALLOWED: Readonly<Record<string, ReadonlyArray<string>>> = {
   json: [],
   engine: ["json"],
@@ -29,14 +29,14 @@ const ALLOWED: Readonly<Record<string, ReadonlyArray<string>>> = {
   config: ["domain"],
   app: ["*"],
   service: ["*"],
-  // What a merchant could do as well, a command does as one: through the API.
+  // A command uses the API for everything that a merchant can do.
   cli: ["app", "service", "client", "json"],
   main: ["*"]
 }
 
-/** Files of a layer that another one may import, where it may not import all. */
+/** Files of a layer that another one may import, if it may not import the whole layer. */
 const FILES: Readonly<Record<string, ReadonlyArray<string>>> = {
-  // It reads accounts through their one door, and is told by the engine what changes in them.
+  // The dashboard reads accounts through one interface, and the engine notifies it of changes.
   dashboard: [
     "engine/Accounts.ts",
     "engine/Deliveries.ts",
@@ -48,11 +48,11 @@ const FILES: Readonly<Record<string, ReadonlyArray<string>>> = {
     "http/OneTimeSecrets.ts",
     "http/RequestContext.ts"
   ],
-  // A form runs its command once, as a request of the API does.
+  // A form runs its command once, as an API request does.
   html: ["http/IdempotentCommand.ts", "http/RequestContext.ts"]
 }
 
-/** Files that a layer imports beside those, and why. Whatever nobody imports any more has to go from here. */
+/** Further files that a layer imports, and the reasons. An entry without an import fails the test. */
 const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   dashboard: {
     "engine/process/EventLoop.ts": "open pages reload less often while requests keep the event loop busy",
@@ -89,8 +89,8 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 }
 
 /**
- * The rooms of a layer, and which of its rooms each may import beside itself. Files that lie in no room are what others
- * call by name: they may import every room, and no room imports them.
+ * The rooms of a layer, and the rooms that each may import beside itself. Files outside of rooms are the layer's
+ * interface: they may import every room, and no room imports them.
  */
 const ROOMS: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>> = {
   engine: {
@@ -121,10 +121,10 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<strin
 /** Layers that may use `effect` and Node's own modules, and no other package. */
 const ONLY_EFFECT = ["engine", "domain", "json"]
 
-/** `src/engine/actor/Actor.ts` lies in `engine`, `src/app.ts` is `app`. */
+/** Returns the layer of a file: `engine` for `src/engine/actor/Actor.ts`, `app` for `src/app.ts`. */
 const layerOf = (file: string): string => file.split("/")[0]!.replace(/\.ts$/u, "")
 
-/** What a source imports: static and dynamic imports, and re-exports. */
+/** Lists a source's imports: static and dynamic ones, and re-exports. */
 export const importsOf = (source: string): ReadonlyArray<string> => {
   const code = source.replaceAll(/\/\*[\s\S]*?\*\//gu, "").replaceAll(/^\s*\/\/.*$/gmu, "")
   const statements = code.matchAll(/(?:^|[;\n])\s*(?:import|export)\b[^"';]*?\bfrom\s*["']([^"']+)["']/gu)
@@ -133,7 +133,7 @@ export const importsOf = (source: string): ReadonlyArray<string> => {
   return [...statements, ...bare, ...dynamic].map((match) => match[1]!)
 }
 
-/** One line for each import that the table forbids. `file` is relative to the sources. */
+/** Returns a line for each forbidden import. `file` is relative to the sources. */
 export const violationsOf = (file: string, source: string): ReadonlyArray<string> => {
   const layer = layerOf(file)
   const allowed = ALLOWED[layer]
@@ -155,7 +155,7 @@ export const violationsOf = (file: string, source: string): ReadonlyArray<string
   })
 }
 
-/** The room of a file: `actor` of `engine/actor/Actor.ts`; undefined for `engine/Accounts.ts`. */
+/** Returns the room of a file: `actor` for `engine/actor/Actor.ts`; undefined for `engine/Accounts.ts`. */
 const roomOf = (file: string): string | undefined => {
   const [layer, room, ...rest] = file.split("/")
   return rest.length > 0 && ROOMS[layer!]?.[room!] !== undefined ? room : undefined
@@ -167,15 +167,15 @@ const isOpenTo = (file: string, target: string): boolean => {
   return to !== undefined && ROOMS[layerOf(file)]![from]!.includes(to)
 }
 
-/** What each file imports of the others. */
+/** The imports of each file among the others. */
 type Graph = ReadonlyMap<string, ReadonlyArray<string>>
 
-/** The files that can reach themselves, in circles, each in order (Tarjan's strongly connected components). */
+/** Returns the circles of files that import one another, each in order (Tarjan's strongly connected components). */
 export const circlesOf = (graph: Graph): ReadonlyArray<ReadonlyArray<string>> => {
   const circles: Array<ReadonlyArray<string>> = []
   const indexes = new Map<string, number>()
   const stack: Array<string> = []
-  /** Answers with the smallest index on the stack that the file reaches. */
+  /** Returns the smallest index on the stack that the file reaches. */
   const visit = (file: string): number => {
     const index = indexes.size
     indexes.set(file, index)
@@ -196,7 +196,7 @@ export const circlesOf = (graph: Graph): ReadonlyArray<ReadonlyArray<string>> =>
   return circles
 }
 
-/** Paths of a source's imports of other sources. */
+/** Returns the paths of a source's imports of other sources. */
 const filesImported = (file: string, source: string): ReadonlyArray<string> =>
   importsOf(source)
     .filter((specifier) => specifier.startsWith("."))
@@ -219,7 +219,7 @@ describe("the layers", () => {
     assert.deepStrictEqual(violations, [])
   })
 
-  it("are the ones that the table names", () => {
+  it("are those of the table", () => {
     assert.deepStrictEqual(
       [...new Set(sources.map(layerOf))].filter((layer) => ALLOWED[layer] === undefined),
       []
@@ -266,12 +266,12 @@ describe("imports", () => {
 })
 
 describe("lines", () => {
-  /** Columns of a line, as the formatter has it. It breaks code, but neither comments nor texts. */
+  /** The formatter's line width. It breaks code, but neither comments nor texts. */
   const WIDTH = 120
   const isText = (line: string) =>
     /["'`]|^\s*(?:[a-z-]+ \{|What errors mean)/u.test(line) && !/^\s*(?:\/?\*|\/\/)/u.test(line)
 
-  it.each(["src", "bench", "test"])("of %s fit into the width of the format, but for texts", (folder) => {
+  it.each(["src", "bench", "test"])("of %s fit into the formatter's width, except texts", (folder) => {
     const root = Path.join(SOURCE, "..", folder)
     const tooWide = filesIn(root).flatMap((file) => {
       const lines = fs.readFileSync(Path.join(root, file), "utf8").split("\n")
@@ -320,7 +320,7 @@ describe("the check of the layers", () => {
     }
   })
 
-  it("lets through what the table allows, and what only looks like an import", () => {
+  it("accepts allowed imports, and texts that only resemble imports", () => {
     assert.deepStrictEqual(violationsOf("payments/A.ts", 'import { a } from "../engine/Accounts.ts"'), [])
     assert.deepStrictEqual(violationsOf("engine/A.ts", 'import { a } from "./B.ts"'), [])
     assert.deepStrictEqual(violationsOf("pages/A.ts", 'import { a } from "../html/Html.ts"'), [])
@@ -328,7 +328,7 @@ describe("the check of the layers", () => {
     assert.deepStrictEqual(violationsOf("engine/A.ts", '/*\nimport { a } from "../domain/B.ts"\n*/'), [])
   })
 
-  it("finds a layer that nobody has named, and a way out of the sources", () => {
+  it("finds a layer that is not in the table, and an import from outside of the sources", () => {
     assert.strictEqual(violationsOf("utils/A.ts", "").length, 1)
     assert.strictEqual(violationsOf("engine/A.ts", 'import { a } from "../../test/engine/Toy.ts"').length, 1)
   })

@@ -36,7 +36,7 @@ describe("configuration", () => {
       })
   )
 
-  it.effect("has a default for everything, also for empty values", () =>
+  it.effect("has a default for every variable, also for empty values", () =>
     Effect.gen(function* () {
       const defaults = yield* load({})
       assert.deepInclude(defaults, {
@@ -215,7 +215,7 @@ describe("configuration", () => {
     })
   )
 
-  it.effect("names what is set under Till's prefix without being a variable", () =>
+  it.effect("lists set names with Till's prefix that are not variables", () =>
     Effect.gen(function* () {
       const unknown = yield* Effect.provideService(
         Config.unknownVariables,

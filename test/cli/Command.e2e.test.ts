@@ -1,4 +1,4 @@
-/** The command `till` as a project gets it that has Till among its dependencies. */
+/** The command `till` in a project that depends on Till. */
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { execFileSync, spawnSync } from "node:child_process"
 import * as fs from "node:fs"
@@ -10,13 +10,13 @@ const project = fs.mkdtempSync(Path.join(os.tmpdir(), "till-command-"))
 afterAll(() => fs.rmSync(project, { recursive: true }))
 
 describe("the command till", () => {
-  it("runs on the Node that came along, whatever node is on the PATH", () => {
+  it("runs on its own Node, with any node on the PATH", () => {
     const { bin, version } = JSON.parse(fs.readFileSync(Path.join(root, "package.json"), "utf8")) as {
       readonly bin: { readonly till: string }
       readonly version: string
     }
     fs.writeFileSync(Path.join(project, "node"), "#!/bin/sh\necho 'an old Node'; exit 1\n", { mode: 0o755 })
-    // When npm installs a folder, the package is a link, and the command a link into it.
+    // npm installs a folder as a link, and the command as a link into it.
     fs.symlinkSync(root, Path.join(project, "the package"))
     const command = Path.join(project, "till")
     fs.symlinkSync(Path.join("the package", bin.till), command)

@@ -1,5 +1,5 @@
 /**
- * The forwarder of `till listen` at the edges of its connections: nothing waits for ever, and nothing comes too early.
+ * The forwarder of `till listen` at the limits of its connections: no wait is endless, and nothing is sent too early.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Redacted, Scope } from "effect"
@@ -18,7 +18,7 @@ const signed = (body = BODY) => {
   return { "x-signature": `t=${time},v1=${signature}` }
 }
 
-/** An app that does with its connections what the test says. */
+/** An app that handles its connections as the test defines. */
 const appThat = (behaves: (socket: net.Socket) => void) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -39,7 +39,7 @@ const appThat = (behaves: (socket: net.Socket) => void) =>
       })
   )
 
-/** A forwarder to an app, and the lines that it has written so far. */
+/** A forwarder to an app, and the lines written so far. */
 const forwarding = Effect.fnUntraced(function* (
   behaves: (socket: net.Socket) => void,
   more: { readonly appMillisMax?: number; readonly secret?: Promise<Redacted.Redacted>; readonly scheme?: "https" } = {}
@@ -66,7 +66,7 @@ const forwarding = Effect.fnUntraced(function* (
 
 const post = (url: URL, headers: Record<string, string>, body = BODY) => fetch(url, { method: "POST", headers, body })
 
-/** An app that takes whatever comes. */
+/** An app that accepts everything. */
 const takes = (socket: net.Socket) =>
   void socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
 
@@ -85,7 +85,7 @@ describe("the forwarder", () => {
     })
   )
 
-  it.live("lets go of the app when Till has gone", () =>
+  it.live("closes the app's connection when Till has closed its own", () =>
     Effect.gen(function* () {
       const asked = Promise.withResolvers<void>()
       const left = Promise.withResolvers<void>()
@@ -105,7 +105,7 @@ describe("the forwarder", () => {
     })
   )
 
-  it.live("takes the status of an app that then goes on for ever, or breaks off", () =>
+  it.live("uses the status of an app whose body never ends, or breaks off", () =>
     Effect.gen(function* () {
       const goesOn = yield* forwarding((socket) => {
         socket.once("data", () => socket.write("HTTP/1.1 201 Created\r\nContent-Length: 1000000\r\n\r\nx"))
@@ -124,13 +124,13 @@ describe("the forwarder", () => {
     })
   )
 
-  it.live("waits with what comes before it knows the secret", () =>
+  it.live("keeps webhooks waiting until it has the secret", () =>
     Effect.gen(function* () {
       const known = Promise.withResolvers<Redacted.Redacted>()
       const { address, said } = yield* forwarding(takes, { secret: known.promise })
       yield* Effect.promise(async () => {
         const answer = post(address, signed())
-        // It takes requests meanwhile, and says who it is.
+        // It answers other requests in that time, and identifies itself.
         const probe = await fetch(address)
         assert.strictEqual(probe.headers.get(INSTANCE_HEADER), "this one")
         assert.isEmpty(said)
@@ -140,7 +140,7 @@ describe("the forwarder", () => {
     })
   )
 
-  it.live("hands on what belongs to the webhook, and nothing that belongs to its connection", () =>
+  it.live("forwards headers of the webhook, and none of its connection", () =>
     Effect.gen(function* () {
       let asked = ""
       const { address, said } = yield* forwarding((socket) => {
@@ -180,7 +180,7 @@ describe("the forwarder", () => {
     })
   )
 
-  it.live("takes bodies of 8 MiB at most", () =>
+  it.live("accepts bodies of 8 MiB at most", () =>
     Effect.gen(function* () {
       const { address, said } = yield* forwarding(takes)
       for (const [bytes, expected] of [
@@ -194,7 +194,7 @@ describe("the forwarder", () => {
     })
   )
 
-  it.live("speaks TLS with an app whose URL says so", () =>
+  it.live("uses TLS for an https URL", () =>
     Effect.gen(function* () {
       const { address, said } = yield* forwarding(takes, { scheme: "https" })
       assert.strictEqual((yield* Effect.promise(() => post(address, signed()))).status, 502)
@@ -202,7 +202,7 @@ describe("the forwarder", () => {
     })
   )
 
-  // macOS has no other address of its own to try.
+  // macOS has no other loopback address to try.
   it.live.skipIf(process.platform === "darwin")("listens on 127.0.0.1 and no other address", () =>
     Effect.gen(function* () {
       const { address } = yield* forwarding(takes)
@@ -216,7 +216,7 @@ describe("the forwarder", () => {
     })
   )
 
-  it.live("lets go of webhooks that are under way when its scope closes", () =>
+  it.live("closes the connections of running webhooks when its scope closes", () =>
     Effect.gen(function* () {
       const asked = Promise.withResolvers<void>()
       const scope = yield* Scope.make()
@@ -234,7 +234,7 @@ describe("the forwarder", () => {
     })
   )
 
-  it.live("stops to listen with its scope", () =>
+  it.live("stops listening with its scope", () =>
     Effect.gen(function* () {
       const { address } = yield* Effect.scoped(forwarding(() => undefined))
       const refused = yield* Effect.promise(

@@ -14,7 +14,7 @@ interface Received {
   readonly body: Buffer
 }
 
-/** An app that answers with a status of the test's choice, and remembers what it got. */
+/** An app that answers with a status set by the test, and records the webhooks. */
 const startApp = Effect.acquireRelease(
   Effect.promise(async () => {
     const app = { received: [] as Array<Received>, status: 200, url: "", listens: "", close: () => {} }
@@ -61,7 +61,7 @@ const post = (url: string, headers: http.OutgoingHttpHeaders, body: string): Pro
 const endpointsOf = async (server: TillProcess) => (await server.get("/v1/webhook_endpoints")).data
 
 describe("till listen", () => {
-  it.live("hands webhooks on unchanged, and the app's answer back", () =>
+  it.live("forwards webhooks unchanged, and returns the app's status", () =>
     Effect.gen(function* () {
       const server = yield* startTill()
       const app = yield* startApp
@@ -95,7 +95,7 @@ describe("till listen", () => {
           verifyWebhook({ body: received.body, header: received.headers["x-signature"], secret })
         }
 
-        // A request that Till has not signed reaches no app, and the terminal does not show it.
+        // A request without Till's signature reaches no app, and is not printed.
         assert.strictEqual(await post(endpoint.url, headers, `${BODY} `), 400)
         assert.strictEqual(await post(endpoint.url, {}, BODY), 400)
         assert.strictEqual(await post(endpoint.url, headersFor(BODY, "whsec_wrong"), BODY), 400)
@@ -117,7 +117,7 @@ describe("till listen", () => {
     })
   )
 
-  it.live("goes on when its endpoint is deleted, and says what that changes", () =>
+  it.live("continues when its endpoint is deleted, and prints the consequences", () =>
     Effect.gen(function* () {
       const server = yield* startTill()
       const app = yield* startApp
@@ -138,7 +138,7 @@ describe("till listen", () => {
     })
   )
 
-  it.live("ends, and says why, if it cannot have another endpoint", () =>
+  it.live("ends with the reason if it cannot create another endpoint", () =>
     Effect.gen(function* () {
       const server = yield* startTill()
       const app = yield* startApp
@@ -156,7 +156,7 @@ describe("till listen", () => {
     })
   )
 
-  it.live("takes over what a killed one left, outlives Till, and is alone", () =>
+  it.live("takes over a killed one's endpoint, outlives Till, and allows no second one", () =>
     Effect.gen(function* () {
       const server = yield* startTill()
       const app = yield* startApp

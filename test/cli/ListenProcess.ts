@@ -1,4 +1,4 @@
-/** A running `till listen`. It goes away with the scope. */
+/** A running `till listen`, which ends with the scope. */
 import { Effect, type Scope } from "effect"
 import { spawn, type ChildProcess } from "node:child_process"
 import type { End, TillProcess } from "../support/TillProcess.ts"
@@ -8,7 +8,7 @@ export class ListenProcess {
   readonly #child: ChildProcess
   stdout = ""
   stderr = ""
-  /** Resolves when it has ended and everything that it wrote is here. */
+  /** Resolves when it has ended and all of its output has arrived. */
   readonly ended: Promise<End>
 
   constructor(server: TillProcess, args: ReadonlyArray<string>) {
@@ -19,12 +19,12 @@ export class ListenProcess {
     this.ended = new Promise((resolve) => this.#child.once("close", (code, signal) => resolve({ code, signal })))
   }
 
-  /** The secret that webhooks are signed with. */
+  /** The secret that signs the webhooks. */
   get secret(): string {
     return /^They are signed with (whsec_\w{32})\n/mu.exec(this.stdout)![1]!
   }
 
-  /** The lines that it writes about webhooks, without their times. */
+  /** Its lines about webhooks, without their times. */
   get lines(): ReadonlyArray<string> {
     return this.stdout
       .split("\n")
@@ -38,7 +38,7 @@ export class ListenProcess {
   }
 }
 
-/** Starts one; it may refuse. */
+/** Starts one, which may refuse. */
 export const spawnListen = (
   server: TillProcess,
   ...args: ReadonlyArray<string>

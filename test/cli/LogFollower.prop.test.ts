@@ -1,4 +1,4 @@
-/** A log is followed without missing or repeating a request, though requests get into it late and out of order. */
+/** The follower neither misses nor repeats a request, though requests enter the log late and out of order. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { Schema } from "effect"
@@ -6,7 +6,7 @@ import { TestClock } from "effect/testing"
 import { LogFollower } from "../../src/cli/LogFollower.ts"
 
 const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
-/** Arrives some milliseconds after the one before, and is in the log some milliseconds later. */
+/** A request: milliseconds since the previous one, and milliseconds until it is in the log. */
 const arrivals = Schema.Array(
   Schema.Struct({ gap: between(0, 3000), takes: between(0, 8000), isFollowed: Schema.Boolean })
 ).check(Schema.isMaxLength(60))
@@ -14,7 +14,7 @@ const before = between(0, 5)
 
 describe("a follower of a log", () => {
   it.effect.prop(
-    "shows what is followed once, and nothing that was there before",
+    "shows each matching request once, and none of before its start",
     { arrivals, before },
     ({ arrivals, before }) =>
       Effect.gen(function* () {
@@ -31,7 +31,7 @@ describe("a follower of a log", () => {
           after: (id) =>
             Stream.unwrap(
               Effect.suspend(() => {
-                // Now and then the service is away, also in the middle of a page.
+                // Sometimes the service is unavailable, also in the middle of a page.
                 const items = logged().filter((request) => request.isFollowed && (id === undefined || request.id > id))
                 const isAway = ++asked % 5 === 0
                 const some = Stream.fromIterable(isAway ? items.slice(0, items.length / 2) : items)
@@ -47,7 +47,7 @@ describe("a follower of a log", () => {
           yield* Effect.ignore(follower.poll(({ id }) => Effect.sync(() => shown.push(id))))
         }
         const expected = all.filter(({ id, isFollowed }) => isFollowed && !beginning.has(id)).map(({ id }) => id)
-        // Those whose answer came after a newer one was there already when it all began are not looked for.
+        // Requests that entered the log after a newer one that existed at the start are not expected.
         const newest = [...beginning].at(-1) ?? ""
         assert.deepStrictEqual(
           shown.toSorted(),

@@ -1,4 +1,4 @@
-/** `till logs` as a person types it, against the real process. */
+/** `till logs` as typed in a terminal, with a real service. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Running } from "../support/TillProcess.ts"
@@ -12,7 +12,7 @@ const following = (args: ReadonlyArray<string>, variables: Readonly<Record<strin
 const has = (running: Running, text: string) => until(`till logs shows ${text}`, () => running.stdout().includes(text))
 
 describe("the command till logs", () => {
-  it.live("shows what was asked and what is asked, by filters, as lines or JSON, also after the service was away", () =>
+  it.live("prints past and new requests, by filters, as lines or JSON, also after the service was unavailable", () =>
     Effect.gen(function* () {
       const server = yield* startTill()
       const customer = (name: string) => server.post("/v1/customers", { name })
@@ -33,7 +33,7 @@ describe("the command till logs", () => {
       const all = yield* following(["--json"], server.variables)
       const live = yield* following([], { ...server.variables, TILL_API_KEY: KEYS.secretLive })
       yield* Effect.promise(async () => {
-        // Whoever has shown what was before follows what comes.
+        // A command that has printed past requests follows new ones.
         await has(errors, "key before")
         await has(all, '"idempotency_key":"before"')
         await server.request("GET", "/v1/customers", { key: KEYS.secretLive })
@@ -82,7 +82,7 @@ describe("the command till logs", () => {
     })
   )
 
-  it.live("says so where no requests are kept", () =>
+  it.live("reports that the log is turned off", () =>
     Effect.gen(function* () {
       const server = yield* startTill({ variables: { TILL_REQUEST_LOG_DAYS: "0" } })
       const { code, stderr } = yield* Effect.promise(() => till(["logs"], server.variables))

@@ -1,4 +1,4 @@
-/** `--override path=value`: any body can be typed, and nothing but what was typed changes. */
+/** `--override path=value` can express any body, and changes only the named fields. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { overridden, overrideOf } from "../../src/cli/Overrides.ts"
@@ -24,12 +24,12 @@ const apply = (base: object, typed: ReadonlyArray<string>) =>
   )
 
 describe("overrides", () => {
-  it.prop("set whatever is typed", [body], ([wanted]) => {
-    // The JSON that goes out counts, which has no -0.
+  it.prop("set any body", [body], ([wanted]) => {
+    // Compares the JSON that is sent, which has no -0.
     assert.strictEqual(JSON.stringify(apply({}, typedFor(wanted, ""))), JSON.stringify(wanted))
   })
 
-  it.prop("take metadata as text", [Schema.Record(name, Schema.Union([Schema.Int, Schema.String]))], ([metadata]) => {
+  it.prop("read metadata as text", [Schema.Record(name, Schema.Union([Schema.Int, Schema.String]))], ([metadata]) => {
     const typed = Object.entries(metadata).map(([key, value]) => `metadata[${key}]=${value}`)
     const texts = Object.fromEntries(Object.entries(metadata).map(([key, value]) => [key, String(value)]))
     assert.deepStrictEqual<unknown>(apply({ metadata: { amount: "before" } }, typed), { metadata: texts })
@@ -37,7 +37,7 @@ describe("overrides", () => {
     assert.deepStrictEqual<unknown>(apply({}, nested), { payment_intent_data: { metadata: texts } })
   })
 
-  it.prop("leave everything else as it was", [body, Schema.Int], ([base, amount]) => {
+  it.prop("change no other field", [body, Schema.Int], ([base, amount]) => {
     const before = structuredClone(base)
     const { amount: changed, ...rest } = apply(base, [`amount=${amount}`]) as Record<string, unknown>
     assert.strictEqual(changed, amount)
@@ -46,7 +46,7 @@ describe("overrides", () => {
     assert.deepStrictEqual(base, before)
   })
 
-  it("read values as JSON where they are, except in metadata", () => {
+  it("parse values as JSON if possible, except in metadata", () => {
     const typed = ["amount=5000", "confirm=true", "customer=null", "description=Tea & more", 'note="7"', "empty="]
     assert.deepStrictEqual<unknown>(apply({ amount: 1 }, [...typed, "metadata[order]=7", "metadata[more]=a=b"]), {
       amount: 5000,

@@ -1,11 +1,11 @@
-/** How `till verify` and `till rebuild` say how far they are. */
+/** The progress of `till verify` and `till rebuild`. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { lineOf, withProgress } from "../../src/cli/ProgressLine.ts"
 import { Progress } from "../../src/engine/process/Progress.ts"
 
-/** Works on so many records, a thousand each second. */
+/** Works on records, a thousand each second. */
 const work = Effect.fnUntraced(function* (records: number) {
   const progress = yield* Progress
   progress.begin(records)
@@ -16,7 +16,7 @@ const work = Effect.fnUntraced(function* (records: number) {
   return "done"
 })
 
-/** What is written while so much work is done. */
+/** Returns the texts that are written during the work. */
 const written = Effect.fnUntraced(function* (records: number, isTTY: boolean) {
   const texts: Array<string> = []
   const fiber = yield* Effect.forkChild(withProgress(work(records), { isTTY, write: (text) => texts.push(text) }))
@@ -26,7 +26,7 @@ const written = Effect.fnUntraced(function* (records: number, isTTY: boolean) {
 })
 
 describe("the progress line", () => {
-  it("says how far the work is, its rate and the time left", () => {
+  it("shows the records done, the rate and the time left", () => {
     assert.strictEqual(lineOf(250_001, 0, 500), "0 of 250,001 records (0 %)")
     assert.strictEqual(
       lineOf(250_001, 134_000.5, 10_000),
@@ -47,7 +47,7 @@ describe("the progress line", () => {
     })
   )
 
-  it.effect("is one line on a terminal, and gone in the end", () =>
+  it.effect("is one line on a terminal, and erased at the end", () =>
     Effect.gen(function* () {
       const texts = yield* written(3000, true)
       assert.isAtLeast(texts.length, 5)

@@ -9,7 +9,7 @@ import { Till, verifyWebhook } from "../../src/client/index.ts"
 import { KEYS, startTill, type TillProcess, until } from "../support/TillProcess.ts"
 import { startListen } from "./ListenProcess.ts"
 
-/** An app that verifies what it gets, keeps what it believes, and answers with a status of the test's choice. */
+/** An app that verifies webhooks, keeps the valid ones, and answers with a status set by the test. */
 const startApp = Effect.acquireRelease(
   Effect.promise(async () => {
     const app = { status: 200, secret: "", events: [] as Array<WebhookEvent>, errors: [] as Array<unknown>, url: "" }
@@ -45,7 +45,7 @@ const trigger = (server: TillProcess, type: EmittedEventType): Promise<string> =
 const idsOf = (events: ReadonlyArray<WebhookEvent>): ReadonlyArray<string> => events.map(({ id }) => id)
 
 describe("an app behind till listen", () => {
-  it.live("gets what is triggered, and again what it did not take", () =>
+  it.live("gets the webhooks of triggered events, and repetitions of those that it refused", () =>
     Effect.gen(function* () {
       const server = yield* startTill()
       const { app } = yield* startApp
@@ -64,7 +64,7 @@ describe("an app behind till listen", () => {
         const [endpoint] = (await server.get("/v1/webhook_endpoints")).data
         const deliveries = `/v1/webhook_endpoints/${endpoint.id}/deliveries?limit=1`
         await until("Till has it in writing", async () => (await server.get(deliveries)).data[0].attempt_count === 1)
-        // Restarted, Till knows what is still to be done.
+        // Restarted, Till continues its deliveries.
         await server.kill("SIGKILL")
         await server.start()
         app.status = 200

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { timeFrom } from "../../src/cli/Restore.ts"
 
-describe("the time up to which is restored", () => {
+describe("the time to restore up to", () => {
   it.each([
     ["2026-11-24T22:00:00Z", 1_795_557_600_000],
     ["2026-11-24T22:00Z", 1_795_557_600_000],
@@ -12,7 +12,7 @@ describe("the time up to which is restored", () => {
     assert.strictEqual(timeFrom(text), millis)
   })
 
-  // Without a zone it would be another time on another machine; milliseconds would be taken for seconds.
+  // Without a zone, the time would depend on the machine; milliseconds would be read as seconds.
   it.each(["", "yesterday", "2026-11-24", "2026-11-24T22:00:00", "2026-13-24T22:00:00Z", "1795557600000", "-1", "1e9"])(
     "is not guessed from %j",
     (text) => {

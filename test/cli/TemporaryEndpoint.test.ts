@@ -1,4 +1,4 @@
-/** `till listen` takes over an endpoint that was left behind for the same app, and leaves those of others alone. */
+/** `till listen` takes over an abandoned endpoint for the same app, and does not touch those of others. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import * as http from "node:http"
@@ -16,7 +16,7 @@ afterAll(() => server.close())
 const APP = "http://localhost:3000/hooks"
 const HERE = "http://127.0.0.1:1/"
 
-/** The endpoints of a merchant of its own, and a command that runs as long as its scope. */
+/** A new merchant's endpoints, and a command that runs as long as its scope. */
 const merchant = Effect.gen(function* () {
   const { secretTest: key } = yield* Effect.promise(() => server.merchant())
   const baseUrl = `http://127.0.0.1:${server.port}`
@@ -42,7 +42,7 @@ const merchant = Effect.gen(function* () {
   return { all, left, listen, request }
 })
 
-/** Something on this machine that says it is a till listen, and counts who asks. */
+/** A server on this machine that identifies itself as a till listen, and counts requests. */
 const listener = (says: string) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -58,39 +58,41 @@ const listener = (says: string) =>
   )
 
 describe("the endpoint of till listen", () => {
-  it.live("is one that was left behind for the same app, as new; others left for it go, and all else stays", () =>
-    Effect.gen(function* () {
-      const { all, left, listen, request } = yield* merchant
-      const elsewhere = yield* left("http://127.0.0.1:9/", "http://localhost:3001/hooks")
-      const mine = yield* request("POST", "", { url: APP, enabled_events: ["*"] })
-      const leftovers = [yield* left("http://127.0.0.1:9/", APP), yield* left("http://127.0.0.1:9/", APP)]
-      for (const { id } of leftovers) yield* request("POST", `/${id}`, { status: "disabled" })
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const { secret } = yield* listen
-          const [own, ...others] = yield* all
-          assert.deepStrictEqual(
-            others.map(({ id }) => id),
-            [mine.id, elsewhere.id]
-          )
-          assert.deepInclude(own, {
-            id: leftovers[1].id,
-            url: HERE,
-            status: "enabled",
-            enabled_events: ["*"],
-            metadata: { till_listen_forward_to: APP, till_listen_instance: "this one" }
+  it.live(
+    "is an abandoned one for the same app, renewed; further abandoned ones are deleted, and all others stay",
+    () =>
+      Effect.gen(function* () {
+        const { all, left, listen, request } = yield* merchant
+        const elsewhere = yield* left("http://127.0.0.1:9/", "http://localhost:3001/hooks")
+        const mine = yield* request("POST", "", { url: APP, enabled_events: ["*"] })
+        const leftovers = [yield* left("http://127.0.0.1:9/", APP), yield* left("http://127.0.0.1:9/", APP)]
+        for (const { id } of leftovers) yield* request("POST", `/${id}`, { status: "disabled" })
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const { secret } = yield* listen
+            const [own, ...others] = yield* all
+            assert.deepStrictEqual(
+              others.map(({ id }) => id),
+              [mine.id, elsewhere.id]
+            )
+            assert.deepInclude(own, {
+              id: leftovers[1].id,
+              url: HERE,
+              status: "enabled",
+              enabled_events: ["*"],
+              metadata: { till_listen_forward_to: APP, till_listen_instance: "this one" }
+            })
+            assert.notInclude([leftovers[0].secret, leftovers[1].secret], Redacted.value(secret))
           })
-          assert.notInclude([leftovers[0].secret, leftovers[1].secret], Redacted.value(secret))
-        })
-      )
-      assert.deepStrictEqual(
-        (yield* all).map(({ id }) => id),
-        [mine.id, elsewhere.id]
-      )
-    })
+        )
+        assert.deepStrictEqual(
+          (yield* all).map(({ id }) => id),
+          [mine.id, elsewhere.id]
+        )
+      })
   )
 
-  it.live("is in the way of nobody but a command that says on loopback that it runs", () =>
+  it.live("is refused only if another command identifies itself on loopback", () =>
     Effect.gen(function* () {
       const { all, left, listen } = yield* merchant
       const { asked, port } = yield* listener("another")
@@ -110,7 +112,7 @@ describe("the endpoint of till listen", () => {
     })
   )
 
-  it.live("is replaced when it is gone, and the replacement goes with the command", () =>
+  it.live("is replaced when it is deleted, and the replacement is removed with the command", () =>
     Effect.gen(function* () {
       const { all, listen, request } = yield* merchant
       yield* Effect.scoped(
@@ -128,7 +130,7 @@ describe("the endpoint of till listen", () => {
     })
   )
 
-  it.live("that somebody else has deleted is none to be removed", () =>
+  it.live("need not be removed if it was deleted", () =>
     Effect.gen(function* () {
       const { all, listen, request } = yield* merchant
       yield* Effect.scoped(

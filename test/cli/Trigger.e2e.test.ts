@@ -1,10 +1,10 @@
-/** `till trigger` as a person types it, against the real process. */
+/** `till trigger` as typed in a terminal, with a real service. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { KEYS, startTill, till } from "../support/TillProcess.ts"
 
 describe("the command till trigger", () => {
-  it.live("prints the event's ID, and one line about what it cannot do", () =>
+  it.live("prints the event's ID, or one line of error", () =>
     Effect.gen(function* () {
       const server = yield* startTill()
       yield* Effect.promise(async () => {
@@ -23,14 +23,14 @@ describe("the command till trigger", () => {
 
         const byVariable = await run(["customer.created", ...url], { TILL_API_KEY: KEYS.secretTest })
         assert.match(byVariable.stdout, /^evt_\w{24}\n$/u)
-        // The key of another merchant counts more than that of the default one.
+        // TILL_API_KEY takes precedence over the default merchant's key.
         const keys = { TILL_API_KEY: `${KEYS.secretTest}x`, TILL_SK_TEST: KEYS.secretTest }
         assert.match((await run(["customer.created", ...url], keys)).stderr, /^till: .*API key.*\n$/u)
         const byInput = (input: string) =>
           till(["trigger", "customer.created", "--api-key", "-", ...url], keys, { text: input, ends: true })
         const inputs = [KEYS.secretTest, ` ${KEYS.secretTest}\r\nmore\n`]
         for (const { stdout } of await Promise.all(inputs.map(byInput))) assert.match(stdout, /^evt_\w{24}\n$/u)
-        // A terminal does not end behind the key.
+        // A terminal stays open after the key.
         const terminal = { text: `${KEYS.secretTest}\n`, ends: false }
         const ended = await till(["trigger", "customer.created", "--api-key", "-", ...url], keys, terminal)
         assert.deepInclude(ended, { code: 0, stderr: "" })

@@ -1,4 +1,4 @@
-/** Every type of event that there is can be triggered, by the API's own means (semantics §4). */
+/** Every existing event type can be triggered, through the API alone (semantics §4). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Console, Effect, Redacted } from "effect"
 import { overrideOf } from "../../src/cli/Overrides.ts"
@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-/** Lines on standard error, by the API key of the command that wrote them. */
+/** Lines on standard error, by the API key of the command. */
 const said = new Map<string, ReadonlyArray<string>>()
 const saidTo = (key: string) => said.get(key) ?? []
 const listening = (key: string): Console.Console => ({
@@ -21,7 +21,7 @@ const listening = (key: string): Console.Console => ({
   error: (line: string) => void said.set(key, [...saidTo(key), line])
 })
 
-/** Triggers an event; answers with it. With another merchant's key where the clock of the others should stand. */
+/** Triggers an event and returns it. Uses another merchant's key if the shared clock must not move. */
 const trigger = async (type: EmittedEventType, overrides: ReadonlyArray<string> = [], key = server.keys.secretTest) => {
   const baseUrl = `http://127.0.0.1:${server.port}`
   const input = { overrides: overrides.map((text) => overrideOf(text)!), authorizationHoldSeconds: 604_800 }
@@ -40,9 +40,9 @@ const trigger = async (type: EmittedEventType, overrides: ReadonlyArray<string> 
 const types = Object.keys(EMITTED_EVENT_TYPES) as ReadonlyArray<EmittedEventType>
 
 describe("till trigger", () => {
-  it.concurrent.each(types)("makes %s happen", async (type) => {
+  it.concurrent.each(types)("causes %s", async (type) => {
     const { secretTest } = await server.merchant()
-    // Twice: the second event must not be taken for the first one.
+    // Twice, because the second event must not be confused with the first.
     const events = [await trigger(type, [], secretTest), await trigger(type, [], secretTest)]
     for (const event of events) {
       assert.strictEqual(event.type, type)
@@ -54,7 +54,7 @@ describe("till trigger", () => {
     if (type !== "charge.expired") assert.isEmpty(saidTo(secretTest))
   })
 
-  it("says that the clock was moved, and what sets it back, which that does", async () => {
+  it("prints that the clock was moved, and the request that resets it, which works", async () => {
     const { secretTest: key } = await server.merchant()
     const now = async () => {
       const body = { seconds: 1 }
@@ -71,7 +71,7 @@ describe("till trigger", () => {
     assert.isBelow(await now(), 60)
   })
 
-  it("sets fields of the object's own request", async () => {
+  it("sets fields of the object's request", async () => {
     const paid = await trigger("payment_intent.succeeded", ["amount=5000", "currency=eur", "metadata[order]=7"])
     const { amount_received, currency, metadata } = paid.data.object
     assert.deepStrictEqual([amount_received, currency, metadata], [5000, "eur", { order: "7" }])
@@ -89,7 +89,7 @@ describe("till trigger", () => {
     assert.deepInclude((await trigger("price.created", ["nickname=Retail"])).data.object, { nickname: "Retail" })
   })
 
-  it("prints the event of its own request, whoever else makes such events happen", async () => {
+  it("prints the event of its own request, while others cause such events, too", async () => {
     const { secretTest } = await server.merchant()
     const events = await Promise.all(Array.from({ length: 5 }, () => trigger("charge.captured", [], secretTest)))
     assert.strictEqual(new Set(events.map(({ id }) => id)).size, events.length)
@@ -100,7 +100,7 @@ describe("till trigger", () => {
     assert.include(error, { _tag: "InvalidRequestError", param: "amount" })
   })
 
-  it("knows the types that nothing emits", () => {
+  it("refuses types that Till does not emit", () => {
     for (const type of types) assert.strictEqual(Effect.runSync(triggerableOf(type)), type)
     for (const type of RESERVED_EVENT_TYPES) {
       const { message } = Effect.runSync(Effect.flip(triggerableOf(type)))

@@ -1,4 +1,7 @@
-/** The socket for commands: it closes whoever holds it, is its owner's, and one that was left behind leads nowhere. */
+/**
+ * The control socket: it closes its connections, is accessible to its owner only, and is dead if its service was
+ * killed.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Option, Scope } from "effect"
 import * as fs from "node:fs"
@@ -12,7 +15,7 @@ import { temporaryFolder } from "../support/TemporaryFolder.ts"
 
 const DATABASE = "a database"
 
-/** A service on the folder; answers with what stops it. */
+/** Starts a service on the folder. Returns the effect that stops it. */
 const serve = Effect.fnUntraced(function* (dataFolder: string, accounts: Accounts["Service"], database = DATABASE) {
   const scope = yield* Scope.make()
   const socket = ControlSocket.layer({ dataFolder, database, publicUrl: "http://localhost" }, administer)
@@ -32,7 +35,7 @@ const connected = (path: string, words: string) =>
     socket.on("error", () => {})
   })
 
-/** A socket as a killed service leaves it: nobody listens on it any more. */
+/** A socket as a killed service leaves it: without a listener. */
 const leaveSocket = (path: string) =>
   Effect.callback<void>((resume) => {
     const server = net.createServer()
@@ -48,7 +51,7 @@ const engine = Effect.acquireRelease(
 )
 
 describe("the socket for commands", () => {
-  it.live.each(["", "POST / HTTP/1.1\r\n"])("closes although somebody has said no more than %j", (words) =>
+  it.live.each(["", "POST / HTTP/1.1\r\n"])("closes although a client has sent only %j", (words) =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder()
       const { accounts } = yield* engine
@@ -61,7 +64,7 @@ describe("the socket for commands", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is its owner's alone, and lies in a folder that has nothing else of it", () =>
+  it.live("is accessible to its owner only, and is the only file in its folder", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder()
       const { accounts } = yield* engine
@@ -79,7 +82,7 @@ describe("the socket for commands", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("leads nowhere once its service was killed, and the next start on the machine removes it", () =>
+  it.live("is dead once its service was killed, and the next start on the machine removes it", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder()
       const { accounts } = yield* engine
@@ -87,7 +90,7 @@ describe("the socket for commands", () => {
       const [first] = ControlSocket.socketsOf(folder)
       yield* stopFirst
       yield* leaveSocket(first!)
-      // Nobody can tell whether a socket of another machine leads somewhere.
+      // A socket of another machine may be in use, which cannot be checked.
       const elsewhere = Path.join(folder, "control-ffffff-01234567.sock")
       yield* leaveSocket(elsewhere)
       assert.isFalse(yield* isAnswered(folder))
@@ -99,7 +102,7 @@ describe("the socket for commands", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is of its own database, and of no other that is used with the same folder", () =>
+  it.live("serves its own database, and no other that is used with the same folder", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder()
       const { accounts } = yield* engine
@@ -110,7 +113,7 @@ describe("the socket for commands", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is one of several where services share a folder: whichever is left is asked", () =>
+  it.live("is one of several if services share a folder: a command goes to any that is left", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder()
       const { accounts } = yield* engine
@@ -131,7 +134,7 @@ describe("the socket for commands", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is found elsewhere if the folder's path is too long for a socket, unless a stranger has put it there", () =>
+  it.live("is found elsewhere if the folder's path is too long for a socket, unless another user owns it", () =>
     Effect.gen(function* () {
       const folder = Path.join(yield* temporaryFolder(), "x".repeat(120))
       fs.mkdirSync(folder)
@@ -145,7 +148,7 @@ describe("the socket for commands", () => {
       if (process.geteuid?.() === 0) {
         fs.chownSync(path!, 65_534, 65_534)
         assert.isFalse(yield* isAnswered(folder))
-        // It is not the folder's owner whom a client distrusts.
+        // A client trusts a socket of the folder's owner.
         fs.chownSync(folder, 65_534, 65_534)
         assert.isTrue(yield* isAnswered(folder))
       }

@@ -37,7 +37,7 @@ const openSession = async (keys: Keys) => {
 }
 
 describe("the clock of a test environment", () => {
-  it("§6: moves ahead of the wall clock for what happens from then on, and in this environment alone", async () => {
+  it("§6: moves ahead of the wall clock for later events, and in this environment alone", async () => {
     const [keys, other] = [await server.merchant(), await server.merchant()]
     const before = seconds()
     const clock = await advance(keys, 30 * DAY)
@@ -56,7 +56,7 @@ describe("the clock of a test environment", () => {
     assert.isAtMost((await server.request("POST", "/v1/customers", live)).body.created, seconds())
   })
 
-  it("§8.25: a repetition of the request moves it no further, and keys are remembered by the wall clock", async () => {
+  it("§8.25: a repetition of the request moves it no further, and idempotency keys expire by the wall clock", async () => {
     const keys = await server.merchant()
     const options = { key: keys.secretTest, body: { seconds: 30 * DAY }, idempotencyKey: "once" }
     const first = await server.request("POST", CLOCK, options)
@@ -75,7 +75,7 @@ describe("the clock of a test environment", () => {
     assertOk(await get(keys, "/v1/customers"))
   })
 
-  it("§6: takes whole seconds, one or more, up to two years altogether", async () => {
+  it("§6: accepts whole seconds, one or more, up to two years in total", async () => {
     const keys = await server.merchant()
     const refused = async (body: object, code = "parameter_invalid") =>
       assertError(await server.request("POST", CLOCK, { key: keys.secretTest, body }), 400, code, "seconds")
@@ -90,7 +90,7 @@ describe("the clock of a test environment", () => {
     assert.strictEqual((await get(keys, `/v1/customers/${customer.id}`)).body.created, customer.created)
   })
 
-  it("S17: a Checkout Session expires by it, at once for whoever asks, and with an event", async () => {
+  it("S17: a Checkout Session expires by it, immediately for every read, and with an event", async () => {
     const keys = await server.merchant()
     const session = await openSession(keys)
     const path = `/v1/checkout_sessions/${session.id}`
@@ -107,7 +107,7 @@ describe("the clock of a test environment", () => {
     assert.isAtLeast(data[0].created, session.expires_at)
   })
 
-  it("§6: what becomes due by it, and by that in turn, has happened when it answers", async () => {
+  it("§6: timers that become due by it, and those that they set, have fired before the answer", async () => {
     const keys = await server.merchant()
     const [settled, failed, pending, failing] = [
       await pay(keys, { payment_method: "pm_card_processing_success" }),
@@ -156,7 +156,7 @@ describe("the end of a test environment's data", () => {
     "events"
   ]
 
-  it("§8.27: everything is gone, the clock is back, and the environment goes on from nothing", async () => {
+  it("§8.27: everything is gone, the clock is reset, and the environment works as a new one", async () => {
     const keys = await server.merchant()
     const { id: customer } = await post(keys, "/v1/customers", { name: "A" })
     const { id: endpoint } = await post(keys, "/v1/webhook_endpoints", {
@@ -191,7 +191,7 @@ describe("the end of a test environment's data", () => {
 
     const fresh = await post(keys, "/v1/customers", { name: "C" })
     assert.isAtMost(fresh.created, seconds())
-    // Nothing that waited comes back: neither the session's end nor the hold's, and no endpoint is told.
+    // No timer fires later: neither the session's end nor the hold's, and no endpoint gets a webhook.
     await advance(keys, 30 * DAY)
     const later = await post(keys, "/v1/customers", { name: "D" })
     const events = (await get(keys, "/v1/events")).body.data
@@ -207,7 +207,7 @@ describe("the end of a test environment's data", () => {
     )
   })
 
-  it("§8.27: idempotency keys are forgotten as well", async () => {
+  it("§8.27: idempotency keys are forgotten, too", async () => {
     const { secretTest: key } = await server.merchant()
     const options = { key, idempotencyKey: "again", body: { name: "A" } }
     const first = await server.request("POST", "/v1/customers", options)
@@ -217,7 +217,7 @@ describe("the end of a test environment's data", () => {
     assert.notStrictEqual(second.body.id, first.body.id)
   })
 
-  it("§8.27: is possible again and again, with nothing there too", async () => {
+  it("§8.27: can be repeated, also in an empty environment", async () => {
     const { secretTest: key } = await server.merchant()
     assertOk(await server.request("DELETE", DATA, { key }))
     assertOk(await server.request("DELETE", DATA, { key }))

@@ -1,5 +1,5 @@
 /**
- * The real routes on a real socket, over the engine in memory. One server per test file; each test can take a merchant
+ * The real routes on a real socket, over the engine in memory. One server per test file; each test can use a merchant
  * of its own.
  */
 import { Effect, Layer, ManagedRuntime } from "effect"
@@ -52,9 +52,9 @@ export interface Reply {
 export interface RequestOptions {
   /** Null sends no `Authorization`. */
   readonly key?: string | null
-  /** JSON to send; a string or bytes are sent as they are. */
+  /** JSON to send; a string or bytes are sent unchanged. */
   readonly body?: unknown
-  /** Null sends no `Idempotency-Key`; left out, a POST gets a new one. */
+  /** Null sends no `Idempotency-Key`; undefined sends a new one with a POST. */
   readonly idempotencyKey?: string | null
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -66,15 +66,15 @@ export interface TestServer {
   readonly keys: Keys
   readonly accounts: Accounts["Service"]
   readonly merchant: () => Promise<Keys>
-  /** Everything that the journal holds of an account. */
+  /** All records of an account in the journal. */
   readonly journal: (account: string) => Promise<string>
   readonly request: (method: string, path: string, options?: RequestOptions) => Promise<Reply>
   readonly close: () => Promise<void>
 }
 
 /**
- * Starts a server with one merchant. `clock` is another clock than the system's, `versions` are others than those that
- * are published; requests are logged in `requestLog`, or not at all.
+ * Starts a server with one merchant. `clock` replaces the system's clock, `versions` the published versions; requests
+ * are logged in `requestLog`, if it is given.
  */
 export const start = async (
   faults: Faults.Faults = () => Effect.void,
@@ -119,5 +119,5 @@ const send = async (url: string, method: string, options: RequestOptions): Promi
 
 export const basic = (key: string): string => `Basic ${Buffer.from(`${key}:`).toString("base64")}`
 
-/** An effect of a promise, for properties. */
+/** Makes an effect from a promise, for properties. */
 export const eventually = <A>(promise: () => Promise<A>): Effect.Effect<A> => Effect.promise(promise)

@@ -1,5 +1,5 @@
 /**
- * A merchant with something to sell, over a real socket, and the steps that tests of Checkout Sessions repeat. A test
+ * A merchant with products and prices, over a real socket, and common steps of the tests of Checkout Sessions. A test
  * file that calls `openShop` has a shop of its own.
  */
 import { afterAll, beforeAll } from "@effect/vitest"
@@ -8,7 +8,7 @@ import type { RequestOptions, TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"
 
 export let server: TestServer
-/** Products and prices to sell, made once. */
+/** Products and prices to sell, created once. */
 export let catalog: Readonly<
   Record<"product" | "inactiveProduct" | "price" | "yen" | "free" | "custom" | "archived", string>
 >
@@ -61,7 +61,7 @@ export const state = async (id: string) => {
   const { payment_status, status } = await session(id)
   return `${status} ${payment_status}`
 }
-/** The types of the newest events, oldest first, from the first one behind `after`. */
+/** Types of the newest events, oldest first, from the first one after `after`. */
 export const eventsSince = async (after: string | undefined) => {
   const { data } = (await get("events?limit=100")).body
   const end = after === undefined ? data.length : data.findIndex(({ id }: { id: string }) => id === after)

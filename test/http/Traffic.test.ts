@@ -1,6 +1,4 @@
-/**
- * Many clients at once, on the very programs that the kill tests run against processes, against the engine in memory.
- */
+/** Many concurrent clients with the programs of the kill tests, here with the engine in memory. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { HttpExchange } from "../support/HttpExchange.ts"
 import { runSeed } from "../support/Random.ts"
@@ -23,8 +21,8 @@ afterAll(async () => {
   await server.close()
 })
 
-describe("many clients at once", () => {
-  it("are each answered as the table says, and every change has its events once", async () => {
+describe("many concurrent clients", () => {
+  it("each get the answers of the table, and every change has its events once", async () => {
     const traffic = new Traffic(http, runSeed, CLIENTS)
     const keys = Array.from({ length: 12 }, (_, i) => `shared-${i}`)
     for (const idempotencyKey of keys) {
@@ -36,7 +34,7 @@ describe("many clients at once", () => {
     await traffic.run(() => traffic.deeds.length >= CHANGES)
     assert.isTrue(await traffic.settle())
     assert.deepStrictEqual(await audit.checkNew(), [])
-    // What is processing settles.
+    // Processing payments settle.
     const idempotencyKey = "advance"
     await http.request("POST", "/v1/test_helpers/clock/advance", { body: { seconds: 2 }, idempotencyKey })
     assert.deepStrictEqual(await audit.checkAll(), [])

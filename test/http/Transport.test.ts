@@ -5,7 +5,7 @@ import { assertError, assertHeaders, assertOk } from "./Assertions.ts"
 import type { TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"
 
-/** As much of a schema as is looked at here. */
+/** The part of a schema that is used here. */
 interface JsonSchema {
   readonly $ref?: string
   readonly anyOf?: ReadonlyArray<JsonSchema>
@@ -48,7 +48,7 @@ describe("transport", () => {
     }
   })
 
-  it("T4: what is not JSON, or not UTF-8", async () => {
+  it("T4: refuses a body that is not JSON, or not UTF-8", async () => {
     for (const body of ["{", "{'a':1}", "{}{}", '{"a":1,}', "NaN", "\ufeff{}", '{"a":"\0"}']) {
       assertError(await customer(body), 400, "invalid_json")
     }
@@ -90,7 +90,7 @@ describe("transport", () => {
     assertError(await endpoint(lastWrong), 400, "parameter_invalid", "enabled_events[500]")
     const unknown = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`a${i}`, 1]))
     assertError(await intent({ ...unknown, currency: "usd" }), 400, "parameter_unknown", "a0")
-    // Looking for an address in it would take minutes.
+    // A careless pattern for an address would take minutes.
     const email = `a@${".a".repeat(250_000)}@`
     assertError(await server.request("POST", "/v1/customers", { body: { email } }), 400, "parameter_invalid", "email")
     const rule = "The `email` field must be a valid email address of at most 320 characters."
@@ -151,7 +151,7 @@ describe("transport", () => {
     const schemas = document.components.schemas as Readonly<Record<string, JsonSchema>>
     const resolved = ({ $ref, ...schema }: JsonSchema): JsonSchema =>
       $ref === undefined ? schema : schemas[$ref.slice($ref.lastIndexOf("/") + 1)]!
-    /** All that a schema may be. */
+    /** The parts of a schema. */
     const forms = (schema: JsonSchema): ReadonlyArray<JsonSchema> => {
       const { allOf = [], anyOf = [], oneOf = [], ...own } = resolved(schema)
       return [own, ...[...allOf, ...anyOf, ...oneOf].flatMap(forms)]
@@ -242,7 +242,7 @@ describe("transport", () => {
     assert.notProperty(body, "last_payment_error")
   })
 
-  describe("T14: the checks come in their order", () => {
+  describe("T14: the checks run in their order", () => {
     it("authentication before version", async () => {
       const reply = await server.request("GET", "/v1/customers", { key: null, headers: { "x-api-version": "1" } })
       assertError(reply, 401, "authentication_failed")
@@ -344,7 +344,7 @@ describe("transport", () => {
         assert.match(body.error.param, new RegExp(`\\b${fields[index]!}\\b\\]?$`), `before ${second}`)
       }
     })
-    it("schema before state, also of what comes along with a card", async () => {
+    it("schema before state, also for parameters beside a card", async () => {
       const { body } = await intent({ amount: 1, currency: "usd" })
       assertOk(await post(`/v1/payment_intents/${body.id}/cancel`))
       const metadata = Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`k${i}`, "v"]))
@@ -355,7 +355,7 @@ describe("transport", () => {
       const unknown = { amount: 1, currency: "usd", customer: `cus_${"0".repeat(24)}`, payment_method_data }
       assertError(await intent(unknown), 400, "parameter_invalid", "payment_method_data[metadata]")
     })
-    it("the path's object before what it refers to, before its state", async () => {
+    it("the path's object before its references, before its state", async () => {
       const missing = { payment_method: "pm_missing" }
       assertError(await post("/v1/payment_intents/pi_x/confirm", missing), 404, "resource_missing", "id")
       const { body } = await intent({ amount: 1, currency: "usd" })
@@ -417,7 +417,7 @@ describe("transport", () => {
     assertError(await server.request("GET", `/v1/payment_intents/${body.id}`), 404, "resource_missing", "id")
     const reply = await server.request("GET", "/v1/customers/cus_x%2Fy")
     assert.strictEqual(reply.body.error.message, "No Customer found with ID 'cus_x/y'.")
-    // The database could not be asked for an id with a NUL.
+    // The database cannot compare an id with a NUL.
     const unstorable = await server.request("GET", "/v1/customers/cus_%00")
     assertError(unstorable, 404, "resource_missing", "id")
     assert.strictEqual(unstorable.body.error.message, "No Customer found with ID 'cus_%00'.")

@@ -1,6 +1,6 @@
 /**
- * Semantics 9.22 and interface.md Versioning, with two versions more than are published (`TestVersions.ts`): a change
- * of each kind, in requests, answers, lists, errors, events and replays.
+ * Semantics 9.22 and interface.md Versioning, with two more versions than the published ones (`TestVersions.ts`): each
+ * kind of change, in requests, answers, lists, errors, events and replays.
  */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -50,7 +50,7 @@ const setDefault = (version: string) =>
 
 const PHONE: Readonly<Record<string, string>> = { [FIRST]: "telephone", [SECOND]: "phone_number", [NEWEST]: "phone" }
 
-/** The fields of a customer that name a phone. */
+/** The names of a customer's phone field. */
 const phones = (customer: object) => Object.keys(customer).filter((name) => Object.values(PHONE).includes(name))
 
 describe("a field that has another name", () => {
@@ -76,7 +76,7 @@ describe("a field that has another name", () => {
 
   const intentOf = (customer: string) => post("payment_intents", { amount: 5, currency: "usd", customer }, NEWEST)
 
-  it("is unknown under a name of another version, and errors say the name of their own", async () => {
+  it("is unknown under a name of another version, and errors use the name of their own", async () => {
     for (const version of ALL) {
       for (const [of, name] of Object.entries(PHONE)) {
         if (of === version) continue
@@ -94,13 +94,13 @@ describe("a field that has another name", () => {
     }
   })
 
-  it("is the merchant's own in metadata, whatever that looks like", async () => {
+  it("is unchanged in metadata, under any name", async () => {
     const metadata = { object: "customer", phone: "1", telephone: "2" }
     const { id } = await post("customers", { metadata }, FIRST)
     for (const version of ALL) assert.deepStrictEqual((await get(`customers/${id}`, version)).metadata, metadata)
   })
 
-  it("is shown to publishable keys under its name, and nothing else is", async () => {
+  it("is shown to publishable keys under its version's name, and no other field is", async () => {
     for (const version of ALL) {
       const { client_secret, id } = await post("payment_intents", { amount: 5, currency: "usd" }, NEWEST)
       const options = { key: keys.publishableTest, version }
@@ -122,7 +122,7 @@ describe("a field that has another name", () => {
 })
 
 describe("other kinds of changes", () => {
-  it("a field that is gone is there in older versions only, in lists as well", async () => {
+  it("a removed field exists in older versions only, also in lists", async () => {
     const { id } = await post("products", { name: "Tea", shippable: true }, NEWEST)
     for (const version of ALL) {
       const kind = version === FIRST ? "good" : undefined
@@ -132,7 +132,7 @@ describe("other kinds of changes", () => {
     assert.notProperty(await ok("DELETE", `products/${id}`, { version: FIRST }), "kind")
   })
 
-  it("a type is that of the version, in requests, answers and errors with an object in them", async () => {
+  it("a type is the version's, in requests, answers and errors that contain an object", async () => {
     for (const version of [FIRST, SECOND]) {
       const currency = { currency: "usd" }
       const made = await post("payment_intents", { amount: "2000", ...currency }, version)
@@ -155,7 +155,7 @@ describe("other kinds of changes", () => {
     assert.include(refused, { code: "parameter_invalid", param: "amount" })
   })
 
-  it("a default is that of the version, in bodies and in queries", async () => {
+  it("a default is the version's, in bodies and in queries", async () => {
     for (const version of ALL) {
       const amount = version === NEWEST ? 5 : "5"
       const created = (parameters: object) =>
@@ -174,7 +174,7 @@ describe("other kinds of changes", () => {
     }
   })
 
-  it("a parameter that is required now is not in older versions", async () => {
+  it("a parameter that is required since a version is optional in older ones", async () => {
     for (const version of [FIRST, SECOND]) assert.strictEqual((await post("products", {}, version)).name, "Unnamed")
     assert.include(await refusedPost("products", {}, NEWEST), { code: "parameter_missing", param: "name" })
     assert.include(await refusedPost("products", { name: 1 }, FIRST), { code: "parameter_invalid", param: "name" })
@@ -189,7 +189,7 @@ describe("other kinds of changes", () => {
     }
   })
 
-  it("an endpoint behaves as it did in the version, its status included", async () => {
+  it("an endpoint behaves as in the version, its status included", async () => {
     const { id } = await post("customers", {}, NEWEST)
     await ok("DELETE", `customers/${id}`)
     for (const version of [FIRST, SECOND]) {
@@ -199,7 +199,7 @@ describe("other kinds of changes", () => {
     assert.isTrue((await get(`customers/${id}`, NEWEST)).deleted)
   })
 
-  it("what has not changed is the same to the byte in every version", async () => {
+  it("unchanged parts are the same, byte for byte, in every version", async () => {
     const { id: product } = await post("products", { name: "Tea" }, NEWEST)
     const { id } = await post(
       "prices",
@@ -223,7 +223,7 @@ describe("other kinds of changes", () => {
 })
 
 describe("the version of a request", () => {
-  it("V1: is a known one, and errors before it is known, or about it, are made as their header says", async () => {
+  it("V1: must exist; errors before it is decided, or about it, name the version in their header", async () => {
     const unknown = await server.request("GET", "/v1/customers", { headers: { "x-api-version": "2027-03-01" } })
     assert.deepStrictEqual([unknown.status, unknown.body.error.code], [400, "invalid_api_version"])
     assert.strictEqual(unknown.headers.get("x-api-version"), FIRST)
@@ -231,7 +231,7 @@ describe("the version of a request", () => {
     assert.deepStrictEqual([stranger.status, stranger.headers.get("x-api-version")], [401, NEWEST])
   })
 
-  it("V3: is the account's default where none is named", async () => {
+  it("V3: is the account's default if the request names none", async () => {
     const { id } = await post("customers", { phone: "1" }, NEWEST)
     for (const version of ALL) {
       await setDefault(version)
@@ -243,7 +243,7 @@ describe("the version of a request", () => {
 })
 
 describe("a replay", () => {
-  it("I4, I6: is in the version of the first request, whatever version repeats it, and to the byte", async () => {
+  it("I4, I6: is in the version of the first request, byte for byte, for any version of the repetition", async () => {
     for (const first of ALL) {
       const body = { [PHONE[first]!]: "1" }
       const once = { body, idempotencyKey: `once-${first}` }
@@ -265,13 +265,13 @@ describe("a replay", () => {
     assert.deepStrictEqual([other.status, other.body.error.code], [422, "idempotency_key_reuse"])
   })
 
-  it("I10: of what was refused does not exist: the key is free for the request in another version", async () => {
+  it("I10: does not exist for a refused request: its key is free for the request in another version", async () => {
     const once = { body: { phone: "1" }, idempotencyKey: "refused-first" }
     assert.strictEqual((await send("POST", "customers", { ...once, version: FIRST })).status, 400)
     assert.strictEqual((await send("POST", "customers", { ...once, version: NEWEST })).body.phone, "1")
   })
 
-  it("I6: shows a sealed secret where its version has it, and a key's secret once", async () => {
+  it("I6: shows a sealed secret at its version's place, and a key's secret once", async () => {
     const body = { url: "http://127.0.0.1:1/", enabled_events: ["*"] }
     for (const version of ALL) {
       const once = { body, version, idempotencyKey: `sealed-${version}` }
@@ -289,7 +289,7 @@ describe("a replay", () => {
 describe("an event", () => {
   const newest = async (version: string) => (await get("events?limit=1", version)).data[0]
 
-  it("W8: is rendered in the default version of when it happened, and keeps those bytes", async () => {
+  it("W8: is rendered in the default version at its time, and keeps those bytes", async () => {
     const texts = new Map<string, { readonly version: string; readonly text: string }>()
     for (const version of ALL) {
       await setDefault(version)
@@ -312,7 +312,7 @@ describe("an event", () => {
     }
   })
 
-  it("tells of an update what its version saw: other names, other values, nothing of what it has no field for", async () => {
+  it("shows an update in its version: with its names and values, and without fields that it lacks", async () => {
     const tea = await post("products", { name: "Tea", metadata: { a: "1", b: "2" } }, NEWEST)
     const { id } = await post("customers", { phone: "1", metadata: { a: "1", b: "2" } }, NEWEST)
     const previous = async (path: string, body: object) => {
@@ -336,7 +336,7 @@ describe("an event", () => {
     }
   })
 
-  it("holds nothing of another version in the journal's deliveries, and is verified as any other", async () => {
+  it("is stored without traces of another version, and is verified like any other", async () => {
     const { id } = await post("customers", { phone: "0123456" }, NEWEST)
     const journal = await server.journal(`${keys.merchantId}:test`)
     assert.include(journal, `"telephone":"0123456"`)

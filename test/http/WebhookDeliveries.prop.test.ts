@@ -1,7 +1,7 @@
 /**
- * The state table of semantics §2.5 against a plain model, over HTTP: any sequence of events, changes of endpoints,
- * resends, attempts (also stale and doubled ones), clock moves and wipes leaves every delivery, and the count of what
- * is pending of every event, as the model has them. The attempts are made up; their schedule is that of the spec.
+ * The state table of semantics §2.5 compared with a plain model, over HTTP: after any sequence of events, changes of
+ * endpoints, resends, attempts (also stale and doubled ones), clock moves and wipes, every delivery, and every event's
+ * count of pending ones, equals the model's. The attempts are simulated; their schedule is the specification's.
  *
  * To replay a failure, give the printed token to the property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -155,16 +155,14 @@ class Run {
     assert.strictEqual(resent.pending_webhooks, model.pending(event))
   }
 
-  /**
-   * Reports an attempt's result. Now and then the report comes twice, or the attempt or its delivery is over already.
-   */
+  /** Reports an attempt's result. Sometimes the report is doubled, or the attempt or its delivery has ended before. */
   async attempt(): Promise<void> {
     const { model, random } = this
     const all = [...model.endpoints].flatMap(([id, { deliveries }]) => deliveries.map((delivery) => ({ id, delivery })))
     const pending = all.filter(({ delivery }) => delivery.status === "pending")
     const candidates = pending.length > 0 && random.chance(0.8) ? pending : all
     if (candidates.length === 0) return
-    // The oldest first, often, so that some get to the end of their schedule.
+    // Often the oldest, so that some reach the end of their schedule.
     const { delivery, id: destination } = random.chance(0.6) ? candidates[0]! : random.pick(candidates)
     const attempts = delivery.attempts.length
     const attempt = random.chance(0.9) ? attempts + 1 : 1 + random.below(8)
@@ -227,7 +225,7 @@ class Run {
 
 describe("webhook deliveries", () => {
   it.effect.prop(
-    "§2.5: stand as their table says, whatever happens",
+    "§2.5: match their state table after any steps",
     { seed: Seed },
     ({ seed }) =>
       eventually(async () => {

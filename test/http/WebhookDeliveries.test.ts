@@ -1,6 +1,6 @@
 /**
- * Semantics W10, W14, W15 and §6: deliveries and resent events, row by row, through a real socket. Nobody
- * makes the attempts here: the tests report made-up results to the engine as a dispatcher would.
+ * Semantics W10, W14, W15 and §6: deliveries and resent events, row by row, through a real socket. No attempts are
+ * sent: the tests report simulated results to the engine as a dispatcher would.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -21,7 +21,7 @@ afterAll(() => server.close())
 const ENDPOINTS = "/v1/webhook_endpoints"
 const UNKNOWN = "000000000000000000000000"
 
-/** A merchant of one's own, with what a merchant does. */
+/** A new merchant, with its actions. */
 const makeShop = async () => {
   const keys: Keys = await server.merchant()
   const account = `${keys.merchantId}:test`
@@ -63,7 +63,7 @@ const makeShop = async () => {
 }
 
 describe("deliveries", () => {
-  it("W10, §6: an event is delivered to who is subscribed to it, attempt by attempt", async () => {
+  it("W10, §6: an event is delivered to subscribed endpoints, attempt by attempt", async () => {
     const shop = await makeShop()
     const all = await shop.endpoint(["*"])
     const some = await shop.endpoint(["customer.created", "customer.updated"])
@@ -147,7 +147,7 @@ describe("deliveries", () => {
     assert.strictEqual((await shop.get(`/v1/events/${event.id}`)).body.pending_webhooks, 1)
   })
 
-  it("W8: what is sent is the event as it was when it happened, however much is pending", async () => {
+  it("W8: the body is the event as of its time, with any number of pending deliveries", async () => {
     const shop = await makeShop()
     const [first, second] = [await shop.endpoint(["*"]), await shop.endpoint(["*"])]
     await shop.post("/v1/customers", { name: "A" })
@@ -202,7 +202,7 @@ describe("deliveries", () => {
     assertError(await shop.get(`${path}?status=pending`), 400, "parameter_unknown", "status")
   })
 
-  it("T16: are an endpoint's, and nobody else's", async () => {
+  it("T16: belong to one endpoint", async () => {
     const [shop, stranger] = [await makeShop(), await makeShop()]
     const endpoint = await shop.endpoint(["*"])
     const path = `${ENDPOINTS}/${endpoint}/deliveries`
@@ -213,7 +213,7 @@ describe("deliveries", () => {
     assertError(await shop.get(path), 404, "resource_missing", "id")
   })
 
-  it("W14: those of a disabled endpoint are canceled, and do not come back", async () => {
+  it("W14: those of a disabled endpoint are canceled for good", async () => {
     const shop = await makeShop()
     const endpoint = await shop.endpoint(["*"])
     await shop.post("/v1/customers")
@@ -228,7 +228,7 @@ describe("deliveries", () => {
     assert.lengthOf(await shop.deliveries(endpoint), 2)
   })
 
-  it("W10: an update of enabled_events counts from then on, an update of anything else changes nothing", async () => {
+  it("W10: an update of enabled_events applies to later events, other updates have no effect", async () => {
     const shop = await makeShop()
     const endpoint = await shop.endpoint(["customer.created"])
     const types = async () => {
@@ -248,7 +248,7 @@ describe("deliveries", () => {
     assert.deepStrictEqual(await types(), ["customer.created", "product.created", "customer.created"])
   })
 
-  it("W14: the events of a disabled endpoint can be changed, and count once it is enabled", async () => {
+  it("W14: the events of a disabled endpoint can be changed, and apply once it is enabled", async () => {
     const shop = await makeShop()
     const endpoint = await shop.endpoint(["product.created"])
     await shop.post(`${ENDPOINTS}/${endpoint}`, { status: "disabled" })
@@ -263,7 +263,7 @@ describe("deliveries", () => {
 })
 
 describe("resending", () => {
-  it("W15: to all that are subscribed to the type now, with attempts of its own", async () => {
+  it("W15: goes to all current subscribers of the type, with attempts of its own", async () => {
     const shop = await makeShop()
     const [first, second] = [await shop.endpoint(["*"]), await shop.endpoint(["customer.created"])]
     await shop.post("/v1/customers", { metadata: { 2: "b", 1: "a" } })
@@ -288,7 +288,7 @@ describe("resending", () => {
     assert.deepInclude((await shop.deliveries(third))[0], { status: "pending", event: event.id })
   })
 
-  it("W15: to one endpoint, whatever it is subscribed to, also while another delivery is under way", async () => {
+  it("W15: goes to one endpoint with any subscriptions, also during another delivery", async () => {
     const shop = await makeShop()
     const [all, other] = [await shop.endpoint(["*"]), await shop.endpoint(["charge.failed"])]
     await shop.post("/v1/customers")
@@ -301,14 +301,14 @@ describe("resending", () => {
     assert.lengthOf(await shop.deliveries(all), 3)
   })
 
-  it("W15: to nobody, if nobody is subscribed", async () => {
+  it("W15: goes to no endpoint, if none is subscribed", async () => {
     const shop = await makeShop()
     await shop.post("/v1/customers")
     const event = await shop.newestEvent()
     assert.deepStrictEqual(await shop.post(`/v1/events/${event.id}/resend`), event)
   })
 
-  it("I6: happens once, however often it is asked for with one key", async () => {
+  it("I6: happens once per idempotency key", async () => {
     const shop = await makeShop()
     const endpoint = await shop.endpoint(["*"])
     await shop.post("/v1/customers")
@@ -323,7 +323,7 @@ describe("resending", () => {
     assertError(conflict, 422, "idempotency_key_reuse")
   })
 
-  it("§3: what it refuses", async () => {
+  it("§3: refuses invalid requests", async () => {
     const [shop, stranger] = [await makeShop(), await makeShop()]
     const endpoint = await shop.endpoint(["*"])
     await shop.post("/v1/customers")
@@ -344,7 +344,7 @@ describe("resending", () => {
     assertError(missing, 404, "resource_missing", "id")
     assert.strictEqual(missing.body.error.message, `No Event found with ID 'evt_${UNKNOWN}'.`)
     assertError(await stranger.send(path), 404, "resource_missing", "id")
-    // The schema is looked at before the object (T14).
+    // The schema is checked before the object (T14).
     const both = await shop.send(`/v1/events/evt_${UNKNOWN}/resend`, { to: endpoint })
     assertError(both, 400, "parameter_unknown", "to")
     assert.lengthOf(await shop.list(`${ENDPOINTS}`), 0)

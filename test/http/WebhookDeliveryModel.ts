@@ -8,7 +8,7 @@ interface Delivery {
   readonly event: string
   status: WebhookDelivery["status"]
   readonly attempts: Array<WebhookDelivery["attempts"][number]>
-  /** Milliseconds by the environment's clock; undefined where only the service knows, before the first attempt. */
+  /** Milliseconds by the environment's clock; undefined if only the service has it, before the first attempt. */
   nextAttemptAt: number | null | undefined
 }
 
@@ -33,7 +33,7 @@ export class WebhookDeliveryModel {
     }
   }
 
-  /** The endpoints that get events of a type. */
+  /** Returns the endpoints that are subscribed to a type. */
   subscribed(type: string): ReadonlyArray<string> {
     return [...this.endpoints]
       .filter(([, { status, types }]) => status === "enabled" && (types.includes("*") || types.includes(type)))
@@ -57,7 +57,7 @@ export class WebhookDeliveryModel {
     }
   }
 
-  /** Everything that is reported counts once, and for what is pending. */
+  /** Each reported attempt counts once, and only for a pending delivery. */
   attempted({ attempt, body, destination, durationMillis, error, id, next, startedAt, status }: AttemptOutcome): void {
     const delivery = this.endpoints.get(destination)?.deliveries.find((candidate) => candidate.id === id)
     if (delivery === undefined || delivery.status !== "pending" || attempt !== delivery.attempts.length + 1) return

@@ -118,7 +118,7 @@ describe("webhook endpoints", () => {
       assert.notInclude(reply.text, "whsec_")
       assert.notInclude(reply.text, "ecret")
     }
-    // A repetition still has it after the deletion (I6), although the journal never had.
+    // A repetition still contains it after the deletion (I6), although the journal never did.
     assert.strictEqual((await create({}, options)).text, created.text)
     const journal = await server.journal(`${merchantId}:test`)
     assert.include(journal, id)
@@ -126,7 +126,7 @@ describe("webhook endpoints", () => {
     assert.notInclude(journal, "whsec_")
   })
 
-  it("W2: what is kept is the secret itself, encrypted", async () => {
+  it("W2: the secret is stored encrypted", async () => {
     const account = new MemoryAccount()
     const { secret, value: webhookEndpoint } = await Effect.runPromise(
       account.run(WebhookEndpoints.create({ url: URL, enabled_events: ["*"] }, VERSION))
@@ -201,7 +201,7 @@ describe("webhook endpoints", () => {
   it("W4, §8.24: in live mode https to a name or to a public address, at creation and at update", async () => {
     const { body } = await create({ url: "https://8.8.8.8/hooks" }, live())
     assert.deepInclude(body, { livemode: true, url: "https://8.8.8.8/hooks" })
-    // Names are not resolved before an attempt is made.
+    // Names are resolved only at an attempt.
     assertOk(await update(body.id, { url: "https://localhost/hooks" }, live()))
     for (const host of [
       "127.0.0.1",
@@ -231,7 +231,7 @@ describe("webhook endpoints", () => {
     assertError(await get(body.id), 404, "resource_missing", "id")
   })
 
-  it("W4: private addresses where the installation allows them, still by https", async () => {
+  it("W4: private addresses if the installation allows them, still by https", async () => {
     const account = new MemoryAccount("mer_000000000000000000000000:live", {
       webhookHosts: { test: ANY, live: { httpsOnly: true, besidePublic: "any" } }
     })
@@ -241,7 +241,7 @@ describe("webhook endpoints", () => {
     assert.deepInclude({ ...refused }, { param: "url" })
   })
 
-  it("9.34: test mode on a shared installation takes public addresses and those that it allows", async () => {
+  it("9.34: test mode on a shared installation accepts public addresses and allowed ones", async () => {
     const test = { httpsOnly: false, besidePublic: parseAllowedHosts("10.0.0.0/8, hooks.internal")! }
     const account = new MemoryAccount("mer_000000000000000000000000:test", { webhookHosts: { test, live: ANY } })
     const endpoint = (url: string) => account.run(WebhookEndpoints.create({ url, enabled_events: ["*"] }, VERSION))

@@ -30,7 +30,9 @@ const roll = (keys: Keys, id: string, body: unknown, idempotencyKey?: string) =>
     ...(idempotencyKey !== undefined && { idempotencyKey })
   })
 
-/** The secrets that sign at a time of the wall clock. The server's key for sealing is that of the account in memory. */
+/**
+ * Returns the secrets that sign at a time of the wall clock. The server's sealing key is that of the account in memory.
+ */
 const signing = async (keys: Keys, id: string, nowMillis: number): Promise<ReadonlyArray<string>> => {
   const account = `${keys.merchantId}:test`
   const document = await Effect.runPromise(server.accounts.read(account, id))
@@ -40,7 +42,7 @@ const signing = async (keys: Keys, id: string, nowMillis: number): Promise<Reado
 }
 
 describe("rolling a secret", () => {
-  it("answers with the endpoint and the new secret, which signs alone unless the old one gets a grace", async () => {
+  it("returns the endpoint and the new secret, which signs alone unless the old one gets a grace", async () => {
     const keys = await server.merchant()
     const { secret: old, ...endpoint } = await create(keys)
     for (const body of [{}, { expires_in: 0 }, { expires_in: null }, undefined]) {
@@ -57,7 +59,7 @@ describe("rolling a secret", () => {
     assert.deepStrictEqual((await server.request("GET", "/v1/events", { key: keys.secretTest })).body.data, [])
   })
 
-  it("§8.25: the old secret goes on signing for its grace by the wall clock, wherever the test clock is", async () => {
+  it("§8.25: the old secret signs for its grace by the wall clock, at any time of the test clock", async () => {
     const keys = await server.merchant()
     const { id, secret: old } = await create(keys)
     const clock = { key: keys.secretTest, body: { seconds: 30 * 86_400 } }
@@ -68,7 +70,7 @@ describe("rolling a secret", () => {
     assertOk(await server.request("POST", "/v1/test_helpers/clock/advance", clock))
     assert.deepStrictEqual(await signing(keys, id, before + HOUR - 1), [secret, old])
     assert.deepStrictEqual(await signing(keys, id, after + HOUR), [secret])
-    // Other changes leave the secrets alone.
+    // Other changes do not affect the secrets.
     const body = { status: "disabled", description: "E" }
     assertOk(await server.request("POST", `${PATH}/${id}`, { key: keys.secretTest, body }))
     assert.deepStrictEqual(await signing(keys, id, before + HOUR - 1), [secret, old])
@@ -96,7 +98,7 @@ describe("rolling a secret", () => {
     assert.deepStrictEqual(await signing(keys, id, after + 24 * HOUR), [secret])
   })
 
-  it("9.20: a disabled endpoint's secret is rolled as well, and it stays disabled", async () => {
+  it("9.20: works for a disabled endpoint, which stays disabled", async () => {
     const keys = await server.merchant()
     const { id, secret: old } = await create(keys)
     const update = (status: string) =>
@@ -109,7 +111,7 @@ describe("rolling a secret", () => {
     assert.deepStrictEqual(await signing(keys, id, Date.now()), [rolled.body.secret, old])
   })
 
-  it("9.20: an answer that is repeated after a later roll shows its own secret, and rolls nothing", async () => {
+  it("9.20: a replay after a later roll shows its own secret, and rolls nothing", async () => {
     const keys = await server.merchant()
     const { id } = await create(keys)
     const first = await roll(keys, id, { expires_in: 60 }, "first")
@@ -134,7 +136,7 @@ describe("rolling a secret", () => {
     assert.notInclude(journal, rolled.body.secret.slice("whsec_".length))
   })
 
-  it("§3: what it refuses", async () => {
+  it("§3: refuses invalid requests", async () => {
     const [keys, stranger] = [await server.merchant(), await server.merchant()]
     const { id, secret } = await create(keys)
     for (const expires_in of [-1, 86_401, 1.5, "60"]) {

@@ -69,25 +69,27 @@ describe("a body", () => {
       return exit !== undefined && Exit.isFailure(exit) && Cause.squash(exit.cause) instanceof Unavailable
     })
 
-  it.effect("makes room for another by refusing the slowest body of the holder with the most bytes, on the same server", () =>
-    Effect.gen(function* () {
-      const one = makeReadBody()
-      const other = makeReadBody()
-      const small = yield* hoard(one, 10, "a neighbour")
-      const large = yield* hoard(one, 54, "the largest")
-      assert.isTrue(Exit.isSuccess(yield* whole(other, "the largest")))
-      assert.lengthOf(refused([...small, ...large]), 0)
-      for (let i = 1; i <= 5; i++) {
-        assert.isTrue(Exit.isSuccess(yield* whole(one, "a newcomer")))
-        assert.isTrue(Exit.isSuccess(yield* whole(one, "a neighbour")))
-      }
-      // Only as many bodies as necessary are refused: complete ones no longer take up memory.
-      assert.lengthOf(refused(small), 0)
-      assert.lengthOf(refused(large), 1)
-      assert.strictEqual(refused(large)[0], large[0])
-      yield* Effect.forEach([...small, ...large], Fiber.interrupt)
-      assert.isTrue(Exit.isSuccess(yield* whole(one, "the largest")))
-    })
+  it.effect(
+    "makes room for another by refusing the slowest body of the holder with the most bytes, on the same server",
+    () =>
+      Effect.gen(function* () {
+        const one = makeReadBody()
+        const other = makeReadBody()
+        const small = yield* hoard(one, 10, "a neighbour")
+        const large = yield* hoard(one, 54, "the largest")
+        assert.isTrue(Exit.isSuccess(yield* whole(other, "the largest")))
+        assert.lengthOf(refused([...small, ...large]), 0)
+        for (let i = 1; i <= 5; i++) {
+          assert.isTrue(Exit.isSuccess(yield* whole(one, "a newcomer")))
+          assert.isTrue(Exit.isSuccess(yield* whole(one, "a neighbour")))
+        }
+        // Only as many bodies as necessary are refused: complete ones no longer take up memory.
+        assert.lengthOf(refused(small), 0)
+        assert.lengthOf(refused(large), 1)
+        assert.strictEqual(refused(large)[0], large[0])
+        yield* Effect.forEach([...small, ...large], Fiber.interrupt)
+        assert.isTrue(Exit.isSuccess(yield* whole(one, "the largest")))
+      })
   )
 
   it.effect("of the holder with the most bytes is refused itself, if it is the slowest", () =>

@@ -1,4 +1,4 @@
-/** Connections to another process: how many there are, what they are used for, and what becomes of what breaks. */
+/** Connections to another process: their number, their use, and their failures. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import type { AddressInfo, Socket } from "node:net"
 import * as tls from "node:tls"
@@ -15,12 +15,12 @@ afterEach(async () => {
 
 interface Arrival {
   readonly socket: Socket
-  /** By order of their coming. */
+  /** In the order of their arrival. */
   readonly connection: number
   readonly text: string
 }
 
-/** A process that does with each request what it is told. */
+/** A process that handles each request as the test defines. */
 const startPeer = async (take: (arrival: Arrival) => void) => {
   const sockets: Array<Socket> = []
   const arrivals: Array<Arrival> = []
@@ -91,7 +91,7 @@ describe("requests to another process", () => {
     )
   })
 
-  it("are answered each by its own answer, however it comes", async () => {
+  it("each get their own answer, in any framing", async () => {
     const peer = await startPeer(({ socket, text }) => {
       const bytes = Buffer.from(responseBytes(200, { "x-asked": text.split(" ")[1]! }, "é".repeat(50), 60_000))
       const pieces = Array.from({ length: Math.ceil(bytes.length / 37) }, (_, i) => bytes.subarray(37 * i, 37 * i + 37))
@@ -108,7 +108,7 @@ describe("requests to another process", () => {
     for (const outcome of outcomes) assert.strictEqual((outcome as Reply).body.toString(), "é".repeat(50))
   })
 
-  it("keep their connection, whatever Host their clients have named", async () => {
+  it("keep their connection, with any Host header of their clients", async () => {
     const peer = await startPeer(answer)
     const links = linksOf()
     for (const host of ["till", "pay.example", "192.0.2.1"]) {
@@ -118,7 +118,7 @@ describe("requests to another process", () => {
     assert.strictEqual(peer.sockets.length, 1)
   })
 
-  it("are sent once, whatever way their answer comes", async () => {
+  it("are sent once, with any kind of answer", async () => {
     const peer = await startPeer(({ socket, text }) => {
       socket.write(
         `HTTP/1.1 200 OK\r\nx-asked: ${text.split(" ")[1]}\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`
@@ -129,13 +129,13 @@ describe("requests to another process", () => {
     assert.strictEqual(peer.arrivals.length, 1)
   })
 
-  it("go to no address without a proof, though it begins with http", async () => {
+  it("go to no address without a proof, even if it begins with http", async () => {
     const peer = await startPeer(answer)
     const url = peer.url.replace("https:", "http:")
     assert.strictEqual(askedOf(await ask(linksOf(), url, sent("/v1/a"))), "/v1/a")
   })
 
-  it("get no connection that has said it ends, or more than it was asked", async () => {
+  it("get no connection whose last answer ended it, or sent too many bytes", async () => {
     const peer = await startPeer(({ connection, socket }) => {
       const bytes = responseBytes(200, {}, "{}", connection === 0 ? undefined : 60_000)
       socket.write(connection === 1 ? `${String(bytes)}HTTP/1.1 200 OK\r\n` : bytes)
@@ -148,7 +148,7 @@ describe("requests to another process", () => {
     )
   })
 
-  it("are lost with their connection, and say whether they were sent", async () => {
+  it("are lost with their connection, and report whether they were sent", async () => {
     const peer = await startPeer(({ socket }) => {
       socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{")
     })
@@ -159,7 +159,7 @@ describe("requests to another process", () => {
     assert.deepStrictEqual(await ask(links, gone.url, sent("/v1/a")), { wasSent: false })
   })
 
-  it("are not heard of once they are given up, and their connection ends", async () => {
+  it("call nothing back after they are cancelled, and their connection ends", async () => {
     const peer = await startPeer((arrival) => {
       if (arrival.text.includes("/v1/kept")) answer(arrival)
     })

@@ -1,6 +1,6 @@
 /**
- * Whoever sends a request to any process gets the answer of the process that serves its account, byte for byte: over
- * the whole contract, and for whatever is wrong with a request.
+ * A request to any process gets the answer of the process that serves its account, byte for byte: over the whole
+ * contract, and for invalid requests of every kind.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
@@ -25,7 +25,7 @@ beforeAll(async () => {
   runners = await start(3)
   keys = await runners.merchant()
   account = `${keys.merchantId}:test`
-  // What is forwarded is to go elsewhere than the installation's own account.
+  // Forwarded requests go to another process than that of the installation's own account.
   await runners.move("till", 0)
   await runners.move(account, 1)
   await runners.move(`${keys.merchantId}:live`, 1)
@@ -38,7 +38,7 @@ interface Sent {
   readonly path: string
   readonly headers?: ReadonlyArray<string>
   readonly body?: string | Buffer
-  /** Null sends none. */
+  /** Null sends no key. */
   readonly key?: string | null
 }
 
@@ -52,7 +52,7 @@ const bytesOf = ({ body, headers = [], key = keys.secretTest, method, path }: Se
   return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), bytes])
 }
 
-/** A new connection for each: which of them end with an answer is part of what is compared. */
+/** Each request uses a new connection, because the comparison includes whether its connection ends. */
 const exchange = async (runner: number, bytes: Buffer, isHead = false): Promise<string | undefined> => {
   const client = new RawClient(runners.all[runner]!.port)
   const answer = await client.send(bytes, isHead)
@@ -60,7 +60,7 @@ const exchange = async (runner: number, bytes: Buffer, isHead = false): Promise<
   return comparable(answer)
 }
 
-/** Sends the same to the owner and to another; the first answer of a command is another one than that of its replay. */
+/** Sends the same request to the owner and to another process. A command's first answer differs from its replays. */
 const assertSame = async (sent: Sent, isHead = false): Promise<string> => {
   const bytes = bytesOf(sent)
   const first = await exchange(2, bytes, isHead)
@@ -69,7 +69,7 @@ const assertSame = async (sent: Sent, isHead = false): Promise<string> => {
   const what = `TILL_SEED=${runSeed}, ${bytes.toString("latin1").slice(0, 2000)}`
   assert.isDefined(there, what)
   assert.strictEqual(forwarded, there, what)
-  // What was deleted is gone.
+  // A deleted object is gone.
   if (sent.method !== "DELETE") assert.strictEqual(first?.split("\r\n", 1)[0], there!.split("\r\n", 1)[0], what)
   return there!
 }
@@ -77,10 +77,10 @@ const assertSame = async (sent: Sent, isHead = false): Promise<string> => {
 const statusOf = (answer: string): number => Number(answer.slice(9, 12))
 
 describe("a request at any process", () => {
-  it(`is answered as by its account's own, over ${REQUESTS} requests of the contract`, async () => {
+  it(`gets the answer of its account's own, over ${REQUESTS} requests of the contract`, async () => {
     const random = new Random(runSeed)
     const fuzz = new ContractFuzz(Document.make("https://pay.example.test"), random)
-    // Their answers show what is there only once.
+    // Their answers contain secrets only once.
     const targets = fuzz.targets.filter(({ method, path }) => !path.startsWith("/v1/api_keys") || method === "GET")
     const creating = targets.filter(({ idPrefix, method }) => method === "POST" && idPrefix === undefined)
     const seen = new Map<number, number>()
@@ -218,12 +218,12 @@ describe("a request at any process", () => {
   }
 
   for (const [name, { status, ...sent }] of Object.entries(ODD)) {
-    it(`is answered as by its account's own: ${name}`, async () => {
+    it(`gets the answer of its account's own: ${name}`, async () => {
       assert.strictEqual(statusOf(await assertSame(sent, sent.method === "HEAD")), status)
     })
   }
 
-  it("is answered as by its account's own with a publishable key from a shop's page, and before it", async () => {
+  it("gets the answer of its account's own with a publishable key from a shop's page, and a preflight", async () => {
     const { id } = JSON.parse(
       (
         await assertSame({
@@ -246,7 +246,7 @@ describe("a request at any process", () => {
     assert.strictEqual(statusOf(await assertSame({ ...preflight, key: null })), 204)
   })
 
-  it("is not carried out without its body where another process has not read that", async () => {
+  it("is not run without its body if the forwarding process has not read it", async () => {
     const headers = { authorization: basic(keys.secretTest), "idempotency-key": "unread-1" }
     const lines = linesOf(Object.entries(headers).flat(), { kind: "unread", remoteAddress: "192.0.2.1" })
     const text = Array.from({ length: lines.length / 2 }, (_, i) => `${lines[2 * i]}: ${lines[2 * i + 1]}`)
@@ -258,7 +258,7 @@ describe("a request at any process", () => {
     assert.strictEqual(statusOf(answer!), 503)
   })
 
-  it("keeps the connection of its client, and its order", async () => {
+  it("keeps its client's connection and order", async () => {
     const client = new RawClient(runners.all[2]!.port)
     const one = bytesOf({ method: "GET", path: "/v1/customers/cus_a" })
     const other = bytesOf({ method: "GET", path: "/v1/customers/cus_b" })

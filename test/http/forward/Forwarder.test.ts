@@ -1,4 +1,4 @@
-/** What becomes of a request whose account's process refuses it, hangs, goes away or is somebody else. */
+/** Requests whose account's process refuses them, hangs, ends, or is another program. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, ManagedRuntime } from "effect"
 import type { AddressInfo, Socket } from "node:net"
@@ -37,7 +37,7 @@ const startProcess = async (): Promise<Process> => {
   return { forwarder, placement, url: forwarder.url! }
 }
 
-/** A process that answers whatever is forwarded to it in this way. */
+/** A process that answers every forwarded request in the given way. */
 const startOwner = async (answer: (incoming: ForwardedIncoming) => void): Promise<Process> => {
   const process = await startProcess()
   const handlers = { api: answer, page: () => undefined, call: () => Effect.undefined }
@@ -47,7 +47,7 @@ const startOwner = async (answer: (incoming: ForwardedIncoming) => void): Promis
   return process
 }
 
-/** A process of the installation that does with each connection what it is told. */
+/** A process of the installation that handles each connection as the test defines. */
 const startDouble = async (onConnection: (socket: Socket) => void): Promise<string> => {
   const sockets = new Set<Socket>()
   const server = tls.createServer(TLS.server, (socket) => {
@@ -88,7 +88,7 @@ const until = async (condition: () => boolean) => {
 }
 
 describe("a request whose account is elsewhere", () => {
-  it("is answered there, and its address is known there", async () => {
+  it("is answered there, with the client's address", async () => {
     const seen: Array<unknown> = []
     const owner = await startOwner((incoming) => {
       seen.push(incoming.method, incoming.url, incoming.remoteAddress, incoming.headers["authorization"])
@@ -100,7 +100,7 @@ describe("a request whose account is elsewhere", () => {
     assert.deepStrictEqual(seen, ["GET", "/v1/customers/cus_x", "192.0.2.1", "Basic x"])
   })
 
-  it("waits while the account moves, and goes where it has come to", async () => {
+  it("waits while the account moves, then goes to its new process", async () => {
     const owner = await startOwner(ok)
     const { forwarder, placement } = await startProcess()
     const answers = Promise.all(Array.from({ length: 50 }, () => run(forwarder.forward(outgoing("POST", "{}")))))
@@ -109,14 +109,14 @@ describe("a request whose account is elsewhere", () => {
     for (const answer of await answers) assert.strictEqual(bodyOf(answer), "{}")
   })
 
-  it("is found to be here once the account has come here", async () => {
+  it("runs here once the account has moved here", async () => {
     const { forwarder, placement } = await startProcess()
     const answer = run(forwarder.forward(outgoing()))
     await Effect.runPromise(placement.acquire(PARTITION))
     assert.strictEqual(bodyOf(await answer), "here")
   })
 
-  it("goes on from whoever has not got the account, and is given up if nobody has", async () => {
+  it("is forwarded again by a process without the account, and fails if no process has it", async () => {
     let refusals = 0
     const refusing = await startOwner((incoming) => {
       refusals++
@@ -130,7 +130,7 @@ describe("a request whose account is elsewhere", () => {
     placement.placed(PARTITION, owner.url)
     assert.strictEqual(bodyOf(await answer), "{}")
 
-    // Two that send it to one another, as often as somebody says so.
+    // Two processes that refer to one another, for ever.
     placement.placed(PARTITION, refusing.url)
     const again = setInterval(() => placement.placed(PARTITION, refusing.url), 5)
     endings.push(() => clearInterval(again))
@@ -138,7 +138,7 @@ describe("a request whose account is elsewhere", () => {
     assert.isBelow(refusals, 100)
   })
 
-  it("goes after an account that whoever was asked has named", async () => {
+  it("follows the account that a process' refusal names", async () => {
     const other = "mer_2:test"
     assert.notStrictEqual(partitionOf(other), PARTITION)
     const naming = await startOwner((incoming) => incoming.elsewhere(other))
@@ -149,7 +149,7 @@ describe("a request whose account is elsewhere", () => {
     assert.strictEqual(bodyOf(await run(forwarder.forward(outgoing()))), "{}")
   })
 
-  it("is not answered by a process that says nothing of an answer to it", async () => {
+  it("is not answered by a process without the answer's header", async () => {
     const other = await startDouble((socket) => {
       socket.on("data", () => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]"))
     })
@@ -198,7 +198,7 @@ describe("a connection that ends under a request", () => {
     })
   }
 
-  it("or that cannot be made: repeats a DELETE as well, which nobody has seen", async () => {
+  it("or that cannot be made: repeats a DELETE, too, which was not sent", async () => {
     const gone = await startDouble(() => undefined)
     await endings.pop()!()
     const owner = await startOwner(ok)
@@ -210,7 +210,7 @@ describe("a connection that ends under a request", () => {
     assert.strictEqual(bodyOf(await answer), "{}")
   })
 
-  it("that hangs instead is given up once the account is elsewhere", async () => {
+  it("that hangs instead is abandoned once the account has moved", async () => {
     const frozen = await startDouble((socket) => socket.pause())
     const owner = await startOwner(ok)
     const { forwarder, placement } = await startProcess()
@@ -222,7 +222,7 @@ describe("a connection that ends under a request", () => {
   })
 })
 
-/** What a request does to each process that gets it. */
+/** The effect of a request on each process that receives it. */
 const DEADLY = {
   kills: (socket: Socket) => socket.destroy(),
   hangs: (socket: Socket) => socket.pause()
@@ -254,12 +254,12 @@ describe("a request that silences its process", () => {
       const exit = await answer
       assert.isTrue(Exit.isFailure(exit) && String(exit.cause).includes("lost"), String(exit))
       assert.deepStrictEqual(got, ["first", "second"])
-      // Others are served.
+      // Other requests are answered.
       assert.strictEqual(bodyOf(await run(forwarder.forward(outgoing("POST", "{}")))), "{}")
     })
   }
 
-  it("is counted over all of its ways, also where its account was here in between", async () => {
+  it("is counted over all of its attempts, also if its account was here in between", async () => {
     let got = 0
     const victim = await startDouble((socket) => {
       socket.once("data", () => {
@@ -282,12 +282,12 @@ describe("a request that silences its process", () => {
 })
 
 describe("a client whose request silences every process that gets it", () => {
-  it("is told 503 and when to try again", async () => {
+  it("gets a 503 with Retry-After", async () => {
     const runners = await start(2)
     endings.push(() => runners.close())
     const { merchantId, secretTest } = await runners.merchant()
     const account = `${merchantId}:test`
-    // The process with the installation's account knows the key.
+    // The process of the installation's account has the key.
     const asked = runners.ownerOf("till")
     await runners.move(account, 1 - asked)
     let got = 0
@@ -319,7 +319,7 @@ describe("a client whose request silences every process that gets it", () => {
   })
 })
 
-describe("a client that goes away", () => {
+describe("a client that leaves", () => {
   it("is gone for the account's process, too", async () => {
     let incoming: ForwardedIncoming | undefined
     let isGone = false

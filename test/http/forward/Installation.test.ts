@@ -1,6 +1,6 @@
 /**
- * What concerns two accounts, or the whole installation, over several processes: keys of a merchant, commands of
- * whoever runs it, and limits.
+ * Requests that concern two accounts or the whole installation, over several processes: keys of a merchant,
+ * administration commands, and limits.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
@@ -71,7 +71,7 @@ describe("keys of a merchant, at any process", () => {
     assert.strictEqual(after.body.data.length, list.data.length + 1)
   })
 
-  it("work everywhere at once, and nowhere once they are revoked", async () => {
+  it("work at every process immediately, and at none once they are revoked", async () => {
     const made = await runners.all[OTHER]!.run(
       administerAnywhere({ _tag: "CreateKey", merchant: keys.merchantId, type: "secret", livemode: false })
     )
@@ -87,10 +87,10 @@ describe("keys of a merchant, at any process", () => {
 })
 
 describe("a command on the installation", () => {
-  it("is carried out by the process that has its account, and by no other", async () => {
+  it("is run by the process that has its account, and by no other", async () => {
     const command = { _tag: "CreateMerchant", name: "Another" } as const
     const { run } = runners.all[OTHER]!
-    // A process that the machine has kept waiting is in doubt for a moment whose the account is.
+    // On a busy machine, a process may be unsure of its accounts for a moment.
     const atOffice = Effect.retry(carryOut(runners.all[OFFICE]!.url, command), {
       while: (failure) => failure instanceof Unavailable && failure.isElsewhere,
       schedule: Schedule.spaced("50 millis")
@@ -109,19 +109,19 @@ describe("a command on the installation", () => {
 })
 
 describe("a limit", () => {
-  it("counts the requests of an account where the account is, whomever they are sent to", async () => {
+  it("counts the requests of an account at its process, wherever they were sent", async () => {
     let before = Number.NaN
     for (let i = 0; i < 12; i++) {
       const { headers } = await send(i % 3, "GET", "/v1/payment_intents")
       assert.strictEqual(headers.get("x-ratelimit-limit"), String(ACCOUNT_LIMIT))
       const remaining = Number(headers.get("x-ratelimit-remaining"))
-      // A new minute begins at most once meanwhile.
+      // A new minute begins at most once during the test.
       if (remaining !== ACCOUNT_LIMIT - 1 && i > 0) assert.strictEqual(remaining, before - 1)
       before = remaining
     }
   })
 
-  it("counts what is not authenticated where it was sent to, by its address", async () => {
+  it("counts unauthenticated requests at the process that received them, by address", async () => {
     const remaining = []
     for (let i = 0; i < 3; i++) {
       const { headers, status } = await send(OTHER, "GET", "/v1/customers", { key: "sk_test_wrong" })

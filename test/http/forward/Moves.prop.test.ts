@@ -1,6 +1,6 @@
 /**
- * Accounts move from process to process while clients send requests to any of them. A client sees the right answer, or
- * a 503 that says when to try again, and nothing else: no other status, nothing lost, nothing done twice.
+ * Accounts move between processes while clients send requests to any process. A client gets the right answer, or a 503
+ * with Retry-After, and nothing else: no other status, nothing lost, nothing done twice.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { assert, describe, it } from "@effect/vitest"
@@ -11,7 +11,7 @@ import type { Runners } from "./Runners.ts"
 import { start } from "./Runners.ts"
 
 const MILLIS = runs(Number(process.env["TILL_MOVES_MILLIS"] ?? 3000))
-/** However slow the machine is. */
+/** Enough for slow machines. */
 const MOVES_MIN = 15
 const ANSWERS_MIN = 100
 const CLIENTS = 12
@@ -23,13 +23,13 @@ interface Answer {
   readonly replayed: boolean
 }
 
-/** A client of one merchant: what it was told is what it is told from then on, whomever it asks. */
+/** A client of one merchant. Every later answer of any process must agree with its earlier ones. */
 class Client {
   readonly #runners: Runners
   readonly #key: string
   readonly #random: Random
   readonly #name: string
-  /** Its customers as they were acknowledged; null is one that was deleted. */
+  /** Acknowledged customers; null for a deleted one. */
   readonly #known = new Map<string, { readonly name: string } | null>()
   #count = 0
   refused = 0
@@ -73,7 +73,7 @@ class Client {
     )
   }
 
-  /** A refusal leaves open whether it was done; then it is gone already. */
+  /** A 503 leaves open whether the deletion happened; then the customer is gone already. */
   async #delete(id: string): Promise<void> {
     let wasRefused = false
     await this.#until("DELETE", `/v1/customers/${id}`, undefined, (answer) => {
@@ -84,8 +84,8 @@ class Client {
   }
 
   /**
-   * Sends it again, to whomever, as long as it is refused; with the same key, so that it is done once. How often it is
-   * refused during one move is the machine's affair, so the requests are counted that were refused at all.
+   * Repeats a request at any process until it is not refused, with the same key, so that it happens once. How often it
+   * is refused during a move depends on the machine, so only the number of requests with a refusal is counted.
    */
   async #until(
     method: string,
@@ -126,7 +126,7 @@ class Client {
     }
   }
 
-  /** What a list shows is what was acknowledged. */
+  /** A list shows the acknowledged objects. */
   async check(): Promise<void> {
     for (const [id, known] of this.#known) await this.#read(id, known)
   }
@@ -152,7 +152,7 @@ describe("accounts that move", () => {
         const moving = (async () => {
           while (goesOn()) {
             const { merchantId } = random.pick(merchants)
-            // The account of keys moves as well, which all runners read.
+            // The installation's account moves, too, which all processes read.
             const account = random.chance(0.2) ? "till" : `${merchantId}:test`
             await runners.move(account, random.below(3))
             moves++
@@ -167,7 +167,7 @@ describe("accounts that move", () => {
         ])
         for (const client of clients) await client.check()
         const refused = clients.reduce((sum, client) => sum + client.refused, 0)
-        // A move takes milliseconds, and all it costs is waiting.
+        // A move takes milliseconds and only delays requests.
         assert.isBelow(refused, answered() / 10)
       } finally {
         await runners.close()

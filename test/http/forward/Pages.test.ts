@@ -17,7 +17,7 @@ let runners: Runners
 let keys: Keys
 const streams = { interrupted: 0 }
 
-/** What a later page may do: wait for more to say, be long, be no text, and set cookies. */
+/** Kinds of pages that may exist later: streamed, long, not text, with cookies. */
 const more: MorePages = Layer.mergeAll(
   route("GET", "/test/events/:account", (_, { account = "" }) =>
     Effect.gen(function* () {
@@ -92,7 +92,7 @@ const post = (path: string, body: string, headers: ReadonlyArray<string> = []) =
     Buffer.from(body)
   ])
 
-/** Each page has a token of its own, which belongs to this one form. */
+/** Each page contains its own token, for its one form. */
 const withoutToken = (answer: string): string => comparable(answer)!.replaceAll(/"[\w-]{22}\.[\w-]{43}"/g, '"*"')
 const tokenOf = (page: string): string => /value="([\w-]{22}\.[\w-]{43})"/.exec(page)![1]!
 
@@ -135,7 +135,7 @@ const CARD = {
 }
 
 describe("a payer's page at any process", () => {
-  it("is the one of its account's own", async () => {
+  it("equals that of its account's own", async () => {
     const { id } = await session()
     assert.include(await assertSame(get(`/checkout/${id}`)), "HTTP/1.1 200 OK")
     assert.include(await assertSame(get(`/checkout/${id}`, ["Accept: application/json"])), "HTTP/1.1")
@@ -146,7 +146,7 @@ describe("a payer's page at any process", () => {
     assert.include(await assertSame(get("/docs")), "HTTP/1.1 200")
   })
 
-  it("takes a form once, at whichever process it is sent", async () => {
+  it("accepts a form once, at any process", async () => {
     const { id } = await session()
     const token = tokenOf(await exchange(OTHER, get(`/checkout/${id}`)))
     const form = new URLSearchParams({ ...CARD, token }).toString()
@@ -168,7 +168,7 @@ describe("a payer's page at any process", () => {
     assert.include(await assertSame(post(`/checkout/${id}`, "", ["Sec-Fetch-Site: cross-site"])), "HTTP/1.1 403")
   })
 
-  it("asks for an authentication, and takes the answer", async () => {
+  it("requests an authentication, and accepts its result", async () => {
     const { client_secret, id } = await api("/v1/payment_intents", {
       amount: 2000,
       currency: "usd",
@@ -193,13 +193,13 @@ describe("a payer's page at any process", () => {
 describe("any other page", () => {
   const account = () => `${keys.merchantId}:test`
 
-  it("comes as it is: long, without a length, not text", async () => {
+  it("is passed on unchanged: long, without a length, not text", async () => {
     assert.strictEqual((await assertSame(get(`/test/long/${account()}`))).length > LONG.length, true)
     const events = await assertSame(get(`/test/events/${account()}`))
     for (const event of EVENTS) assert.include(events, event)
   })
 
-  it("sets all of its cookies, and knows its client", async () => {
+  it("sets all of its cookies, and gets its client's address", async () => {
     const body = "a=b&c=d"
     const answer = await assertSame(post(`/test/form/${account()}`, body, ["Cookie: x=1", "Cookie: y=2"]))
     assert.match(answer, /^HTTP\/1\.1 201/)
@@ -207,7 +207,7 @@ describe("any other page", () => {
     assert.include(answer, `${body} from 127.0.0.1`)
   })
 
-  it("ends where its client goes away", async () => {
+  it("ends when its client leaves", async () => {
     const client = new RawClient(runners.all[OTHER]!.port)
     client.write(get(`/test/endless/${account()}`))
     await new Promise((resolve) => setTimeout(resolve, 200))

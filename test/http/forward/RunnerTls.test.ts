@@ -1,6 +1,6 @@
 /**
- * What a program gets and achieves that has no key of the installation, and stands where a process of the installation
- * is thought to be: at its address, between two of them, or in front of its listener.
+ * Programs without the installation's key at the place of a process: at its address, between two processes, or in front
+ * of its listener.
  */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Logger, ManagedRuntime, Redacted } from "effect"
@@ -28,7 +28,7 @@ afterEach(async () => {
   for (const end of endings.splice(0).toReversed()) await end()
 })
 
-/** Has a server listen until the test ends. Gives its port. */
+/** Lets a server listen until the test ends. Returns its port. */
 const open = async (server: Server): Promise<number> => {
   const sockets = new Set<Socket>()
   server.on("connection", (socket: Socket) => {
@@ -44,12 +44,12 @@ const open = async (server: Server): Promise<number> => {
 }
 
 interface Recorded {
-  /** Of each connection: what the connecting side has sent, and what it was sent. */
+  /** For each connection, the bytes in both directions. */
   readonly connections: Array<{ readonly sent: Array<Buffer>; readonly received: Array<Buffer> }>
   readonly url: string
 }
 
-/** Records all that comes, and passes it on to another port, and back. */
+/** A proxy that records all bytes, and passes them on in both directions. */
 const recording = async (port: number): Promise<Recorded> => {
   const connections: Recorded["connections"] = []
   const proxy = net.createServer((socket) => {
@@ -113,7 +113,7 @@ const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromiseExit(effect)
 
 const forging = (socket: Socket) => socket.on("data", () => socket.write(`${FORGED}{"a":"b"}`))
 
-/** Programs at the address of a process, and the port at which they listen. */
+/** Starts of programs at the address of a process, by their description. Each returns its port. */
 const STRANGERS: Readonly<Record<string, () => Promise<number>>> = {
   "answers in plain HTTP": () => open(net.createServer(forging)),
   "answers before it is asked": () => open(net.createServer((socket) => void socket.write(`${FORGED}{"a":"b"}`))),
@@ -127,7 +127,7 @@ const STRANGERS: Readonly<Record<string, () => Promise<number>>> = {
 
 describe("a program at the address of a process of the installation", () => {
   for (const [what, start] of Object.entries(STRANGERS)) {
-    it(`gets a ClientHello and is not believed: one that ${what}`, async () => {
+    it(`gets a ClientHello and is not trusted: one that ${what}`, async () => {
       const { connections, url } = await recording(await start())
       const { forwarder, placement } = await startProcess()
       placement.placed(PARTITION, url)
@@ -147,7 +147,7 @@ describe("a program at the address of a process of the installation", () => {
     })
   }
 
-  it("is not believed for a certificate of an authority that this process trusts", async () => {
+  it("is not trusted for a certificate of an authority that this process trusts", async () => {
     const port = await open(tls.createServer({ cert: LOCALHOST, key: KEY }, forging))
     const trusting = { ...TLS.client, ca: [AUTHORITY], servername: "localhost", port, host: "127.0.0.1" }
     const outcome = await new Promise<string>((resolve) => {
@@ -157,7 +157,7 @@ describe("a program at the address of a process of the installation", () => {
     assert.include(outcome, "instead of the installation's key")
   })
 
-  it("is named in the log, once a minute at most, and so is who comes to the listener", async () => {
+  it("is logged, once a minute at most, and so is a client of the listener without the key", async () => {
     const own = await startProcess()
     const other = await startProcess(OTHER_TLS)
     own.placement.placed(PARTITION, other.url)
@@ -171,7 +171,7 @@ describe("a program at the address of a process of the installation", () => {
   })
 })
 
-/** Sends bytes to a port, gives what comes back until the connection ends. */
+/** Sends bytes to a port. Returns the bytes received until the connection ends. */
 const sendBytes = (port: number, bytes: ReadonlyArray<Buffer | string>): Promise<Buffer> =>
   new Promise((resolve) => {
     const received: Array<Buffer> = []
@@ -183,7 +183,7 @@ const sendBytes = (port: number, bytes: ReadonlyArray<Buffer | string>): Promise
   })
 
 describe("a program between two processes of the installation", () => {
-  it("reads nothing, and nothing that it sends again is carried out or believed", async () => {
+  it("reads nothing, and no replay of it is run or trusted", async () => {
     const owner = await startProcess()
     const { connections, url } = await recording(owner.port)
     const { forwarder, placement } = await startProcess()
@@ -198,10 +198,10 @@ describe("a program between two processes of the installation", () => {
       for (const secret of [SECRET, "cvc", "command", "till-answer"]) {
         assert.notInclude(String(Buffer.concat([...sent, ...received])), secret)
       }
-      // To the owner: all at once, and piece by piece.
+      // Replayed to the owner: together, and in chunks.
       await sendBytes(owner.port, [Buffer.concat(sent)])
       await sendBytes(owner.port, sent)
-      // To whoever asks: what the owner has answered.
+      // Replayed to the sender: the owner's answer.
       const replaying = await open(net.createServer((socket) => socket.write(Buffer.concat(received))))
       placement.placed(PARTITION, `https://127.0.0.1:${replaying}`)
       assert.isTrue(Exit.isFailure(await run(forwarder.forward(outgoing()))))
@@ -214,7 +214,7 @@ describe("a program between two processes of the installation", () => {
 describe("a program in front of the listener", () => {
   const REQUEST = "POST /administration HTTP/1.1\r\nhost: a\r\ntill-forwarded: call;\r\ncontent-length: 2\r\n\r\n{}"
 
-  it("gets no answer and has nothing carried out, in plain HTTP or by another key", async () => {
+  it("gets no answer and runs nothing, in plain HTTP or with another key", async () => {
     const { carried, port } = await startProcess()
     for (const text of [REQUEST, "GET /health HTTP/1.1\r\nhost: a\r\n\r\n", "x"]) {
       assert.notInclude(String(await sendBytes(port, [text])), "HTTP/")
@@ -237,7 +237,7 @@ describe("a program in front of the listener", () => {
     assert.deepStrictEqual(carried, [])
   })
 
-  it("is refused by a process of the installation that says nothing of the request", async () => {
+  it("is refused if it has the key but sends no envelope", async () => {
     const { carried, port } = await startProcess()
     for (const lines of ["", "till-forwarded: something;\r\n"]) {
       for (const target of ["GET /v1/customers", "GET /checkout/cs_x"]) {

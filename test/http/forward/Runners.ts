@@ -1,6 +1,6 @@
 /**
- * Several processes of one service, here in one: each has the real routes and pages, an engine and a listener for the
- * others of its own, and all have the same journal and views. Which of them serves which account is the test's to say.
+ * Several processes of one service, here in one process: each has the real routes and pages, its own engine and
+ * listener, and all share a journal and views. The test decides which one serves which account.
  */
 import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
 import { HttpServer } from "effect/http"
@@ -39,12 +39,12 @@ import { paymentsConfig } from "../../support/PaymentsConfig.ts"
 export const TLS = RunnerTls.make(Redacted.make(new Uint8Array(32).fill(7)))
 export const DOCS_URL = "https://docs.example.test"
 
-/** Well within what a placement takes for confirmed. */
+/** Shorter than a placement's confirmation. */
 const CONFIRM_MILLIS = 500
 
 export interface Runner {
   readonly port: number
-  /** Where the others reach it. */
+  /** Address for the other runners. */
   readonly url: string
   readonly placement: PlacementShape
   readonly accounts: Accounts["Service"]
@@ -54,7 +54,7 @@ export interface Runner {
 
 export interface Runners {
   readonly all: ReadonlyArray<Runner>
-  /** Moves a partition, or an account's, to a runner: as a cluster does, one step after the other. */
+  /** Moves a partition, or an account's, to a runner, in the steps of a cluster. */
   readonly move: (what: AccountId | number, to: number) => Promise<void>
   /** The index of the runner that serves an account. */
   readonly ownerOf: (account: AccountId) => number
@@ -62,7 +62,7 @@ export interface Runners {
   readonly close: () => Promise<void>
 }
 
-/** Pages beside those of the service. */
+/** Additional pages beside those of the service. */
 export type MorePages = typeof Pages.layer
 
 const routes = (storage: Storage, config: Partial<HttpConfigShape>, more: MorePages) => {
@@ -110,7 +110,7 @@ const startRunner = async (storage: Storage, config: Partial<HttpConfigShape>, m
   }
 }
 
-/** Starts so many; partitions are dealt in turns. */
+/** Starts runners and deals the partitions to them in turn. */
 export const start = async (
   count: number,
   config: Partial<HttpConfigShape> = {},
@@ -144,14 +144,14 @@ export const start = async (
   }
 }
 
-/** A connection on which requests are written as bytes, one after the other. */
+/** A connection for requests in bytes, one after the other. */
 export class RawClient {
   readonly #socket: Socket
   #received = Buffer.alloc(0)
   #wake: () => void = () => undefined
   #hasEnded = false
 
-  /** With `tls`, as one of the runners. */
+  /** Connects; with `tls`, as one of the runners. */
   constructor(port: number, tls?: ConnectionOptions) {
     const address = { port, host: "127.0.0.1" }
     this.#socket = tls === undefined ? connect(address) : connectTls({ ...tls, ...address })
@@ -170,7 +170,7 @@ export class RawClient {
     this.#socket.write(bytes)
   }
 
-  /** Reads the next answer, interim ones left out; undefined if the connection ends before it. */
+  /** Reads the next answer, without informational ones; undefined if the connection ends before it. */
   async read(isHead = false): Promise<string | undefined> {
     for (;;) {
       const answer = this.#take(isHead)
@@ -210,6 +210,6 @@ export class RawClient {
   }
 }
 
-/** An answer without what is never the same twice. */
+/** An answer without parts that differ each time. */
 export const comparable = (answer: string | undefined): string | undefined =>
   answer?.replace(/^x-request-id: .*$/im, "x-request-id: *").replace(/^date: .*$/im, "date: *")

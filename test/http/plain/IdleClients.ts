@@ -1,13 +1,13 @@
 /**
- * A process that opens connections and says nothing on them: both ends of 10,000 would be more than one process may
- * have open. Called with a port and their number; writes `open` once all are, and at each byte of its input how many
- * still are that have heard nothing. Ends with its input.
+ * A process that opens connections and sends nothing on them: both ends of 10,000 exceed the limit of open files of one
+ * process. Arguments are a port and the number of connections. Writes `open` once all are open, and at each byte of
+ * input the number of open connections without received bytes. Ends with its input.
  */
 import { connect } from "node:net"
 import type { Socket } from "node:net"
 
 const [port = 0, count = 0] = process.argv.slice(2).map(Number)
-/** The server's queue of connections that it has not accepted is bounded. */
+/** The server's queue of unaccepted connections is bounded. */
 const AT_ONCE = 500
 
 let untouched = 0

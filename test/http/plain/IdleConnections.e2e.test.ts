@@ -1,4 +1,4 @@
-/** Ten thousand idle connections, held by a process of their own, do not keep a request from its answer. */
+/** Ten thousand idle connections, held by another process, do not keep a request from its answer. */
 import { assert, describe, it } from "@effect/vitest"
 import { spawn } from "node:child_process"
 import type { AddressInfo } from "node:net"
@@ -7,7 +7,7 @@ import { createInterface } from "node:readline"
 import { promisify } from "node:util"
 import * as NodeServer from "../../../src/server/NodeServer.ts"
 
-/** Opens idle connections from another process. `untouched` counts those that are open and on which nothing came. */
+/** Opens idle connections from another process. `untouched` counts the open ones that received nothing. */
 const idleClients = async (port: number, count: number) => {
   const child = spawn(process.execPath, [Path.join(import.meta.dirname, "IdleClients.ts"), String(port), String(count)])
   const ended = new Promise((resolve) => child.once("exit", resolve))
@@ -32,7 +32,7 @@ const idleClients = async (port: number, count: number) => {
 }
 
 describe("a connection", () => {
-  it("is one of 10,000 that wait, and is answered", async () => {
+  it("gets its answer beside 10,000 idle ones", async () => {
     const server = NodeServer.create({ arrivalMillisMax: 60_000 })
     NodeServer.setApi(server, {
       plain: (incoming) => incoming.answer(200, { "content-type": "text/plain" }, "plain"),

@@ -1,4 +1,7 @@
-/** Makes up what clients and attackers send on a connection, from whole requests to ones that are wrong in any way. */
+/**
+ * Generates the bytes that clients and attackers send on a connection, from valid requests to ones that are wrong in
+ * many ways.
+ */
 import type { Random } from "../../support/Random.ts"
 
 const TARGETS = [
@@ -18,7 +21,7 @@ const TARGETS = [
   "/v1/%00%zz"
 ]
 
-/** Lines that come again and again, that say something about the body, or that a connection is meant by. */
+/** Header lines that are common, or concern the body or the connection. */
 const LINES = [
   "Accept: */*",
   "accept: application/json, text/plain;q=0.5",
@@ -88,7 +91,7 @@ const LINES = [
   "X-Bare-LF: a\n\nGET /v1/smuggled HTTP/1.1"
 ]
 
-/** Bytes that parsers do not agree on. */
+/** Bytes on which parsers differ. */
 const NASTY = ["\r", "\n", "\r\n", "\r\n\r\n", "\0", " ", "\t", ":", ",", "+", "-", "0", "5", "\x7f", "\x80", "\xff"]
 
 const BODIES = [
@@ -114,7 +117,7 @@ const hugeLine = (random: Random): string =>
     () => Array.from({ length: 2100 }, (_, i) => `${i.toString(36)}:1`).join("\r\n")
   ])()
 
-/** A request, mostly a right one. */
+/** A request, mostly a valid one. */
 const request = (random: Random): string => {
   const sent = method(random)
   const target = random.chance(0.7) ? random.pick(TARGETS.slice(0, 3)) : random.pick(TARGETS)
@@ -147,7 +150,7 @@ const mutate = (random: Random, text: string): string => {
   ])()
 }
 
-/** All that comes on a connection: one to four requests, in half of the cases with something wrong in them. */
+/** The bytes of a connection: one to four requests, half of the time with an error in them. */
 export const requestBytes = (random: Random): Buffer => {
   let text = ""
   for (let i = random.integer(1, 4); i > 0; i--) text += request(random)
@@ -155,7 +158,7 @@ export const requestBytes = (random: Random): Buffer => {
   return Buffer.from(text, "latin1")
 }
 
-/** The same bytes in pieces, as they could arrive. */
+/** The same bytes in chunks, as they could arrive. */
 export const pieces = (random: Random, bytes: Buffer): ReadonlyArray<Buffer> => {
   const cuts = Array.from({ length: random.below(4) }, () => random.below(bytes.length + 1)).toSorted((a, b) => a - b)
   return [...cuts, bytes.length]
