@@ -16,7 +16,7 @@ class VerificationFailed extends Data.TaggedError("VerificationFailed")<{ readon
   }
 }
 
-const checked = (pace: "swiftly" | "gently") =>
+const check = (pace: "swiftly" | "gently") =>
   app.verification(pace).pipe(
     // An installation without records was never started.
     Effect.filterOrFail(
@@ -26,7 +26,7 @@ const checked = (pace: "swiftly" | "gently") =>
   )
 
 /** Checks the installation's journal, the views against it, and the anchored records. */
-export const verification = checked("swiftly")
+export const verification = check("swiftly")
 
 type Report = Effect.Success<typeof verification>
 
@@ -64,7 +64,7 @@ export const verify = Command.make("verify", {}, () => Effect.flatMap(withProgre
   )
 )
 
-export const scrub = Command.make("scrub", {}, () => Effect.flatMap(withProgress(checked("gently")), report)).pipe(
+export const scrub = Command.make("scrub", {}, () => Effect.flatMap(withProgress(check("gently")), report)).pipe(
   Command.withShortDescription("Check the same as verify, gently"),
   Command.withDescription(
     "Check the same as verify, but leave the machine and the database to the service: work during a tenth of the time, " +

@@ -30,20 +30,20 @@ const valueOf = (text: string): unknown => {
 }
 
 /** Returns the body with the fields set; later ones win. The API validates the result, as it validates any body. */
-export const overridden = <A extends object>(body: A, overrides: ReadonlyArray<Override>): A =>
-  overrides.reduce((current: unknown, { path, value }) => replaced(current, path, value), body) as A
+export const applyOverrides = <A extends object>(body: A, overrides: ReadonlyArray<Override>): A =>
+  overrides.reduce((current: unknown, { path, value }) => replaceAt(current, path, value), body) as A
 
-const replaced = (current: unknown, [name, ...rest]: ReadonlyArray<string>, value: unknown): unknown => {
+const replaceAt = (current: unknown, [name, ...rest]: ReadonlyArray<string>, value: unknown): unknown => {
   if (name === undefined) return value
   if (isIndex(name) && (Array.isArray(current) || current === undefined)) {
     const items: ReadonlyArray<unknown> = current ?? []
     // An index beyond the end appends: an array has no gaps.
     const index = Math.min(Number(name), items.length)
-    return [...items.slice(0, index), replaced(items[index], rest, value), ...items.slice(index + 1)]
+    return [...items.slice(0, index), replaceAt(items[index], rest, value), ...items.slice(index + 1)]
   }
   const fields = typeof current === "object" && current !== null && !Array.isArray(current) ? current : {}
   const inner = Object.hasOwn(fields, name) ? (fields as Readonly<Record<string, unknown>>)[name] : undefined
-  return { ...fields, [name]: replaced(inner, rest, value) }
+  return { ...fields, [name]: replaceAt(inner, rest, value) }
 }
 
 const isIndex = (name: string): boolean => /^\d{1,9}$/u.test(name)

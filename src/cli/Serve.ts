@@ -121,7 +121,7 @@ const greet = Effect.fnUntraced(function* (started: Started) {
  * Starts the watchdog that kills this process if its event loop blocks. Not before the start is over, which may block
  * it for long.
  */
-const watched = Effect.fnUntraced(function* (level: LogLevel.LogLevel | undefined) {
+const startWatchdog = Effect.fnUntraced(function* (level: LogLevel.LogLevel | undefined) {
   const { hangSeconds, logLevel } = yield* Effect.provide(app.TillConfig, app.configuration)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   app.watchEventLoop({ hangSeconds, logs: (level ?? logLevel) !== "None" }, (error) => {
@@ -138,7 +138,7 @@ const greeting = (
   Layer.effectDiscard(
     Effect.gen(function* () {
       yield* onStarted(yield* Started)
-      yield* watched(level)
+      yield* startWatchdog(level)
       // With NODE_COMPILE_CACHE, Node writes its cache only when the process ends in order. Compiling is half of a
       // start, and a service that is killed again and again would repeat it each time.
       yield* Effect.sync(flushCompileCache)
@@ -202,7 +202,7 @@ export const serve = Command.make("serve", { runners }, (given) =>
           runners: given.runners,
           level,
           impatience,
-          greet: (started) => Effect.andThen(greet(started), Effect.orDie(watched(level)))
+          greet: (started) => Effect.andThen(greet(started), Effect.orDie(startWatchdog(level)))
         })
       : run({ level, impatience })
   })

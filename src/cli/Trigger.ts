@@ -12,7 +12,7 @@ import type { EffectMethods, EmittedEventType, EventType, TillError } from "../c
 import { EMITTED_EVENT_TYPES, EVENT_TYPES } from "../client/index.ts"
 import { connect, connectionFlags, WrongArguments } from "./Connection.ts"
 import type { Override } from "./Overrides.ts"
-import { overridden, overrideOf } from "./Overrides.ts"
+import { applyOverrides, overrideOf } from "./Overrides.ts"
 
 /** The longest wait for an event after its request: asynchronous payments and refunds take 2 s (semantics §5). */
 const WAIT_MILLIS_MAX = 15_000
@@ -52,7 +52,7 @@ const byRequests = ({ authorizationHoldSeconds, overrides, till }: TriggerInput)
   const seconds = authorizationHoldSeconds + 1
   return {
     till,
-    changed: (body) => overridden(body, overrides),
+    changed: (body) => applyOverrides(body, overrides),
     orDeclined: Effect.catchTag("PaymentError", (error) =>
       error.payment_intent === undefined ? Effect.fail(error) : Effect.succeed(error.payment_intent)
     ),
@@ -68,7 +68,7 @@ const byRequests = ({ authorizationHoldSeconds, overrides, till }: TriggerInput)
 }
 
 /** Causes the event and returns its ID. */
-export const triggered = Effect.fnUntraced(function* (type: EmittedEventType, input: TriggerInput) {
+export const triggerEvent = Effect.fnUntraced(function* (type: EmittedEventType, input: TriggerInput) {
   const before = yield* input.till.events.list({ type, limit: 1 })
   const subject = yield* TRIGGER_RECIPES[type](byRequests(input))
   const cursor = before.data[0]?.id
@@ -115,7 +115,7 @@ export const trigger = Command.make(
     Effect.gen(function* () {
       const triggerable = yield* triggerableOf(type)
       const { authorizationHoldSeconds, till } = yield* connect(flags)
-      yield* Console.log(yield* triggered(triggerable, { till, overrides: override, authorizationHoldSeconds }))
+      yield* Console.log(yield* triggerEvent(triggerable, { till, overrides: override, authorizationHoldSeconds }))
     })
 ).pipe(
   Command.withShortDescription(SUMMARY),

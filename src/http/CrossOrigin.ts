@@ -46,14 +46,14 @@ export const make = (endpoints: ReadonlyArray<Endpoint>): CrossOrigin => {
     preflight: ({ headers, method, url }) => {
       if (method !== "OPTIONS" || headers.origin === undefined) return undefined
       const wanted = headers["access-control-request-method"]
-      return wanted !== undefined && isOpen(wanted, url.split("?", 1)[0]!) ? allowed(wanted) : undefined
+      return wanted !== undefined && isOpen(wanted, url.split("?", 1)[0]!) ? preflightHeadersOf(wanted) : undefined
     },
     headersOf: ({ headers }) =>
       headers.origin !== undefined && isPublishable(headers.authorization) ? READABLE : undefined
   }
 }
 
-const allowed = (method: string): Readonly<Record<string, string>> => ({
+const preflightHeadersOf = (method: string): Readonly<Record<string, string>> => ({
   "access-control-allow-origin": "*",
   "access-control-allow-methods": method,
   "access-control-allow-headers": ALLOWED_HEADERS,

@@ -99,7 +99,7 @@ export const withoutUnstorableText = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withoutUnstorableText)
   return Object.fromEntries(
     Object.entries(value).map(([key, member]) =>
-      isStorable(key) ? [key, withoutUnstorableText(member)] : [storable(key), UNSTORABLE]
+      isStorable(key) ? [key, withoutUnstorableText(member)] : [replaceUnstorable(key), UNSTORABLE]
     )
   )
 }
@@ -110,13 +110,13 @@ export const pathOfUnstorableText = (value: unknown): ReadonlyArray<PropertyKey>
   if (typeof value !== "object" || value === null) return undefined
   for (const [key, member] of Object.entries(value)) {
     const inside = isStorable(key) ? pathOfUnstorableText(member) : []
-    if (inside !== undefined) return [storable(key), ...inside]
+    if (inside !== undefined) return [replaceUnstorable(key), ...inside]
   }
   return undefined
 }
 
 /** Replaces the characters of a name that cannot be stored. */
-const storable = (key: string): string => key.toWellFormed().replaceAll("\0", "\ufffd")
+const replaceUnstorable = (key: string): string => key.toWellFormed().replaceAll("\0", "\ufffd")
 
 /** Completes "The `param` field must be …" (semantics §8.14). */
 export const STORABLE_RULE = "text without NUL characters and unpaired surrogates"

@@ -46,7 +46,7 @@ const makeSchemaDecoder = (schema: Schema.Top): PayloadDecoder => {
     const unstorable = escapes ? pathOfUnstorableText(value) : undefined
     if (Exit.isSuccess(decoded) && unstorable === undefined) return Exit.succeed(decoded.value)
     const input = unstorable === undefined ? value : withoutUnstorableText(value)
-    const diagnosed = diagnose(abridged(input))
+    const diagnosed = diagnose(abridge(input))
     if (Exit.isFailure(diagnosed)) return Exit.fail(parameterErrorOf(schema.ast, diagnosed, input))
     if (Exit.isFailure(decoded)) return Exit.fail(parameterErrorOf(schema.ast, decoded, value))
     return Exit.fail(new ParameterInvalid({ param: parameterPath(unstorable!), rule: STORABLE_RULE }))
@@ -76,11 +76,11 @@ const withoutEmptyList = (value: unknown, [name, ...rest]: Path): unknown => {
 const MEMBERS_MAX = 128
 
 /** Drops members beyond the limit, so that a client cannot keep the service busy with a megabyte of errors. */
-const abridged = (value: unknown): unknown => {
+const abridge = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value
-  if (Array.isArray(value)) return value.slice(0, MEMBERS_MAX).map(abridged)
+  if (Array.isArray(value)) return value.slice(0, MEMBERS_MAX).map(abridge)
   const members = Object.entries(value).slice(0, MEMBERS_MAX)
-  return Object.fromEntries(members.map(([name, member]) => [name, abridged(member)]))
+  return Object.fromEntries(members.map(([name, member]) => [name, abridge(member)]))
 }
 
 /** Replaces the card data of a decoded payload, if it has any. */

@@ -55,7 +55,7 @@ export class RouteTable<Endpoint extends { readonly method: string; readonly pat
       if (literal !== undefined) {
         node = literal
       } else if (node.parameter !== undefined && segment !== "") {
-        params[node.parameter.name] = decoded(segment)
+        params[node.parameter.name] = decodeSegment(segment)
         node = node.parameter.node
       } else {
         return undefined
@@ -79,7 +79,7 @@ const descend = <Endpoint>(node: Node<Endpoint>, segment: string): Node<Endpoint
  * Decodes a segment. An id needs no percent-encoding, so a segment that cannot be decoded or stored is returned as is:
  * no object has such an id.
  */
-const decoded = (segment: string): string => {
+const decodeSegment = (segment: string): string => {
   if (!segment.includes("%")) return segment
   try {
     const text = decodeURIComponent(segment)

@@ -1,7 +1,7 @@
 /** `--override path=value` can express any body, and changes only the named fields. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { overridden, overrideOf } from "../../src/cli/Overrides.ts"
+import { applyOverrides, overrideOf } from "../../src/cli/Overrides.ts"
 
 const name = Schema.Literals(["amount", "line_items", "price_data", "a1", "toString", "constructor"])
 const leaf = Schema.Union([Schema.Int, Schema.Boolean, Schema.Null, Schema.String])
@@ -18,7 +18,7 @@ const typedFor = (value: unknown, path: string): ReadonlyArray<string> => {
 }
 
 const apply = (base: object, typed: ReadonlyArray<string>) =>
-  overridden(
+  applyOverrides(
     base,
     typed.map((text) => overrideOf(text)!)
   )

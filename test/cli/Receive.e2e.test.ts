@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
-import { triggered } from "../../src/cli/Trigger.ts"
+import { triggerEvent } from "../../src/cli/Trigger.ts"
 import type { EmittedEventType, WebhookEvent } from "../../src/client/index.ts"
 import { Till, verifyWebhook } from "../../src/client/index.ts"
 import { KEYS, startTill, type TillProcess, until } from "../support/TillProcess.ts"
@@ -37,7 +37,7 @@ const startApp = Effect.acquireRelease(
 
 const trigger = (server: TillProcess, type: EmittedEventType): Promise<string> =>
   Effect.runPromise(
-    Effect.flatMap(Till, (till) => triggered(type, { till, overrides: [], authorizationHoldSeconds: 604_800 })).pipe(
+    Effect.flatMap(Till, (till) => triggerEvent(type, { till, overrides: [], authorizationHoldSeconds: 604_800 })).pipe(
       Effect.provide(Till.layerFetch({ apiKey: Redacted.make(KEYS.secretTest), baseUrl: server.baseUrl }))
     )
   )

@@ -2,7 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Console, Effect, Redacted } from "effect"
 import { overrideOf } from "../../src/cli/Overrides.ts"
-import { NoEvent, triggerableOf, triggered } from "../../src/cli/Trigger.ts"
+import { NoEvent, triggerableOf, triggerEvent } from "../../src/cli/Trigger.ts"
 import { EMITTED_EVENT_TYPES, type EmittedEventType, Till } from "../../src/client/index.ts"
 import { RESERVED_EVENT_TYPES } from "../../src/domain/Event.ts"
 import { start, type TestServer } from "../http/TestServer.ts"
@@ -27,7 +27,7 @@ const trigger = async (type: EmittedEventType, overrides: ReadonlyArray<string> 
   const input = { overrides: overrides.map((text) => overrideOf(text)!), authorizationHoldSeconds: 604_800 }
   const client = Till.layerFetch({ apiKey: Redacted.make(key), baseUrl })
   const id = await Effect.runPromise(
-    Effect.flatMap(Till, (till) => triggered(type, { ...input, till })).pipe(
+    Effect.flatMap(Till, (till) => triggerEvent(type, { ...input, till })).pipe(
       Effect.provide(client),
       Effect.provideService(Console.Console, listening(key))
     )

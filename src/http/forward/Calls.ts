@@ -53,11 +53,11 @@ const storeHere = (
 export const make: Effect.Effect<Handlers["call"], never, Accounts> = Effect.map(Accounts, (accounts) => {
   const handlers: Readonly<Record<string, (body: unknown) => Effect.Effect<Wire.Reply, unknown>>> = {
     [ADMINISTRATION]: (body) =>
-      Effect.flatMap(decoded(Administered, body), ({ command }) =>
+      Effect.flatMap(decode(Administered, body), ({ command }) =>
         Effect.map(Effect.provideService(administer(command), Accounts, accounts), Wire.success)
       ),
     [IDEMPOTENCY_KEYS]: (body) =>
-      Effect.flatMap(decoded(KeyResult, body), (result) =>
+      Effect.flatMap(decode(KeyResult, body), (result) =>
         Effect.as(storeHere(accounts, result), { status: 200, body: {} })
       )
   }
@@ -76,7 +76,7 @@ export const make: Effect.Effect<Handlers["call"], never, Accounts> = Effect.map
 const UNSUPPORTED = "unsupported"
 const unsupported = Effect.fail(UNSUPPORTED)
 
-const decoded = <A, I>(schema: Schema.Codec<A, I>, body: unknown): Effect.Effect<A, typeof UNSUPPORTED> =>
+const decode = <A, I>(schema: Schema.Codec<A, I>, body: unknown): Effect.Effect<A, typeof UNSUPPORTED> =>
   Effect.mapError(Schema.decodeUnknownEffect(schema)(body), () => UNSUPPORTED)
 
 /** An administration command has no idempotency key, so it must not be sent twice. */

@@ -401,13 +401,13 @@ const OF_CONNECTION: ReadonlySet<string> = new Set([
 ])
 /** Returns the headers that the account's process would have sent to the client. */
 export const headersFor = ({ headers }: Pick<Reply, "headers">): Record<string, string | Array<string>> => {
-  const shown: Record<string, string | Array<string>> = {}
+  const clientHeaders: Record<string, string | Array<string>> = {}
   for (const name in headers) {
     const value = headers[name] as string | Array<string>
-    if (name === CONNECTION) shown["connection"] = value
-    else if (!OF_CONNECTION.has(name)) shown[name] = value
+    if (name === CONNECTION) clientHeaders["connection"] = value
+    else if (!OF_CONNECTION.has(name)) clientHeaders[name] = value
   }
-  return shown
+  return clientHeaders
 }
 
 export { newCourse }

@@ -168,7 +168,7 @@ export const listen = Effect.fnUntraced(function* (
   server.on("tlsClientError", (error: Error, socket: Socket) => warn(`${UNPROVEN} ${socket.remoteAddress}`, error))
   let handlers: Handlers | undefined
   acceptRequests(server, () => handlers, Effect.runForkWith(yield* Effect.context<never>()))
-  yield* Effect.acquireRelease(open(server, host, port), () => Effect.promise(() => close(server)))
+  yield* Effect.acquireRelease(openServer(server, host, port), () => Effect.promise(() => closeServer(server)))
   const { port: opened } = server.address() as AddressInfo
   return {
     url: `https://${isIPv6(host) ? `[${host}]` : host}:${opened}`,
@@ -191,14 +191,14 @@ const UNPROVEN =
   "A connection to TILL_RUNNER_PORT was refused, because the other side did not prove that it has the installation's " +
   "secret: it is not a process of this service, or its TILL_SECRET_FILE is a different one. Its address is"
 
-const open = (server: Server, host: string, port: number): Effect.Effect<void, CannotListen> =>
+const openServer = (server: Server, host: string, port: number): Effect.Effect<void, CannotListen> =>
   Effect.callback((resume) => {
     server.once("error", (cause) => resume(Effect.fail(new CannotListen({ cause }))))
     // Exclusive, because processes that share a port would be given the same free one.
     server.listen({ port, host, exclusive: true }, () => resume(Effect.void))
   })
 
-const close = (server: Server): Promise<void> =>
+const closeServer = (server: Server): Promise<void> =>
   new Promise((resolve) => {
     const impatient = setTimeout(() => server.closeAllConnections(), CLOSE_MILLIS)
     server.close(() => {
