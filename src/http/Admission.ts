@@ -101,13 +101,13 @@ class Lane extends Queue {
   }
 
   /** Called when the lane's first request begins to wait. */
-  stand(since: number): void {
+  beginWaiting(since: number): void {
     this.#begun = 0
     this.#begunSince = since
     this.#rate = undefined
   }
 
-  begins(): void {
+  countStart(): void {
     this.#begun++
   }
 
@@ -179,7 +179,7 @@ export class Admission {
     if (!hasRoom) this.#limit.reached()
     if (lane.size === 0) {
       this.#turns.push(lane)
-      lane.stand(entry.since)
+      lane.beginWaiting(entry.since)
     }
     lane.push(entry)
     this.#waiting++
@@ -296,7 +296,7 @@ export class Admission {
         continue
       }
       const entry = lane.shift()
-      lane.begins()
+      lane.countStart()
       this.#waiting--
       if (lane.size > 0) this.#turns.push(lane)
       entry.start(this.#begin(lane, now))

@@ -100,7 +100,7 @@ describe("the forwarder", () => {
         abort.abort()
         await gone.catch(() => undefined)
         await left.promise
-        assert.strictEqual((await next).outcome, "Till did not wait for the app")
+        assert.strictEqual((await next).outcome, "Till stopped waiting for the app")
       })
     })
   )

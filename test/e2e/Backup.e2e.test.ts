@@ -74,7 +74,7 @@ describe("till backup, beside a service under load", () => {
           await succeeds(["backup", backup], server.variables)
           const before = traffic.deeds.filter(({ answer }) => answer !== undefined)
           const output = await succeeds(["backup", backup], server.variables)
-          assert.match(output, /^[\d,]+ new records\. .+ contains [\d,]+ records of 2 accounts until .+Z \(\d+ kB\) and /)
+          assert.match(output, /^[\d,]+ new records\. .+ contains [\d,]+ records of 2 accounts until .+Z \(\d+ kB\)/)
           fs.cpSync(backup, earlier.backup, { recursive: true })
           const enough = traffic.deeds.length + 100
           await until("more has happened", () => traffic.deeds.length > enough)
