@@ -152,7 +152,7 @@ const orDamaged = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E 
  * looked up there. A corrupt journal affects only its own account: requests to that account fail with the error.
  */
 const viewsOfToday = remakeOutdated.pipe(
-  Effect.catchTag("JournalCorrupt", (corrupt) => Effect.logError("Views could not be made", corrupt.message)),
+  Effect.catchTag("JournalCorrupt", (corrupt) => Effect.logError("Views could not be updated", corrupt.message)),
   Effect.provide(Projector.layer)
 )
 

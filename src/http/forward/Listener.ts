@@ -60,7 +60,7 @@ export interface Listener {
 }
 
 const tooLarge = Exit.fail(new RequestTooLarge())
-const unread = Exit.fail(new Unavailable({ reason: "The body was not read where the request came to." }))
+const unread = Exit.fail(new Unavailable({ reason: "The forwarding process did not read the body." }))
 const tooMany = Exit.fail(new Unavailable({ reason: "Too many long requests are being sent." }))
 
 /** A client's request, as read by the forwarding process. */
