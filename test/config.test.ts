@@ -26,7 +26,7 @@ describe("configuration", () => {
     [{ HOST: "0.0.0.0", TILL_PUBLIC_URL: "https://pay.example.com" }, true],
     [{ HOST: "0.0.0.0", TILL_DASHBOARD_INSECURE: "on" }, true]
   ] as ReadonlyArray<readonly [Record<string, string>, boolean]>)(
-    "says whether people may sign in to the dashboard (9.63): %o, %s",
+    "determines whether people may sign in to the dashboard (9.63): %o, %s",
     ([environment, may]) =>
       Effect.map(load(environment), (config) => {
         const refusal = Config.dashboardRefusalOf(config)

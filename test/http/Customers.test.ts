@@ -24,7 +24,7 @@ describe("customers", () => {
     assert.strictEqual(retrieved.text, created.text)
   })
 
-  it("C3: deletion leaves a stub, and nothing can refer to it any more", async () => {
+  it("C3: deletion leaves a stub, and no new reference to it is accepted", async () => {
     const { id } = await create()
     const intent = { amount: 1, currency: "usd", customer: id }
     const { body: old } = await server.request("POST", "/v1/payment_intents", { body: intent })

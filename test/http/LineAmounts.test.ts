@@ -99,7 +99,7 @@ describe("line amounts", () => {
     }
   })
 
-  it("N3: amounts are never scaled, whatever the currency", async () => {
+  it("N3: amounts are never scaled, in any currency", async () => {
     for (const currency of ["jpy", "usd", "kwd"]) {
       assert.deepStrictEqual(await amounts([[{ currency, unit_amount: 1234 }, 3]]), [3702, [3702]])
     }

@@ -95,7 +95,7 @@ describe("a process that is stopping", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live.each(["nobody wants to wait for that", "it takes too long"])(
+  it.live.each(["a second signal asks not to wait", "it takes too long"])(
     "ends although nothing is handed over: %s",
     (why) =>
       Effect.gen(function* () {

@@ -91,7 +91,7 @@ describe("sockets", () => {
     assert.match(comma, /^idempotency-key: a, b\r$/im)
   })
 
-  it("T25: an Idempotency-Key is one text everywhere, and comes back byte by byte, whatever its encoding", async () => {
+  it("T25: an Idempotency-Key is one text everywhere, and is returned byte by byte, in any encoding", async () => {
     for (const [bytes, text] of [
       ["kl\u00fcver", "kl\u00fcver"],
       [latin1("заказ-1 \u{1f600}"), "заказ-1 \u{1f600}"],

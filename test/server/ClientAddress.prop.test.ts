@@ -35,7 +35,7 @@ const chainOf = (client: string, [, ...others]: ReadonlyArray<string>) => [clien
 
 describe("the sender of a request that came through proxies", () => {
   it.effect.prop(
-    "is the client of the outermost trusted proxy, whatever entries precede it",
+    "is the client of the outermost trusted proxy, with any entries before it",
     { client, forged, port, proxies },
     ({ client, forged, port, proxies }) =>
       Effect.sync(() => {

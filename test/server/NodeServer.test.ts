@@ -94,11 +94,11 @@ describe("answers", () => {
     assert.strictEqual(most, 1)
   })
 
-  for (const [whoever, more] of [
+  for (const [condition, more] of [
     ["", ""],
-    [", nor to one that asks before it sends", "Expect: 100-continue\r\nContent-Length: 0\r\n"]
+    [" and waits for 100 Continue", "Expect: 100-continue\r\nContent-Length: 0\r\n"]
   ] as const) {
-    it(`end for a client that sends hundreds of requests ahead${whoever}`, async () => {
+    it(`end for a client that sends hundreds of requests ahead${condition}`, async () => {
       let begun = 0
       const port = await listen(() => void begun++)
       server.on("checkContinue", () => void begun++)
