@@ -31,7 +31,7 @@ export const verification = check("swiftly")
 type Report = Effect.Success<typeof verification>
 
 const anchorsOf = ({ anchored, newestAnchor }: Report): string => {
-  if (newestAnchor === undefined) return "anchors were not checked, because TILL_DATA_DIR contains no secret"
+  if (newestAnchor === undefined) return "anchors were not checked, because TILL_DATA_DIR has no secret"
   if (newestAnchor === null) return "no record is anchored yet"
   return `${anchored} records are anchored, newest anchor ${newestAnchor}`
 }
