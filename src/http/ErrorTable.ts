@@ -300,13 +300,8 @@ export const envelope = ({ code, details, message, param, type }: WireError, doc
   return `{"error":${error.slice(0, -1)},${rest.slice(1, -1)},"payment_intent":${encode(payment_intent)}}}`
 }
 
-<<<<<<< HEAD
-/** Writes the response of a command that refuses, as it is kept for repetitions. */
-export const refusal = (failure: Failure, docsUrl: string): Rendered => {
-=======
 /** Makes the response of a refused command, as it is stored for repetitions. */
-export const refusal = (failure: Failure, docsUrl: string): Response => {
->>>>>>> 2863b28 (Write the HTTP layer's comments in plain words, and name its functions after what they do)
+export const refusal = (failure: Failure, docsUrl: string): Rendered => {
   const error = wireErrorOf(failure)
   const { headers, status, stored } = error
   return { status, body: envelope(error, docsUrl), stored, ...(headers !== undefined && { headers }) }
