@@ -294,15 +294,14 @@ export const backup = (folder: string, mode: Mode) =>
       Effect.provide([paymentsConfig, Formats.layer]),
       Effect.catchTag("ForeignSecret", () => foreignSecret)
     )
-    const installation = { secret, manifestKey, migration, olderLinks: yield* Migrations.olderLinks }
+    const installation = { secret, manifestKey, migration }
     const holds = (account: string) => mode === "all" || !isLive(account)
     return yield* Backup.backup({ folder, mode, installation, holds })
   }).pipe(Effect.provide(storageReading), Effect.provide(Config.layer))
 
-/** An empty installation, closed to all other processes until the restore releases it. */
-const restoreTarget = ({ secret, manifest }: Restore.Checked) =>
-  Layer.effectDiscard(Migrations.setOlderLinks(manifest.older_links)).pipe(
-    Layer.provideMerge(Projector.layer),
+/** An empty installation that is a restore's alone until it is given free. */
+const restoreTarget = ({ secret }: Restore.Checked) =>
+  Projector.layer.pipe(
     Layer.provide(Formats.layer),
     Layer.provideMerge(stores),
     Layer.provideMerge(Migrations.layerRestoring),

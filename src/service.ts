@@ -86,8 +86,8 @@ import {
 const PROTOCOL: Protocol = {
   records: FORMAT,
   migration: Migrations.newest,
-  // Add one with each change to `http/forward` after which an older Till could not call this one, or reply to it.
-  requests: 2
+  // One more with each change to `http/forward` after which an older Till could not ask this one, or answer it.
+  requests: 1
 }
 
 /** True if several processes may share the database: a configured one, but not an embedded one. */

@@ -43,8 +43,6 @@ export interface Installation {
   readonly manifestKey: Manifests.ManifestKey
   /** The newest migration of the database. */
   readonly migration: number
-  /** Ids up to this one are found without a number of their account. */
-  readonly olderLinks: string
 }
 
 export interface Options {
@@ -88,7 +86,6 @@ const run = Effect.fnUntraced(function* (options: Options) {
     migration: options.installation.migration,
     mode: options.mode,
     at,
-    older_links: options.installation.olderLinks,
     secret_sha256: sha256(options.installation.secret),
     files,
     accounts: [...reached].map(([account, { hash, version }]) => ({ account, version, hash }))

@@ -20,8 +20,8 @@ import { writeAtomically } from "../postgres/embedded/DataFolder.ts"
 import { readIfThere } from "../postgres/embedded/OwnFiles.ts"
 import { BackupFailed } from "./BackupFailed.ts"
 
-/** Rises when a backup is laid out in a way that an older Till cannot read. */
-export const FORMAT = 2
+/** Version of a backup's layout. It increases with each change after which an older Till cannot read a new backup. */
+export const FORMAT = 1
 
 export const MANIFEST = "manifest.json"
 export const UNFINISHED = "unfinished.json"
@@ -55,8 +55,6 @@ const Manifest = Schema.Struct({
   mode: Schema.Literals(MODES),
   /** Unix milliseconds: what was answered before is in it. */
   at: Count,
-  /** Ids up to this one are found without a number of their account. */
-  older_links: Schema.String.check(Schema.isPattern(/^[0-9A-Za-z]*$/)),
   secret_sha256: Sha256,
   /** In the order in which they were written, which is that of each account's records. */
   files: Schema.Array(RecordFile),
@@ -107,13 +105,14 @@ export const find = (folder: string, name: Name): Found | undefined => {
     message: `${file} is damaged, or was not written with this installation's secret: its HMAC does not match.`
   })
   if (typeof manifest !== "object" || manifest === null) throw damaged
+  if ("older_links" in manifest) throw unreleased(file)
   const {
     format,
     record_format: recordFormat,
     secret_sha256: secretSha256
   } = manifest as Readonly<Record<string, unknown>>
-  refuseOther(file, "backups", format, FORMAT, FORMAT)
-  refuseOther(file, "records", recordFormat, 0, RECORD_FORMAT)
+  refuseNewer(file, "backups", format, FORMAT)
+  refuseNewer(file, "records", recordFormat, RECORD_FORMAT)
   return {
     secretSha256,
     authenticated: (key) => {
@@ -123,17 +122,22 @@ export const find = (folder: string, name: Name): Found | undefined => {
   }
 }
 
+/** All backups from before the first release had a field that no later one has. */
+const unreleased = (file: string) =>
+  new BackupFailed({
+    message: `${file} was made by a Till from before its first release, which no release can read: make a new backup.`
+  })
+
 const isSame = (one: string, other: string): boolean => {
   const [first, second] = [Buffer.from(one), Buffer.from(other)]
   return first.length === second.length && timingSafeEqual(first, second)
 }
 
-/** What is no number at all is left to the HMAC. */
-const refuseOther = (file: string, what: string, theirs: unknown, oldest: number, newest: number): void => {
-  if (typeof theirs !== "number" || (theirs >= oldest && theirs <= newest)) return
-  const [age, known] = theirs > newest ? ["a newer", `up to ${newest}`] : ["an older", `from ${oldest} on`]
+/** Passes a format that is no number: the HMAC check refuses it. */
+const refuseNewer = (file: string, what: string, theirs: unknown, newest: number): void => {
+  if (typeof theirs !== "number" || theirs <= newest) return
   throw new BackupFailed({
-    message: `${file} is of ${age} Till, with ${what} in format ${theirs}; this one knows them ${known}.`
+    message: `${file} is of a newer Till, with ${what} in format ${theirs}; this one knows them up to ${newest}.`
   })
 }
 

@@ -343,17 +343,15 @@ const makeHolder = Effect.fnUntraced(function* (
   return Effect.fnUntraced(
     function* (id) {
       const number = numbers.numberIn(id)
-      const account = number === undefined ? undefined : yield* numbered(number, id)
-      return account ?? (yield* views.olderHolder(id))
+      return number === undefined ? undefined : yield* numbered(number, id)
     },
     Effect.catchTag("StorageFailure", () => Effect.fail(new Unavailable({ reason: "The database does not answer." })))
   )
 })
 
 /**
- * Gives their numbers to the accounts that have a checkpoint without one: those of an older Till, and those whose views
- * were made anew from nothing. An account that is used gets its number with its activation, whether or not this has
- * come so far.
+ * Stores the numbers of accounts whose checkpoint has none: those that a restore or a rebuild has created. An account's
+ * activation stores its number too.
  */
 const numberAll = (numbers: AccountNumbersShape, views: ViewsShape) =>
   Effect.gen(function* () {

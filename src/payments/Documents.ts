@@ -17,8 +17,6 @@
  *    refuses what this one has written.
  */
 import { Effect, Schema } from "effect"
-import type { Address } from "../domain/Address.ts"
-import { addressOf, billingDetailsOf } from "../domain/Address.ts"
 import { Charge } from "../domain/Charge.ts"
 import { CheckoutSession, CustomerDetails, LineItem, PaymentIntentData } from "../domain/CheckoutSession.ts"
 import { Customer } from "../domain/Customer.ts"
@@ -31,8 +29,7 @@ import { Price } from "../domain/Price.ts"
 import { Product } from "../domain/Product.ts"
 import { Refund } from "../domain/Refund.ts"
 import { WebhookEndpoint } from "../domain/WebhookEndpoint.ts"
-import type { Document, Identified, JsonObject, Kind } from "../engine/log/Document.ts"
-import { inside } from "../engine/views/DocumentFormats.ts"
+import type { Document, Identified, Kind } from "../engine/log/Document.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
 import { FILTERED_PAYMENT_INTENT, searchable, SEARCHED_CUSTOMER } from "./Search.ts"
 import * as Tallies from "./Tallies.ts"
@@ -98,38 +95,8 @@ export const PaymentIntentHidden = Schema.Struct({
 })
 export type PaymentIntentHidden = typeof PaymentIntentHidden.Type
 
-/**
- * Converts details written before semantics 9.6, when an unknown address could be six nulls and a country kept the case
- * in which it was sent.
- */
-const withAddressOf96 = (older: JsonObject): JsonObject => {
-  const address = older["address"] as Address | null | undefined
-  return address == null ? older : { ...older, address: addressOf(address) }
-}
-
-/** Converts charges of that time, which had null for unknown billing details. */
-const withBillingDetailsOf96 = (older: JsonObject): JsonObject =>
-  older["billing_details"] === null
-    ? { ...older, billing_details: billingDetailsOf({}) }
-    : inside("billing_details", withAddressOf96)(older)
-
 export const PAYMENT_INTENT: Resource<PaymentIntent, PaymentIntentHidden | undefined> = {
   name: "payment_intent",
-  steps: [
-    {
-      value: (older) => ({
-        ...inside("charges", inside("data", withBillingDetailsOf96))(older),
-        application_fee_amount: null,
-        setup_future_usage: null
-      }),
-      // Older documents kept only the payment method of an authentication, not the amount, so it no longer counts
-      // (semantics 9.3).
-      hidden: (older) => {
-        const { checkoutSession } = (older ?? {}) as PaymentIntentHidden
-        return checkoutSession === undefined ? undefined : { checkoutSession }
-      }
-    }
-  ],
   resourceKind: "PaymentIntent",
   shape: { value: PaymentIntent, hidden: Schema.UndefinedOr(PaymentIntentHidden) },
   prefix: PREFIXES.payment_intent,
@@ -141,7 +108,6 @@ export const PAYMENT_INTENT: Resource<PaymentIntent, PaymentIntentHidden | undef
 
 export const CHARGE: Resource<Charge> = {
   name: "charge",
-  steps: [{ value: withBillingDetailsOf96 }],
   resourceKind: "Charge",
   shape: { value: Charge },
   prefix: PREFIXES.charge,
@@ -168,13 +134,6 @@ export type PaymentMethodHidden = typeof PaymentMethodHidden.Type
 
 export const PAYMENT_METHOD: Resource<PaymentMethod, PaymentMethodHidden> = {
   name: "payment_method",
-  steps: [
-    {
-      value: withBillingDetailsOf96,
-      // Older documents could be neither attached nor detached.
-      hidden: (older) => ({ ...(older as PaymentMethodHidden), detached: false })
-    }
-  ],
   resourceKind: "PaymentMethod",
   shape: { value: PaymentMethod, hidden: PaymentMethodHidden },
   prefix: PREFIXES.payment_method,
@@ -261,18 +220,6 @@ export type CheckoutSessionHidden = typeof CheckoutSessionHidden.Type
 
 export const CHECKOUT_SESSION: Resource<CheckoutSession, CheckoutSessionHidden> = {
   name: "checkout.session",
-  steps: [
-    {
-      value: inside("customer_details", withAddressOf96),
-      // Older sessions held the fee, which the PaymentIntent of later sessions holds (semantics 9.16), and had no
-      // amount to choose (9.14).
-      hidden: (older) => {
-        const { awaitsSettlement, collected } = older as CheckoutSessionHidden
-        const kept = collected && { ...collected, address: addressOf(collected.address) }
-        return { collected: kept, awaitsSettlement, failedAttempts: 0, closedUntil: null, customAmount: null }
-      }
-    }
-  ],
   resourceKind: "Checkout Session",
   shape: { value: CheckoutSession, hidden: CheckoutSessionHidden },
   prefix: PREFIXES["checkout.session"],

@@ -4,7 +4,6 @@
  * attempt and endpoint (semantics W8). API responses add the fields that the contract has gained since (semantics
  * 9.27).
  */
-import type { ApiVersion } from "../domain/ApiVersion.ts"
 import type { ApiVersionsShape, JsonObject } from "../domain/ApiVersions.ts"
 import type { EmittedEventType } from "../domain/Event.ts"
 import type { Metadata } from "../domain/Metadata.ts"
@@ -60,17 +59,14 @@ export interface EventContext {
   readonly pendingWebhooks: number
 }
 
-/** The version of events that an older Till stored without one: there was no other. */
-const UNWRITTEN_VERSION: ApiVersion = "2026-03-09"
-
 /**
- * Converts an event to an older version, including the values before an update. Returns the same event if no change
- * since that version affects it. Null stands for the version of events stored without one.
+ * Shows an event in an older version, with what an update changed as that version sees it. The same event if nothing in
+ * it has changed since.
  */
 export const shownIn =
   ({ older }: ApiVersionsShape): EventVersionsShape["shownIn"] =>
   (version, event) => {
-    const served = older(version ?? UNWRITTEN_VERSION)
+    const served = older(version)
     if (served === undefined || !served.concerns(event.object)) return event
     const newest = parseJson(event.object) as JsonObject
     const object = served.object(newest)
@@ -100,7 +96,7 @@ export const render = (event: StoredEvent, { account, pendingWebhooks }: EventCo
     type: event.type,
     created: secondsOf(event.at),
     livemode: isLive(account),
-    api_version: event.apiVersion ?? UNWRITTEN_VERSION,
+    api_version: event.apiVersion,
     merchant_id: merchantIdOf(account)
   })
   const previous = event.previous === null ? "" : `,"previous_attributes":${JSON.stringify(event.previous)}`

@@ -8,7 +8,6 @@ import { PREFIXES } from "../domain/Identifiers.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { Document } from "../engine/log/Document.ts"
 import { EventVersions } from "../engine/log/Events.ts"
-import { adding } from "../engine/views/DocumentFormats.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
 import { INSTALLATION, merchantIdOf } from "./AccountIds.ts"
 import type { ApiKeyUse } from "./ApiKeys.ts"
@@ -35,7 +34,6 @@ export type Merchant = typeof Merchant.Type
 
 export const MERCHANT: Kept<Merchant> = {
   name: "merchant",
-  steps: [{ value: adding({ brand: NO_BRAND }) }],
   shape: { value: Merchant },
   prefix: PREFIXES.merchant
 }

@@ -36,9 +36,8 @@ const versionMinimum = 15
 export const connectionsMax = 8
 /** A runner has so many besides: for its locks, to ask who else runs, and to be told. */
 const connectionsOfRunner = 3
-/** The name of the sessions of a Till that may write, and the one that they had when it served a database alone. */
+/** The name of the sessions of a Till that may write. */
 const APPLICATION = "till service"
-const APPLICATION_OLDER = "till"
 /** Sessions that only read do not count as a Till that is running on the database. */
 const APPLICATION_READING = "till reading"
 /** Silence after which the other side is asked for a sign of life. */
@@ -254,31 +253,20 @@ const requireTables = Effect.gen(function* () {
   if (table?.found !== true) return yield* new NothingThere()
 })
 
-/** Fails with a message as long as another process is connected to the database under a name. */
-const requireNone = (name: string, message: string) =>
-  Effect.gen(function* () {
-    const sql = yield* PgClient.PgClient
-    const [others] = yield* Effect.mapError(
-      sql<{ count: number }>`SELECT count(*)::int AS count FROM pg_stat_activity
-        WHERE datname = current_database() AND application_name = ${name} AND pid <> pg_backend_pid()`,
-      (error) => new DatabaseUnavailable({ message: innermostMessage(error) })
-    )
-    if (others !== undefined && others.count > 0) return yield* new DatabaseUnavailable({ message })
-  }).pipe(
-    // A session that has just ended is still listed for a moment.
-    Effect.retry({ schedule: Schedule.spaced("100 millis").pipe(Schedule.upTo({ duration: "1 second" })) })
-  )
-
 /** Fails if another process of Till's is connected to the database. */
-export const requireAlone = requireNone(APPLICATION, "Till is running on this database: stop it first.")
-
-/**
- * Fails if a Till serves the database that cannot share it: its sessions had another name. It would deliver the same
- * webhooks, and miss the tables that this one drops.
- */
-export const requireNoOlder = requireNone(
-  APPLICATION_OLDER,
-  "An older Till is running on this database: stop it first."
+export const requireAlone = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  const [others] = yield* Effect.mapError(
+    sql<{ count: number }>`SELECT count(*)::int AS count FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name = ${APPLICATION} AND pid <> pg_backend_pid()`,
+    (error) => new DatabaseUnavailable({ message: innermostMessage(error) })
+  )
+  if (others !== undefined && others.count > 0) {
+    return yield* new DatabaseUnavailable({ message: "Till is running on this database: stop it first." })
+  }
+}).pipe(
+  // A session that has just ended is still listed for a moment.
+  Effect.retry({ schedule: Schedule.spaced("100 millis").pipe(Schedule.upTo({ duration: "1 second" })) })
 )
 
 /** Reads a URL as libpq does: its parameters count more, and a host may be the folder of a socket. */

@@ -74,7 +74,6 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       keepNumber: (account, number) => within(numbers.keepNumber(account, number)),
       accountsNumbered: (number) => within(numbers.accountsNumbered(number)),
       accountsUnnumbered: (limit) => within(numbers.accountsUnnumbered(limit)),
-      olderHolder: (id) => within(olderHolder(sql, id)),
       ...deliveries,
       pendingDeliveries: (events) => within(deliveries.pendingDeliveries(events)),
       ...leases,
@@ -148,15 +147,6 @@ const numbersOf = (
 })
 
 const accountsOf = (rows: ReadonlyArray<{ readonly account: string }>) => rows.map(({ account }) => account)
-
-/**
- * The index has only the objects that the condition names: an index of all ids would cost every write of every object.
- */
-const olderHolder = (sql: PgClient.PgClient, id: string) =>
-  ask(
-    sql<{ account: string }>`SELECT account FROM objects WHERE id = ${id} AND is_older_link(id) LIMIT 1`,
-    ([row]) => row?.account
-  )
 
 interface Checkpoint {
   readonly version: bigint

@@ -163,8 +163,7 @@ describe("a manifest", () => {
           { files: manifest.files.slice(0, -1) },
           { accounts: manifest.accounts.slice(1) },
           { migration: manifest.migration - 1 },
-          { mode: "test" },
-          { older_links: "z" }
+          { mode: "test" }
         ])
         Manifests.write(folder, "manifest.json", { ...manifest, ...forged }, keyOf(Redacted.make("another secret")))
         const forgery = fs.readFileSync(file, "utf8")
@@ -249,13 +248,21 @@ describe("a backup of something else", () => {
     Effect.gen(function* () {
       const { folder, source } = yield* grown(5)
       yield* backUp(source.storage, { folder })
-      const manifest = manifestIn(folder)!
       const refusal = Effect.map(Effect.flip(checking(folder)), ({ message }) => message)
-      edited(folder, () => ({ format: 3, something: "else" }))
-      assert.include(yield* refusal, "is of a newer Till, with backups in format 3; this one knows them up to 2.")
-      fs.rmSync(Path.join(folder, "manifest.json"))
-      Manifests.write(folder, "manifest.json", { ...manifest, format: 1 } as never, installation.manifestKey)
-      assert.include(yield* refusal, "is of an older Till, with backups in format 1; this one knows them from 2 on.")
+      edited(folder, () => ({ format: 2, something: "else" }))
+      assert.include(yield* refusal, "is of a newer Till, with backups in format 2; this one knows them up to 1.")
+    })
+  )
+
+  it.effect("is refused if it was made before the first release", () =>
+    Effect.gen(function* () {
+      const { folder, source } = yield* grown(5)
+      yield* backUp(source.storage, { folder })
+      edited(folder, (manifest) => ({ ...manifest, format: 2, older_links: "" }))
+      for (const refused of [checking(folder), backUp(source.storage, { folder })]) {
+        const { message } = yield* Effect.flip(Effect.asVoid(refused as Effect.Effect<unknown, Error>))
+        assert.include(message, "manifest.json was made by a Till from before its first release")
+      }
     })
   )
 

@@ -30,8 +30,7 @@ const SECRET = Redacted.make("ab".repeat(32))
 export const installation: Installation = {
   secret: SECRET,
   manifestKey: keyOf(SECRET),
-  migration: MIGRATION,
-  olderLinks: "0000000000000000"
+  migration: MIGRATION
 }
 
 const AWKWARD = ["", "plain", "ünï→😀", "a\nb", "\u0000\ud800", '"__proto__"', "x".repeat(5000)]

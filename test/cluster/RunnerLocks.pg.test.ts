@@ -21,7 +21,7 @@ const [first, second, third] = shards as [ShardId.ShardId, ShardId.ShardId, Shar
 const started = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const sql = Context.get(yield* Layer.buildWithScope(layerFreshDatabase, scope), PgClient.PgClient)
-  yield* Effect.provideService(migrations["0018_cluster"], SqlClient.SqlClient, sql as SqlClient.SqlClient)
+  yield* Effect.provideService(migrations["0001_tables"], SqlClient.SqlClient, sql as SqlClient.SqlClient)
   let confirmed = 0
   let confirmedAt = 0
   let isEmpty = true

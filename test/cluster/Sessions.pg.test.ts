@@ -110,7 +110,7 @@ describe("the tables of the library", () => {
   it.live("are the same as the library would make them", () =>
     Effect.gen(function* () {
       const [ours, theirs] = [yield* fresh, yield* fresh]
-      yield* Effect.provide(migrations["0018_cluster"], sqlOf(ours))
+      yield* Effect.provide(migrations["0001_tables"], sqlOf(ours))
       yield* Layer.build(SqlRunnerStorage.layerMigrations({})).pipe(Effect.provide(sqlOf(theirs)))
       const made = yield* columns(theirs)
       assert.isAbove(made.length, 5)

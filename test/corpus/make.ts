@@ -127,9 +127,15 @@ const catalog = async (shop: Merchant) => {
   return { product, archived: archived.id, full: full.id, flat: flat.id, free: free.id, custom: custom.id, graduated }
 }
 
-const paymentMethods = async (shop: Merchant): Promise<string> => {
+/** Cards with every amount of billing details, attached, detached and neither; the id of one to pay with. */
+const paymentMethods = async (shop: Merchant, customer: string): Promise<string> => {
   const card = { number: "4242424242424242", exp_month: 12, exp_year: 2040, cvc: "123" }
   await shop.made("payment_methods", { type: "card", card })
+  for (const isKept of [true, false]) {
+    const { id } = await shop.made("payment_methods", { type: "card", card })
+    await shop.made(`payment_methods/${id}/attach`, { customer })
+    if (!isKept) await shop.made(`payment_methods/${id}/detach`)
+  }
   const billing_details = { email: "jenny@example.com", name: "Jenny", phone: "5550100", address: ADDRESS }
   await shop.made(
     "payment_methods",
@@ -234,7 +240,7 @@ const shop = async (merchant: Merchant, receiver: string): Promise<void> => {
   await hooks(merchant, receiver)
   const [, customer] = await customers(merchant)
   const goods = await catalog(merchant)
-  const paymentMethod = await paymentMethods(merchant)
+  const paymentMethod = await paymentMethods(merchant, customer!)
   await payments(merchant, customer!, paymentMethod)
   await sessions(merchant, goods, customer!)
   await merchant.advance(8 * 86_400)
@@ -265,11 +271,14 @@ const TABLES = [
   "journal",
   "checkpoints",
   "objects",
+  "revisions",
   "events",
   "timers",
   "idempotency",
+  "running_time",
   "subscriptions",
-  "deliveries"
+  "deliveries",
+  "tallies"
 ]
 
 const dump = Effect.fnUntraced(function* (): Effect.fn.Return<Corpus["tables"], never, PgClient.PgClient> {

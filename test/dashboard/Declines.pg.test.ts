@@ -21,7 +21,7 @@ import * as PostgresStorage from "../engine/PostgresStorage.ts"
 import { ACCOUNTS, Payments, start } from "../models/Tallies.ts"
 import { Random, Seed } from "../support/Random.ts"
 
-const KINDS_BEFORE_0028: ReadonlyArray<Formatted> = KINDS.map((kind) =>
+const KINDS_WITHOUT_DECLINES: ReadonlyArray<Formatted> = KINDS.map((kind) =>
   kind === PAYMENT_INTENT ? { ...PAYMENT_INTENT, search: searchable(SEARCHED_PAYMENT_INTENT) } : kind
 )
 
@@ -74,7 +74,7 @@ const agreeAll = (engine: RunningEngine, random: Random) =>
 
 describe("payments that were declined", () => {
   it.live.prop(
-    "are found by the reason as a filter over all payments would, also after an upgrade from before 0028",
+    "are found by the reason as a filter over all payments would, also after an upgrade that adds them",
     { seed: Seed },
     ({ seed }) =>
       Effect.scoped(
@@ -88,11 +88,11 @@ describe("payments that were declined", () => {
               const engine = yield* start(storage)
               for (let round = 0; round < 6; round++) yield* made.goOn(engine, 20)
               yield* engine.stop
-              yield* Harness.rebuilt(storage, KINDS_BEFORE_0028)
-              yield* Harness.verified(storage, KINDS_BEFORE_0028)
+              yield* Harness.rebuilt(storage, KINDS_WITHOUT_DECLINES)
+              yield* Harness.verified(storage, KINDS_WITHOUT_DECLINES)
             })
           )
-          yield* database.asBefore0028
+          yield* database.outdate
           const storage = yield* database.connect("after")
           yield* Harness.projecting(storage, remakeOutdated, KINDS)
           const upgraded = yield* start(storage)

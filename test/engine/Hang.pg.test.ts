@@ -67,7 +67,6 @@ const urgent = (views: ViewsShape): ReadonlyArray<Effect.Effect<unknown, { reado
   views.keepNumber("a", 1),
   views.accountsNumbered(1),
   views.accountsUnnumbered(1),
-  views.olderHolder("a"),
   views.pendingDeliveries([address]),
   views.takeDeliveries({ now: 0, limit: 1, busy: [], partitions: [0], leasedUntil: 0 }),
   views.nextDelivery([], [0]),

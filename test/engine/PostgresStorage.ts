@@ -1,6 +1,5 @@
-/** The engine's storage in a fresh database of the test run's Postgres; every engine on it has its own connections. */
-import * as NodeServices from "@effect/platform-node/NodeServices"
-import { PgClient, PgMigrator } from "@effect/sql-pg"
+/** The engine's storage in a fresh database of the run's Postgres; every engine on it has connections of its own. */
+import { PgClient } from "@effect/sql-pg"
 import { type Context, Effect, Layer, Redacted, Scope } from "effect"
 import type { AnchorStore } from "../../src/engine/verify/Anchors.ts"
 import * as AnchorsPostgres from "../../src/postgres/AnchorsPostgres.ts"
@@ -29,34 +28,13 @@ export interface PostgresStorage {
   readonly within: <A, E>(statement: string, effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
   /** Ends all connections under a name from the server's side. */
   readonly terminate: (name: string) => Effect.Effect<void>
-  /** Makes the tables of an earlier migration, such as `0002`. */
-  readonly migrated: (last: string) => Effect.Effect<void>
-  /** Converts today's tables to those before 0024, with their contents. */
-  readonly asBefore0024: Effect.Effect<void>
-  /** Converts today's tables to those before 0028. */
-  readonly asBefore0028: Effect.Effect<void>
-  /** Runs a statement directly, like psql. */
+  /** Marks the views of all accounts as outdated, as a migration does. */
+  readonly outdate: Effect.Effect<void>
+  /** Runs a statement, as somebody with psql would. */
   readonly edit: (statement: string) => Effect.Effect<void>
   /** Returns the rows of a direct query, like psql. */
   readonly ask: <Row extends object>(query: string) => Effect.Effect<ReadonlyArray<Row>>
 }
-
-const AS_BEFORE_0024 = [
-  "DROP TABLE revisions",
-  "DROP INDEX deliveries_by_event",
-  "CREATE INDEX deliveries_pending_by_event ON deliveries (account, event) WHERE state = 'pending'",
-  "DROP TABLE tallies",
-  "ALTER TABLE objects DROP COLUMN tallies",
-  "ALTER TABLE checkpoints RENAME COLUMN ids_ahead TO ahead",
-  "DELETE FROM effect_sql_migrations WHERE migration_id >= 24"
-]
-
-const AS_BEFORE_0028 = [
-  "DELETE FROM tallies WHERE hours > 1",
-  "ALTER TABLE tallies DROP COLUMN hours",
-  "ALTER TABLE tallies ADD PRIMARY KEY (account, hour, key)",
-  "DELETE FROM effect_sql_migrations WHERE migration_id >= 28"
-]
 
 const clientOf = (url: Redacted.Redacted, applicationName: string, maxConnections: number) =>
   PgClient.layer({ url, applicationName, maxConnections, startupParameters: sessionSettings }).pipe(Layer.orDie)
@@ -103,15 +81,7 @@ export const make: Effect.Effect<PostgresStorage, never, Scope.Scope> = Effect.g
     terminate: (name) =>
       edit(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = '${name}'`),
-    migrated: (last) => {
-      const first = Object.entries(Migrations.migrations).filter(([name]) => name.slice(0, last.length) <= last)
-      const layer = PgMigrator.layer({ loader: PgMigrator.fromRecord(Object.fromEntries(first)) }).pipe(
-        Layer.provide([clientOf(url, "migrations", 1), NodeServices.layer])
-      )
-      return Effect.void.pipe(Effect.provide(layer), Effect.orDie)
-    },
-    asBefore0024: Effect.forEach(AS_BEFORE_0024, edit, { discard: true }),
-    asBefore0028: Effect.forEach(AS_BEFORE_0028, edit, { discard: true }),
+    outdate: edit("UPDATE checkpoints SET outdated = true"),
     edit,
     ask
   }

@@ -44,11 +44,6 @@ describe("Events", () => {
     assert.notProperty(event.data, "previous_attributes")
   })
 
-  it("of an older Till have the version that was the only one", () => {
-    const event = JSON.parse(render({ ...stored, apiVersion: null, request: null, previous: null }, context))
-    assert.strictEqual(event.api_version, "2026-03-09")
-  })
-
   it("can be selected by a known type or prefix", () => {
     assert.deepStrictEqual(eventTypeFilterOf("charge.failed"), { exact: "charge.failed" })
     assert.deepStrictEqual(eventTypeFilterOf("payment_intent.*"), { prefix: "payment_intent." })

@@ -16,7 +16,7 @@ describe("idempotency keys", () => {
     { a: sent, b: sent },
     ({ a, b }) =>
       Effect.sync(() => {
-        assert.strictEqual(requestKey("secret", a), a, "an older record holds a server's key like this")
+        assert.strictEqual(requestKey("secret", a), a, "records hold a server's key as it was sent")
         assert.notStrictEqual(requestKey("publishable", a), requestKey("secret", b))
         assert.strictEqual(requestKey("publishable", a) === requestKey("publishable", b), a === b)
         for (const type of ["secret", "publishable"] as const) {

@@ -122,7 +122,6 @@ const questions = (
   views.keepNumber(ACCOUNT, round),
   views.accountsNumbered(round),
   views.accountsUnnumbered(1000),
-  views.olderHolder(address.id),
   views.keys([
     { account: ACCOUNT, id: "missing" },
     { account: ACCOUNT, id: `key_${digits(MIDDLE)}` }

@@ -68,19 +68,13 @@ export interface Options {
    * the work that is done once for all accounts.
    */
   readonly replicated: AccountId | null
-  /**
-   * Where the documents are read that name the versions of events, if they lie in another database; null if they lie in
-   * this one.
-   */
-  readonly versionsFrom: Pick<Actors, "peek" | "read"> | null
 }
 
 export const defaults: Options = {
   mailboxCapacity: 4096,
   cacheBytes: CACHE_BYTES_MAX,
   idleMillis: 300_000,
-  replicated: null,
-  versionsFrom: null
+  replicated: null
 }
 
 /** Retries of a command on a fresh actor after a fence. */
@@ -169,8 +163,7 @@ export const make = Effect.fnUntraced(function* (
     actor.close(reason)
   }
   const versions = yield* EventVersions
-  const eventVersion: ActorServices["eventVersion"] = (account) =>
-    eventVersionOf(versions, options.versionsFrom ?? actors, account)
+  const eventVersion: ActorServices["eventVersion"] = (account) => eventVersionOf(versions, actors, account)
   const services = { ...(yield* makeServices(options, active, commit)), lose, eventVersion, shownIn: versions.shownIn }
   const activations = yield* makeActivations(active, services, commit)
   /**

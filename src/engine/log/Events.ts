@@ -20,8 +20,8 @@ export interface StoredEvent {
   /** The account's clock said this time when the event happened. */
   readonly at: Millis
   readonly request: RequestIdentity | null
-  /** The event is rendered in this version of the API; null if an older Till did not write it down. */
-  readonly apiVersion: string | null
+  /** The version of the API in which the event is rendered. */
+  readonly apiVersion: string
   /** This is JSON of the object as it was. */
   readonly object: string
   /** `object` is in this format: the one that it was written in, unless `Formats.ts` has made it a newer one. */
@@ -42,11 +42,8 @@ export interface EventVersionsShape {
   readonly namedBy: (account: AccountId) => { readonly account: AccountId; readonly id: string } | null
   /** Reads the version out of that document; undefined stands for none. */
   readonly versionOf: (document: Document | Tombstone | undefined) => string
-  /**
-   * Shows an event that is told in the newest version in another one; the same event where they do not differ. Null
-   * stands for the version of an older Till, which did not write it down.
-   */
-  readonly shownIn: (version: string | null, event: ShownEvent) => ShownEvent
+  /** Renders an event, which is in the newest version, in another one. Returns the same event if nothing differs. */
+  readonly shownIn: (version: string, event: ShownEvent) => ShownEvent
 }
 
 /**
@@ -64,7 +61,8 @@ const storedEvent = (record: JournalRecord, event: EventEntry): StoredEvent => (
   ...event,
   at: record.now,
   request: record.request,
-  apiVersion: record.apiVersion,
+  // A record with events has it.
+  apiVersion: record.apiVersion!,
   version: record.version,
   deliveries: record.deliveries.filter((delivery) => delivery.event === event.id).length
 })

@@ -14,10 +14,10 @@ import type { AccountId, Identified, Labels, Millis } from "./Document.ts"
 /**
  * Version of the record format that this code writes. It reads every version up to its own.
  *
- * Since format 5 a record does not repeat what is beside it: its account and version are hashed with it, a change's id
- * stands in its document alone, and what repeats a document names it by its place among the changes.
+ * A record repeats nothing that is stored elsewhere: its account and version are hashed with it, a change's id is read
+ * from its document, and copies of a document are references to the document's place among the changes.
  */
-export const FORMAT = 5
+export const FORMAT = 1
 
 /** 15 MiB: what may be written in one record, in bytes. A storage may refuse to give back more in one piece. */
 export const RECORD_BYTES_MAX = 15 * 1_048_576
@@ -171,7 +171,7 @@ export interface JournalRecord {
   readonly request: RequestIdentity | null
   readonly changes: ReadonlyArray<Change>
   readonly events: ReadonlyArray<EventEntry>
-  /** The events are rendered in this version of the API. Null if there are none, or an older Till wrote the record. */
+  /** The API version in which the events are rendered. Null if there are no events. */
   readonly apiVersion: string | null
   readonly timers: ReadonlyArray<TimerChange>
   readonly subscriptions: ReadonlyArray<SubscriptionChange>
@@ -236,7 +236,7 @@ export const notHeld = (account: AccountId, version: number, what: string): Jour
 /** Seals a record behind the one with hash `previous`. Throws if it cannot be written down. */
 export const seal = (previous: string, record: JournalRecord): Sealed => {
   const { changes, changesAt, text } = toText(record)
-  const front = frontOf(previous, FORMAT, record)
+  const front = frontOf(previous, record)
   // Encoded once: what is hashed is, without what is in front, what is stored.
   const chained = Buffer.from(front + text)
   const bytes = chained.subarray(Buffer.byteLength(front))
@@ -270,38 +270,26 @@ export const checkLink = (previous: ChainHead, row: JournalRow): void => {
 export const unseal = (previous: ChainHead, row: JournalRow): Sealed => {
   checkLink(previous, row)
   const corrupt = corruptAfter(previous, row)
-  const format = formatIn(row.bytes)
   const text = textOf(row.bytes)
   const record = read(row, text)
-  const changes = record.changes.map((change) => changeText(change, format))
+  const changes = record.changes.map(changeText)
   const changesAt = text.indexOf(changes.join(","))
   if (changesAt === -1) throw corrupt("holds a document that is not canonical JSON")
-  const sealed = { ...record, changes: located(record.changes, changes, changesAt, text, row.bytes, format) }
+  const sealed = { ...record, changes: located(record.changes, changes, changesAt, text, row.bytes) }
   return { record: sealed, bytes: row.bytes, hash: row.hash, previous: previous.hash }
 }
 
 /** Checks a row against the hash of the one before it. */
 const requireChained = (previous: string, row: JournalRow): void => {
-  const front = frontOf(previous, formatIn(row.bytes), row)
+  const front = frontOf(previous, row)
   if (hash("sha256", Buffer.concat([Buffer.from(front), row.bytes]), "hex") === row.hash) return
   const { account, version } = row
   throw new JournalCorrupt({ account, version, problem: "is not what was written: its hash does not match" })
 }
 
-/** The first format whose records say neither their account nor their version. */
-const PLACED_BY_HASH = 5
-
-/** What is hashed in front of a record's bytes. */
-const frontOf = (previous: string, format: number, { account, version }: Pick<JournalRow, "account" | "version">) =>
-  format < PLACED_BY_HASH ? previous : `${previous} ${account} ${version} `
-
-const FORMAT_HEAD = `{"format":`
-
-/** The format of a record that is not read yet: its bytes begin with it. NaN if they do not. */
-const formatIn = (bytes: Uint8Array): number =>
-  Number(textOf(bytes.subarray(FORMAT_HEAD.length, bytes.indexOf(COMMA, FORMAT_HEAD.length))))
-
-const COMMA = ",".charCodeAt(0)
+/** The text that is hashed in front of a record's bytes. */
+const frontOf = (previous: string, { account, version }: Pick<JournalRow, "account" | "version">) =>
+  `${previous} ${account} ${version} `
 
 /** Checks consecutive rows, the first of which follows `previous`, and reads them. Throws `JournalCorrupt`. */
 export const unsealAll = (previous: ChainHead, rows: ReadonlyArray<JournalRow>): ReadonlyArray<Sealed> => {
@@ -326,8 +314,7 @@ const located = (
   texts: ReadonlyArray<string>,
   changesAt: number,
   text: string,
-  bytes: Uint8Array,
-  format: number = FORMAT
+  bytes: Uint8Array
 ): ReadonlyArray<SealedChange> => {
   const isAscii = bytes.length === text.length
   const spanOf = (at: number, part: string): Span =>
@@ -337,7 +324,7 @@ const located = (
   let start = changesAt
   return changes.map((change, i) => {
     const { created, document, hidden, id, kind, labels, search = null, tallies = null, value } = change
-    const documentAt = start + headText(change, format).length
+    const documentAt = start + headText(change).length
     const hiddenAt = documentAt + (document ?? "null").length + HIDDEN.length
     start += texts[i]!.length + 1
     const documentSpan = document === null ? null : spanOf(documentAt, document)
@@ -361,12 +348,12 @@ const located = (
 
 /*
  * The text. Documents are embedded as they are, and what repeats a document (an event's object, a response's body)
- * only names it: `"of": id`.
+ * only names it by its place: `"of": 0`.
  */
 const toText = (
   record: JournalRecord
 ): { readonly text: string; readonly changes: ReadonlyArray<string>; readonly changesAt: number } => {
-  const changes = record.changes.map((change) => changeText(change, FORMAT))
+  const changes = record.changes.map(changeText)
   const events = record.events.map((event) => {
     const head = `{"id":"${event.id}","type":"${event.type}",`
     const previous = event.previous === null ? "" : `,"previous":${JSON.stringify(event.previous)}`
@@ -379,7 +366,7 @@ const toText = (
       ? "null"
       : `{"status":${record.response.status},${imageText(record.changes, "body", record.response.body, canonical)}}`
   const head =
-    `${FORMAT_HEAD}${FORMAT},"at":${record.at},"sequence":${record.sequence},` +
+    `{"format":${FORMAT},"at":${record.at},"sequence":${record.sequence},` +
     `"request":${record.request === null ? "null" : JSON.stringify(record.request)},"changes":[`
   const tail =
     `${changes.join(",")}],${events.length === 0 ? "" : `"events":[${events.join(",")}],`}` +
@@ -412,9 +399,9 @@ const likelyApiVersion = (events: ReadonlyArray<unknown>, request: RequestIdenti
 const NOTHING: ReadonlyArray<never> = []
 
 /** A change up to its document. */
-const headText = ({ document, id, kind }: Change, format: number): string => {
+const headText = ({ document, id, kind }: Change): string => {
   const idText = `"id":${JSON.stringify(id)}`
-  const isInside = format >= PLACED_BY_HASH && document !== null && beginsWith(document, idText)
+  const isInside = document !== null && beginsWith(document, idText)
   return `{${isInside ? "" : `${idText},`}"kind":"${kind}","document":`
 }
 
@@ -426,14 +413,14 @@ const beginsWith = (json: string, field: string): boolean => {
 
 const HIDDEN = `,"hidden":`
 
-const changeText = (change: Change, format: number): string => {
+const changeText = (change: Change): string => {
   const hidden = change.hidden === null ? "" : `${HIDDEN}${change.hidden}`
   let labels = ""
   for (const _ in change.labels) {
     labels = `,"labels":${JSON.stringify(change.labels)}`
     break
   }
-  return `${headText(change, format)}${change.document ?? "null"}${hidden}${labels}${formatText(change)}}`
+  return `${headText(change)}${change.document ?? "null"}${hidden}${labels}${formatText(change)}}`
 }
 
 const formatText = ({ format }: { readonly format: number }): string => (format === 1 ? "" : `,"format":${format}`)
@@ -458,9 +445,6 @@ const canonical = (json: string): string => {
 
 interface RecordJson {
   readonly format: number
-  /** Of formats before `PLACED_BY_HASH`, as `version`. */
-  readonly account?: AccountId
-  readonly version?: number
   readonly at: Millis
   readonly sequence: number
   readonly request: RequestIdentity | null
@@ -483,7 +467,7 @@ interface RecordJson {
   }>
   readonly timers?: ReadonlyArray<TimerChange>
   readonly deliveries?: ReadonlyArray<DeliveryEntry>
-  readonly apiVersion?: string | null
+  readonly apiVersion?: string
   readonly subscriptions?: ReadonlyArray<SubscriptionChange>
   readonly attempts?: ReadonlyArray<AttemptEntry>
   readonly hastened?: ReadonlyArray<HastenedEntry>
@@ -496,11 +480,11 @@ interface RecordJson {
   readonly response: { readonly status: number; readonly of?: Reference; readonly body?: unknown } | null
 }
 
-/** Names a change by its place, in formats before `PLACED_BY_HASH` by its id. */
-type Reference = number | string
+/** The place of a change among the record's changes, from 0. */
+type Reference = number
 
-const STAMP_LENGTH_MAX = 400
-const STAMP = /^\{"format":(\d+),(?:"account":"[^"]*","version":\d+,)?"at":(\d+),/u
+const STAMP_LENGTH_MAX = 64
+const STAMP = /^\{"format":(\d+),"at":(\d+),/u
 
 /** When a record was written; nothing else of it is read. Throws `JournalCorrupt` if a newer Till wrote it. */
 export const timeOf = (row: JournalRow): Millis => {
@@ -521,10 +505,6 @@ const read = (row: JournalRow, text: string): JournalRecord => {
   if (!(json.format >= 1 && json.format <= FORMAT)) {
     throw corrupt(`has format ${json.format}, which a newer Till wrote; this one reads formats up to ${FORMAT}`)
   }
-  const isPlaced = json.format >= PLACED_BY_HASH
-  if (!isPlaced && (json.account !== row.account || json.version !== row.version)) {
-    throw corrupt("is not what was written: it carries another account or version")
-  }
   // JSON that this process wrote reads back and writes out to the same text, so images are exact.
   const changes = json.changes.map((change) => ({
     id: change.id ?? (change.document as Identified).id,
@@ -537,7 +517,7 @@ const read = (row: JournalRow, text: string): JournalRecord => {
     value: change.document
   }))
   const imageOf = (of: Reference): Pick<EventEntry, "object" | "format"> => {
-    const { document: object, format = 1 } = changes.find(({ id }, i) => of === (isPlaced ? i : id)) ?? {}
+    const { document: object, format = 1 } = changes[of] ?? {}
     if (object == null) throw corrupt(`refers to ${of}, which it does not change`)
     return { object, format }
   }
@@ -554,8 +534,7 @@ const read = (row: JournalRow, text: string): JournalRecord => {
       const kept = of === undefined ? { object: JSON.stringify(object), format } : imageOf(of)
       return { id, type, ...kept, previous }
     }),
-    apiVersion:
-      json.apiVersion === undefined && isPlaced ? likelyApiVersion(events, request) : (json.apiVersion ?? null),
+    apiVersion: json.apiVersion ?? likelyApiVersion(events, request),
     timers: json.timers ?? NOTHING,
     now: json.now ?? json.at + (json.clock ?? 0),
     clock: json.clock ?? 0,

@@ -219,11 +219,6 @@ export interface ViewsShape {
   readonly accountsNumbered: (number: number) => Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
   /** Up to `limit` accounts that have a checkpoint and no number. */
   readonly accountsUnnumbered: (limit: number) => Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
-  /**
-   * The account that holds a document, deleted or not, whose id was made before ids carried numbers. Whether it finds
-   * others as well is open.
-   */
-  readonly olderHolder: (id: string) => Effect.Effect<AccountId | undefined, StorageFailure>
   /** One answer per address (`id` is the idempotency key), in order: of a key that was used again, the newest row. */
   readonly keys: (addresses: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<KeyRow | undefined>, StorageFailure>
   /** The timers of an account that come next, in due order; those of the same time in the order of their ids. */

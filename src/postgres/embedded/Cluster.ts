@@ -35,9 +35,9 @@ export const databaseName = "postgres"
 /** The role that `initdb` makes, which cannot be taken its powers. */
 const superuserName = "till"
 
-/** Who gets in. */
-const ACCESS = `# Written by Till.
-local all ${roleName} scram-sha-256
+const ACCESS_HEAD = "# Written by Till.\n"
+/** The content of `pg_hba.conf`. */
+const ACCESS = `${ACCESS_HEAD}local all ${roleName} scram-sha-256
 host all ${roleName} 127.0.0.1/32 scram-sha-256
 `
 
@@ -108,6 +108,7 @@ export const open = Effect.fnUntraced(function* (folder: string): Effect.fn.Retu
     yield* initialize(cluster, home)
   } else {
     yield* checkVersion(cluster, packaged, version.trim())
+    yield* refuseUnreleased(cluster)
   }
   return cluster
 })
@@ -120,6 +121,18 @@ const checkVersion = (cluster: Cluster, packaged: PackagedPostgres, version: str
         `${cluster.path} was written by Postgres ${version}, and this Till brings Postgres ${packaged.majorVersion}: ` +
           `start the version of Till that wrote it, or set TILL_DATA_DIR to another folder.`
       )
+
+/** Refuses a cluster from before the first release: it has other roles, and its access file does not name Till. */
+const refuseUnreleased = ({ path }: Cluster) =>
+  Effect.gen(function* () {
+    const access = yield* attempt(`read ${accessFile(path)}`, () => readIfThere(accessFile(path)))
+    if (access?.startsWith(ACCESS_HEAD) === true) return
+    return yield* embeddedPostgresError(
+      "IncompatibleVersion",
+      `${path} was made by a Till from before its first release, which no release can read: ` +
+        "start anew with an empty TILL_DATA_DIR."
+    )
+  })
 
 const refuseForeign = (cluster: Cluster) =>
   Effect.gen(function* () {
@@ -159,7 +172,9 @@ const initialize = (cluster: Cluster, home: string): Effect.Effect<void, Embedde
       `--sync-method=${process.platform === "linux" ? "syncfs" : "fsync"}`
     ]
     yield* run(yield* cluster.command("initdb", args, "maker"), home)
-    yield* bringUpToDate({ ...cluster, path: unfinished })
+    const made = { ...cluster, path: unfinished }
+    yield* administrate(made, statementsOf(Redacted.value(cluster.password)))
+    yield* setRight(made)
     yield* attempt(`write ${cluster.path}`, () => {
       fs.renameSync(unfinished, cluster.path)
       syncFolder(home)
@@ -178,20 +193,18 @@ const removeUnfinished = (home: string): Effect.Effect<void, EmbeddedPostgresErr
 
 const accessFile = (path: string): string => Path.join(path, "pg_hba.conf")
 
-/** False of a cluster that an older Till has made, whose role could do everything, or that another user keeps. */
-export const isUpToDate = ({ path, users }: Cluster): boolean =>
+/** False if another user owns the cluster, as after a copy, or its access file was changed. */
+export const isRight = ({ path, users }: Cluster): boolean =>
   isOwnedBy(path, users.keeper) && readIfThere(accessFile(path)) === ACCESS
 
-/** Makes a cluster what this Till makes. No server may run on it. The next run finishes one that was killed. */
-export const bringUpToDate = Effect.fnUntraced(function* (
-  cluster: Cluster
-): Effect.fn.Return<void, EmbeddedPostgresError> {
-  const { path, users } = cluster
+/** Writes the access file and gives the cluster to its keeper. No server may run on it. */
+export const setRight = Effect.fnUntraced(function* ({
+  path,
+  users: { keeper }
+}: Cluster): Effect.fn.Return<void, EmbeddedPostgresError> {
   if (yield* attempt(`read ${path}`, () => readIfThere(accessFile(path)) !== ACCESS)) {
-    yield* administrate(cluster, statementsOf(Redacted.value(cluster.password)))
     yield* attempt(`write ${accessFile(path)}`, () => write(accessFile(path), ACCESS))
   }
-  const { keeper } = users
   if (keeper !== undefined) yield* attempt(`write to ${path}`, () => !isOwnedBy(path, keeper) && give(path, keeper))
 })
 
@@ -209,19 +222,12 @@ export const administrate = Effect.fnUntraced(function* (
   yield* run(yield* cluster.command("postgres", args, "maker"), path, `${statements.join("\n")}\n`)
 })
 
-/** What the role needs: its password, and to own all that there is. Each is one line. */
+/** The statements that create the role and give it the database, of one line each. */
 const statementsOf = (password: string): ReadonlyArray<string> => [
-  `DO $$ BEGIN IF to_regrole('${roleName}') IS NULL THEN CREATE ROLE ${roleName}; END IF; END $$`,
-  `ALTER ROLE ${roleName} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS PASSWORD ` +
+  `CREATE ROLE ${roleName} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS PASSWORD ` +
     `'${password.replaceAll("'", "''")}'`,
-  `ALTER ROLE ${superuserName} PASSWORD NULL`,
-  // The owner of the database may make tables in its schema.
-  `ALTER DATABASE ${databaseName} OWNER TO ${roleName}`,
-  `DO $$ DECLARE statement text; BEGIN FOR statement IN ` +
-    `SELECT format('ALTER TABLE %s OWNER TO ${roleName}', oid::regclass) FROM pg_class ` +
-    `WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') UNION ALL ` +
-    `SELECT format('ALTER ROUTINE %s OWNER TO ${roleName}', oid::regprocedure) FROM pg_proc ` +
-    `WHERE pronamespace = 'public'::regnamespace LOOP EXECUTE statement; END LOOP; END $$`
+  // The owner of the database may create tables in its schema.
+  `ALTER DATABASE ${databaseName} OWNER TO ${roleName}`
 ]
 
 /** Runs a program to its end; fails with its own last error line. */

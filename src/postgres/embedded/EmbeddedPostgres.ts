@@ -13,14 +13,14 @@ import { Effect, Option, Redacted, Schedule, type Scope } from "effect"
 import * as fs from "node:fs"
 import * as Loop from "../../engine/process/Loop.ts"
 import {
-  bringUpToDate,
   cannotRun,
   databaseName,
-  isUpToDate,
+  isRight,
   open,
   pathIn,
   roleName,
   served,
+  setRight,
   startFailure,
   type Cluster,
   type ServedCluster
@@ -93,10 +93,10 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<EmbeddedPostgres, EmbeddedPostgresError, Scope.Scope> {
   const folder = yield* hold(options.dataFolder)
   const cluster = yield* open(folder)
-  if (!(yield* attempt(`read ${cluster.path}`, () => isUpToDate(cluster)))) {
-    // A killed Till of an older version may have left its server.
+  if (!(yield* attempt(`read ${cluster.path}`, () => isRight(cluster)))) {
+    // A killed Till may have left its server running.
     yield* stop(cluster)
-    yield* bringUpToDate(cluster)
+    yield* setRight(cluster)
   }
   const adopted = yield* adopt(cluster)
   const connections = connectionsFor(options.processes ?? 1)

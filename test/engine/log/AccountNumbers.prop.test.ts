@@ -159,11 +159,6 @@ const started = Effect.fnUntraced(function* (storage: Storage, options: EngineOp
   return engine
 })
 
-/** Storage in which nothing but numbers leads to accounts. */
-const numbersOnly = Effect.map(Harness.storageInMemory, (storage) =>
-  Context.add(storage, Views, { ...Harness.viewsOf(storage), olderHolder: () => Effect.succeed(undefined) })
-)
-
 const create = ({ accounts }: RunningEngine, account: string, slot: string = "a") =>
   accounts.run(account, Toy.create(slot, "plain"))
 
@@ -178,7 +173,7 @@ describe("the holder of a document", () => {
         Effect.gen(function* () {
           const random = new Random(seed)
           yield* Harness.startClock
-          const storage = yield* numbersOnly
+          const storage = yield* Harness.storageInMemory
           const options = random.chance(0.3) ? { numbers: COLLIDING } : {}
           const holders = new Map<string, string>()
           let engine = yield* started(storage, options)
@@ -215,7 +210,7 @@ describe("the holder of a document", () => {
   it.effect("is known from the moment that the document is acknowledged, and costs nothing once it is in memory", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
-      const { asked, storage } = counting(yield* numbersOnly)
+      const { asked, storage } = counting(yield* Harness.storageInMemory)
       const engine = yield* started(storage)
       const { id } = yield* create(engine, "mer_1:test")
       yield* create(engine, "mer_2:test")
@@ -232,7 +227,7 @@ describe("the holder of a document", () => {
   it.effect("is nobody for ids that somebody made up, which wake no account and cost one look-up each", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
-      const { asked, storage } = counting(yield* numbersOnly)
+      const { asked, storage } = counting(yield* Harness.storageInMemory)
       const first = yield* started(storage)
       const ids: Array<string> = []
       for (let i = 0; i < 20; i++) ids.push((yield* create(first, `mer_${i}:test`)).id)
@@ -252,7 +247,7 @@ describe("the holder of a document", () => {
         assert.isUndefined(yield* engine.accounts.holder(id), id)
       }
       // One that hits an account's number by chance asks that account as well; less than once in ten thousand runs.
-      assert.deepStrictEqual([...asked.keys()].toSorted(), ["accountsNumbered", "olderHolder"])
+      assert.deepStrictEqual([...asked.keys()].toSorted(), ["accountsNumbered"])
       assert.strictEqual(asked.get("accountsNumbered"), 41)
     })
   )
@@ -260,7 +255,7 @@ describe("the holder of a document", () => {
   it.effect("is found under a number that the account got in another process", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
-      const storage = yield* numbersOnly
+      const storage = yield* Harness.storageInMemory
       const [one, two] = [
         yield* started(storage, { numbers: COLLIDING }),
         yield* started(storage, { numbers: COLLIDING })
@@ -273,10 +268,10 @@ describe("the holder of a document", () => {
     })
   )
 
-  it.effect("is found when the account has its number from its start alone, as an older Till's has", () =>
+  it.effect("is found when the account's views were created without its number, as by a restore", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
-      const storage = yield* numbersOnly
+      const storage = yield* Harness.storageInMemory
       const views = Harness.viewsOf(storage)
       const first = yield* started(Context.add(storage, Views, { ...views, keepNumber: () => Effect.void }))
       const ids = new Map<string, string>()
@@ -290,29 +285,11 @@ describe("the holder of a document", () => {
     })
   )
 
-  it.effect("is found by an id from before ids carried numbers", () =>
-    Effect.gen(function* () {
-      yield* Harness.startClock
-      const storage = yield* Harness.storageInMemory
-      const older = yield* started(storage, {
-        numbers: {
-          of: () => null,
-          idOf: (prefix, sequence) => numbers.idOf(prefix, sequence, null),
-          numberIn: () => undefined
-        }
-      })
-      const { id } = yield* create(older, "mer_1:test")
-      yield* older.stop
-      const engine = yield* started(storage)
-      assert.strictEqual(yield* engine.accounts.holder(id), "mer_1:test")
-    })
-  )
-
   it.effect("is known when its actor has ended and the views have not seen it", () =>
     Effect.gen(function* () {
       let failing = false
       yield* Harness.startClock
-      const engine = yield* started(yield* numbersOnly, {
+      const engine = yield* started(yield* Harness.storageInMemory, {
         faults: (point) =>
           failing && point === "append.after" ? Effect.fail(new StorageFailure({ cause: "lost" })) : Effect.void
       })
@@ -326,12 +303,10 @@ describe("the holder of a document", () => {
   it.effect("is not nobody because the storage fails", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
-      const engine = yield* started(yield* numbersOnly, {
+      const engine = yield* started(yield* Harness.storageInMemory, {
         faults: (point) => (point === "read" ? Effect.fail(new StorageFailure({ cause: "lost" })) : Effect.void)
       })
-      for (const id of [idsOf("mer_1:test", 1)[0]!, "counter_missing"]) {
-        assert.instanceOf(yield* Effect.flip(engine.accounts.holder(id)), Unavailable)
-      }
+      assert.instanceOf(yield* Effect.flip(engine.accounts.holder(idsOf("mer_1:test", 1)[0]!)), Unavailable)
     })
   )
 })

@@ -46,7 +46,6 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         keepNumber: (account, number) => reading(views.keepNumber(account, number)),
         accountsNumbered: (number) => reading(views.accountsNumbered(number)),
         accountsUnnumbered: (limit) => reading(views.accountsUnnumbered(limit)),
-        olderHolder: (id) => reading(views.olderHolder(id)),
         keys: (addresses) => reading(views.keys(addresses)),
         standing: (account) => reading(views.standing(account)),
         outdated: reading(views.outdated),

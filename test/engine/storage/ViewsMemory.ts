@@ -381,7 +381,6 @@ const viewsOf = (journal: Journal["Service"], accounts: Accounts): ViewsShape =>
     keepNumber: (account, number) => Effect.sync(() => void (tables(account).number = number)),
     accountsNumbered: (number) => Effect.sync(() => accounts.numbered(number)),
     accountsUnnumbered: (limit) => Effect.sync(() => accounts.numbered(null).slice(0, limit)),
-    olderHolder: (id) => Effect.sync(() => [...accounts.all].find(([, { documents }]) => documents.has(id))?.[0]),
     keys: (addresses) =>
       Effect.sync(() =>
         addresses.map(({ account, id }) => [...tables(account).keys.values()].findLast(({ key }) => key === id))

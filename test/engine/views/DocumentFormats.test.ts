@@ -218,7 +218,7 @@ describe("documents of the newest format", () => {
         const document = formats.document(rowOf(text, text, 1 + steps.length))
         assert.strictEqual(document.deleted === false ? document.json : undefined, text)
         const event = { id: "evt_1", type: "counter.created", at: 1, request: null, object: text, previous: null }
-        const stored = { ...event, format: 1 + steps.length, apiVersion: null, version: 1, deliveries: 0 }
+        const stored = { ...event, format: 1 + steps.length, apiVersion: "1", version: 1, deliveries: 0 }
         assert.strictEqual(formats.event(ACCOUNT, stored), stored)
       }
     }
