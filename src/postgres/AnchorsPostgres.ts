@@ -28,7 +28,7 @@ const toMark = (text: string): Mark => {
 
 const fileIn = (dataFolder: string): string => Path.join(dataFolder, "anchor")
 
-/** Removes the mark: the database was put back to an earlier state on purpose. */
+/** Removes the mark, for a database that was reset to an earlier state on purpose. */
 export const forget = (dataFolder: string) => inFolder(() => fs.rmSync(fileIn(dataFolder), { force: true }))
 
 export const layer = (dataFolder: string): Layer.Layer<AnchorStore, never, PgClient.PgClient> =>
@@ -51,7 +51,7 @@ export const layer = (dataFolder: string): Layer.Layer<AnchorStore, never, PgCli
               ON CONFLICT DO NOTHING RETURNING 1`,
             (rows) => rows.length > 0
           ),
-        // Skips from account to account along the primary key, as the journal's own question for its accounts does.
+        // Skips from account to account along the primary key, as `JournalPostgres` does for the list of accounts.
         heads: ask(
           sql<{ account: string; version: bigint; hash: string }>`WITH RECURSIVE walk AS (
               (SELECT account FROM journal ORDER BY account LIMIT 1)
@@ -69,7 +69,7 @@ export const layer = (dataFolder: string): Layer.Layer<AnchorStore, never, PgCli
         }),
         setMark: ({ sequence, signature }) =>
           inFolder(() => {
-            // Another process with the same folder may have been faster with an anchor that came after this one.
+            // Another process with the same folder may have written the mark of a later anchor.
             const text = readIfThere(file)
             if (text !== undefined && toMark(text).sequence > sequence) return
             writeAtomically(file, `${sequence} ${signature}\n`)

@@ -1,22 +1,22 @@
 /**
- * Knows when the database hangs. Nobody has to find that out by a statement of their own then: what is under way is
- * given up, and nothing is sent, until the database has answered again (semantics 9.39).
+ * A circuit breaker for a database that hangs. While it is open, running statements are abandoned and no statement is
+ * sent, until the database has answered again (semantics 9.39).
  *
- * A database that answers nothing for a while may be at work on something large, so it is asked for something small,
- * over a connection of its own. Only one that is silent to that as well hangs. Any answer will do, a refusal too: what
- * a database refuses fails at once, and nobody has to be kept from it.
+ * A database that answers nothing for a while may be executing a large statement, so a probe is sent: a small statement
+ * over a connection of its own. The database hangs if the probe gets no answer either. Any answer counts, even a
+ * refusal: a refused statement fails immediately, which needs no breaker.
  */
 
 export interface HangLimits {
-  /** A database that answers nothing for so long is asked. */
+  /** How long the database may answer nothing before a probe is sent. */
   readonly silentMillis: number
-  /** It hangs if it does not answer that for so long. */
+  /** How long a probe may go unanswered before the database counts as hanging. */
   readonly probeMillis: number
-  /** One that hangs is asked this often. */
+  /** The pause between probes of a database that hangs. */
   readonly pauseMillis: number
 }
 
-/** A statement under way. */
+/** A running statement. */
 export interface Statement {
   readonly since: number
   readonly giveUp: () => void
@@ -30,61 +30,61 @@ interface Probe {
 export interface Surroundings {
   readonly now: () => number
   readonly after: (millis: number, step: () => void) => void
-  /** Asks the database for something small; gives what ends the asking. */
+  /** Sends a probe; returns a function that cancels it. */
   readonly ask: (answered: () => void) => () => void
-  /** Told when it has turned out that the database hangs, and when it does no more. */
+  /** Called when the database begins to hang, and when it answers again. */
   readonly onChange: (isHanging: boolean) => void
 }
 
-/** Looks per shortest limit. */
-const LOOKS = 4
-/** A look that comes later than after so many times its pause comes to a process that was held up itself. */
-const HELD_UP = 3
+/** Checks per shortest limit. */
+const CHECKS = 4
+/** A check that is late by this factor shows that this process was blocked itself. */
+const BLOCKED_FACTOR = 3
 
 export class Breaker {
   readonly #limits: HangLimits
   readonly #surroundings: Surroundings
-  readonly #lookMillis: number
-  /** The oldest first. */
-  readonly #underWay = new Set<Statement>()
+  readonly #checkMillis: number
+  /** Oldest first. */
+  readonly #running = new Set<Statement>()
   readonly #probes = new Set<Probe>()
   #answeredAt = -Infinity
   #askedAt = -Infinity
   #isHanging = false
-  #isLooking = false
+  #isChecking = false
   #isClosed = false
 
   constructor(limits: HangLimits, surroundings: Surroundings) {
     this.#limits = limits
     this.#surroundings = surroundings
-    this.#lookMillis = Math.min(...Object.values(limits)) / LOOKS
+    this.#checkMillis = Math.min(...Object.values(limits)) / CHECKS
   }
 
-  /** True while nothing is to be sent. */
+  /** True while no statement may be sent. */
   get isHanging(): boolean {
     return this.#isHanging
   }
 
-  /** A statement is sent. `giveUp` is called at most once, and not after its end. */
+  /** Registers a statement that is sent now. `giveUp` is called at most once, and not after `end`. */
   begin(giveUp: () => void): Statement {
     const statement = { since: this.#surroundings.now(), giveUp }
-    this.#underWay.add(statement)
-    this.#look()
+    this.#running.add(statement)
+    this.#scheduleCheck()
     return statement
   }
 
-  /** A statement has come to its end, by an answer or otherwise. */
+  /** Registers the end of a statement, by an answer or otherwise. */
   end(statement: Statement, isAnswered: boolean): void {
-    if (this.#underWay.delete(statement) && isAnswered) this.#answered()
+    if (this.#running.delete(statement) && isAnswered) this.#recordAnswer()
   }
 
-  /** Asks no more. */
+  /** Ends all probes. */
   close(): void {
     this.#isClosed = true
     this.#endProbes()
   }
 
-  #answered(): void {
+  #recordAnswer(): void {
     this.#answeredAt = this.#surroundings.now()
     this.#endProbes()
     if (!this.#isHanging) return
@@ -97,61 +97,61 @@ export class Breaker {
     this.#probes.clear()
   }
 
-  /** Looks again and again while there is something that may hang. */
-  #look(): void {
-    if (this.#isLooking) return
-    this.#isLooking = true
-    const lookedAt = this.#surroundings.now()
-    this.#surroundings.after(this.#lookMillis, () => {
-      this.#isLooking = false
+  /** Checks periodically while statements run or the database hangs. */
+  #scheduleCheck(): void {
+    if (this.#isChecking) return
+    this.#isChecking = true
+    const scheduledAt = this.#surroundings.now()
+    this.#surroundings.after(this.#checkMillis, () => {
+      this.#isChecking = false
       if (this.#isClosed) return
       const now = this.#surroundings.now()
-      // Answers may have come meanwhile that nobody has read: they get their time.
-      if (now - lookedAt > HELD_UP * this.#lookMillis) this.#beginAnew(now)
-      this.#judge(now)
-      if (this.#isHanging || this.#underWay.size > 0) this.#look()
+      // Answers that arrived while this process was blocked are still unread: the limits start again.
+      if (now - scheduledAt > BLOCKED_FACTOR * this.#checkMillis) this.#restartLimits(now)
+      this.#check(now)
+      if (this.#isHanging || this.#running.size > 0) this.#scheduleCheck()
     })
   }
 
-  #beginAnew(now: number): void {
+  #restartLimits(now: number): void {
     this.#answeredAt = now
     for (const probe of this.#probes) probe.since = now
   }
 
-  #judge(now: number): void {
+  #check(now: number): void {
     const { pauseMillis, probeMillis, silentMillis } = this.#limits
     for (const probe of this.#probes) {
       if (now - probe.since < probeMillis) continue
       probe.cancel()
       this.#probes.delete(probe)
-      this.#hangs()
+      this.#open()
     }
     if (this.#isHanging) {
-      if (now - this.#askedAt >= pauseMillis) this.#ask(now)
+      if (now - this.#askedAt >= pauseMillis) this.#probe(now)
       return
     }
-    const [oldest] = this.#underWay
+    const [oldest] = this.#running
     if (oldest === undefined || this.#probes.size > 0) return
-    if (now - Math.max(oldest.since, this.#answeredAt) >= silentMillis) this.#ask(now)
+    if (now - Math.max(oldest.since, this.#answeredAt) >= silentMillis) this.#probe(now)
   }
 
-  #ask(now: number): void {
+  #probe(now: number): void {
     this.#askedAt = now
-    // An answer that comes at once would find no probe to end.
+    // The answer may arrive before `ask` returns: the probe must be registered by then.
     let cancel = () => {}
     const probe = { since: now, cancel: () => cancel() }
     this.#probes.add(probe)
     cancel = this.#surroundings.ask(() => {
-      if (this.#probes.has(probe)) this.#answered()
+      if (this.#probes.has(probe)) this.#recordAnswer()
     })
   }
 
-  #hangs(): void {
+  #open(): void {
     if (this.#isHanging) return
     this.#isHanging = true
     this.#surroundings.onChange(true)
-    const given = [...this.#underWay]
-    this.#underWay.clear()
-    for (const { giveUp } of given) giveUp()
+    const abandoned = [...this.#running]
+    this.#running.clear()
+    for (const { giveUp } of abandoned) giveUp()
   }
 }

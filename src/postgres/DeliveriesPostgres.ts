@@ -1,4 +1,4 @@
-/** The view of deliveries in Postgres: its part of a projection, its lists, and the leases, which only it keeps. */
+/** The view of deliveries in Postgres: its part of a projection, its lists, and the leases. */
 import type { PgClient } from "@effect/sql-pg"
 import { Clock, Effect } from "effect"
 import type { Fragment } from "effect/sql/Statement"
@@ -40,15 +40,15 @@ const toDelivery = (row: Row): DeliveryRow => ({
   dueAt: numberOrNull(row.due_at)
 })
 
-/** New deliveries are leased until a time; until 0, they are not. */
+/** The lease of new deliveries; `until` is 0 for none. */
 export interface Lease {
   readonly until: Millis
   readonly now: Millis
 }
 
 /**
- * The rows that a projection makes. A first attempt is due at once, whatever the clock says by now: it may have been
- * set back since the event happened.
+ * Inserts the deliveries that a projection creates. A first attempt is due immediately, even if the clock has stepped
+ * back since the event happened.
  */
 export const insert =
   ({ now, until }: Lease) =>
@@ -68,8 +68,9 @@ export const insert =
       WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
 
 /**
- * The rows that it moves; one that only comes nearer stays with whoever holds it. They are found by their keys:
- * `IS TRUE` keeps the planner from the indexes of what is pending, which it takes for empty until it has statistics.
+ * Updates rows whose state changes. If only the due time moves earlier, the lease stays. Rows are found by their keys:
+ * `IS TRUE` keeps the planner off the partial indexes of pending rows, which it assumes to be empty until it has
+ * statistics.
  */
 export const move = (sql: PgClient.PgClient, steps: ReadonlyArray<DeliveryStep>): Fragment =>
   sql`UPDATE deliveries SET state = s.state, attempts = deliveries.attempts || s.attempt::jsonb,
@@ -98,7 +99,7 @@ export const canceled = (
     WHERE account = ${account} AND destination = ANY(${texts(destinations)}) AND state = 'pending' AND ${accepted}
   )`
 
-/** Pending deliveries come nearer by the wall clock; leases stay. */
+/** Moves pending deliveries earlier by the wall clock after the account's clock has advanced. Leases stay. */
 export const clockMoved = (
   sql: PgClient.PgClient,
   account: AccountId,
@@ -157,7 +158,7 @@ export const reads = (
         return answers
       }
     ),
-  // A range of one state keeps the planner from the index of all that is pending, whoever's: see `move`.
+  // A range of one state keeps the planner off the partial index of all pending rows: see `move`.
   pendingDeliveries: (events) =>
     ask(
       sql<{ position: bigint; pending: bigint }>`SELECT position, count(*) AS pending
@@ -168,7 +169,7 @@ export const reads = (
     )
 })
 
-/** When all is late, so many times its share of what is asked for is looked at of each partition. */
+/** Each partition contributes up to this many times its share of the limit, if enough of its deliveries are due. */
 const SHARES_MAX = 8
 
 type Taken = Pick<Row, "account" | "destination" | "id" | "event" | "event_version" | "attempts">
@@ -176,7 +177,7 @@ type Taken = Pick<Row, "account" | "destination" | "id" | "event" | "event_versi
 export const leases = (
   sql: PgClient.PgClient
 ): Pick<Views["Service"], "takeDeliveries" | "nextDelivery" | "freeDeliveries"> => ({
-  // Each partition is looked into by itself: what is pending for others, however much, is never met.
+  // Reads each partition by itself, so that pending deliveries of other partitions cost nothing.
   takeDeliveries: ({ busy, leasedUntil, limit, now, partitions }) =>
     ask(
       sql<Taken & { readonly due_at: bigint }>`WITH due AS MATERIALIZED (
@@ -220,7 +221,7 @@ export const leases = (
     ),
   freeDeliveries: (partitions) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      // A first attempt is due at once, whatever the clock says by now.
+      // A first attempt is due immediately, even if the clock has stepped back since.
       const free = sql`CASE WHEN attempts = '[]' THEN least(due_at, ${bigint(now)}) ELSE due_at END`
       return ask(
         sql`UPDATE deliveries SET wake_at = ${free}

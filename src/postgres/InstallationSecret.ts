@@ -1,10 +1,10 @@
 /**
- * 32 random bytes that are this installation's own, made at its first start and kept in a file: `secret` in the data
- * folder, or the one that TILL_SECRET_FILE names. They key what must not be guessable from outside, such as card
- * fingerprints, and seal webhook secrets; so they belong to every backup.
+ * The installation's secret: 32 random bytes, generated at the first start and stored in a file: `secret` in the data
+ * folder, or the one that TILL_SECRET_FILE names. They key everything that must not be guessable from outside, such as
+ * card fingerprints, and seal webhook secrets; so they belong to every backup.
  *
- * Processes on one database have to have the same. Where they share the file, it does not matter who of them makes it:
- * of several that start at once exactly one does, and all read what it has made.
+ * Processes on one database need the same secret. If they share the file and start at the same time, exactly one of them
+ * creates it, and all read the same bytes.
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
@@ -20,7 +20,7 @@ export class InstallationSecret extends Context.Service<InstallationSecret, Reda
   "till/InstallationSecret"
 ) {}
 
-/** Reads the secret, or makes it; safe with several starters at once. One that is there need not be writable. */
+/** Reads or creates the secret, also in several processes at the same time. An existing file need not be writable. */
 export const load = Effect.fnUntraced(function* (
   file: string
 ): Effect.fn.Return<Redacted.Redacted<Uint8Array>, EmbeddedPostgresError> {
@@ -38,7 +38,7 @@ export const find = Effect.fnUntraced(function* (
   return text === undefined ? undefined : yield* secretOf(file, text)
 })
 
-/** Reads what such a file holds. */
+/** Parses the text of a secret's file. */
 export const secretOf = (file: string, text: string) => {
   const secret = Buffer.from(text.trim(), "hex")
   return secret.length === secretBytes
@@ -46,9 +46,7 @@ export const secretOf = (file: string, text: string) => {
     : embeddedPostgresError("FolderUnusable", `${file} is damaged: it must hold ${secretBytes} bytes in hex.`)
 }
 
-/**
- * The text of the file, where there has to be one: for backups of what there is. Nothing is made.
- */
+/** Returns the text of the file, for backups. Fails if there is no file. */
 export const existing = Effect.fnUntraced(function* (
   file: string
 ): Effect.fn.Return<Redacted.Redacted, EmbeddedPostgresError> {
@@ -62,7 +60,7 @@ export const existing = Effect.fnUntraced(function* (
   return Redacted.make(text, { label: "installation secret" })
 })
 
-/** Puts a secret there; fails if there is another one already. */
+/** Writes a secret to the file; fails if the file holds another one. */
 export const put = Effect.fnUntraced(function* (
   file: string,
   secret: Redacted.Redacted
@@ -72,7 +70,7 @@ export const put = Effect.fnUntraced(function* (
   yield* attempt(`write ${file}`, () => writeAtomically(file, Redacted.value(secret)))
 })
 
-/** Fails if there is another secret. */
+/** Fails if the file holds another secret. */
 export const requireFree = (file: string, secret: Redacted.Redacted): Effect.Effect<void, EmbeddedPostgresError> =>
   Effect.asVoid(isThere(file, secret))
 
@@ -88,7 +86,7 @@ const isThere = Effect.fnUntraced(function* (
   )
 })
 
-// Written aside and then linked: of several starters the first one's link wins, and all read the same bytes.
+// Written to another file and then linked: the first process's link wins, and all processes read its bytes.
 const create = (file: string): string => {
   const candidate = `${file}.${process.pid}.${randomBytes(6).toString("hex")}`
   try {
@@ -98,7 +96,7 @@ const create = (file: string): string => {
     } catch (cause) {
       if (!(cause instanceof Error && "code" in cause && cause.code === "EEXIST")) throw cause
     }
-    // Before anything is sealed with it: a database outlives a power cut, and so must its secret.
+    // Before anything is sealed with it: the secret must survive a power cut, as the database does.
     syncFolder(Path.dirname(file))
   } finally {
     fs.rmSync(candidate, { force: true })

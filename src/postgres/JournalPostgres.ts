@@ -1,4 +1,4 @@
-/** The journal in Postgres: one INSERT, and so one round trip and one commit, per flush. */
+/** The journal in Postgres. A flush is one INSERT: one round trip and one commit. */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import { Fenced, firsts, Journal } from "../engine/log/Journal.ts"
@@ -37,7 +37,7 @@ const toChained = ({ previous, ...row }: Chained): ChainedRow => ({
   previous: previous === null ? GENESIS : toHash(previous)
 })
 
-/** Appends all rows, or none: each account's first has to follow upon what is there. */
+/** Appends all rows, or none: each account's first row must follow the stored records. */
 const append = (sql: PgClient.PgClient, rows: ReadonlyArray<ChainedRow>) => {
   const accounts = texts(rows.map((row) => row.account))
   const versions = bigints(rows.map((row) => row.version))
@@ -52,7 +52,7 @@ const append = (sql: PgClient.PgClient, rows: ReadonlyArray<ChainedRow>) => {
     SELECT * FROM unnest(${accounts}, ${versions},
       ${byteStrings(rows.map((row) => fromHash(row.hash)))}, ${byteStrings(rows.map((row) => row.bytes))})
     WHERE NOT EXISTS (SELECT FROM ${missing})`
-  /** Finds the accounts that have lost a version, or the version before, to somebody else. */
+  /** Finds the accounts of which another process has written the version, or the version before. */
   const fenced = Effect.suspend(() =>
     Effect.flatMap(
       sql<{ account: string }>`

@@ -1,7 +1,7 @@
 /**
- * Lists in Postgres. They read about as many rows as they give, or as there are to find. Of a million rows, a plan that
- * was made for any parameters may read all to give ten: where the best way depends on their values, the query leaves
- * the planner no other, or is planned each time.
+ * Lists in Postgres. They read about as many rows as they return. A generic plan, which is made for all parameters, may
+ * read a million rows to return ten: where the best plan depends on the values, the query is written so that no other
+ * plan is possible, or is planned each time.
  */
 import type { PgClient } from "@effect/sql-pg"
 import type { Fragment } from "effect/sql/Statement"
@@ -15,7 +15,7 @@ import { ask, bigints, labelsText, texts, toDocument, toEvent } from "./Rows.ts"
 const order = (sql: PgClient.PgClient, { newerThan }: Cursor): Fragment =>
   newerThan === undefined ? sql`DESC` : sql`ASC`
 
-/** Behind every id. */
+/** Sorts after every id. */
 const LAST = "\u{10ffff}"
 
 interface Bounded extends Cursor, Between {
@@ -23,8 +23,8 @@ interface Bounded extends Cursor, Between {
 }
 
 /**
- * What a query wants lies between these two ids; those of a kind between its prefix and the character behind the
- * underscore, the backtick. Ids are ASCII, so texts compare here as they do in Postgres.
+ * Returns the two texts between which a query's ids lie. The ids of a kind lie between its prefix with an underscore and
+ * with a backtick, the next character. Ids are ASCII, so texts compare here as in Postgres.
  */
 export const boundsOf = ({ before = LAST, behind = "", newerThan = "", olderThan = LAST, prefix }: Bounded) => {
   const [first, last] = prefix === undefined ? ["", LAST] : [`${prefix}_`, `${prefix}\``]
@@ -34,16 +34,16 @@ export const boundsOf = ({ before = LAST, behind = "", newerThan = "", olderThan
   ] as const
 }
 
-/** `AND id > … AND id < …` with the order that puts the nearest to the cursor first. */
+/** Builds `AND id > … AND id < …` with the order in which the nearest to the cursor is first. */
 export const from = (sql: PgClient.PgClient, query: Bounded): Fragment => {
   const [behind, before] = boundsOf(query)
   return sql`AND id > ${behind} AND id < ${before} ORDER BY id ${order(sql, query)}`
 }
 
 /**
- * Says how a list finds its documents. Any number may belong to a customer or a product, so each of these labels has an
- * index in the order of ids; few have any other that names one object or one address. What is asked for as an address
- * may be any text (semantics 9.12).
+ * Returns the index by which a list finds its documents. Customers and products may have any number of documents, so
+ * each of these labels has an index in the order of ids. Few documents share another label that is an id or an email,
+ * which may be any text (semantics 9.12).
  */
 const wayOf = ({ labels = {} }: ListQuery): "kind" | "label" | "customer" | "product" => {
   const { customer, product, ...others } = labels
@@ -53,20 +53,20 @@ const wayOf = ({ labels = {} }: ListQuery): "kind" | "label" | "customer" | "pro
   return product === undefined ? "kind" : "product"
 }
 
-/** A document's row. */
+/** The columns of a document's row. */
 export const COLUMNS = `account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels, format,
   checksum`
 
 export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list" | "newest"> => {
   const columns = sql.literal(COLUMNS)
-  // The empty string keeps the planner from the primary key, which without statistics it takes for the better way.
+  // The empty string keeps the planner off the primary key, which it prefers without statistics.
   const notByKey = sql`account || ''`
   const labelled = (labels: string | null) => (labels === null ? sql`` : sql`AND labels @> ${labels}::jsonb`)
   const ordinary = (account: AccountId, query: ListQuery, labels: string | null) =>
     sql<SqlDocument>`SELECT ${columns} FROM objects
       WHERE account = ${account} AND kind = ${query.kind} AND document_at IS NOT NULL
         ${labelled(labels)} ${from(sql, query)} LIMIT ${query.limit}`
-  // Few, so they may be sorted.
+  // Few rows, which are cheap to sort.
   const rare = (account: AccountId, query: ListQuery, labels: string | null) =>
     sql<SqlDocument>`SELECT * FROM (
         SELECT ${columns} FROM objects
@@ -88,7 +88,7 @@ export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list"
     if (way === "label") return rare(account, query, labels)
     if (way !== "kind") return owned(account, query, way)
     const rows = ordinary(account, query, labels)
-    // Every second Checkout Session may have a status, or one in a million.
+    // The best plan depends on the label: every second Checkout Session may have a status, or one in a million.
     return labels === null ? rows : rows.unprepared
   }
   return {
@@ -117,9 +117,8 @@ export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list"
 }
 
 /**
- * Events in Postgres: of their one index the type is a part in front of the id, because a second index would cost every
- * event that is written. Who asks for several types, or for all, steps from type to type along it: there are some
- * dozens.
+ * Events in Postgres. Their only index begins with the type, then the id, because a second index would cost every event
+ * that is written. A query for several or all types skips along it from type to type: there are some dozens.
  */
 export const events = (sql: PgClient.PgClient): Pick<Views["Service"], "event" | "events"> => {
   const typesFrom = (account: AccountId, prefix: string) =>
@@ -134,7 +133,7 @@ export const events = (sql: PgClient.PgClient): Pick<Views["Service"], "event" |
   const ofType = (account: AccountId, type: string | Fragment, query: EventQuery) =>
     sql`SELECT account, id, type, version FROM events
       WHERE account = ${account} AND type = ${type} ${from(sql, query)} LIMIT ${query.limit}`
-  // Takes from each type as many as may be wanted of all, and then the nearest.
+  // Reads `limit` events of each type, and returns the nearest of them.
   const ofTypes = (account: AccountId, prefix: string, query: EventQuery) =>
     sql`${typesFrom(account, prefix)}
       SELECT found.* FROM types, LATERAL (${ofType(account, sql`types.type`, query)}) AS found

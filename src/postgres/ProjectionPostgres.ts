@@ -1,4 +1,4 @@
-/** A projection in Postgres: one statement, and so one transaction and one round trip. */
+/** A projection in Postgres. It is one statement: one transaction and one round trip. */
 import type { PgClient } from "@effect/sql-pg"
 import type { Fragment } from "effect/sql/Statement"
 import { ofCheckpoint } from "../engine/log/Checksum.ts"
@@ -18,15 +18,16 @@ import { ask, bigint, bigints, ints, labelsText, termsText, texts } from "./Rows
 import * as RevisionsPostgres from "./RevisionsPostgres.ts"
 import * as TalliesPostgres from "./TalliesPostgres.ts"
 
-/** What an account's ids are ahead goes into the checksum of its checkpoint as the rest of a division by this. */
+/** The checksum of a checkpoint includes `ids_ahead` modulo this prime. */
 export const PRIME = 2_147_483_647
 
 /**
- * New documents, events, keys and deliveries are inserted without asking whether they are there: the checkpoint lets
- * each record in once, and every record's rows have primary keys of their own. A part that has no rows is left out:
- * Postgres would prepare it all the same.
+ * Applies a projection. New documents, events, keys and deliveries are inserted without a check for existing rows: the
+ * checkpoint admits each record once, and every record's rows have distinct primary keys. A part without rows is left
+ * out, because Postgres would prepare it too.
  *
- * `IS TRUE` makes Postgres look accounts up in a hash; without it, it would join, and go through all of them per row.
+ * `IS TRUE` makes Postgres look accounts up in a hash table; without it, Postgres would join, and scan all accounts for
+ * each row.
  */
 export const apply = (sql: PgClient.PgClient, projection: Projection, lease: DeliveriesPostgres.Lease) => {
   const { checkpoints, sweep } = projection
@@ -63,7 +64,7 @@ export const apply = (sql: PgClient.PgClient, projection: Projection, lease: Del
   })
 }
 
-/** A statement for rows of a projection whose accounts are among the `advanced`. */
+/** A statement for those rows of a projection whose accounts are in `advanced`. */
 type Statement<Row> = (sql: PgClient.PgClient, rows: ReadonlyArray<Row>) => Fragment
 
 const insertDocuments: Statement<ProjectedDocument> = (sql, rows) =>
@@ -129,7 +130,7 @@ const upsertSubscriptions: Statement<SubscriptionRow> = (sql, rows) =>
     ON CONFLICT (account, destination) DO UPDATE SET types = excluded.types, version = excluded.version,
       checksum = excluded.checksum`
 
-/** A sweep stands alone in its projection: no other part touches the same rows. */
+/** Builds the statements of a sweep, which is alone in its projection: no other part touches the same rows. */
 const swept = (sql: PgClient.PgClient, { account, clock, unsubscribed, wiped: isWiped }: Sweep) => {
   const accepted = sql`${account} IN (SELECT account FROM advanced)`
   if (isWiped) return wiped(sql, account, accepted)
@@ -149,7 +150,7 @@ const swept = (sql: PgClient.PgClient, { account, clock, unsubscribed, wiped: is
   return sql`${ended} ${moved}`
 }
 
-/** Deletes all rows of an account. */
+/** Builds the statements that delete all rows of an account. */
 export const wiped = (sql: PgClient.PgClient, account: AccountId, accepted = sql`true`) =>
   sql`, o AS (DELETE FROM objects WHERE account = ${account} AND ${accepted}),
       r AS (DELETE FROM revisions WHERE account = ${account} AND ${accepted}),

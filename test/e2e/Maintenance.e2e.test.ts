@@ -105,8 +105,8 @@ const inViews = ({ account }: Place): ReadonlyArray<ViewDamage> => {
     [`UPDATE objects SET document_at = NULL ${document}`, "documents", changed],
     [`DELETE FROM objects ${document}`, "documents", removed],
     [
-      `INSERT INTO objects (account, id, kind, version, document_at, document_length)
-        VALUES ('${account}', 'cus_invented', 'customer', 1, 0, 10) RETURNING id`,
+      `INSERT INTO objects (account, id, kind, version, document_at, document_length, format)
+        VALUES ('${account}', 'cus_invented', 'customer', 1, 0, 10, 1) RETURNING id`,
       "documents",
       invented
     ],

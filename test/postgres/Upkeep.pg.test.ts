@@ -26,7 +26,7 @@ const digits = (n: number): string => String(n).padStart(24, "0")
 const FILL = [
   "checkpoints SELECT account, 1 FROM accounts",
   `objects SELECT account, 'cus_' || n, 'customer', i, 0, 10, NULL, NULL,
-    jsonb_build_object('email', i || '@example.com') FROM numbered`,
+    jsonb_build_object('email', i || '@example.com'), 1 FROM numbered`,
   // All of one term, every thousandth of another; terms and numbers of their own.
   `objects SELECT account, 'pi_' || n, 'payment_intent', i, 0, 10, NULL, NULL,
     jsonb_build_object('customer', 'cus_' || n, 'status', CASE WHEN i % 3 = 0 THEN 'succeeded' ELSE 'processing' END),
@@ -35,10 +35,10 @@ const FILL = [
     FROM numbered`,
   // All of one customer, and all of one product.
   `objects SELECT account, 'ch_' || n, 'charge', i, 0, 10, NULL, NULL,
-    jsonb_build_object('customer', 'cus_${digits(1)}', 'payment_intent', 'pi_' || n) FROM numbered`,
+    jsonb_build_object('customer', 'cus_${digits(1)}', 'payment_intent', 'pi_' || n), 1 FROM numbered`,
   `objects SELECT account, 'price_' || n, 'price', i, 0, 10, NULL, NULL,
-    jsonb_build_object('product', 'prod_${digits(1)}', 'type', CASE WHEN i % 2 = 0 THEN 'recurring' ELSE 'one_time' END)
-    FROM numbered`,
+    jsonb_build_object('product', 'prod_${digits(1)}', 'type', CASE WHEN i % 2 = 0 THEN 'recurring' ELSE 'one_time' END),
+    1 FROM numbered`,
   `revisions SELECT account, 'pi_' || n, i + ${ROWS} FROM numbered`,
   // One document is written again and again.
   `revisions SELECT account, 'cus_${digits(MIDDLE)}', i FROM numbered`,

@@ -1,60 +1,58 @@
 /**
  * Numbers of accounts, and ids that lead to their accounts by them (semantics T21).
  *
- * A payer's link names nothing but an id. So an id of a kind that is found by its id alone carries the number of its
- * account in its last four characters, encrypted:
- * - Without the key, nobody can tell these four from random ones, nor two ids of one account from ids of two. They are
- *   masked by a keyed hash of all that stands before them, which no two ids share.
+ * A payer's link contains only an id. So an id of a kind that is found by its id alone carries the number of its account
+ * in its last four characters, encrypted:
+ * - Without the key, these four cannot be told from random ones, nor two ids of one account from ids of two. They are
+ *   masked by a keyed hash of the characters before them, which no two ids share.
  * - The eleven characters before them are random (65 bits), so an id still cannot be guessed.
- * - An account's number is a keyed hash of its name, so nobody has to hand numbers out. Two accounts may share a
- *   number: it only says where to look, and the account itself says what it holds.
+ * - An account's number is a keyed hash of its name, so no process has to allocate numbers. Two accounts may share a
+ *   number: it only selects the accounts in which to look for the document.
  */
 import { Context, Layer, Redacted } from "effect"
 import { createHmac, hash } from "node:crypto"
 import type { AccountId } from "./Document.ts"
 import { idOf } from "./Identifiers.ts"
 
-/** An engine that gives its accounts no numbers leaves the number null. */
+/** Null in an engine without account numbers. */
 export type AccountNumber = number | null
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const LENGTH = 4
-/** There are so many numbers: as many as fit into four characters. */
+/** How many numbers there are: as many as four characters can encode. */
 const SPACE = 62 ** LENGTH
-/** A number is the remainder of 48 bits: no number is more likely than another by more than one part in ten million. */
+/** Hexadecimal digits of the hash (48 bits) whose remainder is the number: the bias is below one in ten million. */
 const HASH_DIGITS = 12
-/** With a key of this length, all that is hashed for a mask fits into one block of SHA-256. */
+/** With a key of this length, the input of a mask's hash fits into one block of SHA-256. */
 const MASK_KEY_LENGTH = 32
 
 const ID = /^([a-z]+)_[0-9A-Za-z]{24}$/u
 
-/** `FoundById` is what this module needs to know of a kind. */
+/** The part of a kind that this module uses. */
 export interface FoundById {
   readonly prefix?: string
   readonly foundById?: boolean
 }
 
 export interface AccountNumbersShape {
-  /** Answers the number of an account, which is always the same under one key. */
+  /** Returns the number of an account, which is always the same under one key. */
   readonly of: (account: AccountId) => AccountNumber
-  /** Makes an id of 24 characters behind its prefix. It carries the number if its kind is found by its id alone. */
+  /** Generates an id of 24 characters after its prefix. It carries the number if its kind is found by its id alone. */
   readonly idOf: (prefix: string, sequence: number, number: AccountNumber) => string
-  /**
-   * Reads the number out of an id; undefined if ids of that form carry none. Any other id of that form gives a number.
-   */
+  /** Decrypts the number in an id; undefined if ids of that form carry none. A made-up id of such a form has one too. */
   readonly numberIn: (id: string) => number | undefined
 }
 
 export class AccountNumbers extends Context.Service<AccountNumbers, AccountNumbersShape>()(
   "till/engine/AccountNumbers"
 ) {
-  /** Gives every account a number under the key, and lets the ids of the kinds that are found by them carry it. */
+  /** Account numbers under a key, for the kinds that are found by their ids. */
   static readonly layer = (
     kinds: ReadonlyArray<FoundById>,
     key: Redacted.Redacted<Uint8Array>
   ): Layer.Layer<AccountNumbers> => Layer.succeed(AccountNumbers, make(kinds, key))
 
-  /** Gives no account a number: for work on accounts in which nothing is found by its id alone. */
+  /** No account numbers: for work on accounts without documents that are found by their ids. */
   static readonly layerNone: Layer.Layer<AccountNumbers> = Layer.succeed(AccountNumbers, {
     of: () => null,
     idOf,
@@ -67,7 +65,7 @@ export const make = (kinds: ReadonlyArray<FoundById>, key: Redacted.Redacted<Uin
   const derive = (purpose: string) => createHmac("sha256", Redacted.value(key)).update(purpose).digest("base64url")
   const numberKey = derive("numbers")
   const maskKey = derive("masks").slice(0, MASK_KEY_LENGTH)
-  // The key has a fixed length and stands in front. Nobody sees a whole hash, so nobody can extend one.
+  // A plain hash behind a key in front is safe here: no whole hash is published, so none can be extended.
   const maskOf = (text: string) => remainderOf(hash("sha256", maskKey + text, "hex"))
   return {
     of: (account) => remainderOf(createHmac("sha256", numberKey).update(account).digest("hex")),

@@ -1,21 +1,20 @@
 /**
- * Checksums of rows of the views: whoever reads a row sees by its own whether it is as it was written, and the document
- * that it points to with it.
+ * Checksums of rows of the views. A reader detects by them that a row, or the document it points to, was changed.
  *
- * A CRC-32 finds every change of a few bytes side by side, and of all others as good as every one. Nobody is kept from
- * computing a new one: that is what the hashes of records are for, which `till verify` compares all rows with.
+ * A CRC-32 detects every change of up to four adjacent bytes, and nearly every other one. It is no protection against
+ * deliberate changes, which can include a new checksum: `till verify` finds those by the hashes of the records.
  */
 import { crc32 } from "node:zlib"
 import type { AccountId, Labels, Millis } from "./Document.ts"
 import type { Span } from "./Record.ts"
 
-/** As the storage keeps it: 32 bits with a sign. */
+/** A signed integer of 32 bits. */
 export type Checksum = number
 
-/** No field has this character in it, so fields that stand apart stay apart. */
+/** Separates fields. No field contains it. */
 const BETWEEN = "\u0000"
 
-/** What counts of a document's row. */
+/** The fields of a document's row that its checksum covers. */
 interface DocumentFields {
   readonly account: AccountId
   readonly id: string
@@ -27,7 +26,7 @@ interface DocumentFields {
   readonly format: number
 }
 
-/** Of a document's row and its texts. */
+/** Returns the checksum of a document's row and its texts. */
 export const ofDocument = (row: DocumentFields, document: string | null, hidden: string | null): Checksum => {
   const { account, documentSpan, format, hiddenSpan, id, kind, labels, version } = row
   const [at, length] = documentSpan === null ? [null, null] : [documentSpan.at, documentSpan.length]
@@ -39,7 +38,7 @@ export const ofDocument = (row: DocumentFields, document: string | null, hidden:
 
 const ofFields = (...fields: ReadonlyArray<string | number>): Checksum => crc32(fields.join(BETWEEN)) | 0
 
-/** Of a timer's row. When the account is woken for it follows from its clock, and a sweep changes it. */
+/** Returns the checksum of a timer's row, without `wakeAt`, which changes with the account's clock. */
 export const ofTimer = (row: {
   readonly account: AccountId
   readonly id: string
@@ -48,7 +47,7 @@ export const ofTimer = (row: {
   readonly dueAt: Millis
 }): Checksum => ofFields(row.account, row.id, row.name, row.version, row.dueAt)
 
-/** Of a subscription's row. */
+/** Returns the checksum of a subscription's row. */
 export const ofSubscription = (row: {
   readonly account: AccountId
   readonly destination: string
@@ -56,10 +55,10 @@ export const ofSubscription = (row: {
   readonly version: number
 }): Checksum => ofFields(row.account, row.destination, row.version, ...row.types)
 
-/** Of how far an account is projected. The storage adds by how much its ids are ahead, which it alone knows. */
+/** Returns the checksum of an account's checkpoint. The storage adds `ahead`, which only the storage knows. */
 export const ofCheckpoint = (account: AccountId, version: number): Checksum => ofFields(account, version)
 
-/** In one order, whichever they came in. Many documents have none. */
+/** Returns labels as text, in the same order however they are given; empty without labels. */
 export const labelsText = (labels: Labels): string => {
   for (const _ in labels) {
     const names = Object.keys(labels).toSorted()

@@ -1,10 +1,10 @@
 import { parseJson } from "../../json/JsonParse.ts"
 /**
- * Documents: what an account holds.
+ * Documents, the content of accounts.
  *
  * A document is one object as of one version of its account. Its `value` is public and its JSON is encoded once, when
- * it is written; the same text goes into the journal, the views and every response. What must never leave the service
- * lies in `hidden`.
+ * it is written; the same text goes into the journal, the views and every response. `hidden` holds the data that must
+ * never leave the service.
  */
 
 /** An account: one merchant in one environment, such as `mer_…:test`. The unit of consistency and of ordering. */
@@ -13,48 +13,46 @@ export type AccountId = string
 /** Milliseconds since the Unix epoch. */
 export type Millis = number
 
-/** Names a kind of document, with the types of its public and hidden parts. */
+/** A kind of document, with the types of its public and hidden parts. */
 export interface Kind<Value extends Identified, Hidden = undefined> {
   /** Name in the journal and the views, e.g. `customer`. */
   readonly name: string
-  /** Its ids begin with this and an underscore: a list reads only the ids between `prefix_` and the next prefix. */
+  /** Ids begin with this and an underscore: a list reads only the ids between `prefix_` and the next prefix. */
   readonly prefix?: string
-  /** Says that links name its documents by nothing but their ids: such ids lead to their accounts (semantics T21). */
+  /** Set if links contain only the documents' ids: such ids carry the numbers of their accounts (semantics T21). */
   readonly foundById?: boolean
   /**
-   * What lists can filter by: a few short strings without NUL and unpaired surrogates, indexed by the views. Journal
-   * and views keep those that a document was written with, so no step may change what they are made of.
+   * Returns the labels that lists filter by: a few short strings without NUL and unpaired surrogates, indexed by the
+   * views. Journal and views keep the labels that were written, so no step may change the fields they derive from.
    */
   readonly labels?: (value: Value) => Labels
   /**
-   * What searches find it by. Of today's documents: the views derive it anew from those that an older Till wrote.
-   * Whoever changes it for documents that there are adds a migration that says that views are outdated.
+   * Returns the search terms of a document in the newest format: the views derive them from the journal. A change of
+   * this function for existing documents needs a migration that marks views as outdated.
    */
   readonly search?: (value: Value) => Searchable
-  /** What it counts as, if anything; see `Tallies.ts`. For whoever changes it, the same holds as for `search`. */
+  /** Returns a document's tallies; see `Tallies.ts`. A change needs a migration, as for `search`. */
   readonly tallies?: (value: Value) => ReadonlyArray<Tally>
-  /**
-   * These steps turn an older Till's documents into today's when they are read, oldest step first; see `Formats.ts`.
-   */
+  /** Convert documents of older formats into the newest when they are read, oldest step first; see `DocumentFormats`. */
   readonly steps?: ReadonlyArray<Step>
   /** Only carries the type. */
   readonly _hidden?: Hidden
 }
 
 /**
- * From one format of a kind to the next, as pure functions of JSON that do not change what they are given. What is left
- * out stays as it is.
+ * A conversion from one format of a kind to the next, by pure functions of JSON that do not change their arguments. A
+ * part without a function stays as it is.
  */
 export interface Step {
-  /** Of the public part alone: the images in events, and copies inside other documents, have no other. */
+  /** Converts the public part by itself: images in events, and copies inside other documents, have no hidden part. */
   readonly value?: (older: JsonObject) => JsonObject
-  /** Gets the public part as well, as it was before the step. */
+  /** Converts the hidden part; `value` is the public part before the step. */
   readonly hidden?: (older: unknown, value: JsonObject) => unknown
 }
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** The format that documents of a kind are written in, from 1. */
+/** Returns the format that documents of a kind are written in, from 1. */
 export const formatOf = ({ steps }: { readonly steps?: ReadonlyArray<Step> }): number => 1 + (steps?.length ?? 0)
 
 export interface Identified {
@@ -63,16 +61,16 @@ export interface Identified {
 
 export type Labels = Readonly<Record<string, string>>
 
-/** What a document is found by; see `Search.ts`. */
+/** The search terms and the measure of a document; see `Search.ts`. */
 export interface Searchable {
   readonly terms: ReadonlyArray<string>
-  /** A safe integer, 0 or more; null for a document that is in no range. */
+  /** A safe integer, 0 or more; null for a document that no range finds. */
   readonly measure: number | null
 }
 
-/** A document counts as so many of something, and so much of it; see `Tallies.ts`. */
+/** A document's contribution to the sums of a key; see `Tallies.ts`. */
 export interface Tally {
-  /** Seconds since the Unix epoch; counts for the hour in which that is. */
+  /** Seconds since the Unix epoch; the tally counts for the hour of this time. */
   readonly at: number
   /** Without quotation marks, backslashes and control characters. */
   readonly key: string
@@ -86,17 +84,17 @@ export interface Document<Value extends Identified = Identified, Hidden = unknow
   readonly kind: string
   /** The account's version that wrote this document. */
   readonly version: number
-  /** The newest format of its kind, whatever it was written in. */
+  /** The newest format of its kind, whatever format it was written in. */
   readonly format: number
   readonly deleted: false
   readonly value: Value
   readonly hidden: Hidden
   readonly labels: Labels
-  /** `value` as JSON: the bytes of every response. */
+  /** `value` as JSON, the bytes of every response. */
   readonly json: string
 }
 
-/** A tombstone stays of a deleted document: its id remains known (as a cursor, say), its content does not. */
+/** The remainder of a deleted document: its id stays valid, for example as a cursor; its content is gone. */
 export interface Tombstone {
   readonly id: string
   readonly kind: string
@@ -105,16 +103,13 @@ export interface Tombstone {
 }
 
 /*
- * One memo for the module, because whoever encodes has just been here: the transaction that writes a document, and then
- * the answer with it. Handing a memo through every lifecycle would cost each command more than this look at one
+ * One memo for the module, because a document is encoded twice in a row: by the transaction that writes it, and then by
+ * the response with it. Passing a memo through every lifecycle would cost each command more than this comparison of one
  * reference.
  */
 let newest: { readonly value: object; readonly json: string } | undefined
 
-/**
- * JSON of an immutable value; encoded once if it is asked for again at once, as by the command that writes it and then
- * answers with it. Throws if the value has none.
- */
+/** Encodes an immutable value as JSON; the last text is remembered. Throws if the value has no JSON. */
 export const encode = (value: object): string => {
   if (newest?.value === value) return newest.json
   const json: string | undefined = JSON.stringify(value)
@@ -123,7 +118,7 @@ export const encode = (value: object): string => {
   return json
 }
 
-/** `StoredTexts` is a document as it is stored. */
+/** A document as it is stored. */
 export interface StoredTexts {
   readonly id: string
   readonly kind: string
@@ -136,16 +131,16 @@ export interface StoredTexts {
   readonly labels: Labels
 }
 
-/** A document from its stored text in the newest format; parsed when, and only if, somebody looks inside. */
+/** Makes a document of its stored text in the newest format, which is parsed at the first use of `value`. */
 export const stored = (row: StoredTexts): Document | Tombstone =>
   row.document === null
     ? { id: row.id, kind: row.kind, version: row.version, deleted: true }
     : new StoredDocument(row, row.document)
 
-/** An entry takes up about so many bytes beside its texts. */
+/** The approximate memory of an entry without its texts, in bytes. */
 const ENTRY_BYTES = 300
 
-/** About how many bytes a document takes up in memory: its texts, and as much again once somebody has looked inside. */
+/** Returns the approximate memory of a document, in bytes: its texts, and as much again for the parsed value. */
 export const weightOf = (document: Document | Tombstone): number =>
   document instanceof StoredDocument ? ENTRY_BYTES + 2 * document.textLength : ENTRY_BYTES
 

@@ -1,9 +1,9 @@
 /**
- * Events as they are read back: out of the record in which they happened.
+ * Reading of events from the records in which they happened.
  *
- * - Events of many lists and deliveries are read with one query.
- * - A record that is corrupt or lost fails whoever asks for its events, and nobody who happens to ask at the same time.
- * - An event keeps the version of the API in which it is rendered, from the record in which it happened (semantics W8).
+ * - One query reads the events of many lists and deliveries.
+ * - A corrupt or lost record fails only the reads of its own events, not the others of the same query.
+ * - An event keeps the API version in which it is rendered, from the record in which it happened (semantics W8).
  */
 import { Context, Effect } from "effect"
 import type { Scope } from "effect"
@@ -17,43 +17,42 @@ import { lost, notHeld, readRow } from "./Record.ts"
 export interface StoredEvent {
   readonly id: string
   readonly type: string
-  /** The account's clock said this time when the event happened. */
+  /** When the event happened, by the account's clock. */
   readonly at: Millis
   readonly request: RequestIdentity | null
-  /** The version of the API in which the event is rendered. */
+  /** The API version in which the event is rendered. */
   readonly apiVersion: string
-  /** This is JSON of the object as it was. */
+  /** JSON of the object when the event happened. */
   readonly object: string
-  /** `object` is in this format: the one that it was written in, unless `Formats.ts` has made it a newer one. */
+  /** The format of `object`: the one it was written in, or a newer one after `DocumentFormats` has converted it. */
   readonly format: number
-  /** Old values of what an update changed. */
+  /** The previous values of the fields that an update changed. */
   readonly previous: Readonly<Record<string, unknown>> | null
-  /** The record of this version holds the event. */
+  /** The version of the record that holds the event. */
   readonly version: number
-  /** The event's own record made so many deliveries of it. */
+  /** How many deliveries of the event its own record created. */
   readonly deliveries: number
 }
 
-/** What versions may show of an event in different ways. */
+/** The parts of an event that differ between API versions. */
 export type ShownEvent = Pick<EventEntry, "object" | "previous">
 
 export interface EventVersionsShape {
-  /** Names the document that says in which version an account's events are rendered; null if no document does. */
+  /** Returns the document with the version of an account's events; null if no document has it. */
   readonly namedBy: (account: AccountId) => { readonly account: AccountId; readonly id: string } | null
-  /** Reads the version out of that document; undefined stands for none. */
+  /** Returns the version in that document; undefined stands for a missing document. */
   readonly versionOf: (document: Document | Tombstone | undefined) => string
   /** Renders an event, which is in the newest version, in another one. Returns the same event if nothing differs. */
   readonly shownIn: (version: string, event: ShownEvent) => ShownEvent
 }
 
 /**
- * Tells the engine in which version of the API an account's events are rendered that happen now: the account's default.
- * The engine asks when an event happens, and writes the answer into its record. Whoever knows the versions provides
- * this.
+ * The API version of an account's new events: the account's default. The engine reads it when an event happens, and
+ * writes it into the record. The module that owns the API versions provides this service.
  */
 export class EventVersions extends Context.Service<EventVersions, EventVersionsShape>()("till/engine/EventVersions") {}
 
-/** Gives the events of a record by their ids. */
+/** Returns the events of a record by their ids. */
 export const storedEvents = (record: JournalRecord): ReadonlyMap<string, StoredEvent> =>
   new Map(record.events.map((event) => [event.id, storedEvent(record, event)]))
 
@@ -67,10 +66,10 @@ const storedEvent = (record: JournalRecord, event: EventEntry): StoredEvent => (
   deliveries: record.deliveries.filter((delivery) => delivery.event === event.id).length
 })
 
-/** The record of a version holds the event. */
+/** The position of an event: the record that holds it, and its id. */
 export interface EventPlace extends Place {
   readonly id: string
-  /** Whoever knows it finds no event of another type there. */
+  /** The type that the event must have. */
   readonly type?: string
 }
 
@@ -81,13 +80,13 @@ export type ReadEvents = (
   places: ReadonlyArray<EventPlace>
 ) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageFailure>
 
-/** Makes a reader that puts at most `listsMax` lists of places into a query. */
+/** Makes a reader that combines up to `listsMax` lists of places in a query. */
 export const makeReader = Effect.fnUntraced(function* (
   listsMax: number
 ): Effect.fn.Return<ReadEvents, never, Journal | Scope.Scope> {
   const journal = yield* Journal
   const recordsOf = yield* Batcher.makeForLists((places: ReadonlyArray<Place>) => {
-    // One event goes to many endpoints, and one record may hold many events.
+    // Many deliveries share an event, and many events may share a record.
     const distinct = new Map(places.map((place) => [nameOf(place), place]))
     return Effect.map(journal.at([...distinct.values()]), (rows) => {
       const records = new Map([...distinct.keys()].map((name, i) => [name, new EventsOfRecord(rows[i])]))
@@ -99,7 +98,7 @@ export const makeReader = Effect.fnUntraced(function* (
 
 const nameOf = ({ account, version }: Place): string => `${account} ${version}`
 
-/** The events of a record, read by the first who asks for one. */
+/** The events of a record, which is read when the first of them is requested. */
 class EventsOfRecord {
   readonly #row: ChainedRow | undefined
   #events: ReadonlyMap<string, StoredEvent> | undefined

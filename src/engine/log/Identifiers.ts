@@ -1,7 +1,7 @@
 /**
  * Ids and secrets (semantics T21): a prefix and 24 characters of base 62. The first 9 are a counter that follows the
- * clock, in the order of ASCII, so that byte order is the order of creation; the other 15 come from a CSPRNG (89 bits),
- * so that an id cannot be guessed.
+ * clock, with digits in ASCII order, so that byte order is the order of creation; the other 15 come from a CSPRNG (89
+ * bits), so that an id cannot be guessed.
  */
 import { randomFillSync } from "node:crypto"
 import type { Millis } from "./Document.ts"
@@ -11,38 +11,36 @@ const UNDERSCORE = 0x5f
 const COUNTER_LENGTH = 9
 const RANDOM_LENGTH = 15
 /**
- * Ids per millisecond before the counter runs ahead of the clock. Keeps the counter a safe integer until the year 2248.
+ * Ids per millisecond before the counter runs ahead of the clock. With this value the counter remains a safe integer
+ * until the year 2248.
  */
 const COUNTS_PER_MILLISECOND = 1024
 const COUNTER_MAX = Number.MAX_SAFE_INTEGER
 
-/** The counter of the next id: follows the clock, and ascends even where the clock does not. */
+/** Returns the counter of the next id: it follows the clock, and ascends even where the clock steps back. */
 export const nextSequence = (sequence: number, now: Millis): number =>
   Math.max(sequence + 1, now * COUNTS_PER_MILLISECOND)
 
 export const idOf = (prefix: string, sequence: number): string =>
   scratch.toString("latin1", 0, fillRandom(writeCounter(prefix, sequence), RANDOM_LENGTH))
 
-/**
- * Stands before all ids of a prefix whose counters are those of a time or later, in milliseconds, and behind all
- * others.
- */
+/** Returns a text that sorts before all ids generated at or after a time, in milliseconds, and after all earlier ids. */
 export const idAt = (prefix: string, time: Millis): string => {
   const sequence = Math.min(Math.max(time * COUNTS_PER_MILLISECOND, 0), COUNTER_MAX)
   return scratch.toString("latin1", 0, writeCounter(prefix, sequence))
 }
 
-/** The time that a counter stands for, in milliseconds. */
+/** Returns the time of a counter, in milliseconds. */
 export const timeOf = (sequence: number): Millis => Math.floor(sequence / COUNTS_PER_MILLISECOND)
 
-/** The time that an id was made at, as it says. */
+/** Returns the time in an id, in milliseconds. */
 export const timeIn = (id: string): Millis => {
   const start = id.indexOf("_") + 1
   const counter = Buffer.from(id.slice(start, start + COUNTER_LENGTH), "latin1")
   return timeOf(counter.reduce((sequence, letter) => sequence * 62 + ALPHABET.indexOf(letter), 0))
 }
 
-/** Writes what ids begin with, and answers where it ends. */
+/** Writes the prefix and the counter, and returns the end position. */
 const writeCounter = (prefix: string, sequence: number): number => {
   const start = scratch.write(prefix, "latin1") + 1
   scratch[start - 1] = UNDERSCORE
@@ -54,16 +52,19 @@ const writeCounter = (prefix: string, sequence: number): number => {
   return start + COUNTER_LENGTH
 }
 
-/** Random characters for a secret, at most 64. */
+/** Returns random characters for a secret, at most 64. */
 export const randomText = (length: number): string => scratch.toString("latin1", 0, fillRandom(0, length))
 
-// Texts are put together here in one piece: adding them up character by character would leave a trail of garbage. The
-// module shares the buffers, because nothing in them outlives a call, and random bytes are the same for everybody.
+// Ids are assembled in this buffer: appending character by character would allocate a string for each. All calls share
+// the buffers, because no content outlives a call.
 const scratch = Buffer.alloc(128)
 const pool = new Uint8Array(8192)
 let used = pool.length
 
-/** Unbiased: bytes from 248 on would favour the alphabet's first letters, so they are skipped. Answers the end. */
+/**
+ * Writes random characters and returns the end position. Bytes from 248 on are skipped: they would make the first
+ * letters of the alphabet more likely.
+ */
 const fillRandom = (start: number, length: number): number => {
   const end = start + length
   for (let place = start; place < end;) {

@@ -9,22 +9,22 @@ import type { AccountId } from "./Document.ts"
 import type { ChainedRow, JournalRow, Span } from "./Record.ts"
 
 /**
- * Gives what the innermost of errors that wrap one another says, in one line, because it tells most:
- * "password authentication failed", "connect ECONNREFUSED".
+ * Returns the message of the innermost of nested errors, in one line. It is the most specific: "password authentication
+ * failed", "connect ECONNREFUSED".
  */
 export const innermostMessage = (error: unknown): string => {
   if (!(error instanceof Error)) return line(String(error))
-  // Several addresses of a host were tried: the first speaks for all.
+  // All addresses of a host failed: the first error stands for all.
   if (error instanceof AggregateError && error.message === "") return innermostMessage(error.errors[0] ?? error.name)
   return error.cause instanceof Error && error.cause !== error ? innermostMessage(error.cause) : line(error.message)
 }
 
 const line = (text: string): string => text.trim().replaceAll(/\s+/g, " ").replace(/\.$/, "")
 
-/** The journal or the views cannot be reached; whether the last write happened is not known. */
+/** The journal or the views cannot be reached. The last write may or may not have happened. */
 export class StorageFailure extends Schema.TaggedError<StorageFailure>()("StorageFailure", {
   cause: Schema.Defect(),
-  /** Present if the storage answers, but cannot give what it has stored: its bytes are not those that were written. */
+  /** Set if the storage answers, but its stored bytes are damaged. */
   isDamage: Schema.optionalKey(Schema.Literal(true))
 }) {
   override get message() {
@@ -32,19 +32,19 @@ export class StorageFailure extends Schema.TaggedError<StorageFailure>()("Storag
   }
 }
 
-/** The first of each account's rows. They are what has to follow upon what is there: the others follow upon them. */
+/** Returns the first row of each account: these must follow the stored records, and the other rows follow them. */
 export const firsts = (rows: ReadonlyArray<ChainedRow>): ReadonlyArray<ChainedRow> => {
   const accounts = new Set<AccountId>()
   return rows.filter(({ account }) => accounts.size < accounts.add(account).size)
 }
 
 /**
- * Somebody else owns these accounts now: versions of them are taken, or what these records follow upon is not there
- * (any more, if the storage was put back to an earlier state). Nothing of the batch was written.
+ * Another process owns these accounts: it has written their versions, or the records before these rows are missing, as
+ * after the storage was reset to an earlier state. No row of the batch was written.
  */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", { accounts: Schema.Array(Schema.String) }) {}
 
-/** A place says where a record lies. */
+/** The position of a record. */
 export interface Place {
   readonly account: AccountId
   readonly version: number
@@ -56,13 +56,13 @@ export interface Slice extends Place {
 }
 
 export interface JournalShape {
-  /** True while it is known that it does not answer: nothing is to be made that would have to be written. */
+  /** True while the storage is known not to answer: no command that writes may start. */
   readonly isHanging: () => boolean
-  /** Writes all rows durably, or none. */
+  /** Durably writes all rows, or none. */
   readonly append: (rows: ReadonlyArray<ChainedRow>) => Effect.Effect<void, Fenced | StorageFailure>
   /**
-   * The account's rows after a version, oldest first, at most `limit`, and none behind those that weigh
-   * `READ_BYTES_MAX` together. So the end is where there are none, not where there are fewer than were asked for.
+   * Returns the account's rows after a version, oldest first: up to `limit`, and no further row once they weigh
+   * `READ_BYTES_MAX`. Only an empty result means the end of the journal.
    */
   readonly read: (
     account: AccountId,
@@ -70,19 +70,19 @@ export interface JournalShape {
     limit: number
   ) => Effect.Effect<ReadonlyArray<JournalRow>, StorageFailure>
   /**
-   * The rows at these places, in their order; undefined where there is none. A row whose predecessor is not there
-   * either comes as if it were the first.
+   * Returns the rows at these places, in their order; undefined where a row is missing. A row whose predecessor is
+   * missing is returned as if it were the account's first.
    */
   readonly at: (places: ReadonlyArray<Place>) => Effect.Effect<ReadonlyArray<ChainedRow | undefined>, StorageFailure>
-  /** The texts of these parts, in their order; undefined where there is no record. */
+  /** Returns the texts of these slices, in their order; undefined where the record is missing. */
   readonly slices: (slices: ReadonlyArray<Slice>) => Effect.Effect<ReadonlyArray<string | undefined>, StorageFailure>
-  /** The newest version of each of these accounts that has a record. */
+  /** Returns the newest version of each of these accounts that has a record. */
   readonly versions: (
     accounts: ReadonlyArray<AccountId>
   ) => Effect.Effect<ReadonlyMap<AccountId, number>, StorageFailure>
-  /** Every account that has a record, in ascending order. */
+  /** All accounts that have a record, in ascending order. */
   readonly accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
-  /** The newest version of each of those, in ascending order of account: all as of one moment. */
+  /** The newest version of each account, in ascending order of account, as one snapshot. */
   readonly heads: Effect.Effect<ReadonlyMap<AccountId, number>, StorageFailure>
 }
 

@@ -1,9 +1,9 @@
 /**
- * Records: what the journal is made of.
+ * Records, of which the journal consists.
  *
  * A record holds the results of one command, never its inputs, so that replaying it needs no business code. Records of
- * an account form a chain: each one's hash covers its predecessor's hash and its own text, so a changed, missing or
- * reordered record is noticed wherever the chain is read.
+ * an account form a chain: each one's hash covers its predecessor's hash and its own text, so every reader of the chain
+ * detects a changed, missing or reordered record.
  */
 import { hash } from "node:crypto"
 import { Effect, Schema } from "effect"
@@ -19,7 +19,7 @@ import type { AccountId, Identified, Labels, Millis } from "./Document.ts"
  */
 export const FORMAT = 1
 
-/** 15 MiB: what may be written in one record, in bytes. A storage may refuse to give back more in one piece. */
+/** The maximum size of a record, in bytes. A storage may refuse to return more in one piece. */
 export const RECORD_BYTES_MAX = 15 * 1_048_576
 
 /** The hash before an account's first record. */
@@ -30,19 +30,19 @@ export interface RequestIdentity {
   /** `req_…` */
   readonly id: string
   readonly idempotencyKey: string | null
-  /** SHA-256 of what the request asks for; equal for a repetition of it. */
+  /** SHA-256 of the request's content; equal for a repetition of the request. */
   readonly fingerprint: string | null
   /** `X-API-Version` in use. */
   readonly apiVersion: string
 }
 
-/** A span says where a text lies in a record's bytes. */
+/** The position of a text in a record's bytes. */
 export interface Span {
   readonly at: number
   readonly length: number
 }
 
-/** A document as a command left it: the whole after-image, or null for a deletion. */
+/** A command's change of a document: the whole document afterwards, or null for a deletion. */
 export interface Change extends Partial<Derived> {
   readonly id: string
   readonly kind: string
@@ -51,34 +51,34 @@ export interface Change extends Partial<Derived> {
   /** JSON text. */
   readonly hidden: string | null
   readonly labels: Labels
-  /** Of the document, among those of its kind: see `Formats.ts`. */
+  /** The document's format, counted per kind; see `DocumentFormats`. */
   readonly format: number
-  /** Says whether its id is known to be new. The journal does not tell, so no change that was read from there is. */
+  /** Set if the id is known to be new. Never set for a change read from the journal, which does not store it. */
   readonly created: boolean
-  /** The document, where it has just been read from the journal: nobody needs to parse it again. */
+  /** The parsed document, if the change was read from the journal. */
   readonly value?: unknown
 }
 
-/** A change with the places of its texts. */
+/** A change with the positions of its texts. */
 export interface SealedChange extends Change {
   readonly documentSpan: Span | null
   readonly hiddenSpan: Span | null
 }
 
-/** The "format" of an event's object that is shown in an older version of the API than its document. It stays so. */
+/** The `format` of an event's object that was rendered in an older API version: later reads do not convert it. */
 export const AS_SHOWN = 0
 
 export interface EventEntry {
   readonly id: string
   readonly type: string
-  /** JSON text of the object as it was when the event happened. */
+  /** JSON text of the object when the event happened. */
   readonly object: string
-  /** Of the object, among those of its kind. */
+  /** The object's format, counted per kind. */
   readonly format: number
   readonly previous: Readonly<Record<string, unknown>> | null
 }
 
-/** A timer that was set; or cleared, if `dueAt` is null. */
+/** A timer that was set, or cleared if `dueAt` is null. */
 export interface TimerChange {
   readonly id: string
   readonly name: string
@@ -97,33 +97,33 @@ export interface DeliveryEntry {
   readonly id: string
   readonly destination: string
   readonly event: string
-  /** Version of the record that holds the event: this one, or an earlier one whose event is delivered again. */
+  /** The version of the record that holds the event: this record's, or an earlier one if the event is sent again. */
   readonly eventVersion: number
 }
 
 export type DeliveryState = "pending" | "delivered" | "exhausted" | "canceled"
 
-/** One attempt to deliver, as it is kept. */
+/** An attempt to deliver, as stored. */
 export interface Attempt {
   /** 1, 2, 3, … */
   readonly attempt: number
   /** By the account's clock. */
   readonly startedAt: Millis
   readonly durationMillis: number
-  /** Of the response; null if there was none. */
+  /** The status of the response; null without a response. */
   readonly status: number | null
   readonly error: string | null
-  /** What the response began with, if it was no success and said something. */
+  /** The beginning of the body of an unsuccessful response; absent if the body was empty. */
   readonly body?: string
 }
 
-/** Whoever made an attempt reports this of it. */
+/** An attempt as its sender reports it. */
 export interface AttemptOutcome extends Attempt {
   readonly id: string
   readonly destination: string
-  /** By the wall clock, other than in what is kept. */
+  /** By the wall clock, unlike the stored time. */
   readonly startedAt: Millis
-  /** Says what follows; a pause counts from the end of the attempt. */
+  /** The delivery's next state; a pause counts from the end of the attempt. */
   readonly next: "delivered" | "exhausted" | { readonly retryAfterMillis: number }
 }
 
@@ -135,7 +135,7 @@ export interface AttemptEntry extends Attempt {
   readonly nextAttemptAt: Millis | null
 }
 
-/** A delivery that waits for an attempt, which is due at once. Means nothing if it has had that attempt, or is over. */
+/** A pending delivery whose next attempt is now due immediately. Ignored if that attempt was made or the delivery ended. */
 export interface HastenedEntry {
   readonly id: string
   readonly destination: string
@@ -143,30 +143,30 @@ export interface HastenedEntry {
   readonly attempt: number
 }
 
-/** Event types that a destination gets from now on, `*` for all; or none any more, if `types` is null. */
+/** The event types that a destination receives from this record on, `*` for all; null ends the subscription. */
 export interface SubscriptionChange {
   readonly destination: string
   readonly types: ReadonlyArray<string> | null
 }
 
-/** A record holds what a command did. */
+/** The results of a command. */
 export interface JournalRecord {
   readonly account: AccountId
-  /** 1, 2, 3, … without a gap. */
+  /** 1, 2, 3, … without gaps. */
   readonly version: number
   /** By the wall clock. */
   readonly at: Millis
-  /** The idempotency key counts from this running time on (`RunningTime.ts`); from `at`, if it is not said. */
+  /** The running time (`RunningTime.ts`) from which the idempotency key's retention counts; `at` if absent. */
   readonly ran?: Millis
-  /** By the account's clock: the time at which a timer was due, if the record is of a timer. */
+  /** By the account's clock. The record of a timer has the time at which the timer was due. */
   readonly now: Millis
-  /** The account's clock is so far ahead of the wall clock. */
+  /** How far the account's clock is ahead of the wall clock. */
   readonly clock: Millis
-  /** This command has moved it so far. */
+  /** How far this command has advanced the account's clock. */
   readonly advanced: Millis
-  /** Says whether the account has forgotten all that was before. */
+  /** Set if this command deleted all earlier data of the account. */
   readonly wiped: boolean
-  /** Counter behind the account's newest id: ids ascend even if the clock steps back between two starts. */
+  /** The counter of the account's newest id: ids ascend even if the clock steps back between two starts. */
   readonly sequence: number
   readonly request: RequestIdentity | null
   readonly changes: ReadonlyArray<Change>
@@ -181,7 +181,7 @@ export interface JournalRecord {
   readonly response: StoredAnswer | null
 }
 
-/** A record that knows where its documents lie in its bytes. */
+/** A record with the positions of its documents. */
 export interface SealedRecord extends JournalRecord {
   readonly changes: ReadonlyArray<SealedChange>
 }
@@ -192,11 +192,11 @@ export interface Sealed {
   /** JSON in UTF-8. */
   readonly bytes: Uint8Array
   readonly hash: string
-  /** Hash of the record before it. */
+  /** The hash of the preceding record. */
   readonly previous: string
 }
 
-/** A record as it lies in the journal, not yet checked. */
+/** A stored record that is not checked yet. */
 export interface JournalRow {
   readonly account: AccountId
   readonly version: number
@@ -205,12 +205,12 @@ export interface JournalRow {
   readonly bytes: Uint8Array
 }
 
-/** A row with the hash of the one before it. */
+/** A row with the hash of the preceding row. */
 export interface ChainedRow extends JournalRow {
   readonly previous: string
 }
 
-/** The journal does not hold what was once written to it, or was written by a newer Till. */
+/** The journal was changed or damaged, or written by a newer Till. */
 export class JournalCorrupt extends Schema.TaggedError<JournalCorrupt>()("JournalCorrupt", {
   account: Schema.String,
   version: Schema.Int,
@@ -221,23 +221,23 @@ export class JournalCorrupt extends Schema.TaggedError<JournalCorrupt>()("Journa
   }
 }
 
-/** A record that the views point to is not in the journal. */
+/** The error of a record that the views point to and the journal lacks. */
 export const lost = (account: AccountId, version: number): JournalCorrupt =>
   new JournalCorrupt({ account, version, problem: "is missing, but the views have it" })
 
-/** What the views say of a record is not what was written there, or what was read of it is not. */
+/** The error of a record that differs from its rows in the views: one of both was changed. */
 export const changed = (account: AccountId, version: number, what: string): JournalCorrupt =>
   new JournalCorrupt({ account, version, problem: `is not what the views say of ${what}: one of both was changed` })
 
-/** The views say that a record holds something, and it does not. */
+/** The error of a record that lacks an item that the views point to. */
 export const notHeld = (account: AccountId, version: number, what: string): JournalCorrupt =>
   new JournalCorrupt({ account, version, problem: `does not hold ${what}, but the views point there` })
 
-/** Seals a record behind the one with hash `previous`. Throws if it cannot be written down. */
+/** Encodes a record and chains it to the one with hash `previous`. Throws if the record cannot be encoded. */
 export const seal = (previous: string, record: JournalRecord): Sealed => {
   const { changes, changesAt, text } = toText(record)
   const front = frontOf(previous, record)
-  // Encoded once: what is hashed is, without what is in front, what is stored.
+  // Encoded once, for both: the hashed bytes without the front are the stored bytes.
   const chained = Buffer.from(front + text)
   const bytes = chained.subarray(Buffer.byteLength(front))
   if (bytes.length > RECORD_BYTES_MAX) throw new Error(`A record of ${bytes.length} bytes could not be read again`)
@@ -245,13 +245,13 @@ export const seal = (previous: string, record: JournalRecord): Sealed => {
   return { record: sealed, bytes, hash: hash("sha256", chained, "hex"), previous }
 }
 
-/** Where a chain stands: its newest record. */
+/** The newest record of a chain. */
 export interface ChainHead {
   readonly version: number
   readonly hash: string
 }
 
-/** Before an account's first record. */
+/** The head of an empty chain. */
 export const BEFORE_ALL: ChainHead = { version: 0, hash: GENESIS }
 
 const corruptAfter =
@@ -259,14 +259,14 @@ const corruptAfter =
   (problem: string) =>
     new JournalCorrupt({ account, version: version + 1, problem })
 
-/** Checks by its hash that a row follows its predecessor, without reading it. Throws `JournalCorrupt`. */
+/** Checks by its hash that a row follows its predecessor, without parsing it. Throws `JournalCorrupt`. */
 export const checkLink = (previous: ChainHead, row: JournalRow): void => {
   const corrupt = corruptAfter(previous, row)
   if (row.version !== previous.version + 1) throw corrupt(`is missing: record ${row.version} follows`)
   requireChained(previous.hash, row)
 }
 
-/** Checks a row against its predecessor and reads it. Throws `JournalCorrupt`. */
+/** Checks a row against its predecessor and parses it. Throws `JournalCorrupt`. */
 export const unseal = (previous: ChainHead, row: JournalRow): Sealed => {
   checkLink(previous, row)
   const corrupt = corruptAfter(previous, row)
@@ -279,7 +279,7 @@ export const unseal = (previous: ChainHead, row: JournalRow): Sealed => {
   return { record: sealed, bytes: row.bytes, hash: row.hash, previous: previous.hash }
 }
 
-/** Checks a row against the hash of the one before it. */
+/** Checks a row against the hash of the preceding row. */
 const requireChained = (previous: string, row: JournalRow): void => {
   const front = frontOf(previous, row)
   if (hash("sha256", Buffer.concat([Buffer.from(front), row.bytes]), "hex") === row.hash) return
@@ -291,7 +291,7 @@ const requireChained = (previous: string, row: JournalRow): void => {
 const frontOf = (previous: string, { account, version }: Pick<JournalRow, "account" | "version">) =>
   `${previous} ${account} ${version} `
 
-/** Checks consecutive rows, the first of which follows `previous`, and reads them. Throws `JournalCorrupt`. */
+/** Checks consecutive rows, the first of which follows `previous`, and parses them. Throws `JournalCorrupt`. */
 export const unsealAll = (previous: ChainHead, rows: ReadonlyArray<JournalRow>): ReadonlyArray<Sealed> => {
   let head = previous
   return rows.map((row) => {
@@ -301,13 +301,13 @@ export const unsealAll = (previous: ChainHead, rows: ReadonlyArray<JournalRow>):
   })
 }
 
-/** Runs `read`, which throws nothing but `JournalCorrupt`. */
+/** Runs `read`, which throws only `JournalCorrupt`. */
 export const checked = <A>(read: () => A): Effect.Effect<A, JournalCorrupt> =>
   Effect.try({ try: read, catch: (error) => error as JournalCorrupt })
 
 /**
- * Where the texts of changes lie in their record, in which `texts` stand from `changesAt` on, with commas between them.
- * Counted in bytes, so that storage can cut them out without reading what is before them.
+ * Adds the positions of the changes' texts, which lie in the record from `changesAt` on, separated by commas. Positions
+ * are in bytes, so that the storage can read a slice without the bytes in front of it.
  */
 const located = (
   changes: ReadonlyArray<Change>,
@@ -347,8 +347,8 @@ const located = (
 }
 
 /*
- * The text. Documents are embedded as they are, and what repeats a document (an event's object, a response's body)
- * only names it by its place: `"of": 0`.
+ * The text. Documents are embedded unchanged. An event's object or a response's body that repeats a document is a
+ * reference to the document's place among the changes: `"of": 0`.
  */
 const toText = (
   record: JournalRecord
@@ -358,7 +358,7 @@ const toText = (
     const head = `{"id":"${event.id}","type":"${event.type}",`
     const previous = event.previous === null ? "" : `,"previous":${JSON.stringify(event.previous)}`
     const object = imageText(record.changes, "object", event.object)
-    // Of a change that it repeats, the format is known.
+    // A reference has the format of its change.
     return `${head}${object}${object.startsWith(OF) ? "" : formatText(event)}${previous}}`
   })
   const response =
@@ -374,7 +374,7 @@ const toText = (
   return { text: head + tail, changes, changesAt: head.length }
 }
 
-/** Many records have none of these. */
+/** Encodes the fields that many records lack. */
 const rareText = (record: JournalRecord): string => {
   const { advanced, apiVersion, at, attempts, clock, deliveries, events, hastened, now, ran = at, request } = record
   const { subscriptions, timers, wiped } = record
@@ -392,20 +392,20 @@ const rareText = (record: JournalRecord): string => {
   return text
 }
 
-/** The version of the API that events are rendered in unless the record says another: that of their request. */
+/** Returns the API version of events whose record does not store one: that of the request. */
 const likelyApiVersion = (events: ReadonlyArray<unknown>, request: RequestIdentity | null): string | null =>
   events.length === 0 ? null : (request?.apiVersion ?? null)
 
 const NOTHING: ReadonlyArray<never> = []
 
-/** A change up to its document. */
+/** Encodes a change up to its document. */
 const headText = ({ document, id, kind }: Change): string => {
   const idText = `"id":${JSON.stringify(id)}`
   const isInside = document !== null && beginsWith(document, idText)
   return `{${isInside ? "" : `${idText},`}"kind":"${kind}","document":`
 }
 
-/** Says whether the first field of a JSON object is this one. */
+/** Returns whether a JSON object begins with a field. */
 const beginsWith = (json: string, field: string): boolean => {
   const end = json.charAt(1 + field.length)
   return json.startsWith(field, 1) && (end === "," || end === "}")
@@ -437,7 +437,7 @@ const imageText = (
   return place === -1 ? `"${name}":${check(json)}` : `${OF}${place}`
 }
 
-/** Only text that reads back to itself can be replayed byte for byte; anything else must not get into the journal. */
+/** Requires text that parsing and encoding does not change: only such a body can be replayed byte for byte. */
 const canonical = (json: string): string => {
   if (JSON.stringify(parseJson(json)) !== json) throw new Error("A response's body is not canonical JSON")
   return json
@@ -449,7 +449,7 @@ interface RecordJson {
   readonly sequence: number
   readonly request: RequestIdentity | null
   readonly changes: ReadonlyArray<{
-    /** Not if it stands in the document. */
+    /** Absent if the document contains it. */
     id?: string
     kind: string
     document: unknown
@@ -471,7 +471,7 @@ interface RecordJson {
   readonly subscriptions?: ReadonlyArray<SubscriptionChange>
   readonly attempts?: ReadonlyArray<AttemptEntry>
   readonly hastened?: ReadonlyArray<HastenedEntry>
-  /** Ahead of `at`. */
+  /** Relative to `at`. */
   readonly ran?: Millis
   readonly now?: Millis
   readonly clock?: Millis
@@ -486,13 +486,13 @@ type Reference = number
 const STAMP_LENGTH_MAX = 64
 const STAMP = /^\{"format":(\d+),"at":(\d+),/u
 
-/** When a record was written; nothing else of it is read. Throws `JournalCorrupt` if a newer Till wrote it. */
+/** Returns when a record was written, and parses nothing else. Throws `JournalCorrupt` if a newer Till wrote it. */
 export const timeOf = (row: JournalRow): Millis => {
   const stamp = STAMP.exec(Buffer.from(row.bytes.subarray(0, STAMP_LENGTH_MAX)).toString("latin1"))
   return stamp === null || Number(stamp[1]) > FORMAT ? read(row, textOf(row.bytes)).at : Number(stamp[2])
 }
 
-/** Reads a row by itself, once it was checked against the hash before it. Throws `JournalCorrupt`. */
+/** Checks a row against the hash of the preceding row, and parses it. Throws `JournalCorrupt`. */
 export const readRow = (row: ChainedRow): JournalRecord => {
   requireChained(row.previous, row)
   return read(row, textOf(row.bytes))
@@ -505,7 +505,7 @@ const read = (row: JournalRow, text: string): JournalRecord => {
   if (!(json.format >= 1 && json.format <= FORMAT)) {
     throw corrupt(`has format ${json.format}, which a newer Till wrote; this one reads formats up to ${FORMAT}`)
   }
-  // JSON that this process wrote reads back and writes out to the same text, so images are exact.
+  // Till's own JSON is the same text after parsing and encoding, so the texts are exact.
   const changes = json.changes.map((change) => ({
     id: change.id ?? (change.document as Identified).id,
     kind: change.kind,
@@ -554,7 +554,7 @@ const read = (row: JournalRow, text: string): JournalRecord => {
   }
 }
 
-/** The text in bytes of a record. */
+/** Decodes the bytes of a record. */
 export const textOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
 

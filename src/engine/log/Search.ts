@@ -1,44 +1,43 @@
 /**
- * Search: what documents are found by, and what is looked for.
+ * Search terms of documents, and filters over them.
  *
- * A kind says which terms a document has, and which number it is found by in ranges (`Kind.search`). The views index
- * terms as numbers of 53 bits, which take Postgres a third of the work that texts do. Two terms may share a number, and
- * texts are found by their trigrams, so what the views find is what may match; whoever searches looks into the
- * documents.
+ * A kind defines the terms of a document, and the measure by which ranges find it (`Kind.search`). The views index
+ * terms as hashes of 53 bits, which cost Postgres a third of the work of texts. Two terms may share a hash, and texts
+ * are found by their trigrams, so the views return candidates and the caller checks each document.
  *
- * An index of the numbers themselves would cost every create more than all terms do. So a number is two terms as well:
- * that of the bucket it falls into, of which there are 128 per doubling, and that of a row of buckets. A range is the
- * terms of its rows and of the buckets at its ends, and the number stands beside them for what is in those.
+ * An index of the measures would cost every create more than all terms do. So a measure is also two terms: its bucket,
+ * of which there are 128 per doubling, and its row of buckets. A range is the terms of its whole rows and of the
+ * buckets at its ends; the stored measure decides within those buckets.
  */
 import type { Between, Created } from "./Created.ts"
 import type { AccountId, Searchable } from "./Document.ts"
 
-/** What a document is found by, as the views keep it. */
+/** The stored search data of a document. */
 export interface SearchEntry {
-  /** Ascending, each once. */
+  /** Hashes, ascending, without duplicates. */
   readonly terms: ReadonlyArray<number>
   readonly measure: number | null
 }
 
-/** Documents that may be meant: all conditions hold. */
+/** Conditions, all of which must hold. */
 export interface Filter {
   /** Only the document with this id. */
   readonly id?: string
-  /** It has all of these terms. */
+  /** The document contains all of these terms. */
   readonly all: ReadonlyArray<string>
-  /** Of each group it has at least one. */
+  /** The document contains at least one term of every group. */
   readonly any: ReadonlyArray<ReadonlyArray<string>>
-  /** It has none of these. */
+  /** The document contains none of these terms. */
   readonly none: ReadonlyArray<string>
-  /** Its number is in this range, the ends included. */
+  /** The document's measure is in this range, inclusive. */
   readonly measure?: { readonly from: number; readonly to: number }
   readonly created?: Created
 }
 
-/** A filter as the views are asked. */
+/** One page of a filter's matches. */
 export interface SearchQuery extends Between {
   readonly kind: string
-  /** How the kind's ids begin. */
+  /** The prefix of the kind's ids. */
   readonly prefix: string
   readonly filter: Filter
   /** Strictly older than the document with this id. */
@@ -49,7 +48,7 @@ export interface SearchQuery extends Between {
 
 const BUCKETS_PER_DOUBLING = 128
 
-/** Ascends with the number. */
+/** Returns the bucket of a measure; buckets ascend with measures. */
 const bucketOf = (measure: number): number => {
   let doublings = 0
   let rest = measure
@@ -58,10 +57,10 @@ const bucketOf = (measure: number): number => {
 }
 
 const bucketTerm = (bucket: number): string => `#${bucket}`
-/** Of the row that begins with a bucket. Postgres compares all terms that it is asked for, so they should be few. */
+/** The term of the row that begins with a bucket. Rows keep the terms of a range few: Postgres compares all of them. */
 const rowTerm = (bucket: number): string => `##${bucket}`
 
-/** The terms of which documents with a number in the range have one. */
+/** Returns terms such that every document with a measure in the range has one of them. */
 export const bucketTerms = ({ from, to }: NonNullable<Filter["measure"]>): ReadonlyArray<string> => {
   const [first, last] = [bucketOf(Math.max(from, 0)), bucketOf(Math.min(to, Number.MAX_SAFE_INTEGER))]
   const terms: Array<string> = []
@@ -73,7 +72,7 @@ export const bucketTerms = ({ from, to }: NonNullable<Filter["measure"]>): Reado
   return terms
 }
 
-/** What the views keep of a document. */
+/** Returns the search data to store for a document. */
 export const entryOf = (account: AccountId, { measure, terms }: Searchable): SearchEntry => {
   const numbers = terms.map((term) => termNumber(account, term))
   if (measure !== null) {
@@ -85,8 +84,8 @@ export const entryOf = (account: AccountId, { measure, terms }: Searchable): Sea
 }
 
 /**
- * The number of an account's term: 53 bits, of an FNV-1a hash and of a polynomial, which do not fail alike. Accounts
- * share an index, and none is to find its way through what others have under the same word.
+ * Hashes an account's term to 53 bits, by FNV-1a and a polynomial, whose collisions are unrelated. The account is part
+ * of the hash because accounts share an index: no search reads other accounts' entries of the same term.
  */
 export const termNumber = (account: AccountId, term: string): number => {
   const text = `${account}\u0000${term}`
@@ -102,12 +101,12 @@ export const termNumber = (account: AccountId, term: string): number => {
 
 const TRIGRAM = 3
 
-/** All that a text has of three characters in a row. A text that contains another has all that the other has. */
+/** Returns a text's trigrams. A text that contains another has all of its trigrams. */
 export const trigramsOf = (text: string): ReadonlyArray<string> => [
   ...new Set(Array.from({ length: Math.max(0, text.length - TRIGRAM + 1) }, (_, i) => text.slice(i, i + TRIGRAM)))
 ]
 
-/** Says whether an entry is among those that the views are asked for. */
+/** Returns whether an entry passes a filter, apart from `id` and `created`. */
 export const mayMatch = (account: AccountId, { measure, terms }: SearchEntry, filter: Filter): boolean => {
   const has = (term: string) => terms.includes(termNumber(account, term))
   const { from, to } = filter.measure ?? { from: -Infinity, to: Infinity }

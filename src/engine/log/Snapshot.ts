@@ -1,8 +1,8 @@
 /**
- * A snapshot: what is read within it, of the journal and the views, is as of one moment, however long it takes and
- * whoever writes meanwhile. Nothing is written within it.
+ * A snapshot: all reads of the journal and the views within it show the same moment, however long they take and whatever
+ * other processes write. Nothing is written within it.
  *
- * Port. A storage that nobody else writes to needs none, so that is what there is if none is provided.
+ * Port. The default runs the reads without a snapshot, which is enough for a storage without other writers.
  */
 import { Context, type Effect } from "effect"
 import type { StorageFailure } from "./Journal.ts"

@@ -1,6 +1,6 @@
 /**
- * The outbox leads straight through memory from a durable record to whoever carries its deliveries. Its alarm wakes the
- * carrier for what is due later. Whoever shows an account to somebody is told of each of its records as well.
+ * The feed of durable records within this process. It passes new deliveries through memory to the dispatcher, wakes the
+ * dispatcher for later ones by its alarm, and notifies the watchers of an account, such as open dashboard pages.
  */
 import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
@@ -12,20 +12,20 @@ import type { StoredEvent } from "../log/Events.ts"
 import { storedEvents } from "../log/Events.ts"
 import type { DueDelivery } from "./Views.ts"
 
-/** `Committed` says what a record means for deliveries. */
+/** The effects of a record on deliveries. */
 export interface Committed {
   readonly account: AccountId
-  /** New ones, in the order of their events; due now. `content` is null for an event of an earlier record. */
+  /** New deliveries, in the order of their events; due now. `content` is null for an event of an earlier record. */
   readonly deliveries: ReadonlyArray<DueDelivery & { readonly content: StoredEvent | null }>
-  /** Destinations that are not subscribed any more: what was pending for them is canceled. */
+  /** Destinations whose subscriptions ended: their pending deliveries are canceled. */
   readonly canceled: ReadonlyArray<string>
-  /** The account has forgotten everything. */
+  /** Set if the record deleted all earlier data of the account. */
   readonly wiped: boolean
 }
 
 type Listener = (committed: Committed) => void
 
-/** Kinds of the documents that a record changes, and `event` or `delivery` if it has any. */
+/** The kinds of the documents that a record changes, and `event` or `delivery` if it has any. */
 export type Changed = ReadonlySet<string>
 
 type Watcher = (changed: Changed) => void
@@ -34,11 +34,11 @@ export interface CommitFeedShape {
   readonly alarm: WakeUpShape
   readonly listen: (listener: Listener) => Effect.Effect<void, never, Scope.Scope>
   /**
-   * Tells, until the scope closes, what changes in an account with each record that becomes durable in this process.
-   * The watcher must not throw.
+   * Calls the watcher with the changes of each record of an account that becomes durable in this process, until the
+   * scope closes. The watcher must not throw.
    */
   readonly watch: (account: AccountId, watcher: Watcher) => Effect.Effect<void, never, Scope.Scope>
-  /** Tells of a record that is durable now; answers whether somebody has taken its deliveries over. */
+  /** Publishes a durable record; returns whether a listener has taken its deliveries. */
   readonly publish: (record: JournalRecord) => boolean
 }
 

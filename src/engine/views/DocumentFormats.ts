@@ -1,11 +1,11 @@
 /**
- * Formats of documents: documents that an older Till wrote are read as if today's had written them.
+ * Formats of documents: converts documents of older releases into the newest format when they are read.
  *
- * - Journal and views keep every document as it was written, and its format with it. Whoever reads one from there gets
- *   it in the newest format of its kind; the engine's memory holds nothing else, and a change writes it in that.
- * - What is in the newest format is neither parsed nor encoded: one look-up and one comparison tell.
- * - Images in events become what documents become when they are read through `Accounts`. Deliveries and the answers to
- *   repeated requests stay, byte for byte, what they were (semantics W8, I6).
+ * - Journal and views keep every document as it was written, with its format. Every read converts it into the newest
+ *   format of its kind; the engine's memory holds no other, and a change writes that format.
+ * - A document in the newest format is neither parsed nor encoded: it costs one look-up and one comparison.
+ * - Images in events that are read through `Accounts` are converted in the same way. Deliveries and the answers to
+ *   repeated requests keep their bytes (semantics W8, I6).
  */
 import { Context, Layer } from "effect"
 import { parseJson } from "../../json/JsonParse.ts"
@@ -19,7 +19,7 @@ import type { Derivation } from "../log/Derived.ts"
 import { derivedOf, derivedOfDeleted, derives } from "../log/Derived.ts"
 import type { DocumentTexts } from "./Views.ts"
 
-/** `Formatted` is what must be known of a kind to read its older documents. */
+/** The part of a kind that this module uses. */
 export interface Formatted extends Derivation<never> {
   readonly name: string
   readonly steps?: ReadonlyArray<Step>
@@ -27,24 +27,24 @@ export interface Formatted extends Derivation<never> {
 
 export interface DocumentFormatsShape {
   /**
-   * What a row stands for. Throws `JournalCorrupt` if the journal has lost the record, for the object was there; if row
-   * or texts are not what was written; or if a newer Till wrote it.
+   * Converts a row to its document. Throws `JournalCorrupt` if the journal has lost the record, if row or texts were
+   * changed, or if a newer Till wrote the document.
    */
   readonly document: (row: DocumentTexts) => Document | Tombstone
-  /** A document as a record has left it. Throws `JournalCorrupt` if a newer Till wrote it. */
+  /** Converts a change to its document. Throws `JournalCorrupt` if a newer Till wrote it. */
   readonly change: (account: AccountId, version: number, change: Change) => Document | Tombstone
-  /** An event of an account with its object in the newest format. Throws `JournalCorrupt` if a newer Till wrote it. */
+  /** Converts the object of an event into the newest format. Throws `JournalCorrupt` if a newer Till wrote it. */
   readonly event: (account: AccountId, event: StoredEvent) => StoredEvent
   /**
-   * A record that was read from the journal, with what its documents are found by, and count as, today. Throws
+   * Adds the search terms and tallies of its documents to a record that was read from the journal. Throws
    * `JournalCorrupt` if a newer Till wrote it.
    */
   readonly derived: (record: SealedRecord) => SealedRecord
 }
 
 /**
- * The formats of all kinds that the engine is to keep; `kindOfEvent` says which kind the events of a type tell of.
- * Whoever knows the kinds provides it.
+ * The formats of all kinds of documents; `kindOfEvent` returns the kind of the object in events of a type. The module
+ * that owns the kinds provides this service.
  */
 export class DocumentFormats extends Context.Service<DocumentFormats, DocumentFormatsShape>()(
   "till/engine/DocumentFormats"
@@ -63,7 +63,7 @@ export const make = (
 ): DocumentFormatsShape => {
   const known = new Map(kinds.map(({ name, steps = NO_STEPS }) => [name, steps]))
   const stepsOf = (kind: string): ReadonlyArray<Step> => known.get(kind) ?? NO_STEPS
-  /** A document in the newest format, of whatever record its texts are. */
+  /** Converts the texts of a document into the newest format. */
   const newestOf = (account: AccountId, texts: StoredTexts): Document | Tombstone => {
     const { document, format, hidden, id, kind, version } = texts
     const steps = stepsOf(kind)
@@ -107,7 +107,7 @@ export const make = (
       const newest = 1 + steps.length
       if (format === newest || format === AS_SHOWN) return event
       if (format > newest) throw tooNew(account, version, id, format, newest)
-      // An image is of what is public.
+      // An image has no hidden part.
       const values = steps.slice(format - 1).flatMap(({ value }) => (value === undefined ? [] : [{ value }]))
       return { ...event, object: textsAfter(values, object, null).document, format: newest }
     }
@@ -119,7 +119,7 @@ const tooNew = (account: AccountId, version: number, id: string, format: number,
   return new JournalCorrupt({ account, version, problem })
 }
 
-/** JSON texts of a document after steps. */
+/** Runs steps on the JSON texts of a document, and returns the new texts. */
 const textsAfter = (steps: ReadonlyArray<Step>, document: string, hidden: string | null) => {
   const older = { value: parseJson(document) as JsonObject, hidden: hidden === null ? undefined : parseJson(hidden) }
   const newer = steps.reduce(
@@ -135,18 +135,18 @@ const textsAfter = (steps: ReadonlyArray<Step>, document: string, hidden: string
   }
 }
 
-/** Fields that are new, with what they are in what was written before there were any. */
+/** A step that adds fields, with their values in older documents. */
 export const adding =
   (fields: JsonObject) =>
   (older: JsonObject): JsonObject => ({ ...older, ...fields })
 
-/** Fields that have another name now, by their old ones. They keep their places. */
+/** A step that renames fields, given as old name to new name. The fields keep their positions. */
 export const renaming =
   (names: Readonly<Record<string, string>>) =>
   (older: JsonObject): JsonObject =>
     Object.fromEntries(Object.entries(older).map(([name, value]) => [names[name] ?? name, value]))
 
-/** A change of what lies in a field: of the object there, or of each one in a list. What is null stays so. */
+/** A step that changes the object in a field, or each object in a list there. Null stays null. */
 export const inside =
   (field: string, change: (older: JsonObject) => JsonObject) =>
   (older: JsonObject): JsonObject => {

@@ -1,9 +1,9 @@
 /**
- * Projection: the fold of records into rows of the views. Pure; the one definition of what the views hold.
+ * Projection: the fold of records into rows of the views. Pure; the only definition of the views' content.
  *
- * Several changes of one document within a batch become one row: only the last is ever looked at. What changes rows
- * that it does not name (a wipe, the end of a subscription, a moved clock) is folded in a batch of its own. Documents
- * that are known to be new stand apart: to insert their rows costs less than to look for older ones as well.
+ * Several changes of one document within a batch become one row, with the last change. A record that changes rows it
+ * does not name (a wipe, the end of a subscription, an advanced clock) is folded in a batch of its own. Documents known
+ * to be new are listed apart: an insert costs less than an insert or update.
  */
 import * as Checksum from "../log/Checksum.ts"
 import { aheadOf } from "../log/Created.ts"
@@ -28,31 +28,31 @@ export interface DocumentRow {
   readonly id: string
   readonly kind: string
   readonly version: number
-  /** Its JSON text lies here in the record of its version; null for a tombstone. */
+  /** The position of its JSON text in the record of its version; null for a tombstone. */
   readonly documentSpan: Span | null
   readonly hiddenSpan: Span | null
   readonly labels: Labels
-  /** In which it was written: see `Formats.ts`. */
+  /** The format that it was written in; see `DocumentFormats`. */
   readonly format: number
-  /** Of the row and the texts that it points to; see `Checksum.ts`. */
+  /** The checksum of the row and the texts that it points to; see `Checksum.ts`. */
   readonly checksum: Checksum.Checksum
 }
 
-/** A document's row as it is written; nobody reads the rest back but searches and verification. */
+/** A document's row as it is written. Only searches and verification read the additional fields. */
 export interface ProjectedDocument extends DocumentRow {
-  /** Null for a tombstone, and for documents that nobody searches. */
+  /** Null for a tombstone, and for kinds without search. */
   readonly search: SearchEntry | null
-  /** What it counts as; of a kind that counts, a tombstone counts as nothing. Null for all others. */
+  /** Empty for a tombstone; null for kinds without tallies. */
   readonly tallies: ReadonlyArray<TallyEntry> | null
 }
 
 /**
- * A record that has written a document, which a later one has written again. The newest record of a document is in its
- * own row: so what is new has no other, and costs nothing more.
+ * A record that wrote a document which a later record has written again. The newest record of a document is in the
+ * document's row, so a new document has no revisions and costs nothing more.
  */
 export interface RevisionRow {
   readonly account: AccountId
-  /** Of the document. */
+  /** The document's id. */
   readonly id: string
   readonly version: number
 }
@@ -74,11 +74,11 @@ export interface TimerRow {
   readonly dueAt: Millis
   /** By the wall clock. */
   readonly wakeAt: Millis
-  /** Of all but the wall clock's time. */
+  /** The checksum of all fields except `wakeAt`. */
   readonly checksum: Checksum.Checksum
 }
 
-/** A subscription says who gets which events. */
+/** The event types that a destination receives. */
 export interface SubscriptionRow {
   readonly account: AccountId
   readonly destination: string
@@ -92,11 +92,11 @@ export interface DeliveryRow {
   readonly destination: string
   readonly id: string
   readonly event: string
-  /** Version of the record that holds the event. */
+  /** The version of the record that holds the event. */
   readonly eventVersion: number
-  /** Version of the record that made the delivery. */
+  /** The version of the record that created the delivery. */
   readonly version: number
-  /** It was made at this time of the account's clock. */
+  /** When it was created, by the account's clock. */
   readonly at: Millis
   readonly state: DeliveryState
   readonly attempts: ReadonlyArray<Attempt>
@@ -107,8 +107,8 @@ export interface DeliveryRow {
 }
 
 /**
- * Moves a delivery that an earlier batch made, if it is pending and has had exactly `after` attempts: by one attempt,
- * or just nearer, whoever holds it.
+ * A change of a delivery that an earlier batch created. It applies if the delivery is pending and has had exactly
+ * `after` attempts: it adds an attempt or, without one, makes the next one due earlier, also under another's lease.
  */
 export interface DeliveryStep {
   readonly account: AccountId
@@ -122,8 +122,7 @@ export interface DeliveryStep {
 }
 
 /**
- * Points to the response to a request inside the journal. A key that is used again after its retention has a second
- * row.
+ * Points to the response to a request inside the journal. A key that is reused after its retention has a second row.
  */
 export interface KeyRow {
   readonly account: AccountId
@@ -132,25 +131,25 @@ export interface KeyRow {
   readonly at: Millis
 }
 
-/** A step carries an account on. */
+/** The range of versions that a projection carries an account through. */
 export interface Step {
   readonly account: AccountId
   readonly from: number
   readonly to: number
-  /** By how many seconds ids were ahead of their time on the way; see `Created.ts`. */
+  /** By how many seconds ids were ahead of their time in these versions, at most; see `Created.ts`. */
   readonly ahead: number
 }
 
 export interface Projection {
-  /** From which version to which the rows carry each account. */
+  /** The range of versions of each account. */
   readonly checkpoints: ReadonlyArray<Step>
   /** Documents that have no row yet. */
   readonly documentsCreated: ReadonlyArray<ProjectedDocument>
-  /** All others; they may have a row. */
+  /** All other documents; they may have a row. */
   readonly documentsChanged: ReadonlyArray<ProjectedDocument>
   /**
-   * Records whose documents others of the same batch have written again. What the changed ones were before the batch
-   * is a revision as well: their rows say which.
+   * Records whose documents a later record of the same batch has written again. The previous version in the row of each
+   * changed document becomes a revision too, which the storage adds.
    */
   readonly revisions: ReadonlyArray<RevisionRow>
   readonly events: ReadonlyArray<EventRow>
@@ -160,18 +159,18 @@ export interface Projection {
   readonly subscriptionsSet: ReadonlyArray<SubscriptionRow>
   readonly deliveriesMade: ReadonlyArray<DeliveryRow>
   readonly deliverySteps: ReadonlyArray<DeliveryStep>
-  /** Applies to all rows that were there before; null in nearly all projections. */
+  /** Applies to all earlier rows; null in nearly all projections. */
   readonly sweep: Sweep | null
 }
 
-/** A sweep says what a record does to rows that it does not name. */
+/** A record's changes of rows that it does not name. */
 export interface Sweep {
   readonly account: AccountId
-  /** All rows of the account go. */
+  /** Deletes all rows of the account. */
   readonly wiped: boolean
-  /** Subscriptions that end; what is pending for them is canceled. */
+  /** Destinations whose subscriptions end; their pending deliveries are canceled. */
   readonly unsubscribed: ReadonlyArray<string>
-  /** The account's clock, if it was moved: how far it is ahead of the wall clock now. */
+  /** How far the account's clock is ahead of the wall clock, in milliseconds; null if the record does not move it. */
   readonly clock: Millis | null
 }
 
@@ -182,7 +181,8 @@ const sweepOf = ({ account, advanced, clock, subscriptions, wiped }: JournalReco
 }
 
 /**
- * Cuts records into pieces that can be folded at once: a sweep stands alone, and so does a second step of a delivery.
+ * Cuts records into pieces that can be folded together. A sweep is a piece of its own, and a second change of the same
+ * delivery begins a new piece.
  */
 export const piecesOf = (records: ReadonlyArray<SealedRecord>): ReadonlyArray<ReadonlyArray<SealedRecord>> => {
   const pieces: Array<Array<SealedRecord>> = []
@@ -202,7 +202,7 @@ export const piecesOf = (records: ReadonlyArray<SealedRecord>): ReadonlyArray<Re
   return pieces
 }
 
-/** Folds records that make one piece, each account's in ascending order without a gap, into rows. */
+/** Folds the records of one piece into rows. Each account's records ascend without gaps. */
 export const project = (records: ReadonlyArray<SealedRecord>): Projection => {
   const folds = new Map<AccountId, AccountFold>()
   const events: Array<EventRow> = []
@@ -235,7 +235,7 @@ export const project = (records: ReadonlyArray<SealedRecord>): Projection => {
   }
 }
 
-/** How far ids are ahead after one account's step, if they were by `before`: of what was wiped none are left. */
+/** Returns how far an account's ids are ahead after a projection, in seconds; `before` counts unless it wipes. */
 export const aheadAfter = (before: number, { checkpoints, sweep }: Projection): number =>
   Math.max(sweep?.wiped === true ? 0 : before, ...checkpoints.map(({ ahead }) => ahead))
 
@@ -312,7 +312,7 @@ const split = (timers: Iterable<TimerRow | ClearedTimer>): [Array<TimerRow>, Arr
   return [set, cleared]
 }
 
-/** A delivery that is attempted in the batch that made it becomes one row. */
+/** Folds deliveries. One that is attempted in the batch that created it becomes one row. */
 class DeliveryFold {
   readonly steps: Array<DeliveryStep> = []
   readonly #made = new Map<string, DeliveryRow>()
@@ -371,7 +371,7 @@ const nearerOf = ({ account, at, clock }: JournalRecord, entry: HastenedEntry): 
   return { account, destination, id, after: attempt - 1, attempt: null, state: "pending", ...due }
 }
 
-/** A delivery after a step; unchanged if the step is not its next. */
+/** Returns a delivery after a step; unchanged if the step does not apply. */
 export const moved = (row: DeliveryRow, step: DeliveryStep): DeliveryRow => {
   if (row.state !== "pending" || row.attempts.length !== step.after) return row
   const { attempt, dueAt, nextAttemptAt, state } = step
@@ -379,7 +379,7 @@ export const moved = (row: DeliveryRow, step: DeliveryStep): DeliveryRow => {
   return { ...row, attempts, state, nextAttemptAt, dueAt }
 }
 
-/** The rows of an account by their ids; of some a sweep only needs to know that they are there. */
+/** The rows of an account by their ids. A sweep can only clear some of the tables. */
 interface Tables extends Readonly<
   Record<"documents" | "revisions" | "events" | "keys" | "tallies", { readonly clear: () => void }>
 > {
@@ -388,7 +388,7 @@ interface Tables extends Readonly<
   readonly deliveries: Map<string, DeliveryRow>
 }
 
-/** Carries a sweep out. */
+/** Applies a sweep to the tables of an account. */
 export const sweepTables = (
   { deliveries, documents, events, keys, revisions, subscriptions, tallies, timers }: Tables,
   sweep: Sweep

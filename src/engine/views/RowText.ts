@@ -1,8 +1,8 @@
 /**
- * Rows of the views as texts, for verification: two rows are the same exactly if their texts are. Ids and accounts are
+ * Rows of the views as texts, for verification: two rows are equal exactly if their texts are. Ids and accounts are
  * compared elsewhere.
  *
- * Joined, because text that is put together piece by piece keeps its pieces in memory.
+ * The texts are joined from arrays: concatenated strings keep their parts in memory.
  */
 import { labelsText } from "../log/Checksum.ts"
 import type {
@@ -55,5 +55,5 @@ const attempt = ({ attempt, body, durationMillis, error, startedAt, status }: At
 
 const span = (place: Span | null): string => (place === null ? "" : `${place.at}+${place.length}`)
 
-/** One function for each table. */
+/** The functions that make texts of rows, one per table. */
 export const rowText = { documents, revisions, events, timers, keys, subscriptions, deliveries, tallies }

@@ -1,8 +1,8 @@
 /**
- * Views: folds of the journal that lists, activation and the scheduler read.
+ * Views: folds of the journal that lists, activations and the scheduler read.
  *
- * Port. Only the projector writes them, and only forward: a projection is applied to an account if its checkpoint
- * stands exactly where the projection starts, so that two writers cannot mix.
+ * Port. Only the projector writes them, and only forward: a projection is applied to an account if the account's
+ * checkpoint is exactly the projection's first version, so that two writers cannot interleave.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -34,15 +34,15 @@ export interface Cursor {
 
 export interface ListQuery extends Cursor, Between {
   readonly kind: string
-  /** How the kind's ids begin; see `Kind`. Without it, a list may read past documents of other kinds. */
+  /** The prefix of the kind's ids; see `Kind`. Without it, a list may read documents of other kinds too. */
   readonly prefix?: string | undefined
-  /** Every label given must be equal. */
+  /** A document must have all of these labels. */
   readonly labels?: Labels
   /** 1 or more. */
   readonly limit: number
 }
 
-/** Most lists ask for this: the newest of a kind, or the newest that are older than one. */
+/** The query of most lists: the newest documents of a kind, or the newest that are older than one of them. */
 export interface NewestQuery extends Between {
   readonly account: AccountId
   readonly kind: string
@@ -54,23 +54,23 @@ export interface NewestQuery extends Between {
 }
 
 export interface ListPage {
-  /** Newest first, whatever the direction. */
+  /** Newest first, in both directions. */
   readonly documents: ReadonlyArray<Document>
-  /** Says whether there are more in the direction of travel. */
+  /** True if more documents follow in the query's direction. */
   readonly hasMore: boolean
 }
 
-/** The records that have written some documents. Its cursor is a `recordId`. */
+/** A query for the records that wrote some documents. Its cursor is a `recordId`. */
 export interface RevisionQuery extends Cursor {
-  /** Ids of documents, which may be those of none. */
+  /** Ids of documents, which need not exist. */
   readonly ids: ReadonlyArray<string>
-  /** The documents that have all of these labels are meant as well, if any is given. */
+  /** Adds the documents that have all of these labels, if any is given. */
   readonly labels?: Labels
   /** 1 or more. */
   readonly limit: number
 }
 
-/** A record, and which of the documents that were asked for it has written. */
+/** A record, and the queried documents that it wrote. */
 export interface Revision {
   /** `recordId` of its version. */
   readonly id: string
@@ -101,19 +101,19 @@ export interface DeliveryPage {
   readonly hasMore: boolean
 }
 
-/** A delivery to carry out. */
+/** A delivery whose next attempt is due. */
 export interface DueDelivery {
   readonly account: AccountId
   readonly id: string
   readonly destination: string
   readonly event: string
-  /** Version of the record that holds the event. */
+  /** The version of the record that holds the event. */
   readonly eventVersion: number
-  /** Number of the attempt to make, from 1. */
+  /** The number of the attempt to make, from 1. */
   readonly attempt: number
 }
 
-/** Names one keyed row of an account. */
+/** The key of a row. */
 export interface Address {
   readonly account: AccountId
   readonly id: string
@@ -124,10 +124,10 @@ export interface TimerCount {
   readonly count: number
 }
 
-/** How far the views are with an account; everything is 0 for one that has no checkpoint. */
+/** The checkpoint of an account; all 0 without one. */
 export interface Standing {
   readonly projected: number
-  /** By how many seconds the account's ids were ahead of its time at most; see `Created.ts`. */
+  /** By how many seconds the account's ids were ahead of its time, at most; see `Created.ts`. */
   readonly ahead: number
 }
 
@@ -144,41 +144,41 @@ export const viewTables = [
 ] as const
 export type ViewTable = (typeof viewTables)[number]
 
-/** A delivery is stored under this id. */
+/** Returns the id of a delivery's row. */
 export const deliveryId = ({ destination, id }: { readonly destination: string; readonly id: string }): string =>
   `${destination}/${id}`
 
-/** An event is stored under this id. The space is before every character of a type, so these sort by type first. */
+/** Returns the id of an event's row. The space sorts before every character of a type, so ids sort by type first. */
 export const eventId = ({ id, type }: { readonly id: string; readonly type: string }): string => `${type} ${id}`
 
-/** The version of a record in digits that sort. */
+/** Returns a record's version with leading zeros, so that texts sort like versions. */
 export const recordId = (version: number): string => String(version).padStart(RECORD_DIGITS, "0")
 const RECORD_DIGITS = 16
 
-/** The inverse. */
+/** Parses a `recordId`. */
 export const recordVersion = (recordId: string): number => Number(recordId)
 
-/** A key is stored under the version of its response's record. */
+/** Returns the id of a key's row: the version of its response's record. */
 export const keyId = ({ version }: { readonly version: number }): string => recordId(version)
 
-/** A revision is stored under this id. */
+/** Returns the id of a revision's row. */
 export const revisionId = ({ id, version }: { readonly id: string; readonly version: number }): string =>
   `${id} ${recordId(version)}`
 
-/** The inverse. */
+/** Parses a `revisionId`. */
 export const revisionAt = (revisionId: string): { readonly id: string; readonly version: number } => {
   const end = Math.max(revisionId.length - RECORD_DIGITS - 1, 0)
   return { id: revisionId.slice(0, end), version: Number(revisionId.slice(end + 1)) }
 }
 
-/** A row with the texts that it points to: null where it points to none, or where the journal has none. */
+/** A row with the texts that it points to; null without a position, or where the journal lacks the record. */
 export interface DocumentTexts extends DocumentRow {
   /** JSON text. */
   readonly document: string | null
   readonly hidden: string | null
 }
 
-/** A row of any table, under the id that it is stored with. */
+/** A row of any table, with its id. */
 export interface ViewRow {
   readonly id: string
   readonly row:
@@ -194,36 +194,36 @@ export interface ViewRow {
 
 export interface ViewsShape {
   /**
-   * Applies rows and checkpoints in one transaction; answers with the accounts whose checkpoint did not match. The
-   * projection's deliveries are given to nobody before `leasedUntil`.
+   * Applies rows and checkpoints in one transaction; returns the accounts whose checkpoint did not match. The lease of
+   * the projection's deliveries ends at `leasedUntil`.
    */
   readonly apply: (
     projection: Projection,
     leasedUntil: Millis
   ) => Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
-  /** The version up to which an account is projected; 0 for one that is new, which is given a checkpoint by this. */
+  /** Returns the version up to which an account is projected. Creates the checkpoint of a new account, at 0. */
   readonly checkpoint: (account: AccountId) => Effect.Effect<number, StorageFailure | JournalCorrupt>
-  /** How far an account is projected; writes nothing. */
+  /** Returns the checkpoint of an account; writes nothing. */
   readonly standing: (account: AccountId) => Effect.Effect<Standing, StorageFailure | JournalCorrupt>
-  /** Accounts whose rows are as an older Till made them, until they are cleared: today's would have more in them. */
+  /** Accounts whose rows a migration has marked as outdated and that are not cleared yet. */
   readonly outdated: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
-  /** Accounts whose journal goes further than their checkpoint. */
+  /** Accounts whose journal has records beyond their checkpoint. */
   readonly behind: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
-  /** One answer per address, in order, with the texts that its row points to. */
+  /** Returns one result per address, in order, with the texts that the row points to. */
   readonly documents: (
     addresses: ReadonlyArray<Address>
   ) => Effect.Effect<ReadonlyArray<DocumentTexts | undefined>, StorageFailure>
-  /** Keeps the number of an account that has a checkpoint. No record says it, so it is no part of the fold. */
+  /** Stores the number of an account that has a checkpoint. Numbers are no part of the fold: no record has them. */
   readonly keepNumber: (account: AccountId, number: number) => Effect.Effect<void, StorageFailure>
-  /** The accounts with this number: nearly always none or one. */
+  /** Returns the accounts with this number: nearly always none or one. */
   readonly accountsNumbered: (number: number) => Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
-  /** Up to `limit` accounts that have a checkpoint and no number. */
+  /** Returns up to `limit` accounts that have a checkpoint without a number. */
   readonly accountsUnnumbered: (limit: number) => Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
-  /** One answer per address (`id` is the idempotency key), in order: of a key that was used again, the newest row. */
+  /** Returns one result per address (`id` is the idempotency key), in order: the newest row of the key. */
   readonly keys: (addresses: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<KeyRow | undefined>, StorageFailure>
-  /** The timers of an account that come next, in due order; those of the same time in the order of their ids. */
+  /** Returns up to `limit` timers of an account, ordered by due time and id. */
   readonly timers: (account: AccountId, limit: number) => Effect.Effect<ReadonlyArray<TimerRow>, StorageFailure>
-  /** The timers that come next by the wall clock in the partitions, or in all; but for those of some accounts. */
+  /** Returns the next timers by the wall clock in the partitions (null: in all), without those of some accounts. */
   readonly nextTimers: (
     limit: number,
     except: ReadonlyArray<AccountId>,
@@ -231,30 +231,30 @@ export interface ViewsShape {
   ) => Effect.Effect<ReadonlyArray<TimerRow>, StorageFailure>
   /** Counts the timers of a name in the accounts that have any. Reads all timers. */
   readonly timerCounts: (name: string) => Effect.Effect<ReadonlyArray<TimerCount>, StorageFailure>
-  /** The rows of up to `limit` documents that are not deleted, nearest to the cursor first. */
+  /** Returns up to `limit` rows of documents that are not deleted, nearest to the cursor first. */
   readonly list: (account: AccountId, query: ListQuery) => Effect.Effect<ReadonlyArray<DocumentRow>, StorageFailure>
-  /** One answer per query, in order: the rows of up to `limit` documents that are not deleted, newest first. */
+  /** Returns one result per query, in order: up to `limit` rows of documents that are not deleted, newest first. */
   readonly newest: (
     queries: ReadonlyArray<NewestQuery>
   ) => Effect.Effect<ReadonlyArray<ReadonlyArray<DocumentRow>>, StorageFailure>
-  /** The rows of up to `limit` documents that are not deleted and pass a filter, newest first. */
+  /** Returns up to `limit` rows of documents that are not deleted and pass a filter, newest first. */
   readonly search: (account: AccountId, query: SearchQuery) => Effect.Effect<ReadonlyArray<DocumentRow>, StorageFailure>
-  /** Up to `limit` records, nearest to the cursor first. */
+  /** Returns up to `limit` records, nearest to the cursor first. */
   readonly revisions: (
     account: AccountId,
     query: RevisionQuery
   ) => Effect.Effect<ReadonlyArray<Revision>, StorageFailure>
-  /** What the documents count as from an hour on, step by step, in any order. */
+  /** Returns the sums of each step, in any order. */
   readonly tallies: (
     account: AccountId,
     query: TallyQuery
   ) => Effect.Effect<ReadonlyArray<TalliesOfStep>, StorageFailure>
   readonly event: (address: Address) => Effect.Effect<EventRow | undefined, StorageFailure>
-  /** Up to `limit` events, nearest to the cursor first. */
+  /** Returns up to `limit` events, nearest to the cursor first. */
   readonly events: (account: AccountId, query: EventQuery) => Effect.Effect<ReadonlyArray<EventRow>, StorageFailure>
-  /** Names who is subscribed to events of the account. */
+  /** Returns the subscriptions to events of the account. */
   readonly subscriptions: (account: AccountId) => Effect.Effect<ReadonlyArray<SubscriptionRow>, StorageFailure>
-  /** Up to `limit` deliveries to one destination, nearest to the cursor first. */
+  /** Returns up to `limit` deliveries to one destination, nearest to the cursor first. */
   readonly deliveries: (
     account: AccountId,
     query: DeliveryQuery
@@ -264,17 +264,17 @@ export interface ViewsShape {
     destination: string,
     id: string
   ) => Effect.Effect<DeliveryRow | undefined, StorageFailure>
-  /** Up to `limit` deliveries of each event, newest first, in the order of the events. */
+  /** Returns up to `limit` deliveries of each event, newest first, in the order of the events. */
   readonly eventDeliveries: (
     events: ReadonlyArray<Address>,
     limit: number
   ) => Effect.Effect<ReadonlyArray<ReadonlyArray<DeliveryRow>>, StorageFailure>
-  /** Counts the deliveries of each event that are pending, in the order of the events. */
+  /** Counts the pending deliveries of each event, in the order of the events. */
   readonly pendingDeliveries: (events: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<number>, StorageFailure>
   /**
-   * Leases pending deliveries of the partitions that are due and that nobody holds, to none of the `busy` destinations:
-   * those that have been free for longest, nearest due first. Where most of them are of a few partitions, it may be
-   * fewer than there are.
+   * Leases pending deliveries of the partitions that are due and not leased, to none of the `busy` destinations: those
+   * that have been available longest, sorted by due time. It may return fewer than `limit` although there are more, if
+   * most of them are in a few partitions.
    */
   readonly takeDeliveries: (options: {
     readonly now: Millis
@@ -284,27 +284,27 @@ export interface ViewsShape {
     readonly partitions: ReadonlyArray<Partition>
   }) => Effect.Effect<ReadonlyArray<DueDelivery>, StorageFailure>
   /**
-   * Says when the next pending delivery of the partitions, to none of the `busy` destinations, is due and nobody holds
-   * it any more.
+   * Returns when the next pending delivery of the partitions, to none of the `busy` destinations, is due and its lease
+   * has ended.
    */
   readonly nextDelivery: (
     busy: ReadonlyArray<string>,
     partitions: ReadonlyArray<Partition>
   ) => Effect.Effect<Millis, StorageFailure>
-  /** Ends the leases of the partitions' deliveries, whoever holds them. */
+  /** Ends the leases of the partitions' deliveries, also those of other processes. */
   readonly freeDeliveries: (partitions: ReadonlyArray<Partition>) => Effect.Effect<void, StorageFailure>
   /**
-   * How long the service has run (`RunningTime.ts`), by what was kept last. If nothing was, or that is damaged: until
-   * the newest use of a key, whatever the clock says, or without one until `now`.
+   * Returns the stored running time of the service (`RunningTime.ts`). If it is missing or damaged, returns the time of
+   * the newest use of a key, or without keys `now`.
    */
   readonly runningTime: (now: Millis) => Effect.Effect<Millis, StorageFailure>
-  /** Keeps how long the service has run, unless more is kept already; answers with what is. */
+  /** Stores the running time, unless a greater one is stored; returns the stored one. */
   readonly keepRunningTime: (at: Millis) => Effect.Effect<Millis, StorageFailure>
-  /** Forgets keys of requests that were answered before a running time, so many at most, and says how many. */
+  /** Deletes up to `limit` keys of requests that were answered before a running time; returns how many. */
   readonly expireKeys: (before: Millis, limit: number) => Effect.Effect<number, StorageFailure>
-  /** Accounts that have a checkpoint beyond 0. */
+  /** The accounts that have a checkpoint beyond 0. */
   readonly accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
-  /** One table of one account in ascending order of id, from behind `after`; for verification. */
+  /** Returns rows of one table of an account in ascending order of id, after `after`; for verification. */
   readonly scan: (
     account: AccountId,
     table: ViewTable,
@@ -313,7 +313,7 @@ export interface ViewsShape {
   ) => Effect.Effect<ReadonlyArray<ViewRow>, StorageFailure>
   /** Empties the views of one account. */
   readonly clear: (account: AccountId) => Effect.Effect<void, StorageFailure>
-  /** The same if they are outdated. */
+  /** Empties the views of an account if they are outdated. */
   readonly clearOutdated: (account: AccountId) => Effect.Effect<void, StorageFailure>
 }
 

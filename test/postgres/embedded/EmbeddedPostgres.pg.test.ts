@@ -277,6 +277,7 @@ describe("EmbeddedPostgres", () => {
   it.live("refuses a cluster from before the first release", () =>
     Effect.gen(function* () {
       const folder = yield* clusterFolder
+      yield* using(folder, () => Effect.void)
       fs.writeFileSync(Path.join(clusterOf(folder), "pg_hba.conf"), "local all all scram-sha-256\n")
       const { message } = yield* Effect.flip(using(folder, () => Effect.void))
       assert.include(message, "was made by a Till from before its first release, which no release can read")
