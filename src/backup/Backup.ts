@@ -1,17 +1,17 @@
 /**
- * Backs the journal up into a folder, while the service runs.
+ * Copies the journal into a folder, while the service runs.
  *
- * - A backup is the journal up to one moment: the newest record of every account, as one snapshot of the database has
- *   them. Records never change, so they can be copied afterwards, at leisure, without a transaction that stays open.
- *   The views are not copied: they follow from the journal.
- * - A further run into the same folder adds the records that are new. Files that are there stay as they are.
- * - A run that was killed is gone on with by the next one: whole files count, and what the manifest does not name is
- *   nobody's. The manifest is written last; until then the folder holds the backup that it held before.
- * - A record whose hash does not follow from the one before is not copied: the backup ends with its place.
- * - A folder takes the history of one installation. What does not go on from there (another database, or this one put
- *   back to an earlier state) is refused.
- * - The folder is the caller's own, and nobody else can change what is in it, or put another one in its place. No link
- *   in it is followed.
+ * - A backup is the journal up to one moment: one snapshot of the database determines the newest record of every
+ *   account. Records never change, so they are copied afterwards, without a long transaction. The views are not copied:
+ *   they follow from the journal.
+ * - A further run into the same folder adds the new records. Existing files stay unchanged.
+ * - A run continues a killed one: complete files count, and files that the manifest does not name are removed. The
+ *   manifest is written last; until then the folder holds the previous backup.
+ * - A record whose hash does not follow from its predecessor's is not copied: the backup fails and names its position.
+ * - A folder holds the history of one installation. Another history (of another database, or of this one after a reset
+ *   to an earlier state) is refused.
+ * - The folder belongs to the caller, and no other user can change its content or replace it. No link in it is
+ *   followed.
  */
 import { Clock, Effect, Redacted, type Scope } from "effect"
 import { hash } from "node:crypto"
@@ -35,11 +35,11 @@ const PAGE = 1000
 const HEADS_PAGE = 200
 const FILE_BYTES = 64 * 1_048_576
 
-/** What a backup has to know of its installation, beside the journal. */
+/** The installation's data in a backup, besides the journal. */
 export interface Installation {
-  /** As it stands in the data folder. */
+  /** The text of the secret's file. */
   readonly secret: Redacted.Redacted
-  /** Follows from the secret. */
+  /** Derived from the secret. */
   readonly manifestKey: Manifests.ManifestKey
   /** The newest migration of the database. */
   readonly migration: number
@@ -49,18 +49,18 @@ export interface Options {
   readonly folder: string
   readonly mode: Mode
   readonly installation: Installation
-  /** Which accounts belong into a backup of this mode. */
+  /** Returns whether an account belongs to a backup of this mode. */
   readonly holds: (account: AccountId) => boolean
-  /** How much goes into one file, before compression. A kill costs that much of the work at most. */
+  /** The maximum size of a file before compression, in bytes. A killed run loses at most one file. */
   readonly fileBytes?: number
 }
 
 export interface Summary {
-  /** Of all that the folder holds now. */
+  /** Totals of the folder. */
   readonly accounts: number
   readonly records: number
   readonly bytes: number
-  /** Records that were not there before this run, or the runs that were killed before it. */
+  /** Records added by this run and the killed runs before it. */
   readonly added: number
   readonly at: Millis
 }
@@ -103,38 +103,38 @@ const run = Effect.fnUntraced(function* (options: Options) {
   return { accounts: reached.size, records: Manifests.recordsOf(manifestOf(all)), bytes, added, at }
 })
 
-/** Writes down which files of a backup there are. */
+/** Writes a manifest with these files. */
 type Keep = (name: Manifests.Name, files: ReadonlyArray<RecordFile>) => void
 
 const sha256 = (secret: Redacted.Redacted): string => hash("sha256", Redacted.value(secret))
 
-/** Whatever else lies in a folder is somebody else's. */
+/** The names in a backup's folder. A folder with any other is refused. */
 const OWN_NAMES = new Set([
   Manifests.MANIFEST,
   Manifests.UNFINISHED,
   Manifests.SECRET,
   Manifests.RECORDS,
-  // Those of the lock.
+  // The files of the lock.
   "lock",
   "lock-journal",
   "owner"
 ])
-/** A run that was killed may have left a file that had not taken its place. */
+/** The temporary files of killed runs. */
 const LEFTOVER = /^(manifest\.json|unfinished\.json|secret)\.[0-9a-f]{12}$/
 
-/** Makes the folder if it is not there, and keeps other runs out of it. */
+/** Creates the folder if it is missing, and locks it. */
 const openFolder = Effect.fnUntraced(function* (
   path: string
 ): Effect.fn.Return<string, BackupFailed | EmbeddedPostgresError, Scope.Scope> {
   const folder = yield* attempt(`use the folder ${path}`, () => {
     const real = prepare(path)
-    // A file system of its own has this folder from the beginning.
+    // The root of a file system contains this folder.
     const names = fs.readdirSync(real).filter((name) => name !== "lost+found")
     const stranger = names.find((name) => !OWN_NAMES.has(name) && !LEFTOVER.test(name))
     if (stranger !== undefined) {
       throw new BackupFailed({ message: `${path} has something else in it (${stranger}): give another folder.` })
     }
-    // Everything in it is for its owner alone as well; others need not even see it.
+    // Its files are accessible for the owner only too; other users need not see them.
     OwnFiles.makeFolder(real)
     return real
   })
@@ -144,7 +144,7 @@ const openFolder = Effect.fnUntraced(function* (
   return folder
 })
 
-/** Makes a folder where nobody else can interfere, and answers with its real path. Nothing is made elsewhere. */
+/** Creates the folder where no other user can interfere, and returns its real path. Refuses any other place. */
 const prepare = (path: string): string => {
   const given = Path.resolve(path)
   requirePrivate(path, given)
@@ -156,7 +156,7 @@ const prepare = (path: string): string => {
   return real
 }
 
-/** Throws `BackupFailed` if somebody else could change what is in a folder or on the way to it. */
+/** Throws `BackupFailed` if another user could change the content of a folder or of its parents. */
 export const requirePrivate = (given: string, folder: string): void => {
   const problem = OwnFiles.intrusionInto(folder)
   if (problem !== undefined) refuseIntrusion(given, problem)
@@ -170,7 +170,7 @@ const refuseIntrusion = (given: string, problem: string): never => {
   })
 }
 
-/** What runs before this one have left; undefined if there was none. */
+/** Returns the manifest of the previous runs; undefined if there were none. */
 const knownIn = (folder: string, { installation, mode }: Options): Manifest | undefined => {
   const refuse = (problem: string): never => {
     throw new BackupFailed({ message: `${folder} ${problem}: give another folder.` })
@@ -178,7 +178,7 @@ const knownIn = (folder: string, { installation, mode }: Options): Manifest | un
   const readIfOwn = (name: Manifests.Name): Manifest | undefined => {
     const found = Manifests.find(folder, name)
     if (found === undefined) return undefined
-    // Another installation's is not to be called damaged.
+    // Checked first: a backup of another installation is not damaged.
     if (found.secretSha256 !== sha256(installation.secret)) refuse("holds a backup of another installation")
     return found.authenticated(installation.manifestKey)
   }
@@ -193,7 +193,7 @@ const knownIn = (folder: string, { installation, mode }: Options): Manifest | un
   return known
 }
 
-/** The records of a backup have to be the first ones of the journal. */
+/** Fails unless the records of a backup are the first ones of the journal. */
 const requireSameHistory = Effect.fnUntraced(function* (
   folder: string,
   reached: Heads,
@@ -216,7 +216,7 @@ const requireSameHistory = Effect.fnUntraced(function* (
   }
 })
 
-/** Removes what killed runs have left, and puts the secret there. */
+/** Removes the files of killed runs, and writes the secret. */
 const tidy = (folder: string, files: ReadonlyArray<RecordFile>, secret: Redacted.Redacted): void => {
   const names = new Set(files.map(({ name }) => name))
   const records = Path.join(folder, Manifests.RECORDS)
@@ -227,14 +227,14 @@ const tidy = (folder: string, files: ReadonlyArray<RecordFile>, secret: Redacted
   DataFolder.writeAtomically(Path.join(folder, Manifests.SECRET), Redacted.value(secret))
 }
 
-/** Where the records go: into one file after another. */
+/** The files of a backup, to which records are appended. */
 interface Files {
   readonly append: (rows: ReadonlyArray<JournalRow>) => Effect.Effect<void, BackupFailed>
-  /** Answers with all files of the backup. */
+  /** Completes the last file and returns all files of the backup. */
   readonly close: Effect.Effect<ReadonlyArray<RecordFile>, BackupFailed>
 }
 
-/** After each file, it is written down what there is so far. */
+/** Opens the files; `keep` writes the manifest of the unfinished run after each of them. */
 const openFiles = Effect.fnUntraced(function* (
   folder: string,
   known: ReadonlyArray<RecordFile>,
@@ -262,7 +262,7 @@ const openFiles = Effect.fnUntraced(function* (
   }
 })
 
-/** Copies what each account has beyond where the backup stands, up to its target. */
+/** Copies each account's records from the end of the backup up to its target. Returns their number. */
 const copyAll = Effect.fnUntraced(function* (
   targets: ReadonlyMap<AccountId, number>,
   reached: Map<AccountId, ChainHead>,
@@ -285,7 +285,7 @@ const copyAll = Effect.fnUntraced(function* (
   return missing
 })
 
-/** Where the chain stands after these rows. Throws `JournalCorrupt` if they do not follow. */
+/** Returns the head of the chain after these rows. Throws `JournalCorrupt` if they do not follow. */
 export const linked = (head: ChainHead, rows: ReadonlyArray<JournalRow>): ChainHead => {
   let newest = head
   for (const row of rows) {

@@ -1,13 +1,12 @@
 /**
- * The manifest says what a backup holds: its files with their checksums, and where each account's chain stands at their
- * end. A backup is what its manifest says, so the manifest is written last, and takes its place in one step.
+ * The manifest of a backup: its files with their checksums, and the head of each account's chain. It defines the
+ * backup, so it is written last and atomically.
  *
- * A run that is under way keeps another one, of what it has finished so far: the next run goes on from there if this
- * one is killed. Nobody restores from that one.
+ * A running backup writes another manifest, of its completed files: the next run continues from there if this one is
+ * killed. No restore reads that one.
  *
- * Its HMAC, under a key that follows from the installation's secret, says that somebody has written it who has that
- * secret; and with it all that it names, by their hashes. Whoever takes the secret from the backup itself learns only
- * that the two belong together.
+ * Its HMAC, under a key derived from the installation's secret, authenticates the manifest and, by their hashes, all
+ * files. A check with the secret from the backup itself shows only that secret and manifest belong together.
  */
 import { Redacted, Schema } from "effect"
 import { createHmac, timingSafeEqual } from "node:crypto"
@@ -26,12 +25,12 @@ export const FORMAT = 1
 export const MANIFEST = "manifest.json"
 export const UNFINISHED = "unfinished.json"
 export type Name = typeof MANIFEST | typeof UNFINISHED
-/** The installation's secret, as in the data folder. */
+/** The file of the installation's secret, as in the data folder. */
 export const SECRET = "secret"
-/** The folder of the files with records. */
+/** The folder of the record files. */
 export const RECORDS = "records"
 
-/** Which accounts a backup holds: all, or those of test mode and the installation's own. */
+/** The accounts in a backup: all, or those of test mode and the installation's own. */
 export const MODES = ["all", "test"] as const
 export type Mode = (typeof MODES)[number]
 
@@ -48,54 +47,57 @@ export type RecordFile = typeof RecordFile.Type
 
 const Manifest = Schema.Struct({
   format: Schema.Literal(FORMAT),
-  /** The newest format of a record that the Till knew which made this. */
+  /** The newest record format of the Till that made the backup. */
   record_format: Count,
   /** The newest migration of the database. */
   migration: Count,
   mode: Schema.Literals(MODES),
-  /** Unix milliseconds: what was answered before is in it. */
+  /** Unix milliseconds. All commands that were answered before are in the backup. */
   at: Count,
   secret_sha256: Sha256,
-  /** In the order in which they were written, which is that of each account's records. */
+  /** In the order in which they were written, so that each account's records ascend. */
   files: Schema.Array(RecordFile),
   /** The newest record of each account. */
   accounts: Schema.Array(Schema.Struct({ account: Schema.String, version: Count, hash: Sha256 }))
 })
 export type Manifest = typeof Manifest.Type
 
-/** Where the chain of each account stands. */
+/** The head of each account's chain. */
 export type Heads = ReadonlyMap<AccountId, ChainHead>
 
 export const headsOf = ({ accounts }: Manifest): Heads =>
   new Map(accounts.map(({ account, hash, version }) => [account, { version, hash }]))
 
-/** How many records all accounts have. */
+/** Returns the number of records of all accounts. */
 export const recordsOf = ({ accounts }: Manifest): number => accounts.reduce((sum, { version }) => sum + version, 0)
 
-/** Follows from the installation's secret. */
+/** The key of the HMAC, derived from the installation's secret. */
 export type ManifestKey = Redacted.Redacted<Uint8Array>
 
-/** The text has one form alone, so a byte that was changed anywhere shows, and so does another file's text. */
+/**
+ * Encodes a manifest with its HMAC, which covers the file's name. A manifest has exactly one text, so a comparison of
+ * texts detects every changed byte.
+ */
 const textOf = (name: Name, manifest: unknown, key: ManifestKey): string => {
   const hmac = createHmac("sha256", Redacted.value(key)).update(`${name}\n${JSON.stringify(manifest)}`)
   return `${JSON.stringify({ hmac_sha256: hmac.digest("hex"), manifest }, null, 1)}\n`
 }
 
-/** Throws if it cannot be written. */
+/** Writes a manifest; throws if that fails. */
 export const write = (folder: string, name: Name, manifest: Manifest, key: ManifestKey): void =>
   writeAtomically(Path.join(folder, name), textOf(name, manifest, key))
 
 const decode = Schema.decodeUnknownSync(Manifest)
 
-/** A manifest as it was found: nobody knows yet who has written it. */
+/** A manifest that is not authenticated yet. */
 export interface Found {
-  /** Which secret it says that its key follows from. */
+  /** The hash of the secret that its key is derived from, as the manifest claims. */
   readonly secretSha256: unknown
-  /** The manifest, if it was written with the key and is as it was written; throws `BackupFailed` otherwise. */
+  /** Returns the manifest if its HMAC matches; throws `BackupFailed` otherwise. */
   readonly authenticated: (key: ManifestKey) => Manifest
 }
 
-/** Looks for a manifest; undefined if there is none. Throws `BackupFailed` for one that this Till cannot read. */
+/** Finds a manifest; undefined if there is none. Throws `BackupFailed` for one that this Till cannot read. */
 export const find = (folder: string, name: Name): Found | undefined => {
   const file = Path.join(folder, name)
   const text = readIfThere(file)

@@ -1,9 +1,9 @@
 /**
- * A file of a backup: records of any accounts, each account's in order, compressed with Zstandard. One line is one
- * record: `<account> <version> <hash> <record>`, with the record's bytes as they lie in the journal. They are JSON
- * without a line feed, so `zstd -dc FILE | cut -d ' ' -f 4-` shows them.
+ * A file of a backup: records of any accounts, each account's in order, compressed with Zstandard. A line is a record:
+ * `<account> <version> <hash> <record>`, with the record's bytes as in the journal. They are JSON without a line feed,
+ * so `zstd -dc FILE | cut -d ' ' -f 4-` shows them.
  *
- * A file takes its place when it is whole and on disk, and is never changed again.
+ * A file gets its name when it is complete and on disk, and is never changed again.
  */
 import { createHash, type Hash } from "node:crypto"
 import { once } from "node:events"
@@ -20,15 +20,15 @@ import type { RecordFile } from "./Manifest.ts"
 const LINE_FEED = 0x0a
 const SPACE = 0x20
 
-/** What a file is called, until it is whole, ends so. */
+/** The suffix of an incomplete file. */
 const PARTIAL = ".part"
 
 export const nameOf = (number: number): string => `${String(number).padStart(8, "0")}.zst`
 
-/** True for names that files of a backup have had, whole or not. */
+/** Returns whether a name is that of a complete or incomplete file of a backup. */
 export const isNameOfFile = (name: string): boolean => /^\d{8}\.zst(\.part)?$/.test(name)
 
-/** Two cores compress about 100,000 records a second at this level, to a seventh. */
+/** At this level, two cores compress about 100,000 records a second, to a seventh of their size. */
 const compression = { params: { [zlib.constants.ZSTD_c_compressionLevel]: 3 } }
 
 /** Writes one file. */
@@ -40,7 +40,7 @@ export class Writer {
   readonly #ended: Promise<void>
   #bytes = 0
   #records = 0
-  /** Bytes that were written, before they were compressed. */
+  /** Bytes written, before compression. */
   size = 0
 
   constructor(folder: string, name: string) {
@@ -49,7 +49,7 @@ export class Writer {
     const fd = fs.openSync(this.#partial, "wx", 0o600)
     const file = fs.createWriteStream(this.#partial, { fd, flush: true })
     this.#ended = stream.promises.pipeline(this.#zstd, (source: AsyncIterable<Buffer>) => this.#weighed(source), file)
-    // Whoever writes next, or ends it, is told.
+    // The next `write` or `finish` reports a failure.
     this.#ended.catch(() => {})
   }
 
@@ -78,7 +78,7 @@ export class Writer {
     if (!this.#zstd.write(chunk)) await Promise.race([once(this.#zstd, "drain"), this.#ended])
   }
 
-  /** Gives the file its place. */
+  /** Completes the file and gives it its name. */
   async finish(): Promise<RecordFile> {
     this.#zstd.end()
     await this.#ended
@@ -87,7 +87,7 @@ export class Writer {
     return { name: this.#name, records: this.#records, bytes: this.#bytes, sha256: this.#hash.digest("hex") }
   }
 
-  /** Leaves nothing of a file that is not finished. */
+  /** Removes the incomplete file. */
   async abandon(): Promise<void> {
     this.#zstd.destroy()
     await this.#ended.catch(() => {})
@@ -95,7 +95,7 @@ export class Writer {
   }
 }
 
-/** Fails with `BackupFailed` if a file is not as its manifest says. */
+/** Fails with `BackupFailed` if a file differs from its manifest. */
 export const checkFile = async (folder: string, { bytes, name, sha256 }: RecordFile): Promise<void> => {
   const file = Path.join(folder, name)
   if (!fs.existsSync(file)) throw new BackupFailed({ message: `${file} is missing.` })
@@ -113,12 +113,12 @@ export const checkFile = async (folder: string, { bytes, name, sha256 }: RecordF
 const streamOf = (file: string): AsyncIterable<Buffer> & NodeJS.ReadableStream =>
   fs.createReadStream(file, { fd: openToRead(file) })
 
-/** Rows that are given at once: so many at most, and none behind those that weigh so much together. */
+/** The limits of a page: rows, and bytes after which no further row is added. */
 const ROWS_MAX = 1000
 const ROWS_BYTES_MAX = 8 * 1_048_576
 const CHUNK_BYTES = 1_048_576
 
-/** A file's rows in order, some at once. Fails with `BackupFailed` for what is no such file. */
+/** Reads a file's rows in order, in pages. Fails with `BackupFailed` for a damaged file. */
 export async function* rowsIn(folder: string, { name }: Pick<RecordFile, "name">): AsyncGenerator<Array<JournalRow>> {
   const file = Path.join(folder, name)
   let rows: Array<JournalRow> = []
@@ -137,9 +137,9 @@ export async function* rowsIn(folder: string, { name }: Pick<RecordFile, "name">
 }
 
 async function* linesIn(file: string): AsyncGenerator<Buffer> {
-  // What fails is told by the stream that is read.
+  // The stream that is read reports failures.
   const decompressed = stream.pipeline(streamOf(file), zlib.createZstdDecompress({ chunkSize: CHUNK_BYTES }), () => {})
-  // Parts of a line that has not ended yet.
+  // The parts of a line whose end is not read yet.
   let parts: Array<Buffer> = []
   for await (const chunk of decompressed as AsyncIterable<Buffer>) {
     let start = 0

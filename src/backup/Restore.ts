@@ -1,11 +1,10 @@
 /**
- * Restores a backup. First everything is read once: the manifest is held against its HMAC, and all else against the
- * manifest: the checksum of each file, the chain of hashes of each account, up to the record that it names. Nothing is
- * written before all of it has passed. Then the records go into the journal of an empty installation, and the views are
- * made of them, as by `till rebuild`.
+ * Restores a backup. First it checks everything: the manifest against its HMAC, then the checksum of each file and the
+ * chain of hashes of each account against the manifest. Nothing is written before all checks have passed. Then it
+ * writes the records into the journal of an empty installation, and builds the views, as `till rebuild` does.
  *
- * A backup can be cut at a time. Each account then ends with its newest record that was written until then. Accounts do
- * not cross, so each prefix is a state that its account was in.
+ * A backup can be cut at a time. Each account then ends with its newest record up to that time. No command spans
+ * accounts, so each prefix is a state that its account was in.
  */
 import { Effect, Redacted } from "effect"
 import { hash } from "node:crypto"
@@ -26,32 +25,32 @@ import type { Manifest, ManifestKey } from "./Manifest.ts"
 import * as Manifests from "./Manifest.ts"
 import { checkFile, rowsIn } from "./RecordFile.ts"
 
-/** How the work is divided, as far as progress shows it: the views take longest. */
+/** The shares of the phases in the displayed progress: the views take longest. */
 const SHARES = { check: 0.1, load: 0.3, project: 0.6 }
 
-/** A backup that is whole, and what of it is to be restored. */
+/** A checked backup, and the part of it to restore. */
 export interface Checked {
   readonly folder: string
   readonly manifest: Manifest
   readonly secret: Redacted.Redacted
-  /** The newest version of each account that is restored; accounts that were not there yet are not in it. */
+  /** The newest version to restore of each account. Accounts that did not exist yet are missing. */
   readonly versions: ReadonlyMap<AccountId, number>
   readonly records: number
-  /** The time up to which it is: that of the backup, or an earlier one. */
+  /** The time of the restored state: that of the backup, or an earlier one. */
   readonly at: Millis
 }
 
 export interface Options {
   readonly folder: string
-  /** The time up to which to restore; undefined means all. */
+  /** The time up to which to restore; undefined for all. */
   readonly until: Millis | undefined
-  /** The newest migration that this Till knows. */
+  /** This Till's newest migration. */
   readonly migration: number
   /** Derives the manifest's key from the secret in the backup, or refuses a secret that is not the known one. */
   readonly keyOf: (secret: Redacted.Redacted) => Effect.Effect<ManifestKey, EmbeddedPostgresError>
 }
 
-/** Holds a backup against its manifest, and the manifest against its HMAC. */
+/** Checks the manifest against its HMAC, and the backup against its manifest. */
 export const check = Effect.fnUntraced(function* ({
   folder: path,
   keyOf,
@@ -85,7 +84,7 @@ export const check = Effect.fnUntraced(function* ({
   }
 })
 
-/** Opens a backup that nobody else can change while it is read. */
+/** Opens a backup. Refuses a folder that another user could change while it is read. */
 const open = (path: string) => {
   const given = Path.resolve(path)
   const folder = fs.existsSync(given) ? fs.realpathSync(given) : given
@@ -109,7 +108,7 @@ const open = (path: string) => {
   return { folder, found, secret: Redacted.make(secret, { label: "installation secret" }) }
 }
 
-/** Follows the chain of each account to its end, and says with which version each is to end. */
+/** Checks the chain of each account to its end, and returns the version with which each is to end. */
 const checkChains = Effect.fnUntraced(function* (folder: string, manifest: Manifest, until: Millis) {
   const progress = yield* Progress
   const heads = new Map<AccountId, ChainHead>()
@@ -132,7 +131,7 @@ const checkChains = Effect.fnUntraced(function* (folder: string, manifest: Manif
   return versions
 })
 
-/** All records of a backup, in order, some at once. */
+/** Runs an effect on all records of a backup, in order and in pages. */
 const forEachPage = <E, R>(
   folder: string,
   { files }: Manifest,
@@ -149,8 +148,8 @@ const forEachPage = <E, R>(
   )
 
 /**
- * Writes what was checked into an empty journal, and makes the views. As long as this has not come to its end, whoever
- * calls it keeps everybody else away.
+ * Writes a checked backup into an empty journal, and builds the views. The caller keeps all other processes off the
+ * database until this has completed.
  */
 export const load = Effect.fnUntraced(function* ({
   folder,
@@ -161,7 +160,7 @@ export const load = Effect.fnUntraced(function* ({
   const journal = yield* Journal
   const progress = yield* Progress
   const projector = yield* Projector
-  // Progress counts the records of the whole backup; fewer of them stand for all if it is cut.
+  // Progress counts the records of the whole backup: in a cut one, each record counts for more.
   const weight = Manifests.recordsOf(manifest) / records
   const hashes = new Map<AccountId, string>()
   const append = (rows: ReadonlyArray<JournalRow>) => {

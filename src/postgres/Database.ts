@@ -1,9 +1,9 @@
 /**
  * The connection to Postgres: the server that `DATABASE_URL` names, or the embedded one.
  *
- * Guarantees: the layer is built only if the server answers and Till can work on it; what stands in the way is one
- * line, without the password. Sessions run in UTC under the name `till service`, and their commits wait for the
- * server's disk; of a server that does not wait for it itself, whoever starts Till is warned.
+ * Guarantees: the layer is built only if the server answers and Till can work on it; otherwise it fails with one line,
+ * without the password. Sessions run in UTC under the name `till service`, and their commits wait for the server's
+ * disk. A warning is logged for a server that runs without `fsync` or `full_page_writes`.
  */
 import { PgClient, PgConnection } from "@effect/sql-pg"
 import { Context, Effect, Layer, Redacted, Schedule, Schema, Scope } from "effect"
@@ -14,17 +14,15 @@ import { isMade } from "./embedded/Cluster.ts"
 import { make as makeEmbedded, reach, type EmbeddedPostgresError } from "./embedded/EmbeddedPostgres.ts"
 import { texts } from "./Rows.ts"
 
-/**
- * The configured Postgres does not answer, refuses us, is too old, or busy with another Till. The message is one line.
- */
+/** Postgres does not answer, refuses the connection, is too old, or serves another Till. The message is one line. */
 export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
   message: Schema.String
 }) {}
 
 export interface DatabaseServer {
-  /** It has the password in it. */
+  /** Contains the password. */
   readonly url: Redacted.Redacted
-  /** Messages call it by this name. */
+  /** The name in messages. */
   readonly name: string
 }
 
@@ -32,38 +30,38 @@ export interface DatabaseServer {
 export class Database extends Context.Service<Database, DatabaseServer>()("till/Database") {}
 
 const versionMinimum = 15
-/** Of the pool. */
+/** The maximum size of the pool. */
 export const connectionsMax = 8
-/** A runner has so many besides: for its locks, to ask who else runs, and to be told. */
+/** A runner's further connections: for its locks, for queries about other runners, and for notifications. */
 const connectionsOfRunner = 3
-/** The name of the sessions of a Till that may write. */
+/** The name of sessions that may write. */
 const APPLICATION = "till service"
-/** Sessions that only read do not count as a Till that is running on the database. */
+/** The name of sessions that only read: they do not count as a Till that runs on the database. */
 const APPLICATION_READING = "till reading"
-/** Silence after which the other side is asked for a sign of life. */
+/** The TCP keep-alive interval. */
 const KEEP_ALIVE = "30 seconds"
 
-/** A table of this name is there as long as a restore into the database goes on. */
+/** The marker table of a restore that has not completed. */
 export const RESTORE_TABLE = "unfinished_restore"
 
-/** Every session of Till's asks this of Postgres. */
+/** The settings of all sessions. */
 export const sessionSettings = {
   timezone: "UTC",
-  // Two processes on one database may race. The loser reads what the winner has written, instead of being refused.
+  // Two processes on one database may race. The loser reads the winner's rows, instead of being refused.
   default_transaction_isolation: "read committed",
-  // Every statement of Till looks rows up by key. A plan made while a table was still empty would read the whole
-  // table, and prepared statements keep their plans.
+  // Every statement of Till looks rows up by key. A plan made for an empty table would scan the table, and prepared
+  // statements keep their plans.
   enable_seqscan: "off",
   enable_hashjoin: "off",
   enable_mergejoin: "off",
-  // Pages are read in the order of the keys. Without statistics the planner would rather read all and sort.
+  // Pages of lists are read in the order of the keys. Without statistics the planner prefers to read all rows and sort.
   enable_sort: "off",
-  // Before version 18, what is off and cannot be avoided counts as so costly that every such statement would be
-  // compiled first, and a tenth of the throughput was left.
+  // Before version 18, a plan step that is off and cannot be avoided has such a high cost that Postgres would compile
+  // every such statement, which left a tenth of the throughput.
   jit: "off"
 }
 
-/** The place of an installation's data. */
+/** The location of an installation's data. */
 export interface Location {
   /** The Postgres to use; undefined means the embedded one. */
   readonly databaseUrl: Redacted.Redacted | undefined
@@ -103,12 +101,12 @@ export const connect = (
         const sql = yield* PgClient.make({
           url,
           applicationName: readsOnly ? APPLICATION_READING : APPLICATION,
-          // A server may allow fewer; then two stay free for `till verify` and its like.
+          // A server may allow fewer connections; then two remain free for commands such as `till verify`.
           maxConnections: readsOnly
             ? 1
             : Math.max(1, Math.min(connectionsMax, (server.most ?? Infinity) - connectionsOfRunner - 2)),
           minConnections: 1,
-          // This ends statements without a limit of their own when the other side is gone without a word.
+          // Ends statements without a limit of their own when the server has vanished.
           keepAlive: KEEP_ALIVE,
           startupParameters: settings
         }).pipe(Scope.provide(scope))
@@ -126,18 +124,18 @@ export const connect = (
 
 const unavailable = (name: string, problem: string) => new DatabaseUnavailable({ message: `${name} ${problem}.` })
 
-/** Till has to know this of a server first. */
+/** The properties of a server that Till checks first. */
 interface Server {
   readonly version: number
   readonly encoding: string
   readonly isReadOnly: boolean
-  /** The role or the database may have so many connections at once; null if there is no limit. */
+  /** The connection limit of the role or the database; null without a limit. */
   readonly most: number | null
-  /** Id of the process that has answered. */
+  /** The id of the server process of this connection. */
   readonly process: number
-  /** Other settings than `off` say which servers have to have a commit, and leave that to whoever runs them. */
+  /** True if `synchronous_commit` is off. Its other values choose among servers, and Till leaves them unchanged. */
   readonly commitsLater: boolean
-  /** No session can ask for these. */
+  /** The durability settings that are off and that no session can change. */
   readonly off: ReadonlyArray<string>
 }
 
@@ -153,10 +151,10 @@ const serverOf = (connection: PgConnection.PgConnection) =>
     ({ rows }) => rows[0] as unknown as Server
   )
 
-/** Says why Till cannot work on a server; undefined if it can. */
+/** Returns why Till cannot work on a server; undefined if it can. */
 const obstacleOf = ({ encoding, isReadOnly, most, version }: Server, readsOnly: boolean): string | undefined => {
   if (version < versionMinimum) return `is version ${version}; Till needs Postgres ${versionMinimum} or newer`
-  // The journal would take what the views cannot: a name in Japanese would stop the projection for good.
+  // The journal stores bytes, but the views store text: a name in Japanese would stop the projection permanently.
   if (encoding !== "UTF8") return `keeps this database in ${encoding}; Till needs one with the encoding UTF8`
   if (isReadOnly && !readsOnly) return "is read-only, as a standby is; Till has to write"
   if (most !== null && most <= connectionsOfRunner) {
@@ -167,7 +165,7 @@ const obstacleOf = ({ encoding, isReadOnly, most, version }: Server, readsOnly: 
 }
 
 interface Session {
-  /** The settings that were asked for and are not in force. */
+  /** The requested settings that are not in force. */
   readonly lost: ReadonlyArray<string>
   readonly process: number
 }
@@ -180,10 +178,10 @@ const sessionOf = (sql: PgClient.PgClient, settings: Readonly<Record<string, str
     ([row]) => row!
   )
 
-/** Says what is wrong with a pooler between Till and Postgres, given the process of another connection. */
+/** Returns the problem with a pooler in front of Postgres, given the server process of another connection. */
 const strangenessOf = ({ lost, process }: Session, processOfAnother: number): string | undefined => {
   if (lost.length > 0) return `keeps back what Till asks for: set ${lost.join(", ")} there for the database`
-  // A command knows a service that it must not meet by the name of its sessions.
+  // Commands detect a running service by the name of its sessions.
   if (process === processOfAnother) return "shares sessions: Till needs it in session mode"
   return undefined
 }
@@ -198,20 +196,20 @@ export const layer = (
 ): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient | Database, EmbeddedPostgresError | DatabaseUnavailable> =>
   Layer.provideMerge(layerClient, layerServer(location))
 
-/** There is no installation where one is looked for. */
+/** There is no installation at the configured location. */
 export class NothingThere extends Schema.TaggedError<NothingThere>()("NothingThere", {}) {
   override get message() {
     return "there is no installation: do TILL_DATA_DIR and DATABASE_URL name the one that you mean?"
   }
 }
 
-/** The same, and nothing is made there: it fails if no Till was ever started on it. */
+/** The same for an existing installation: fails if no Till was ever started there, and creates nothing. */
 export const layerOfExisting = (location: Location) =>
   location.databaseUrl === undefined && !isMade(location.dataFolder)
     ? Layer.effectContext(Effect.fail(new NothingThere()))
     : Layer.provideMerge(Layer.effectDiscard(requireTables), layer(location))
 
-/** The server in use, whoever runs the embedded one. */
+/** The server in use; the embedded one may be run by another process. */
 const layerServerReached = ({ databaseUrl, dataFolder }: Location): Layer.Layer<Database, EmbeddedPostgresError> =>
   databaseUrl !== undefined
     ? layerServer({ databaseUrl, dataFolder })
@@ -221,8 +219,8 @@ const layerServerReached = ({ databaseUrl, dataFolder }: Location): Layer.Layer<
       )
 
 /**
- * One connection for work that only reads, and may go on beside whoever serves the installation. It fails if no Till
- * was ever started there. What tries to write fails.
+ * One connection for commands that only read, which may run beside the service. Fails if no Till was ever started
+ * there. Writes fail.
  */
 export const layerReading = (location: Location) =>
   location.databaseUrl === undefined && !isMade(location.dataFolder)
@@ -253,7 +251,7 @@ const requireTables = Effect.gen(function* () {
   if (table?.found !== true) return yield* new NothingThere()
 })
 
-/** Fails if another process of Till's is connected to the database. */
+/** Fails if another Till that may write is connected to the database. */
 export const requireAlone = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   const [others] = yield* Effect.mapError(
@@ -265,11 +263,11 @@ export const requireAlone = Effect.gen(function* () {
     return yield* new DatabaseUnavailable({ message: "Till is running on this database: stop it first." })
   }
 }).pipe(
-  // A session that has just ended is still listed for a moment.
+  // A session that has just ended remains listed for a moment.
   Effect.retry({ schedule: Schedule.spaced("100 millis").pipe(Schedule.upTo({ duration: "1 second" })) })
 )
 
-/** Reads a URL as libpq does: its parameters count more, and a host may be the folder of a socket. */
+/** Parses a URL as libpq does: parameters take precedence, and a host may be the folder of a socket. */
 const placeOf = (url: Redacted.Redacted) => {
   const { hostname, pathname, port, searchParams } = new URL(Redacted.value(url))
   const host = searchParams.get("host") ?? decodeLenient(hostname)
@@ -279,19 +277,19 @@ const placeOf = (url: Redacted.Redacted) => {
   }
 }
 
-/** A database's name in messages and files: without the password. */
+/** Returns a database's name for messages and files, without the password. */
 export const nameOf = (url: Redacted.Redacted): string => {
   const { database, server } = placeOf(url)
   return `${server}/${database}`
 }
 
-/** The server that `DATABASE_URL` names. */
+/** Makes the server of a `DATABASE_URL`. */
 export const serverAt = (url: Redacted.Redacted): DatabaseServer => ({
   url,
   name: `DATABASE_URL: Postgres at ${placeOf(url).server}`
 })
 
-// Messages of the driver and of the server do not repeat passwords, as far as known; this makes sure of it.
+// Messages of the driver and of the server contain no passwords, as far as known. This is a safeguard.
 const withoutSecret = (error: Error, url: Redacted.Redacted): string => {
   const text = innermostMessage(error)
   const raw = Redacted.value(url)

@@ -88,7 +88,7 @@ export const move = (sql: PgClient.PgClient, steps: ReadonlyArray<DeliveryStep>)
       AND (s.account IN (SELECT account FROM advanced)) IS TRUE`
 
 /** Ends the pending deliveries to these destinations. */
-export const canceled = (
+export const cancel = (
   sql: PgClient.PgClient,
   account: AccountId,
   destinations: ReadonlyArray<string>,
@@ -100,7 +100,7 @@ export const canceled = (
   )`
 
 /** Moves pending deliveries earlier by the wall clock after the account's clock has advanced. Leases stay. */
-export const clockMoved = (
+export const advanceClock = (
   sql: PgClient.PgClient,
   account: AccountId,
   clock: Millis,

@@ -3,8 +3,8 @@
  * folder, or the one that TILL_SECRET_FILE names. They key everything that must not be guessable from outside, such as
  * card fingerprints, and seal webhook secrets; so they belong to every backup.
  *
- * Processes on one database need the same secret. If they share the file and start at the same time, exactly one of them
- * creates it, and all read the same bytes.
+ * Processes on one database need the same secret. If they share the file and start at the same time, exactly one of
+ * them creates it, and all read the same bytes.
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"

@@ -23,8 +23,8 @@ interface Bounded extends Cursor, Between {
 }
 
 /**
- * Returns the two texts between which a query's ids lie. The ids of a kind lie between its prefix with an underscore and
- * with a backtick, the next character. Ids are ASCII, so texts compare here as in Postgres.
+ * Returns the two texts between which a query's ids lie. The ids of a kind lie between its prefix with an underscore
+ * and with a backtick, the next character. Ids are ASCII, so texts compare here as in Postgres.
  */
 export const boundsOf = ({ before = LAST, behind = "", newerThan = "", olderThan = LAST, prefix }: Bounded) => {
   const [first, last] = prefix === undefined ? ["", LAST] : [`${prefix}_`, `${prefix}\``]

@@ -1,6 +1,6 @@
 /**
- * The tables. `journal` is the source of truth; all others are views of it and could be dropped and rebuilt, except
- * those of anchors, of the request log and of the processes.
+ * The tables. `journal` is the source of truth. All others are views of it and could be dropped and rebuilt, except
+ * those of anchors, of the request log and of the cluster.
  *
  * Every key starts with the account, which is the shard. Ids compare by byte (`COLLATE "C"`), so their order is the
  * order of creation. Records are bytes, not `jsonb`, because exactly these bytes are hashed and served: a row of
@@ -332,9 +332,10 @@ export const newest = Math.max(...Object.keys(migrations).map((name) => Number.p
 const NAMED_MAX = 3
 
 /**
- * Refuses a database with tables of another application, and changes nothing there: shops have a `DATABASE_URL` too, and
- * Till's tables would be created among theirs. Tables of extensions do not count. A journal is Till's if it has the
- * column `record`: another process may be creating Till's tables, and another application may have a table of that name.
+ * Refuses a database with tables of another application, and changes nothing there: shops have a `DATABASE_URL` too,
+ * and Till's tables would be created among theirs. Tables of extensions do not count. A journal is Till's if it has the
+ * column `record`: another process may be creating Till's tables, and another application may have a table of that
+ * name.
  */
 const refuseForeign = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -54,9 +54,9 @@ export const apply = (sql: PgClient.PgClient, projection: Projection, lease: Del
     ${part("subscribed", projection.subscriptionsSet, upsertSubscriptions)}
     ${part("delivered", projection.deliveriesMade, DeliveriesPostgres.insert(lease))}
     ${part("attempted", projection.deliverySteps, DeliveriesPostgres.move)}
-    ${RevisionsPostgres.kept(sql, projection)}
-    ${TalliesPostgres.moved(sql, projection)}
-    ${sweep === null ? sql`` : swept(sql, sweep)}
+    ${RevisionsPostgres.insert(sql, projection)}
+    ${TalliesPostgres.update(sql, projection)}
+    ${sweep === null ? sql`` : applySweep(sql, sweep)}
     SELECT account FROM advanced`
   return ask(statement, (rows) => {
     const advanced = new Set(rows.map(({ account }) => account))
@@ -131,27 +131,27 @@ const upsertSubscriptions: Statement<SubscriptionRow> = (sql, rows) =>
       checksum = excluded.checksum`
 
 /** Builds the statements of a sweep, which is alone in its projection: no other part touches the same rows. */
-const swept = (sql: PgClient.PgClient, { account, clock, unsubscribed, wiped: isWiped }: Sweep) => {
+const applySweep = (sql: PgClient.PgClient, { account, clock, unsubscribed, wiped }: Sweep) => {
   const accepted = sql`${account} IN (SELECT account FROM advanced)`
-  if (isWiped) return wiped(sql, account, accepted)
+  if (wiped) return deleteRows(sql, account, accepted)
   const ended =
     unsubscribed.length === 0
       ? sql``
       : sql`, unsubscribed AS (
         DELETE FROM subscriptions
         WHERE account = ${account} AND destination = ANY(${texts(unsubscribed)}) AND ${accepted}
-      ) ${DeliveriesPostgres.canceled(sql, account, unsubscribed, accepted)}`
-  const moved =
+      ) ${DeliveriesPostgres.cancel(sql, account, unsubscribed, accepted)}`
+  const advanced =
     clock === null
       ? sql``
       : sql`, woken AS (
         UPDATE timers SET wake_at = due_at - ${bigint(clock)} WHERE account = ${account} AND ${accepted}
-      ) ${DeliveriesPostgres.clockMoved(sql, account, clock, unsubscribed, accepted)}`
-  return sql`${ended} ${moved}`
+      ) ${DeliveriesPostgres.advanceClock(sql, account, clock, unsubscribed, accepted)}`
+  return sql`${ended} ${advanced}`
 }
 
 /** Builds the statements that delete all rows of an account. */
-export const wiped = (sql: PgClient.PgClient, account: AccountId, accepted = sql`true`) =>
+export const deleteRows = (sql: PgClient.PgClient, account: AccountId, accepted = sql`true`) =>
   sql`, o AS (DELETE FROM objects WHERE account = ${account} AND ${accepted}),
       r AS (DELETE FROM revisions WHERE account = ${account} AND ${accepted}),
       e AS (DELETE FROM events WHERE account = ${account} AND ${accepted}),

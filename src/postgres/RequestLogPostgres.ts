@@ -1,11 +1,11 @@
 /**
- * The log of requests in Postgres. What was answered waits in memory for a moment and is written together, with one
- * statement at a time whose commit nobody waits for: a crash may lose the last moments. There is room for so many in
- * each moment; what comes beyond it is left out and counted, as is what the database has refused.
+ * The log of requests in Postgres. Answered requests are buffered in memory and written in batches, one statement at a
+ * time with asynchronous commit: a crash may lose the last batches. A batch has a maximum size; requests beyond it, and
+ * those that the database refused, are left out and counted.
  *
- * Accounts are trimmed to the days, the number and the bytes of requests that are kept, by the process that serves
- * them, and by those that write much. To see what an account has takes as long as to write every tenth of it, so who
- * writes counts along until there is too much.
+ * Accounts are trimmed to the kept days, number and bytes of requests, by the process that serves them and by processes
+ * that write much to them. Measuring an account costs as much as writing a tenth of its rows, so a writer counts its
+ * own rows until a limit may be exceeded.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Clock, Effect, Layer } from "effect"
@@ -21,36 +21,36 @@ import { RequestLog } from "../engine/RequestLog.ts"
 import { bigints, ints, texts } from "./Rows.ts"
 
 const DAY_MILLIS = 86_400_000
-/** So many are written together, and as many may wait for that: a thousand a second. */
+/** The size of a batch and of the buffer: a thousand requests a second. */
 const BATCH_MAX = 500
 const BATCH_MILLIS = 500
-/** A statement that takes longer is given up, and tried again. */
+/** A statement that takes longer is abandoned and tried again. */
 const WRITE_MILLIS_MAX = 10_000
-/** The end of the process waits so long for the last ones. */
+/** How long the process waits at its end for the last batch to be written. */
 const LAST_MILLIS_MAX = 1000
-/** An account keeps so many, its newest, and of those no more than have so many bytes. */
+/** How many requests an account keeps, and how many bytes of them, newest first. */
 const KEPT_MAX = 100_000
 const BYTES_MAX = 64 * 1024 * 1024
-/** What a row has beside its texts of any length. */
+/** The size of a row without its texts of variable length. */
 const ROW_BYTES = 300
 /**
- * An account is looked at when this process has written this part of what is kept, and again when it has so much beyond
- * that; and once an hour.
+ * An account is trimmed when this process has written this share of the kept amount since its start; after that,
+ * whenever the account exceeds the kept amount by this share; and once an hour.
  */
 const TRIM_AFTER = 1 / 10
 const TRIM_MILLIS = 10_000
 const ROUNDS_A_MINUTE = 6
 const ROUNDS_AN_HOUR = 360
-/** So many rows are removed with one statement. */
+/** How many rows one statement deletes, at most. */
 const TRIM_ROWS = 5000
-/** Failures are grouped among so many of the newest requests. */
+/** How many of the newest requests are searched for groups of errors. */
 const GROUPED_MAX = 20_000
 const GROUPS_MAX = 50
 
 export interface Limits {
   readonly batchMillis: number
   readonly batchMax: number
-  /** Of an account. */
+  /** Per account. */
   readonly keptMax: number
   readonly bytesMax: number
   readonly trimMillis: number
@@ -100,8 +100,8 @@ const toLogged = (row: Row): LoggedRequest => ({
 })
 
 /**
- * Nobody waits for these: their commit need not be on disk. `again` says that some of them may be there: to look for
- * each takes half as long as to write it, so that is only done then.
+ * Inserts rows with asynchronous commit. `again` is set if some of the rows may be stored already: the check for
+ * existing rows costs half as much as the insert, so it is left out otherwise.
  */
 const insert = (sql: PgClient.PgClient, rows: ReadonlyArray<LoggedRequest>, again: boolean) =>
   sql`WITH later AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
@@ -168,7 +168,7 @@ const makeReads = (sql: PgClient.PgClient) => {
   const when = whenIn(sql)
   return {
     find: (account: AccountId, ids: ReadonlyArray<string>) => {
-      // No text in a database has it.
+      // No text in Postgres contains NUL.
       const found = texts(ids.filter((id) => !id.includes("\0")))
       return ask(
         sql<Row>`SELECT ${columns} FROM request_logs WHERE account = ${account} AND id = ANY(${found})`,
@@ -212,25 +212,25 @@ const makeReads = (sql: PgClient.PgClient) => {
 }
 type Shape = typeof RequestLog.Service
 
-/** How much of the bytes that are kept a request is. The database counts the same. */
+/** Returns the size of a request. `trim` computes the same in SQL. */
 const bytesOf = ({ error, idempotencyKey, objects, path, sent }: LoggedRequest): number => {
   const lengthOf = (text: string | null) => (text === null ? 0 : Buffer.byteLength(text))
   const texts = lengthOf(path) + lengthOf(idempotencyKey) + lengthOf(error?.message ?? null) + lengthOf(sent)
   return objects.reduce((bytes, id) => bytes + id.length, ROW_BYTES + texts)
 }
 
-/** What an account keeps. */
+/** How much an account keeps. */
 type Kept = Pick<Limits, "keptMax" | "bytesMax"> & { readonly days: number }
 
-/** Requests, and how many bytes they have. */
+/** A number of requests and their size. */
 interface Amount {
   readonly count: number
   readonly bytes: number
 }
 
 /**
- * Removes what is too old, and what is beyond the number and the bytes that are kept, a part at a time. Gives how much
- * is left, at most.
+ * Deletes an account's requests that are too old or exceed the kept number or bytes, in several statements. Returns an
+ * upper bound of the remaining amount.
  */
 export const trim = Effect.fnUntraced(function* (
   sql: PgClient.PgClient,
@@ -238,7 +238,7 @@ export const trim = Effect.fnUntraced(function* (
   { bytesMax, days, keptMax }: Kept
 ) {
   const oldest = idAt("req", (yield* Clock.currentTimeMillis) - days * DAY_MILLIS)
-  // Lengths of texts are known without reading those that lie elsewhere.
+  // `octet_length` does not read texts that are stored out of line.
   const isBeyond = sql`(count > ${keptMax} OR bytes > ${bytesMax})`
   const [found] = yield* sql<{ beyond: string | null; count: bigint; bytes: bigint | null }>`
     SELECT max(id) FILTER (WHERE ${isBeyond}) AS beyond, count(*) FILTER (WHERE NOT ${isBeyond}) AS count,
@@ -251,7 +251,7 @@ export const trim = Effect.fnUntraced(function* (
       WINDOW newer AS (ORDER BY id DESC ROWS UNBOUNDED PRECEDING)
     ) AS newest`
   const { beyond, bytes, count } = found!
-  // The id of a row stands behind the start that its time has.
+  // `!` sorts before every character of an id, so that the row `beyond` itself is deleted too.
   const behind = beyond !== null && beyond > oldest ? `${beyond}!` : oldest
   for (;;) {
     const removed = yield* sql<{ id: string }>`DELETE FROM request_logs WHERE account = ${account} AND id IN (
@@ -270,7 +270,7 @@ const accountsOf = (sql: PgClient.PgClient) =>
       FROM walk WHERE walk.account IS NOT NULL
     ) SELECT account FROM walk WHERE account IS NOT NULL`
 
-/** Who is told, by accounts. */
+/** Makes the watchers of accounts, which are called after requests were written. */
 const makeWatchers = () => {
   const watchers = new Map<AccountId, Set<() => void>>()
   const remove = (account: AccountId, watcher: () => void): void => {
@@ -279,7 +279,7 @@ const makeWatchers = () => {
     if (those?.size === 0) watchers.delete(account)
   }
   return {
-    tell: (account: AccountId): void => {
+    notify: (account: AccountId): void => {
       for (const watcher of watchers.get(account) ?? []) watcher()
     },
     watch: (account: AccountId, watcher: () => void) =>
@@ -292,15 +292,15 @@ const makeWatchers = () => {
   }
 }
 
-/** Writes what was taken, until the scope closes, and the rest then. `told` is given the accounts of what is there. */
+/** Writes buffered requests until the scope closes, and the rest then. Calls `onWritten` after each batch. */
 const makeWriter = Effect.fnUntraced(function* (
   sql: PgClient.PgClient,
   { batchMax, batchMillis }: Pick<Limits, "batchMax" | "batchMillis">,
-  told: (rows: ReadonlyArray<LoggedRequest>) => void
+  onWritten: (rows: ReadonlyArray<LoggedRequest>) => void
 ) {
   let waiting: Array<() => LoggedRequest> = []
   let leftOut = 0
-  /** Among those that wait are some whose writing was given up, so they may be there. */
+  /** Set if the buffer contains rows of an abandoned statement, which may be stored already. */
   let again = false
   const flush = Effect.gen(function* () {
     if (waiting.length === 0) return
@@ -319,7 +319,7 @@ const makeWriter = Effect.fnUntraced(function* (
       Effect.tapError(() => Effect.sync(() => (leftOut += rows.length))),
       Effect.timeout(WRITE_MILLIS_MAX)
     )
-    told(rows)
+    onWritten(rows)
   }).pipe(
     Effect.ignore,
     Effect.catchDefect((defect) => Effect.logError("Requests could not be logged", defect))
@@ -335,18 +335,18 @@ const makeWriter = Effect.fnUntraced(function* (
   }
 })
 
-/** What this process has written since an account was trimmed, and what that has left; null if it never was. */
+/** The amount written since an account was trimmed, and the amount left by the trim; null if it was never trimmed. */
 interface Written extends Amount {
   readonly left: Amount | null
 }
 
-/** Says that an account may have more than is kept, by much. */
+/** Returns whether an account may exceed the kept amount by `TRIM_AFTER`. */
 const isTooMuch = ({ bytes, count, left }: Written, { bytesMax, keptMax }: Kept): boolean => {
   const [most, least] = left === null ? [TRIM_AFTER, { count: 0, bytes: 0 }] : [1 + TRIM_AFTER, left]
   return least.count + count >= keptMax * most || least.bytes + bytes >= bytesMax * most
 }
 
-/** Trims accounts that are served here, and says what was left out, until the scope closes. */
+/** Trims accounts, and logs how many requests were left out, until the scope closes. */
 const makeTrimming = Effect.fnUntraced(function* (
   sql: PgClient.PgClient,
   { trimMillis, ...kept }: Kept & Pick<Limits, "trimMillis">,
@@ -366,12 +366,12 @@ const makeTrimming = Effect.fnUntraced(function* (
       })
     })
   )
-  let told = 0
+  let reported = 0
   let round = 0
   const next = Effect.gen(function* () {
     yield* Effect.sleep(trimMillis)
-    const more = round % ROUNDS_A_MINUTE === 0 ? leftOut() - told : 0
-    told += more
+    const more = round % ROUNDS_A_MINUTE === 0 ? leftOut() - reported : 0
+    reported += more
     if (more > 0) yield* Effect.logInfo(`${more} requests were left out of the log of requests`)
     yield* Effect.catch(round++ % ROUNDS_AN_HOUR === 0 ? all : busy, (error) =>
       Effect.logWarning("The log of requests could not be trimmed", error.message)
@@ -380,7 +380,7 @@ const makeTrimming = Effect.fnUntraced(function* (
   yield* Effect.forkScoped(Effect.forever(next))
 })
 
-/** Keeps requests for so many days, 1 or more. */
+/** The log, which keeps requests for `days` days, 1 or more. */
 export const layer = (
   days: number,
   limits: Partial<Limits> = {}
@@ -391,14 +391,14 @@ export const layer = (
       const sql = yield* PgClient.PgClient
       const { batchMax = BATCH_MAX, batchMillis = BATCH_MILLIS, bytesMax = BYTES_MAX, keptMax = KEPT_MAX } = limits
       const { trimMillis = TRIM_MILLIS } = limits
-      const { tell, watch } = makeWatchers()
+      const { notify, watch } = makeWatchers()
       const written = new Map<AccountId, Written>()
       const { leftOut, write } = yield* makeWriter(sql, { batchMax, batchMillis }, (rows) => {
         for (const row of rows) {
           const { bytes, count, left } = written.get(row.account) ?? { bytes: 0, count: 0, left: null }
           written.set(row.account, { bytes: bytes + bytesOf(row), count: count + 1, left })
         }
-        for (const account of new Set(rows.map(({ account }) => account))) tell(account)
+        for (const account of new Set(rows.map(({ account }) => account))) notify(account)
       })
       yield* makeTrimming(sql, { bytesMax, days, keptMax, trimMillis }, { leftOut, written })
       return { days, write, leftOut, watch, ...makeReads(sql) }

@@ -1,17 +1,16 @@
 /**
  * The database that a backup is restored into.
  *
- * It has to be empty, or left over from a restore that has not come to its end. A table says so from the first moment
- * on, before anything of the backup is there, and is dropped last: until then nothing but a restore works on the
- * database (`Migrations.ts`). So a restore that was killed leaves nothing that anybody could take for an installation,
- * and the next one begins afresh.
+ * It must be empty, or left by a restore that has not completed. A marker table is created before anything of the
+ * backup is written, and dropped last: while it exists, only a restore works on the database (`Migrations.ts`). So a
+ * killed restore leaves nothing that looks like an installation, and the next one starts from the beginning.
  */
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { innermostMessage } from "../engine/log/Journal.ts"
 import { DatabaseUnavailable, RESTORE_TABLE } from "./Database.ts"
 
-/** There is something in the database. */
+/** The database is not empty. */
 export class NotEmpty extends Schema.TaggedError<NotEmpty>()("NotEmpty", { tables: Schema.Array(Schema.String) }) {
   override get message() {
     return this.tables.includes("journal")
@@ -24,16 +23,16 @@ const unavailable = Effect.mapError((error: { readonly _tag: string }) =>
   error instanceof NotEmpty ? error : new DatabaseUnavailable({ message: innermostMessage(error) })
 )
 
-/** Two restores must not both find the database empty. */
+/** The advisory lock under which a restore claims the database: two must not both find it empty. */
 const LOCK = 0x7469_6c6c
 
-/** Makes the database the restore's own, and empties it of what an earlier one has left. */
+/** Claims the database for the restore, and deletes the rows of an earlier restore. */
 export const claim: Effect.Effect<void, NotEmpty | DatabaseUnavailable, SqlClient.SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql.withTransaction(
     Effect.gen(function* () {
       yield* sql`SELECT pg_advisory_xact_lock(${LOCK})`
-      // Extensions bring tables of their own.
+      // Tables of extensions do not count.
       const tables = (yield* sql<{ name: string }>`SELECT relname::text AS name FROM pg_class
         WHERE relkind IN ('r', 'p')
           AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
@@ -52,7 +51,9 @@ export const claim: Effect.Effect<void, NotEmpty | DatabaseUnavailable, SqlClien
   )
 }).pipe(unavailable)
 
-/** From now on it is an installation. Statistics are for the plans of its first statements. */
+/**
+ * Releases the database, which is an installation from then on, with statistics for the plans of its first statements.
+ */
 export const release: Effect.Effect<void, NotEmpty | DatabaseUnavailable, SqlClient.SqlClient> = Effect.gen(
   function* () {
     const sql = yield* SqlClient.SqlClient

@@ -1,4 +1,4 @@
-/** Revisions in Postgres: which records have written a document, all but the newest, which is in the document's row. */
+/** Revisions in Postgres: the records that wrote a document, except the newest, which is in the document's row. */
 import type { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import type { AccountId } from "../engine/log/Document.ts"
@@ -9,11 +9,11 @@ import type { Sql } from "./Rows.ts"
 import { ask, bigint, bigints, labelsText, texts } from "./Rows.ts"
 
 /**
- * Part of a projection's statement. What rows of documents were before the statement is read as it was then: no row is
- * there of what is new. A row that somebody has changed may say what another one says already, and fails nobody's
- * projection.
+ * Builds the part of a projection's statement that inserts revisions. The rows of changed documents are read as they
+ * were before the statement; new documents have none. `ON CONFLICT DO NOTHING`: a row that was edited by hand must not
+ * fail the projection.
  */
-export const kept = (sql: PgClient.PgClient, { documentsChanged, revisions }: Projection) => {
+export const insert = (sql: PgClient.PgClient, { documentsChanged, revisions }: Projection) => {
   if (documentsChanged.length === 0 && revisions.length === 0) return sql``
   return sql`, revised AS (
     INSERT INTO revisions (account, id, version)
@@ -31,8 +31,7 @@ export const kept = (sql: PgClient.PgClient, { documentsChanged, revisions }: Pr
 }
 
 /**
- * Of each document as many records are read as may be wanted of all: those that are nearest for all of them are among
- * these.
+ * Reads `limit` records of each document: the nearest `limit` of all are among them.
  */
 export const read =
   (sql: PgClient.PgClient) =>
@@ -41,7 +40,7 @@ export const read =
     const between = sql`version > ${bigint(behind)} AND version < ${bigint(before)}`
     const nearest = sql`ORDER BY version ${sql.literal(newerThan === undefined ? "DESC" : "ASC")} LIMIT ${limit}`
     const labelled = labelsText({ labels: labels ?? {} })
-    // As lists find what has labels of which few have the same.
+    // By the same index as lists with rare labels.
     const alike =
       labelled === null
         ? sql``
@@ -60,7 +59,7 @@ export const read =
     )
   }
 
-/** In the order of their ids. */
+/** Reads the revisions of an account in the order of their ids. */
 export const scan = (sql: PgClient.PgClient, account: AccountId, after: string, limit: number) => {
   const { id, version } = revisionAt(after)
   return Effect.map(

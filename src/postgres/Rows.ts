@@ -1,7 +1,6 @@
 /**
- * Rows go to Postgres as parameters with their type said, because the driver infers none from an empty or all-null
- * array, and `int` from small numbers. Postgres answers with rows, which the engine takes in shapes of its own, or with
- * a failure.
+ * Conversion between the engine's rows and those of Postgres. Parameters carry their type, because the driver infers
+ * none from an empty or all-null array, and `int` from small numbers.
  */
 import { type PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Result } from "effect"
@@ -51,14 +50,14 @@ export const bigint = (value: number): PgTypes.Parameter => PgTypes.int8(BigInt(
 export const integer = (value: number | null): PgTypes.Parameter => PgTypes.int4(value)
 
 /**
- * The partition of a row's account is as `Placement.ts` says. Indexes have it in these words: an index takes nothing
- * that may depend on a setting, and Postgres says so of `convert_to`.
+ * The partition of a row's account, as `Placement.ts` computes it. It must be the exact expression of the indexes,
+ * which allow no function that may depend on a setting, such as `convert_to`.
  */
 export const PARTITION: string = String.raw`get_byte(sha256(decode(replace(account, '\', '\\'), 'escape')), 0) & 63`
 
 /**
- * The part of a record that columns say the place of. What they say may have been changed: a place that is none gives
- * null, and no error, which would fail whoever asks with the same statement.
+ * Builds the slice of a record at the position in two columns. An impossible position, in a row that was changed, gives
+ * null: an error would fail all reads of the same statement.
  */
 export const cut = (sql: PgClient.PgClient, at: string, length: string): Fragment =>
   sql.literal(
@@ -66,24 +65,24 @@ export const cut = (sql: PgClient.PgClient, at: string, length: string): Fragmen
       THEN substring(record FROM ${at} + 1 FOR ${length}) END`
   )
 
-/** To the engine, every failure of SQL is a storage failure. */
+/** Converts a failure of SQL to the engine's failure. */
 export const failureOf = (cause: SqlError.SqlError): StorageFailure =>
   new StorageFailure({ cause, ...(isDamage(sqlStateOf(cause)) && { isDamage: true }) })
 
 export const storageFailure = Effect.mapError(failureOf)
 
-/** Asks Postgres, for what its answer says to the engine. */
+/** Runs a statement and converts its rows. */
 export const ask = <Rows, A>(
   statement: Effect.Effect<Rows, SqlError.SqlError>,
   f: (rows: Rows) => A
 ): Effect.Effect<A, StorageFailure> => storageFailure(Effect.map(statement, f))
 
-/** A row as Postgres gives it: its bigints are bigint. */
+/** A row as the driver returns it, with `bigint` in place of numbers. */
 export type Sql<Row> = { readonly [K in keyof Row]: Row[K] extends number ? bigint : Row[K] }
 export interface SqlTimer extends Omit<Sql<TimerRow>, "dueAt" | "wakeAt" | "checksum"> {
   readonly due_at: bigint
   readonly wake_at: bigint
-  /** Null where a migration has left the row as it was, as in other tables. */
+  /** Null only in a row that was edited by hand, as in other tables. */
   readonly checksum: number | null
 }
 export interface SqlSubscription extends Omit<Sql<SubscriptionRow>, "checksum"> {
@@ -97,7 +96,7 @@ export interface SqlDocument extends Pick<Sql<DocumentRow>, "account" | "id" | "
   readonly hidden_length: number | null
   readonly labels: Labels | null
   readonly format: number
-  /** Null where a migration has left the row as it was. */
+  /** Null only in a row that was edited by hand. */
   readonly checksum: number | null
 }
 
@@ -153,17 +152,17 @@ export const toSubscription = ({ checksum, ...row }: SqlSubscription): Subscript
   checksum: checksum ?? NaN
 })
 
-/** `bigint[]` as text: arrays of arrays would have to be of one length. Null if there are none. */
+/** Returns terms as the text of a `bigint[]`: arrays of arrays would need equal lengths. Null without search. */
 export const termsText = ({ search }: Pick<ProjectedDocument, "search">): string | null =>
   search === null ? null : `{${search.terms.join(",")}}`
 
-/** Null if there are none. */
+/** Returns labels as JSON; null without labels. */
 export const labelsText = ({ labels }: { readonly labels?: Labels }): string | null => {
   for (const _ in labels) return JSON.stringify(labels)
   return null
 }
 
-/** Puts rows where their addresses stood; `position` counts from 1. */
+/** Orders rows by `position`, which counts from 1; undefined where a row is missing. */
 export const placed = <Row extends { readonly position: bigint }, A>(
   length: number,
   rows: ReadonlyArray<Row>,

@@ -1,10 +1,13 @@
 /**
- * Search in Postgres, without statistics to choose by. What many documents have is found among the newest, so those
- * are looked through first, along the primary key. If they do not fill the page, the index of terms is asked. It
- * gathers all that it has before it gives the first, in no order, so that must not be much: if it is, more of the
- * newest are looked through, and only if they do not fill the page either, the index is asked for all. That it is much
- * is remembered, so the next page, and whoever asks again, need not find out. What is in neither is walked to: where a
- * query only says what documents do not have, it reads until it has found enough of the others.
+ * Search in Postgres, which has no statistics to choose a plan by. Instead, up to four reads are tried in turn:
+ *
+ * 1. The newest documents, along the primary key: common terms fill the page from these.
+ * 2. The index of terms, for a limited number of matches. It collects all matches, unordered, before it returns any. A
+ *    filter with more matches than that is remembered as common, and later searches skip this read.
+ * 3. More of the newest documents, if the index has too many matches.
+ * 4. The index of terms, without a limit.
+ *
+ * A query without terms to require, which only excludes terms, reads along the primary key until the page is full.
  */
 import type { PgClient } from "@effect/sql-pg"
 import { Context, Effect } from "effect"
@@ -17,13 +20,13 @@ import { boundsOf, COLUMNS } from "./ListsPostgres.ts"
 import type { SqlDocument } from "./Rows.ts"
 import { ask, bigint, bigints, toDocument } from "./Rows.ts"
 
-/** How far each way of finding goes, in rows. */
+/** The limits of the reads, in rows. */
 export interface SearchDepths {
-  /** Looked through first: they take Postgres about as long as the index of terms takes to find a few. */
+  /** Rows of the first read: it costs about as much as finding a few matches in the index of terms. */
   readonly newest: number
-  /** Taken from the index of terms, in any order: each takes it ten times as long as one along the key. */
+  /** Rows from the index of terms, each of which costs ten times as much as one along the primary key. */
   readonly few: number
-  /** Looked through if the index has more. */
+  /** Rows of the third read, for common filters. */
   readonly many: number
 }
 
@@ -31,20 +34,20 @@ export const SearchDepths: Context.Reference<SearchDepths> = Context.Reference("
   defaultValue: () => ({ newest: 1000, few: 2000, many: 20_000 })
 })
 
-/** A range of more buckets says too little to be asked for beside something else. */
+/** A range of more buckets is too unselective to be combined with other terms. */
 const BUCKETS_MAX = 64
 
-/** A row of what the index of terms has found: none, if the document is null. */
+/** A match in the index of terms; null if there is none. `looked` counts all matches, up to the limit. */
 type Found = (SqlDocument | { readonly [K in keyof SqlDocument]: null }) & { readonly looked: bigint }
 
-/** Undefined if there may be more. */
+/** Returns the matches; undefined if there may be more than `most`. */
 const allOf = (rows: ReadonlyArray<Found>, most: number) =>
   Number(rows[0]!.looked) > most ? undefined : rows.flatMap((row) => (row.id === null ? [] : toDocument(row)))
 
 const numbersOf = (account: AccountId, terms: ReadonlyArray<string>) =>
   bigints(terms.map((term) => termNumber(account, term)))
 
-/** What the index of terms knows. */
+/** Builds the conditions that the index of terms supports. */
 const indexable = (sql: PgClient.PgClient, account: AccountId, { filter: { all, any } }: SearchQuery): Fragment =>
   sql`AND terms IS NOT NULL
     ${all.length === 0 ? sql`` : sql`AND terms @> ${numbersOf(account, all)}::bigint[]`}
@@ -69,7 +72,7 @@ const statements = (sql: PgClient.PgClient) => {
       WHERE account = ${account} AND id = ${id} AND kind = ${query.kind} AND document_at IS NOT NULL
         ${conditions(sql, account, query)}`
 
-  /** Along the primary key, all or the newest. */
+  /** Reads along the primary key, all documents or the newest `most`. */
   const walked = (account: AccountId, query: SearchQuery, most?: number) => {
     const [behind, before] = boundsOf(query)
     const newest = most === undefined ? sql`` : sql`LIMIT ${most}`
@@ -81,14 +84,14 @@ const statements = (sql: PgClient.PgClient) => {
       ORDER BY id DESC LIMIT ${query.limit}`
   }
 
-  /** Says that there are more rows than so many between the bounds, whatever they have. */
+  /** Reads a row if there are more than `rows` rows between the bounds, whatever their content. */
   const hasMore = (account: AccountId, query: SearchQuery, rows: number) => {
     const [behind, before] = boundsOf(query)
     return sql<{ id: string }>`SELECT id FROM objects
       WHERE account = ${account} AND id > ${behind} AND id < ${before} ORDER BY id DESC OFFSET ${rows} LIMIT 1`
   }
 
-  /** What the index of terms finds, with how much that was before anything else was asked of it. */
+  /** Reads up to `most` matches of the index of terms, and counts them before the other conditions apply. */
   const few = (account: AccountId, query: SearchQuery, most: number) => {
     const [behind, before] = boundsOf(query)
     return sql<Found>`WITH few AS MATERIALIZED (
@@ -102,7 +105,7 @@ const statements = (sql: PgClient.PgClient) => {
       ) AS found ON true ORDER BY id DESC`
   }
 
-  /** The empty strings keep the planner from the primary key. */
+  /** Reads all matches of the index of terms. The empty strings keep the planner off the primary key. */
   const indexed = (account: AccountId, query: SearchQuery) => {
     const [behind, before] = boundsOf(query)
     return sql<SqlDocument>`SELECT * FROM (
@@ -115,7 +118,7 @@ const statements = (sql: PgClient.PgClient) => {
   return { byId, few, hasMore, indexed, walked }
 }
 
-/** Of so many filters it is remembered that the index of terms has found more than a few. */
+/** How many common filters are remembered, at most. */
 const COMMON_MAX = 256
 
 export const search = (sql: PgClient.PgClient, depths: SearchDepths): Views["Service"]["search"] => {
@@ -140,7 +143,7 @@ export const search = (sql: PgClient.PgClient, depths: SearchDepths): Views["Ser
     }
     const more = yield* ask(walked(account, query, depths.many), documents)
     if (more.length >= query.limit) return more
-    // There may be few by now.
+    // The filter may have become rare: most matches are gone.
     common.delete(wanted)
     const isAll = yield* ask(hasMore(account, query, depths.many), (rows) => rows.length === 0)
     return isAll ? more : yield* ask(indexed(account, asked), documents)
@@ -152,7 +155,7 @@ const isAmong = (query: SearchQuery, id: string): boolean => {
   return id > behind && id < before
 }
 
-/** Asks for the buckets of a range as well, if they help to find what is in it. */
+/** Adds the buckets of a range to the filter, if they are selective enough. */
 const withBuckets = (query: SearchQuery): SearchQuery => {
   const { filter } = query
   if (filter.measure === undefined) return query

@@ -1,4 +1,4 @@
-/** A snapshot in Postgres: a transaction that sees what was committed before its first statement, and only reads. */
+/** A snapshot in Postgres: a read-only transaction that sees only what was committed before its first statement. */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -12,7 +12,7 @@ export const layer: Layer.Layer<never, never, PgClient.PgClient> = Layer.effect(
     within: <A, E, R>(reading: Effect.Effect<A, E, R>) =>
       Effect.suspend(() => {
         let read: Exit.Exit<A, E> | undefined
-        // A reading that fails has nothing to take back, so its transaction ends like any other.
+        // A failed read has nothing to roll back, so its transaction commits too.
         const transaction = Effect.map(Effect.exit(reading), (exit) => {
           read = exit
         })
@@ -20,7 +20,7 @@ export const layer: Layer.Layer<never, never, PgClient.PgClient> = Layer.effect(
           Effect.provideService(SqlClient.BeginTransaction, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
           storageFailure,
           Effect.matchEffect({
-            // After a statement that has failed, COMMIT fails as well, and its error does not say why.
+            // After a failed statement COMMIT fails too, with a less specific error.
             onFailure: (failure): Effect.Effect<A, E | StorageFailure> =>
               read !== undefined && Exit.isFailure(read) ? read : Effect.fail(failure),
             onSuccess: () => read!

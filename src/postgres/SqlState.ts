@@ -1,15 +1,15 @@
-/** The SQLSTATE by which Postgres says why it refuses a statement, and what it means for Till. */
+/** The SQLSTATE codes of Postgres' refusals. */
 
-/** Returns the SQLSTATE of a refusal, however deep in an error it is; undefined if Postgres refused nothing. */
+/** Returns the SQLSTATE in an error or its causes; undefined if Postgres did not refuse a statement. */
 export const sqlStateOf = (error: unknown): string | undefined => {
   if (!(error instanceof Error)) return undefined
-  // Errors of the system have codes as well, such as EPIPE, but no severity.
+  // System errors have codes too, such as EPIPE, but no severity.
   if ("severity" in error && "code" in error && typeof error.code === "string") return error.code
   return error.cause === error ? undefined : sqlStateOf(error.cause)
 }
 
 /**
- * Tells whether a refusal says that stored bytes cannot be read: a page whose checksum is wrong, a file that is gone, a
- * disk that does not give them (classes XX and 58).
+ * Returns whether a refusal means that stored bytes cannot be read: a page with a wrong checksum, a missing file, an
+ * I/O error of the disk (classes XX and 58).
  */
 export const isDamage = (sqlState: string | undefined): boolean => sqlState !== undefined && /^(?:XX|58)/.test(sqlState)

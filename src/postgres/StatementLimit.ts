@@ -1,23 +1,23 @@
 /**
- * Limits how long a statement may take that a command waits for, or a fiber that serves all: every one of the journal,
- * and those of the views that load what a command needs, write, or say what is due. A Postgres that hangs neither
- * answers nor fails, nor does a network that swallows everything; a statement that exceeds the limit is interrupted and
- * is a storage failure, with its outcome open as after any other failure.
+ * A time limit for statements that commands or shared fibers wait for: all statements of the journal, and those of the
+ * views that load data for commands, write, or read due work. A Postgres that hangs, or a network that drops all
+ * packets, neither answers nor fails. A statement that exceeds the limit is interrupted and is a storage failure, whose
+ * outcome is unknown as after any other failure.
  *
- * A database that is known to hang is asked nothing at all (`Breaker.ts`): statements fail at once, and those under way
- * are given up before their limit.
+ * While the database is known to hang, no statement is sent (`Breaker.ts`): statements fail immediately, and running
+ * ones are abandoned before their limit.
  *
- * A network that was away may have forgotten its connections and say so to nobody. Each would keep a statement for its
- * whole limit, one after the other. So when a database answers over a new connection while it is silent over another,
- * all connections are tried at once, and those that are dead are closed.
+ * After a network outage, connections may be dead without notice, and each would hold a statement for its whole limit.
+ * So when the database answers over a new connection while another is silent, all connections are tried at the same
+ * time, and dead ones are closed.
  *
- * A projection that was given up is tried again, and finds by its checkpoint whether it was carried out.
+ * An abandoned projection is tried again; its checkpoint shows whether it was applied.
  *
- * The interruption asks Postgres to cancel the statement, and if that goes unanswered as well it closes the connection,
- * within 5 more seconds, for which nobody waits. So the statement may still be carried out later, by a server that has
- * not noticed. The account has started anew from the journal by then: of the late record and the account's next one,
- * which have the same version, the journal takes one, and an account that loses starts anew again; one that writes
- * nothing hears of it within 30 seconds.
+ * The interruption asks Postgres to cancel the statement and, if that is not answered, closes the connection within 5
+ * more seconds, in the background. So a server that has not noticed may still execute the statement later. By then the
+ * account has restarted from the journal. The late record and the account's next one have the same version, and the
+ * journal accepts one of them; if that is the late one, the account restarts again. An account that writes nothing
+ * detects the late record within 30 seconds.
  */
 import { PgClient, PgConnection } from "@effect/sql-pg"
 import { Context, Effect, Exit, Fiber } from "effect"
@@ -27,27 +27,27 @@ import type { HangLimits as Limits } from "./Breaker.ts"
 import { Breaker } from "./Breaker.ts"
 import { connectionsMax } from "./Database.ts"
 
-/** In milliseconds. By the machine's clock: the time of tests stands still or jumps. */
+/** The limit in milliseconds, by the machine's clock: the time of tests stands still or jumps. */
 export const StatementLimit: Context.Reference<number> = Context.Reference("till/postgres/StatementLimit", {
   defaultValue: () => 15_000
 })
 
 /**
- * When a database counts as hanging. It takes several round trips to ask over a new connection, and a second is not
- * much for those where the database is far away.
+ * When the database counts as hanging. A probe over a new connection takes several round trips, which may take more
+ * than a second to a distant database.
  */
 export const HangLimits: Context.Reference<Limits> = Context.Reference("till/postgres/HangLimits", {
   defaultValue: () => ({ silentMillis: 1500, probeMillis: 2000, pauseMillis: 500 })
 })
 
 export interface Within {
-  /** Carries a statement out within the limit, unless the database hangs. */
+  /** Runs a statement within the limit; fails immediately while the database hangs. */
   readonly within: <A, E>(statement: Effect.Effect<A, E>) => Effect.Effect<A, E | StorageFailure>
   /** True while the database is known to hang. */
   readonly isHanging: () => boolean
 }
 
-/** Gives a storage's statements the limit that is in force where the storage is built. */
+/** Makes the limiter of a storage, with the limit in force where the storage is built. */
 export const makeWithin: Effect.Effect<Within, never, PgClient.PgClient | Scope.Scope> = Effect.gen(function* () {
   const limitMillis = yield* StatementLimit
   const breaker = yield* breakerOf(yield* PgClient.PgClient)
@@ -88,7 +88,7 @@ const hanging = Exit.fail(new StorageFailure({ cause: "The database hangs" }))
 
 const breakers = new WeakMap<PgClient.PgClient, Breaker>()
 
-/** All that is asked over the same connections shares what is known of them. */
+/** Returns the breaker of a pool, which all storages on the pool share. */
 const breakerOf = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
   const known = breakers.get(sql)
   if (known !== undefined) return known
@@ -100,7 +100,7 @@ const breakerOf = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
       connection.query("SELECT FROM journal LIMIT 1")
     )
   )
-  // A try that waits for a connection has tried none. One that its connection does not answer closes that.
+  // A statement per connection, all at the same time. A statement without an answer closes its connection.
   const tryAll = Effect.all(
     Array.from({ length: connectionsMax }, () => Effect.exit(Effect.timeout(sql`SELECT`, limits.probeMillis))),
     { concurrency: "unbounded", discard: true }

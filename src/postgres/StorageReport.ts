@@ -1,6 +1,6 @@
 /**
- * What Postgres says of how an account stands: for people who look whether the service keeps up. It reads a bounded
- * number of rows, and counts nothing of other accounts but the size of the database.
+ * A report on an account's storage, for people who check whether the service keeps up. It reads a bounded number of
+ * rows, and of other accounts only the size of the database.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
@@ -9,25 +9,25 @@ import type { AccountId, Millis } from "../engine/log/Document.ts"
 import { bigint } from "./Rows.ts"
 
 export interface StorageReport {
-  /** Of the server. */
+  /** The server's version. */
   readonly version: string
-  /** On the server's disk, of all accounts. */
+  /** The database on the server's disk, with all accounts. */
   readonly database_bytes: number
   readonly records: number
-  /** An estimate: as many times the newest records' average size as there are records. */
+  /** An estimate: the number of records times the average size of the newest ones. */
   readonly record_bytes: number
   /** Records that are not in the views yet. */
   readonly lag_records: number
-  /** Deliveries that are to be attempted, `PENDING_MAX` at most; and those of them whose time has come. */
+  /** Pending deliveries, `PENDING_MAX` at most, and those of them that are due. */
   readonly pending: number
   readonly due: number
-  /** When the first of them was due, by the wall clock; null if none is. */
+  /** When the first of the due ones became due, by the wall clock; null if none is due. */
   readonly due_since: Millis | null
 }
 
-/** More deliveries than these are not counted. */
+/** Pending deliveries are counted up to this number. */
 export const PENDING_MAX = 10_000
-/** So many of the newest records say how long one is. */
+/** How many of the newest records the average size is of. */
 const MEASURED_MAX = 1000
 
 export const storageReport = (

@@ -1,6 +1,6 @@
 /**
- * Tallies in Postgres: sums by the hour and by the day, moved by what the documents of a projection count as now and
- * did before.
+ * Tallies in Postgres: sums per hour and per day. A projection adds the new tallies of its documents and subtracts the
+ * previous ones.
  */
 import type { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
@@ -12,11 +12,12 @@ import type { Sql } from "./Rows.ts"
 import { ask, bigints, ints, texts } from "./Rows.ts"
 
 /**
- * Part of a projection's statement. What documents counted as before is read as it was when the statement began. That
- * is what the checkpoint stands for that lets it through: nobody projects a step before the one before it is committed.
- * A row that somebody has changed counts as nothing, and fails nobody's projection.
+ * Builds the part of a projection's statement that updates sums. The documents' previous tallies are read as they were
+ * when the statement began, which is the state of the checkpoint that admits it: a projection is applied only after the
+ * one before it is committed. A row whose tallies were edited by hand counts as nothing, and does not fail the
+ * projection.
  */
-export const moved = (sql: PgClient.PgClient, { documentsChanged, documentsCreated }: Projection) => {
+export const update = (sql: PgClient.PgClient, { documentsChanged, documentsCreated }: Projection) => {
   const recounted = documentsChanged.filter(({ tallies }) => tallies !== null)
   const added = [...documentsCreated, ...recounted].flatMap(({ account, tallies }) =>
     (tallies ?? []).map((entry) => ({ account, ...entry }))
@@ -59,7 +60,7 @@ export const read = (sql: PgClient.PgClient) => (account: AccountId, query: Tall
 
 const BEFORE_ALL: Pick<Sum, "hour" | "hours" | "key"> = { hours: 0, hour: 0, key: "" }
 
-/** In the order of their ids. */
+/** Reads the sums of an account in the order of their ids. */
 export const scan = (sql: PgClient.PgClient, account: AccountId, after: string, limit: number) => {
   const { hour, hours, key } = after === "" ? BEFORE_ALL : tallyAt(after)
   return Effect.map(

@@ -1,4 +1,4 @@
-/** The views in Postgres, as they are read, and cleared. `ProjectionPostgres.ts` carries records into them. */
+/** The views in Postgres: reading and clearing. `ProjectionPostgres.ts` applies projections. */
 import { PgClient } from "@effect/sql-pg"
 import { Clock, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
@@ -56,8 +56,8 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
     const leases = DeliveriesPostgres.leases(sql)
     return Views.of({
       ...single,
-      // Commands, activations and the fibers that never end wait for these, or many requests at once. Other lists end
-      // with their requests; what works on whole accounts may take as long as it needs.
+      // The reads `within` the limit are those that commands, activations, permanent fibers or many requests wait for.
+      // Other lists end with their requests; work on whole accounts has no limit.
       checkpoint: (account) => within(single.checkpoint(account)),
       documents: (addresses) => within(loaded.documents(addresses)),
       keys: (addresses) => within(loaded.keys(addresses)),
@@ -89,18 +89,18 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       expireKeys: (before, limit) => within(expireKeys(sql, before, limit)),
       clear: (account) =>
         storageFailure(
-          sql`WITH start AS (${unprojected(sql, account)}) ${ProjectionPostgres.wiped(sql, account)} SELECT`
+          sql`WITH start AS (${resetCheckpoint(sql, account)}) ${ProjectionPostgres.deleteRows(sql, account)} SELECT`
         ),
       clearOutdated: (account) =>
         storageFailure(
-          sql`WITH start AS (${unprojected(sql, account)} AND outdated RETURNING account)
-            ${ProjectionPostgres.wiped(sql, account, sql`EXISTS (SELECT FROM start)`)} SELECT`
+          sql`WITH start AS (${resetCheckpoint(sql, account)} AND outdated RETURNING account)
+            ${ProjectionPostgres.deleteRows(sql, account, sql`EXISTS (SELECT FROM start)`)} SELECT`
         )
     })
   })
 )
 
-/** Where nothing was kept, or it is damaged, the newest key says how far the time was. */
+/** Reads the running time. If it is missing or damaged, the newest key has it. */
 const runningTime = (sql: PgClient.PgClient, now: Millis) =>
   ask(
     sql<{ at: bigint }>`SELECT coalesce((SELECT at FROM running_time WHERE complement = ~at),
@@ -127,11 +127,11 @@ const expireKeys = (sql: PgClient.PgClient, before: Millis, limit: number) =>
     ([row]) => row?.count ?? 0
   )
 
-/** The first step of making views anew. */
-const unprojected = (sql: PgClient.PgClient, account: AccountId) =>
+/** Builds the statement that sets a checkpoint to 0, so that the views are rebuilt from there. */
+const resetCheckpoint = (sql: PgClient.PgClient, account: AccountId) =>
   sql`UPDATE checkpoints SET version = 0, ids_ahead = 0, checksum = NULL, outdated = false WHERE account = ${account}`
 
-/** No statement here locks more than one account, so none can wait for another in a circle. */
+/** Numbers of accounts. No statement locks more than one account, so there are no deadlocks. */
 const numbersOf = (
   sql: PgClient.PgClient
 ): Pick<Views["Service"], "keepNumber" | "accountsNumbered" | "accountsUnnumbered"> => ({
@@ -156,7 +156,7 @@ interface Checkpoint {
   readonly outdated: boolean
 }
 
-/** What a checkpoint says, if it is as it was written. One that is outdated is not looked at before it is made anew. */
+/** Reads a checkpoint and checks its checksum. An outdated one is not checked: the next start resets it. */
 const standingOf = (
   account: AccountId,
   checkpoint: Effect.Effect<ReadonlyArray<Checkpoint>, SqlError.SqlError>
@@ -212,7 +212,7 @@ const reads = (
         WHERE account = ${account} ORDER BY due_at, id LIMIT ${limit}`,
       (rows) => rows.map(toTimer)
     ),
-  // Each partition is looked into by itself, unless all are wanted: the timers of others, however many, are never met.
+  // Reads each partition by itself, unless all are wanted, so that timers of other partitions cost nothing.
   nextTimers: (limit, except, partitions) =>
     ask(
       partitions === null
@@ -241,7 +241,7 @@ const reads = (
   scan: (account, table, after, limit) => storageFailure(scans(sql)[table](account, after, limit))
 })
 
-/** Asked by many requests at once. */
+/** Reads that combine the addresses of many requests. */
 const loads = (sql: PgClient.PgClient): Pick<Views["Service"], "documents" | "keys"> => ({
   documents: (addresses) =>
     ask(
@@ -256,7 +256,7 @@ const loads = (sql: PgClient.PgClient): Pick<Views["Service"], "documents" | "ke
     ),
   keys: (addresses) =>
     ask(
-      // Written so that no index but the one by key fits. Of rows for one place, `placed` keeps the last.
+      // Written so that only the index by key fits. `placed` keeps the last of several rows of a key.
       sql<Sql<KeyRow> & { position: bigint }>`SELECT position, i.account, i.key, version, at
         FROM unnest(${texts(addresses.map((a) => a.account))}, ${texts(addresses.map((a) => a.id))})
           WITH ORDINALITY AS wanted (account, key, position)
@@ -271,7 +271,7 @@ const rowsOf = <Raw, Row extends ViewRow["row"]>(
   idOf: (row: Row) => string
 ) => Effect.map(rows, (raws) => raws.map(toRow).map((row): ViewRow => ({ id: idOf(row), row })))
 
-/** Each table of the views in ascending order of id. */
+/** Reads of each table of the views in ascending order of id. */
 const scans = (sql: PgClient.PgClient) => {
   return {
     documents: (account: AccountId, after: string, limit: number) =>
@@ -317,7 +317,7 @@ const scans = (sql: PgClient.PgClient) => {
       Effect.map(TalliesPostgres.scan(sql, account, after, limit), (rows) =>
         rows.map((row): ViewRow => ({ id: tallyId(row), row }))
       ),
-    // From 0 on, where no key is: one that was changed to that is no new key.
+    // From version 0 on, which no key has: a row that was changed to it must be found too.
     keys: (account: AccountId, after: string, limit: number) =>
       rowsOf(
         sql<Sql<KeyRow>>`SELECT account, key, version, at FROM idempotency

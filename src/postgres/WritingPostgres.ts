@@ -1,10 +1,10 @@
 /**
- * Knows when Postgres refuses to write, by what it answers to the writes that there are: its disk is full, it is
- * read-only, it may not (semantics 9.87). One line a minute says so.
+ * Detects that Postgres refuses writes, by its answers to Till's writes: its disk is full, it is read-only, or the role
+ * may not write (semantics 9.87). Logs the reason, one line a minute.
  *
- * While that lasts, whoever asks has a write tried, at most once a second: a process that a balancer has taken out of
- * its rotation gets no other. The try is a row of the journal, large enough to take pages of its own, in a transaction
- * that is rolled back; what it has taken is free for records after the next vacuum.
+ * While writes are refused, `probe` tries a write, at most once a second: a process that a balancer has taken out of
+ * rotation gets no other writes. The probe is a row of the journal, large enough to need pages of its own, in a
+ * transaction that is rolled back; its pages are free for records after the next vacuum.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
@@ -18,19 +18,19 @@ const PROBE_PAUSE_MILLIS = 1000
 const PROBE_BYTES = 65_536
 const PROBE_ACCOUNT = "probe"
 
-/** Says why a write was refused, unless it failed for a reason that concerns it alone, or with its outcome open. */
+/** Returns why writes are refused; undefined if the reason concerns only this write, or its outcome is unknown. */
 const refusalOf = (error: unknown): string | undefined => {
   const sqlState = sqlStateOf(error)
   if (sqlState === undefined) return undefined
   if (sqlState === "53100") return "The disk of the database is full."
   if (sqlState === "25006") return "The database is read-only, as a standby is."
   if (sqlState === "42501") return "The database does not let Till write."
-  // Postgres has no code of its own for it.
+  // Postgres has no code for an exceeded quota.
   if (/quota/i.test(innermostMessage(error))) return "The database has used up its quota of the disk."
   return sqlState.startsWith("58") ? "The disk of the database fails." : undefined
 }
 
-/** Kinds of writes that succeed or fail by themselves. */
+/** Kinds of writes that succeed or fail independently. */
 type Part = "journal" | "views"
 
 class Refusals {
@@ -43,7 +43,7 @@ class Refusals {
     return this.#parts.values().next().value
   }
 
-  /** Notes how a write ended, and logs it if it is to be logged. */
+  /** Records the outcome of a write, and logs it once a minute at most. */
   note(part: Part, error: unknown): Effect.Effect<void> {
     return Effect.suspend(() => (error === undefined ? this.#written(part) : this.#failed(part, error)))
   }
@@ -74,7 +74,7 @@ const refusalsOf = (sql: PgClient.PgClient): Refusals => {
   return known
 }
 
-/** Makes what notes how writes of a part end. */
+/** Makes a function that records the outcomes of a part's writes. */
 export const noting = (sql: PgClient.PgClient, part: Part) => {
   const known = refusalsOf(sql)
   return <A, E, R>(write: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

@@ -8,7 +8,7 @@ import * as fs from "node:fs"
 import * as Path from "node:path"
 import { promisify } from "node:util"
 import { Effect } from "effect"
-import { running } from "../../src/postgres/embedded/Postmaster.ts"
+import { findServer } from "../../src/postgres/embedded/Postmaster.ts"
 import { HttpExchange } from "../support/HttpExchange.ts"
 import { serverPort } from "../support/ServerPort.ts"
 import { family, KEYS, pause, signalIfThere } from "../support/TillProcess.ts"
@@ -75,7 +75,7 @@ export class Service {
 
   /** Id of the embedded Postgres' first process, as long as that is alive. */
   get postgresProcessId(): number | undefined {
-    return fs.existsSync(this.#options.folder) ? running(this.#cluster)?.processId : undefined
+    return fs.existsSync(this.#options.folder) ? findServer(this.#cluster)?.processId : undefined
   }
 
   get #environment(): NodeJS.ProcessEnv {

@@ -1,13 +1,13 @@
 /** Rights that the role of an embedded Postgres has nowhere but in tests. */
 import { Effect } from "effect"
-import { administrate, open, roleName, setRight } from "../../src/postgres/embedded/Cluster.ts"
+import { administrate, openCluster, roleName, secure } from "../../src/postgres/embedded/Cluster.ts"
 import { prepare } from "../../src/postgres/embedded/DataFolder.ts"
 
 /** Makes the cluster of a data folder, and gives its role attributes. No server may run there. */
 export const grantIn = Effect.fnUntraced(function* (dataFolder: string, attributes: string) {
-  const cluster = yield* open(yield* prepare(dataFolder))
+  const cluster = yield* openCluster(yield* prepare(dataFolder))
   yield* administrate(cluster, [`ALTER ROLE ${roleName} ${attributes}`, `GRANT pg_checkpoint TO ${roleName}`])
-  yield* setRight(cluster)
+  yield* secure(cluster)
 })
 
 /** What it takes to make databases and roles. */

@@ -9,7 +9,7 @@ import { spawn, spawnSync, type ChildProcess } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as Path from "node:path"
-import { running } from "../../src/postgres/embedded/Postmaster.ts"
+import { findServer } from "../../src/postgres/embedded/Postmaster.ts"
 import { program } from "./Bundle.ts"
 import * as ClusterTemplate from "./ClusterTemplate.ts"
 import { HttpExchange, type Answer, type RequestOptions } from "./HttpExchange.ts"
@@ -142,7 +142,7 @@ export class TillProcess {
 
   /** Id of the embedded Postgres' first process, as long as that is alive. */
   get postgresProcessId(): number | undefined {
-    return running(clusterOf(this.folder))?.processId
+    return findServer(clusterOf(this.folder))?.processId
   }
 
   request(method: string, path: string, options?: RequestOptions): Promise<Answer> {

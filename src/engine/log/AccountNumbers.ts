@@ -1,8 +1,8 @@
 /**
  * Numbers of accounts, and ids that lead to their accounts by them (semantics T21).
  *
- * A payer's link contains only an id. So an id of a kind that is found by its id alone carries the number of its account
- * in its last four characters, encrypted:
+ * A payer's link contains only an id. So an id of a kind that is found by its id alone carries the number of its
+ * account in its last four characters, encrypted:
  * - Without the key, these four cannot be told from random ones, nor two ids of one account from ids of two. They are
  *   masked by a keyed hash of the characters before them, which no two ids share.
  * - The eleven characters before them are random (65 bits), so an id still cannot be guessed.
@@ -39,7 +39,9 @@ export interface AccountNumbersShape {
   readonly of: (account: AccountId) => AccountNumber
   /** Generates an id of 24 characters after its prefix. It carries the number if its kind is found by its id alone. */
   readonly idOf: (prefix: string, sequence: number, number: AccountNumber) => string
-  /** Decrypts the number in an id; undefined if ids of that form carry none. A made-up id of such a form has one too. */
+  /**
+   * Decrypts the number in an id; undefined if ids of that form carry none. A made-up id of such a form has one too.
+   */
   readonly numberIn: (id: string) => number | undefined
 }
 

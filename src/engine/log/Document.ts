@@ -33,7 +33,9 @@ export interface Kind<Value extends Identified, Hidden = undefined> {
   readonly search?: (value: Value) => Searchable
   /** Returns a document's tallies; see `Tallies.ts`. A change needs a migration, as for `search`. */
   readonly tallies?: (value: Value) => ReadonlyArray<Tally>
-  /** Convert documents of older formats into the newest when they are read, oldest step first; see `DocumentFormats`. */
+  /**
+   * Convert documents of older formats into the newest when they are read, oldest step first; see `DocumentFormats`.
+   */
   readonly steps?: ReadonlyArray<Step>
   /** Only carries the type. */
   readonly _hidden?: Hidden

@@ -24,7 +24,9 @@ export const nextSequence = (sequence: number, now: Millis): number =>
 export const idOf = (prefix: string, sequence: number): string =>
   scratch.toString("latin1", 0, fillRandom(writeCounter(prefix, sequence), RANDOM_LENGTH))
 
-/** Returns a text that sorts before all ids generated at or after a time, in milliseconds, and after all earlier ids. */
+/**
+ * Returns a text that sorts before all ids generated at or after a time, in milliseconds, and after all earlier ids.
+ */
 export const idAt = (prefix: string, time: Millis): string => {
   const sequence = Math.min(Math.max(time * COUNTS_PER_MILLISECOND, 0), COUNTER_MAX)
   return scratch.toString("latin1", 0, writeCounter(prefix, sequence))

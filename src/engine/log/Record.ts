@@ -135,7 +135,9 @@ export interface AttemptEntry extends Attempt {
   readonly nextAttemptAt: Millis | null
 }
 
-/** A pending delivery whose next attempt is now due immediately. Ignored if that attempt was made or the delivery ended. */
+/**
+ * A pending delivery whose next attempt is now due immediately. Ignored if that attempt was made or the delivery ended.
+ */
 export interface HastenedEntry {
   readonly id: string
   readonly destination: string

@@ -1,6 +1,6 @@
 /**
- * A snapshot: all reads of the journal and the views within it show the same moment, however long they take and whatever
- * other processes write. Nothing is written within it.
+ * A snapshot: all reads of the journal and the views within it show the same moment, however long they take and
+ * whatever other processes write. Nothing is written within it.
  *
  * Port. The default runs the reads without a snapshot, which is enough for a storage without other writers.
  */

@@ -312,7 +312,7 @@ const split = (timers: Iterable<TimerRow | ClearedTimer>): [Array<TimerRow>, Arr
   return [set, cleared]
 }
 
-/** Folds deliveries. One that is attempted in the batch that created it becomes one row. */
+/** Folds deliveries. A delivery that is attempted in the batch that created it becomes one row. */
 class DeliveryFold {
   readonly steps: Array<DeliveryStep> = []
   readonly #made = new Map<string, DeliveryRow>()

@@ -1,14 +1,14 @@
 /**
- * The embedded Postgres' cluster: its files in the data folder, made at the first start.
+ * The embedded Postgres' cluster: its files in the data folder, created at the first start.
  *
- * Guarantees: the cluster is there whole and on disk, or not at all (it is made under another name and then renamed),
- * so a start that was killed half-way leaves nothing that the next one trips over. Only a cluster of this Postgres' own
- * major version is opened.
+ * Guarantees: the cluster exists completely and on disk, or not at all (it is created under another name and then
+ * renamed), so a killed start leaves nothing that disturbs the next one. Only a cluster of this Postgres' major version
+ * is opened.
  *
- * One role can log in, from this machine, with the password that lies next to the cluster, which only Till's user can
- * read (semantics 9.90). The role owns its database and can do nothing else: it reads and writes no file, runs no
- * program and makes no role. The superuser cannot log in; its work is done by Postgres' single-user mode, before a
- * server runs.
+ * One role can log in, from this machine, with the password next to the cluster, which only Till's user can read
+ * (semantics 9.90). The role owns its database and has no other privilege: it reads and writes no files, runs no
+ * programs and creates no roles. The superuser cannot log in; its statements run in Postgres' single-user mode, before
+ * a server runs.
  */
 import { Effect, Redacted } from "effect"
 import { spawn } from "node:child_process"
@@ -25,14 +25,22 @@ import {
 } from "./EmbeddedPostgresError.ts"
 import { readIfThere, write } from "./OwnFiles.ts"
 import { install, locate, type PackagedPostgres } from "./PostgresBinaries.ts"
-import { choose, commandAs, give, isOwnedBy, own, type PostgresUsers, type UserCommand } from "./PostgresUser.ts"
+import {
+  chooseUsers,
+  commandAs,
+  changeOwner,
+  isOwnedBy,
+  makeOwned,
+  type PostgresUsers,
+  type UserCommand
+} from "./PostgresUser.ts"
 import { environment } from "./Postmaster.ts"
 
 /** The role that Till works as. */
 export const roleName = "till_service"
 /** That role's database. */
 export const databaseName = "postgres"
-/** The role that `initdb` makes, which cannot be taken its powers. */
+/** The role that `initdb` creates. Its privileges cannot be revoked. */
 const superuserName = "till"
 
 const ACCESS_HEAD = "# Written by Till.\n"
@@ -44,12 +52,12 @@ host all ${roleName} 127.0.0.1/32 scram-sha-256
 export interface Cluster {
   /** The cluster proper (Postgres' `data_directory`). */
   readonly path: string
-  /** A server puts its socket here; undefined where the path would be too long for a socket's. */
+  /** The folder of the server's socket; undefined if the path would be too long for a socket. */
   readonly socketFolder: string | undefined
   readonly logFile: string
   readonly password: Redacted.Redacted
   readonly users: PostgresUsers
-  /** The command that runs one of the packaged programs as one of the cluster's users. */
+  /** Builds the command that runs one of the packaged programs as one of the cluster's users. */
   readonly command: (
     program: "initdb" | "postgres",
     args: ReadonlyArray<string>,
@@ -60,35 +68,37 @@ export interface Cluster {
 const homeIn = (folder: string): string => Path.join(folder, "postgres")
 export const pathIn = (folder: string): string => Path.join(homeIn(folder), "data")
 const passwordFile = (home: string): string => Path.join(home, "password")
-/** The longest path that a socket may have, on Linux and on macOS, in bytes. */
+/** The maximum length of a socket's path, in bytes. */
 const SOCKET_PATH_BYTES_MAX = process.platform === "darwin" ? 103 : 107
 
-/** Postgres takes this for the separator of several folders, and other characters at its beginning for other things. */
+/** Returns whether a folder can hold the socket. A comma would separate several folders for Postgres. */
 const fitsSocket = (folder: string): boolean =>
   !folder.includes(",") && Buffer.byteLength(`${folder}/.s.PGSQL.65535`) <= SOCKET_PATH_BYTES_MAX
 
 const versionFile = (path: string): string => Path.join(path, "PG_VERSION")
 
-/** True if the data folder holds a cluster. */
+/** Returns whether the data folder holds a cluster. */
 export const isMade = (folder: string): boolean => fs.existsSync(pathIn(folder))
 
-/** What somebody needs who only uses a server. */
+/** The part of a cluster that clients of a running server use. */
 export type ServedCluster = Pick<Cluster, "path" | "password">
 
-/** The cluster of a data folder that another process holds; undefined as long as it has not made it. */
-export const served = (folder: string): Effect.Effect<ServedCluster | undefined, EmbeddedPostgresError> =>
+/** Finds the cluster of a data folder that another process holds; undefined until it is created. */
+export const findCluster = (folder: string): Effect.Effect<ServedCluster | undefined, EmbeddedPostgresError> =>
   attempt(`read ${passwordFile(homeIn(folder))}`, () => {
     const known = readIfThere(passwordFile(homeIn(folder)))?.trim()
     if (known === undefined || known === "" || !isMade(folder)) return undefined
     return { path: pathIn(folder), password: Redacted.make(known, { label: "database password" }) }
   })
 
-/** Opens the cluster of a data folder that this process holds; makes it if there is none. */
-export const open = Effect.fnUntraced(function* (folder: string): Effect.fn.Return<Cluster, EmbeddedPostgresError> {
+/** Opens the cluster of a data folder that this process holds; creates it if there is none. */
+export const openCluster = Effect.fnUntraced(function* (
+  folder: string
+): Effect.fn.Return<Cluster, EmbeddedPostgresError> {
   const packaged = yield* locate
   const home = homeIn(folder)
-  const users = yield* choose(home)
-  yield* own(home, users.keeper)
+  const users = yield* chooseUsers(home)
+  yield* makeOwned(home, users.keeper)
   const cluster: Cluster = {
     path: pathIn(folder),
     socketFolder: fitsSocket(home) ? home : undefined,
@@ -158,7 +168,7 @@ const initialize = (cluster: Cluster, home: string): Effect.Effect<void, Embedde
   Effect.gen(function* () {
     yield* removeUnfinished(home)
     const unfinished = Path.join(home, `${unfinishedPrefix}${randomBytes(6).toString("hex")}`)
-    yield* own(unfinished, cluster.users.maker)
+    yield* makeOwned(unfinished, cluster.users.maker)
     const args = [
       `--pgdata=${unfinished}`,
       `--username=${superuserName}`,
@@ -174,14 +184,14 @@ const initialize = (cluster: Cluster, home: string): Effect.Effect<void, Embedde
     yield* run(yield* cluster.command("initdb", args, "maker"), home)
     const made = { ...cluster, path: unfinished }
     yield* administrate(made, statementsOf(Redacted.value(cluster.password)))
-    yield* setRight(made)
+    yield* secure(made)
     yield* attempt(`write ${cluster.path}`, () => {
       fs.renameSync(unfinished, cluster.path)
       syncFolder(home)
     })
   }).pipe(Effect.tapError(() => Effect.ignore(removeUnfinished(home))))
 
-// An initdb that outlived its killed Till may still write there; it fails as soon as its folder is gone.
+// An initdb of a killed Till may still write there; it fails as soon as its folder is removed.
 const removeUnfinished = (home: string): Effect.Effect<void, EmbeddedPostgresError> =>
   attempt(`remove an unfinished cluster from ${home}`, () => {
     for (const name of fs.readdirSync(home)) {
@@ -194,18 +204,19 @@ const removeUnfinished = (home: string): Effect.Effect<void, EmbeddedPostgresErr
 const accessFile = (path: string): string => Path.join(path, "pg_hba.conf")
 
 /** False if another user owns the cluster, as after a copy, or its access file was changed. */
-export const isRight = ({ path, users }: Cluster): boolean =>
+export const isSecured = ({ path, users }: Cluster): boolean =>
   isOwnedBy(path, users.keeper) && readIfThere(accessFile(path)) === ACCESS
 
 /** Writes the access file and gives the cluster to its keeper. No server may run on it. */
-export const setRight = Effect.fnUntraced(function* ({
+export const secure = Effect.fnUntraced(function* ({
   path,
   users: { keeper }
 }: Cluster): Effect.fn.Return<void, EmbeddedPostgresError> {
   if (yield* attempt(`read ${path}`, () => readIfThere(accessFile(path)) !== ACCESS)) {
     yield* attempt(`write ${accessFile(path)}`, () => write(accessFile(path), ACCESS))
   }
-  if (keeper !== undefined) yield* attempt(`write to ${path}`, () => !isOwnedBy(path, keeper) && give(path, keeper))
+  if (keeper !== undefined)
+    yield* attempt(`write to ${path}`, () => !isOwnedBy(path, keeper) && changeOwner(path, keeper))
 })
 
 /** Runs statements as the superuser, one after the other. No server may run on the cluster. */
@@ -215,14 +226,14 @@ export const administrate = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, EmbeddedPostgresError> {
   const { path, users } = cluster
   const { maker } = users
-  if (maker !== undefined) yield* attempt(`write to ${path}`, () => !isOwnedBy(path, maker) && give(path, maker))
-  // Statements may have a password in them, which is not to be logged.
+  if (maker !== undefined) yield* attempt(`write to ${path}`, () => !isOwnedBy(path, maker) && changeOwner(path, maker))
+  // Statements may contain a password, which must not be logged.
   const settings = ["exit_on_error=on", "log_checkpoints=off", "log_min_error_statement=panic"]
   const args = ["--single", "-D", path, ...settings.flatMap((setting) => ["-c", setting]), databaseName]
   yield* run(yield* cluster.command("postgres", args, "maker"), path, `${statements.join("\n")}\n`)
 })
 
-/** The statements that create the role and give it the database, of one line each. */
+/** The statements that create the role and changeOwner it the database, of one line each. */
 const statementsOf = (password: string): ReadonlyArray<string> => [
   `CREATE ROLE ${roleName} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS PASSWORD ` +
     `'${password.replaceAll("'", "''")}'`,
@@ -230,7 +241,7 @@ const statementsOf = (password: string): ReadonlyArray<string> => [
   `ALTER DATABASE ${databaseName} OWNER TO ${roleName}`
 ]
 
-/** Runs a program to its end; fails with its own last error line. */
+/** Runs a program to its end; fails with the program's last error line. */
 const run = (command: UserCommand, directory: string, input = ""): Effect.Effect<void, EmbeddedPostgresError> =>
   Effect.callback((resume) => {
     const child = spawn(command.file, [...command.args], {
@@ -240,7 +251,7 @@ const run = (command: UserCommand, directory: string, input = ""): Effect.Effect
       detached: true,
       stdio: ["pipe", "ignore", "pipe"]
     })
-    // A program that has ended takes no more of it, and says why.
+    // A program that has ended reads no more input; its output has the reason.
     child.stdin.on("error", () => {}).end(input)
     let errors = ""
     child.stderr.setEncoding("utf8").on("data", (chunk: string) => (errors = (errors + chunk).slice(-8192)))
@@ -260,7 +271,7 @@ export const cannotRun = (command: UserCommand, cause: unknown): EmbeddedPostgre
       : `Postgres cannot be run: ${describeCause(cause)}.`
   )
 
-/** A failure told by what Postgres itself wrote last about it. */
+/** Makes an error of the last error line in Postgres' output. */
 export const startFailure = (what: string, output: string): EmbeddedPostgresError => {
   const lines = output.split("\n").filter((line) => line.trim() !== "")
   const telling = lines.findLast((line) => /FATAL|PANIC|error:/.test(line)) ?? lines.at(-1) ?? "it said nothing"

@@ -1,9 +1,9 @@
 /**
  * The folder that holds everything an installation keeps on disk: the embedded Postgres' cluster and the secret.
  *
- * Guarantees: at most one live process holds the folder. The hold is a lock of the operating system on the file `lock`
- * (taken through SQLite, the only part of Node that takes one), so it ends with its process however that ends, and a
- * process id that was given to somebody else means nothing. A folder written by a newer Till is refused.
+ * Guarantees: at most one live process holds the folder. It holds a lock of the operating system on the file `lock`
+ * (taken through SQLite, the only part of Node that locks files), which ends with its process, however that ends; a
+ * reused process id has no effect. A folder written by a newer Till is refused.
  */
 import { Effect, Schedule, type Scope } from "effect"
 import { randomBytes } from "node:crypto"
@@ -19,10 +19,10 @@ import {
 } from "./EmbeddedPostgresError.ts"
 import * as OwnFiles from "./OwnFiles.ts"
 
-/** Rises when the folder's layout changes in a way that an older Till cannot use. */
+/** Version of the folder's layout. It increases with each change after which an older Till cannot use the folder. */
 export const dataFolderFormat = 1
 
-/** Creates the folder if need be, and answers with its real absolute path. */
+/** Creates the folder if it is missing, and returns its real absolute path. */
 export const prepare = (path: string): Effect.Effect<string, EmbeddedPostgresError> =>
   attempt(`use the data folder ${path}`, () => {
     // As root, the database runs as another user, who has to pass through this folder (but cannot list it).
@@ -34,8 +34,8 @@ export const prepare = (path: string): Effect.Effect<string, EmbeddedPostgresErr
   })
 
 /**
- * Makes the folder, and those that it lies in. Node's own way to do so never ends where a file system has no folders to
- * give, such as /proc, and calls one that is read-only one that is missing.
+ * Creates a folder and its parents. Node's recursive `mkdir` never ends on a file system without folders to create,
+ * such as /proc, and reports a read-only one as missing.
  */
 export const makeFolder = (path: string, mode: number): void => {
   try {
@@ -55,7 +55,7 @@ export const hold = Effect.fnUntraced(function* (
   path: string
 ): Effect.fn.Return<string, EmbeddedPostgresError, Scope.Scope> {
   const folder = yield* prepare(path)
-  // Postgres' own tools pass their paths on through a shell.
+  // Postgres' tools pass paths through a shell.
   if (/["$`]/.test(folder)) {
     return yield* embeddedPostgresError(
       "FolderUnusable",
@@ -69,13 +69,12 @@ export const hold = Effect.fnUntraced(function* (
 
 const ownerFile = (folder: string) => Path.join(folder, "owner")
 
-// A process that was just killed holds its locks until the system has taken it apart; a restart must not trip over
-// that.
+// A killed process holds its locks until the system has cleaned it up; a restart must wait for that.
 const lockRetries = Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "1 second" }))
 
 /**
- * Keeps a folder for this process until the scope closes. `inUse` is what is said if another process has it, given
- * which one: ` (process 123)`.
+ * Holds a folder for this process until the scope closes. `inUse` makes the message if another process holds it, whose
+ * description is ` (process 123)` or empty.
  */
 export const lock = (
   folder: string,
@@ -87,7 +86,7 @@ const locked = (folder: string, inUse: (owner: string) => string): Effect.Effect
   Effect.gen(function* () {
     const file = Path.join(folder, "lock")
     const database = yield* attempt(`lock the folder ${folder}`, () => {
-      // A process that can read the file can lock it, and SQLite would let everybody read it.
+      // A process that can read the file can lock it, and SQLite would create it readable for all.
       OwnFiles.make(file)
       return new DatabaseSync(file, { timeout: 0 })
     })
@@ -98,7 +97,7 @@ const locked = (folder: string, inUse: (owner: string) => string): Effect.Effect
       Effect.retry({ schedule: lockRetries, while: (error) => error.reason === "FolderInUse" }),
       Effect.onError(() => Effect.sync(() => database.close()))
     )
-    // For the message that a second starter prints; the lock alone decides.
+    // For the message of a second process; only the lock decides.
     yield* attempt(`write to the folder ${folder}`, () => OwnFiles.write(ownerFile(folder), `${process.pid}\n`))
     return database
   })
@@ -112,7 +111,7 @@ const heldByAnother = (folder: string, inUse: (owner: string) => string) => {
   try {
     owner = ` (process ${Number.parseInt(OwnFiles.readIfThere(ownerFile(folder))!, 10)})`
   } catch {
-    // The message does without it.
+    // The message leaves the owner out.
   }
   return embeddedPostgresError("FolderInUse", inUse(owner))
 }
@@ -139,7 +138,7 @@ const checkFormat = (folder: string): Effect.Effect<void, EmbeddedPostgresError>
     }
   })
 
-/** The file appears whole and durable, or not at all. Mode 0600. */
+/** Writes a file that appears complete and durable, or not at all. Mode 0600. */
 export const writeAtomically = (file: string, content: string | Uint8Array): void => {
   const temporary = `${file}.${randomBytes(6).toString("hex")}`
   try {
@@ -158,7 +157,7 @@ export const writeAtomically = (file: string, content: string | Uint8Array): voi
   }
 }
 
-/** What was made, renamed or removed in the folder is durable then. */
+/** Makes the creation, renaming and removal of files in a folder durable. */
 export const syncFolder = (folder: string): void => {
   const descriptor = fs.openSync(folder, "r")
   try {

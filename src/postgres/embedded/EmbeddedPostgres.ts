@@ -1,12 +1,12 @@
 /**
- * A real Postgres of Till's own, for installations that bring none.
+ * A Postgres server that Till runs itself, for installations without `DATABASE_URL`.
  *
- * Guarantees: what is committed is on the disk (fsync and synchronous_commit are on, as by default). It listens on a
- * socket in a folder that only its user may enter, which costs both sides less than TCP, and on loopback, on a free
- * port; on both it asks for a password that only the data folder's owner can read. Closing the scope
- * stops it. If Till is killed, it goes on, and the next Till on the folder adopts it. If it is killed itself, it is
- * started again on the same port, so that clients just reconnect. It does not survive a full disk: then the start says
- * so in one line.
+ * Guarantees: committed data is on the disk (fsync and synchronous_commit are on, as by default). The server listens on
+ * a socket in a folder that only its user may enter, which costs both sides less than TCP, and on loopback, on a free
+ * port; both require a password that only the data folder's owner can read. Closing the scope stops the server. If Till
+ * is killed, the server continues, and the next Till on the folder adopts it. If the server is killed, it is started
+ * again on the same port, so that clients just reconnect. It does not survive a full disk: then the start fails with
+ * one line.
  */
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Option, Redacted, Schedule, type Scope } from "effect"
@@ -15,12 +15,12 @@ import * as Loop from "../../engine/process/Loop.ts"
 import {
   cannotRun,
   databaseName,
-  isRight,
-  open,
+  isSecured,
+  openCluster,
   pathIn,
   roleName,
-  served,
-  setRight,
+  findCluster,
+  secure,
   startFailure,
   type Cluster,
   type ServedCluster
@@ -33,7 +33,7 @@ import {
   disownLeftover,
   isAtWorkOn,
   removeDeadSockets,
-  running,
+  findServer,
   signal,
   spawnDetached,
   type EndOfProcess
@@ -42,28 +42,28 @@ import {
 export { EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 
 export interface EmbeddedPostgres {
-  /** `postgres://…` with the password in it. */
+  /** `postgres://…`, with the password. */
   readonly url: Redacted.Redacted
   readonly port: number
-  /** True if a killed Till had left it running. */
+  /** True if a killed Till had left the server running. */
   readonly adopted: boolean
-  /** Process id of the server as it is now; it changes when the server had to be started again. */
+  /** The server's current process id, which changes when the server is started again. */
   readonly processId: Effect.Effect<number>
 }
 
-// For two cores and many small commits: few processes, seldom checkpoints where little is written, no planning extras.
-// Everything else is Postgres' default. The log leaves statements and key values out: they hold customers' data.
+// For two cores and many small commits: few processes, rare checkpoints while little is written, no costly planning.
+// All other settings are Postgres' defaults. The log contains no statements and key values, which hold customers' data.
 const settings: Record<string, string> = {
   listen_addresses: "127.0.0.1",
   shared_buffers: "256MB",
   wal_buffers: "16MB",
-  // A new segment of the log is not filled with zeros first: that held up every commit for 50 ms, once per 4,000 of
-  // them. A commit is flushed as ever.
+  // A new WAL segment is not filled with zeros first, which delayed all commits by 50 ms, once per 4,000 of them.
+  // Commits are flushed nevertheless.
   wal_init_zero: "off",
-  // On macOS a plain fsync leaves what was written in the disk's own memory, which a power cut takes.
+  // On macOS a plain fsync leaves data in the disk's volatile cache.
   ...(process.platform === "darwin" && { wal_sync_method: "fsync_writethrough" }),
   min_wal_size: "256MB",
-  // Under load, a checkpoint every ten seconds costs less than a log whose every segment lies on new pages of memory.
+  // Under load, a checkpoint every ten seconds costs less than a WAL whose segments are all new pages of memory.
   max_wal_size: "512MB",
   checkpoint_timeout: "15min",
   max_parallel_workers_per_gather: "0",
@@ -78,12 +78,12 @@ const settings: Record<string, string> = {
   log_min_error_statement: "panic"
 }
 
-/** A process of Till's has up to 15 connections. Others are for commands beside it. */
+/** Returns the connection limit: 15 for each process of Till's, and 35 for commands beside them. */
 const connectionsFor = (processes: number): number => 35 + 15 * processes
 
 export interface EmbeddedPostgresOptions {
   readonly dataFolder: string
-  /** So many processes of Till's are going to use it; one by default. */
+  /** How many processes of Till's use the server; 1 by default. */
   readonly processes?: number
 }
 
@@ -92,11 +92,11 @@ export const make = Effect.fnUntraced(function* (
   options: EmbeddedPostgresOptions
 ): Effect.fn.Return<EmbeddedPostgres, EmbeddedPostgresError, Scope.Scope> {
   const folder = yield* hold(options.dataFolder)
-  const cluster = yield* open(folder)
-  if (!(yield* attempt(`read ${cluster.path}`, () => isRight(cluster)))) {
+  const cluster = yield* openCluster(folder)
+  if (!(yield* attempt(`read ${cluster.path}`, () => isSecured(cluster)))) {
     // A killed Till may have left its server running.
     yield* stop(cluster)
-    yield* setRight(cluster)
+    yield* secure(cluster)
   }
   const adopted = yield* adopt(cluster)
   const connections = connectionsFor(options.processes ?? 1)
@@ -122,18 +122,18 @@ export const make = Effect.fnUntraced(function* (
   }
 })
 
-/** Tells the server of the data folder to stop, whose process is gone, and waits for nothing. */
+/** Stops the server of a data folder whose Till has ended, without waiting for it. */
 export const endAbandoned = (dataFolder: string): void => {
-  const found = running(pathIn(fs.realpathSync(dataFolder)))
+  const found = findServer(pathIn(fs.realpathSync(dataFolder)))
   if (found !== undefined) signal(found.processId, "SIGINT")
 }
 
-/** A server that another process has just begun to start is waited for so long. */
+/** How long a server is awaited that another process is starting. */
 const beingStarted = Schedule.spaced("100 millis").pipe(Schedule.upTo({ duration: "10 seconds" }))
 
 /**
- * The server of the data folder, for work beside whoever holds the folder: theirs, as long as they run it, or one of
- * our own where nobody does.
+ * Returns the server of the data folder, for commands that run beside the service: the running one if another process
+ * holds the folder, otherwise one that is started here.
  */
 export const reach = (options: {
   readonly dataFolder: string
@@ -144,8 +144,8 @@ export const reach = (options: {
     (inUse) =>
       Effect.gen(function* () {
         const folder = yield* prepare(options.dataFolder)
-        const cluster = yield* served(folder)
-        const found = cluster && running(cluster.path)
+        const cluster = yield* findCluster(folder)
+        const found = cluster && findServer(cluster.path)
         if (cluster === undefined || found?.port === undefined) return yield* inUse
         yield* checkAnswer(cluster, found.port, found.socketFolder)
         return { url: connectionUrl(cluster, found.port, found.socketFolder) }
@@ -159,7 +159,7 @@ interface Server {
   readonly ended: Effect.Effect<void>
 }
 
-/** A URL as libpq reads it: the folder of a socket takes the place of the host. */
+/** Builds a URL for libpq: a socket's folder replaces the host. */
 const connectionUrl = (cluster: ServedCluster, port: number, socketFolder: string | undefined) => {
   const url = new URL(`postgres://${roleName}:${Redacted.value(cluster.password)}@127.0.0.1:${port}/${databaseName}`)
   url.searchParams.set("sslmode", "disable")
@@ -169,14 +169,14 @@ const connectionUrl = (cluster: ServedCluster, port: number, socketFolder: strin
 
 const pollInterval = "10 millis"
 
-/** The server that a killed Till left behind, once it answers; undefined if there is none. */
+/** Waits for the server that a killed Till left running; undefined if there is none. */
 const adopt = Effect.fnUntraced(function* (
   cluster: Cluster
 ): Effect.fn.Return<Server | undefined, EmbeddedPostgresError> {
   while (true) {
-    const found = running(cluster.path)
+    const found = findServer(cluster.path)
     if (found === undefined) return undefined
-    // It may still be starting, or be on its way out: then one of the two ends is near.
+    // Without a port it is starting or stopping: the next polls find it ready or gone.
     const { port, processId, socketFolder } = found
     if (port !== undefined) {
       yield* checkAnswer(cluster, port, socketFolder)
@@ -186,7 +186,7 @@ const adopt = Effect.fnUntraced(function* (
   }
 })
 
-// Nobody tells about the end of a process that is not a child.
+// The system reports the end only of child processes, so the end of others is polled.
 const endOfStranger = (processId: number, cluster: Cluster): Effect.Effect<void> =>
   Effect.suspend(() =>
     isAtWorkOn(processId, cluster.path)
@@ -202,7 +202,7 @@ const checkAnswer = (
   Effect.gen(function* () {
     const url = connectionUrl(cluster, port, socketFolder)
     const connection = yield* PgConnection.make({ url, applicationName: "till start" })
-    // That it lets us in shows that it is this cluster's: the password is proved by both sides.
+    // A successful login shows that the server is this cluster's: SCRAM proves the password to both sides.
     yield* connection.queryValues("SELECT 1")
   }).pipe(
     Effect.scoped,
@@ -214,7 +214,7 @@ const checkAnswer = (
     )
   )
 
-/** A start is tried again so often when the port was taken, or a dead server's last children are not gone yet. */
+/** How often a start is tried again if the port was taken, or children of a dead server are still running. */
 const startAttempts = 100
 
 const start = Effect.fnUntraced(function* (
@@ -228,7 +228,7 @@ const start = Effect.fnUntraced(function* (
     const outcome = yield* startOnce(cluster, connections, port)
     if ("processId" in outcome) return outcome
     const output = yield* attempt(`read ${cluster.logFile}`, () => logSince(cluster, logged))
-    // Of a lock that somebody holds, the log's terse messages say no more.
+    // The log's terse messages do not distinguish further why a lock is held.
     const isTransient =
       /Address already in use|pre-existing shared memory block|lock file "[^"]*" already exists/i.test(output)
     if (!isTransient || attemptsLeft === 0) return yield* startFailure("Postgres did not start", output)
@@ -263,9 +263,9 @@ const startOnce = Effect.fnUntraced(function* (
     }
   })
   const ended = Effect.promise(() => child.ended)
-  // No limit of time: after a crash, Postgres first replays what it had logged, and that may be much.
+  // No time limit: after a crash, Postgres first replays its WAL, which may be long.
   const ready: Effect.Effect<Server> = Effect.suspend(() => {
-    const found = running(cluster.path)
+    const found = findServer(cluster.path)
     return found !== undefined && found.processId === child.processId && found.port !== undefined
       ? Effect.succeed({
           processId: found.processId,
@@ -283,7 +283,7 @@ const startOnce = Effect.fnUntraced(function* (
   return "cause" in outcome ? yield* cannotRun(command, outcome.cause) : outcome
 })
 
-/** Brings a server that ended by itself back on its port; tries for as long as it takes. */
+/** Starts a server that has ended again, on the same port, until it succeeds. */
 const restart = (cluster: Cluster, connections: number, port: number): Effect.Effect<Server> =>
   Effect.andThen(
     Effect.logWarning("The embedded Postgres ended; starting it again"),
@@ -294,17 +294,17 @@ const restart = (cluster: Cluster, connections: number, port: number): Effect.Ef
   )
 
 /**
- * Fast shutdown: open transactions are rolled back, everything committed stays. If it dawdles, WAL replay does the
- * rest.
+ * Stops a server by a fast shutdown, which rolls open transactions back. After 6 seconds it is an immediate shutdown,
+ * and the next start replays the WAL.
  */
 const stop = (cluster: Cluster): Effect.Effect<void> => {
-  // The server's own file is gone a moment before its process.
+  // The server removes its file shortly before its process ends.
   let processId: number | undefined
   const isGone = () =>
-    running(cluster.path) === undefined && (processId === undefined || !isAtWorkOn(processId, cluster.path))
+    findServer(cluster.path) === undefined && (processId === undefined || !isAtWorkOn(processId, cluster.path))
   const send = (name: NodeJS.Signals) =>
     Effect.sync(() => {
-      const found = running(cluster.path)
+      const found = findServer(cluster.path)
       if (found === undefined) return
       processId = found.processId
       signal(processId, name)

@@ -1,13 +1,13 @@
 /**
- * The embedded Postgres or its data folder cannot be used. The message says why, in one line that is made for a person.
+ * The embedded Postgres or its data folder cannot be used. The message is one line for a person, with the reason.
  */
 import { Effect, Schema } from "effect"
 
 /**
  * - `NoBinaries`: no Postgres is packaged for this platform, or it cannot be run here.
- * - `FolderUnusable`: the data folder is not a folder, cannot be written, is full, or belongs to somebody else.
+ * - `FolderUnusable`: the data folder is not a folder, cannot be written, is full, or belongs to another user.
  * - `FolderInUse`: another live Till holds it.
- * - `IncompatibleVersion`: another version of Postgres, or a newer Till, wrote it.
+ * - `IncompatibleVersion`: another version of Postgres or of Till wrote it.
  * - `StartFailed`: Postgres did not start, or does not answer.
  */
 export class EmbeddedPostgresError extends Schema.TaggedError<EmbeddedPostgresError>()("EmbeddedPostgresError", {
@@ -36,7 +36,7 @@ const errnoTexts: Record<string, string> = {
   EMFILE: "too many open files"
 }
 
-/** Says what went wrong: the system's error code in words where there is one, else the error's message. */
+/** Describes an error: the system's error code in words, otherwise the error's message. */
 export const describeCause = (cause: unknown): string => {
   const code = errorCode(cause)
   return oneLine((code && errnoTexts[code]) || (cause instanceof Error ? cause.message : String(cause)))
@@ -45,7 +45,7 @@ export const describeCause = (cause: unknown): string => {
 export const errorCode = (cause: unknown): string | undefined =>
   cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : undefined
 
-/** Runs file work of the start; a failure becomes `FolderUnusable` with `Cannot <doing>: <what went wrong>`. */
+/** Runs work on files; a failure becomes `FolderUnusable` with `Cannot <doing>: <description>`. */
 export const attempt = <A>(doing: string, run: () => A): Effect.Effect<A, EmbeddedPostgresError> =>
   Effect.try({
     try: run,

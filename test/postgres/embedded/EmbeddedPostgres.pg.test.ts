@@ -6,7 +6,7 @@ import * as fs from "node:fs"
 import * as Path from "node:path"
 import { inspect } from "node:util"
 import * as EmbeddedPostgres from "../../../src/postgres/embedded/EmbeddedPostgres.ts"
-import { give } from "../../../src/postgres/embedded/PostgresUser.ts"
+import { changeOwner } from "../../../src/postgres/embedded/PostgresUser.ts"
 import { disownLeftover, isAtWorkOn } from "../../../src/postgres/embedded/Postmaster.ts"
 import { temporaryFolder } from "../../support/TemporaryFolder.ts"
 
@@ -249,7 +249,7 @@ describe("EmbeddedPostgres", () => {
         assert.match(written, /^# Written by Till\.\nlocal all till_service scram-sha-256\nhost /u)
         fs.appendFileSync(access, "host all all 127.0.0.1/32 trust\n")
         if (process.geteuid!() === 0) {
-          give(clusterOf(folder), { userId: 65_534, groupId: 65_534 })
+          changeOwner(clusterOf(folder), { userId: 65_534, groupId: 65_534 })
           fs.chownSync(Path.join(folder, "postgres"), 65_534, 65_534)
         }
         yield* using(folder, ({ processId, url }) =>

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { choose, commandAs, give, own, usersOf } from "../../../src/postgres/embedded/PostgresUser.ts"
+import { changeOwner, chooseUsers, commandAs, makeOwned, usersOf } from "../../../src/postgres/embedded/PostgresUser.ts"
 import { temporaryFolder } from "../../support/TemporaryFolder.ts"
 
 // Every folder above counts, and the one for temporary files may be closed to others.
@@ -54,14 +54,14 @@ describe("the user of the embedded Postgres", () => {
   it.effect.skipIf(process.geteuid!() !== 0)("is whoever has the cluster already, and root never", () =>
     Effect.gen(function* () {
       const folder = Path.join(yield* folderForAll, "postgres")
-      const { keeper } = yield* choose(folder)
+      const { keeper } = yield* chooseUsers(folder)
       assert.isAbove(keeper!.userId, 0)
       fs.mkdirSync(folder)
-      assert.deepStrictEqual((yield* choose(folder)).keeper, keeper)
-      yield* own(folder, OTHER)
+      assert.deepStrictEqual((yield* chooseUsers(folder)).keeper, keeper)
+      yield* makeOwned(folder, OTHER)
       const { gid, mode, uid } = fs.statSync(folder)
       assert.deepStrictEqual([uid, gid, mode & 0o777], [OTHER.userId, OTHER.groupId, 0o700])
-      assert.deepStrictEqual((yield* choose(folder)).keeper, OTHER)
+      assert.deepStrictEqual((yield* chooseUsers(folder)).keeper, OTHER)
     })
   )
 
@@ -76,14 +76,14 @@ describe("the user of the embedded Postgres", () => {
         fs.writeFileSync(Path.join(folder, "base", "1", "a"), "")
         fs.symlinkSync(outside, Path.join(folder, "base", "folder"))
         fs.symlinkSync(Path.join(outside, "file"), Path.join(folder, "file"))
-        give(folder, OTHER)
+        changeOwner(folder, OTHER)
         const owners = (top: string, names: ReadonlyArray<string>) =>
           new Set(names.map((name) => fs.lstatSync(Path.join(top, name)).uid))
         const all = ["", "base", "base/1", "base/1/a", "base/folder", "file"]
         assert.deepStrictEqual(owners(folder, all), new Set([OTHER.userId]))
         assert.deepStrictEqual(owners(outside, ["", "file"]), new Set([0]))
         fs.symlinkSync(outside, Path.join(outside, "link"))
-        assert.throws(() => give(Path.join(outside, "link"), OTHER))
+        assert.throws(() => changeOwner(Path.join(outside, "link"), OTHER))
         assert.deepStrictEqual(owners(outside, ["", "file", "link"]), new Set([0]))
       })
   )
