@@ -1,6 +1,6 @@
 /**
- * Backups of random journals: whatever ended the runs that made one, it holds the journal up to its last run, and any
- * cut in time gives each account a prefix of its own. What was changed in a file since is noticed, and named.
+ * Backups of random journals: however the runs ended that made one, it holds the journal up to its last run, and any
+ * cut in time is a prefix of each account's records. Every later change of a file is detected and named.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -34,7 +34,7 @@ import {
 
 describe("a backup", () => {
   it.effect.prop(
-    "holds the journal up to its last run, whatever ended the runs before, and adds only what is new",
+    "holds the journal up to its last run, however earlier runs ended, and adds only new records",
     { seed: Seed },
     ({ seed }) =>
       Effect.gen(function* () {
@@ -51,7 +51,7 @@ describe("a backup", () => {
             const run = { folder, pages: random.below(8), ...(fileBytes !== undefined && { fileBytes }) }
             const killed = yield* Effect.exit(backUp(source.storage, run))
             if (Exit.isSuccess(killed)) break
-            // A process that is killed cannot tidy up.
+            // A killed process cannot clean up.
             if (random.chance(0.5)) fs.writeFileSync(Path.join(folder, "records", "00000099.zst.part"), "half")
             if (random.chance(0.5)) fs.writeFileSync(Path.join(folder, "records", "00000098.zst"), "unnamed")
             if (random.chance(0.5)) fs.writeFileSync(Path.join(folder, "manifest.json.0123456789ab"), "half")
@@ -86,7 +86,7 @@ describe("a backup", () => {
   )
 
   it.effect.prop(
-    "is cut at any time, each account at its last record until then",
+    "is cut at any time, each account at its last record up to that time",
     { seed: Seed },
     ({ seed }) =>
       Effect.gen(function* () {
@@ -113,7 +113,7 @@ describe("a backup", () => {
   )
 
   it.effect.prop(
-    "is refused if a byte of any of its files is another, or a file is shorter or gone",
+    "is refused if a byte of any of its files was changed, or a file is shorter or missing",
     { seed: Seed },
     ({ seed }) =>
       Effect.gen(function* () {
@@ -142,13 +142,13 @@ describe("a backup", () => {
   )
 })
 
-/** Writes the manifest anew, as somebody would who has the secret. */
+/** Edits the manifest and authenticates it with the secret. */
 const edited = (folder: string, edit: (manifest: Manifests.Manifest) => object) =>
   Manifests.write(folder, "manifest.json", edit(manifestIn(folder)!) as Manifests.Manifest, installation.manifestKey)
 
 describe("a manifest", () => {
   it.effect.prop(
-    "that somebody has written without the secret is refused, whatever of it is changed, and so is another one's place",
+    "written without the secret is refused, whatever was changed in it, and so is one under another name",
     { seed: Seed },
     ({ seed }) =>
       Effect.gen(function* () {
@@ -175,7 +175,7 @@ describe("a manifest", () => {
             assert.include(message, `${file} is damaged, or was not written with this installation's secret: `)
           }
         }
-        // What a run that was killed has finished so far is not a backup.
+        // The manifest of a killed run is no backup.
         fs.rmSync(file)
         Manifests.write(folder, "unfinished.json", manifest, installation.manifestKey)
         fs.renameSync(Path.join(folder, "unfinished.json"), file)
@@ -187,8 +187,8 @@ describe("a manifest", () => {
   )
 })
 
-describe("a backup of something else", () => {
-  it.effect("is not gone on with", () =>
+describe("a backup of another history or version", () => {
+  it.effect("is not continued", () =>
     Effect.gen(function* () {
       const { folder, source } = yield* grown(50)
       yield* backUp(source.storage, { folder })
@@ -200,7 +200,7 @@ describe("a backup of something else", () => {
       const other = new Source(yield* Harness.storageInMemory, new Random(2))
       yield* other.grow(80)
       assert.include(yield* refusal(other.storage), "holds a backup of another history: record ")
-      // The same history, put back to an earlier state.
+      // The same history after a reset to an earlier state.
       const earlier = new Source(yield* Harness.storageInMemory, new Random(1))
       yield* earlier.grow(40)
       assert.include(yield* refusal(earlier.storage), "holds a backup of another history: record ")
@@ -213,7 +213,7 @@ describe("a backup of something else", () => {
     })
   )
 
-  it.effect("is not taken of a journal that is damaged, and keeps what it holds", () =>
+  it.effect("is not made of a damaged journal, and keeps its earlier content", () =>
     Effect.gen(function* () {
       const { folder, source } = yield* grown(50)
       yield* backUp(source.storage, { folder })
@@ -244,7 +244,7 @@ describe("a backup of something else", () => {
     })
   )
 
-  it.effect("is refused if its format is newer, whatever else is in it", () =>
+  it.effect("is refused if its format is newer, whatever its content", () =>
     Effect.gen(function* () {
       const { folder, source } = yield* grown(5)
       yield* backUp(source.storage, { folder })
@@ -266,7 +266,7 @@ describe("a backup of something else", () => {
     })
   )
 
-  it.effect("of test mode has no account of live mode", () =>
+  it.effect("of test mode has no live accounts", () =>
     Effect.gen(function* () {
       const { folder, source } = yield* grown(80)
       yield* backUp(source.storage, { folder, mode: "test" })
@@ -277,7 +277,7 @@ describe("a backup of something else", () => {
     })
   )
 
-  it.live("is not taken while another one is being written", () =>
+  it.live("is not written while another one is being written", () =>
     Effect.gen(function* () {
       const { folder, source } = yield* grown(5)
       yield* backUp(source.storage, { folder })

@@ -1,6 +1,6 @@
 /**
- * What somebody else has put into a folder for backups, or may put there: nothing is followed, and nothing outside
- * changes. A pipe takes a process to make.
+ * Links, pipes and folders that another user has put into a folder for backups: none is followed, and nothing outside
+ * changes. Creating a pipe takes a process, so this is no unit test.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
@@ -10,7 +10,7 @@ import * as Path from "node:path"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 import { backUp, checking, outside, grown } from "./Backups.ts"
 
-/** Every name that a backup gives to something in its folder. */
+/** Every name in a backup's folder. */
 const NAMES = [
   "lock",
   "lock-journal",
@@ -27,7 +27,7 @@ const NAMES = [
 
 describe("a folder for backups", () => {
   it.effect.prop(
-    "with a link, a pipe or a folder in the place of a file is refused, or the file takes its place; nothing outside changes",
+    "with a link, a pipe or a folder in place of a file is refused or replaces it, and nothing outside changes",
     {
       name: Schema.Literals(NAMES),
       planted: Schema.Literals(["file", "folder", "free", "relative", "pipe", "directory"]),
@@ -93,7 +93,7 @@ describe("a folder for backups", () => {
     })
   )
 
-  it.effect.skipIf(mine !== 0)("is refused behind a link of somebody else, and nothing is made where it leads", () =>
+  it.effect.skipIf(mine !== 0)("is refused behind another user's link, and nothing is created at its target", () =>
     Effect.gen(function* () {
       const { source } = yield* grown(5)
       const shared = yield* temporaryFolder()
@@ -110,19 +110,17 @@ describe("a folder for backups", () => {
     })
   )
 
-  it.effect(
-    "in one where each name is its owner's is used, behind a link of one's own as well, and gets mode 0700",
-    () =>
-      Effect.gen(function* () {
-        const { source } = yield* grown(5)
-        const shared = yield* temporaryFolder()
-        fs.chmodSync(shared, 0o1777)
-        const folder = Path.join(shared, "a", "b")
-        fs.mkdirSync(folder, { recursive: true, mode: 0o755 })
-        fs.symlinkSync(folder, Path.join(shared, "link"))
-        yield* backUp(source.storage, { folder: Path.join(shared, "link") })
-        assert.strictEqual(fs.statSync(folder).mode & 0o777, 0o700)
-        yield* checking(Path.join(shared, "link"))
-      })
+  it.effect("is used in a sticky folder, also behind a link of its owner's, and gets mode 0700", () =>
+    Effect.gen(function* () {
+      const { source } = yield* grown(5)
+      const shared = yield* temporaryFolder()
+      fs.chmodSync(shared, 0o1777)
+      const folder = Path.join(shared, "a", "b")
+      fs.mkdirSync(folder, { recursive: true, mode: 0o755 })
+      fs.symlinkSync(folder, Path.join(shared, "link"))
+      yield* backUp(source.storage, { folder: Path.join(shared, "link") })
+      assert.strictEqual(fs.statSync(folder).mode & 0o777, 0o700)
+      yield* checking(Path.join(shared, "link"))
+    })
   )
 })

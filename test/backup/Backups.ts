@@ -1,4 +1,4 @@
-/** Random journals, their backups, and what comes back of these. */
+/** Random journals, their backups, and restores of these. */
 import { assert } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { createHmac } from "node:crypto"
@@ -21,7 +21,7 @@ const ACCOUNTS = ["mer_1:live", "mer_1:test", "mer_2:test", "till"]
 export const MIGRATION = 11
 const START = 1_790_000_000_000
 
-/** Follows from the secret, as one does in the service. */
+/** Derives the manifests' key from a secret, as the service does. */
 export const keyOf = (secret: Redacted.Redacted): Manifests.ManifestKey =>
   Redacted.make(createHmac("sha256", Redacted.value(secret)).update("manifests").digest())
 
@@ -35,7 +35,7 @@ export const installation: Installation = {
 
 const AWKWARD = ["", "plain", "ünï→😀", "a\nb", "\u0000\ud800", '"__proto__"', "x".repeat(5000)]
 
-/** A journal that goes on: rows are appended to any account, and the clock steps back now and then. */
+/** A growing journal: rows are appended to any account, and the clock sometimes steps back. */
 export class Source {
   readonly storage: Storage
   readonly #random: Random
@@ -105,7 +105,7 @@ export const rowsOf = (storage: Storage) =>
     return rows
   }).pipe(Effect.orDie)
 
-/** What is compared of a journal: hashes stand for all of a chain. */
+/** Returns the part of a journal to compare: a hash stands for a whole chain. */
 export const summary = (rows: ReadonlyMap<string, ReadonlyArray<JournalRow>>) =>
   [...rows].map(([account, chain]) => [account, chain.length, chain.at(-1)?.hash])
 
@@ -113,7 +113,7 @@ export interface Run {
   readonly folder: string
   readonly mode?: Mode
   readonly fileBytes?: number
-  /** The journal cannot be read any more after so many pages. */
+  /** The number of pages after which the journal cannot be read. */
   readonly pages?: number
   readonly secret?: Redacted.Redacted
 }
@@ -150,7 +150,7 @@ export const restored = Effect.fnUntraced(function* (folder: string, until?: num
   return yield* rowsOf(storage)
 })
 
-/** Something outside of a backup that a link in it leads to: a file and a folder, and a name that is free. */
+/** Targets outside of a backup for links in it: a file, a folder, and an unused name. */
 export const outside = (folder: string) => {
   const [file, inner, free] = ["file", "folder", "free"].map((name) => Path.join(folder, name)) as [
     string,

@@ -1,7 +1,7 @@
 /**
- * Today's Till on installations that earlier versions left (semantics 9.27): every answer about their objects is what
- * today's contract says, repeated requests get the very answers of then, webhooks that are still under way keep their
- * bytes, and everything can be carried on with. The journal stays as it was written.
+ * This Till on installations of released versions (semantics 9.27): every response about their objects fits the present
+ * contract, repeated requests get their original responses, pending webhooks keep their bytes, and all objects can be
+ * used further. The journal stays as it was written.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { assert, describe, it } from "@effect/vitest"
@@ -34,7 +34,7 @@ const document = Document.make("http://localhost")
 const assertDocumented = documentedBy(document)
 const readable = new ContractFuzz(document, new Random(1)).targets.filter(({ method }) => method === "GET")
 
-/** What events and lists hold of each kind, to the last field. */
+/** Checks of the objects in events and lists, by kind, to the last field. */
 const shapes = new Map(
   KINDS.map(({ name, shape }) => [
     name as string,
@@ -45,11 +45,11 @@ const shapes = new Map(
 interface Installation {
   readonly corpus: Corpus
   readonly variables: Readonly<Record<string, string>>
-  /** Goes on from where the corpus was finished. */
+  /** A clock that continues from the time of the corpus. */
   readonly now: () => number
 }
 
-/** A database and a data folder such as the corpus came from. */
+/** Creates a database and a data folder with the content of a corpus. */
 const install = Effect.fnUntraced(function* (corpus: Corpus): Effect.fn.Return<Installation, never, Scope.Scope> {
   const url = yield* freshDatabase
   yield* restore(corpus, url)
@@ -72,17 +72,17 @@ const install = Effect.fnUntraced(function* (corpus: Corpus): Effect.fn.Return<I
   }
 })
 
-/** An effect of the installation's own, at its time. */
+/** Runs an effect on the installation, by its clock. */
 const at = <A, E>({ now, variables }: Installation, effect: Effect.Effect<A, E>, more: Record<string, string> = {}) =>
   effect.pipe(
     Effect.provide(clockOf(now)),
-    // The database goes by the machine's time.
+    // The database has the machine's time.
     Effect.provideService(ClockOffMax, Infinity),
     Effect.provideService(Console.Console, { ...console, log: () => {} }),
     Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: { ...variables, ...more } }))
   )
 
-/** Runs the whole service while somebody uses it. */
+/** Runs the whole service while `use` sends requests. */
 const served = <A>(installation: Installation, use: (http: HttpExchange) => Promise<A>): Effect.Effect<A, unknown> =>
   Effect.gen(function* () {
     const port = yield* serverPort
@@ -112,7 +112,7 @@ interface Held {
   readonly deleted: boolean
 }
 
-/** What a corpus holds under ids for the test environment of its merchant. */
+/** Returns the objects and events in the test environment of the corpus' merchant. */
 const heldBy = ({ tables }: Corpus): ReadonlyArray<Held> =>
   [...tables["objects"]!, ...tables["events"]!].flatMap((text) => {
     const { account, document_at, id } = JSON.parse(text)
@@ -120,7 +120,7 @@ const heldBy = ({ tables }: Corpus): ReadonlyArray<Held> =>
     return prefix === undefined || !account.endsWith(":test") ? [] : [{ id, prefix, deleted: document_at === null }]
   })
 
-/** A GET, again as long as it is refused: a service on a busy machine may do that. */
+/** Sends a GET until it is not refused: a service on a busy machine may refuse requests. */
 const patiently = async (http: HttpExchange, path: string): Promise<Answer> => {
   for (;;) {
     const answer = await http.request("GET", path)
@@ -129,7 +129,7 @@ const patiently = async (http: HttpExchange, path: string): Promise<Answer> => {
   }
 }
 
-/** An answer that is as it should be; nothing but what was deleted may be missing. */
+/** Sends a GET and checks the response; only a deleted object may be missing. */
 const get = async (http: HttpExchange, target: Target, path: string, isDeleted = false): Promise<Body> => {
   const answer = await patiently(http, path)
   try {
@@ -155,7 +155,7 @@ const readObject = async (http: HttpExchange, target: Target, { deleted, id }: H
   for (const field of fields) await get(http, target, `${path}?expand[]=${String(field)}`, deleted)
 }
 
-/** Reads all pages of a list; answers with the ids. `needed` is what the query needs besides. */
+/** Reads all pages of a list; returns the ids. `needed` is appended to the query. */
 const readList = async (http: HttpExchange, target: Target, needed = ""): Promise<ReadonlyArray<string>> => {
   const ids: Array<string> = []
   for (let cursor: string | null = ""; cursor !== null;) {
@@ -168,7 +168,7 @@ const readList = async (http: HttpExchange, target: Target, needed = ""): Promis
   return ids
 }
 
-/** The queries that a list needs: one for each object that it can be the list of; a list of everything needs none. */
+/** Returns the queries of a list: one for each object that it requires as a parameter, or an empty one. */
 const queriesOf = ({ operation }: Target, held: ReadonlyArray<Held>): ReadonlyArray<string> => {
   const needed = operation.parameters.find((parameter) => parameter.in === "query" && parameter.required)
   if (needed === undefined) return [""]
@@ -177,7 +177,7 @@ const queriesOf = ({ operation }: Target, held: ReadonlyArray<Held>): ReadonlyAr
   return owners.map(({ id }) => `&${needed.name}=${id}`)
 }
 
-/** Finds all that there is by a query that all pass; answers with the ids. */
+/** Finds all objects by a query that all match; returns the ids. */
 const searchAll = async (http: HttpExchange, target: Target): Promise<ReadonlyArray<string>> => {
   const ids: Array<string> = []
   for (let page: string | null = ""; page !== null;) {
@@ -192,7 +192,7 @@ const searchAll = async (http: HttpExchange, target: Target): Promise<ReadonlyAr
   return ids
 }
 
-/** An object is found by what it has, however long ago it was written. */
+/** Checks that searches for each field of an object find it. */
 const searchOne = async (http: HttpExchange, target: Target, object: Body): Promise<void> => {
   const text = (field: string, value: unknown) => (value === null ? `${field}:null` : `${field}:"${String(value)}"`)
   const clauses = [
@@ -220,7 +220,7 @@ const searchOne = async (http: HttpExchange, target: Target, object: Body): Prom
   }
 }
 
-/** Reads everything that there is through every operation that reads. */
+/** Reads all objects through every operation that reads. */
 const readAll = async (http: HttpExchange, corpus: Corpus): Promise<void> => {
   const held = heldBy(corpus)
   const missing = new Map(held.filter(({ deleted }) => !deleted).map(({ id, prefix }) => [id, prefix]))
@@ -238,7 +238,7 @@ const readAll = async (http: HttpExchange, corpus: Corpus): Promise<void> => {
   assert.includeMembers(["pm_"], [...new Set(missing.values())])
 }
 
-/** Payers' pages are found by nothing but the ids in links that were handed out. */
+/** Opens the pages of payers' links, which contain only ids. */
 const openLinks = async (http: HttpExchange): Promise<void> => {
   const sessions = (await walk(http, "/v1/checkout_sessions")).filter(({ url }) => url !== null)
   assert.isNotEmpty(sessions)
@@ -249,7 +249,7 @@ const openLinks = async (http: HttpExchange): Promise<void> => {
   }
 }
 
-/** Repeated requests get the bytes that they got first (semantics I6). */
+/** Checks that repeated requests get their original responses (semantics I6). */
 const replayAll = async (http: HttpExchange, { exchanges }: Corpus): Promise<void> => {
   for (const { path, status, text, ...request } of exchanges) {
     const answer = await http.request("POST", path, request)
@@ -258,7 +258,7 @@ const replayAll = async (http: HttpExchange, { exchanges }: Corpus): Promise<voi
   }
 }
 
-/** What an installation goes on to do with objects that were there before. */
+/** A merchant that uses the objects of an installation further. */
 class Business {
   readonly #http: HttpExchange
 
@@ -276,14 +276,14 @@ class Business {
     return walk(this.#http, `/v1/${list}`)
   }
 
-  /** Does something with each object of a list in a status; there has to be one. */
+  /** Runs `does` on each object of a list in a status; requires at least one. */
   async each(list: string, status: string, does: (object: Body) => Promise<Body>): Promise<void> {
     const objects = (await this.all(list)).filter((object) => object.status === status)
     assert.isNotEmpty(objects, `${list} ${status}`)
     for (const object of objects) await does(object)
   }
 
-  /** Cards that payers came with become a customer's, are charged again, and go with it (semantics 9.18). */
+  /** Attaches charged cards to a customer, charges them again, and deletes the customer (semantics 9.18). */
   async holdCards(): Promise<void> {
     const charged = (await this.all("charges")).filter(({ status }) => status === "succeeded")
     const cards = new Set(charged.map(({ payment_method }) => payment_method as string))
@@ -334,9 +334,7 @@ class Business {
   }
 }
 
-/**
- * What arrives at a new address of the endpoint that refused everything is what it was sent at first (semantics W8).
- */
+/** Checks that the deliveries to the endpoint that refused them are repeated with the same bytes (semantics W8). */
 const deliverLate = async (http: HttpExchange, { received }: Corpus): Promise<void> => {
   const business = new Business(http)
   const arrived: Array<Omit<ReceivedWebhook, "endpoint">> = []
@@ -375,11 +373,11 @@ const verified = Effect.fnUntraced(function* (installation: Installation) {
 describe.each(versions)("an installation of Till %s", (version) => {
   const corpus = load(version)
 
-  it.live("answers as today's contract says, repeats, delivers and goes on", () =>
+  it.live("answers by the present contract, repeats responses and deliveries, and continues", () =>
     Effect.gen(function* () {
       const installation = yield* install(corpus)
       const before = corpus.tables["journal"]!.length
-      // On the tables as they were brought up to date, and again on those that are made from the journal.
+      // On the migrated tables, and again on the rebuilt views.
       yield* served(installation, async (http) => {
         await openLinks(http)
         await replayAll(http, corpus)
@@ -402,7 +400,7 @@ describe.each(versions)("an installation of Till %s", (version) => {
     })
   )
 
-  it("lists its documents by the labels that today's Till would give them", () => {
+  it("has its documents under the labels that this Till derives", () => {
     const kinds = new Map(KINDS.map((kind) => [kind.name as string, kind]))
     const found = new Set<string>()
     for (const text of corpus.tables["journal"]!) {

@@ -1,6 +1,5 @@
 /**
- * Corpora: installations as released versions of Till left them, kept so that every later Till can be started on them.
- * `make.ts` makes them.
+ * Corpora: installations of released versions, on which the tests start this Till. `make.ts` makes them.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { PgClient, PgMigrator } from "@effect/sql-pg"
@@ -11,7 +10,7 @@ import * as Path from "node:path"
 import { gunzipSync } from "node:zlib"
 import { migrations } from "../../src/postgres/Migrations.ts"
 
-/** A POST under an idempotency key, and its answer. */
+/** A POST under an idempotency key, and its response. */
 export interface Exchange {
   readonly path: string
   readonly key: string
@@ -24,7 +23,7 @@ export interface Exchange {
 
 /** A webhook as it arrived. */
 export interface ReceivedWebhook {
-  /** The path that it was sent to, without the slash. */
+  /** The path of the endpoint's URL, without the slash. */
   readonly endpoint: string
   /** `evt_…` */
   readonly event: string
@@ -33,19 +32,19 @@ export interface ReceivedWebhook {
 }
 
 export interface Corpus {
-  /** When it was finished, in milliseconds. Repeated requests get their answers for a day from then on. */
+  /** When it was completed, in milliseconds. Repeated requests get their responses for a day from then on. */
   readonly at: number
-  /** The file `secret`. */
+  /** The content of the file `secret`. */
   readonly secret: string
   readonly publicUrl: string
   readonly keys: Readonly<Record<"secretTest" | "publishableTest" | "secretLive" | "publishableLive", string>>
   readonly exchanges: ReadonlyArray<Exchange>
   readonly received: ReadonlyArray<ReceivedWebhook>
-  /** The rows of each table as `row_to_json` gives them; those of `effect_sql_migrations` say how the tables looked. */
+  /** The rows of each table as `row_to_json` returns them; `effect_sql_migrations` has the tables' migrations. */
   readonly tables: Readonly<Record<string, ReadonlyArray<string>>>
 }
 
-/** The versions that have one, oldest first. */
+/** The versions that have a corpus, oldest first. */
 export const versions: ReadonlyArray<string> = fs
   .readdirSync(import.meta.dirname)
   .filter((file) => file.endsWith(".json.gz"))
@@ -56,7 +55,7 @@ export const fileOf = (version: string): string => Path.join(import.meta.dirname
 
 export const load = (version: string): Corpus => JSON.parse(gunzipSync(fs.readFileSync(fileOf(version))).toString())
 
-/** Fills an empty database with the tables of a corpus, as its version had them. */
+/** Fills an empty database with the tables of a corpus, migrated to its version. */
 export const restore = Effect.fnUntraced(function* (
   { tables: { effect_sql_migrations: done = [], ...tables } }: Corpus,
   url: Redacted.Redacted

@@ -1,4 +1,4 @@
-/** What documents of each kind look like: their schemas as data, so that those of a released version can be kept. */
+/** The schemas of all kinds of documents as data, so that those of a released version can be stored. */
 import type { JsonSchema } from "effect"
 import { Schema } from "effect"
 import * as fs from "node:fs"
@@ -12,11 +12,11 @@ type JsonSchemaDocument = JsonSchema.Document<"draft-2020-12">
 export interface Shape {
   readonly format: number
   readonly value: JsonSchemaDocument
-  /** Null stands for nothing hidden. */
+  /** Null for kinds without a hidden part. */
   readonly hidden: JsonSchemaDocument | null
 }
 
-/** By the names of kinds. */
+/** Schemas by the names of kinds. */
 export type Shapes = Readonly<Record<string, Shape>>
 
 interface Shaped {
@@ -37,10 +37,10 @@ export const shapeOf = (kind: Shaped): Shape => {
   }
 }
 
-/** Those that this Till writes. */
+/** The schemas of this Till. */
 export const shapes: Shapes = Object.fromEntries(KINDS.map((kind) => [kind.name, shapeOf(kind)]))
 
-/** The file with those that a released version wrote. */
+/** Returns the file with the schemas of a released version. */
 export const shapesFileOf = (version: string): string => Path.join(import.meta.dirname, `${version}.shapes.json`)
 
 export const loadShapes = (version: string): Shapes => JSON.parse(fs.readFileSync(shapesFileOf(version), "utf8"))

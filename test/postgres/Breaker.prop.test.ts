@@ -1,4 +1,4 @@
-/** What is known of a database that hangs, over random times at which it is silent, in a time of the test's own. */
+/** The breaker against a database that is silent at random times, in simulated time. */
 import { assert, describe, it } from "@effect/vitest"
 import type { HangLimits, Statement } from "../../src/postgres/Breaker.ts"
 import { Breaker } from "../../src/postgres/Breaker.ts"
@@ -6,7 +6,7 @@ import { Random, Seed } from "../support/Random.ts"
 
 const LIMITS: HangLimits = { silentMillis: 1500, probeMillis: 2000, pauseMillis: 500 }
 const LOOK_MILLIS = LIMITS.pauseMillis / 4
-/** An answer takes so long at most, unless it waits for the database to go on. */
+/** The maximum time of an answer, unless the database is silent. */
 const ANSWER_MILLIS = 1000
 
 interface Span {
@@ -69,7 +69,7 @@ class World {
     })
   }
 
-  /** Until nothing happens any more. */
+  /** Runs until no events are left. */
   run(): void {
     while (this.#timers.length > 0) {
       const next = this.#timers.reduce((first, timer) => (timer.at < first.at ? timer : first))
@@ -87,7 +87,7 @@ class World {
 
 describe("a database that hangs", () => {
   it.prop(
-    "is known soon, and so is that it answers again; one that answers is never taken for one",
+    "is detected soon, and so is its next answer; a database that answers never counts as hanging",
     { seed: Seed },
     ({ seed }) => {
       const random = new Random(seed)
@@ -108,7 +108,7 @@ describe("a database that hangs", () => {
           const [opened] = during
           assert.isTrue(opened?.isHanging)
           assert.isAtMost(opened!.at, from + found)
-          // Nobody waits for what will not come, and nothing is sent.
+          // No statement waits for the silent database, and none is sent.
           for (const sent of world.sent.filter(({ at }) => at < to - found && at > from - ANSWER_MILLIS)) {
             assert.isAtMost(sent.ended!.at, Math.max(from + found, sent.at + ANSWER_MILLIS))
           }
@@ -117,7 +117,7 @@ describe("a database that hangs", () => {
             0
           )
         }
-        // What has been asked meanwhile is answered with it, or what is asked next.
+        // The running statements or the next probe get an answer.
         assert.isFalse(
           world.changes.findLast(({ at }) => at <= to + LIMITS.pauseMillis + LOOK_MILLIS + ANSWER_MILLIS)?.isHanging ??
             false
@@ -133,13 +133,13 @@ describe("a database that hangs", () => {
     { arbitrary: { runs: 100 } }
   )
 
-  it("is asked by nobody who has nothing to ask", () => {
+  it("gets no probe while no statement runs", () => {
     const world = new World([{ from: 0, to: 60_000 }], new Random(1))
     world.run()
     assert.strictEqual(world.now, 0)
   })
 
-  it("is not one where this process was held up itself", () => {
+  it("is not detected where this process was blocked itself", () => {
     const timers: Array<() => void> = []
     let now = 0
     const asked: Array<number> = []
@@ -160,14 +160,14 @@ describe("a database that hangs", () => {
     look(60_000)
     assert.lengthOf(asked, 0)
     while (asked.length === 0) look(LOOK_MILLIS)
-    // The answer is there, and is read after this.
+    // The answer has arrived, and is read after this.
     look(60_000)
     breaker.end(statement, true)
     look(LOOK_MILLIS)
     assert.isFalse(breaker.isHanging)
   })
 
-  it("is not one where it refuses, or is at work on something large", () => {
+  it("is not detected where it refuses statements, or executes a large one", () => {
     let asked = 0
     const timers: Array<() => void> = []
     let now = 0

@@ -14,14 +14,14 @@ import { till } from "../support/TillProcess.ts"
 
 const open = (url: Redacted.Redacted) => connect(serverAt(url)).pipe(Effect.provide(Reactivity.layer))
 
-/** A fresh database with a setting of its own. */
+/** Creates a database with a setting. */
 const databaseSetTo = Effect.fnUntraced(function* (setting: string) {
   const url = yield* freshDatabase
   yield* (yield* open(url)).unsafe(`ALTER DATABASE ${new URL(Redacted.value(url)).pathname.slice(1)} SET ${setting}`)
   return url
 })
 
-/** The message of a connection that is refused. */
+/** Returns the message of a refused connection. */
 const refusal = (url: Redacted.Redacted) => Effect.map(Effect.flip(open(url)), ({ message }) => message)
 
 describe("Database", () => {
@@ -53,7 +53,7 @@ describe("Database", () => {
     })
   )
 
-  it.live("refuses what cannot hold every text, and what cannot be written to", () =>
+  it.live("refuses a database that cannot hold every text, or is read-only", () =>
     Effect.gen(function* () {
       for (const encoding of ["LATIN1", "SQL_ASCII"]) {
         const options = `TEMPLATE template0 ENCODING '${encoding}' LOCALE_PROVIDER libc LOCALE 'C'`
@@ -65,7 +65,7 @@ describe("Database", () => {
     })
   )
 
-  it.live("only reads, where it was asked to, and is in nobody's way", () =>
+  it.live("only reads, if requested, and does not count as a running Till", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const location = { databaseUrl: url, dataFolder: "/nowhere" }
@@ -85,7 +85,7 @@ describe("Database", () => {
     })
   )
 
-  it.live("makes do with as many connections as its database may have", () =>
+  it.live("uses no more connections than its database allows", () =>
     Effect.gen(function* () {
       const own = yield* freshDatabase
       const name = new URL(Redacted.value(own)).pathname.slice(1)
@@ -104,7 +104,7 @@ describe("Database", () => {
             Array.from({ length: 16 }, () => question),
             { concurrency: "unbounded" }
           )
-          // Room for a command beside a service.
+          // Connections for a command beside a service.
           yield* Effect.scoped(open(own))
           return answers.flat()
         })
@@ -118,7 +118,7 @@ describe("Database", () => {
     })
   )
 
-  it.live("makes do with as many connections as its role may have", () =>
+  it.live("uses no more connections than its role allows", () =>
     Effect.gen(function* () {
       const dataFolder = yield* temporaryFolder()
       const opened = Effect.scoped(
@@ -142,7 +142,7 @@ describe("Database", () => {
     })
   )
 
-  // Functions that Postgres finds before its own do here what a pooler would do.
+  // Functions that Postgres finds before its own simulate a pooler.
   it.live.each([
     {
       deed: "keeps settings back",
@@ -163,9 +163,9 @@ describe("Database", () => {
     })
   )
 
-  it.live("warns of a server that does not wait for its disk", () =>
+  it.live("warns about a server that does not wait for its disk", () =>
     Effect.gen(function* () {
-      // One of its own: all who use the run's would be warned.
+      // A server of its own: all other tests on the run's server would be warned.
       const dataFolder = yield* temporaryFolder()
       yield* grantIn(dataFolder, "SUPERUSER")
       const { url } = yield* EmbeddedPostgres.make({ dataFolder })
@@ -185,7 +185,7 @@ describe("Database", () => {
       assert.strictEqual(warnings.length, 1)
       assert.include(warnings[0], "runs without full_page_writes: ")
       assert.notInclude(warnings[0], new URL(Redacted.value(url)).password)
-      // A command warns as well, but not in what it prints.
+      // A command warns too, but not on its standard output.
       yield* sql`CREATE DATABASE other`
       const other = Object.assign(new URL(Redacted.value(url)), { pathname: "/other" })
       const variables = { TILL_DATA_DIR: Path.join(dataFolder, "till"), DATABASE_URL: other.href }
@@ -201,7 +201,7 @@ describe("Database", () => {
       const good = Redacted.value(yield* freshDatabase)
       const changed = (change: (url: URL) => void) => {
         const url = new URL(good)
-        // Over loopback, as another Postgres would be reached.
+        // Over loopback, as to a Postgres that is not embedded.
         url.searchParams.delete("host")
         change(url)
         return Redacted.make(url.href)
@@ -226,7 +226,7 @@ describe("Database", () => {
     })
   )
 
-  it.live("does not call the embedded Postgres by a variable that nobody has set", () =>
+  it.live("does not name a variable that is not set in messages about the embedded Postgres", () =>
     Effect.gen(function* () {
       const dataFolder = Path.join(yield* temporaryFolder(), "data")
       const start = Effect.scoped(Layer.build(layer({ databaseUrl: undefined, dataFolder })))

@@ -7,7 +7,7 @@ import { promisify } from "node:util"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 
 describe("InstallationSecret", () => {
-  it.live("is made once by several processes that start at the same time, and all have the same", () =>
+  it.live("is created once by several processes that start at the same time, and all read the same one", () =>
     Effect.gen(function* () {
       const file = Path.join(yield* temporaryFolder(), "secrets", "till")
       const { href } = new URL("../../src/postgres/InstallationSecret.ts", import.meta.url)

@@ -6,7 +6,7 @@ import { load } from "../../src/postgres/InstallationSecret.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 
 describe("InstallationSecret", () => {
-  it.effect("is made once, in a folder that need not be there, and readable by its owner alone", () =>
+  it.effect("is created once, in a folder that need not exist, and readable by its owner only", () =>
     Effect.gen(function* () {
       const folder = Path.join(yield* temporaryFolder(), "not", "there")
       const secrets = yield* Effect.forEach([1, 2, 3], () => load(Path.join(folder, "secret")), {
@@ -22,7 +22,7 @@ describe("InstallationSecret", () => {
     })
   )
 
-  it.effect("is read where nothing may be written, as mounted secrets are", () =>
+  it.effect("is read from a read-only folder, as mounted secrets are", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder()
       const bytes = "0123456789abcdef".repeat(4)
@@ -36,7 +36,7 @@ describe("InstallationSecret", () => {
     })
   )
 
-  it.effect("refuses a damaged one rather than going on with another", () =>
+  it.effect("is refused if it is damaged, instead of replaced by another", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder()
       fs.writeFileSync(Path.join(folder, "secret"), "abcd\n")

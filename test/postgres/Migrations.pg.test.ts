@@ -53,7 +53,7 @@ describe("a database of another Till", () => {
 })
 
 describe("a database with tables of another application", () => {
-  it.live("is refused, and left as it is", () =>
+  it.live("is refused and left unchanged", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
       for (const name of ["orders", "events", "customers", "users"])
@@ -68,7 +68,7 @@ describe("a database with tables of another application", () => {
     })
   )
 
-  it.live("is known by what it has, whatever its schema is called, and whether or not it has a journal", () =>
+  it.live("is detected by its tables, whatever its schema is called, and even with a table named journal", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
       yield* database.edit('CREATE SCHEMA "My Shop" CREATE TABLE journal (id int, sold text)')
@@ -81,7 +81,7 @@ describe("a database with tables of another application", () => {
     })
   )
 
-  it.live("is not one that has only tables of extensions, or of another schema", () =>
+  it.live("is not one with only tables of extensions, or in another schema", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
       yield* database.edit("CREATE SCHEMA shop CREATE TABLE orders (id int)")
@@ -95,7 +95,7 @@ describe("a database with tables of another application", () => {
 })
 
 describe("a database that Till may not change", () => {
-  it.live("is refused with what the server says", () =>
+  it.live("is refused with the server's message", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
       yield* database.edit(`DO $$ BEGIN

@@ -1,4 +1,4 @@
-/** The database that a restore works on is the restore's alone, from before its first record until after its last. */
+/** A restore has its database to itself, from before its first record until after its last. */
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -6,7 +6,7 @@ import * as Migrations from "../../src/postgres/Migrations.ts"
 import * as RestoreTarget from "../../src/postgres/RestoreTarget.ts"
 import { layerFreshDatabase } from "../support/Postgres.ts"
 
-/** Brings the tables up to date, as a start does. */
+/** Migrates the tables, as a start does. */
 const started = Effect.scoped(Effect.asVoid(Layer.build(Layer.fresh(Migrations.layer))))
 const migrated = Effect.scoped(Effect.asVoid(Layer.build(Layer.fresh(Migrations.layerRestoring))))
 
@@ -21,7 +21,7 @@ const records = PgClient.PgClient.use((sql) =>
 )
 
 describe("the target of a restore", () => {
-  it.live("is refused by everybody else until it is released, and begun afresh meanwhile", () =>
+  it.live("is refused by every other command until it is released, and emptied by another restore", () =>
     Effect.gen(function* () {
       const unfinished = "A restore into this database has not come to its end: run `till restore` again."
       yield* RestoreTarget.claim
@@ -44,7 +44,7 @@ describe("the target of a restore", () => {
     }).pipe(Effect.provide(layerFreshDatabase))
   )
 
-  it.live("has nothing of anybody else's", () =>
+  it.live("must not have tables of another application", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       yield* sql`CREATE TABLE orders (id int)`

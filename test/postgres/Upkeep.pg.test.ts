@@ -1,6 +1,6 @@
 /**
- * Postgres decides some things for itself. These tests look at its plans, with the rough statistics that migrations ask
- * for and with none, for these parameters and for any; and at the columns that it takes samples of.
+ * Postgres' own decisions: its plans, with the rough statistics of the migrations and without any, for given parameters
+ * and generic; and the columns that it samples.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -15,32 +15,32 @@ import { journalOf, viewsOf } from "../engine/Harness.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
 
 const ACCOUNT = "mer_1:test"
-/** Those of the accounts, and one of nobody's. */
+/** The partitions of the accounts, and one without accounts. */
 const PARTITIONS = [partitionOf(ACCOUNT), partitionOf("mer_2:test"), partitionOf("nobody")]
 const ROWS = 20_000
 const MIDDLE = ROWS / 2
-/** Digits as long as those of ids. */
+/** Returns a number with as many digits as ids have. */
 const digits = (n: number): string => String(n).padStart(24, "0")
 
-/** `ROWS` of everything in one account, a hundredth as many in another; every tenth delivery is pending. */
+/** Rows: `ROWS` per table in one account, a hundredth of that in another; every tenth delivery is pending. */
 const FILL = [
   "checkpoints SELECT account, 1 FROM accounts",
   `objects SELECT account, 'cus_' || n, 'customer', i, 0, 10, NULL, NULL,
     jsonb_build_object('email', i || '@example.com'), 1 FROM numbered`,
-  // All of one term, every thousandth of another; terms and numbers of their own.
+  // A term that all have, a term of every thousandth, and terms and measures of their own.
   `objects SELECT account, 'pi_' || n, 'payment_intent', i, 0, 10, NULL, NULL,
     jsonb_build_object('customer', 'cus_' || n, 'status', CASE WHEN i % 3 = 0 THEN 'succeeded' ELSE 'processing' END),
     1, ARRAY[${termNumber(ACCOUNT, "common")}, i] || CASE WHEN i % 1000 = 0 THEN ARRAY[${termNumber(ACCOUNT, "rare")}]
       ELSE ARRAY[]::bigint[] END || (i % 200 + 1000000), i % 200
     FROM numbered`,
-  // All of one customer, and all of one product.
+  // Charges of a single customer, and prices of a single product.
   `objects SELECT account, 'ch_' || n, 'charge', i, 0, 10, NULL, NULL,
     jsonb_build_object('customer', 'cus_${digits(1)}', 'payment_intent', 'pi_' || n), 1 FROM numbered`,
   `objects SELECT account, 'price_' || n, 'price', i, 0, 10, NULL, NULL,
     jsonb_build_object('product', 'prod_${digits(1)}', 'type', CASE WHEN i % 2 = 0 THEN 'recurring' ELSE 'one_time' END),
     1 FROM numbered`,
   `revisions SELECT account, 'pi_' || n, i + ${ROWS} FROM numbered`,
-  // One document is written again and again.
+  // A document that is written again and again.
   `revisions SELECT account, 'cus_${digits(MIDDLE)}', i FROM numbered`,
   `events SELECT account, 'evt_' || n, CASE WHEN i <= 20 THEN 'refund.created' ELSE 'customer.created' END, i
     FROM numbered`,
@@ -103,12 +103,12 @@ const address = { account: ACCOUNT, id: `pi_${digits(MIDDLE)}` }
 const intents = { kind: "payment_intent", prefix: "pi", limit: 10 }
 const charges = { kind: "charge", prefix: "ch", labels: { customer: `cus_${digits(1)}` }, limit: 10 }
 const product = `prod_${digits(1)}`
-/** There are fewer than are asked for, and many of other kinds have smaller ids. */
+/** A list of which there are fewer documents than the limit, and many of other kinds with smaller ids. */
 const first = { kind: "customer", prefix: "cus", olderThan: `cus_${digits(5)}`, limit: 10 }
 
 const ANY: Filter = { all: [], any: [], none: [] }
 
-/** All that is asked while Till is at work. `round` counts from 1. */
+/** All reads of a running Till. `round` counts from 1. */
 const questions = (
   journal: JournalShape,
   views: ViewsShape,
@@ -130,7 +130,7 @@ const questions = (
   views.timers(ACCOUNT, 10),
   views.nextTimers(10, ["nobody"], null),
   views.nextTimers(10, ["nobody"], PARTITIONS),
-  // There is nothing in it, and all others have much.
+  // An empty partition beside full ones.
   views.nextTimers(10, [], PARTITIONS.slice(-1)),
   views.newest([
     { ...intents, account: ACCOUNT },
@@ -178,8 +178,8 @@ const questions = (
 ]
 
 /**
- * Somebody searches for what all have, few, and none. Of what is not frequent, each search looks through the newest
- * thousand; what it finds beyond is a handful, or the hundred of a number.
+ * Searches for terms that all documents have, few, and none. A search for a rare term reads the newest thousand; beyond
+ * these it reads a few matches, or the hundred of a measure.
  */
 const searches = (views: ViewsShape): ReadonlyArray<Effect.Effect<unknown, unknown>> =>
   [
@@ -197,10 +197,10 @@ const searches = (views: ViewsShape): ReadonlyArray<Effect.Effect<unknown, unkno
   ])
 const SEARCHED_ROWS_MAX = 850
 
-/** Pages of a table's indexes. A single list that goes on behind its end would read more in `ROUNDS`. */
+/** Pages of a table's indexes. A list that reads beyond its end would read more in `ROUNDS`. */
 const PAGES_MAX = 1500
 
-/** After so many, Postgres keeps one plan for all parameters, if it does not look worse. */
+/** More than the 5 executions after which Postgres uses a generic plan, if its estimated cost is not higher. */
 const ROUNDS = 8
 
 const TABLES = ["objects", "revisions", "events", "timers", "idempotency", "deliveries", "journal"]
@@ -209,21 +209,19 @@ const named = TABLES.map((table) => `'${table}'`).join(", ")
 interface Reads {
   readonly table: string
   readonly scans: number
-  /** Rows read, in whatever way. */
+  /** Rows read by any scan. */
   readonly rows: number
-  /**
-   * Pages of indexes. They count as well, because an entry that a condition throws out within an index is no row read.
-   */
+  /** Pages of indexes read: an entry that a condition excludes within an index does not count as a row. */
   readonly pages: number
 }
 
 describe("the tables in Postgres", () => {
   for (const statistics of ["without", "with"]) {
-    // A table has no statistics for a minute of its life at most. Postgres then takes a few thousand rows for a few and
-    // sorts them.
+    // A table lacks statistics for its first minute at most. Postgres then estimates a few rows in place of thousands,
+    // and sorts them.
     const rowsMax = statistics === "with" ? ROWS / 10 : ROWS / 2
 
-    it.live(`are never read from end to end while Till is at work, ${statistics} statistics`, () =>
+    it.live(`are never scanned as a whole by a running Till, ${statistics} statistics`, () =>
       Effect.gen(function* () {
         const database = yield* PostgresStorage.make
         yield* Effect.scoped(database.connect("migrations"))
@@ -236,7 +234,7 @@ describe("the tables in Postgres", () => {
            FROM pg_stat_user_tables JOIN pg_statio_user_tables USING (relname)
            WHERE relname IN (${named}) ORDER BY relname`
         )
-        // A connection's counts are visible to others only a little after it is closed.
+        // A connection's counts become visible to others shortly after it is closed.
         const settled = Effect.repeat(Effect.delay(reads, "200 millis"), { times: 5 })
         const before = yield* settled
         yield* Effect.scoped(
@@ -257,7 +255,7 @@ describe("the tables in Postgres", () => {
       })
     )
 
-    it.live(`are never read from end to end by a search, ${statistics} statistics`, () =>
+    it.live(`are never scanned as a whole by a search, ${statistics} statistics`, () =>
       Effect.gen(function* () {
         const database = yield* PostgresStorage.make
         yield* Effect.scoped(database.connect("migrations"))
@@ -283,14 +281,14 @@ describe("the tables in Postgres", () => {
         )
         const [after] = yield* settled("after")
         assert.strictEqual(after!.scans - before!.scans, 0)
-        // On the average: a single one that reads all in every round would be seen.
+        // An average: one search that reads all rows in every round would exceed it.
         assert.isBelow((after!.rows - before!.rows) / count, SEARCHED_ROWS_MAX)
         assert.isBelow((after!.walked - before!.walked) / count, SEARCHED_ROWS_MAX)
       })
     )
   }
 
-  it.live("are sampled only in columns that conditions ask for, not in whole texts", () =>
+  it.live("are sampled only in columns that conditions use, not in whole texts", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
       yield* Effect.scoped(database.connect("migrations"))

@@ -1,6 +1,6 @@
 /**
- * The views in Postgres answer as the ones in memory do, whatever was projected; and the journal in Postgres keeps its
- * port's promises.
+ * The views in Postgres return the same as the ones in memory, whatever was projected; and the journal in Postgres
+ * keeps the guarantees of its port.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -31,7 +31,7 @@ const IDS = ["a", "B", "b", "Z", "z_1", "z_2", "z-1", "ä", "😀", "';--", "%",
 const TIMER_NAMES = ["increment", "settle"]
 const TYPES = ["counter.created", "counter.deleted", "counter", "counted.x", "c%.created", "other_type"]
 const KINDS = ["counter", "slot"]
-/** Kinds whose ids have a prefix, which is the kind's own name here. */
+/** Kinds whose ids have a prefix, which is the kind's name here. */
 const PREFIXES = ["a", "z"]
 const JSONS = [
   '{"id":"a","text":"\\u0000\\ud800 ü→😀"}',
@@ -39,7 +39,7 @@ const JSONS = [
   `{"long":"${"x".repeat(9000)}"}`
 ]
 
-/** Each record in the journal holds all documents. */
+/** The content of every record in the journal, with all documents. */
 const RECORD = `{"ü":[${JSONS.join(",")}]}`
 
 const spanOf = (json: string): Span => ({
@@ -49,7 +49,7 @@ const spanOf = (json: string): Span => ({
 
 const distinct = <A>(random: Random, choices: ReadonlyArray<A>) => choices.filter(() => random.chance(0.4))
 
-/** Those that look like an id or an address are found in another way, and so are those of a customer or a product. */
+/** Labels of every sort: ids and emails, customers and products, and common ones are found by different indexes. */
 const LABEL_VALUES = ["", "x", "ü'\"\\", "10", "cus_8Q0eQxL7onWPq0YtTwltHu2V", "jenny@example.com"]
 
 const LABEL_NAMES = ["name", "slot", "ü", "customer", "product", "email"]
@@ -70,7 +70,7 @@ const searchable = (random: Random): Searchable => ({
 
 const TALLY_KEYS = ["paid usd", "it's é", "b"]
 
-/** Some cancel out. */
+/** Tallies, some of which cancel out. */
 const tallies = (random: Random): ReadonlyArray<TallyEntry> =>
   entriesOf(
     Array.from({ length: random.below(3) }, () => ({
@@ -96,13 +96,13 @@ const filter = (random: Random): Filter => {
 const EMPTY = project([])
 
 const DESTINATIONS = ["we_1", "we_2", "we_3"]
-/** Those of the accounts, and one of nobody's. */
+/** The partitions of the accounts, and one without accounts. */
 const SOME = [...ACCOUNTS, "nobody"].map(partitionOf)
 
 /** Milliseconds by which an account's clock may be ahead of the wall clock. */
 const CLOCK_LEAD_MAX = 7
 
-/** Times of which many are the same. */
+/** The upper bound of times, which is low so that many are equal. */
 const TIME_MAX = 20
 
 /** An account's checkpoint, and the milliseconds by which its clock is ahead. */
@@ -113,13 +113,13 @@ interface Head {
 
 const headOf = (heads: Map<string, Head>, account: string): Head => heads.get(account) ?? { version: 0, clock: 0 }
 
-/** A sweep changes rows without naming them, so its projection holds nothing else. */
+/** Makes a projection of a sweep, which contains nothing else. */
 const sweeping = (random: Random, heads: Map<string, Head>): Projection => {
   const account = random.pick(ACCOUNTS)
   const head = headOf(heads, account)
   const from = head.version + (random.chance(0.4) ? 1 : 0)
   const wiped = random.chance(0.3)
-  // A clock is never set back but by a wipe. Nothing is due before 1970.
+  // Only a wipe sets a clock back. No due time is before 1970.
   const clock = wiped ? 0 : random.chance(0.6) ? head.clock + random.below(CLOCK_LEAD_MAX + 1 - head.clock) : null
   if (from === head.version) heads.set(account, { version: from + 1, clock: clock ?? head.clock })
   const unsubscribed = wiped ? [] : distinct(random, DESTINATIONS)
@@ -130,7 +130,7 @@ const sweeping = (random: Random, heads: Map<string, Head>): Projection => {
   }
 }
 
-/** Deliveries that are new, some with attempts already; and steps of older ones, of which some are not the next. */
+/** Makes new deliveries, some with attempts, and steps of earlier ones, some of which do not apply. */
 const deliveries = (
   random: Random,
   checkpoints: Projection["checkpoints"],
@@ -171,7 +171,7 @@ const deliveries = (
   return { deliveriesMade, deliverySteps }
 }
 
-/** A batch as the projector would write it; sometimes one that starts where the checkpoint does not stand. */
+/** Makes a batch as the projector does; sometimes it does not start at the checkpoint. */
 const projection = (random: Random, heads: Map<string, Head>, made: Array<DeliveryRow>, batch: number): Projection => {
   if (random.chance(0.3)) return sweeping(random, heads)
   const checkpoints = distinct(random, ACCOUNTS).map((account) => {
@@ -202,7 +202,7 @@ const projection = (random: Random, heads: Map<string, Head>, made: Array<Delive
     checkpoints,
     documentsCreated: perAccount((account, version, id) => document(account, version, `${id}${batch}`)),
     documentsChanged,
-    // Earlier records of the same batch have written some of them as well.
+    // Earlier records of the same batch have written some of the documents too.
     revisions: documentsChanged.flatMap(({ account, id, version }) => {
       const { from } = checkpoints.find((checkpoint) => checkpoint.account === account)!
       return version - 1 > from && random.chance(0.5) ? [{ account, id, version: version - 1 }] : []
@@ -225,7 +225,7 @@ const projection = (random: Random, heads: Map<string, Head>, made: Array<Delive
       ({ account, id }) => !cleared.some((one) => one.account === account && id === `${one.id} of ${account}`)
     ),
     timersCleared: cleared.map(({ account, id }) => ({ account, id: `${id} of ${account}` })),
-    // A record has one key at most, and few keys come again and again.
+    // A record has one key at most, and few keys are reused again and again.
     keys: checkpoints.flatMap(({ account, from, to }) =>
       distinct(
         random,
@@ -248,7 +248,7 @@ const cursor = (random: Random): Cursor => {
   return random.chance(0.5) ? { olderThan: random.pick(IDS) } : { newerThan: random.pick(IDS) }
 }
 
-/** Questions of every sort, each asked of both. */
+/** Reads of every sort, to compare between both storages. */
 const questions = (random: Random) => {
   const account = random.pick(ACCOUNTS)
   const addresses = Array.from({ length: random.below(6) }, () => ({
@@ -367,7 +367,7 @@ const questions = (random: Random) => {
 
 const plain = (value: unknown): unknown => (value === undefined ? undefined : JSON.parse(JSON.stringify(value)))
 
-/** All rows, and when the first of each destination's deliveries may be taken, which no row says. */
+/** Reads all rows, and when the first delivery of each destination may be taken, which no row contains. */
 const everything = (views: ViewsShape) =>
   Effect.all([
     Effect.forEach(ACCOUNTS, (account) => Effect.forEach(viewTables, (table) => views.scan(account, table, "", 1000))),
@@ -379,7 +379,7 @@ const everything = (views: ViewsShape) =>
     )
   ])
 
-/** All rows of a table, a few at a time. */
+/** Reads all rows of a table, a few at a time. */
 const inPages = Effect.fnUntraced(function* (views: ViewsShape, account: string, table: ViewTable, limit: number) {
   const all: Array<ViewRow> = []
   for (;;) {
@@ -400,14 +400,14 @@ const sameAnswers = Effect.fnUntraced(function* (random: Random, memory: ViewsSh
 
 describe("the views in Postgres", () => {
   it.live.prop(
-    "answer every question as the ones in memory do",
+    "return the same as the ones in memory for every read",
     { seed: Seed },
     ({ seed }) =>
       Effect.scoped(
         Effect.gen(function* () {
           const random = new Random(seed)
           const database = yield* PostgresStorage.make
-          // Few rows are many to it, so searches go on as they do where there are thousands.
+          // Small limits, so that searches take the same steps as with thousands of rows.
           const storage = yield* Effect.provideService(database.connect("views"), SearchDepths, {
             newest: random.below(3),
             few: random.below(3),
@@ -426,7 +426,7 @@ describe("the views in Postgres", () => {
           const made: Array<DeliveryRow> = []
           for (let batch = 0; batch < 12; batch++) {
             const rows = projection(random, heads, made, batch)
-            // A lease lasts longer than until what is leased is due.
+            // A lease ends after the due time.
             const leasedUntil = random.chance(0.5) ? 0 : TIME_MAX + random.below(TIME_MAX)
             const refused = [yield* memory.apply(rows, leasedUntil), yield* postgres.apply(rows, leasedUntil)] as const
             assert.deepStrictEqual(refused[1].toSorted(), refused[0].toSorted())
@@ -451,7 +451,7 @@ describe("the views in Postgres", () => {
     { arbitrary: { runs: 8, maxShrinks: 5 } }
   )
 
-  it.live("know the newest use of a key, wherever its row lies", () =>
+  it.live("return the newest use of a key, wherever its row is stored", () =>
     Effect.gen(function* () {
       const [account] = ACCOUNTS as [string]
       const database = yield* PostgresStorage.make
@@ -463,7 +463,7 @@ describe("the views in Postgres", () => {
       }
       for (const version of [1, 2]) yield* use(version)
       yield* views.expireKeys(2, 1)
-      // Makes the first one's place free for the next.
+      // Frees the space of the first row for the next.
       yield* database.edit("VACUUM idempotency")
       yield* use(3)
       const places = yield* database.ask<{ version: string }>("SELECT version::text FROM idempotency ORDER BY ctid")
@@ -476,36 +476,38 @@ describe("the views in Postgres", () => {
     })
   )
 
-  it.live("find the next timers and deliveries of every partition, and say of all accounts in which they lie", () =>
-    Effect.gen(function* () {
-      const database = yield* PostgresStorage.make
-      const views = viewsOf(yield* database.connect("views"))
-      const accounts = ["till", "ü→😀", "a\\b:test", ...Array.from({ length: 300 }, (_, i) => `mer_${i}:live`)]
-      for (const account of accounts) yield* views.checkpoint(account)
-      const checkpoints = accounts.map((account) => ({ account, from: 0, to: 1, ahead: 0 }))
-      const timer = { id: "t", name: "settle", version: 1, dueAt: 5, wakeAt: 5, checksum: 1 }
-      const timersSet = accounts.map((account) => ({ ...timer, account }))
-      const pending = { event: "evt_1", eventVersion: 1, version: 1, at: 1, attempts: [], nextAttemptAt: 1, dueAt: 1 }
-      const deliveriesMade = accounts.map((account): DeliveryRow => {
-        return { ...pending, account, id: "whd_1", destination: "we_1", state: "pending" }
-      })
-      yield* views.apply({ ...EMPTY, checkpoints, timersSet, deliveriesMade }, 0)
-      const found = yield* Effect.forEach(
-        Array.from({ length: PARTITIONS }, (_, i) => i),
-        (partition) =>
-          Effect.map(views.nextTimers(1000, [], [partition]), (timers) => timers.map(({ account }) => account))
-      )
-      for (const [partition, some] of found.entries()) {
-        for (const account of some) assert.strictEqual(partitionOf(account), partition, account)
-        const due = { now: 1, limit: 1000, busy: [], partitions: [partition], leasedUntil: 2 }
-        const taken = yield* views.takeDeliveries(due)
-        assert.sameMembers(
-          taken.map(({ account }) => account),
-          [...some]
+  it.live(
+    "find the next timers and deliveries of every partition, and agree with Till on every account's partition",
+    () =>
+      Effect.gen(function* () {
+        const database = yield* PostgresStorage.make
+        const views = viewsOf(yield* database.connect("views"))
+        const accounts = ["till", "ü→😀", "a\\b:test", ...Array.from({ length: 300 }, (_, i) => `mer_${i}:live`)]
+        for (const account of accounts) yield* views.checkpoint(account)
+        const checkpoints = accounts.map((account) => ({ account, from: 0, to: 1, ahead: 0 }))
+        const timer = { id: "t", name: "settle", version: 1, dueAt: 5, wakeAt: 5, checksum: 1 }
+        const timersSet = accounts.map((account) => ({ ...timer, account }))
+        const pending = { event: "evt_1", eventVersion: 1, version: 1, at: 1, attempts: [], nextAttemptAt: 1, dueAt: 1 }
+        const deliveriesMade = accounts.map((account): DeliveryRow => {
+          return { ...pending, account, id: "whd_1", destination: "we_1", state: "pending" }
+        })
+        yield* views.apply({ ...EMPTY, checkpoints, timersSet, deliveriesMade }, 0)
+        const found = yield* Effect.forEach(
+          Array.from({ length: PARTITIONS }, (_, i) => i),
+          (partition) =>
+            Effect.map(views.nextTimers(1000, [], [partition]), (timers) => timers.map(({ account }) => account))
         )
-      }
-      assert.deepStrictEqual(found.flat().toSorted(), accounts.toSorted())
-    })
+        for (const [partition, some] of found.entries()) {
+          for (const account of some) assert.strictEqual(partitionOf(account), partition, account)
+          const due = { now: 1, limit: 1000, busy: [], partitions: [partition], leasedUntil: 2 }
+          const taken = yield* views.takeDeliveries(due)
+          assert.sameMembers(
+            taken.map(({ account }) => account),
+            [...some]
+          )
+        }
+        assert.deepStrictEqual(found.flat().toSorted(), accounts.toSorted())
+      })
   )
 
   it.live("sweep no account that is at another version, and no other destination's deliveries", () =>
@@ -566,7 +568,7 @@ describe("the views in Postgres", () => {
     })
   )
 
-  it.live("hand out deliveries at once while somebody else is taking others", () =>
+  it.live("lease deliveries without waiting for another process that is leasing some", () =>
     Effect.gen(function* () {
       const [account] = ACCOUNTS as [string]
       const database = yield* PostgresStorage.make
@@ -587,7 +589,7 @@ describe("the views in Postgres", () => {
     })
   )
 
-  it.live("look for what is due of a partition beside it, however much is pending elsewhere", () =>
+  it.live("find the due deliveries of a partition without reading those of others", () =>
     Effect.gen(function* () {
       const [mine, others] = ["mer_1:test", "mer_1:live"] as const
       const database = yield* PostgresStorage.make
@@ -598,7 +600,7 @@ describe("the views in Postgres", () => {
       const read = database.ask<{ readonly rows: number }>(
         "SELECT (seq_tup_read + idx_tup_fetch)::int AS rows FROM pg_stat_user_tables WHERE relname = 'deliveries'"
       )
-      // A connection's counts are visible to others only a little after it is closed.
+      // A connection's counts become visible to others shortly after it is closed.
       const settled = Effect.repeat(Effect.delay(read, "200 millis"), { times: 5 })
       const [before] = yield* settled
       yield* Effect.scoped(
@@ -618,7 +620,7 @@ describe("the views in Postgres", () => {
     })
   )
 
-  it.live("end the leases of a partition, and of no other, although the clock was set back since", () =>
+  it.live("end the leases of a partition, and of no other, even if the clock has stepped back", () =>
     Effect.gen(function* () {
       const [mine, others] = ["mer_1:test", "mer_1:live"] as const
       const database = yield* PostgresStorage.make
@@ -650,7 +652,7 @@ describe("the views in Postgres", () => {
     })
   )
 
-  it.live("know which accounts are behind the journal", () =>
+  it.live("list the accounts that are behind the journal", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
       const storage = yield* database.connect("views")
@@ -667,7 +669,7 @@ describe("the views in Postgres", () => {
     })
   )
 
-  it.live("fail with what the server says", () =>
+  it.live("fail with the server's message", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
       const views = viewsOf(yield* database.connect("views"))
@@ -677,7 +679,7 @@ describe("the views in Postgres", () => {
     })
   )
 
-  it.live("give one of two projections from the same checkpoint its place", () =>
+  it.live("apply one of two projections from the same checkpoint", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
       const [one, two] = [viewsOf(yield* database.connect("one")), viewsOf(yield* database.connect("two"))]
@@ -705,12 +707,12 @@ const row = (account: string, version: number, text: string = "{}"): JournalRow 
   bytes: Buffer.from(text)
 })
 
-/** Rows to append, each after the one before. */
+/** Chains rows, each to the one before. */
 const following = (...rows: ReadonlyArray<JournalRow>): ReadonlyArray<ChainedRow> =>
   rows.map((each) => ({ ...each, previous: hashOf(each.account, each.version - 1) }))
 
 describe("the journal in Postgres", () => {
-  it.live("appends all rows or none, and names the accounts that somebody else owns", () =>
+  it.live("appends all rows or none, and names the accounts that another process owns", () =>
     Effect.gen(function* () {
       const journal = journalOf(yield* (yield* PostgresStorage.make).connect("journal"))
       yield* journal.append(following(row("a", 1), row("b", 1)))
@@ -723,7 +725,7 @@ describe("the journal in Postgres", () => {
     })
   )
 
-  it.live("takes no record whose predecessor is another, or gone, and names its account", () =>
+  it.live("refuses a record whose predecessor is another or missing, and names its account", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
       const journal = journalOf(yield* database.connect("journal"))
@@ -746,7 +748,7 @@ describe("the journal in Postgres", () => {
     })
   )
 
-  it.live("gives each version to one of two writers", () =>
+  it.live("accepts each version from one of two writers", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
       const journals = [journalOf(yield* database.connect("one")), journalOf(yield* database.connect("two"))]
@@ -763,7 +765,7 @@ describe("the journal in Postgres", () => {
     })
   )
 
-  it.live("reads no more than fits into memory, and on to the end, as the one in memory does", () =>
+  it.live("reads pages that fit into memory, up to the end, as the one in memory does", () =>
     Effect.gen(function* () {
       const third = "x".repeat(Math.ceil(READ_BYTES_MAX / 3))
       const texts = [third, third, third, "{}", third + third, third, "{}"]
@@ -782,7 +784,7 @@ describe("the journal in Postgres", () => {
     })
   )
 
-  it.live("gives back the longest record", () =>
+  it.live("returns the longest record", () =>
     Effect.gen(function* () {
       const journal = journalOf(yield* (yield* PostgresStorage.make).connect("journal"))
       const longest = row("a", 1, "x".repeat(RECORD_BYTES_MAX))
@@ -793,7 +795,7 @@ describe("the journal in Postgres", () => {
   )
 
   it.live.prop(
-    "gives back the text that it was given, and the rows that it was asked for",
+    "returns the texts that were appended, and the rows that were requested",
     { texts: Schema.Array(Schema.String), after: Schema.Literals([0, 1, 3, 100]), limit: Schema.Literals([1, 2, 50]) },
     ({ after, limit, texts }) =>
       Effect.scoped(

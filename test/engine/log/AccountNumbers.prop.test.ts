@@ -1,7 +1,6 @@
 /**
- * Ids that lead to their accounts: any id that was made for any account is found, whatever has happened meanwhile; an
- * id that somebody made up leads to nothing; and nobody without the key can tell whose an id is, or that two belong
- * together.
+ * Ids that lead to their accounts: any generated id of any account is found, after any events; a made-up id leads to no
+ * account; and without the key, ids show neither their account nor that two belong to the same account.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Schema } from "effect"
@@ -20,20 +19,20 @@ const SPACE = 62 ** 4
 
 const numbers = Harness.numbersUnder("a key")
 
-/** Ids of one account, one after the other. */
+/** Generates ids of one account, one after the other. */
 const idsOf = (account: string, count: number, { idOf, of }: AccountNumbersShape = numbers): ReadonlyArray<string> => {
   let sequence = 0
   const number = of(account)
   return Array.from({ length: count }, () => idOf("ctr", (sequence = nextSequence(sequence, Harness.START)), number))
 }
 
-/** The last four characters as a number. */
+/** Returns the last four characters as a number. */
 const tailOf = (id: string): number =>
   Array.from(id.slice(-4)).reduce((sum, one) => sum * 62 + ALPHABET.indexOf(one), 0)
 
 /**
- * How far counts are from even, in standard deviations of the chi-square distribution, about. Even ones exceed 8 less
- * than once in a million million times.
+ * Returns about how far counts are from even, in standard deviations of the chi-square distribution. Even ones exceed 8
+ * less than once in 10¹² times.
  */
 const unevenness = (values: ReadonlyArray<number>, classes: number): number => {
   const counts = Array.from({ length: classes }, () => 0)
@@ -45,7 +44,7 @@ const unevenness = (values: ReadonlyArray<number>, classes: number): number => {
 
 describe("an id that carries its account's number", () => {
   it.effect.prop(
-    "has the form of all others, ascends, is unique, and says the number to whoever has the key",
+    "has the form of all others, ascends, is unique, and shows the number to a reader with the key",
     { account: Schema.String },
     ({ account }) =>
       Effect.sync(() => {
@@ -95,7 +94,7 @@ describe("an id that carries its account's number", () => {
   })
 
   it("does not show without the key that it belongs with another id", () => {
-    // Were the number to show through, what two ids of an account differ by would not be even, as that of strangers is.
+    // If the number showed through, the differences of an account's ids would not be even, as those of others are.
     const ids = idsOf("mer_1:test", 62_001)
     const differences = ids.slice(1).map((id, i) => (tailOf(id) - tailOf(ids[i]!) + SPACE) % SPACE)
     assert.isBelow(
@@ -124,7 +123,7 @@ describe("an id that carries its account's number", () => {
     assert.isAbove(new Set(guesses).size, ids.length * 0.98)
   })
 
-  it("has a number that says nothing about the account, and differs with the key", () => {
+  it("has a number that shows nothing of the account, and depends on the key", () => {
     const accounts = Array.from({ length: 62_000 }, (_, i) => `mer_${i}:test`)
     const own = accounts.map((account) => numbers.of(account)!)
     assert.isBelow(
@@ -141,7 +140,7 @@ describe("an id that carries its account's number", () => {
   })
 })
 
-/** Storage that counts how often its views are asked. */
+/** Wraps storage so that it counts the calls of its views. */
 const counting = (storage: Storage): { readonly storage: Storage; readonly asked: Map<string, number> } => {
   const asked = new Map<string, number>()
   const views = new Proxy(Harness.viewsOf(storage), {
@@ -166,7 +165,7 @@ const COLLIDING: AccountNumbersShape = { ...numbers, of: () => 7 }
 
 describe("the holder of a document", () => {
   it.effect.prop(
-    "is found by the id through restarts, rebuilds and cold caches, whoever shares its number",
+    "is found by the id through restarts, rebuilds and cold caches, even if accounts share a number",
     { seed: Seed },
     ({ seed }) =>
       Effect.scoped(
@@ -207,7 +206,7 @@ describe("the holder of a document", () => {
     { arbitrary: { runs: 30 } }
   )
 
-  it.effect("is known from the moment that the document is acknowledged, and costs nothing once it is in memory", () =>
+  it.effect("is found from the moment that the document is acknowledged, without reads once it is in memory", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       const { asked, storage } = counting(yield* Harness.storageInMemory)
@@ -224,7 +223,7 @@ describe("the holder of a document", () => {
     })
   )
 
-  it.effect("is nobody for ids that somebody made up, which wake no account and cost one look-up each", () =>
+  it.effect("is undefined for made-up ids, which activate no account and cost one look-up each", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       const { asked, storage } = counting(yield* Harness.storageInMemory)
@@ -246,13 +245,13 @@ describe("the holder of a document", () => {
       for (const id of [...forged, "ctr_000000000000000000000000", "", "%", "ctr_", "evt_1"]) {
         assert.isUndefined(yield* engine.accounts.holder(id), id)
       }
-      // One that hits an account's number by chance asks that account as well; less than once in ten thousand runs.
+      // An id with an account's number by chance would read that account too: less than once in ten thousand runs.
       assert.deepStrictEqual([...asked.keys()].toSorted(), ["accountsNumbered"])
       assert.strictEqual(asked.get("accountsNumbered"), 41)
     })
   )
 
-  it.effect("is found under a number that the account got in another process", () =>
+  it.effect("is found under a number that another process has stored", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       const storage = yield* Harness.storageInMemory
@@ -285,7 +284,7 @@ describe("the holder of a document", () => {
     })
   )
 
-  it.effect("is known when its actor has ended and the views have not seen it", () =>
+  it.effect("is found when its actor has ended and the views lack the document", () =>
     Effect.gen(function* () {
       let failing = false
       yield* Harness.startClock
@@ -300,7 +299,7 @@ describe("the holder of a document", () => {
     })
   )
 
-  it.effect("is not nobody because the storage fails", () =>
+  it.effect("is unavailable, not undefined, if the storage fails", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       const engine = yield* started(yield* Harness.storageInMemory, {

@@ -1,6 +1,6 @@
 /**
- * Events read back: whoever asks gets what was written, also together with others; a record that is damaged or gone
- * fails those who want it, and names itself.
+ * Events read back as they were written, also when many reads share a query; a damaged or missing record fails only the
+ * reads of its events, and is named.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -22,7 +22,7 @@ import { add, counterIn, create } from "../Toy.ts"
 const ACCOUNTS = ["mer_1:test", "mer_2:test"]
 const RECORDS = 6
 
-/** What an event's object says: where the event happened. */
+/** The object of an event: the position of its record. */
 const objectOf = ({ account, id, version }: EventPlace): string => JSON.stringify({ account, id, version })
 
 const recordOf = (account: string, version: number, events: number): JournalRecord => ({
@@ -36,7 +36,7 @@ const recordOf = (account: string, version: number, events: number): JournalReco
   sequence: version,
   request: null,
   changes: [],
-  // The same ids in every record: an event is looked for in its own.
+  // The same ids in every record: an event must be read from its own.
   events: Array.from({ length: events }, (_, i) => {
     const id = `evt_${i}`
     const object = objectOf({ account, id, version })
@@ -51,7 +51,7 @@ const recordOf = (account: string, version: number, events: number): JournalReco
   response: null
 })
 
-/** Rows of a chain, some of them damaged, and how long each one's list of events is. */
+/** Makes the rows of a chain, some of them damaged, and the number of events of each. */
 const chainOf = (random: Random, account: string) => {
   let newest = GENESIS
   return Array.from({ length: RECORDS }, (_, i) => {
@@ -71,7 +71,7 @@ const isSound = (chain: ReturnType<typeof chainOf>, { id, version }: EventPlace)
 
 describe("reading events", () => {
   it.effect.prop(
-    "gives what was written, and fails only those who want what is damaged or gone",
+    "returns the written events, and fails only the reads of damaged or missing records",
     { seed: Seed },
     Effect.fnUntraced(
       function* ({ seed }) {
@@ -87,7 +87,7 @@ describe("reading events", () => {
         const readEvents = yield* Effect.provideService(makeReader(8), Journal, { ...journal, at })
         const place = (): EventPlace => ({
           account: random.pick(ACCOUNTS),
-          // One beyond the last record, and one beyond the longest list of events.
+          // Including a position beyond the last record, and one beyond the longest list of events.
           version: 1 + random.below(random.chance(0.1) ? RECORDS + 1 : RECORDS),
           id: `evt_${random.below(random.chance(0.1) ? 4 : 1)}`
         })
@@ -125,7 +125,7 @@ describe("reading events", () => {
     { arbitrary: { runs: 100 } }
   )
 
-  it.effect("gives events of one record that are read together as the same objects", () =>
+  it.effect("returns events of a record that are read together as the same objects", () =>
     Effect.gen(function* () {
       const { bytes, hash, previous } = seal(GENESIS, recordOf("mer_1:test", 1, 1))
       const journal = yield* Journal
@@ -149,7 +149,7 @@ describe("the version in which an event is rendered", () => {
   const NAMING = "naming"
   let named: string | undefined
 
-  it.effect("is asked of another account, wherever that is, and kept by whoever reads the event", () =>
+  it.effect("is read from another account, whether active or not, and stored with the event", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       const storage = yield* Harness.storageInMemory
@@ -172,11 +172,11 @@ describe("the version in which an event is rendered", () => {
       yield* count(1)
       yield* engine.accounts.run("mer_1:test", create("b", "plain"))
       assert.deepStrictEqual(yield* versions, ["none", "v0", "v1"])
-      // Nothing is in memory: the other account is started for it.
+      // No account is in memory: the other account is activated for it.
       yield* engine.stop
       engine = yield* start
       yield* engine.accounts.run("mer_1:test", create("c", "plain"))
-      // Nobody may say that an event is of a version that nobody could ask for.
+      // An event must not get a version that could not be read.
       yield* engine.stop
       engine = yield* start
       yield* engine.accounts.run("mer_1:test", Effect.void)

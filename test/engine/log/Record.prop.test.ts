@@ -1,5 +1,5 @@
 /**
- * Records: what is written reads back byte for byte, and whatever was done to a chain since is noticed.
+ * Records read back byte for byte, and every change of a chain is detected.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -27,7 +27,7 @@ const AWKWARD_KEYS = [
 ]
 const AWKWARD_STRINGS = ["", "\u0000", "\udfff\ud800", "\u2028</script>", "é", "é", "x".repeat(70_000), '{"of":"a"}']
 
-/** Any JSON value, with a taste for what trips parsers. */
+/** Makes a JSON value, often of the kinds that parsers handle badly. */
 const value = (seed: Random, depth: number): unknown => {
   switch (seed.below(depth > 0 ? 8 : 6)) {
     case 0:
@@ -53,7 +53,7 @@ const value = (seed: Random, depth: number): unknown => {
 
 const text = (seed: Random): string => JSON.stringify(value(seed, 4))
 
-/** A record such as a command leaves: events and responses often repeat a document. */
+/** Makes a record as of a command: events and responses often repeat a document. */
 const record = (seed: Random, version: number, account: string): JournalRecord => {
   const changes = Array.from({ length: seed.below(4) }, (_, i) => ({
     id: seed.chance(0.2) ? `${seed.pick(AWKWARD_KEYS)}${i}` : `ctr_${i}`,
@@ -66,7 +66,7 @@ const record = (seed: Random, version: number, account: string): JournalRecord =
   }))
   const body = (): string => {
     const change = changes.length === 0 ? null : seed.pick(changes)
-    // Also what looks like a change.
+    // Also a text that looks like a change.
     if (change?.document != null && seed.chance(0.1)) {
       return `{"id":${JSON.stringify(change.id)},"kind":"counter","document":${change.document}}`
     }
@@ -153,17 +153,17 @@ const rowOf = ({ bytes, hash, record }: Sealed): JournalRow => ({
   bytes
 })
 
-/** A first record with another text, by somebody who knows how to hash it. */
+/** Edits the text of a first record, and computes its hash anew. */
 const edited = (sealed: Sealed, from: string, to: string): JournalRow => {
   const { account, version } = sealed.record
   const bytes = Buffer.from(textOf(sealed.bytes).replace(from, to))
   return { ...rowOf(sealed), bytes, hash: hash("sha256", ` ${account} ${version} ${textOf(bytes)}`, "hex") }
 }
 
-/** What was read from the journal has it at hand. */
+/** Returns the parsed document of a change. */
 const valueOf = ({ document }: Change): unknown => document && parseJson(document)
 
-/** Reads a whole chain; answers with the records, or with what is wrong. */
+/** Reads a whole chain; returns the records or the problem. */
 const readAll = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<SealedRecord> | JournalCorrupt => {
   let head = { version: 0, hash: GENESIS }
   try {
@@ -199,7 +199,7 @@ describe("a record", () => {
     )
   })
 
-  it.prop("holds what repeats a document only once", [Seed], ([seed]) => {
+  it.prop("contains a repeated document only once", [Seed], ([seed]) => {
     const marker = "a text that is long enough to count"
     const document = JSON.stringify({ id: "ctr_1", marker })
     const base = record(new Random(seed), 1, "mer_1:test")
@@ -213,7 +213,7 @@ describe("a record", () => {
     assert.strictEqual(textOf(bytes).split(marker).length - 1, 1)
   })
 
-  it.prop("says where in its bytes its documents lie", [Seed], ([seed]) => {
+  it.prop("has the positions of its documents in its bytes", [Seed], ([seed]) => {
     const { bytes, record: sealed } = seal(GENESIS, record(new Random(seed), 1, "mer_1:test"))
     const cut = (span: Span | null) => span && textOf(bytes.subarray(span.at, span.at + span.length))
     for (const { document, documentSpan, hidden, hiddenSpan } of sealed.changes) {
@@ -221,7 +221,7 @@ describe("a record", () => {
     }
   })
 
-  it.prop("is found wherever a bit of it flips", [Seed, length], ([seed, length]) => {
+  it.prop("is reported wherever a bit of it flips", [Seed, length], ([seed, length]) => {
     const random = new Random(seed)
     const rows = chainOf(random, length, "mer_1:test").map(rowOf)
     const at = random.below(length)
@@ -236,7 +236,7 @@ describe("a record", () => {
     assert.strictEqual((outcome as JournalCorrupt).version, at + 1)
   })
 
-  it.prop("is missed, wherever in the chain it was", [Seed, long], ([seed, length]) => {
+  it.prop("is reported as missing, wherever in the chain it was", [Seed, long], ([seed, length]) => {
     const random = new Random(seed)
     const rows = chainOf(random, length, "mer_1:test").map(rowOf)
     const at = random.below(length - 1)
@@ -251,7 +251,7 @@ describe("a record", () => {
     assert.instanceOf(readAll(renumbered), JournalCorrupt)
   })
 
-  it.prop("is noticed when it changes places with another, or comes twice", [Seed, long], ([seed, length]) => {
+  it.prop("is reported when it is swapped with another, or duplicated", [Seed, long], ([seed, length]) => {
     const random = new Random(seed)
     const rows = chainOf(random, length, "mer_1:test").map(rowOf)
     const i = random.below(length)
@@ -266,7 +266,7 @@ describe("a record", () => {
     assert.instanceOf(readAll(twice), JournalCorrupt)
   })
 
-  it.prop("of one account does not pass for another's", [Seed], ([seed]) => {
+  it.prop("of one account is no record of another", [Seed], ([seed]) => {
     const random = new Random(seed)
     const [mine] = chainOf(random, 1, "mer_1:test").map(rowOf)
     const [other] = chainOf(random, 1, "mer_2:test").map(rowOf)
@@ -294,7 +294,7 @@ describe("a record", () => {
     assert.strictEqual(timeOf(rowOf(seal(GENESIS, written))), written.at)
   })
 
-  it.prop("that is damaged says how", [Seed], ([seed]) => {
+  it.prop("that is damaged is reported with the damage", [Seed], ([seed]) => {
     const document = '{"id":"ctr_1","count":1}'
     const sealed = seal(GENESIS, {
       ...record(new Random(seed), 1, "mer_1:test"),

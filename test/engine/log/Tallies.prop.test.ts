@@ -1,5 +1,5 @@
 /**
- * What documents count as comes back from the text of their rows as it was; what would not is refused to the command.
+ * Tallies of documents read back from the text of their rows; those that would not fail the command.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -31,9 +31,9 @@ const isKept = (entries: () => unknown): boolean => {
 
 const tooLong = (value: number): boolean => Math.abs(value) > 999_999_999_999_999
 
-describe("what a document counts as", () => {
+describe("the tallies of a document", () => {
   it.effect.prop(
-    "is read back as it was written, with as much in each hour, or cannot be written",
+    "read back as they were written, with the same sums in each hour, or cannot be written",
     { tallies },
     ({ tallies }) =>
       Effect.sync(() => {
@@ -54,7 +54,7 @@ describe("what a document counts as", () => {
     { arbitrary: { runs: 500 } }
   )
 
-  it.effect("fails the command that writes it if it cannot be kept, and nothing else", () =>
+  it.effect("fail only the command that writes them, if they cannot be stored", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       const storage = yield* Harness.storageInMemory

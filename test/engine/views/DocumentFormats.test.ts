@@ -1,6 +1,6 @@
 /**
- * Documents of several formats in one account: whoever reads one gets it in the newest, what was written stays, and
- * what has gone out once goes out the same again.
+ * Documents of several formats in one account: reads return the newest format, stored documents stay unchanged, and
+ * deliveries and responses are repeated with the same bytes.
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as Checksum from "../../../src/engine/log/Checksum.ts"
@@ -17,7 +17,7 @@ import { COUNTER, create } from "../Toy.ts"
 
 const ACCOUNT = "mer_1:test"
 
-/** What a later version makes of counters: one more field, another name, and something else hidden. */
+/** A later format of counters: with one more field, a renamed field, and another hidden part. */
 interface Meter extends Omit<Counter, "count"> {
   readonly total: number
   readonly unit: string | null
@@ -51,7 +51,7 @@ const add = (id: string, by: number) =>
     return changed
   })
 
-/** An account with two counters, one of which is gone, and an event of each that happened to them. */
+/** Makes an account with two counters, one of them deleted, and an event of every change. */
 const older = Effect.gen(function* () {
   yield* Harness.startClock
   const storage = yield* Harness.storageInMemory
@@ -68,7 +68,7 @@ const older = Effect.gen(function* () {
   const remove = Effect.gen(function* () {
     const transaction = yield* Transaction
     yield* transaction.get(COUNTER, gone.id)
-    // Its image is in no change of the record.
+    // The event's object is in no change of the record.
     transaction.emit("counter.deleted", gone.id)
     transaction.delete(COUNTER, gone.id)
   })
@@ -78,7 +78,7 @@ const older = Effect.gen(function* () {
   return { storage, kept, gone, reply, command }
 })
 
-/** Versions of an API of which the newest shows a counter's `total`, and "1" its `count`. Meters are of the newest. */
+/** Versions of an API, of which the newest renders a counter's `total`, and "1" its `count`. */
 const asCounts = (text: string): string => {
   const { total, unit: _, ...counter } = JSON.parse(text)
   return JSON.stringify(total === undefined ? counter : { ...counter, count: total })
@@ -126,7 +126,7 @@ describe("documents of an older format", () => {
       )
       const images = [meterOf(kept), meterOf(gone), meterOf(gone)]
       assert.deepStrictEqual(yield* objectsOf(engine), images)
-      // What is written from now on is in the newest format, and stands beside the older ones.
+      // Later writes are in the newest format, beside the older ones.
       const changed = yield* engine.accounts.run(ACCOUNT, add(kept.id, 5))
       assert.deepStrictEqual(changed, { ...meterOf(kept), total: 12 })
       yield* engine.kill
@@ -152,32 +152,34 @@ describe("documents of an older format", () => {
     })
   )
 
-  it.effect("are told of in the version of the event, and what is told in an older version stays as it was told", () =>
-    Effect.gen(function* () {
-      const { gone, kept, storage } = yield* older
-      const options = { kinds: [METER], eventVersions: EVENT_VERSIONS }
-      const engine = yield* Harness.startEngine(storage, options)
-      yield* engine.accounts.run(ACCOUNT, add(kept.id, 5))
-      const told = { ...kept, count: 12 }
-      const inOrder = (objects: ReadonlyArray<unknown>) =>
-        objects.map((object) => Object.entries(object as object).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      const expected = inOrder([kept, gone, gone, told])
-      assert.deepStrictEqual(inOrder(yield* objectsOf(engine)), expected)
-      const [newest] = yield* Harness.allEvents(engine, ACCOUNT, "older", 1)
-      assert.deepStrictEqual([newest!.previous, newest!.format, newest!.apiVersion], [{ count: 7 }, AS_SHOWN, "1"])
-      yield* engine.kill
-      // A format that comes later does not change it any more.
-      const further = [...STEPS, { value: () => ({ id: "another" }) }]
-      const again = yield* Harness.startEngine(storage, { ...options, kinds: [{ ...METER, steps: further }] })
-      assert.deepStrictEqual((yield* objectsOf(again))[3], JSON.parse(newest!.object))
-      yield* again.kill
-      yield* Harness.verified(storage, [METER])
-      yield* Harness.rebuilt(storage, [METER])
-      yield* Harness.verified(storage, [METER])
-    })
+  it.effect(
+    "are rendered in the version of the event, and an object rendered in an older version stays unchanged",
+    () =>
+      Effect.gen(function* () {
+        const { gone, kept, storage } = yield* older
+        const options = { kinds: [METER], eventVersions: EVENT_VERSIONS }
+        const engine = yield* Harness.startEngine(storage, options)
+        yield* engine.accounts.run(ACCOUNT, add(kept.id, 5))
+        const told = { ...kept, count: 12 }
+        const inOrder = (objects: ReadonlyArray<unknown>) =>
+          objects.map((object) => Object.entries(object as object).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+        const expected = inOrder([kept, gone, gone, told])
+        assert.deepStrictEqual(inOrder(yield* objectsOf(engine)), expected)
+        const [newest] = yield* Harness.allEvents(engine, ACCOUNT, "older", 1)
+        assert.deepStrictEqual([newest!.previous, newest!.format, newest!.apiVersion], [{ count: 7 }, AS_SHOWN, "1"])
+        yield* engine.kill
+        // A later format does not change it.
+        const further = [...STEPS, { value: () => ({ id: "another" }) }]
+        const again = yield* Harness.startEngine(storage, { ...options, kinds: [{ ...METER, steps: further }] })
+        assert.deepStrictEqual((yield* objectsOf(again))[3], JSON.parse(newest!.object))
+        yield* again.kill
+        yield* Harness.verified(storage, [METER])
+        yield* Harness.rebuilt(storage, [METER])
+        yield* Harness.verified(storage, [METER])
+      })
   )
 
-  it.effect("are told of to webhooks, and repeated to requests, in the bytes of then", () =>
+  it.effect("are sent to webhooks, and repeated to requests, with their original bytes", () =>
     Effect.gen(function* () {
       const { command, kept, reply, storage } = yield* older
       const engine = yield* later(storage)
@@ -193,7 +195,7 @@ describe("documents of an older format", () => {
     })
   )
 
-  it.effect("of a newer Till are refused by an older one, and said to be that", () =>
+  it.effect("of a newer Till are refused by an older one, with the reason", () =>
     Effect.gen(function* () {
       const { kept, storage } = yield* older
       const engine = yield* later(storage)
@@ -210,7 +212,7 @@ describe("documents of an older format", () => {
 })
 
 describe("documents of the newest format", () => {
-  it("go out as their stored text, which nobody reads", () => {
+  it("are sent as their stored text, without parsing", () => {
     // Neither of these would survive being parsed or encoded.
     for (const text of ['{"id": "ctr_1" }', "{ no JSON"]) {
       for (const steps of [[], STEPS]) {
@@ -233,7 +235,7 @@ describe("tombstones", () => {
 })
 
 describe("steps", () => {
-  it("change what lies inside, alone or in lists, and leave alone what is not there", () => {
+  it("change objects inside, alone or in lists, and ignore missing ones", () => {
     const change = DocumentFormats.inside(
       "charges",
       DocumentFormats.inside("data", DocumentFormats.adding({ fee: null }))

@@ -1,5 +1,5 @@
 /**
- * The fold of records into rows: documents that are new are told from those that may have a row.
+ * The fold of records into rows, in which new documents are separate from those that may have a row.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -18,8 +18,8 @@ import * as Toy from "../Toy.ts"
 const ACCOUNT = "mer_1:test"
 
 /**
- * Records in which documents come and change; those with even numbers came earlier, or nobody says when. Some forget
- * all that was before, if they may.
+ * Makes records that create and change documents. Documents with even numbers are never marked as new. A share of the
+ * records wipes the account.
  */
 const recordsOf = (random: Random, length: number, wipes: number = 0): ReadonlyArray<SealedRecord> => {
   const made = new Set<number>()
@@ -50,7 +50,7 @@ const recordsOf = (random: Random, length: number, wipes: number = 0): ReadonlyA
 }
 
 describe("the fold of records", () => {
-  it.prop("has one row of each document, its newest, and knows which are new", [Seed], ([seed]) => {
+  it.prop("has one row of each document, the newest, and separates new documents", [Seed], ([seed]) => {
     const random = new Random(seed)
     const records = recordsOf(random, 1 + random.below(8))
     const changes = records.flatMap(({ changes, version }) => changes.map((change) => ({ ...change, version })))
@@ -67,7 +67,7 @@ describe("the fold of records", () => {
   })
 
   it.effect.prop(
-    "keeps every record that has written a document but the newest, however the records are cut into batches",
+    "lists every record that wrote a document except the newest, however the records are cut into batches",
     { seed: Seed },
     Effect.fnUntraced(function* ({ seed }) {
       const random = new Random(seed)
@@ -93,7 +93,7 @@ describe("the fold of records", () => {
     })
   )
 
-  it.effect("takes a document for new under an id that its command was given, and under no other", () =>
+  it.effect("treats a document as new under an id that its command generated, and under no other", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
       const storage = yield* Harness.storageInMemory

@@ -1,9 +1,9 @@
-/** Till explains why Postgres cannot be run, or has failed. */
+/** Messages about a Postgres that cannot be run or has failed. */
 import { assert, describe, it } from "@effect/vitest"
 import { cannotRun, startFailure } from "../../../src/postgres/embedded/Cluster.ts"
 
 describe("a failure of the embedded Postgres", () => {
-  it("is told by the last telling line of its output", () => {
+  it("is described by the last error line of its output", () => {
     const outputs = {
       "LOG:  a\nFATAL:  first\nFATAL:  second\nLOG:  shut down\n": "It: second.",
       "initdb: error: no\n": "It: no.",
@@ -17,7 +17,7 @@ describe("a failure of the embedded Postgres", () => {
     }
   })
 
-  it("is the folder's, if its disk is full", () => {
+  it("concerns the folder, if its disk is full", () => {
     for (const cause of ["No space left on device", "Disk quota exceeded"]) {
       const failure = startFailure("It", `FATAL:  could not write to file "pg_wal": ${cause}\nLOG:  shut down\n`)
       assert.strictEqual(failure.reason, "FolderUnusable")
@@ -25,7 +25,7 @@ describe("a failure of the embedded Postgres", () => {
     }
   })
 
-  it("names the program that root needs, if that is what is missing", () => {
+  it("names the program that root needs, if that is missing", () => {
     const failing = (file: string, code: string) =>
       cannotRun({ file, args: [], options: {} }, Object.assign(new Error("spawn"), { code })).message
     assert.include(failing("setpriv", "ENOENT"), "without the program setpriv (util-linux): install it")

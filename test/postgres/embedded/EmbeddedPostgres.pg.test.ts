@@ -10,7 +10,7 @@ import { changeOwner } from "../../../src/postgres/embedded/PostgresUser.ts"
 import { disownLeftover, isAtWorkOn } from "../../../src/postgres/embedded/Postmaster.ts"
 import { temporaryFolder } from "../../support/TemporaryFolder.ts"
 
-/** A folder that goes away with the scope; whatever still runs in it is ended first. */
+/** Creates a folder that is removed when the scope closes, after the server in it has been ended. */
 const clusterFolder = Effect.tap(temporaryFolder(), (folder) =>
   Effect.addFinalizer(() =>
     Effect.promise(async () => {
@@ -59,7 +59,7 @@ const query = (url: Redacted.Redacted, ...statements: ReadonlyArray<string>) =>
     })
   )
 
-/** Which of a process' capabilities are in force. */
+/** Reads the capabilities of a process. */
 const capabilitiesOf = (processId: number): bigint =>
   BigInt(`0x${/^CapEff:\t([0-9a-f]+)$/m.exec(fs.readFileSync(`/proc/${processId}/status`, "utf8"))![1]}`)
 
@@ -76,7 +76,7 @@ interface Owner {
   readonly ended: Promise<readonly [number | null, NodeJS.Signals | null]>
 }
 
-/** Another process that owns the folder's Postgres; `detached` gives it a process group of its own. */
+/** Starts another process that owns the folder's Postgres; `detached` gives it a process group of its own. */
 const spawnOwner = (folder: string, detached = false): Effect.Effect<Owner, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -114,7 +114,7 @@ describe("EmbeddedPostgres", () => {
         return query(url, "SELECT n FROM kept")
       })
       assert.deepStrictEqual(rows, [[42]])
-      // The user that it runs as passes through the folder, and sees nothing there.
+      // The user that it runs as may pass through the folder, and not list it.
       assert.strictEqual(fs.statSync(folder).mode & 0o777, process.geteuid!() === 0 ? 0o711 : 0o700)
       const long = "x".repeat(9_000_000)
       fs.writeFileSync(log, long)
@@ -124,7 +124,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("is durable, local and asks for its password", () =>
+  it.live("is durable, local and requires its password", () =>
     Effect.gen(function* () {
       const folder = yield* clusterFolder
       yield* using(folder, ({ url, port, processId }) =>
@@ -160,7 +160,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("lets one role in, which owns its database and can do nothing else", () =>
+  it.live("lets one role log in, which owns its database and has no other privilege", () =>
     Effect.gen(function* () {
       const folder = yield* clusterFolder
       const file = Path.join(folder, "rootonly.txt")
@@ -207,7 +207,7 @@ describe("EmbeddedPostgres", () => {
   )
 
   it.live.skipIf(process.platform !== "linux")(
-    "runs without capabilities; where a folder above is closed to its user, with one that only passes and reads",
+    "runs without capabilities; under a folder closed to its user, with one that allows only passing and reading",
     () =>
       Effect.gen(function* () {
         const open = yield* clusterFolder
@@ -219,7 +219,7 @@ describe("EmbeddedPostgres", () => {
           })
         )
         if (process.geteuid!() !== 0) return
-        // CAP_DAC_READ_SEARCH, and CAP_DAC_OVERRIDE where this process has not got that one.
+        // CAP_DAC_READ_SEARCH, or CAP_DAC_OVERRIDE if this process lacks the former.
         const least = (capabilitiesOf(process.pid) & 4n) !== 0n ? 4n : 2n
         const closed = yield* clusterFolder
         fs.chmodSync(closed, 0o700)
@@ -238,40 +238,38 @@ describe("EmbeddedPostgres", () => {
       })
   )
 
-  it.live(
-    "opens a cluster whose access file was changed or that another user owns, and lets only its own role in",
-    () =>
-      Effect.gen(function* () {
-        const folder = yield* clusterFolder
-        const access = Path.join(clusterOf(folder), "pg_hba.conf")
-        yield* using(folder, ({ url }) => query(url, "CREATE TABLE kept AS SELECT 7 AS n"))
-        const written = fs.readFileSync(access, "utf8")
-        assert.match(written, /^# Written by Till\.\nlocal all till_service scram-sha-256\nhost /u)
-        fs.appendFileSync(access, "host all all 127.0.0.1/32 trust\n")
-        if (process.geteuid!() === 0) {
-          changeOwner(clusterOf(folder), { userId: 65_534, groupId: 65_534 })
-          fs.chownSync(Path.join(folder, "postgres"), 65_534, 65_534)
-        }
-        yield* using(folder, ({ processId, url }) =>
-          Effect.gen(function* () {
-            assert.deepStrictEqual(yield* query(url, "SELECT n FROM kept"), [[7]])
-            const rows = yield* query(
-              url,
-              `SELECT rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls FROM pg_roles
+  it.live("secures a cluster whose access file was changed or that another user owns: only its role can log in", () =>
+    Effect.gen(function* () {
+      const folder = yield* clusterFolder
+      const access = Path.join(clusterOf(folder), "pg_hba.conf")
+      yield* using(folder, ({ url }) => query(url, "CREATE TABLE kept AS SELECT 7 AS n"))
+      const written = fs.readFileSync(access, "utf8")
+      assert.match(written, /^# Written by Till\.\nlocal all till_service scram-sha-256\nhost /u)
+      fs.appendFileSync(access, "host all all 127.0.0.1/32 trust\n")
+      if (process.geteuid!() === 0) {
+        changeOwner(clusterOf(folder), { userId: 65_534, groupId: 65_534 })
+        fs.chownSync(Path.join(folder, "postgres"), 65_534, 65_534)
+      }
+      yield* using(folder, ({ processId, url }) =>
+        Effect.gen(function* () {
+          assert.deepStrictEqual(yield* query(url, "SELECT n FROM kept"), [[7]])
+          const rows = yield* query(
+            url,
+            `SELECT rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls FROM pg_roles
                WHERE rolname = current_user`
-            )
-            assert.deepStrictEqual(rows, [[false, false, false, false, false]])
-            assert.include(
-              inspect(yield* Effect.flip(query(url, "CREATE ROLE other")), { depth: 9 }),
-              "permission denied"
-            )
-            if (process.geteuid!() === 0) {
-              assert.notStrictEqual(fs.statSync(`/proc/${yield* processId}`).uid, 65_534)
-            }
-          })
-        )
-        assert.strictEqual(fs.readFileSync(access, "utf8"), written)
-      })
+          )
+          assert.deepStrictEqual(rows, [[false, false, false, false, false]])
+          assert.include(
+            inspect(yield* Effect.flip(query(url, "CREATE ROLE other")), { depth: 9 }),
+            "permission denied"
+          )
+          if (process.geteuid!() === 0) {
+            assert.notStrictEqual(fs.statSync(`/proc/${yield* processId}`).uid, 65_534)
+          }
+        })
+      )
+      assert.strictEqual(fs.readFileSync(access, "utf8"), written)
+    })
   )
 
   it.live("refuses a cluster from before the first release", () =>
@@ -284,7 +282,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("follows no link and touches nothing outside, whatever has a name of the data folder's", () =>
+  it.live("follows no link and changes nothing outside, whatever has a name in the data folder", () =>
     Effect.gen(function* () {
       const outside = yield* temporaryFolder()
       const [file, inner] = [Path.join(outside, "file"), Path.join(outside, "folder")]
@@ -338,7 +336,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("is reached over its socket, or over loopback where the folder's path is too long for one", () =>
+  it.live("is reached over its socket, or over loopback if the folder's path is too long for a socket", () =>
     Effect.gen(function* () {
       const overTcp = (url: Redacted.Redacted) => query(url, "SELECT inet_client_addr() IS NOT NULL")
       const short = yield* clusterFolder
@@ -361,7 +359,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("is reached beside the process that holds it, and left to that one", () =>
+  it.live("is reached beside the process that holds it, and not stopped afterwards", () =>
     Effect.gen(function* () {
       const folder = yield* clusterFolder
       const owner = yield* spawnOwner(folder)
@@ -401,7 +399,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("refuses a folder that another live process holds, and leaves that one in peace", () =>
+  it.live("refuses a folder that another live process holds, and does not disturb that process", () =>
     Effect.gen(function* () {
       const folder = yield* clusterFolder
       const owner = yield* spawnOwner(folder)
@@ -419,7 +417,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("lets exactly one of many simultaneous starters in", () =>
+  it.live("admits exactly one of many simultaneous starts", () =>
     Effect.gen(function* () {
       const folder = yield* clusterFolder
       const owners = yield* Effect.forEach([1, 2, 3, 4], () => spawnOwner(folder))
@@ -429,7 +427,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("is not fooled by a leftover record whose process id now belongs to a stranger", () =>
+  it.live("ignores a leftover record whose process id now belongs to an unrelated process", () =>
     Effect.gen(function* () {
       const folder = yield* clusterFolder
       const owner = yield* spawnOwner(folder)
@@ -443,7 +441,7 @@ describe("EmbeddedPostgres", () => {
         (child) => Effect.sync(() => child.kill())
       )
       fs.writeFileSync(record, fs.readFileSync(record, "utf8").replace(/^\d+/, String(stranger.pid)))
-      // The killed server's are still there, and nobody else would ever remove them.
+      // The sockets of the killed server are left, and no other server would remove them.
       assert.strictEqual(socketsOf(folder).length, 2)
       const own = yield* using(folder, ({ port, url }) =>
         Effect.map(query(url, "SELECT 1"), (rows) => ({ port, rows, sockets: socketsOf(folder) }))
@@ -455,7 +453,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("starts a killed server again on the same port, with all that was committed", () =>
+  it.live("starts a killed server again on the same port, with all committed data", () =>
     Effect.gen(function* () {
       const folder = yield* clusterFolder
       yield* using(folder, (server) =>
@@ -471,7 +469,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("recovers from a start that was killed while it made the cluster", () =>
+  it.live("recovers from a start that was killed while it created the cluster", () =>
     Effect.gen(function* () {
       const folder = yield* clusterFolder
       const owner = yield* spawnOwner(folder)
@@ -497,7 +495,7 @@ describe("EmbeddedPostgres", () => {
         const { processId } = yield* Effect.promise(() => owner.ready)
         const groupId = -(owner.process.pid ?? Number.NaN)
         process.kill(groupId, signal)
-        // An impatient second one must not cut the shutdown short.
+        // A second signal must not cut the shutdown short.
         process.kill(groupId, signal)
         const [, endedBy] = yield* Effect.promise(() => owner.ended)
         assert.isNull(endedBy)
@@ -510,7 +508,7 @@ describe("EmbeddedPostgres", () => {
     )
   }
 
-  it.live("starts an adopted server again that was killed", () =>
+  it.live("starts an adopted server again after it was killed", () =>
     Effect.gen(function* () {
       const folder = yield* clusterFolder
       const owner = yield* spawnOwner(folder)
@@ -531,7 +529,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("refuses what an incompatible version wrote, or what is damaged", () =>
+  it.live("refuses a folder of an incompatible version, or a damaged one", () =>
     Effect.gen(function* () {
       const folder = yield* clusterFolder
       yield* using(folder, () => Effect.void)
@@ -559,7 +557,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live.skipIf(process.platform !== "linux")("says in one line that a file system has no folders to give", () =>
+  it.live.skipIf(process.platform !== "linux")("fails with one line on a file system that cannot create folders", () =>
     Effect.gen(function* () {
       for (const folder of ["/proc/till", "/proc/till/below"]) {
         const { message, reason } = yield* failureOf(folder)
@@ -572,7 +570,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("says in one line why a folder cannot be used", () =>
+  it.live("fails with one line about a folder that cannot be used", () =>
     Effect.gen(function* () {
       const folder = yield* clusterFolder
       const file = Path.join(folder, "file")

@@ -1,4 +1,4 @@
-/** The packaged Postgres as it is laid out for the systems that it is packaged for. */
+/** The layout of the packaged Postgres on each supported system. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
@@ -6,7 +6,7 @@ import * as Path from "node:path"
 import { install } from "../../../src/postgres/embedded/PostgresBinaries.ts"
 import { temporaryFolder } from "../../support/TemporaryFolder.ts"
 
-/** This process on another system, as far as it asks. */
+/** Makes this process report another system. */
 const on = (platform: NodeJS.Platform) => {
   const real = Object.getOwnPropertyDescriptor(process, "platform")!
   return Effect.acquireRelease(
@@ -15,7 +15,7 @@ const on = (platform: NodeJS.Platform) => {
   )
 }
 
-/** A package as npm unpacks it, with what its own install script would add if that had run. */
+/** Creates a package as npm unpacks it, with the links of its install script if that has run. */
 const makePackage = (native: string, scriptHasRun: boolean) => {
   for (const folder of ["bin", "lib/postgresql", "share"]) fs.mkdirSync(Path.join(native, folder), { recursive: true })
   for (const file of ["bin/initdb", "bin/postgres", "lib/libicuuc.77.1.dylib", "lib/libz.1.dylib", "lib/libpq.a"]) {
@@ -55,7 +55,7 @@ describe("the tree of the packaged Postgres", () => {
               "libz.1.dylib",
               "postgresql"
             ])
-            // On macOS it is the file itself, so that the libraries that it needs are looked up in this folder.
+            // On macOS it is the file itself, so that its dependencies are searched in this folder.
             assert.strictEqual(stats("libicuuc.77.1.dylib").isFile(), platform === "darwin")
             const file = fs.realpathSync(Path.join(libraries, "libicuuc.77.1.dylib"))
             for (const alias of ALIASES) assert.strictEqual(fs.realpathSync(Path.join(libraries, alias)), file)

@@ -1,4 +1,4 @@
-/** The modes of folders decide as which user Postgres runs, and with which binaries. */
+/** The modes of folders decide the user that Postgres runs as, and its programs. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
@@ -6,13 +6,13 @@ import * as Path from "node:path"
 import { changeOwner, chooseUsers, commandAs, makeOwned, usersOf } from "../../../src/postgres/embedded/PostgresUser.ts"
 import { temporaryFolder } from "../../support/TemporaryFolder.ts"
 
-// Every folder above counts, and the one for temporary files may be closed to others.
+// All parent folders count, and the one for temporary files may be closed to other users.
 const folderForAll = temporaryFolder("/tmp")
 
 const OTHER = { userId: 4711, groupId: 4712 }
 
 describe("the user of the embedded Postgres", () => {
-  it.effect("gets root's way through closed folders along only where one is closed to it", () =>
+  it.effect("gets root's capability to pass through closed folders only if a folder is closed to it", () =>
     Effect.gen(function* () {
       const folder = yield* folderForAll
       const { gid, uid } = fs.statSync(folder)
@@ -51,7 +51,7 @@ describe("the user of the embedded Postgres", () => {
     })
   )
 
-  it.effect.skipIf(process.geteuid!() !== 0)("is whoever has the cluster already, and root never", () =>
+  it.effect.skipIf(process.geteuid!() !== 0)("is the owner of an existing cluster, but never root", () =>
     Effect.gen(function* () {
       const folder = Path.join(yield* folderForAll, "postgres")
       const { keeper } = yield* chooseUsers(folder)
@@ -66,7 +66,7 @@ describe("the user of the embedded Postgres", () => {
   )
 
   it.effect.skipIf(process.geteuid!() !== 0)(
-    "is given a folder with all that is in it, and nothing that links lead to",
+    "becomes the owner of a folder and its content, but not of the targets of links",
     () =>
       Effect.gen(function* () {
         const outside = yield* folderForAll
@@ -89,12 +89,12 @@ describe("the user of the embedded Postgres", () => {
   )
 })
 
-describe("the users that root runs Postgres as, and makes its cluster as", () => {
+describe("the users as which root runs Postgres and creates its cluster", () => {
   const nobody = { userId: 65534, groupId: 65534 }
   const linux = "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
   const macOS = "nobody:*:-2:-2::/var/empty:/usr/bin/false\nroot:*:0:0::/var/root:/bin/sh\n"
 
-  it("are the one that the machine has for Postgres", () => {
+  it("are the machine's user for Postgres", () => {
     const alone = (userId: number, groupId: number) => ({ keeper: { userId, groupId }, maker: { userId, groupId } })
     assert.deepStrictEqual(usersOf(`${linux}postgres:x:70:71::/:/bin/sh\n`), alone(70, 71))
     const macOSWith = `${macOS}_postgres:*:216:216:PostgreSQL Server:/var/empty:/usr/bin/false\n`
@@ -102,7 +102,7 @@ describe("the users that root runs Postgres as, and makes its cluster as", () =>
     assert.isUndefined(usersOf(macOS))
   })
 
-  it("are a number that nobody has, and nobody to make it, where there is none: nobody keeps no cluster", () => {
+  it("are an unused number and the user `nobody`, who creates the cluster and does not keep it, without one", () => {
     const free = { keeper: { userId: 61_000, groupId: 61_000 }, maker: nobody }
     assert.deepStrictEqual(usersOf(linux), free)
     assert.deepStrictEqual(usersOf(linux, nobody), free)
@@ -111,7 +111,7 @@ describe("the users that root runs Postgres as, and makes its cluster as", () =>
     assert.deepStrictEqual(usersOf(`${linux}a:x:61000:100::/:/bin/sh\nb:x:7:61001::/:/bin/sh\n`)?.keeper, next)
   })
 
-  it("are whoever has a cluster already", () => {
+  it("are the owner of an existing cluster", () => {
     assert.deepStrictEqual(usersOf(linux, OTHER), { keeper: OTHER, maker: nobody })
     const named = `${linux}ann:x:${OTHER.userId}:100::/:/bin/sh\n`
     assert.deepStrictEqual(usersOf(named, OTHER), { keeper: OTHER, maker: OTHER })
