@@ -8,7 +8,7 @@ import { AnchorStore } from "../engine/verify/Anchors.ts"
 import { StorageFailure } from "../engine/log/Journal.ts"
 import { writeAtomically } from "./embedded/DataFolder.ts"
 import { readIfThere } from "./embedded/OwnFiles.ts"
-import { ask, bigint } from "./Rows.ts"
+import { bigint, execute } from "./Rows.ts"
 
 interface Row {
   readonly sequence: bigint
@@ -39,20 +39,20 @@ export const layer = (dataFolder: string): Layer.Layer<AnchorStore, never, PgCli
       const file = fileIn(dataFolder)
       return AnchorStore.of({
         read: (after, limit) =>
-          ask(
+          execute(
             sql<Row>`SELECT sequence, at, heads, signature FROM anchors
               WHERE sequence > ${bigint(after)} ORDER BY sequence LIMIT ${limit}`,
             (rows) => rows.map(toAnchor)
           ),
         append: ({ at, heads, sequence, signature }) =>
-          ask(
+          execute(
             sql`INSERT INTO anchors (sequence, at, heads, signature)
               VALUES (${bigint(sequence)}, ${bigint(at)}, ${heads}, ${signature})
               ON CONFLICT DO NOTHING RETURNING 1`,
             (rows) => rows.length > 0
           ),
         // Skips from account to account along the primary key, as `JournalPostgres` does for the list of accounts.
-        heads: ask(
+        heads: execute(
           sql<{ account: string; version: bigint; hash: string }>`WITH RECURSIVE walk AS (
               (SELECT account FROM journal ORDER BY account LIMIT 1)
               UNION ALL

@@ -31,7 +31,7 @@ export interface Surroundings {
   readonly now: () => number
   readonly after: (millis: number, step: () => void) => void
   /** Sends a probe; returns a function that cancels it. */
-  readonly ask: (answered: () => void) => () => void
+  readonly probe: (answered: () => void) => () => void
   /** Called when the database begins to hang, and when it answers again. */
   readonly onChange: (isHanging: boolean) => void
 }
@@ -49,7 +49,7 @@ export class Breaker {
   readonly #running = new Set<Statement>()
   readonly #probes = new Set<Probe>()
   #answeredAt = -Infinity
-  #askedAt = -Infinity
+  #probedAt = -Infinity
   #isHanging = false
   #isChecking = false
   #isClosed = false
@@ -127,7 +127,7 @@ export class Breaker {
       this.#open()
     }
     if (this.#isHanging) {
-      if (now - this.#askedAt >= pauseMillis) this.#probe(now)
+      if (now - this.#probedAt >= pauseMillis) this.#probe(now)
       return
     }
     const [oldest] = this.#running
@@ -136,12 +136,12 @@ export class Breaker {
   }
 
   #probe(now: number): void {
-    this.#askedAt = now
-    // The answer may arrive before `ask` returns: the probe must be registered by then.
+    this.#probedAt = now
+    // The answer may arrive before `probe` returns: the probe must be registered by then.
     let cancel = () => {}
     const probe = { since: now, cancel: () => cancel() }
     this.#probes.add(probe)
-    cancel = this.#surroundings.ask(() => {
+    cancel = this.#surroundings.probe(() => {
       if (this.#probes.has(probe)) this.#recordAnswer()
     })
   }

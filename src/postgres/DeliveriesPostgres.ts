@@ -8,7 +8,7 @@ import type { Attempt, DeliveryState } from "../engine/log/Record.ts"
 import type { DueDelivery, Views } from "../engine/views/Views.ts"
 import { deliveryId } from "../engine/views/Views.ts"
 import { from } from "./ListsPostgres.ts"
-import { ask, bigint, bigints, ints, PARTITION, placed, texts } from "./Rows.ts"
+import { bigint, bigints, execute, ints, PARTITION, placed, texts } from "./Rows.ts"
 
 interface Row {
   readonly account: string
@@ -131,19 +131,19 @@ export const reads = (
   sql: PgClient.PgClient
 ): Pick<Views["Service"], "deliveries" | "delivery" | "eventDeliveries" | "pendingDeliveries"> => ({
   deliveries: (account, query) =>
-    ask(
+    execute(
       sql<Row>`SELECT ${sql.literal(COLUMNS)} FROM deliveries
         WHERE account = ${account} AND destination = ${query.destination} ${from(sql, query)} LIMIT ${query.limit}`,
       (rows) => rows.map(toDelivery)
     ),
   delivery: (account, destination, id) =>
-    ask(
+    execute(
       sql<Row>`SELECT ${sql.literal(COLUMNS)} FROM deliveries
         WHERE account = ${account} AND destination = ${destination} AND id = ${id}`,
       ([row]) => row && toDelivery(row)
     ),
   eventDeliveries: (events, limit) =>
-    ask(
+    execute(
       sql<Row & { position: bigint }>`SELECT position, found.*
         FROM unnest(${texts(events.map((e) => e.account))}, ${texts(events.map((e) => e.id))})
           WITH ORDINALITY AS wanted (of_account, of_event, position),
@@ -160,7 +160,7 @@ export const reads = (
     ),
   // A range of one state keeps the planner off the partial index of all pending rows: see `move`.
   pendingDeliveries: (events) =>
-    ask(
+    execute(
       sql<{ position: bigint; pending: bigint }>`SELECT position, count(*) AS pending
         FROM unnest(${texts(events.map((e) => e.account))}, ${texts(events.map((e) => e.id))})
           WITH ORDINALITY AS wanted (account, event, position)
@@ -179,7 +179,7 @@ export const leases = (
 ): Pick<Views["Service"], "takeDeliveries" | "nextDelivery" | "freeDeliveries"> => ({
   // Reads each partition by itself, so that pending deliveries of other partitions cost nothing.
   takeDeliveries: ({ busy, leasedUntil, limit, now, partitions }) =>
-    ask(
+    execute(
       sql<Taken & { readonly due_at: bigint }>`WITH due AS MATERIALIZED (
           SELECT account, destination, id FROM unnest(${ints(partitions)}) AS p (partition), LATERAL (
             SELECT account, destination, id, wake_at FROM deliveries
@@ -210,7 +210,7 @@ export const leases = (
           }))
     ),
   nextDelivery: (busy, partitions) =>
-    ask(
+    execute(
       sql<{ wake_at: bigint | null }>`SELECT min(wake_at) AS wake_at
         FROM unnest(${ints(partitions)}) AS p (partition), LATERAL (
           SELECT wake_at FROM deliveries
@@ -223,7 +223,7 @@ export const leases = (
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       // A first attempt is due immediately, even if the clock has stepped back since.
       const free = sql`CASE WHEN attempts = '[]' THEN least(due_at, ${bigint(now)}) ELSE due_at END`
-      return ask(
+      return execute(
         sql`UPDATE deliveries SET wake_at = ${free}
             WHERE state = 'pending' AND ${sql.literal(PARTITION)} = ANY(${ints(partitions)}) AND wake_at > ${free}`,
         () => undefined

@@ -5,7 +5,7 @@ import { Fenced, firsts, Journal } from "../engine/log/Journal.ts"
 import { READ_BYTES_MAX } from "../engine/process/Memory.ts"
 import type { ChainedRow, JournalRow } from "../engine/log/Record.ts"
 import { GENESIS, textOf } from "../engine/log/Record.ts"
-import { ask, bigint, bigints, byteStrings, cut, failureOf, ints, placed, texts } from "./Rows.ts"
+import { bigint, bigints, byteStrings, cut, execute, failureOf, ints, placed, texts } from "./Rows.ts"
 import { makeWithin } from "./StatementLimit.ts"
 import { noting } from "./WritingPostgres.ts"
 
@@ -90,7 +90,7 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
       append: (rows) => noted(within(append(sql, rows))),
       read: (account, after, limit) =>
         within(
-          ask(
+          execute(
             sql<Row>`SELECT account, version, hash, record
               FROM (SELECT *, sum(octet_length(record)) OVER (ORDER BY version) - octet_length(record) AS before
                 FROM (SELECT * FROM journal
@@ -102,7 +102,7 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
         ),
       at: (places) =>
         within(
-          ask(
+          execute(
             sql<Chained & { readonly position: bigint }>`SELECT position, j.account, j.version, j.hash, j.record,
                 before.hash AS previous
               FROM unnest(${texts(places.map((p) => p.account))}, ${bigints(places.map((p) => p.version))})
@@ -114,7 +114,7 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
         ),
       slices: (slices) =>
         within(
-          ask(
+          execute(
             sql<{ readonly position: bigint; readonly part: Uint8Array | null }>`
               SELECT position, ${cut(sql, "at", "length")} AS part
               FROM unnest(${texts(slices.map((s) => s.account))}, ${bigints(slices.map((s) => s.version))},
@@ -126,17 +126,18 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
         ),
       versions: (accounts) =>
         within(
-          ask(
+          execute(
             sql<{ account: string; version: bigint | null }>`SELECT account,
                 (SELECT max(version) FROM journal j WHERE j.account = asked.account) AS version
               FROM unnest(${texts(accounts)}) AS asked (account)`,
             (rows) => new Map(rows.map(({ account, version }) => [account, Number(version ?? 0)]))
           )
         ),
-      accounts: ask(sql<{ account: string }>`${walk(sql)} SELECT account FROM walk WHERE account IS NOT NULL`, (rows) =>
-        rows.map(({ account }) => account)
+      accounts: execute(
+        sql<{ account: string }>`${walk(sql)} SELECT account FROM walk WHERE account IS NOT NULL`,
+        (rows) => rows.map(({ account }) => account)
       ),
-      heads: ask(
+      heads: execute(
         sql<{ account: string; version: bigint }>`${walk(sql)} SELECT account,
             (SELECT max(version) FROM journal j WHERE j.account = walk.account) AS version
           FROM walk WHERE account IS NOT NULL`,

@@ -10,7 +10,7 @@ import type { AccountId } from "../engine/log/Document.ts"
 import type { DocumentRow, EventRow } from "../engine/views/Projection.ts"
 import type { Cursor, EventQuery, ListQuery, Views } from "../engine/views/Views.ts"
 import type { Sql, SqlDocument } from "./Rows.ts"
-import { ask, bigints, labelsText, texts, toDocument, toEvent } from "./Rows.ts"
+import { bigints, execute, labelsText, texts, toDocument, toEvent } from "./Rows.ts"
 
 const order = (sql: PgClient.PgClient, { newerThan }: Cursor): Fragment =>
   newerThan === undefined ? sql`DESC` : sql`ASC`
@@ -92,9 +92,9 @@ export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list"
     return labels === null ? rows : rows.unprepared
   }
   return {
-    list: (account, query) => ask(found(account, query), (rows) => rows.map(toDocument)),
+    list: (account, query) => execute(found(account, query), (rows) => rows.map(toDocument)),
     newest: (queries) =>
-      ask(
+      execute(
         sql<SqlDocument & { position: bigint }>`
           SELECT position, found.* FROM unnest(
               ${texts(queries.map((q) => q.account))}, ${texts(queries.map((q) => q.kind))},
@@ -144,7 +144,7 @@ export const events = (sql: PgClient.PgClient): Pick<Views["Service"], "event" |
   }
   return {
     event: ({ account, id }) =>
-      ask(
+      execute(
         sql<Sql<EventRow>>`${typesFrom(account, "")}
           SELECT found.* FROM types, LATERAL (
             SELECT account, id, type, version FROM events
@@ -152,6 +152,6 @@ export const events = (sql: PgClient.PgClient): Pick<Views["Service"], "event" |
           ) AS found`,
         ([row]) => row && toEvent(row)
       ),
-    events: (account, query) => ask(sql<Sql<EventRow>>`${rowsOf(account, query)}`, (rows) => rows.map(toEvent))
+    events: (account, query) => execute(sql<Sql<EventRow>>`${rowsOf(account, query)}`, (rows) => rows.map(toEvent))
   }
 }

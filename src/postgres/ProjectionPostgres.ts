@@ -14,7 +14,7 @@ import type {
 } from "../engine/views/Projection.ts"
 import { entriesText } from "../engine/log/Tallies.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
-import { ask, bigint, bigints, ints, labelsText, termsText, texts } from "./Rows.ts"
+import { bigint, bigints, execute, ints, labelsText, termsText, texts } from "./Rows.ts"
 import * as RevisionsPostgres from "./RevisionsPostgres.ts"
 import * as TalliesPostgres from "./TalliesPostgres.ts"
 
@@ -58,7 +58,7 @@ export const apply = (sql: PgClient.PgClient, projection: Projection, lease: Del
     ${TalliesPostgres.update(sql, projection)}
     ${sweep === null ? sql`` : applySweep(sql, sweep)}
     SELECT account FROM advanced`
-  return ask(statement, (rows) => {
+  return execute(statement, (rows) => {
     const advanced = new Set(rows.map(({ account }) => account))
     return checkpoints.map(({ account }) => account).filter((account) => !advanced.has(account))
   })

@@ -157,7 +157,10 @@ const toGroup = ({ at, count, error_code, error_message, error_param, error_type
     last: { id, at: Number(at), path, message: error_message }
   }) satisfies ErrorGroup
 
-const ask = <Rows, A>(statement: Effect.Effect<Rows, unknown>, f: (rows: Rows) => A): Effect.Effect<A, Unavailable> =>
+const execute = <Rows, A>(
+  statement: Effect.Effect<Rows, unknown>,
+  f: (rows: Rows) => A
+): Effect.Effect<A, Unavailable> =>
   Effect.mapBoth(statement, {
     onSuccess: f,
     onFailure: () => new Unavailable({ reason: "The database does not answer." })
@@ -170,7 +173,7 @@ const makeReads = (sql: PgClient.PgClient) => {
     find: (account: AccountId, ids: ReadonlyArray<string>) => {
       // No text in Postgres contains NUL.
       const found = texts(ids.filter((id) => !id.includes("\0")))
-      return ask(
+      return execute(
         sql<Row>`SELECT ${columns} FROM request_logs WHERE account = ${account} AND id = ANY(${found})`,
         (rows) => new Map(rows.map((row) => [row.id, toLogged(row)]))
       )
@@ -185,7 +188,7 @@ const makeReads = (sql: PgClient.PgClient) => {
       const { before, behind }: Between = created === undefined ? {} : idsOf("req", created, 0)
       const time = sql`${when(behind, (id) => sql`AND id > ${id}`)} ${when(before, (id) => sql`AND id < ${id}`)}`
       const order = sql.literal(newerThan !== undefined ? "ASC" : "DESC")
-      return ask(
+      return execute(
         sql<Row>`SELECT ${columns} FROM request_logs
           WHERE account = ${account} ${place} ${time} ${conditions(sql, filter)} ORDER BY id ${order} LIMIT ${limit + 1}`,
         (rows) => {
@@ -195,7 +198,7 @@ const makeReads = (sql: PgClient.PgClient) => {
       )
     },
     errors: (account: AccountId, filter: RequestFilter) =>
-      ask(
+      execute(
         sql<SqlGroup>`SELECT DISTINCT ON (count, error_code, method, status, error_type, error_param)
             method, status, error_type, error_code, error_param, error_message, id, at, path, count
           FROM (

@@ -6,7 +6,7 @@ import type { Projection, RevisionRow } from "../engine/views/Projection.ts"
 import type { Revision, RevisionQuery } from "../engine/views/Views.ts"
 import { recordId, revisionAt } from "../engine/views/Views.ts"
 import type { Sql } from "./Rows.ts"
-import { ask, bigint, bigints, labelsText, texts } from "./Rows.ts"
+import { bigint, bigints, execute, labelsText, texts } from "./Rows.ts"
 
 /**
  * Builds the part of a projection's statement that inserts revisions. The rows of changed documents are read as they
@@ -45,7 +45,7 @@ export const read =
       labelled === null
         ? sql``
         : sql`UNION SELECT id FROM objects WHERE account || '' = ${account} AND labels @> ${labelled}::jsonb`
-    return ask(
+    return execute(
       sql<{ version: bigint; documents: ReadonlyArray<string> }>`
         WITH wanted (id) AS (SELECT unnest(${texts(ids)}) ${alike})
         SELECT version, array_agg(id ORDER BY id) AS documents FROM (

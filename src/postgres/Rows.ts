@@ -72,7 +72,7 @@ export const failureOf = (cause: SqlError.SqlError): StorageFailure =>
 export const storageFailure = Effect.mapError(failureOf)
 
 /** Runs a statement and converts its rows. */
-export const ask = <Rows, A>(
+export const execute = <Rows, A>(
   statement: Effect.Effect<Rows, SqlError.SqlError>,
   f: (rows: Rows) => A
 ): Effect.Effect<A, StorageFailure> => storageFailure(Effect.map(statement, f))

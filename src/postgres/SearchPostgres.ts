@@ -18,7 +18,7 @@ import { bucketTerms, termNumber } from "../engine/log/Search.ts"
 import type { Views } from "../engine/views/Views.ts"
 import { boundsOf, COLUMNS } from "./ListsPostgres.ts"
 import type { SqlDocument } from "./Rows.ts"
-import { ask, bigint, bigints, toDocument } from "./Rows.ts"
+import { bigint, bigints, execute, toDocument } from "./Rows.ts"
 
 /** The limits of the reads, in rows. */
 export interface SearchDepths {
@@ -128,25 +128,25 @@ export const search = (sql: PgClient.PgClient, depths: SearchDepths): Views["Ser
   return Effect.fnUntraced(function* (account, query) {
     const { id } = query.filter
     if (id !== undefined && !isAmong(query, id)) return []
-    if (id !== undefined) return yield* ask(byId(account, query, id), documents)
-    const newest = yield* ask(walked(account, query, depths.newest), documents)
+    if (id !== undefined) return yield* execute(byId(account, query, id), documents)
+    const newest = yield* execute(walked(account, query, depths.newest), documents)
     if (newest.length >= query.limit) return newest
     const asked = withBuckets(query)
     const { all, any } = asked.filter
-    if (all.length + any.length === 0) return yield* ask(walked(account, query), documents)
+    if (all.length + any.length === 0) return yield* execute(walked(account, query), documents)
     const wanted = JSON.stringify([account, query.kind, all, any])
     if (!common.has(wanted)) {
-      const found = yield* ask(few(account, asked, depths.few), (rows) => allOf(rows, depths.few))
+      const found = yield* execute(few(account, asked, depths.few), (rows) => allOf(rows, depths.few))
       if (found !== undefined) return found
       if (common.size === COMMON_MAX) common.delete(common.values().next().value!)
       common.add(wanted)
     }
-    const more = yield* ask(walked(account, query, depths.many), documents)
+    const more = yield* execute(walked(account, query, depths.many), documents)
     if (more.length >= query.limit) return more
     // The filter may have become rare: most matches are gone.
     common.delete(wanted)
-    const isAll = yield* ask(hasMore(account, query, depths.many), (rows) => rows.length === 0)
-    return isAll ? more : yield* ask(indexed(account, asked), documents)
+    const isAll = yield* execute(hasMore(account, query, depths.many), (rows) => rows.length === 0)
+    return isAll ? more : yield* execute(indexed(account, asked), documents)
   })
 }
 

@@ -13,7 +13,7 @@
  *
  * An abandoned projection is tried again; its checkpoint shows whether it was applied.
  *
- * The interruption asks Postgres to cancel the statement and, if that is not answered, closes the connection within 5
+ * The interruption sends Postgres a cancel request and, if that is not answered, closes the connection within 5
  * more seconds, in the background. So a server that has not noticed may still execute the statement later. By then the
  * account has restarted from the journal. The late record and the account's next one have the same version, and the
  * journal accepts one of them; if that is the late one, the account restarts again. An account that writes nothing
@@ -108,7 +108,7 @@ const breakerOf = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
   const breaker = new Breaker(limits, {
     now: () => performance.now(),
     after: (millis, step) => void setTimeout(step, millis).unref(),
-    ask: (answered) => {
+    probe: (answered) => {
       const fiber = runFork(Effect.exit(probe))
       fiber.addObserver((exit) => {
         if (Exit.isFailure(exit)) return

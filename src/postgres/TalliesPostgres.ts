@@ -9,7 +9,7 @@ import type { Projection } from "../engine/views/Projection.ts"
 import type { Sum, TalliesOfStep, TallyQuery, TallyRow } from "../engine/log/Tallies.ts"
 import { ENTRIES_PATTERN, spanOf, SPANS, tallyAt } from "../engine/log/Tallies.ts"
 import type { Sql } from "./Rows.ts"
-import { ask, bigints, ints, texts } from "./Rows.ts"
+import { bigints, execute, ints, texts } from "./Rows.ts"
 
 /**
  * Builds the part of a projection's statement that updates sums. The documents' previous tallies are read as they were
@@ -44,7 +44,7 @@ export const update = (sql: PgClient.PgClient, { documentsChanged, documentsCrea
 }
 
 export const read = (sql: PgClient.PgClient) => (account: AccountId, query: TallyQuery) =>
-  ask(
+  execute(
     sql<Sql<TalliesOfStep>>`SELECT (hour - ${query.from}::int) / ${query.hours}::int AS step, key,
         sum(count)::bigint AS count, sum(amount)::bigint AS amount
       FROM tallies WHERE account = ${account} AND hours = ${spanOf(query)}::int AND hour >= ${query.from}::int

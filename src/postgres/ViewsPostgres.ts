@@ -20,9 +20,9 @@ import * as SearchPostgres from "./SearchPostgres.ts"
 import * as TalliesPostgres from "./TalliesPostgres.ts"
 import type { Sql, SqlDocumentTexts, SqlProjectedDocument, SqlSubscription, SqlTimer } from "./Rows.ts"
 import {
-  ask,
   bigint,
   cut,
+  execute,
   ints,
   PARTITION,
   placed,
@@ -102,14 +102,14 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
 
 /** Reads the running time. If it is missing or damaged, the newest key has it. */
 const runningTime = (sql: PgClient.PgClient, now: Millis) =>
-  ask(
+  execute(
     sql<{ at: bigint }>`SELECT coalesce((SELECT at FROM running_time WHERE complement = ~at),
       (SELECT max(at) FROM idempotency), ${bigint(now)}) AS at`,
     ([row]) => Number(row!.at)
   )
 
 const keepRunningTime = (sql: PgClient.PgClient, at: Millis) =>
-  ask(
+  execute(
     sql<{ at: bigint }>`INSERT INTO running_time (at, complement) VALUES (${bigint(at)}, ~${bigint(at)}::bigint)
       ON CONFLICT (single) DO UPDATE SET (at, complement) = (SELECT kept, ~kept FROM (VALUES (CASE
         WHEN running_time.complement = ~running_time.at THEN greatest(running_time.at, excluded.at)
@@ -118,7 +118,7 @@ const keepRunningTime = (sql: PgClient.PgClient, at: Millis) =>
   )
 
 const expireKeys = (sql: PgClient.PgClient, before: Millis, limit: number) =>
-  ask(
+  execute(
     sql<{ count: number }>`WITH expired AS (
         DELETE FROM idempotency
         WHERE ctid = ANY (ARRAY(SELECT ctid FROM idempotency WHERE at < ${bigint(before)} LIMIT ${limit}))
@@ -136,14 +136,14 @@ const numbersOf = (
   sql: PgClient.PgClient
 ): Pick<Views["Service"], "keepNumber" | "accountsNumbered" | "accountsUnnumbered"> => ({
   keepNumber: (account, number) =>
-    ask(
+    execute(
       sql`UPDATE checkpoints SET number = ${number} WHERE account = ${account} AND number IS DISTINCT FROM ${number}`,
       () => undefined
     ),
   accountsNumbered: (number) =>
-    ask(sql<{ account: string }>`SELECT account FROM checkpoints WHERE number = ${number}`, accountsOf),
+    execute(sql<{ account: string }>`SELECT account FROM checkpoints WHERE number = ${number}`, accountsOf),
   accountsUnnumbered: (limit) =>
-    ask(sql<{ account: string }>`SELECT account FROM checkpoints WHERE number IS NULL LIMIT ${limit}`, accountsOf)
+    execute(sql<{ account: string }>`SELECT account FROM checkpoints WHERE number IS NULL LIMIT ${limit}`, accountsOf)
 })
 
 const accountsOf = (rows: ReadonlyArray<{ readonly account: string }>) => rows.map(({ account }) => account)
@@ -200,21 +200,21 @@ const reads = (
       account,
       sql<Checkpoint>`SELECT version, ids_ahead, checksum, outdated FROM checkpoints WHERE account = ${account}`
     ),
-  outdated: ask(sql<{ account: string }>`SELECT account FROM checkpoints WHERE outdated`, accountsOf),
-  behind: ask(
+  outdated: execute(sql<{ account: string }>`SELECT account FROM checkpoints WHERE outdated`, accountsOf),
+  behind: execute(
     sql<{ account: string }>`SELECT account FROM checkpoints c WHERE EXISTS (
       SELECT FROM journal j WHERE j.account = c.account AND j.version > c.version)`,
     (rows) => rows.map(({ account }) => account)
   ),
   timers: (account, limit) =>
-    ask(
+    execute(
       sql<SqlTimer>`SELECT ${sql.literal(TIMER_COLUMNS)} FROM timers
         WHERE account = ${account} ORDER BY due_at, id LIMIT ${limit}`,
       (rows) => rows.map(toTimer)
     ),
   // Reads each partition by itself, unless all are wanted, so that timers of other partitions cost nothing.
   nextTimers: (limit, except, partitions) =>
-    ask(
+    execute(
       partitions === null
         ? sql<SqlTimer>`SELECT ${sql.literal(TIMER_COLUMNS)} FROM timers
             WHERE account <> ALL (${texts(except)}) ORDER BY wake_at, id LIMIT ${limit}`
@@ -225,17 +225,17 @@ const reads = (
       (rows) => rows.map(toTimer)
     ),
   timerCounts: (name) =>
-    ask(
+    execute(
       sql<TimerCount>`SELECT account, count(*)::int AS count FROM timers WHERE name = ${name} GROUP BY account`,
       (rows) => rows
     ),
   subscriptions: (account) =>
-    ask(
+    execute(
       sql<SqlSubscription>`SELECT account, destination, types, version, checksum FROM subscriptions
         WHERE account = ${account}`,
       (rows) => rows.map(toSubscription)
     ),
-  accounts: ask(sql<{ account: string }>`SELECT account FROM checkpoints WHERE version > 0`, (rows) =>
+  accounts: execute(sql<{ account: string }>`SELECT account FROM checkpoints WHERE version > 0`, (rows) =>
     rows.map(({ account }) => account)
   ),
   scan: (account, table, after, limit) => storageFailure(scans(sql)[table](account, after, limit))
@@ -244,7 +244,7 @@ const reads = (
 /** Reads that combine the addresses of many requests. */
 const loads = (sql: PgClient.PgClient): Pick<Views["Service"], "documents" | "keys"> => ({
   documents: (addresses) =>
-    ask(
+    execute(
       sql<SqlDocumentTexts & { position: bigint }>`
         SELECT position, ${sql.literal(ListsPostgres.COLUMNS)},
           ${cut(sql, "document_at", "document_length")} AS document,
@@ -255,7 +255,7 @@ const loads = (sql: PgClient.PgClient): Pick<Views["Service"], "documents" | "ke
       (rows) => placed(addresses.length, rows, toDocumentTexts)
     ),
   keys: (addresses) =>
-    ask(
+    execute(
       // Written so that only the index by key fits. `placed` keeps the last of several rows of a key.
       sql<Sql<KeyRow> & { position: bigint }>`SELECT position, i.account, i.key, version, at
         FROM unnest(${texts(addresses.map((a) => a.account))}, ${texts(addresses.map((a) => a.id))})

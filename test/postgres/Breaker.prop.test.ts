@@ -36,7 +36,7 @@ class World {
     this.breaker = new Breaker(LIMITS, {
       now: () => this.now,
       after: (millis, step) => this.at(this.now + millis, step),
-      ask: (answered) => {
+      probe: (answered) => {
         let isOver = false
         this.at(this.#answerAt(), () => {
           if (!isOver) answered()
@@ -146,7 +146,7 @@ describe("a database that hangs", () => {
     const breaker = new Breaker(LIMITS, {
       now: () => now,
       after: (_, step) => void timers.push(step),
-      ask: () => {
+      probe: () => {
         asked.push(now)
         return () => {}
       },
@@ -174,7 +174,7 @@ describe("a database that hangs", () => {
     const breaker = new Breaker(LIMITS, {
       now: () => now,
       after: (_, step) => void timers.push(step),
-      ask: (answered) => {
+      probe: (answered) => {
         asked++
         answered()
         return () => {}

@@ -6,8 +6,6 @@
  * be kept (a declined card) is therefore returned as a value.
  */
 import { Context, Effect } from "effect"
-import type { Derived } from "../log/Derived.ts"
-import { derivedOf, derivedOfDeleted, derives, NOTHING_DERIVED } from "../log/Derived.ts"
 import type { AccountId, Document, Identified, Kind, Labels, Millis, Tombstone } from "../log/Document.ts"
 import { encode, formatOf } from "../log/Document.ts"
 import type { EventVersionsShape } from "../log/Events.ts"
@@ -18,13 +16,14 @@ import type {
   AttemptOutcome,
   Change,
   DeliveryEntry,
+  Derived,
   HastenedEntry,
   EventEntry,
   RequestIdentity,
   SubscriptionChange,
   TimerChange
 } from "../log/Record.ts"
-import { AS_SHOWN } from "../log/Record.ts"
+import { AS_SHOWN, derivedOf, derivedOfDeleted, derives, NOTHING_DERIVED } from "../log/Record.ts"
 
 /** Prefix of the ids of events. */
 export const EVENT_PREFIX = "evt"

@@ -1,8 +1,8 @@
 /**
  * The journal: the only source of truth. Append only, one chain of records per account.
  *
- * Port. `(account, version)` is unique, which is the fence: of two owners of an account only one can append a version,
- * and only one who knows the version before it.
+ * Port. `(account, version)` is unique, which is the fence: if two processes own an account, only one of them can
+ * append a version, and only with the hash of the version before it.
  */
 import { Context, type Effect, Schema } from "effect"
 import type { AccountId } from "./Document.ts"

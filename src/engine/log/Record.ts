@@ -8,8 +8,9 @@
 import { hash } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { parseJson } from "../../json/JsonParse.ts"
-import type { Derived } from "./Derived.ts"
-import type { AccountId, Identified, Labels, Millis } from "./Document.ts"
+import type { AccountId, Identified, Kind, Labels, Millis, Searchable } from "./Document.ts"
+import type { TallyEntry } from "./Tallies.ts"
+import { entriesOf } from "./Tallies.ts"
 
 /**
  * Version of the record format that this code writes. It reads every version up to its own.
@@ -41,6 +42,34 @@ export interface Span {
   readonly at: number
   readonly length: number
 }
+
+/** The part of a kind that defines its derived data. */
+export type Derivation<Value extends Identified = Identified> = Pick<Kind<Value>, "search" | "tallies">
+
+/**
+ * Data that the views derive from a document. It derives from the document in the newest format, so the journal does
+ * not contain it.
+ */
+export interface Derived {
+  /** Null for a deleted document, and for kinds without search. */
+  readonly search: Searchable | null
+  /** Empty for a deleted document; null for kinds without tallies. */
+  readonly tallies: ReadonlyArray<TallyEntry> | null
+}
+
+export const NOTHING_DERIVED: Derived = { search: null, tallies: null }
+
+export const derives = ({ search, tallies }: Derivation<never>): boolean =>
+  search !== undefined || tallies !== undefined
+
+/** Throws if a tally cannot be stored. */
+export const derivedOf = <Value extends Identified>({ search, tallies }: Derivation<Value>, value: Value): Derived => ({
+  search: search === undefined ? null : search(value),
+  tallies: tallies === undefined ? null : entriesOf(tallies(value))
+})
+
+export const derivedOfDeleted = ({ tallies }: Derivation<never>): Derived =>
+  tallies === undefined ? NOTHING_DERIVED : { search: null, tallies: entriesOf([]) }
 
 /** A command's change of a document: the whole document afterwards, or null for a deletion. */
 export interface Change extends Partial<Derived> {

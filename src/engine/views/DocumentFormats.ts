@@ -12,11 +12,9 @@ import { parseJson } from "../../json/JsonParse.ts"
 import { ofDocument } from "../log/Checksum.ts"
 import type { AccountId, Document, JsonObject, Step, StoredTexts, Tombstone } from "../log/Document.ts"
 import { stored } from "../log/Document.ts"
-import type { Change, SealedRecord } from "../log/Record.ts"
-import { AS_SHOWN, changed, JournalCorrupt, lost } from "../log/Record.ts"
 import type { StoredEvent } from "../log/Events.ts"
-import type { Derivation } from "../log/Derived.ts"
-import { derivedOf, derivedOfDeleted, derives } from "../log/Derived.ts"
+import type { Change, Derivation, SealedRecord } from "../log/Record.ts"
+import { AS_SHOWN, changed, derivedOf, derivedOfDeleted, derives, JournalCorrupt, lost } from "../log/Record.ts"
 import type { DocumentTexts } from "./Views.ts"
 
 /** The part of a kind that this module uses. */
