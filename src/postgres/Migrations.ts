@@ -29,7 +29,7 @@ const statistics = (relation: string, targets: Readonly<Record<string, number>>)
     .map(([column, target]) => `ALTER COLUMN ${column} SET STATISTICS ${target}`)
     .join(", ")}`
 
-/** The partition of a row's account, as `partitionOf` computes it. */
+/** The partition of a row's account, as in `Rows.ts`. A copy, because a released migration never changes. */
 const PARTITION = String.raw`get_byte(sha256(decode(replace(account, '\', '\\'), 'escape')), 0) & 63`
 
 /*
@@ -52,8 +52,8 @@ const journal = [
 ]
 
 const checkpoints = [
-  // `number`: see `AccountNumbers`; null until the account is first used. `ids_ahead`: how far the account's newest id
-  // is ahead of its time. `outdated`: the next start rebuilds the account's views.
+  // `number`: see `AccountNumbers`; null in a new row. `ids_ahead`: by how many seconds the account's ids were ahead of
+  // its time, at most. `outdated`: the next start rebuilds the account's views.
   `CREATE TABLE checkpoints (
     account text COLLATE "C" PRIMARY KEY,
     version bigint NOT NULL,
@@ -248,7 +248,7 @@ const requestLogs = [
 ]
 
 const cluster = [
-  // The URL of a partition's owner; null while the partition moves. For display and forwarding: locks decide ownership.
+  // `url` is the owner's, and null while the partition moves. It serves display and forwarding: locks decide ownership.
   `CREATE TABLE partitions (
     id int PRIMARY KEY,
     url text,
