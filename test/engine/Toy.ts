@@ -188,7 +188,7 @@ export class Model {
   }
 
   /** Runs an operation; `id` is the id of a created counter. */
-  apply(operation: Operation, now: number, id: () => string): Response | "bug" {
+  apply(operation: Operation, now: number, id: () => string): Rendered | "bug" {
     const counter = this.inSlot(operation.slot)
     if (operation.op === "create") {
       if (counter !== undefined) return taken

@@ -122,11 +122,7 @@ export const start = async (
   requestLog: Layer.Layer<never, never, Placement> = Layer.empty,
   clock: Layer.Layer<never> = Layer.empty
 ): Promise<PagesServer> => {
-  const routes: Array<Route> = [
-    ...endpoints,
-    { method: "GET", path: "/healthz" },
-    { method: "GET", path: "/readyz" }
-  ]
+  const routes: Array<Route> = [...endpoints, { method: "GET", path: "/healthz" }, { method: "GET", path: "/readyz" }]
   const runtime = ManagedRuntime.make(
     service(routes, faults, requestMillisMax, embedOrigins, liveProcessor, refusal, requestLog).pipe(
       Layer.provide(clock)
