@@ -139,7 +139,7 @@ const journalHolds = Effect.fnUntraced(function* (storage: Storage, clients: Cli
       carriedOut.add(key)
       const sent = clients.sent.find((candidate) => candidate.request.idempotencyKey === key)!
       const created = () => changes.find(({ kind }) => kind === Toy.COUNTER.name)!.id
-      const expected = model.apply(sent.operation, at, created) as Response
+      const expected = model.apply(sent.operation, at, created) as Rendered
       assert.deepStrictEqual(response, { status: expected.status, body: expected.body }, `record ${version}`)
       if (sent.answer !== null) assert.strictEqual(sent.answer.body, response!.body)
     }
