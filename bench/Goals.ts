@@ -1,37 +1,14 @@
-/** Till wants to reach these goals; each is judged on the run's own figures: ratios within one run, medians. */
+/** The goals of the API's bench. Each is judged by the figures of one run: ratios within it, and medians. */
 import type { ContenderName } from "./Contender.ts"
 import { pacedMedian } from "./paced/PacedReport.ts"
 import type { Results, ScenarioResult, SubjectResult } from "./Results.ts"
 import { throughputRatio } from "./Results.ts"
+import type { Bound, Verdict } from "./Verdict.ts"
+import { verdictOf } from "./Verdict.ts"
 
-export interface Verdict {
-  readonly text: string
-  readonly figure: number
-  readonly unit: string
-  readonly reached: boolean
-}
-
-interface Goal {
-  readonly text: string
+interface Goal extends Bound {
   /** The figure, or undefined if the run does not have it. */
   readonly figure: (results: Results) => number | undefined
-  readonly unit: string
-  /** At least so much; or at most, if it is a maximum. */
-  readonly bound: number
-  readonly isMaximum?: boolean
-}
-
-export const verdictOf = (
-  { bound, isMaximum = false, text, unit }: Pick<Goal, "text" | "unit" | "bound" | "isMaximum">,
-  figure: number
-): Verdict => {
-  const space = unit === "×" ? " " : ""
-  return {
-    text: `${text} ${isMaximum ? "≤" : "≥"} ${bound}${space}${unit}`,
-    figure,
-    unit,
-    reached: isMaximum ? figure <= bound : figure >= bound
-  }
 }
 
 const subject = (scenario: ScenarioResult | undefined, name: ContenderName): SubjectResult | undefined =>

@@ -1,7 +1,7 @@
 /** The results as text: a table for the terminal, the same as Markdown, and the goals. */
 import type { ContenderName } from "./Contender.ts"
 import { contenders } from "./Contender.ts"
-import type { Verdict } from "./Goals.ts"
+import type { Verdict } from "./Verdict.ts"
 import type { Results, ScenarioResult, Speeds, SubjectResult } from "./Results.ts"
 import { medianOf, noiseOf, throughputRatio, unsteadinessOf } from "./Results.ts"
 import * as Table from "./Table.ts"

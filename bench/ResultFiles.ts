@@ -1,7 +1,7 @@
 /** The files that a bench leaves: each part writes its own, and the goals of all parts are in one more. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import type { Verdict } from "./Goals.ts"
+import type { Verdict } from "./Verdict.ts"
 import type { Machine } from "./Machine.ts"
 import { verdictsMarkdown } from "./Report.ts"
 

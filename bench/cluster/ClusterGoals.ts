@@ -1,6 +1,6 @@
 /** What being one of several may cost; each goal is judged on the run's own figures. */
-import type { Verdict } from "../Goals.ts"
-import { verdictOf } from "../Goals.ts"
+import type { Verdict } from "../Verdict.ts"
+import { verdictOf } from "../Verdict.ts"
 import { allMicros, forwardingMicros, ratioOf } from "./ClusterFigures.ts"
 import type { ClusterResults } from "./ClusterResults.ts"
 

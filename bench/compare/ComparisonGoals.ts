@@ -1,6 +1,6 @@
 /** Till wants to be so many times as quick as it was at one commit; judged by a comparison with that. */
-import { verdictOf } from "../Goals.ts"
-import type { Verdict } from "../Goals.ts"
+import { verdictOf } from "../Verdict.ts"
+import type { Verdict } from "../Verdict.ts"
 import { intervalOf } from "./Bootstrap.ts"
 import type { Compared } from "./Comparison.ts"
 

@@ -24,14 +24,10 @@ import * as Shop from "./Shop.ts"
 import type { Visitor } from "./Visitors.ts"
 import { signIn } from "./Visitors.ts"
 
-export interface DashboardPace {
+export interface DashboardPace extends OpenPages.OpenPagesPace {
   readonly payments: number
   readonly loadsPerPage: number
-  readonly openPages: number
-  readonly warmUpSeconds: number
-  readonly secondsPerRound: number
-  readonly rounds: number
-  /** Of both, with the log of requests and without. */
+  /** Starts of the pair of servers, one with the request log and one without it. */
   readonly logStarts: number
 }
 

@@ -5,11 +5,17 @@ import { median } from "../load/Percentiles.ts"
 import * as ProcessTime from "../ProcessTime.ts"
 import type { Creates, Ground } from "./Creates.ts"
 import { inTurn } from "./Creates.ts"
-import type { DashboardPace } from "./DashboardBench.ts"
 import type { Visitor } from "./Visitors.ts"
 import { signIn } from "./Visitors.ts"
 
-/** A person has no more streams. */
+export interface OpenPagesPace {
+  readonly openPages: number
+  readonly warmUpSeconds: number
+  readonly secondsPerRound: number
+  readonly rounds: number
+}
+
+/** The streams that the dashboard allows a person. */
 const PAGES_PER_PERSON = 40
 const SAMPLE_MILLIS = 100
 
@@ -61,7 +67,7 @@ export const measure = Effect.fnUntraced(function* (
   { server }: Ground,
   creates: Creates,
   merchant: string,
-  pace: DashboardPace
+  pace: OpenPagesPace
 ) {
   const people = Math.ceil(pace.openPages / PAGES_PER_PERSON)
   const visitors = yield* signIn(server, merchant, { connections: PAGES_PER_PERSON, people })

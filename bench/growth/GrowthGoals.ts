@@ -1,6 +1,6 @@
 /** Till wants to reach these goals however much it holds; each is judged on the run's own figures. */
-import type { Verdict } from "../Goals.ts"
-import { verdictOf } from "../Goals.ts"
+import type { Verdict } from "../Verdict.ts"
+import { verdictOf } from "../Verdict.ts"
 import { figure } from "../Report.ts"
 import * as Report from "./GrowthReport.ts"
 import type { GrowthResults } from "./GrowthResults.ts"

@@ -1,6 +1,6 @@
 /** Till wants to reach these goals under overload; each is judged by the worst of the run's loads. */
-import type { Verdict } from "../Goals.ts"
-import { verdictOf } from "../Goals.ts"
+import type { Verdict } from "../Verdict.ts"
+import { verdictOf } from "../Verdict.ts"
 import type { OverloadResults, Turn } from "./OverloadResults.ts"
 import { goodputRatio, probeRatio } from "./OverloadResults.ts"
 

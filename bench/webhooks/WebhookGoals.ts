@@ -1,6 +1,6 @@
 /** Till wants to reach these goals with webhooks; each is judged on the run's own figures. */
-import type { Verdict } from "../Goals.ts"
-import { verdictOf } from "../Goals.ts"
+import type { Verdict } from "../Verdict.ts"
+import { verdictOf } from "../Verdict.ts"
 import { median } from "../load/Percentiles.ts"
 import type { FanOut, WebhookResults } from "./WebhookResults.ts"
 

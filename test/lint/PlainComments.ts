@@ -5,8 +5,8 @@
  */
 
 /** Words that no sentence of a comment begins with. */
-const BEGINNINGS =
-  /^(?:What|Who|Whoever|Whose|Whom|Of|So many|So much|So long|Those|One that|One who|Nobody|Somebody|Whatever)(?![\w-])/u
+const WORDS = "What|Who|Whoever|Whose|Whom|Of|So many|So much|So long|Those|One that|One who|Nobody|Somebody|Whatever"
+const BEGINNINGS = new RegExp(`^(?:${WORDS})(?![\\w-])`, "u")
 
 /** Words that stand for an event or an actor, which the comment should name instead. */
 const ANYWHERE = /\b(?:meanwhile|by now|any more|whoever|somebody|nobody)\b/iu

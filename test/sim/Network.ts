@@ -12,7 +12,27 @@ import { ACCOUNT, ANSWER, clientLinesOf } from "../../src/http/forward/SignedReq
 import type { Connections, Receiver, Reply, Sent } from "../../src/http/forward/Connections.ts"
 import type { ForwardedIncoming } from "../../src/http/forward/Listener.ts"
 import type { Random } from "../support/Random.ts"
-import type { Runner, World } from "./Runner.ts"
+
+/** A runner as the network reaches it. */
+interface Peer {
+  readonly name: string
+  /** Waits while the runner is frozen. */
+  readonly gate: Effect.Effect<void>
+  /** Waits while the runner is cut off. */
+  readonly open: Effect.Effect<void>
+  readonly killed: Effect.Effect<void>
+  readonly isDead: boolean
+  readonly receive: (request: ForwardedIncoming) => void
+}
+
+/** The parts of a simulation that the network uses. */
+interface Surroundings {
+  readonly random: Random
+  readonly runners: Iterable<Peer>
+  readonly strangers: ReadonlyMap<string, Stranger>
+  readonly mistake: string | undefined
+  readonly fork: (effect: Effect.Effect<void>) => unknown
+}
 
 /** The longest one-way delay, in milliseconds. */
 const HOP_MILLIS_MAX = 8
@@ -105,8 +125,8 @@ class Arrived implements ForwardedIncoming {
   }
 }
 
-/** Returns the connections of a runner to the others. */
-export const linksOf = (world: World, from: () => Runner): Pick<Connections, "send" | "forget" | "close"> => {
+/** The connections of a runner to the others. */
+export const linksOf = (world: Surroundings, from: () => Peer): Pick<Connections, "send" | "forget" | "close"> => {
   const hop = Effect.suspend(() => Effect.sleep(world.random.below(HOP_MILLIS_MAX)))
 
   /** Sends the request to a stranger only if it passes the proof, which it cannot. */
