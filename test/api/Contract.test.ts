@@ -4,10 +4,10 @@ import { Effect } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApi, HttpApiClient, OpenApi } from "effect/http-api"
 import { Api } from "../../src/api/Api.ts"
-import type { TestServer } from "../http/TestServer.ts"
-import { start } from "../http/TestServer.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
-let server: TestServer
+let server: MemoryTill
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 

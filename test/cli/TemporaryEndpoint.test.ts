@@ -5,9 +5,9 @@ import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import { temporaryEndpoint } from "../../src/cli/TemporaryEndpoint.ts"
 import { Till } from "../../src/client/index.ts"
-import { start, type TestServer } from "../http/TestServer.ts"
+import { start, type MemoryTill } from "../support/MemoryTill.ts"
 
-let server: TestServer
+let server: MemoryTill
 beforeAll(async () => {
   server = await start()
 })

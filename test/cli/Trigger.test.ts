@@ -5,9 +5,9 @@ import { overrideOf } from "../../src/cli/Overrides.ts"
 import { NoEvent, triggerableOf, triggerEvent } from "../../src/cli/Trigger.ts"
 import { EMITTED_EVENT_TYPES, type EmittedEventType, Till } from "../../src/client/index.ts"
 import { RESERVED_EVENT_TYPES } from "../../src/domain/Event.ts"
-import { start, type TestServer } from "../http/TestServer.ts"
+import { start, type MemoryTill } from "../support/MemoryTill.ts"
 
-let server: TestServer
+let server: MemoryTill
 beforeAll(async () => {
   server = await start()
 })

@@ -2,11 +2,11 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
 import { Till, TillClient } from "../../src/client/index.ts"
-import type { TestServer } from "../http/TestServer.ts"
-import { start } from "../http/TestServer.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 import { FaultyProxy } from "../support/FaultyProxy.ts"
 
-let server: TestServer
+let server: MemoryTill
 let proxy: FaultyProxy
 let till: TillClient
 /** Newest first, like lists. */

@@ -17,10 +17,10 @@ import {
   type TillClientOptions
 } from "../../src/client/index.ts"
 import { FaultyProxy } from "../support/FaultyProxy.ts"
-import type { TestServer } from "../http/TestServer.ts"
-import { DOCS_URL, start, VERSION } from "../http/TestServer.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { DOCS_URL, start, VERSION } from "../support/MemoryTill.ts"
 
-let server: TestServer
+let server: MemoryTill
 let proxy: FaultyProxy
 let till: TillClient
 beforeAll(async () => {

@@ -2,15 +2,15 @@
 import { Effect } from "effect"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as ApiKeys from "../../src/payments/ApiKeys.ts"
-import type { Answer, PagesServer } from "../pages/PagesServer.ts"
-import { fail } from "./FailedDelivery.ts"
+import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { fail } from "../support/fixtures/FailedDelivery.ts"
 import { signedIn } from "./People.ts"
 
 export interface TriedAction {
   /** As in the audit log. */
   readonly name: string
   /** Makes what it is done to, and answers with the page that its form is on. */
-  readonly page: (server: PagesServer) => Promise<string>
+  readonly page: (server: MemoryTillWithPages) => Promise<string>
   /** Of the address that the form is sent to. */
   readonly end: string
   readonly entered: Readonly<Record<string, string>>
@@ -20,7 +20,7 @@ export interface TriedAction {
   readonly support: boolean
 }
 
-const payment = (server: PagesServer, parameters: object = {}): Promise<Answer> =>
+const payment = (server: MemoryTillWithPages, parameters: object = {}): Promise<Answer> =>
   server.post("/v1/payment_intents", {
     amount: 4321,
     currency: "usd",
@@ -29,17 +29,18 @@ const payment = (server: PagesServer, parameters: object = {}): Promise<Answer> 
     ...parameters
   })
 
-const customer = (server: PagesServer): Promise<Answer> => server.post("/v1/customers", { email: "payer@example.com" })
-const product = (server: PagesServer): Promise<Answer> =>
+const customer = (server: MemoryTillWithPages): Promise<Answer> =>
+  server.post("/v1/customers", { email: "payer@example.com" })
+const product = (server: MemoryTillWithPages): Promise<Answer> =>
   server.post("/v1/products", { name: "Tea", default_price_data: { currency: "usd", unit_amount: 1250 } })
-const withPrice = async (server: PagesServer): Promise<Answer> => {
+const withPrice = async (server: MemoryTillWithPages): Promise<Answer> => {
   const made = await product(server)
   await server.post("/v1/prices", { product: made.id, currency: "usd", unit_amount: 1000 })
   return made
 }
 
 /** An endpoint with a delivery that has failed for good. */
-const failing = async (server: PagesServer) => {
+const failing = async (server: MemoryTillWithPages) => {
   const endpoint = await server.post("/v1/webhook_endpoints", {
     url: "https://shop.example/w",
     enabled_events: ["*"]
@@ -50,7 +51,7 @@ const failing = async (server: PagesServer) => {
 }
 
 /** The page of an open checkout session. */
-const sessionPage = async (server: PagesServer) => {
+const sessionPage = async (server: MemoryTillWithPages) => {
   const { default_price } = await product(server)
   const line_items = [{ price: default_price, quantity: 1 }]
   const success_url = "https://shop.example/"
@@ -59,13 +60,13 @@ const sessionPage = async (server: PagesServer) => {
 }
 
 /** The page of a new key of test mode. */
-const keyPage = async (server: PagesServer) => {
+const keyPage = async (server: MemoryTillWithPages) => {
   const key = ApiKeys.issue(server.merchantId, { type: "secret", livemode: false })
   return `/developers/keys/${(await Effect.runPromise(server.accounts.run(INSTALLATION, key))).value.id}`
 }
 
 /** The page of a new person, who is signed in. */
-const memberPage = async (server: PagesServer) => {
+const memberPage = async (server: MemoryTillWithPages) => {
   const tab = await signedIn(server, "support")
   const session = tab.cookie.match(/dse_\w+/)![0]
   const { person } = ((await Effect.runPromise(server.accounts.read(INSTALLATION, session))) as unknown as Answer).value

@@ -3,9 +3,9 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { amountText, plainAmount } from "../../src/dashboard/frame/Values.ts"
 import { lineAmount } from "../../src/domain/PriceArithmetic.ts"
-import type { PagesServer } from "../pages/PagesServer.ts"
-import { start } from "../pages/PagesServer.ts"
-import { pay, visit } from "../pages/Shop.ts"
+import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
+import { pay, visit } from "../support/fixtures/CheckoutPages.ts"
 import type { Page, Tab } from "./People.ts"
 import { formTo, openTab, signedIn } from "./People.ts"
 
@@ -19,7 +19,7 @@ const textIn = (html: string): string =>
 const textOf = ({ text }: Page): string => textIn(text.replace(/^[\s\S]*<main/, "<main"))
 
 describe("the dashboard's", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let tab: Tab
   beforeAll(async () => {
     server = await start()
@@ -402,7 +402,7 @@ describe("the dashboard's", () => {
   })
 
   it("pages show nothing of another merchant, nor of the other environment", async () => {
-    const other = await start("Other")
+    const other = await start({ merchantName: "Other" })
     const stranger = await signedIn(other)
     const { id: customer } = await server.post("/v1/customers", { name: "Mine" })
     const { id: product } = await server.post("/v1/products", { name: "Mine" })

@@ -3,9 +3,9 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { TcpProxy } from "../faults/TcpProxy.ts"
 import { connect, hasBrowser, overflows } from "../pages/Browser.ts"
-import type { Answer, PagesServer } from "../pages/PagesServer.ts"
-import { start } from "../pages/PagesServer.ts"
-import { fail } from "./FailedDelivery.ts"
+import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
+import { fail } from "../support/fixtures/FailedDelivery.ts"
 import { linkFor, signInBy } from "./People.ts"
 
 interface ScrollWidths {
@@ -14,7 +14,7 @@ interface ScrollWidths {
 }
 
 describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let browser: Browser
   let payment: Answer
   beforeAll(async () => {

@@ -3,13 +3,13 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
-import type { PagesServer } from "../pages/PagesServer.ts"
-import { start } from "../pages/PagesServer.ts"
+import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
 import type { Tab } from "./People.ts"
 import { formTo, signedIn } from "./People.ts"
 
 describe("forms that edit", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let tab: Tab
   beforeAll(async () => {
     server = await start()

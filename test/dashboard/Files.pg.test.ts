@@ -1,8 +1,8 @@
 /** Lists as files: customers, events and requests (semantics 9.66, 9.70, 9.72). */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
-import type { PagesServer } from "../pages/PagesServer.ts"
-import { start } from "../pages/PagesServer.ts"
-import { visit } from "../pages/Shop.ts"
+import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
+import { visit } from "../support/fixtures/CheckoutPages.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
 import { cellsIn, textOf } from "./Csv.ts"
 import type { Tab } from "./People.ts"
@@ -12,12 +12,12 @@ import { openTab, signedIn } from "./People.ts"
 const MANY = 260
 
 describe("files of the dashboard", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let tab: Tab
   const texts = ["=1+1", "@SUM(A1)", '-1"', "a,b", "line\nof two", "Müßig", " =x", "Ann;=1;x", "plain"]
   beforeAll(async () => {
     const log = layerFreshLog({ batchMillis: 20 })
-    server = await start("Lumen", undefined, undefined, null, null, null, log)
+    server = await start({ merchantName: "Lumen", requestLog: log })
     tab = await signedIn(server, "support")
     for (let i = 0; i < MANY; i += 20) {
       await Promise.all(

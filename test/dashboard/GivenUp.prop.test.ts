@@ -9,8 +9,8 @@ import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import { DASHBOARD_SESSION } from "../../src/payments/DashboardSessions.ts"
 import { GIVEN_UP_MAX } from "../../src/payments/GivenUp.ts"
-import type { Answer, PagesServer } from "../pages/PagesServer.ts"
-import { start } from "../pages/PagesServer.ts"
+import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
 import { ISO_CODES } from "../support/Currencies.ts"
 import type { Tab } from "./People.ts"
 import { formTo, signedIn } from "./People.ts"
@@ -29,10 +29,10 @@ const givings = Schema.NonEmptyArray(giving).check(Schema.isMaxLength(6))
 const CAPTURED = 7
 
 describe("live money that is given up", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let tab: Tab
   beforeAll(async () => {
-    server = await start("Live", undefined, undefined, null, "simulator")
+    server = await start({ merchantName: "Live", liveProcessor: "simulator" })
     tab = await signedIn(server, "support")
   })
   afterAll(() => server.close())

@@ -6,8 +6,8 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core"
 import { actionNames } from "../../src/dashboard/frame/Page.ts"
 import { connect, hasBrowser } from "../pages/Browser.ts"
-import type { PagesServer } from "../pages/PagesServer.ts"
-import { start } from "../pages/PagesServer.ts"
+import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
 import type { TriedAction } from "./Actions.ts"
 import { ACTIONS } from "./Actions.ts"
@@ -70,12 +70,12 @@ const send = async (page: Page, form: Locator, entered: TriedAction["entered"], 
 }
 
 describe.skipIf(!hasBrowser)("whoever has no pointer", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let browser: Browser
   let context: BrowserContext
   beforeAll(async () => {
     const log = layerFreshLog({ batchMillis: 20 })
-    ;[server, browser] = await Promise.all([start("Lumen", undefined, undefined, null, null, null, log), connect()])
+    ;[server, browser] = await Promise.all([start({ merchantName: "Lumen", requestLog: log }), connect()])
     context = await browser.newContext({ locale: "en-US", reducedMotion: "reduce" })
     context.setDefaultTimeout(120_000)
     const page = await context.newPage()

@@ -7,12 +7,12 @@ import { afterAll, assert, beforeAll, beforeEach, describe, it, vi } from "@effe
 import * as fs from "node:fs"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, setTextSize } from "../pages/Browser.ts"
-import type { PagesServer } from "../pages/PagesServer.ts"
-import { start } from "../pages/PagesServer.ts"
+import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
 import { linkFor, signedIn, signInBy } from "./People.ts"
-import type { World } from "./World.ts"
-import { makeWorld } from "./World.ts"
+import type { World } from "../support/fixtures/World.ts"
+import { makeWorld } from "../support/fixtures/World.ts"
 
 const SOURCES = new URL("../../src/dashboard/", import.meta.url)
 
@@ -31,12 +31,12 @@ const routes = (): ReadonlyArray<string> =>
 const LONG = "Wilhelmina Featherstonehaugh-Cholmondeley, two_teapots_and_a_kettle_without_a_place_to_break, "
 
 describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
-  let shared: PagesServer
+  let shared: MemoryTillWithPages
   let browser: Browser
   let world: World
   beforeAll(async () => {
     const log = layerFreshLog({ batchMillis: 20 })
-    ;[shared, browser] = await Promise.all([start("Lumen", undefined, undefined, null, null, null, log), connect()])
+    ;[shared, browser] = await Promise.all([start({ merchantName: "Lumen", requestLog: log }), connect()])
     world = await makeWorld(shared, (max) => LONG.repeat(2).slice(0, Math.min(max, 120)).trim())
     const tab = await signedIn(world.server)
     await vi.waitFor(async () => {

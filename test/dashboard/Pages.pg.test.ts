@@ -1,22 +1,22 @@
 /** What holds for every page of the dashboard (semantics 9.61, 9.63), without a script. */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
-import type { PagesServer } from "../pages/PagesServer.ts"
-import { start } from "../pages/PagesServer.ts"
+import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
 import type { Tab } from "./People.ts"
 import { formTo, openTab, signedIn } from "./People.ts"
-import type { World } from "./World.ts"
-import { makeWorld } from "./World.ts"
+import type { World } from "../support/fixtures/World.ts"
+import { makeWorld } from "../support/fixtures/World.ts"
 
 /** Those that support does not see. */
 const OTHERS = /^\/(?:team|developers\/.+|products\/:id\/prices)/
 
 describe("every page", () => {
-  let shared: PagesServer
+  let shared: MemoryTillWithPages
   let world: World
   let owner: Tab
   beforeAll(async () => {
-    shared = await start("Till", undefined, undefined, null, null, null, layerFreshLog({ batchMillis: 20 }))
+    shared = await start({ merchantName: "Till", requestLog: layerFreshLog({ batchMillis: 20 }) })
     world = await makeWorld(shared, (max) => "A kettle".slice(0, max))
     owner = await signedIn(world.server)
     const logged = `/dashboard/test${world.pages["/requests/:id"]!}`

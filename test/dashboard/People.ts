@@ -6,11 +6,11 @@ import type { Transaction } from "../../src/engine/actor/Transaction.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as DashboardSessions from "../../src/payments/DashboardSessions.ts"
 import * as People from "../../src/payments/People.ts"
-import type { PagesServer } from "../pages/PagesServer.ts"
-import { visit } from "../pages/Shop.ts"
+import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { visit } from "../support/fixtures/CheckoutPages.ts"
 
 /** A link that signs a new person of the merchant in, or its first owner. */
-export const linkFor = (server: PagesServer, role?: Role): Promise<string> =>
+export const linkFor = (server: MemoryTillWithPages, role?: Role): Promise<string> =>
   linkTo(
     server,
     role === undefined ? People.ensureOwner(server.merchantId) : People.add(server.merchantId, { email: null, role })
@@ -18,7 +18,7 @@ export const linkFor = (server: PagesServer, role?: Role): Promise<string> =>
 
 /** A link that signs a person in. */
 export const linkTo = async <E>(
-  { accounts, url }: PagesServer,
+  { accounts, url }: MemoryTillWithPages,
   person: Effect.Effect<Pick<Person, "id">, E, Transaction>
 ): Promise<string> => {
   const link = Effect.flatMap(person, (person) => DashboardSessions.makeLink(person))
@@ -53,7 +53,7 @@ export interface Page {
   readonly url: string
 }
 
-export const openTab = (server: Pick<PagesServer, "url">): Tab => {
+export const openTab = (server: Pick<MemoryTillWithPages, "url">): Tab => {
   const tab: Tab = {
     cookie: "",
     get: async (path, headers = {}) => {
@@ -99,7 +99,7 @@ export const signInBy = async (page: BrowserPage, link: string): Promise<void> =
 }
 
 /** A tab in which a new person of that role is signed in, or the first owner. */
-export const signedIn = async (server: PagesServer, role?: Role): Promise<Tab> => {
+export const signedIn = async (server: MemoryTillWithPages, role?: Role): Promise<Tab> => {
   const tab = openTab(server)
   await tab.signIn(await linkFor(server, role))
   return tab

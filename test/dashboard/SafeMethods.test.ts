@@ -3,26 +3,26 @@
  * scanners and previews of links send them by themselves. Every route is asked, those of forms and commands as well.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { basic } from "../http/TestServer.ts"
-import type { PagesServer, Route } from "../pages/PagesServer.ts"
-import { start } from "../pages/PagesServer.ts"
+import { basic } from "../support/HttpExchange.ts"
+import type { MemoryTillWithPages, Route } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
 import { linkFor, openTab, signedIn } from "./People.ts"
-import type { World } from "./World.ts"
-import { makeWorld } from "./World.ts"
+import type { World } from "../support/fixtures/World.ts"
+import { makeWorld } from "../support/fixtures/World.ts"
 
 const QUERY = "?to=%2Ftest&done=refund.create&confirm=true&amount=1&token=x"
 
 type Headers = Readonly<Record<string, string>>
 
 describe("GET, HEAD and OPTIONS", () => {
-  let shared: PagesServer
+  let shared: MemoryTillWithPages
   let world: World
   let link: string
   let pathsOf: (route: Route) => ReadonlyArray<string>
   let keys: ReadonlyArray<Headers>
   let browsers: ReadonlyArray<Headers>
   beforeAll(async () => {
-    shared = await start("Till")
+    shared = await start({ merchantName: "Till" })
     world = await makeWorld(shared, (max) => "A kettle".slice(0, max))
     const { server } = world
     const tabs = await Promise.all((["owner", "developer", "support"] as const).map((role) => signedIn(server, role)))

@@ -3,14 +3,14 @@ import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as ApiKeys from "../../src/payments/ApiKeys.ts"
-import type { PagesServer } from "../pages/PagesServer.ts"
-import { start } from "../pages/PagesServer.ts"
-import { CARDS, openSession } from "../pages/Shop.ts"
+import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
+import { CARDS, openSession } from "../support/fixtures/CheckoutPages.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
 import type { Tab } from "./People.ts"
 import { signedIn } from "./People.ts"
-import type { World } from "./World.ts"
-import { makeWorld } from "./World.ts"
+import type { World } from "../support/fixtures/World.ts"
+import { makeWorld } from "../support/fixtures/World.ts"
 
 const LISTS = ["customers", "events", "payments", "requests"]
 
@@ -33,7 +33,7 @@ const DECODERS: ReadonlyArray<readonly [RegExp, (found: string, code: string) =>
 ]
 
 describe("secrets", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let world: World
   let tabs: ReadonlyArray<readonly [role: string, tab: Tab]>
   /** By what they are: all that would do as one, which is the part that nobody can know. */
@@ -43,7 +43,7 @@ describe("secrets", () => {
   const keep = (name: string, secret: string) => void secrets.set(name, secret.replace(/^.*_/, ""))
 
   beforeAll(async () => {
-    server = await start("Lumen", undefined, undefined, null, null, null, layerFreshLog({ batchMillis: 10 }))
+    server = await start({ merchantName: "Lumen", requestLog: layerFreshLog({ batchMillis: 10 }) })
     world = await makeWorld(server, (max) => "plain".slice(0, max))
     const { post, secretTest, secretLive, publishableTest, publishableLive, merchantId } = world.server
     for (const [name, key] of Object.entries({ secretTest, secretLive, publishableTest, publishableLive }))

@@ -9,11 +9,11 @@ import * as Audit from "../../src/payments/Audit.ts"
 import { DASHBOARD_SESSION } from "../../src/payments/DashboardSessions.ts"
 import { ADDRESS_FAILURES_MAX, PERSON_ATTEMPTS_MAX } from "../../src/dashboard/frame/SignInLimits.ts"
 import { clockOf } from "../http/SettableClock.ts"
-import { basic } from "../http/TestServer.ts"
-import { merchant } from "../support/MemoryService.ts"
-import type { Answer, PagesServer } from "../pages/PagesServer.ts"
-import { start } from "../pages/PagesServer.ts"
-import { visit } from "../pages/Shop.ts"
+import { basic } from "../support/HttpExchange.ts"
+import { createMerchant } from "../support/fixtures/Merchants.ts"
+import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
+import { visit } from "../support/fixtures/CheckoutPages.ts"
 import { ACTIONS } from "./Actions.ts"
 import type { Page, Tab } from "./People.ts"
 import { formsIn, formTo, linkFor, linkTo, openTab, signedIn } from "./People.ts"
@@ -21,7 +21,7 @@ import { formsIn, formTo, linkFor, linkTo, openTab, signedIn } from "./People.ts
 const PASSWORD = "correct horse battery"
 
 describe("the dashboard", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let owner: Tab
   let another: Tab
   let support: Tab
@@ -29,7 +29,7 @@ describe("the dashboard", () => {
     // Attempts are counted by the quarter of an hour, so this file begins with one.
     const ago = Date.now() % (15 * 60_000)
     const clock = clockOf(() => Date.now() - ago)
-    server = await start(undefined, undefined, undefined, null, null, null, undefined, clock)
+    server = await start({ clock })
     owner = await signedIn(server)
     another = await signedIn(server, "owner")
     support = await signedIn(server, "support")
@@ -53,7 +53,11 @@ describe("the dashboard", () => {
   }
 
   /** Sets a new person's email and password, and answers with the tab in which that was done. */
-  const withPassword = async (email: string, password: string = PASSWORD, of: PagesServer = server): Promise<Tab> => {
+  const withPassword = async (
+    email: string,
+    password: string = PASSWORD,
+    of: MemoryTillWithPages = server
+  ): Promise<Tab> => {
     const tab = await signedIn(of, "support")
     await setPassword(tab, email, password)
     return tab
@@ -261,9 +265,9 @@ describe("the dashboard", () => {
   })
 
   describe("an email address that people of two merchants have", () => {
-    let stranger: PagesServer
+    let stranger: MemoryTillWithPages
     beforeAll(async () => {
-      const keys = await Effect.runPromise(Effect.provideService(merchant("Stranger"), Accounts, server.accounts))
+      const keys = await Effect.runPromise(Effect.provideService(createMerchant("Stranger"), Accounts, server.accounts))
       stranger = { ...server, ...keys }
     })
     const merchantIn = (page: Page) => /<p class="merchant"><bdi>([^<]+)</.exec(page.text)?.[1]
@@ -286,7 +290,7 @@ describe("the dashboard", () => {
       await withPassword(email, PASSWORD, stranger)
       await withPassword(email, "another password", {
         ...server,
-        ...(await Effect.runPromise(Effect.provideService(merchant("Third"), Accounts, server.accounts)))
+        ...(await Effect.runPromise(Effect.provideService(createMerchant("Third"), Accounts, server.accounts)))
       })
       const other = openTab(server)
       const page = await signIn(other, email, PASSWORD, { to })
@@ -536,7 +540,7 @@ describe("the dashboard", () => {
     const { id } = await payment()
     const stranger = await Effect.runPromise(
       Effect.provideService(
-        merchant("Stranger"),
+        createMerchant("Stranger"),
         (await import("../../src/engine/Accounts.ts")).Accounts,
         server.accounts
       )
@@ -634,7 +638,7 @@ describe("the dashboard", () => {
   })
 
   /** As if the person had last proved who they are a while ago. */
-  const forgetProof = async ({ accounts }: PagesServer, { cookie }: Tab) => {
+  const forgetProof = async ({ accounts }: MemoryTillWithPages, { cookie }: Tab) => {
     const session = /dse_\w+/.exec(cookie)![0]
     const forget = Effect.gen(function* () {
       const transaction = yield* Transaction
@@ -695,7 +699,7 @@ describe("the dashboard", () => {
   })
 
   it("asks for the password before a large live refund, goes on with it, and not again", async () => {
-    const live = await start("Live", undefined, undefined, null, "simulator")
+    const live = await start({ merchantName: "Live", liveProcessor: "simulator" })
     const pay = () =>
       live.post(
         "/v1/payment_intents",
@@ -743,7 +747,7 @@ describe("the dashboard", () => {
 
 describe("an installation that others can listen to", () => {
   it("signs nobody in, and says why", async () => {
-    const server = await start("Open", undefined, undefined, null, null, "Till listens on 0.0.0.0")
+    const server = await start({ merchantName: "Open", refusal: "Till listens on 0.0.0.0" })
     const link = await linkFor(server)
     for (const path of [link, `${server.url}/dashboard/sign-in`]) {
       const { headers, status, text } = await visit(path)

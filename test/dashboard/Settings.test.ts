@@ -1,13 +1,13 @@
 /** Brand and test clock over the dashboard: what is saved, what is refused, and what becomes due (9.68). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { PagesServer } from "../pages/PagesServer.ts"
-import { start } from "../pages/PagesServer.ts"
-import { openSession } from "../pages/Shop.ts"
+import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
+import { openSession } from "../support/fixtures/CheckoutPages.ts"
 import type { Tab } from "./People.ts"
 import { formTo, signedIn } from "./People.ts"
 
 describe("settings", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let tab: Tab
   beforeAll(async () => {
     server = await start()

@@ -1,13 +1,13 @@
 /** Whatever payers and merchants have written is text on the dashboard's pages, and nothing else. */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import type { PagesServer } from "../pages/PagesServer.ts"
-import { start } from "../pages/PagesServer.ts"
+import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
 import type { Page } from "./People.ts"
 import { signedIn } from "./People.ts"
-import type { Text } from "./World.ts"
-import { makeWorld } from "./World.ts"
+import type { Text } from "../support/fixtures/World.ts"
+import { makeWorld } from "../support/fixtures/World.ts"
 
 const PIECES = [
   "<script>alert(1)</script>",
@@ -60,10 +60,10 @@ const strayLinks = ({ text, url }: Page): ReadonlyArray<string> =>
     .filter((address) => new URL(address, url).origin !== new URL(url).origin)
 
 describe("pages of the dashboard", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let plain: ReadonlyMap<string, string>
   beforeAll(async () => {
-    server = await start("Lumen", undefined, undefined, null, null, null, layerFreshLog({ batchMillis: 10 }))
+    server = await start({ merchantName: "Lumen", requestLog: layerFreshLog({ batchMillis: 10 }) })
     plain = await pagesWith(textsOf([["plain"]]))
   })
   afterAll(() => server.close())

@@ -9,8 +9,8 @@ import { Effect } from "effect"
 import { Random, runSeed } from "../support/Random.ts"
 import { runs } from "../support/Runs.ts"
 import { killFamily, startTill, till, until, type TillProcess } from "../support/TillProcess.ts"
-import { Traffic } from "../support/Traffic.ts"
-import { TrafficAudit } from "../support/TrafficAudit.ts"
+import { Traffic } from "../support/fixtures/Traffic.ts"
+import { TrafficAudit } from "../support/fixtures/TrafficAudit.ts"
 
 /** A third of them for each victim. */
 const ROUNDS = runs(Number(process.env["TILL_KILL_ROUNDS"] ?? 9), 3)

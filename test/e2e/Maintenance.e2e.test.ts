@@ -7,8 +7,8 @@ import * as Path from "node:path"
 import { reconstruction, verification } from "../../src/cli/Maintenance.ts"
 import { freshDatabase } from "../support/Postgres.ts"
 import { prepareTill, run, till, type TillProcess, until } from "../support/TillProcess.ts"
-import { Traffic } from "../support/Traffic.ts"
-import { TrafficAudit } from "../support/TrafficAudit.ts"
+import { Traffic } from "../support/fixtures/Traffic.ts"
+import { TrafficAudit } from "../support/fixtures/TrafficAudit.ts"
 
 const sound = /^\d+ records of 2 accounts: the journal is whole and the views agree with it; .+\.\n$/
 

@@ -1,7 +1,7 @@
 /** Payers' pages of the real process: found without a key, also by a process that has just started, on Postgres. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { CARDS, filledIn, send, tokenIn, visit } from "../pages/Shop.ts"
+import { CARDS, filledIn, send, tokenIn, visit } from "../support/fixtures/CheckoutPages.ts"
 import { startTill } from "../support/TillProcess.ts"
 
 describe("a checkout page", () => {

@@ -21,8 +21,8 @@ import {
   type TillProcess,
   until
 } from "../support/TillProcess.ts"
-import { Traffic } from "../support/Traffic.ts"
-import { TrafficAudit } from "../support/TrafficAudit.ts"
+import { Traffic } from "../support/fixtures/Traffic.ts"
+import { TrafficAudit } from "../support/fixtures/TrafficAudit.ts"
 
 const payment = { amount: 2000, currency: "usd" }
 

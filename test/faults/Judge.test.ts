@@ -3,8 +3,8 @@
  * answered. Whatever a fault could do to the service looks the same from here as the opposite mistake in memory.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { TestServer } from "../http/TestServer.ts"
-import { start } from "../http/TestServer.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 import { HttpExchange, walk } from "../support/HttpExchange.ts"
 import { runSeed } from "../support/Random.ts"
 import { mutated, open } from "./Checkout.ts"
@@ -19,7 +19,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import * as os from "node:os"
 import * as Path from "node:path"
 
-let server: TestServer
+let server: MemoryTill
 let exchange: HttpExchange
 let receiver: Receiver
 let traffic: Traffic

@@ -1,10 +1,10 @@
 /** The pages' files: found under the name of their content, and kept by browsers for good. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Assets from "../../src/html/Assets.ts"
-import type { PagesServer } from "../pages/PagesServer.ts"
-import { start } from "../pages/PagesServer.ts"
+import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
 
-let server: PagesServer
+let server: MemoryTillWithPages
 beforeAll(async () => {
   server = await start()
 })

@@ -3,11 +3,11 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import { administer } from "../../src/payments/Administration.ts"
-import type { PagesServer } from "../pages/PagesServer.ts"
-import { start } from "../pages/PagesServer.ts"
-import { answerChallenge, CARDS, filledIn, openSession, pay, visit } from "../pages/Shop.ts"
+import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
+import { answerChallenge, CARDS, filledIn, openSession, pay, visit } from "../support/fixtures/CheckoutPages.ts"
 
-let server: PagesServer
+let server: MemoryTillWithPages
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 

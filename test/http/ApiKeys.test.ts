@@ -2,11 +2,12 @@
 import { Agent, get } from "node:http"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { Keys } from "../support/MemoryService.ts"
-import type { TestServer } from "./TestServer.ts"
-import { basic, start } from "./TestServer.ts"
+import type { Keys } from "../support/fixtures/Merchants.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { basic } from "../support/HttpExchange.ts"
+import { start } from "../support/MemoryTill.ts"
 
-let server: TestServer
+let server: MemoryTill
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 

@@ -1,7 +1,7 @@
 /** Asserts the shape that every error response has (semantics §3, T19). */
 import { assert } from "@effect/vitest"
-import type { Reply } from "./TestServer.ts"
-import { DOCS_URL, VERSION } from "./TestServer.ts"
+import type { Reply } from "../support/MemoryTill.ts"
+import { DOCS_URL, VERSION } from "../support/MemoryTill.ts"
 
 const TYPES = ["invalid_request_error", "authentication_error", "payment_error", "rate_limit_error", "api_error"]
 

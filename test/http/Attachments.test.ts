@@ -3,7 +3,15 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { PaymentMethod } from "../../src/domain/PaymentMethod.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import { create as openSession, eventsSince, get, newestEvent, openShop, post, server } from "./TestShop.ts"
+import {
+  create as openSession,
+  eventsSince,
+  get,
+  newestEvent,
+  openShop,
+  post,
+  server
+} from "../support/fixtures/CheckoutSessions.ts"
 
 openShop()
 

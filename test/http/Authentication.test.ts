@@ -11,21 +11,15 @@ import * as Authentication from "../../src/http/Authentication.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import { assertEnvelope, assertError, assertOk } from "./Assertions.ts"
 import { clockOf } from "./SettableClock.ts"
-import type { Keys } from "../support/MemoryService.ts"
-import type { Reply, TestServer } from "./TestServer.ts"
-import { basic, start, VERSION } from "./TestServer.ts"
+import type { Keys } from "../support/fixtures/Merchants.ts"
+import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
+import { basic } from "../support/HttpExchange.ts"
+import { start, VERSION } from "../support/MemoryTill.ts"
 
 /** Milliseconds by which the service's clock is ahead. */
 let ahead = 0
-let server: TestServer
-beforeAll(
-  async () =>
-    void (server = await start(
-      undefined,
-      {},
-      clockOf(() => Date.now() + ahead)
-    ))
-)
+let server: MemoryTill
+beforeAll(async () => void (server = await start({ clock: clockOf(() => Date.now() + ahead) })))
 afterAll(() => server.close())
 
 const withAuthorization = (authorization: string) =>

@@ -14,7 +14,7 @@ import {
   server,
   session,
   state
-} from "./TestShop.ts"
+} from "../support/fixtures/CheckoutSessions.ts"
 
 openShop()
 

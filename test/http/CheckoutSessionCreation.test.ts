@@ -14,7 +14,7 @@ import {
   post,
   server,
   session
-} from "./TestShop.ts"
+} from "../support/fixtures/CheckoutSessions.ts"
 
 openShop()
 

@@ -17,7 +17,7 @@ import {
   server,
   session,
   state
-} from "./TestShop.ts"
+} from "../support/fixtures/CheckoutSessions.ts"
 
 openShop()
 

@@ -2,8 +2,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { publishable } from "../../src/domain/Publishable.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { Reply } from "./TestServer.ts"
-import { catalog, create, eventsSince, get, hosted, newestEvent, openShop, post, server } from "./TestShop.ts"
+import type { Reply } from "../support/MemoryTill.ts"
+import {
+  catalog,
+  create,
+  eventsSince,
+  get,
+  hosted,
+  newestEvent,
+  openShop,
+  post,
+  server
+} from "../support/fixtures/CheckoutSessions.ts"
 
 openShop()
 

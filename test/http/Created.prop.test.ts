@@ -8,21 +8,14 @@ import { Effect } from "effect"
 import { Random, Seed } from "../support/Random.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import { clockOf } from "./SettableClock.ts"
-import type { Reply, TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
 const START = Date.UTC(2026, 10, 20)
 
-let server: TestServer
+let server: MemoryTill
 let now = START
-beforeAll(
-  async () =>
-    void (server = await start(
-      undefined,
-      {},
-      clockOf(() => now)
-    ))
-)
+beforeAll(async () => void (server = await start({ clock: clockOf(() => now) })))
 afterAll(() => server.close())
 
 interface Created {

@@ -1,10 +1,11 @@
 /** Pages of other origins may make the calls that a publishable key may make, and no others (semantics A5, T19). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Document from "../../src/api/openapi/Document.ts"
-import type { TestServer } from "./TestServer.ts"
-import { basic, start } from "./TestServer.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { basic } from "../support/HttpExchange.ts"
+import { start } from "../support/MemoryTill.ts"
 
-let server: TestServer
+let server: MemoryTill
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 

@@ -16,7 +16,7 @@ import {
   price,
   server,
   session
-} from "./TestShop.ts"
+} from "../support/fixtures/CheckoutSessions.ts"
 
 openShop()
 

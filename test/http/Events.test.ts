@@ -4,8 +4,8 @@ import * as fs from "node:fs"
 import * as Path from "node:path"
 import { EMITTED_EVENT_TYPES, EVENT_TYPES, RESERVED_EVENT_TYPES } from "../../src/domain/Event.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
 /** An independent copy of the table of semantics §4: emitted types by their object, then reserved ones. */
 const EMITTED = {
@@ -38,7 +38,7 @@ interface Event {
   }
 }
 
-let server: TestServer
+let server: MemoryTill
 let all: ReadonlyArray<Event>
 
 const post = async (path: string, body?: unknown) => (await server.request("POST", path, { body })).body

@@ -15,14 +15,14 @@ import { Random, runSeed } from "../support/Random.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
 import { countRuns, runs } from "../support/Runs.ts"
 import { assertEnvelope, assertError, assertHeaders } from "./Assertions.ts"
-import type { Reply, TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
 const REQUESTS = runs(Number(process.env["TILL_FUZZ_REQUESTS"] ?? 5000))
 
-let server: TestServer
+let server: MemoryTill
 beforeAll(async () => {
-  server = await start(undefined, {}, undefined, undefined, layerFreshLog({ batchMillis: 10 }))
+  server = await start({ requestLog: layerFreshLog({ batchMillis: 10 }) })
 })
 afterAll(() => server.close())
 

@@ -3,10 +3,10 @@ import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { assertEnvelope, assertHeaders } from "./Assertions.ts"
-import type { Reply, TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
-let server: TestServer
+let server: MemoryTill
 let intent: string
 let customer: string
 beforeAll(async () => {

@@ -8,10 +8,10 @@ import { connect } from "node:net"
 import type { Socket } from "node:net"
 import { HttpServerResponse } from "effect/http"
 import { route } from "../../src/html/Routing.ts"
-import type { Keys } from "../support/MemoryService.ts"
-import type { Runners } from "./forward/Runners.ts"
-import { start } from "./forward/Runners.ts"
-import { basic } from "./TestServer.ts"
+import type { Keys } from "../support/fixtures/Merchants.ts"
+import type { MemoryFleet } from "../support/MemoryFleet.ts"
+import { start } from "../support/MemoryFleet.ts"
+import { basic } from "../support/HttpExchange.ts"
 
 const PAUSE_MILLIS = 30
 
@@ -28,10 +28,10 @@ const hanging = route("GET", "/hanging", () =>
   )
 )
 
-let runners: Runners
+let runners: MemoryFleet
 let keys: Keys
 beforeAll(async () => {
-  runners = await start(2, {}, Layer.merge(slow, hanging))
+  runners = await start(2, { pages: Layer.merge(slow, hanging) })
   keys = await runners.merchant()
   await runners.move("till", 0)
   await runners.move(`${keys.merchantId}:test`, 1)

@@ -8,9 +8,9 @@ import type { Frame } from "../support/HostileTexts.ts"
 import { asHeader, hostileTexts } from "../support/HostileTexts.ts"
 import { Random, runSeed } from "../support/Random.ts"
 import { countRuns, isWhole } from "../support/Runs.ts"
-import type { PagesServer } from "../pages/PagesServer.ts"
-import * as Server from "../pages/PagesServer.ts"
-import { basic } from "./TestServer.ts"
+import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import * as Server from "../support/MemoryTillWithPages.ts"
+import { basic } from "../support/HttpExchange.ts"
 
 const HEADER_LENGTH = 15_000
 const BODY_LENGTH = 1_048_576
@@ -48,7 +48,7 @@ const FRAMES: Readonly<Record<string, ReadonlyArray<Frame>>> = {
   origin: [["https://", "!"]]
 }
 
-let server: PagesServer
+let server: MemoryTillWithPages
 let agent: Http.Agent
 beforeAll(async () => {
   server = await Server.start()

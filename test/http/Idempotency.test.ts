@@ -3,16 +3,16 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit } from "effect"
 import type * as Faults from "../engine/storage/Faults.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { RequestOptions, TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import type { RequestOptions, MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
 /** While set, commits wait for it. */
 let gate: Deferred.Deferred<void> | undefined
 const faults: Faults.Faults = (point) =>
   point === "append.before" && gate !== undefined ? Deferred.await(gate) : Effect.void
 
-let server: TestServer
-beforeAll(async () => void (server = await start(faults)))
+let server: MemoryTill
+beforeAll(async () => void (server = await start({ faults })))
 afterAll(() => server.close())
 
 let keys = 0

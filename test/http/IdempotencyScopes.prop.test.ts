@@ -4,12 +4,12 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import type { Keys } from "../support/MemoryService.ts"
+import type { Keys } from "../support/fixtures/Merchants.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { Reply, TestServer } from "./TestServer.ts"
-import { eventually, start } from "./TestServer.ts"
+import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
+import { eventually, start } from "../support/MemoryTill.ts"
 
-let server: TestServer
+let server: MemoryTill
 let merchants: Readonly<Record<"first" | "second", Keys>>
 beforeAll(async () => {
   server = await start()

@@ -4,7 +4,17 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { assertError } from "./Assertions.ts"
-import { catalog, create, get, hosted, intent, openShop, post, product, server } from "./TestShop.ts"
+import {
+  catalog,
+  create,
+  get,
+  hosted,
+  intent,
+  openShop,
+  post,
+  product,
+  server
+} from "../support/fixtures/CheckoutSessions.ts"
 
 openShop()
 

@@ -3,8 +3,8 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Latch } from "effect"
 import type * as Faults from "../engine/storage/Faults.ts"
 import { assertError, assertHeaders, assertOk } from "./Assertions.ts"
-import type { Reply, TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
 /** The most concurrent commands, beside a few of every account. */
 const UNDER_WAY_MAX = 1024
@@ -13,8 +13,8 @@ const EXCESS = 60
 const appends = Latch.makeUnsafe(true)
 const faults: Faults.Faults = (point) => (point === "append.before" ? appends.await : Effect.void)
 
-let server: TestServer
-beforeAll(async () => void (server = await start(faults)))
+let server: MemoryTill
+beforeAll(async () => void (server = await start({ faults })))
 afterAll(() => server.close())
 
 const create = (idempotencyKey: string, key: string = server.keys.secretTest): Promise<Reply> =>

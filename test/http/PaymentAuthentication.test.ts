@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { assertOk } from "./Assertions.ts"
-import { intent, openShop, post } from "./TestShop.ts"
+import { intent, openShop, post } from "../support/fixtures/CheckoutSessions.ts"
 
 openShop()
 

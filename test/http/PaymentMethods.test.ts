@@ -6,10 +6,10 @@ import { Api } from "../../src/api/Api.ts"
 import { PaymentMethod } from "../../src/domain/PaymentMethod.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import { TEST_CARDS } from "../../src/domain/TestCards.ts"
-import type { RequestOptions, TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import type { RequestOptions, MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
-let server: TestServer
+let server: MemoryTill
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 

@@ -13,20 +13,13 @@ import * as Refunds from "../models/Refunds.ts"
 import type { Wire } from "../models/Wire.ts"
 import { post } from "../models/Wire.ts"
 import { clockOf } from "./SettableClock.ts"
-import type { TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
 /** The service's time, in milliseconds. */
 let time = Date.UTC(2026, 10, 20)
-let server: TestServer
-beforeAll(
-  async () =>
-    void (server = await start(
-      undefined,
-      {},
-      clockOf(() => time)
-    ))
-)
+let server: MemoryTill
+beforeAll(async () => void (server = await start({ clock: clockOf(() => time) })))
 afterAll(() => server.close())
 
 /** A new merchant. */

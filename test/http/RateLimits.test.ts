@@ -3,25 +3,18 @@ import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/v
 import { networksOf } from "../../src/domain/Networks.ts"
 import { ACCOUNT_LIMIT, ADDRESS_LIMIT, API_KEYS_LIMIT } from "../../src/http/RateLimits.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { Keys } from "../support/MemoryService.ts"
-import type { Reply, TestServer } from "./TestServer.ts"
+import type { Keys } from "../support/fixtures/Merchants.ts"
+import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
 import { clockOf } from "./SettableClock.ts"
-import { start } from "./TestServer.ts"
+import { start } from "../support/MemoryTill.ts"
 
 const MINUTE = 60_000
 /** 30 seconds after the start of a minute. */
 let now = Math.floor(Date.now() / MINUTE) * MINUTE + 30_000
 
-let server: TestServer
+let server: MemoryTill
 let keys: Keys
-beforeAll(
-  async () =>
-    void (server = await start(
-      undefined,
-      { rateLimit: true },
-      clockOf(() => now)
-    ))
-)
+beforeAll(async () => void (server = await start({ http: { rateLimit: true }, clock: clockOf(() => now) })))
 beforeEach(async () => {
   now = Math.floor(now / MINUTE) * MINUTE + MINUTE + 30_000
   keys = await server.merchant()
@@ -153,11 +146,7 @@ describe("rate limits", () => {
 describe("rate limits behind a trusted proxy", () => {
   it("9.45: count against the address that the proxy names, and not against the proxy", async () => {
     const trustedProxies = networksOf("127.0.0.0/8, ::1")!
-    const proxied = await start(
-      undefined,
-      { rateLimit: true, trustedProxies },
-      clockOf(() => now)
-    )
+    const proxied = await start({ http: { rateLimit: true, trustedProxies }, clock: clockOf(() => now) })
     try {
       const ask = (forwardedFor: string) =>
         proxied.request("GET", "/v1/customers", { key: null, headers: { "x-forwarded-for": forwardedFor } })

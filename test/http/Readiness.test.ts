@@ -1,14 +1,14 @@
 /** A process that is stopping reports it, and answers until other processes have taken over (semantics 9.52). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
-import { HttpServer } from "effect/http"
 import { HttpConfig } from "../../src/server/HttpConfig.ts"
-import * as NodeServer from "../../src/server/NodeServer.ts"
 import { serving, type Serving } from "../../src/http/Readiness.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
 import { HttpExchange } from "../support/HttpExchange.ts"
-import * as MemoryService from "../support/MemoryService.ts"
+import { createMerchant } from "../support/fixtures/Merchants.ts"
+import * as MemoryEngine from "../support/MemoryEngine.ts"
+import { addressOf, DOCS_URL, layerSocket } from "../support/MemoryTill.ts"
 import { paymentsConfig } from "../support/PaymentsConfig.ts"
 import { until } from "../support/TillProcess.ts"
 
@@ -17,9 +17,9 @@ const LONG_MILLIS = 60_000
 const serviceWith = (options: Serving) =>
   serving(options).pipe(
     Layer.provideMerge(Routes.serveWith(Layer.empty)),
-    Layer.provideMerge(MemoryService.listening(() => NodeServer.create({ plain: MemoryService.PLAIN_HTTP }))),
-    Layer.provide(Layer.succeed(HttpConfig, { docsUrl: "https://docs.example.test" })),
-    Layer.provideMerge(MemoryService.engine()),
+    Layer.provideMerge(layerSocket(DOCS_URL)),
+    Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL })),
+    Layer.provideMerge(MemoryEngine.engine()),
     Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig()))
   )
 
@@ -36,11 +36,10 @@ const ending = Effect.fnUntraced(function* (options: Partial<Serving> = {}) {
     ...options
   })
   const context = yield* Layer.buildWithScope(layer, scope)
-  const { address } = yield* HttpServer.HttpServer.pipe(Effect.provide(context))
-  const { secretTest } = yield* MemoryService.merchant("Merchant").pipe(Effect.provide(context))
-  if (!("port" in address)) throw new Error("The server does not listen on a port")
+  const { port } = yield* addressOf.pipe(Effect.provide(context))
+  const { secretTest } = yield* createMerchant("Merchant").pipe(Effect.provide(context))
   const http = yield* Effect.acquireRelease(
-    Effect.sync(() => new HttpExchange(address.port, secretTest)),
+    Effect.sync(() => new HttpExchange(port, secretTest)),
     (opened) => Effect.sync(() => opened.close())
   )
   const readiness = () => http.request("GET", "/readyz", { key: null })

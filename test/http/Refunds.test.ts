@@ -3,10 +3,10 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Charge } from "../../src/domain/Charge.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { TestServer } from "./TestServer.ts"
-import { eventually, start } from "./TestServer.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { eventually, start } from "../support/MemoryTill.ts"
 
-let server: TestServer
+let server: MemoryTill
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 

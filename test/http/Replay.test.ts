@@ -9,10 +9,10 @@ import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import { fingerprint } from "../../src/http/RequestFingerprint.ts"
 import { paymentsConfig } from "../support/PaymentsConfig.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { TestServer } from "./TestServer.ts"
-import { start, VERSION } from "./TestServer.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { start, VERSION } from "../support/MemoryTill.ts"
 
-let server: TestServer
+let server: MemoryTill
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 

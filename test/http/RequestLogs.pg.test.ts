@@ -1,19 +1,19 @@
 /** The request log over the API (semantics 9.78). */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
-import type { Keys } from "../support/MemoryService.ts"
+import type { Keys } from "../support/fixtures/Merchants.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { Reply, TestServer } from "./TestServer.ts"
-import { start, VERSION } from "./TestServer.ts"
+import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
+import { start, VERSION } from "../support/MemoryTill.ts"
 
 interface Logged {
   readonly id: string
   readonly status: number
 }
 
-let server: TestServer
+let server: MemoryTill
 beforeAll(async () => {
-  server = await start(undefined, {}, undefined, undefined, layerFreshLog({ batchMillis: 5 }))
+  server = await start({ requestLog: layerFreshLog({ batchMillis: 5 }) })
 })
 afterAll(() => server.close())
 

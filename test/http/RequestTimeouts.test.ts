@@ -4,8 +4,9 @@ import { Deferred, Effect, Exit } from "effect"
 import { connect } from "node:net"
 import type * as Faults from "../engine/storage/Faults.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { TestServer } from "./TestServer.ts"
-import { basic, start } from "./TestServer.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { basic } from "../support/HttpExchange.ts"
+import { start } from "../support/MemoryTill.ts"
 
 const LIMIT_MILLIS = 200
 
@@ -24,8 +25,8 @@ const open = (point: Faults.FaultPoint) => {
   Deferred.doneUnsafe(gate, Exit.void)
 }
 
-let server: TestServer
-beforeAll(async () => void (server = await start(faults, { requestMillisMax: LIMIT_MILLIS })))
+let server: MemoryTill
+beforeAll(async () => void (server = await start({ faults, http: { requestMillisMax: LIMIT_MILLIS } })))
 afterAll(() => server.close())
 
 describe("the time limit of requests", () => {

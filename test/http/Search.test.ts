@@ -2,10 +2,10 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { TillClient } from "../../src/client/index.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
-let server: TestServer
+let server: MemoryTill
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 

@@ -6,20 +6,13 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { loggedOf } from "../../src/http/RequestLogEntry.ts"
 import { clockOf } from "./SettableClock.ts"
-import type { Reply, TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
 const NOW = Date.UTC(2026, 10, 20)
 
-let server: TestServer
-beforeAll(
-  async () =>
-    void (server = await start(
-      undefined,
-      {},
-      clockOf(() => NOW)
-    ))
-)
+let server: MemoryTill
+beforeAll(async () => void (server = await start({ clock: clockOf(() => NOW) })))
 afterAll(() => server.close())
 
 /** An Amex, whose code has four digits, and cards that pay, decline, and require authentication. */

@@ -7,8 +7,9 @@ import { connect } from "node:net"
 import { answerUnreadable } from "../../src/http/UnreadableRequests.ts"
 import type * as Faults from "../engine/storage/Faults.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
-import type { TestServer } from "./TestServer.ts"
-import { basic, DOCS_URL, start } from "./TestServer.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { basic } from "../support/HttpExchange.ts"
+import { DOCS_URL, start } from "../support/MemoryTill.ts"
 
 /** While set, commits wait for it. */
 let gate: Deferred.Deferred<void> | undefined
@@ -20,9 +21,9 @@ const faults: Faults.Faults = (point) =>
     return Deferred.await(gate)
   })
 
-let server: TestServer
+let server: MemoryTill
 beforeAll(async () => {
-  server = await start(faults, {}, undefined, undefined, layerFreshLog({ batchMillis: 5 }))
+  server = await start({ faults, requestLog: layerFreshLog({ batchMillis: 5 }) })
 })
 afterAll(() => server.close())
 afterEach(() => {

@@ -1,7 +1,7 @@
 /** Semantics 9.16, through a real socket: the statement descriptor of PaymentIntents. */
 import { assert, describe, it } from "@effect/vitest"
 import { assertError, assertOk } from "./Assertions.ts"
-import { create as createSession, get, intent, openShop, post, server } from "./TestShop.ts"
+import { create as createSession, get, intent, openShop, post, server } from "../support/fixtures/CheckoutSessions.ts"
 
 openShop()
 

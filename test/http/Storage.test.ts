@@ -4,15 +4,15 @@ import { Effect } from "effect"
 import { StorageFailure } from "../../src/engine/log/Journal.ts"
 import type * as Faults from "../engine/storage/Faults.ts"
 import { assertError, assertHeaders, assertOk } from "./Assertions.ts"
-import type { TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
 const failing = new Set<Faults.FaultPoint>()
 const faults: Faults.Faults = (point) =>
   Effect.suspend(() => (failing.has(point) ? Effect.fail(new StorageFailure({ cause: "down" })) : Effect.void))
 
-let server: TestServer
-beforeAll(async () => void (server = await start(faults)))
+let server: MemoryTill
+beforeAll(async () => void (server = await start({ faults })))
 afterAll(() => server.close())
 afterEach(() => failing.clear())
 

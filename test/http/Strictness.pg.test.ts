@@ -15,15 +15,15 @@ import type { Meaning, Rule, Says } from "./ParameterKinds.ts"
 import { wrongTypes } from "./ParameterKinds.ts"
 import type { Known, Table } from "./ParameterTable.ts"
 import { parameterTable } from "./ParameterTable.ts"
-import type { Reply, RequestOptions, TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import type { Reply, RequestOptions, MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
 const contract = Document.make("https://pay.example.test")
 const contracted = requestFields(contract)
 /** Placeholder ids, for a table of which only the parameters' names are read. */
 const NOBODY: Known = { customer: "cus_1", product: "prod_1", price: "price_1", webhookEndpoint: "we_1" }
 
-let server: TestServer
+let server: MemoryTill
 let known: Known
 let table: Table
 
@@ -37,7 +37,7 @@ const made = async (path: string, body: object, options: RequestOptions = {}): P
 const endpoint = () => made("webhook_endpoints", { url: "http://127.0.0.1:1/", enabled_events: ["charge.refunded"] })
 
 beforeAll(async () => {
-  server = await start(undefined, {}, undefined, undefined, layerFreshLog())
+  server = await start({ requestLog: layerFreshLog() })
   const { id: product } = await made("products", { name: "T-shirt" })
   known = {
     product,

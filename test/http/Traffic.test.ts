@@ -2,15 +2,15 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { HttpExchange } from "../support/HttpExchange.ts"
 import { runSeed } from "../support/Random.ts"
-import { Traffic } from "../support/Traffic.ts"
-import { TrafficAudit } from "../support/TrafficAudit.ts"
-import type { TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import { Traffic } from "../support/fixtures/Traffic.ts"
+import { TrafficAudit } from "../support/fixtures/TrafficAudit.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
 const CLIENTS = 16
 const CHANGES = 800
 
-let server: TestServer
+let server: MemoryTill
 let http: HttpExchange
 beforeAll(async () => {
   server = await start()

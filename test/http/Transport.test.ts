@@ -2,8 +2,8 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Document from "../../src/api/openapi/Document.ts"
 import { assertError, assertHeaders, assertOk } from "./Assertions.ts"
-import type { TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
 /** The part of a schema that is used here. */
 interface JsonSchema {
@@ -15,7 +15,7 @@ interface JsonSchema {
   readonly additionalProperties?: boolean | JsonSchema
 }
 
-let server: TestServer
+let server: MemoryTill
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 

@@ -7,14 +7,14 @@ import { Effect } from "effect"
 import type { ApiVersion } from "../../src/domain/ApiVersion.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
-import type { Keys } from "../support/MemoryService.ts"
+import type { Keys } from "../support/fixtures/Merchants.ts"
 import { FIRST, NEWEST, SECOND, VERSIONS } from "../support/TestVersions.ts"
-import type { Reply, RequestOptions, TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import type { Reply, RequestOptions, MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
-let server: TestServer
+let server: MemoryTill
 let keys: Keys
-beforeAll(async () => void (server = await start(undefined, {}, undefined, VERSIONS)))
+beforeAll(async () => void (server = await start({ versions: VERSIONS })))
 beforeEach(async () => void (keys = await server.merchant()))
 afterAll(() => server.close())
 

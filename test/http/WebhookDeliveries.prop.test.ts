@@ -12,12 +12,12 @@ import type { AttemptOutcome } from "../../src/engine/Deliveries.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import { Random, Seed } from "../support/Random.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { Keys } from "../support/MemoryService.ts"
-import type { TestServer } from "./TestServer.ts"
-import { eventually, start } from "./TestServer.ts"
+import type { Keys } from "../support/fixtures/Merchants.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { eventually, start } from "../support/MemoryTill.ts"
 import { WebhookDeliveryModel } from "./WebhookDeliveryModel.ts"
 
-let server: TestServer
+let server: MemoryTill
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 

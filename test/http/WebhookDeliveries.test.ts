@@ -10,11 +10,11 @@ import type { AttemptOutcome } from "../../src/engine/Deliveries.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import { render } from "../../src/payments/Events.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { Keys } from "../support/MemoryService.ts"
-import type { TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import type { Keys } from "../support/fixtures/Merchants.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
-let server: TestServer
+let server: MemoryTill
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 

@@ -8,11 +8,11 @@ import type { WebhookEndpointHidden } from "../../src/payments/Documents.ts"
 import { secretsOf } from "../../src/payments/WebhookEndpoints.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { Keys } from "../support/MemoryService.ts"
-import type { TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import type { Keys } from "../support/fixtures/Merchants.ts"
+import type { MemoryTill } from "../support/MemoryTill.ts"
+import { start } from "../support/MemoryTill.ts"
 
-let server: TestServer
+let server: MemoryTill
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 

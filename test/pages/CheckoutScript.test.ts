@@ -6,9 +6,9 @@ import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vi
 import * as vm from "node:vm"
 import type { CheckoutState, ConfirmParameters, TillCheckout } from "till/checkout"
 import * as Assets from "../../src/html/Assets.ts"
-import type { Answer, PagesServer } from "./PagesServer.ts"
-import { start } from "./PagesServer.ts"
-import { CARDS, openSession } from "./Shop.ts"
+import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
+import { CARDS, openSession } from "../support/fixtures/CheckoutPages.ts"
 
 /** The function that a page gets from a script that came from an address; undefined for a script without one. */
 const load = (src?: string, browser: object = {}): typeof Till => {
@@ -71,7 +71,7 @@ describe("checkout.js", () => {
 })
 
 describe("what a custom checkout tells a payer", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   beforeAll(async () => void (server = await start()))
   afterAll(() => server.close())
 

@@ -2,11 +2,11 @@
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Frame, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, overflows } from "./Browser.ts"
-import type { Answer, PagesServer } from "./PagesServer.ts"
-import { start } from "./PagesServer.ts"
-import { CARDS, openSession } from "./Shop.ts"
-import type { ShopWindow } from "./ShopWindow.ts"
-import { openShop } from "./ShopWindow.ts"
+import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
+import { CARDS, openSession } from "../support/fixtures/CheckoutPages.ts"
+import type { ShopWindow } from "../support/fixtures/ShopWindow.ts"
+import { openShop } from "../support/fixtures/ShopWindow.ts"
 
 /** What a page says of its amount, and what the server says to a browser without script that sends its form. */
 const readings = async () => {
@@ -20,7 +20,7 @@ const readings = async () => {
 }
 
 describe.skipIf(!hasBrowser)("an amount that the payer chooses, in a browser", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let shop: ShopWindow
   let browser: Browser
   beforeAll(async () => {

@@ -3,11 +3,11 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as vm from "node:vm"
 import type { TillCheckout } from "till/checkout"
 import * as Assets from "../../src/html/Assets.ts"
-import type { Answer, PagesServer } from "./PagesServer.ts"
-import { start } from "./PagesServer.ts"
-import { CARDS, filledIn, openSession, pay, send, tokenIn, visit } from "./Shop.ts"
+import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
+import { CARDS, filledIn, openSession, pay, send, tokenIn, visit } from "../support/fixtures/CheckoutPages.ts"
 
-let server: PagesServer
+let server: MemoryTillWithPages
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 

@@ -2,14 +2,14 @@
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, FrameLocator, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, overflows } from "./Browser.ts"
-import type { ExampleShop } from "./ExampleShop.ts"
-import { openExample } from "./ExampleShop.ts"
-import type { PagesServer } from "./PagesServer.ts"
-import { start } from "./PagesServer.ts"
-import { CARDS, openSession } from "./Shop.ts"
+import type { ExampleShop } from "../support/fixtures/ExampleShop.ts"
+import { openExample } from "../support/fixtures/ExampleShop.ts"
+import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
+import { CARDS, openSession } from "../support/fixtures/CheckoutPages.ts"
 
 describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let browser: Browser
   let shops: Readonly<Record<"hosted" | "embedded" | "custom", ExampleShop>>
   beforeAll(async () => {

@@ -7,9 +7,9 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import { administer } from "../../src/payments/Administration.ts"
 import { accessibilityProblems, connect, hasBrowser, overflows } from "./Browser.ts"
-import type { Answer, PagesServer } from "./PagesServer.ts"
-import { start } from "./PagesServer.ts"
-import { CARDS, filledIn, openSession, pay } from "./Shop.ts"
+import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
+import { CARDS, filledIn, openSession, pay } from "../support/fixtures/CheckoutPages.ts"
 
 /** The merchant's own server of pictures, which writes down what it is asked for. */
 const servePictures = async () => {
@@ -31,7 +31,7 @@ const DESK = { viewport: { width: 1280, height: 900 } }
 const PHONE = { viewport: { width: 360, height: 740 } }
 
 describe.skipIf(!hasBrowser)("the goods in a browser", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let cdn: Awaited<ReturnType<typeof servePictures>>
   let browser: Browser
   beforeAll(async () => {

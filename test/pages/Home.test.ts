@@ -1,10 +1,10 @@
 /** Till's own address, and whatever else is asked for where pages are (semantics 9.28). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { PagesServer } from "./PagesServer.ts"
-import { start } from "./PagesServer.ts"
-import { linksIn, openSession, visit } from "./Shop.ts"
+import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
+import { linksIn, openSession, visit } from "../support/fixtures/CheckoutPages.ts"
 
-let server: PagesServer
+let server: MemoryTillWithPages
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 
@@ -29,7 +29,7 @@ describe("Till's own address", () => {
   })
 
   it("9.28: says whether live mode takes cards", async () => {
-    const simulating = await start("Shop", undefined, undefined, undefined, "simulator")
+    const simulating = await start({ merchantName: "Shop", liveProcessor: "simulator" })
     assert.notInclude((await visit(`${simulating.url}/`, BROWSER)).text, "no processor")
     await simulating.close()
   })

@@ -2,12 +2,12 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { connect } from "node:net"
 import { stylesheet } from "../../src/html/Assets.ts"
-import { basic } from "../http/TestServer.ts"
-import type { Answer, PagesServer } from "./PagesServer.ts"
-import { start } from "./PagesServer.ts"
-import { filledIn, openSession, pay, send, tokenIn, visit } from "./Shop.ts"
+import { basic } from "../support/HttpExchange.ts"
+import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
+import { filledIn, openSession, pay, send, tokenIn, visit } from "../support/fixtures/CheckoutPages.ts"
 
-let server: PagesServer
+let server: MemoryTillWithPages
 let session: Answer
 beforeAll(async () => {
   server = await start()

@@ -4,16 +4,18 @@ import { Effect } from "effect"
 import { StorageFailure } from "../../src/engine/log/Journal.ts"
 import type { FaultPoint } from "../engine/storage/Faults.ts"
 import { until } from "../support/TillProcess.ts"
-import type { PagesServer } from "./PagesServer.ts"
-import { start } from "./PagesServer.ts"
-import { filledIn, openSession, pay, send, tokenIn, visit } from "./Shop.ts"
+import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
+import { filledIn, openSession, pay, send, tokenIn, visit } from "../support/fixtures/CheckoutPages.ts"
 
-let server: PagesServer
+let server: MemoryTillWithPages
 let failing: FaultPoint | null = null
 beforeAll(async () => {
-  server = await start("Lumen Coffee", (point) =>
-    Effect.suspend(() => (point === failing ? Effect.fail(new StorageFailure({ cause: "lost" })) : Effect.void))
-  )
+  server = await start({
+    merchantName: "Lumen Coffee",
+    faults: (point) =>
+      Effect.suspend(() => (point === failing ? Effect.fail(new StorageFailure({ cause: "lost" })) : Effect.void))
+  })
 })
 afterAll(() => server.close())
 beforeEach(() => {
@@ -57,11 +59,11 @@ describe("a page that is opened while the storage fails", () => {
 describe("a page that is opened while the storage hangs", () => {
   it("says so when it has waited for long enough", async () => {
     let hangs = false
-    const hanging = await start(
-      "Lumen Coffee",
-      (point) => (point === "read" && hangs ? Effect.never : Effect.void),
-      300
-    )
+    const hanging = await start({
+      merchantName: "Lumen Coffee",
+      faults: (point) => (point === "read" && hangs ? Effect.never : Effect.void),
+      http: { requestMillisMax: 300 }
+    })
     try {
       const unknown = `${hanging.url}/checkout/cs_000000000000000000000000`
       assert.strictEqual((await visit(unknown)).status, 404)

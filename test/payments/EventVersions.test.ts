@@ -15,17 +15,18 @@ import { render } from "../../src/payments/Events.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
 import { resend } from "../../src/payments/WebhookDeliveries.ts"
-import * as MemoryService from "../support/MemoryService.ts"
+import { createMerchant } from "../support/fixtures/Merchants.ts"
+import * as MemoryEngine from "../support/MemoryEngine.ts"
 import { FIRST as OLDEST, NEWEST, VERSIONS as TEST_VERSIONS } from "../support/TestVersions.ts"
 import { paymentsConfig } from "../support/PaymentsConfig.ts"
 
 const FIRST: ApiVersion = "2026-03-09"
 const SECOND = "2027-01-01" as ApiVersion
 
-const versioned = MemoryService.engine(undefined, TEST_VERSIONS).pipe(
+const versioned = MemoryEngine.engine(undefined, TEST_VERSIONS).pipe(
   Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig()))
 )
-const service = MemoryService.engine().pipe(Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig())))
+const service = MemoryEngine.engine().pipe(Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig())))
 
 /** The bodies of the deliveries that are due, as the dispatcher renders them. */
 const dueBodies = Effect.gen(function* () {
@@ -44,7 +45,7 @@ const dueBodies = Effect.gen(function* () {
 /** A merchant, with operations on its test environment and its default version. */
 const makeMerchant = Effect.gen(function* () {
   const accounts = yield* Accounts
-  const { merchantId } = yield* MemoryService.merchant("A merchant")
+  const { merchantId } = yield* createMerchant("A merchant")
   const account = `${merchantId}:test`
   return {
     account,

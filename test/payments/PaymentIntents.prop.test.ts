@@ -17,7 +17,7 @@ import * as Table from "../models/PaymentIntents.ts"
 import { CARD_NAMES, CARDS } from "../models/PaymentIntents.ts"
 import type { Driver, Table as StateTable, Wait } from "../models/Program.ts"
 import { follow } from "../models/Program.ts"
-import { tokenized } from "../support/CardData.ts"
+import { tokenized } from "../support/fixtures/CardData.ts"
 import { answerOf, MemoryAccount } from "../support/MemoryAccount.ts"
 
 const CHALLENGING = [

@@ -10,7 +10,7 @@ import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import * as TestHelpers from "../../src/payments/TestHelpers.ts"
 import type { WithoutCardData } from "../../src/payments/PaymentMethods.ts"
 import { fingerprint } from "../../src/payments/PaymentMethods.ts"
-import { tokenized } from "../support/CardData.ts"
+import { tokenized } from "../support/fixtures/CardData.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
 import { accepted, declined } from "../support/Outcomes.ts"
 

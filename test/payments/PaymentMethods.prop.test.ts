@@ -23,7 +23,7 @@ import type { Command, Creation, Does, Seen, Who } from "../models/PaymentMethod
 import * as Table from "../models/PaymentMethods.ts"
 import type { Driver, Wait } from "../models/Program.ts"
 import { follow } from "../models/Program.ts"
-import { tokenized } from "../support/CardData.ts"
+import { tokenized } from "../support/fixtures/CardData.ts"
 import { answerOf, MemoryAccount } from "../support/MemoryAccount.ts"
 import { accepted } from "../support/Outcomes.ts"
 

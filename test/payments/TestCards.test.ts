@@ -7,7 +7,7 @@ import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { TEST_CARDS } from "../../src/domain/TestCards.ts"
 import { PAYMENT_INTENT } from "../../src/payments/Documents.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
-import { tokenized } from "../support/CardData.ts"
+import { tokenized } from "../support/fixtures/CardData.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
 import { accepted } from "../support/Outcomes.ts"
 

@@ -19,15 +19,15 @@ import { Processor } from "../../src/payments/Processor.ts"
 import * as Products from "../../src/payments/Products.ts"
 import * as Refunds from "../../src/payments/Refunds.ts"
 import { simulator } from "../../src/payments/Simulator.ts"
-import { tokenized } from "../support/CardData.ts"
-import * as MemoryService from "../support/MemoryService.ts"
+import { tokenized } from "../support/fixtures/CardData.ts"
+import * as MemoryEngine from "../support/MemoryEngine.ts"
 import { accepted } from "../support/Outcomes.ts"
 import { paymentsConfig } from "../support/PaymentsConfig.ts"
 
 const ACCOUNT = "mer_000000000000000000000000:test"
 
 const Till = Layer.provideMerge(
-  MemoryService.engine(),
+  MemoryEngine.engine(),
   Layer.succeed(PaymentsConfig, paymentsConfig({ authorizationHoldSeconds: 60 }))
 )
 
@@ -103,50 +103,47 @@ describe("Timers", () => {
     }).pipe(Effect.provide(Till))
   )
 
-  it.effect(
-    "9.9: leave live payments and refunds unchanged while their processor is missing, without a log line",
-    () => {
-      // Simulates two starts of the service.
-      const processors = { test: simulator, live: simulator as CardProcessor | null }
-      const logged: Array<unknown> = []
-      const Live = MemoryService.engineWith(Layer.succeed(Processor, processors)).pipe(
-        Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig({ liveProcessor: "simulator" }))),
-        Layer.provideMerge(Logger.layer([Logger.make(({ message }) => logged.push(message))]))
-      )
-      return Effect.gen(function* () {
-        const accounts = yield* Accounts
-        const live = "mer_000000000000000000000000:live"
-        const services = yield* Effect.context<PaymentsConfig | Processor>()
-        const runLive = <A, E>(command: Effect.Effect<A, E, Transaction | PaymentsConfig | Processor>) =>
-          accounts.run(live, Effect.provideContext(command, services))
-        const pay = (number: string) => {
-          const payment_method_data = tokenized({ type: "card", card: { number, exp_month: 12, exp_year: 2034 } })
-          const payment = { amount: 2000, currency: "usd", confirm: true, payment_method_data }
-          return Effect.map(accepted(runLive(PaymentIntents.create(payment))), ({ id }) => id)
-        }
-        const statuses = (ids: ReadonlyArray<string>) =>
-          Effect.forEach(ids, (id) =>
-            Effect.map(accounts.read(live, id), (document) => (document as Document<Refund>).value.status)
-          )
-        const failing = yield* pay("4000000000006025")
-        const paying = yield* pay("4000000000006017")
-        const payment_intent = yield* pay(testCardOf("pm_card_pendingRefund")!.numbers[0])
-        const { id: refund } = yield* runLive(Refunds.create({ payment_intent }))
-        const all = [failing, paying, refund]
-        processors.live = null
-        yield* TestClock.adjust("2 days")
-        assert.deepStrictEqual(yield* statuses(all), ["processing", "processing", "pending"])
-        // Other payments settle.
-        const id = yield* create({ payment_method: "pm_card_processing_success" })
-        yield* TestClock.adjust("2 seconds")
-        assert.strictEqual((yield* seen(id))[0], "succeeded")
-        processors.live = simulator
-        yield* TestClock.adjust("1 minute")
-        assert.deepStrictEqual(yield* statuses(all), ["requires_payment_method", "succeeded", "succeeded"])
-        assert.deepStrictEqual(logged, [])
-      }).pipe(Effect.provide(Live))
-    }
-  )
+  it.effect("9.9: leave live payments and refunds as they are while their processor is gone, without a word", () => {
+    // As from one start of the service to the next.
+    const processors = { test: simulator, live: simulator as CardProcessor | null }
+    const logged: Array<unknown> = []
+    const Live = MemoryEngine.engineWith(Layer.succeed(Processor, processors)).pipe(
+      Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig({ liveProcessor: "simulator" }))),
+      Layer.provideMerge(Logger.layer([Logger.make(({ message }) => logged.push(message))]))
+    )
+    return Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const live = "mer_000000000000000000000000:live"
+      const services = yield* Effect.context<PaymentsConfig | Processor>()
+      const runLive = <A, E>(command: Effect.Effect<A, E, Transaction | PaymentsConfig | Processor>) =>
+        accounts.run(live, Effect.provideContext(command, services))
+      const pay = (number: string) => {
+        const payment_method_data = tokenized({ type: "card", card: { number, exp_month: 12, exp_year: 2034 } })
+        const payment = { amount: 2000, currency: "usd", confirm: true, payment_method_data }
+        return Effect.map(accepted(runLive(PaymentIntents.create(payment))), ({ id }) => id)
+      }
+      const statuses = (ids: ReadonlyArray<string>) =>
+        Effect.forEach(ids, (id) =>
+          Effect.map(accounts.read(live, id), (document) => (document as Document<Refund>).value.status)
+        )
+      const failing = yield* pay("4000000000006025")
+      const paying = yield* pay("4000000000006017")
+      const payment_intent = yield* pay(testCardOf("pm_card_pendingRefund")!.numbers[0])
+      const { id: refund } = yield* runLive(Refunds.create({ payment_intent }))
+      const all = [failing, paying, refund]
+      processors.live = null
+      yield* TestClock.adjust("2 days")
+      assert.deepStrictEqual(yield* statuses(all), ["processing", "processing", "pending"])
+      // Others are served meanwhile.
+      const id = yield* create({ payment_method: "pm_card_processing_success" })
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual((yield* seen(id))[0], "succeeded")
+      processors.live = simulator
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(yield* statuses(all), ["requires_payment_method", "succeeded", "succeeded"])
+      assert.deepStrictEqual(logged, [])
+    }).pipe(Effect.provide(Live))
+  })
 
   it.effect("leave a captured payment alone", () =>
     Effect.gen(function* () {

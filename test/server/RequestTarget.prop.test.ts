@@ -4,15 +4,16 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { isWrongTarget, originFormOf } from "../../src/server/RequestTarget.ts"
-import type { Keys } from "../support/MemoryService.ts"
+import type { Keys } from "../support/fixtures/Merchants.ts"
 import { Random, runSeed } from "../support/Random.ts"
-import { basic } from "../http/TestServer.ts"
-import type { Runners } from "../http/forward/Runners.ts"
-import { comparable, RawClient, start } from "../http/forward/Runners.ts"
+import { basic } from "../support/HttpExchange.ts"
+import type { MemoryFleet } from "../support/MemoryFleet.ts"
+import { comparable, RawClient } from "../support/RawClient.ts"
+import { start } from "../support/MemoryFleet.ts"
 
 const CASES = 100
 
-let runners: Runners
+let runners: MemoryFleet
 let keys: Keys
 beforeAll(async () => {
   runners = await start(2)

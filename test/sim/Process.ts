@@ -17,17 +17,15 @@ import type { Incoming } from "../../src/server/Incoming.ts"
 import * as Pipeline from "../../src/http/Pipeline.ts"
 import { endpoints } from "../../src/http/ApiEndpoints.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
-import * as Formats from "../../src/payments/Formats.ts"
-import * as Merchants from "../../src/payments/Merchants.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
 import * as Simulator from "../../src/payments/Simulator.ts"
-import * as Timers from "../../src/payments/Timers.ts"
 import type { Storage } from "../engine/Harness.ts"
 import { buildAlone } from "../engine/Harness.ts"
 import * as Faults from "../engine/storage/Faults.ts"
 import { clockOf } from "../http/SettableClock.ts"
-import type { Keys } from "../support/MemoryService.ts"
-import * as MemoryService from "../support/MemoryService.ts"
+import type { Keys } from "../support/fixtures/Merchants.ts"
+import { createMerchant } from "../support/fixtures/Merchants.ts"
+import { lifecycles } from "../support/MemoryEngine.ts"
 import { paymentsConfig } from "../support/PaymentsConfig.ts"
 
 export interface Request {
@@ -124,7 +122,7 @@ export const start = Effect.fnUntraced(function* (
     Effect.suspend(() => (isDead ? Effect.never : Effect.void))
   )
   const engine = Engine.layer({ replicated: INSTALLATION }).pipe(
-    Layer.provide([Timers.layer, Formats.layer, MemoryService.numbers, Merchants.layerEventVersions]),
+    Layer.provide(lifecycles),
     Layer.provideMerge(ApiVersions.layer()),
     Layer.provideMerge(Simulator.layer),
     Layer.provideMerge(placement),
@@ -173,7 +171,7 @@ export const start = Effect.fnUntraced(function* (
       acquire: (partition) => inside(shown.acquire(partition)),
       release: (one) => inside(shown.release(one))
     },
-    merchant: Effect.provideService(MemoryService.merchant("Merchant"), Accounts, Context.get(services, Accounts)),
+    merchant: Effect.provideService(createMerchant("Merchant"), Accounts, Context.get(services, Accounts)),
     stop: Scope.close(scope, Exit.void),
     kill: () => {
       isDead = true

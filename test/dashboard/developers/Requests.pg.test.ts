@@ -8,19 +8,23 @@ import type { LoggedRequest } from "../../../src/engine/RequestLog.ts"
 import { RequestLog } from "../../../src/engine/RequestLog.ts"
 import * as Migrations from "../../../src/postgres/Migrations.ts"
 import * as RequestLogPostgres from "../../../src/postgres/RequestLogPostgres.ts"
-import { basic } from "../../http/TestServer.ts"
-import type { PagesServer } from "../../pages/PagesServer.ts"
-import { start } from "../../pages/PagesServer.ts"
+import { basic } from "../../support/HttpExchange.ts"
+import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
+import { start } from "../../support/MemoryTillWithPages.ts"
 import { layerFreshDatabase } from "../../support/Postgres.ts"
 import { layerFreshLog } from "../../support/RequestLog.ts"
 import type { Page, Tab } from "../People.ts"
 import { signedIn } from "../People.ts"
 
 describe("the pages of requests", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let tab: Tab
   beforeAll(async () => {
-    server = await start("Lumen", undefined, undefined, null, "simulator", null, layerFreshLog({ batchMillis: 20 }))
+    server = await start({
+      merchantName: "Lumen",
+      liveProcessor: "simulator",
+      requestLog: layerFreshLog({ batchMillis: 20 })
+    })
     tab = await signedIn(server, "support")
   })
   afterAll(() => server.close())

@@ -1,15 +1,15 @@
 /** Whatever type of event there is can be made to happen in the dashboard, as `till trigger` does it (9.79). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { EMITTED_EVENT_TYPES } from "../../../src/domain/Event.ts"
-import type { PagesServer } from "../../pages/PagesServer.ts"
-import { start } from "../../pages/PagesServer.ts"
+import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
+import { start } from "../../support/MemoryTillWithPages.ts"
 import type { Page, Tab } from "../People.ts"
 import { formTo, signedIn } from "../People.ts"
 
 const types = Object.keys(EMITTED_EVENT_TYPES)
 
 describe("an event that is triggered", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let tab: Tab
   beforeAll(async () => {
     server = await start()

@@ -3,9 +3,9 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { LOOKED_THROUGH_MAX } from "../../../src/dashboard/developers/Resending.ts"
 import * as Customers from "../../../src/payments/Customers.ts"
-import type { Answer, PagesServer } from "../../pages/PagesServer.ts"
-import { start } from "../../pages/PagesServer.ts"
-import { fail } from "../FailedDelivery.ts"
+import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
+import { start } from "../../support/MemoryTillWithPages.ts"
+import { fail } from "../../support/fixtures/FailedDelivery.ts"
 import type { Page, Tab } from "../People.ts"
 import { formTo, signedIn } from "../People.ts"
 
@@ -17,7 +17,7 @@ const linkTo = ({ text, url }: Page, pattern: RegExp): string => {
 }
 
 describe("webhooks in the dashboard", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let tab: Tab
   beforeAll(async () => {
     server = await start()

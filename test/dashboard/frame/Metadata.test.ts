@@ -3,8 +3,8 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { Metadata } from "../../../src/domain/Metadata.ts"
 import { mergeMetadata } from "../../../src/domain/Metadata.ts"
-import type { Answer, PagesServer } from "../../pages/PagesServer.ts"
-import { start } from "../../pages/PagesServer.ts"
+import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
+import { start } from "../../support/MemoryTillWithPages.ts"
 import type { Page, Tab } from "../People.ts"
 import { formTo, signedIn } from "../People.ts"
 
@@ -25,7 +25,7 @@ const seen = (value: string): string => value.replaceAll(/\r\n?/g, "\n").trim()
 const fieldFor = (key: string): string => `metadata[${encodeURIComponent(key)}]`
 
 describe("metadata on the dashboard", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let tab: Tab
   beforeAll(async () => {
     server = await start()

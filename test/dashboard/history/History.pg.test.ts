@@ -3,13 +3,13 @@ import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect } from "effect"
 import { Accounts } from "../../../src/engine/Accounts.ts"
 import { Transaction } from "../../../src/engine/actor/Transaction.ts"
-import { basic } from "../../http/TestServer.ts"
-import type { Answer, PagesServer } from "../../pages/PagesServer.ts"
-import { start } from "../../pages/PagesServer.ts"
-import { answerChallenge, openSession } from "../../pages/Shop.ts"
-import { merchant } from "../../support/MemoryService.ts"
+import { basic } from "../../support/HttpExchange.ts"
+import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
+import { start } from "../../support/MemoryTillWithPages.ts"
+import { answerChallenge, openSession } from "../../support/fixtures/CheckoutPages.ts"
+import { createMerchant } from "../../support/fixtures/Merchants.ts"
 import { layerFreshLog } from "../../support/RequestLog.ts"
-import { fail } from "../FailedDelivery.ts"
+import { fail } from "../../support/fixtures/FailedDelivery.ts"
 import type { Page, Tab } from "../People.ts"
 import { formTo, linkFor, openTab, signedIn } from "../People.ts"
 
@@ -39,10 +39,14 @@ const linkIn = ({ text, url }: Page, rel: "prev" | "next"): string | undefined =
 }
 
 describe("a payment's page", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let tab: Tab
   beforeAll(async () => {
-    server = await start("Lumen", undefined, undefined, null, "simulator", null, layerFreshLog({ batchMillis: 20 }))
+    server = await start({
+      merchantName: "Lumen",
+      liveProcessor: "simulator",
+      requestLog: layerFreshLog({ batchMillis: 20 })
+    })
     tab = await signedIn(server, "developer")
   })
   afterAll(() => server.close())
@@ -303,7 +307,7 @@ describe("a payment's page", () => {
     const run = <A, E>(effect: Effect.Effect<A, E, Accounts>): Promise<A> =>
       Effect.runPromise(Effect.orDie(Effect.provideService(effect, Accounts, server.accounts)))
     const stranger = openTab(server)
-    await stranger.signIn(await linkFor({ ...server, ...(await run(merchant("Stranger"))) }))
+    await stranger.signIn(await linkFor({ ...server, ...(await run(createMerchant("Stranger"))) }))
     for (const query of ["", `?after=${"9".repeat(16)}`]) {
       const page = await stranger.get(`/dashboard/test/payments/${id}${query}`)
       assert.deepStrictEqual([page.status, itemsIn(page)], [404, []])

@@ -1,13 +1,13 @@
 /** Every id that Till shows leads to the page of what it names, from wherever it is entered or followed (9.73). */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { PREFIXES } from "../../../src/domain/Identifiers.ts"
-import type { PagesServer } from "../../pages/PagesServer.ts"
-import { start } from "../../pages/PagesServer.ts"
+import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
+import { start } from "../../support/MemoryTillWithPages.ts"
 import { layerFreshLog } from "../../support/RequestLog.ts"
 import type { Page, Tab } from "../People.ts"
 import { signedIn } from "../People.ts"
-import type { World } from "../World.ts"
-import { makeWorld } from "../World.ts"
+import type { World } from "../../support/fixtures/World.ts"
+import { makeWorld } from "../../support/fixtures/World.ts"
 
 /** Of these no page and no answer shows one, while there is something behind it. */
 const UNSEEN: ReadonlySet<string> = new Set([PREFIXES.dashboard_session, PREFIXES.sign_in, PREFIXES.audit_entry])
@@ -27,13 +27,13 @@ const LISTS = [
 ]
 
 describe("an id", () => {
-  let shared: PagesServer
+  let shared: MemoryTillWithPages
   let world: World
   let tab: Tab
   /** All ids of the world, as answers of the API and pages have them. */
   let ids: ReadonlyArray<string>
   beforeAll(async () => {
-    shared = await start("Lumen", undefined, undefined, null, null, null, layerFreshLog({ batchMillis: 20 }))
+    shared = await start({ merchantName: "Lumen", requestLog: layerFreshLog({ batchMillis: 20 }) })
     world = await makeWorld(shared, (max) => "A kettle".slice(0, max))
     tab = await signedIn(world.server)
     await vi.waitFor(async () => assert.strictEqual((await open(world.pages["/requests/:id"]!)).status, 200), 120_000)

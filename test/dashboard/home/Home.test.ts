@@ -5,9 +5,9 @@ import { numbersOf, rangeNamed } from "../../../src/dashboard/home/Numbers.ts"
 import { Accounts } from "../../../src/engine/Accounts.ts"
 import { INSTALLATION } from "../../../src/payments/AccountIds.ts"
 import * as ApiKeys from "../../../src/payments/ApiKeys.ts"
-import type { Answer, PagesServer } from "../../pages/PagesServer.ts"
-import { start } from "../../pages/PagesServer.ts"
-import { fail } from "../FailedDelivery.ts"
+import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
+import { start } from "../../support/MemoryTillWithPages.ts"
+import { fail } from "../../support/fixtures/FailedDelivery.ts"
 import type { Page, Tab } from "../People.ts"
 import { signedIn } from "../People.ts"
 
@@ -19,7 +19,7 @@ const textOf = ({ text }: Page): string =>
     .trim()
 
 describe("the home page", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let tab: Tab
   beforeAll(async () => {
     server = await start()

@@ -3,16 +3,16 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { askedBy } from "../../../src/dashboard/payments/PaymentSearch.ts"
 import { Accounts } from "../../../src/engine/Accounts.ts"
-import type { Answer, PagesServer } from "../../pages/PagesServer.ts"
-import { start } from "../../pages/PagesServer.ts"
+import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
+import { start } from "../../support/MemoryTillWithPages.ts"
 import { cellsIn } from "../Csv.ts"
-import { basic } from "../../http/TestServer.ts"
-import { visit } from "../../pages/Shop.ts"
+import { basic } from "../../support/HttpExchange.ts"
+import { visit } from "../../support/fixtures/CheckoutPages.ts"
 import type { Tab } from "../People.ts"
 import { openTab, signedIn } from "../People.ts"
 
 describe("payments of the dashboard", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let tab: Tab
   beforeAll(async () => {
     server = await start()

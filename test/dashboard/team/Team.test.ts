@@ -3,18 +3,18 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { INSTALLATION } from "../../../src/payments/AccountIds.ts"
 import * as People from "../../../src/payments/People.ts"
-import { basic } from "../../http/TestServer.ts"
-import { merchant } from "../../support/MemoryService.ts"
+import { basic } from "../../support/HttpExchange.ts"
+import { createMerchant } from "../../support/fixtures/Merchants.ts"
 import { Accounts } from "../../../src/engine/Accounts.ts"
-import type { PagesServer } from "../../pages/PagesServer.ts"
-import { start } from "../../pages/PagesServer.ts"
+import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
+import { start } from "../../support/MemoryTillWithPages.ts"
 import type { Page, Tab } from "../People.ts"
 import { formTo, linkFor, openTab, signedIn } from "../People.ts"
 
 const KEY = /[sp]k_(?:test|live)_[0-9A-Za-z]{32}/
 
 describe("keys and the team", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let owner: Tab
   beforeAll(async () => {
     server = await start()
@@ -99,7 +99,7 @@ describe("keys and the team", () => {
   })
 
   it("keeps the last owner", async () => {
-    const alone = await start("Alone")
+    const alone = await start({ merchantName: "Alone" })
     const tab = await signedIn(alone)
     const page = hrefIn(await tab.get("/dashboard/test/team"), /href="([^"]*\/team\/per_\w+)"/)
     for (const [end, entered] of [
@@ -115,7 +115,9 @@ describe("keys and the team", () => {
   })
 
   it("does and shows nothing of another merchant's people, sessions and actions", async () => {
-    const stranger = await Effect.runPromise(Effect.provideService(merchant("Stranger"), Accounts, server.accounts))
+    const stranger = await Effect.runPromise(
+      Effect.provideService(createMerchant("Stranger"), Accounts, server.accounts)
+    )
     const tab = openTab(server)
     await tab.signIn(await linkFor({ ...server, merchantId: stranger.merchantId }))
     const theirs = /dse_\w+/.exec(tab.cookie)![0]

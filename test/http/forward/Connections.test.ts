@@ -6,7 +6,7 @@ import type { Reply, Sent } from "../../../src/http/forward/Connections.ts"
 import { Connections } from "../../../src/http/forward/Connections.ts"
 import { responseBytes } from "../../../src/server/PlainResponse.ts"
 import { until } from "../../support/TillProcess.ts"
-import { TLS } from "./Runners.ts"
+import { TLS } from "../../support/MemoryFleet.ts"
 
 const endings: Array<() => unknown> = []
 afterEach(async () => {

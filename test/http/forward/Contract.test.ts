@@ -8,16 +8,17 @@ import * as Document from "../../../src/api/openapi/Document.ts"
 import { linesOf } from "../../../src/http/forward/SignedRequest.ts"
 import type { FuzzRequest, Target } from "../../support/ContractFuzz.ts"
 import { ContractFuzz } from "../../support/ContractFuzz.ts"
-import type { Keys } from "../../support/MemoryService.ts"
+import type { Keys } from "../../support/fixtures/Merchants.ts"
 import { Random, runSeed } from "../../support/Random.ts"
 import { countRuns } from "../../support/Runs.ts"
-import { basic } from "../TestServer.ts"
-import type { Runners } from "./Runners.ts"
-import { comparable, RawClient, start, TLS } from "./Runners.ts"
+import { basic } from "../../support/HttpExchange.ts"
+import type { MemoryFleet } from "../../support/MemoryFleet.ts"
+import { comparable, RawClient } from "../../support/RawClient.ts"
+import { start, TLS } from "../../support/MemoryFleet.ts"
 
 const REQUESTS = Number(process.env["TILL_FUZZ_REQUESTS"] ?? 400)
 
-let runners: Runners
+let runners: MemoryFleet
 let keys: Keys
 let account: string
 let owner: number

@@ -8,8 +8,8 @@ import { partitionOf, Placement } from "../../../src/engine/process/Placement.ts
 import type { ForwarderShape, Outgoing } from "../../../src/http/forward/Forwarder.ts"
 import { Forwarder, layer, newCourse } from "../../../src/http/forward/Forwarder.ts"
 import type { ForwardedIncoming } from "../../../src/http/forward/Listener.ts"
-import { basic } from "../TestServer.ts"
-import { start, TLS } from "./Runners.ts"
+import { basic } from "../../support/HttpExchange.ts"
+import { start, TLS } from "../../support/MemoryFleet.ts"
 
 const ACCOUNT = "mer_1:test"
 const PARTITION = partitionOf(ACCOUNT)

@@ -8,18 +8,18 @@ import { Effect, Schedule } from "effect"
 import { Unavailable } from "../../../src/engine/Accounts.ts"
 import { administerAnywhere, carryOut } from "../../../src/http/forward/Calls.ts"
 import { ACCOUNT_LIMIT } from "../../../src/http/RateLimits.ts"
-import type { Keys } from "../../support/MemoryService.ts"
-import { basic } from "../TestServer.ts"
-import type { Runners } from "./Runners.ts"
-import { start } from "./Runners.ts"
+import type { Keys } from "../../support/fixtures/Merchants.ts"
+import { basic } from "../../support/HttpExchange.ts"
+import type { MemoryFleet } from "../../support/MemoryFleet.ts"
+import { start } from "../../support/MemoryFleet.ts"
 
 /** The process of the installation's account, that of the merchant's, and one that has neither. */
 const [OFFICE, OWNER, OTHER] = [0, 1, 2] as const
 
-let runners: Runners
+let runners: MemoryFleet
 let keys: Keys
 beforeAll(async () => {
-  runners = await start(3, { rateLimit: true })
+  runners = await start(3, { http: { rateLimit: true } })
   keys = await runners.merchant()
   await runners.move("till", OFFICE)
   await runners.move(`${keys.merchantId}:test`, OWNER)

@@ -6,9 +6,9 @@ import "effect/schema/SchemaJITCompiler/enable"
 import { assert, describe, it } from "@effect/vitest"
 import { Random, runSeed } from "../../support/Random.ts"
 import { runs } from "../../support/Runs.ts"
-import { basic } from "../TestServer.ts"
-import type { Runners } from "./Runners.ts"
-import { start } from "./Runners.ts"
+import { basic } from "../../support/HttpExchange.ts"
+import type { MemoryFleet } from "../../support/MemoryFleet.ts"
+import { start } from "../../support/MemoryFleet.ts"
 
 const MILLIS = runs(Number(process.env["TILL_MOVES_MILLIS"] ?? 3000))
 /** Enough for slow machines. */
@@ -25,7 +25,7 @@ interface Answer {
 
 /** A client of one merchant. Every later answer of any process must agree with its earlier ones. */
 class Client {
-  readonly #runners: Runners
+  readonly #runners: MemoryFleet
   readonly #key: string
   readonly #random: Random
   readonly #name: string
@@ -35,7 +35,7 @@ class Client {
   refused = 0
   answered = 0
 
-  constructor(runners: Runners, key: string, random: Random, name: string) {
+  constructor(runners: MemoryFleet, key: string, random: Random, name: string) {
     this.#runners = runners
     this.#key = key
     this.#random = random

@@ -15,7 +15,7 @@ import * as RunnerTls from "../../../src/http/forward/RunnerTls.ts"
 import { pause, until } from "../../support/TillProcess.ts"
 import { isClientHelloAlone } from "../../support/TlsRecords.ts"
 import { AUTHORITY, KEY, LOCALHOST } from "../../webhooks/Certificates.ts"
-import { TLS } from "./Runners.ts"
+import { TLS } from "../../support/MemoryFleet.ts"
 
 const OTHER_TLS = RunnerTls.make(Redacted.make(new Uint8Array(32).fill(8)))
 const ACCOUNT = "mer_1:test"

@@ -1,10 +1,21 @@
 /** The authentication page (semantics I-12 to I-14, §8.11, §8.29), and the way of a payer through it. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { Answer, PagesServer } from "../PagesServer.ts"
-import { start } from "../PagesServer.ts"
-import { answerChallenge, CARDS, filledIn, formIn, linksIn, openSession, pay, send, tokenIn, visit } from "../Shop.ts"
+import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
+import { start } from "../../support/MemoryTillWithPages.ts"
+import {
+  answerChallenge,
+  CARDS,
+  filledIn,
+  formIn,
+  linksIn,
+  openSession,
+  pay,
+  send,
+  tokenIn,
+  visit
+} from "../../support/fixtures/CheckoutPages.ts"
 
-let server: PagesServer
+let server: MemoryTillWithPages
 beforeAll(async () => {
   server = await start()
 })

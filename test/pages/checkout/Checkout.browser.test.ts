@@ -2,14 +2,14 @@
 import { afterAll, afterEach, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, overflows, setTextSize } from "../Browser.ts"
-import type { Answer, PagesServer } from "../PagesServer.ts"
-import { start } from "../PagesServer.ts"
-import { CARDS, openSession } from "../Shop.ts"
-import type { ShopWindow } from "../ShopWindow.ts"
-import { openShop } from "../ShopWindow.ts"
+import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
+import { start } from "../../support/MemoryTillWithPages.ts"
+import { CARDS, openSession } from "../../support/fixtures/CheckoutPages.ts"
+import type { ShopWindow } from "../../support/fixtures/ShopWindow.ts"
+import { openShop } from "../../support/fixtures/ShopWindow.ts"
 
 describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let shop: ShopWindow
   let browser: Browser
   beforeAll(async () => {

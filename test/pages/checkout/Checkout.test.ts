@@ -4,11 +4,21 @@ import { DECLINE_MESSAGES } from "../../../src/domain/Cards.ts"
 import type { DeclineCode } from "../../../src/domain/Cards.ts"
 import { TEST_CARDS } from "../../../src/domain/TestCards.ts"
 import { ADVICE, AFTER_AUTHENTICATION } from "../../../src/pages/checkout/Declines.ts"
-import type { PagesServer } from "../PagesServer.ts"
-import { start } from "../PagesServer.ts"
-import { answerChallenge, CARDS, filledIn, linksIn, openSession, pay, send, tokenIn, visit } from "../Shop.ts"
+import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
+import { start } from "../../support/MemoryTillWithPages.ts"
+import {
+  answerChallenge,
+  CARDS,
+  filledIn,
+  linksIn,
+  openSession,
+  pay,
+  send,
+  tokenIn,
+  visit
+} from "../../support/fixtures/CheckoutPages.ts"
 
-let server: PagesServer
+let server: MemoryTillWithPages
 beforeAll(async () => {
   server = await start()
 })
@@ -537,7 +547,7 @@ describe("a form from somewhere else", () => {
 })
 
 describe("live mode", () => {
-  const live = (from: PagesServer, parameters = {}, amount = 2450) =>
+  const live = (from: MemoryTillWithPages, parameters = {}, amount = 2450) =>
     openSession(from, parameters, { amount, key: from.secretLive })
 
   it("9.9: without a processor, says that the shop cannot take cards yet, before it asks for one", async () => {
@@ -553,7 +563,7 @@ describe("live mode", () => {
   })
 
   it("9.9: says so in a frame as well", async () => {
-    const named = await start("Shop", undefined, undefined, new Set(["https://shop.example"]))
+    const named = await start({ merchantName: "Shop", embedOrigins: new Set(["https://shop.example"]) })
     const { client_secret, id } = await live(named, { ui_mode: "embedded", cancel_url: null })
     const query = new URLSearchParams({ client_secret, origin: "https://shop.example" })
     const { status, text } = await visit(`${named.url}/checkout/${id}?${query}`)
@@ -590,7 +600,7 @@ describe("live mode", () => {
   })
 
   it("has no test mode on its page, and takes cards if there is a processor (A10)", async () => {
-    const simulating = await start("Shop", undefined, undefined, null, "simulator")
+    const simulating = await start({ merchantName: "Shop", liveProcessor: "simulator" })
     const session = await live(simulating)
     const { text } = await visit(session.url)
     assert.notMatch(text, /cannot take cards|test mode|4242/i)
@@ -626,7 +636,7 @@ describe("what merchants write", () => {
   const hostile = `</title></script><script>alert(1)</script><img src=x onerror=alert(1)>"'><svg/onload=alert(1)>`
 
   it("is text on every page, whatever it is", async () => {
-    const evil = await start(hostile)
+    const evil = await start({ merchantName: hostile })
     try {
       const session = await openSession(
         evil,

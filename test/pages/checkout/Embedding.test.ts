@@ -3,11 +3,19 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { embedderOf, mayOpen, pathOf } from "../../../src/pages/checkout/Embedding.ts"
-import type { Answer, PagesServer } from "../PagesServer.ts"
-import { start } from "../PagesServer.ts"
-import { answerChallenge, CARDS, filledIn, openSession, send, tokenIn, visit } from "../Shop.ts"
+import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
+import { start } from "../../support/MemoryTillWithPages.ts"
+import {
+  answerChallenge,
+  CARDS,
+  filledIn,
+  openSession,
+  send,
+  tokenIn,
+  visit
+} from "../../support/fixtures/CheckoutPages.ts"
 
-let server: PagesServer
+let server: MemoryTillWithPages
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 
@@ -155,7 +163,7 @@ describe("origins that may embed", () => {
   })
 
   it("are those that the installation names", async () => {
-    const named = await start("Shop", undefined, undefined, new Set([SHOP]))
+    const named = await start({ merchantName: "Shop", embedOrigins: new Set([SHOP]) })
     const { client_secret, id } = await openSession(named, { ui_mode: "embedded", cancel_url: null })
     const ancestorsFor = async (origin: string) =>
       ancestorsIn(await visit(`${named.url}/checkout/${id}?${new URLSearchParams({ client_secret, origin })}`))

@@ -2,12 +2,12 @@
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, overflows } from "../Browser.ts"
-import type { Answer, PagesServer } from "../PagesServer.ts"
-import { start } from "../PagesServer.ts"
-import { CARDS, openSession } from "../Shop.ts"
+import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
+import { start } from "../../support/MemoryTillWithPages.ts"
+import { CARDS, openSession } from "../../support/fixtures/CheckoutPages.ts"
 
 describe.skipIf(!hasBrowser)("saved cards, in a browser", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let browser: Browser
   beforeAll(async () => {
     ;[server, browser] = await Promise.all([start(), connect()])

@@ -1,10 +1,19 @@
 /** Semantics 9.18, without a browser: the page of a session whose customer holds cards. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { Answer, PagesServer } from "../PagesServer.ts"
-import { start } from "../PagesServer.ts"
-import { answerChallenge, CARDS, filledIn, openSession, pay, send, tokenIn, visit } from "../Shop.ts"
+import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
+import { start } from "../../support/MemoryTillWithPages.ts"
+import {
+  answerChallenge,
+  CARDS,
+  filledIn,
+  openSession,
+  pay,
+  send,
+  tokenIn,
+  visit
+} from "../../support/fixtures/CheckoutPages.ts"
 
-let server: PagesServer
+let server: MemoryTillWithPages
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 

@@ -5,11 +5,11 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser } from "playwright-core"
 import { accessibilityProblems, brokenNames, connect, hasBrowser, overflows } from "../Browser.ts"
-import type { PagesServer } from "../PagesServer.ts"
-import { start } from "../PagesServer.ts"
+import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
+import { start } from "../../support/MemoryTillWithPages.ts"
 
 describe.skipIf(!hasBrowser)("the documentation in a browser", () => {
-  let server: PagesServer
+  let server: MemoryTillWithPages
   let browser: Browser
   beforeAll(async () => {
     ;[server, browser] = await Promise.all([start(), connect()])

@@ -4,10 +4,10 @@ import { DECLINE_MESSAGES } from "../../../src/domain/Cards.ts"
 import { envelope, internalError, wireErrorOf } from "../../../src/http/ErrorTable.ts"
 import { examples, FAILURES } from "../../../src/pages/docs/ErrorExamples.ts"
 import { EXPLANATIONS } from "../../../src/pages/docs/ErrorExplanations.ts"
-import { basic } from "../../http/TestServer.ts"
-import type { PagesServer } from "../PagesServer.ts"
-import { start } from "../PagesServer.ts"
-import { visit } from "../Shop.ts"
+import { basic } from "../../support/HttpExchange.ts"
+import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
+import { start } from "../../support/MemoryTillWithPages.ts"
+import { visit } from "../../support/fixtures/CheckoutPages.ts"
 
 /** The codes of semantics §3 and of 9.78, and those that an HTTP server needs besides. */
 const CODES =
@@ -19,7 +19,7 @@ const CODES =
   idempotency_key_reuse rate_limit_exceeded internal_error processor_unavailable service_unavailable
   test_mode_only request_log_off invalid_http request_headers_too_large request_timeout`.split(/\s+/)
 
-let server: PagesServer
+let server: MemoryTillWithPages
 beforeAll(async () => {
   server = await start()
 })
