@@ -1,12 +1,10 @@
 /**
- * The runners that the files in `deploy` start, as plain processes: their own commands and variables, with a folder of
- * the test's in the place of those that a machine has for them, and free ports of this one in that of theirs.
+ * The runners that the files in `deploy` start, as plain processes with the commands and variables of those files.
+ * A folder of the test replaces the machine's folders, and free ports replace the files' ports.
  */
-import { spawn, type ChildProcess } from "node:child_process"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { HttpExchange } from "../support/HttpExchange.ts"
-import { KEYS, until, type End } from "../support/TillProcess.ts"
+import { KEYS, TillProcess } from "../support/TillProcess.ts"
 import { composeRunners, dockerfile, environmentFile, interpolated, ROOT, unit } from "./Deployment.ts"
 import { specified, valueOf, valuesOf, variablesOf } from "./UnitFile.ts"
 
@@ -16,28 +14,28 @@ export interface Launch {
   readonly command: ReadonlyArray<string>
   readonly variables: Readonly<Record<string, string>>
   readonly stopSignal: NodeJS.Signals
-  /** Tells how the runner is: command and parameters. */
+  /** The health check: command and parameters. */
   readonly health?: ReadonlyArray<string>
 }
 
 export interface Place {
-  /** Everything on disk is in here. */
+  /** Holds all files of the runners. */
   readonly folder: string
   readonly databaseUrl: string
-  /** Free ones. */
+  /** Free ports. */
   readonly ports: ReadonlyArray<number>
 }
 
 const SECRET = "5".repeat(64)
 
-/** Puts paths of this machine in the place of those that the files name. */
+/** Replaces the paths that the files name by paths of this machine. */
 const placed = (text: string, paths: Readonly<Record<string, string>>): string =>
   Object.entries(paths).reduce((text, [from, to]) => text.replaceAll(from, to), text)
 
 const mapped = (variables: Readonly<Record<string, string>>, paths: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, placed(value, paths)]))
 
-/** An instance of till@.service per port. */
+/** Returns an instance of till@.service per port. */
 export const systemd = ({ databaseUrl, folder, ports }: Place): ReadonlyArray<Launch> => {
   const service = unit("till@.service")
   const credentials = Path.join(folder, "credentials")
@@ -60,7 +58,7 @@ export const systemd = ({ databaseUrl, folder, ports }: Place): ReadonlyArray<La
   })
 }
 
-/** The services of the Compose file that are Till, as its image starts them; as many as there are two ports for. */
+/** Returns the Compose file's Till services as the image starts them, one for every two ports. */
 export const compose = ({ databaseUrl, folder, ports }: Place): ReadonlyArray<Launch> => {
   const last = (name: string): string => dockerfile().findLast((one) => one.name === name)!.value
   const image = variablesOf(last("ENV").split(" "))
@@ -69,7 +67,7 @@ export const compose = ({ databaseUrl, folder, ports }: Place): ReadonlyArray<La
   const runners = composeRunners().slice(0, ports.length >> 1)
   return runners.map(([name, { environment, healthcheck }], index): Launch => {
     const [port, runnerPort] = [ports[2 * index]!, ports[2 * index + 1]!]
-    // Nobody makes it here: it is one that a container would have.
+    // The folder is not created: Till does that in a container, too.
     const paths = { "/opt/till": ROOT, "/var/lib/till": Path.join(folder, name), "/run/secrets/till": secret }
     const given = Object.entries(environment).map(([variable, value]) => [
       variable,
@@ -77,7 +75,7 @@ export const compose = ({ databaseUrl, folder, ports }: Place): ReadonlyArray<La
     ])
     const command = [...JSON.parse(last("ENTRYPOINT")), ...JSON.parse(last("CMD"))] as ReadonlyArray<string>
     const [kind, ...health] = healthcheck.test
-    if (kind !== "CMD") throw new Error(`health is asked by ${kind}`)
+    if (kind !== "CMD") throw new Error(`The health check is of the kind ${kind}, not CMD`)
     return {
       name,
       port,
@@ -95,58 +93,19 @@ export const compose = ({ databaseUrl, folder, ports }: Place): ReadonlyArray<La
   })
 }
 
-/** A runner that was started. */
-export class Runner {
-  readonly launch: Launch
-  readonly http: HttpExchange
-  readonly ended: Promise<End>
-  readonly #child: ChildProcess
-  #output = ""
-  #end: End | undefined
-
-  constructor(launch: Launch) {
-    this.launch = launch
-    this.http = new HttpExchange(launch.port, KEYS.secretTest)
-    const [program, ...parameters] = launch.command
-    this.#child = spawn(program!, parameters, {
-      env: {
-        PATH: "/usr/bin:/bin",
-        NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
-        TILL_SK_TEST: KEYS.secretTest,
-        ...launch.variables
-      },
-      stdio: ["ignore", "pipe", "pipe"]
-    })
-    for (const stream of [this.#child.stdout!, this.#child.stderr!]) {
-      stream.on("data", (chunk) => (this.#output += String(chunk)))
-    }
-    this.ended = new Promise((resolve) => {
-      this.#child.once("exit", (code, signal) => resolve((this.#end = { code, signal })))
-    })
-  }
-
-  /** Everything that it has written so far. */
-  get output(): string {
-    return this.#output
-  }
-
-  async ready(): Promise<void> {
-    await until(`${this.launch.name} is ready`, async () => {
-      if (this.#end !== undefined) throw new Error(`${this.launch.name} has ended: ${this.#output}`)
-      const answer = await this.http.request("GET", "/readyz", { key: null }).catch(() => undefined)
-      return answer?.status === 200
-    })
-  }
-
-  /** Stops it as whoever has started it does, and waits until it is gone. */
-  stop(): Promise<End> {
-    this.#child.kill(this.launch.stopSignal)
-    return this.ended
-  }
-
-  async destroy(): Promise<void> {
-    this.http.close()
-    this.#child.kill("SIGKILL")
-    await this.ended
-  }
-}
+/** Returns the process of a launch, which is not started yet. Its own variables are all that it gets. */
+export const processOf = ({ command, name, port, variables }: Launch, folder: string): TillProcess =>
+  new TillProcess({
+    name,
+    command,
+    environment: {
+      PATH: "/usr/bin:/bin",
+      NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
+      TILL_SK_TEST: KEYS.secretTest,
+      ...variables
+    },
+    variables,
+    folder,
+    port,
+    apiKey: KEYS.secretTest
+  })

@@ -15,7 +15,7 @@ import { freshDatabase } from "../support/Postgres.ts"
 import { Random, runSeed } from "../support/Random.ts"
 import { runs } from "../support/Runs.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
-import { pause, prepareTill, run, till, TillProcess, until } from "../support/TillProcess.ts"
+import { launchOf, pause, prepareTill, run, till, TillProcess, until } from "../support/TillProcess.ts"
 import { isKept, Traffic } from "../support/fixtures/Traffic.ts"
 import { TrafficAudit } from "../support/fixtures/TrafficAudit.ts"
 import { answersWith, receiver } from "../webhooks/RawReceiver.ts"
@@ -49,7 +49,7 @@ const placeFor = (server: TillProcess) =>
     const restored = yield* Effect.acquireRelease(
       Effect.map(temporaryFolder(), (folder) => {
         const { TILL_DATA_DIR: _, ...variables } = server.variables
-        return new TillProcess(Path.join(folder, "data"), server.port, variables)
+        return new TillProcess(launchOf(Path.join(folder, "data"), server.port, variables))
       }),
       (process) => Effect.promise(() => process.destroy())
     )
@@ -214,7 +214,7 @@ describe("till restore", () => {
         const second = Path.join(yield* temporaryFolder(), "backup")
         const back = (yield* placeFor(server)).restored
         const url = Redacted.value(yield* freshDatabase)
-        const moved = new TillProcess(server.folder, server.port, { ...server.variables, DATABASE_URL: url })
+        const moved = new TillProcess(launchOf(server.folder, server.port, { ...server.variables, DATABASE_URL: url }))
         yield* Effect.addFinalizer(() => Effect.promise(() => moved.destroy()))
         const hooks = yield* receiver(answersWith(500))
         yield* Effect.promise(async () => {

@@ -6,13 +6,12 @@
  * one runner is read from another one at once. `TILL_RESTARTS` is the number of restarts.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
 import { availableParallelism, loadavg } from "node:os"
 import { socketsOf } from "../../src/control/ControlSocket.ts"
 import { Lost } from "../support/HttpExchange.ts"
-import { freshDatabase } from "../support/Postgres.ts"
-import { temporaryFolder } from "../support/TemporaryFolder.ts"
-import { KEYS, pause, prepareTill, till, until, type TillProcess } from "../support/TillProcess.ts"
+import { startFleet } from "../support/TillFleet.ts"
+import { KEYS, pause, till, until, type TillProcess } from "../support/TillProcess.ts"
 
 const RUNNERS = 3
 const RESTARTS = Number(process.env["TILL_RESTARTS"] ?? 1)
@@ -103,22 +102,12 @@ class Balancer {
   }
 }
 
-/** Three runners, each with a folder of its own, and one secret that none of them has yet. */
-const prepared = Effect.gen(function* () {
-  const variables = {
-    DATABASE_URL: Redacted.value(yield* freshDatabase),
-    TILL_SECRET_FILE: `${yield* temporaryFolder()}/secret`
-  }
-  return yield* Effect.all(Array.from({ length: RUNNERS }, () => prepareTill({ variables })))
-})
-
 describe("three runners", () => {
   it.live(
     "start at once on an empty database, and are restarted one after the other without a failed request",
     () =>
-      Effect.flatMap(prepared, (runners) =>
+      Effect.flatMap(startFleet(RUNNERS), (runners) =>
         Effect.promise(async () => {
-          await Promise.all(runners.map((runner) => runner.start()))
           const balancer = new Balancer(runners)
           const running = balancer.run()
           for (let i = 0; i < RESTARTS; i++) {

@@ -6,17 +6,16 @@
  * seed's; how they interleave is the machine's.)
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
 import { Judge } from "../faults/Judge.ts"
 import { Receiver } from "../faults/Receiver.ts"
 import type { Destination } from "../faults/Traffic.ts"
 import { Traffic } from "../faults/Traffic.ts"
 import { Lost } from "../support/HttpExchange.ts"
-import { freshDatabase } from "../support/Postgres.ts"
 import { Random, runSeed } from "../support/Random.ts"
-import { temporaryFolder } from "../support/TemporaryFolder.ts"
+import { prepareFleet } from "../support/TillFleet.ts"
 import type { TillProcess } from "../support/TillProcess.ts"
-import { prepareTill, till } from "../support/TillProcess.ts"
+import { till } from "../support/TillProcess.ts"
 
 const RUNNERS = 3
 const CLIENTS = 6
@@ -25,15 +24,10 @@ const THINK_MILLIS_MAX = 20
 const WORK = 120
 const RECOVERY_MILLIS_MAX = 60_000
 
-const prepared = Effect.gen(function* () {
-  const variables = {
-    DATABASE_URL: Redacted.value(yield* freshDatabase),
-    TILL_SECRET_FILE: `${yield* temporaryFolder()}/secret`,
-    // Answers are the same whoever gives them.
-    TILL_PUBLIC_URL: "http://till.test",
-    TILL_WEBHOOK_TEST_HOSTS: "127.0.0.1"
-  }
-  return yield* Effect.all(Array.from({ length: RUNNERS }, () => prepareTill({ variables })))
+const prepared = prepareFleet(RUNNERS, {
+  // Answers are the same from every runner.
+  TILL_PUBLIC_URL: "http://till.test",
+  TILL_WEBHOOK_TEST_HOSTS: "127.0.0.1"
 })
 
 /** A client's way to the runners: it goes to another one if its own does not answer. */

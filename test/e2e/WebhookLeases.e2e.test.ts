@@ -4,11 +4,11 @@
  * repeat (9.55).
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
 import { partitionOf } from "../../src/engine/process/Placement.ts"
-import { freshDatabase } from "../support/Postgres.ts"
-import { serverPort } from "../support/ServerPort.ts"
-import { prepareTill, startTill, till, until, type TillProcess } from "../support/TillProcess.ts"
+import { temporaryFolder } from "../support/TemporaryFolder.ts"
+import { startFleet } from "../support/TillFleet.ts"
+import { startTill, till, until, type TillProcess } from "../support/TillProcess.ts"
 import { answerOf, receiver, type RawReceiver } from "../webhooks/RawReceiver.ts"
 
 const DELIVERIES = 20
@@ -39,10 +39,6 @@ const allCome = (there: RawReceiver, from: number) =>
 const silent = () => {}
 
 type Variables = TillProcess["variables"]
-
-/** A process whose address for others is known. */
-const runnerWith = (variables: Variables) =>
-  Effect.flatMap(serverPort, (port) => startTill({ variables: { ...variables, TILL_RUNNER_PORT: String(port) } }))
 
 const partitionsOf = async (variables: Variables): Promise<ReadonlyArray<{ id: number; url: string | null }>> =>
   JSON.parse((await till(["cluster", "--json"], variables)).stdout).partitions
@@ -79,10 +75,10 @@ describe("the deliveries of a process that was killed", () => {
 
   it.live("go on from the runner that serves the account next, and from one that ends none is repeated", () =>
     Effect.gen(function* () {
-      const { folder } = yield* prepareTill()
-      const variables = { DATABASE_URL: Redacted.value(yield* freshDatabase), TILL_DATA_DIR: folder }
-      const runner = runnerWith(variables)
-      const runners = new Set(yield* Effect.all([runner, runner, runner], { concurrency: 3 }))
+      // One folder for all: commands reach the runners that are left.
+      const fleet = yield* startFleet(3, { TILL_DATA_DIR: yield* temporaryFolder() })
+      const runners = new Set(fleet)
+      const { variables } = fleet[0]!
       const there = yield* receiver(silent)
       /** The one that serves the account, which is not among the others any more. */
       const taken = async () => {

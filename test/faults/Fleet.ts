@@ -222,7 +222,7 @@ export class Fleet {
   /** What the runners have logged of a request, as far as they still know. */
   wordsOn(requestId: string): string {
     const lines = this.runners.flatMap(({ name, service }) =>
-      service.log.split("\n").flatMap((line) => (line.includes(requestId) ? [`${name} said: ${line}`] : []))
+      service.stderr.split("\n").flatMap((line) => (line.includes(requestId) ? [`${name} said: ${line}`] : []))
     )
     return lines.length > 0 ? lines.join("; ") : "no runner has said why"
   }

@@ -155,7 +155,7 @@ export class FleetScene {
 
   async breaks(error: unknown): Promise<void> {
     const text = error instanceof Error ? error.message : String(error)
-    const words = this.fleet.runners.map(({ name, service }) => `${name} said: ${service.lastWords}`).join("; ")
+    const words = this.fleet.runners.map(({ name, service }) => `${name} said: ${service.lastLines}`).join("; ")
     this.#findings.add("wrong", "broke off", `broke off in round ${this.rounds}: ${text}. ${words}`)
     await this.#verify()
   }

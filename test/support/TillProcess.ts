@@ -1,8 +1,8 @@
 /**
  * The real service as a process of its own: `till serve` on a data folder of its own and a free port.
  *
- * Guarantees: whatever happens to the test, the process, the Postgres that it started and the folder go away with the
- * scope. It works as root, where the Postgres runs as another user, and as an ordinary user.
+ * Guarantees: the process, the Postgres that it started and the folder go away with the scope, also when the test
+ * fails. The process runs as root, where its Postgres runs as another user, and as an ordinary user.
  */
 import { Effect, type Scope } from "effect"
 import { spawn, spawnSync, type ChildProcess } from "node:child_process"
@@ -14,8 +14,9 @@ import { program } from "./Bundle.ts"
 import * as ClusterTemplate from "./ClusterTemplate.ts"
 import { HttpExchange, type Answer, type RequestOptions } from "./HttpExchange.ts"
 import { serverPort } from "./ServerPort.ts"
+import { temporaryFolder } from "./TemporaryFolder.ts"
 
-/** Arguments that make Node run Till. */
+/** Arguments with which Node runs Till. */
 export const TILL = [program()]
 
 type Environment = Readonly<Record<string, string>>
@@ -25,7 +26,7 @@ export interface End {
   readonly signal: NodeJS.Signals | null
 }
 
-/** The keys that a process is given unless a test says otherwise. */
+/** The keys of a process, unless a test sets others. */
 export const KEYS = {
   secretTest: "sk_test_e2e0000000000000000000000000",
   publishableTest: "pk_test_e2e0000000000000000000000000",
@@ -33,14 +34,14 @@ export const KEYS = {
   publishableLive: "pk_live_e2e0000000000000000000000000"
 }
 
-const KEY_VARIABLES: Environment = {
+export const KEY_VARIABLES: Environment = {
   TILL_SK_TEST: KEYS.secretTest,
   TILL_PK_TEST: KEYS.publishableTest,
   TILL_SK_LIVE: KEYS.secretLive,
   TILL_PK_LIVE: KEYS.publishableLive
 }
 
-/** Passes on the variables that a test sets, and none of the developer's own Till but what the whole run is about. */
+/** Returns a test's variables with those of the whole run, and none of a Till that the developer runs. */
 const environmentOf = (variables: Environment): NodeJS.ProcessEnv => ({
   PATH: process.env["PATH"] ?? "",
   HOME: process.env["HOME"] ?? os.homedir(),
@@ -63,10 +64,18 @@ interface Input {
   readonly ends: boolean
 }
 
-/** A command of `till` that has just begun. */
-export const run = (args: ReadonlyArray<string>, variables: Environment, input?: Input): Running => {
-  const child = spawn(process.execPath, [...TILL, ...args], {
-    env: environmentOf(variables),
+interface SpawnOptions {
+  readonly input?: Input | undefined
+  readonly workingFolder?: string | undefined
+  readonly stderrLengthMax?: number | undefined
+}
+
+const spawned = (command: ReadonlyArray<string>, environment: NodeJS.ProcessEnv, options: SpawnOptions): Running => {
+  const { input, stderrLengthMax = Infinity, workingFolder } = options
+  const [program, ...parameters] = command
+  const child = spawn(program!, parameters, {
+    cwd: workingFolder,
+    env: environment,
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"]
   })
   child.stdin?.write(input?.text ?? "")
@@ -74,10 +83,14 @@ export const run = (args: ReadonlyArray<string>, variables: Environment, input?:
   let stdout = ""
   let stderr = ""
   child.stdout!.on("data", (chunk) => (stdout += String(chunk)))
-  child.stderr!.on("data", (chunk) => (stderr += String(chunk)))
+  child.stderr!.on("data", (chunk) => (stderr = (stderr + String(chunk)).slice(-stderrLengthMax)))
   const ended = new Promise<End>((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })))
   return { child, stdout: () => stdout, stderr: () => stderr, ended }
 }
+
+/** Starts a command of `till` and does not wait for its end. */
+export const run = (args: ReadonlyArray<string>, variables: Environment, input?: Input): Running =>
+  spawned([process.execPath, ...TILL, ...args], environmentOf(variables), { input })
 
 /** Runs a command of `till` to its end, with `input`, if any, as its standard input. */
 export const till = async (
@@ -94,28 +107,65 @@ export const till = async (
   return { code, stdout: stdout(), stderr: stderr() }
 }
 
+/** Everything that a process is started with. */
+export interface Launch {
+  /** Stands for the process in messages. */
+  readonly name?: string
+  /** The whole command line. */
+  readonly command: ReadonlyArray<string>
+  /** The whole environment. */
+  readonly environment: NodeJS.ProcessEnv
+  /** The variables among them that configure Till; commands on the same data get them, too. */
+  readonly variables: Environment
+  /** The data folder, whose Postgres ends with the process. */
+  readonly folder: string
+  readonly workingFolder?: string
+  readonly port: number
+  /** Key of requests that name none. */
+  readonly apiKey: string | null
+  /** Starts on a copy of a cluster that was made before, if the folder has none. */
+  readonly copiesCluster?: boolean
+  /** Characters of standard error that are kept, the newest ones; all unless given. */
+  readonly stderrLengthMax?: number
+}
+
+/** Returns the launch of `till serve` as tests run it. */
+export const launchOf = (
+  folder: string,
+  port: number,
+  given: Environment,
+  { args = [], newCluster = false }: Pick<TillOptions, "args" | "newCluster"> = {}
+): Launch => {
+  const variables = { TILL_DATA_DIR: folder, PORT: String(port), ...given }
+  return {
+    command: [process.execPath, ...TILL, "serve", ...args],
+    environment: environmentOf(variables),
+    variables,
+    folder,
+    port,
+    apiKey: given["TILL_SK_TEST"] ?? null,
+    copiesCluster: !newCluster && !("DATABASE_URL" in given)
+  }
+}
+
+/** Time for a Postgres to end by SIGQUIT before all of its processes are killed. */
+const QUIT_SECONDS_MAX = 30
+
 export class TillProcess {
   readonly folder: string
   readonly port: number
   readonly http: HttpExchange
   readonly variables: Environment
-  readonly #args: ReadonlyArray<string>
-  readonly #newCluster: boolean
+  readonly #launch: Launch
   #running: Running | undefined
+  #isDestroyed = false
 
-  constructor(
-    folder: string,
-    port: number,
-    variables: Environment,
-    args: ReadonlyArray<string> = [],
-    newCluster: boolean = false
-  ) {
-    this.#args = args
-    this.#newCluster = newCluster || "DATABASE_URL" in variables
-    this.folder = folder
-    this.port = port
-    this.variables = { TILL_DATA_DIR: folder, PORT: String(port), ...variables }
-    this.http = new HttpExchange(port, variables["TILL_SK_TEST"] ?? null)
+  constructor(launch: Launch) {
+    this.#launch = launch
+    this.folder = launch.folder
+    this.port = launch.port
+    this.variables = launch.variables
+    this.http = new HttpExchange(launch.port, launch.apiKey)
   }
 
   get baseUrl(): string {
@@ -126,7 +176,12 @@ export class TillProcess {
     return this.#current.child.pid!
   }
 
-  /** Everything that the running process, or else the last one, has written so far. */
+  get isRunning(): boolean {
+    const child = this.#running?.child
+    return child !== undefined && child.exitCode === null && child.signalCode === null
+  }
+
+  /** Output of the running process, or else of the last one. */
   get stdout(): string {
     return this.#current.stdout()
   }
@@ -140,36 +195,52 @@ export class TillProcess {
     return this.#current.ended
   }
 
-  /** Id of the embedded Postgres' first process, as long as that is alive. */
+  /** Resolves when the process next writes this text to standard error. */
+  logged(text: string): Promise<void> {
+    const stderr = this.#current.child.stderr!
+    return new Promise((resolve) => {
+      const search = (chunk: Buffer) => {
+        if (!chunk.includes(text)) return
+        stderr.off("data", search)
+        resolve()
+      }
+      stderr.on("data", search)
+    })
+  }
+
+  /** Process id of the embedded Postgres' postmaster; undefined if it does not run. */
   get postgresProcessId(): number | undefined {
-    return findServer(clusterOf(this.folder))?.processId
+    if (!fs.existsSync(this.folder)) return undefined
+    return running(clusterOf(fs.realpathSync(this.folder)))?.processId
   }
 
   request(method: string, path: string, options?: RequestOptions): Promise<Answer> {
     return this.http.request(method, path, options)
   }
 
-  /** A POST that must succeed; answers with the object. */
+  /** A POST that must succeed; returns the object. */
   async post(path: string, body: object = {}, options: RequestOptions = {}): Promise<Answer["body"]> {
     return bodyOf(`POST ${path}`, await this.request("POST", path, { body, ...options }))
   }
 
-  /** A GET that must succeed; answers with the object. */
+  /** A GET that must succeed; returns the object. */
   async get(path: string, options?: RequestOptions): Promise<Answer["body"]> {
     return bodyOf(`GET ${path}`, await this.request("GET", path, options))
   }
 
-  /** Starts the process and waits until it is ready. */
-  async start(): Promise<void> {
-    if (!this.#newCluster && !fs.existsSync(clusterOf(this.folder))) ClusterTemplate.copyTo(this.folder)
-    this.#running = run(["serve", ...this.#args], this.variables)
+  /** Starts the process and waits until it is ready. Rejects after `destroy`, which would end no later process. */
+  async start(secondsMax?: number): Promise<void> {
+    const { command, copiesCluster = false, environment, name = "Till", stderrLengthMax, workingFolder } = this.#launch
+    if (this.#isDestroyed) throw new Error(`${name} was destroyed`)
+    if (copiesCluster && !fs.existsSync(clusterOf(this.folder))) ClusterTemplate.copyTo(this.folder)
+    this.#running = spawned(command, environment, { stderrLengthMax, workingFolder })
     let end: End | undefined
     void this.#running.ended.then((ended) => (end = ended))
     const isReady = async () => {
-      if (end !== undefined) throw new Error(`Till ended with ${JSON.stringify(end)}: ${this.stderr}`)
+      if (end !== undefined) throw new Error(`${name} ended with ${JSON.stringify(end)}: ${this.stderr}`)
       return this.stdout.includes("Till listens on") && (await this.isReady())
     }
-    await until("Till is ready", isReady)
+    await until(`${name} is ready`, isReady, secondsMax)
   }
 
   async isReady(): Promise<boolean> {
@@ -180,23 +251,28 @@ export class TillProcess {
     }
   }
 
-  /** Signals the process and waits until it is gone. */
+  signal(signal: NodeJS.Signals): void {
+    this.#running?.child.kill(signal)
+  }
+
+  /** Signals the process and waits until it has ended. */
   async kill(signal: NodeJS.Signals): Promise<End> {
-    this.#current.child.kill(signal)
+    this.signal(signal)
     return this.ended
   }
 
-  /** Ends what this object stands for, whatever state it is in. */
+  /** Ends the process and its Postgres, also when they are stopped or hang. */
   async destroy(): Promise<void> {
+    this.#isDestroyed = true
     this.http.close()
-    if (this.#running !== undefined) await this.kill("SIGKILL")
+    if (this.isRunning) await this.kill("SIGKILL")
     const postgres = this.postgresProcessId
-    if (postgres !== undefined) {
-      for (const processId of family(postgres)) signalIfThere(processId, "SIGCONT")
-      signalIfThere(postgres, "SIGQUIT")
-      await until("the Postgres is gone", () => this.postgresProcessId === undefined)
-    }
-    fs.rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
+    if (postgres === undefined) return
+    for (const processId of family(postgres)) signalIfThere(processId, "SIGCONT")
+    signalIfThere(postgres, "SIGQUIT")
+    const hasEnded = () => this.postgresProcessId === undefined
+    await until("the Postgres has ended", hasEnded, QUIT_SECONDS_MAX).catch(() => killFamily(postgres))
+    await until("the Postgres has ended", hasEnded)
   }
 
   get #current(): Running {
@@ -212,11 +288,8 @@ const bodyOf = (request: string, answer: Answer): Answer["body"] => {
 
 const clusterOf = (folder: string) => Path.join(folder, "postgres", "data")
 
-/** A folder for data, with its real path. It is removed by whoever uses it. */
-const temporaryFolder = () => fs.realpathSync(fs.mkdtempSync(Path.join(os.tmpdir(), "till-e2e-")))
-
 export interface TillOptions {
-  /** More environment variables, or others. */
+  /** Environment variables beside the test's keys, or in their place. */
   readonly variables?: Environment
   /** Lets the process make keys of its own. */
   readonly withoutKeys?: boolean
@@ -226,22 +299,23 @@ export interface TillOptions {
   readonly newCluster?: boolean
 }
 
-/** A process that is not started yet. */
+/** A process that is not started yet, with a data folder of its own, which is removed with the scope. */
 export const prepareTill = (options: TillOptions = {}): Effect.Effect<TillProcess, never, Scope.Scope> =>
-  Effect.acquireRelease(
-    Effect.gen(function* () {
-      const variables = { ...(options.withoutKeys === true ? {} : KEY_VARIABLES), ...options.variables }
-      const port = yield* serverPort
-      return new TillProcess(temporaryFolder(), port, variables, options.args, options.newCluster)
-    }),
-    (till) => Effect.promise(() => till.destroy())
-  )
+  Effect.gen(function* () {
+    const folder = yield* temporaryFolder("till-e2e-")
+    const variables = { ...(options.withoutKeys === true ? {} : KEY_VARIABLES), ...options.variables }
+    const launch = launchOf(folder, yield* serverPort, variables, options)
+    return yield* Effect.acquireRelease(
+      Effect.sync(() => new TillProcess(launch)),
+      (till) => Effect.promise(() => till.destroy())
+    )
+  })
 
 /** A process that is ready. */
 export const startTill = (options: TillOptions = {}): Effect.Effect<TillProcess, never, Scope.Scope> =>
   Effect.tap(prepareTill(options), (till) => Effect.promise(() => till.start()))
 
-/** A process and all that descend from it. */
+/** Ids of a process and its descendants. */
 export const family = (processId: number): Array<number> => {
   const parents = parentsOfAll()
   const members = [processId]
@@ -249,13 +323,13 @@ export const family = (processId: number): Array<number> => {
   return members
 }
 
-/** The processes of `serve --runners`: those that the first one has started itself, other than Postgres. */
+/** Ids of the runners of `serve --runners`: the children of the first process other than Postgres. */
 export const runnersOf = (server: Pick<TillProcess, "processId" | "postgresProcessId">): ReadonlyArray<number> => {
   const postgres = server.postgresProcessId
   return parentsOfAll().flatMap(([child, parent]) => (parent === server.processId && child !== postgres ? [child] : []))
 }
 
-/** A parent's id for each process' id. */
+/** Pairs of a process id and its parent's. */
 const parentsOfAll = (): Array<readonly [number, number]> => {
   if (process.platform !== "linux") {
     const listing = spawnSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" }).stdout
@@ -293,7 +367,7 @@ export const signalIfThere = (processId: number, signal: NodeJS.Signals): void =
 
 export const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Waits until a condition holds. The time is only for what never comes: a busy machine takes long for everything. */
+/** Waits until a condition holds. The limit is for a condition that never holds, so a busy machine stays below it. */
 export const until = async (
   what: string,
   condition: () => boolean | Promise<boolean>,
@@ -301,7 +375,7 @@ export const until = async (
 ): Promise<void> => {
   const end = performance.now() + secondsMax * 1000
   while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`Waited ${secondsMax} s in vain until ${what}`)
+    if (performance.now() > end) throw new Error(`Not within ${secondsMax} s: ${what}`)
     await pause(15)
   }
 }
