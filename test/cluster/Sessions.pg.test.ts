@@ -7,7 +7,7 @@ import { SqlClient } from "effect/sql"
 import type { Protocol } from "../../src/cluster/Sessions.ts"
 import { compare, RunnerRefused, Sessions } from "../../src/cluster/Sessions.ts"
 import { migrations } from "../../src/postgres/Migrations.ts"
-import { clockOf } from "../http/SettableClock.ts"
+import { clockOf } from "../support/SettableClock.ts"
 import { layerFreshDatabase } from "../support/Postgres.ts"
 import { until } from "../support/TillProcess.ts"
 

@@ -345,10 +345,17 @@ const dawdle = (port: number): net.Socket =>
       )
     })
 
+/**
+ * Lets a process take ten minutes to end. A stop that waits for no connection ends long before the bound, also on a
+ * busy machine; one that waits until a limit of the process does not.
+ */
+const PATIENT = { TILL_DRAIN_SECONDS: "600" }
+const STOP_MILLIS_MAX = 120_000
+
 describe("a stop", () => {
   it.live("answers everything that is under way, and carries nothing out that it does not answer", () =>
     Effect.gen(function* () {
-      const server = yield* startTill()
+      const server = yield* startTill({ variables: PATIENT })
       yield* Effect.promise(async () => {
         const traffic = new Traffic(server.http, 7)
         const audit = new TrafficAudit(traffic)
@@ -364,13 +371,12 @@ describe("a stop", () => {
 
   it.live("does not wait for connections that are idle, and not long for those that dawdle", () =>
     Effect.gen(function* () {
-      const server = yield* startTill()
+      const server = yield* startTill({ variables: PATIENT })
       yield* Effect.promise(async () => {
         await Promise.all(Array.from({ length: 20 }, () => server.get("/v1/customers")))
         const idle = performance.now()
         assert.deepStrictEqual(await server.kill("SIGTERM"), { code: 0, signal: null })
-        // Whoever is waited for is given ten.
-        assert.isBelow(performance.now() - idle, 8000)
+        assert.isBelow(performance.now() - idle, STOP_MILLIS_MAX)
         assert.isUndefined(server.postgresProcessId)
 
         await server.start()
@@ -378,7 +384,7 @@ describe("a stop", () => {
         await pause(100)
         const begun = performance.now()
         assert.deepStrictEqual(await server.kill("SIGTERM"), { code: 0, signal: null })
-        assert.isBelow(performance.now() - begun, 10_000)
+        assert.isBelow(performance.now() - begun, STOP_MILLIS_MAX)
         socket.destroy()
       })
     })
@@ -395,10 +401,8 @@ describe("a stop", () => {
         const options = { body: payment, idempotencyKey: "hanging" }
         const answer = server.request("POST", "/v1/payment_intents", options).catch(() => undefined)
         await pause(300)
-        const begun = performance.now()
         assert.strictEqual((await server.kill("SIGTERM")).code, 1)
-        assert.isBelow(performance.now() - begun, 10_000)
-        assert.include(server.stderr, "till: The shutdown took too long")
+        assert.include(server.stderr, "till: Not everything came to its end in time")
         assert.notStrictEqual((await answer)?.status, 200)
         stopAll("SIGCONT")
         await server.start()
@@ -447,7 +451,7 @@ const stopUnderLoad = async (server: TillProcess, traffic: Traffic, signal: Node
   const end = await server.kill(signal)
   hasEnded = true
   assert.deepStrictEqual(end, { code: 0, signal: null }, server.stderr)
-  assert.isBelow(performance.now() - begun, 10_000)
+  assert.isBelow(performance.now() - begun, STOP_MILLIS_MAX)
   assert.isUndefined(server.postgresProcessId)
   await working
   const open = traffic.open

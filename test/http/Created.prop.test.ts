@@ -7,7 +7,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Random, Seed } from "../support/Random.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import { clockOf } from "./SettableClock.ts"
+import { clockOf } from "../support/SettableClock.ts"
 import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
 import { start } from "../support/MemoryTill.ts"
 

@@ -12,7 +12,7 @@ import { follow } from "../models/Program.ts"
 import * as Refunds from "../models/Refunds.ts"
 import type { Wire } from "../models/Wire.ts"
 import { post } from "../models/Wire.ts"
-import { clockOf } from "./SettableClock.ts"
+import { clockOf } from "../support/SettableClock.ts"
 import type { MemoryTill } from "../support/MemoryTill.ts"
 import { start } from "../support/MemoryTill.ts"
 

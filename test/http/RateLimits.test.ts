@@ -5,7 +5,7 @@ import { ACCOUNT_LIMIT, ADDRESS_LIMIT, API_KEYS_LIMIT } from "../../src/http/Rat
 import { assertError, assertOk } from "./Assertions.ts"
 import type { Keys } from "../support/fixtures/Merchants.ts"
 import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
-import { clockOf } from "./SettableClock.ts"
+import { clockOf } from "../support/SettableClock.ts"
 import { start } from "../support/MemoryTill.ts"
 
 const MINUTE = 60_000

@@ -5,7 +5,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { loggedOf } from "../../src/http/RequestLogEntry.ts"
-import { clockOf } from "./SettableClock.ts"
+import { clockOf } from "../support/SettableClock.ts"
 import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
 import { start } from "../support/MemoryTill.ts"
 

@@ -216,7 +216,8 @@ describe("a server that is closed", () => {
     const begun = performance.now()
     await closing()
     assert.isTrue(connection.hasEnded)
-    assert.isBelow(performance.now() - begun, 3000)
+    // An open server keeps such a connection for 65 s.
+    assert.isBelow(performance.now() - begun, 60_000)
     socket.destroy()
   })
 })

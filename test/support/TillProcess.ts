@@ -302,7 +302,7 @@ export interface TillOptions {
 /** A process that is not started yet, with a data folder of its own, which is removed with the scope. */
 export const prepareTill = (options: TillOptions = {}): Effect.Effect<TillProcess, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const folder = yield* temporaryFolder("till-e2e-")
+    const folder = yield* temporaryFolder()
     const variables = { ...(options.withoutKeys === true ? {} : KEY_VARIABLES), ...options.variables }
     const launch = launchOf(folder, yield* serverPort, variables, options)
     return yield* Effect.acquireRelease(

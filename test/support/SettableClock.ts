@@ -1,4 +1,4 @@
-/** A clock whose time the test sets. It waits as the system's clock does, and for a gate, if one is given. */
+/** A clock whose time the test sets. It sleeps as the system's clock does, and then until the gate opens, if given. */
 import { Clock, Effect, Layer } from "effect"
 
 export const clockOf = (now: () => number, gate?: Effect.Effect<void>): Layer.Layer<never> =>
