@@ -1,6 +1,6 @@
 /**
- * The API's scenarios: every server is started, each with a Postgres of its own, and one scenario after the other is
- * put to them. One that fails is reported as failed, and the others go on.
+ * The API's scenarios. Each server runs with a Postgres of its own; the scenarios run one after the other. A scenario
+ * that fails is reported, and the next one runs.
  */
 import { Console, Effect } from "effect"
 import type { BenchFailure } from "./BenchFailure.ts"
@@ -25,16 +25,16 @@ import { verify } from "./Verification.ts"
 export interface ApiOptions {
   readonly pace: Pace
   readonly scenarios: ReadonlyArray<Scenario>
-  /** Of the open loop; null leaves it out. */
+  /** Pace of the open loop; null leaves the loop out. */
   readonly pacedPace: Paced.PacedPace | null
   readonly takesPart: (contender: ContenderName) => boolean
-  /** What the last account holds from the start. */
+  /** PaymentIntents in the last account before the run. */
   readonly objects: number
-  /** Of Till's Node. */
+  /** Options of the Node that runs Till. */
   readonly nodeOptions: ReadonlyArray<string>
 }
 
-/** The open loop is put to these. */
+/** The servers that the open loop measures. */
 const PACED: ReadonlyArray<ContenderName> = ["till", "transactionPerRequest"]
 
 const startTill = Effect.fnUntraced(function* ({ nodeOptions, objects }: ApiOptions) {
@@ -66,14 +66,14 @@ const startAll = Effect.fnUntraced(function* (options: ApiOptions) {
     )
   for (const name of new Set([...wanted, ...paced].filter(options.takesPart))) {
     const started = name === "till" ? startTill(options) : startBaseline(contenders[name])
-    // The fake comes from elsewhere, and may not be there to be had.
+    // npm may be unable to fetch the fake.
     const one = yield* name === "emulate" ? Effect.catchTag(started, "BenchFailure", leaveOut) : started
     if (one !== undefined) running.set(name, one)
   }
   return { running, leftOut }
 })
 
-/** Measures what was asked for, and prints each result as soon as it is there. */
+/** Measures the chosen scenarios and prints each result when it is complete. */
 export const run = Effect.fnUntraced(function* (options: ApiOptions) {
   const failures: Array<string> = []
   const fail = ({ problem }: BenchFailure) =>

@@ -1,4 +1,4 @@
-/** The bench has no result, and says why. A bench that cannot vouch for its numbers prints none. */
+/** A bench without a result, with the reason: a bench prints no figures that it cannot vouch for. */
 import { Schema } from "effect"
 
 export class BenchFailure extends Schema.TaggedError<BenchFailure>()("BenchFailure", { problem: Schema.String }) {
@@ -7,7 +7,7 @@ export class BenchFailure extends Schema.TaggedError<BenchFailure>()("BenchFailu
   }
 }
 
-/** A promise whose rejection fails the bench, with the words of `doing` before it. */
+/** Turns a promise's rejection into a failure of the bench; the message begins with `doing`. */
 export const failureOf =
   (doing: string) =>
   (error: unknown): BenchFailure =>

@@ -41,7 +41,7 @@ const escape = (text: string): string => text.replaceAll("&", "&amp;").replaceAl
 export const label = (x: number, y: number, className: string, content: string): string =>
   `<text x="${x}" y="${y}" class="${className}">${escape(content)}</text>`
 
-/** A whole document of what is drawn, in lines. */
+/** Returns an SVG document with these lines in a frame. */
 export const frame = (
   { height, label, style, width }: { width: number; height: number; label: string; style: string },
   drawn: ReadonlyArray<string>
@@ -79,7 +79,7 @@ const group = (scenario: ScenarioResult, y: number): string => {
   ].join("\n")
 }
 
-/** The whole chart as an SVG document. */
+/** Returns the whole chart as an SVG document. */
 export const svg = ({ machine, scenarios }: Results): string => {
   const notes = [sentence(machine), ...warnings(scenarios)]
   let height = HEADER_HEIGHT + (notes.length - 1) * NOTE_HEIGHT

@@ -1,4 +1,4 @@
-/** The servers that are compared. Each is a process of its own, with a database of its own. */
+/** The servers in the comparison. Each is a process of its own with a database of its own. */
 import type { ChildProcess } from "node:child_process"
 import { spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
@@ -13,17 +13,17 @@ export type ContenderName = "till" | "echo" | "emulate" | "groupCommit" | "trans
 
 export interface Contender {
   readonly name: ContenderName
-  /** As tables and the chart call it. */
+  /** Name in tables and in the chart. */
   readonly title: string
-  /** Node is given this to run. */
+  /** Arguments of Node. */
   readonly parameters: ReadonlyArray<string>
-  /** Its port follows this parameter, if it does not read the variable `PORT`. */
+  /** Parameter before the port, for a server that does not read the variable `PORT`. */
   readonly portParameter?: string
-  /** What it answers with a 200 once it is ready, asked with an API key; `/healthz` unless given. */
+  /** The request that a ready server answers with a 200; `/healthz` unless given. */
   readonly ready?: { readonly path: string; readonly apiKey: string }
-  /** All keys are of one account, and each may ask for so much only: every load takes all of them in turn. */
+  /** All keys belong to one account, and each allows a limited number of requests: every load uses all keys in turn. */
   readonly keysInTurn?: boolean
-  /** Counts what was acknowledged; null if nothing is stored. */
+  /** Query that counts the acknowledged requests; null if the server stores nothing. */
   readonly countQuery: string | null
 }
 
@@ -34,14 +34,14 @@ const baseline = (name: ContenderName, title: string, countQuery: string | null)
   countQuery
 })
 
-/** The way in which Node is started. */
+/** The command line's beginning and the variables with which Node starts. */
 export interface Command {
   readonly node: string
   readonly options: ReadonlyArray<string>
   readonly variables: Readonly<Record<string, string>>
 }
 
-/** The command `till` of a folder with Till's sources gives Node these options and variables. */
+/** Reads Node's options and variables from the command `till` of a folder with Till's sources. */
 export const commandOf = (folder: string, node: string): Command => {
   const command = readFileSync(join(folder, "src/cli/till.sh"), "utf8")
   const variables = command.matchAll(/^ +export ([A-Z_]+)=(\S+)$/gm)
@@ -52,7 +52,7 @@ export const commandOf = (folder: string, node: string): Command => {
   }
 }
 
-/** Every server gets it, so that only the servers differ. */
+/** All servers start with this command, so that only the servers differ. */
 export const ownCommand = commandOf(join(import.meta.dirname, ".."), process.execPath)
 
 export const contenders: Readonly<Record<ContenderName, Contender>> = {
@@ -60,7 +60,7 @@ export const contenders: Readonly<Record<ContenderName, Contender>> = {
     name: "till",
     title: "Till",
     parameters: [join(import.meta.dirname, "../src/main.ts"), "serve"],
-    // Its database answers as well.
+    // A 200 of `/readyz` shows that the database answers, too.
     ready: { path: "/readyz", apiKey: "" },
     // The account `till` holds merchants and keys; no request of a bench writes to it.
     countQuery: "SELECT count(*) FROM journal WHERE account <> 'till'"
@@ -97,31 +97,29 @@ export interface Installation {
 }
 
 export interface StartOptions {
-  /** Of the contender's own database; empty if it has none. */
+  /** URL of the contender's own database; empty if it has none. */
   readonly databaseUrl: string
   /** Options of Node itself, such as `--cpu-prof`. */
   readonly nodeOptions: ReadonlyArray<string>
   /** This checkout's unless given. */
   readonly command?: Command
-  /** Variables beside those that every server gets. */
+  /** Variables beside those of every server. */
   readonly variables?: Readonly<Record<string, string>>
-  /** The folder for what it keeps beside its database; a new one unless given. */
+  /** The server's data folder beside its database; a new one unless given. */
   readonly dataFolder?: string
 }
 
-/** A server that was started here. */
+/** A server that this process has started. */
 export interface StartedServer extends Server {
-  /** From the start of its process to its first good answer. */
+  /** Milliseconds from the process' start to its first good answer. */
   readonly readyMillis: number
-  /** How it was started, for commands on the same installation. */
+  /** The installation, for commands of `till` on it. */
   readonly installation: Installation
-  /** Ends it with SIGKILL, and waits until it is gone. */
+  /** Kills the server (SIGKILL) and waits until it has ended. */
   readonly kill: Effect.Effect<void>
 }
 
-/**
- * The shell's variables, without those that would configure a Till: they would make it another one than the last time.
- */
+/** The shell's variables without those that configure a Till. */
 const inherited = () =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(TILL_.*|HOST)$/.test(name)))
 
@@ -135,7 +133,7 @@ export const variablesOf = ({ command, databaseUrl, dataFolder }: Installation) 
 
 const READY_MILLIS = 30_000
 const STOP_MILLIS = 15_000
-/** A failure shows so much of a server's last words. */
+/** Characters of a server's log that a failure shows. */
 const LOG_LENGTH_MAX = 4000
 
 const end = (child: ChildProcess, signal: NodeJS.Signals) =>
@@ -145,7 +143,7 @@ const end = (child: ChildProcess, signal: NodeJS.Signals) =>
     child.kill(signal)
   })
 
-/** Starts a server and waits until it answers; it is stopped with the scope. */
+/** Starts a server and waits until it answers; it stops with the scope. */
 export const start = Effect.fnUntraced(function* (contender: Contender, options: StartOptions) {
   const port = yield* Effect.orDie(freePort("127.0.0.1", 0))
   const folder = options.dataFolder ?? (yield* temporaryFolder)
@@ -157,7 +155,7 @@ export const start = Effect.fnUntraced(function* (contender: Contender, options:
       const { parameters, portParameter } = contender
       const ofPort = portParameter === undefined ? [] : [portParameter, String(port)]
       const child = spawn(command.node, [...command.options, ...options.nodeOptions, ...parameters, ...ofPort], {
-        // The guardian finds it there.
+        // The guardian finds the process by its folder.
         cwd: folder,
         env: { ...variablesOf({ command, databaseUrl, dataFolder: folder }), ...options.variables, PORT: String(port) },
         stdio: ["ignore", "pipe", "pipe"]

@@ -1,7 +1,7 @@
 /**
  * A Postgres of a run: an embedded one with its data in a temporary folder, or the server that `DATABASE_URL` names.
- * Durability is at its defaults, and the run refuses a server where it is not. Every contender gets one of its own; on
- * a server that was named, a database of its own, dropped afterwards.
+ * Its durability settings are the defaults; the run refuses a server with others. Each contender has a Postgres of its
+ * own; on a named server, it has a database of its own, which is dropped afterwards.
  */
 import { randomUUID } from "node:crypto"
 import { mkdtempSync, rmSync, statfsSync } from "node:fs"
@@ -18,20 +18,20 @@ export interface Database {
   readonly version: string
   /** Creates an empty database and gives its URL. */
   readonly create: (name: string) => Effect.Effect<string, BenchFailure>
-  /** The number that a query answers, in a database that was created; without a name, in that of the server's URL. */
+  /** Returns the number that a query selects, in a created database, or without a name in the URL's database. */
   readonly count: (name: string, query: string) => Effect.Effect<number, BenchFailure>
-  /** What a query answers. */
+  /** Returns the rows that a query selects. */
   readonly rows: (
     name: string,
     query: string
   ) => Effect.Effect<ReadonlyArray<Readonly<Record<string, string>>>, BenchFailure>
-  /** Writes what was left in memory, so that whoever comes next does not pay for it. */
+  /** Writes the dirty pages in Postgres' memory, so that no later measurement pays for them. */
   readonly checkpoint: Effect.Effect<void, BenchFailure>
-  /** CPU time of the whole server in microseconds; undefined if it is not on this machine, or not on Linux. */
+  /** CPU time of the whole server in microseconds; undefined if the server runs on another machine, or not on Linux. */
   readonly cpuMicros: () => number | undefined
 }
 
-/** What a server has that stores nothing. */
+/** The database of a server that stores nothing. */
 export const none: Database = {
   version: "",
   create: () => Effect.succeed(""),
@@ -47,7 +47,7 @@ export const temporaryFolder = Effect.acquireRelease(
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
 )
 
-/** Linux calls the type of a file system in memory so. */
+/** Type of a file system in memory on Linux. */
 const TMPFS = 0x01021994
 
 const url = Effect.gen(function* () {
@@ -73,7 +73,7 @@ const connect = (connectionString: string) =>
     Effect.tryPromise({
       try: async () => {
         const client = new Client({ connectionString, connectionTimeoutMillis: CONNECT_MILLIS_MAX })
-        // The server may end before its connections do; nothing is asked of them then.
+        // The server may end before its connections, which then carry no query.
         client.on("error", () => {})
         await client.connect()
         return client
@@ -98,13 +98,13 @@ const requireDurability = Effect.fnUntraced(function* (client: Client) {
 
 export const make = Effect.suspend(() => Effect.flatMap(url, at))
 
-/** A server that is there. */
+/** Connects to a running server. */
 export const at = Effect.fnUntraced(function* (server: string) {
   const admin = yield* connect(server)
   yield* requireDurability(admin)
   const [info] = yield* query(admin, "SELECT current_setting('server_version') AS version, pg_backend_pid() AS backend")
   const backend = Number(info!["backend"])
-  // In a container, process ids mean something else than here.
+  // A process id in a container differs from the id here.
   const isHere = isLocal(server) && ProcessTime.nameOf(backend)?.startsWith("postgres") === true
   const postmaster = isHere ? ProcessTime.parentOf(backend) : undefined
   // Two runs on one server must not drop each other's databases.

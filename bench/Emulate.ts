@@ -1,7 +1,6 @@
 /**
- * `emulate`, a fake of Stripe's API that keeps everything in memory: what a developer might use in Till's place. It is
- * no dependency of Till's; the bench fetches it from npm when it first needs it, and keeps it in the user's cache. None
- * of its scripts is run for that.
+ * `emulate`, a fake of Stripe's API in memory, which developers might use instead of Till. Till does not depend on it:
+ * the bench fetches it from npm on the first use, keeps it in the user's cache, and runs none of its scripts.
  */
 import { execFile } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs"
@@ -12,14 +11,14 @@ import { Effect } from "effect"
 import { failureOf } from "./BenchFailure.ts"
 
 export const VERSION = "0.12.2"
-/** Any key is good, and each gets 4,999 answers an hour. */
+/** Every key is accepted, and each gets 4,999 answers an hour. */
 const KEYS_COUNT = 1000
 const INSTALL_MILLIS_MAX = 60_000
 
 const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache")
 const folder = join(cache, "till-bench", `emulate-${VERSION}`)
 
-/** Node runs it, once it is installed. */
+/** The file that Node runs after the installation. */
 export const main = join(folder, "node_modules/emulate/dist/index.js")
 
 export const apiKeys: ReadonlyArray<string> = Array.from({ length: KEYS_COUNT }, (_, i) => `sk_test_bench${i}`)
@@ -27,7 +26,7 @@ export const apiKeys: ReadonlyArray<string> = Array.from({ length: KEYS_COUNT },
 const install = async () => {
   if (existsSync(main)) return
   mkdirSync(dirname(folder), { recursive: true })
-  // Beside its place, so that what is there is whole.
+  // The folder is filled under another name, so that it appears complete.
   const made = mkdtempSync(`${folder}-`)
   try {
     const parameters = ["install", "--no-save", "--ignore-scripts", "--prefix", made, `emulate@${VERSION}`]
@@ -39,7 +38,7 @@ const install = async () => {
   }
 }
 
-/** Fails where npm cannot get it. */
+/** Installs the fake; fails if npm cannot fetch it. */
 export const installed = Effect.tryPromise({
   try: install,
   catch: failureOf(`emulate ${VERSION} cannot be installed`)

@@ -24,7 +24,7 @@ const throughput =
     return till === undefined || other === undefined ? undefined : throughputRatio(till, other)
   }
 
-/** The p99 of all rounds' requests together, in units of the other's. */
+/** Ratio of Till's p99 to another server's, each over the requests of all rounds. */
 const p99Ratio =
   (scenario: string, name: ContenderName) =>
   (results: Results): number | undefined => {
@@ -62,7 +62,7 @@ const goals: ReadonlyArray<Goal> = [
   }
 ]
 
-/** The goals that this run can judge. */
+/** Returns the verdicts on the goals that this run has figures for. */
 export const judge = (results: Results): ReadonlyArray<Verdict> =>
   goals.flatMap((goal) => {
     const value = goal.figure(results)

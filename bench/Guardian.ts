@@ -1,10 +1,10 @@
 /**
- * Nothing of a bench outlives it, however it ends.
+ * Ends everything that a bench has started, however the bench ends.
  *
- * All that a run makes lies in one folder, and all that it starts works in there or is named by it on its command line.
- * The guardian is a process of its own that waits for the bench to end: its standard input is a pipe whose other end
- * the system closes even when the bench is killed (SIGKILL). It then ends what still works in the folder, and removes
- * that. It has a session of its own, so the interrupt of a terminal does not reach it.
+ * All files of a run lie in one folder, and all of its processes work in that folder or name it on their command lines.
+ * The guardian is a process that waits for the bench to end: its standard input is a pipe, whose other end the system
+ * closes even when the bench is killed (SIGKILL). It then ends the processes that still work in the folder, and removes
+ * the folder. It has a session of its own, so the interrupt of a terminal does not reach it.
  */
 import { spawn } from "node:child_process"
 import { mkdtempSync, realpathSync, rmSync } from "node:fs"
@@ -13,8 +13,8 @@ import { join } from "node:path"
 import { Effect } from "effect"
 
 /**
- * Sets a guardian for the scope and gives the run's folder. From then on this process and its children take that folder
- * for the system's temporary one, so that everything lands in there.
+ * Starts a guardian for the scope and returns the run's folder, which becomes the temporary folder of this process and
+ * its children.
  */
 export const make = Effect.gen(function* () {
   const outside = process.env["TMPDIR"]

@@ -1,4 +1,4 @@
-/** The guardian's own process: `node GuardianProcess.ts FOLDER`. Guardian.ts says what it is for. */
+/** The process of the guardian: `node GuardianProcess.ts FOLDER`. Guardian.ts describes its purpose. */
 import { execFileSync } from "node:child_process"
 import { readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs"
 import { setTimeout as pause } from "node:timers/promises"
@@ -7,11 +7,11 @@ const folder = process.argv[2]!
 
 interface Found {
   readonly pid: number
-  /** Arguments are separated by zeros or spaces. */
+  /** Arguments, separated by zeros or spaces. */
   readonly command: string
 }
 
-/** A process that ends while it is looked at is gone. */
+/** Returns undefined for a process that ends during the read. */
 const lookAt = <A>(look: () => A): A | undefined => {
   try {
     return look()
@@ -22,7 +22,7 @@ const lookAt = <A>(look: () => A): A | undefined => {
 
 const onLinux = (pid: number): Found | undefined => {
   const command = lookAt(() => readFileSync(`/proc/${pid}/cmdline`, "utf8")) ?? ""
-  // Backends of Postgres write what they do over their command line, but they stay in its folder.
+  // Postgres backends overwrite their command lines, but their working folder stays.
   const workingFolder = lookAt(() => readlinkSync(`/proc/${pid}/cwd`)) ?? ""
   const isOfRun = command.includes(folder) || workingFolder === folder || workingFolder.startsWith(`${folder}/`)
   return isOfRun ? { pid, command } : undefined
@@ -44,18 +44,18 @@ const processesOfRun = (): ReadonlyArray<Found> => {
   return found.filter(({ pid }) => pid !== process.pid)
 }
 
-/** A postmaster that is told to quit takes its children and its shared memory along; one that is killed leaves them. */
+/** A postmaster that quits ends its children and removes its shared memory; one that is killed leaves both. */
 const isPostgres = ({ command }: Found): boolean => /^[^\0 ]*postgres\b/.test(command)
 
 const LOOK_MILLIS = 100
-/** How long a Postgres has to quit. */
+/** Time for a Postgres to quit. */
 const QUIT_MILLIS = 3000
-/** Then something cannot be ended, and somebody has to know. */
+/** Time after which the guardian fails, because a process cannot be ended. */
 const END_MILLIS = 20_000
 
 const endAll = async () => {
   const started = performance.now()
-  // A process that was just being started shows itself a moment later.
+  // A process that is starting appears in the second pass.
   for (let quietLooks = 0; quietLooks < 2;) {
     const found = processesOfRun()
     const elapsed = performance.now() - started
@@ -71,7 +71,7 @@ const endAll = async () => {
   }
 }
 
-/** Removes what is mounted below the folder, the innermost first: it must not be deleted by the names of its files. */
+/** Unmounts what is mounted below the folder, the innermost first, before files are deleted by their names. */
 const unmountAll = () => {
   const mounted = (lookAt(() => readFileSync("/proc/self/mounts", "utf8")) ?? "")
     .split("\n")

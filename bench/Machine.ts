@@ -1,4 +1,4 @@
-/** The machine that the numbers were measured on. */
+/** The machine of a measurement. */
 import { execFileSync } from "node:child_process"
 import { arch, availableParallelism, cpus, platform, release, totalmem } from "node:os"
 
@@ -9,7 +9,7 @@ export interface Machine {
   readonly system: string
   readonly node: string
   readonly postgres: string
-  /** Short hash; ends in `+` if the work tree held changes, other than the results of a bench. */
+  /** Short hash; ends in `+` if the work tree has changes other than a bench's results. */
   readonly commit: string
 }
 

@@ -1,7 +1,6 @@
 /**
- * Fills one account of Till's database with PaymentIntents before Till starts on it, as many as a shop has after years.
- * They are documents as the lifecycle would have left them, written by the engine itself, many in one record: their
- * million requests would take the bench a quarter of an hour.
+ * Fills an account with the PaymentIntents of years before Till starts. The engine itself writes the documents as
+ * lifecycles would have left them, many in one record: their million requests would take a quarter of an hour.
  */
 import { Console, Effect } from "effect"
 import type { PaymentIntent } from "../src/domain/PaymentIntent.ts"
@@ -12,15 +11,15 @@ import { failureOf } from "./BenchFailure.ts"
 
 const PER_RECORD = 250
 const AT_ONCE = 4
-/** One in so many is held and not captured, or of Switzerland. */
+/** One in this many is authorized and not captured, or from Switzerland. */
 const RARE = 100_000
 
-/** The same numbers in every run, spread evenly. */
+/** Returns evenly spread numbers that are the same in every run. */
 const spread = (i: number, below: number): number => (Math.imul(i + 1, 0x9e3779b1) >>> 0) % below
 
 const statusOf = (i: number): PaymentIntent["status"] => (i % RARE === 7 ? "requires_capture" : "succeeded")
 
-/** Number `i` of the account's PaymentIntents. */
+/** Returns the account's PaymentIntent number `i`. */
 const paymentIntentOf = (i: number, { id, charge, created }: { id: string; charge: string; created: number }) => {
   const amount = 100 + spread(i, 100_000)
   const currency = i % RARE === 9 ? "chf" : "usd"
@@ -58,7 +57,7 @@ const record = (from: number) =>
     }
   })
 
-/** Puts about so many PaymentIntents into an account. */
+/** Puts about this many PaymentIntents into an account. */
 export const fill = Effect.fnUntraced(
   function* (account: string, count: number) {
     const accounts = yield* Accounts
@@ -68,7 +67,7 @@ export const fill = Effect.fnUntraced(
       concurrency: AT_ONCE,
       discard: true
     })
-    // A list waits until the views have all.
+    // A list waits until the views hold all records.
     yield* accounts.list(account, { kind: PAYMENT_INTENT.name, prefix: PAYMENT_INTENT.prefix, limit: 1 })
   },
   Effect.mapError(failureOf("The PaymentIntents could not be made"))

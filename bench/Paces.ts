@@ -1,4 +1,4 @@
-/** How long the parts of the bench take, usually, with `--full`, and with `--seconds`. */
+/** Durations of the bench's parts: usual ones, with `--full`, and with `--seconds`. */
 import type { ClusterPace } from "./cluster/ClusterBench.ts"
 import type { ComparisonPace } from "./compare/Comparison.ts"
 import type { DashboardPace } from "./dashboard/DashboardBench.ts"
@@ -22,11 +22,11 @@ interface Paces {
 const RETRIES = { deliveries: 10_000, createsPerSecond: 200, watchedSeconds: 6 }
 
 const usual: Paces = {
-  // Some four minutes.
+  // About four minutes.
   api: { firstWarmUpSeconds: 7, warmUpSeconds: 0.9, secondsPerRound: 0.9, rounds: 3 },
   // Two minutes.
   paced: { warmUpSeconds: 2, secondsPerMaximum: 2, secondsPerRound: 5, rounds: 5 },
-  // A minute and a half; with ten endpoints, most of it is waiting for their deliveries.
+  // A minute and a half; with ten endpoints, most of it waits for deliveries.
   webhooks: {
     warmUpSeconds: 5,
     secondsPerMeasure: 4,
@@ -59,7 +59,7 @@ const usual: Paces = {
     rounds: 4,
     logStarts: 4
   },
-  // A minute and a half per scenario. Starts tell more than rounds do: each has its own luck with the compiler.
+  // A minute and a half per scenario. Starts count more than rounds: compiled code differs from start to start.
   comparison: { firstWarmUpSeconds: 6, warmUpSeconds: 2, secondsPerRound: 0.9, rounds: 4, starts: 6 }
 }
 
@@ -80,7 +80,7 @@ const full: Paces = {
   comparison: { ...usual.comparison, secondsPerRound: 2, rounds: 5, starts: 12 }
 }
 
-/** For a trial: the parts take so much of their time, and fewer retries wait. */
+/** Shortens the parts for a trial; fewer retries wait. */
 const shortened = (paces: Paces, seconds: number): Paces => {
   const { api, cluster, comparison, dashboard, growth, overload, paced } = paces
   const rounds = (usual: number) => Math.min(usual, 6 * seconds)
@@ -128,7 +128,7 @@ const shortened = (paces: Paces, seconds: number): Paces => {
   }
 }
 
-/** Undefined seconds are the usual ones. */
+/** Returns the usual paces if `seconds` is undefined. */
 export const pacesOf = (isFull: boolean, seconds: number | undefined): Paces => {
   const paces = isFull ? full : usual
   return seconds === undefined ? paces : shortened(paces, seconds)

@@ -1,4 +1,4 @@
-/** The parts of the bench: each is carried out, printed, and kept if it was a complete run. */
+/** The parts of the bench: each runs, prints its figures, and stores them if the run was complete. */
 import { randomInt } from "node:crypto"
 import { Console, Effect, Option } from "effect"
 import * as ApiBench from "./ApiBench.ts"
@@ -47,7 +47,7 @@ interface Reported {
   readonly machine: MachineDescription
 }
 
-/** Prints the goals, and keeps everything if the run was complete. `text` makes the part's other files. */
+/** Prints the goals and, after a complete run, writes all files. `text` returns the part's other files. */
 const conclude = Effect.fnUntraced(function* (
   part: Part,
   { isComplete, results, verdicts }: { isComplete: boolean; results: Reported; verdicts: ReadonlyArray<Verdict> },
@@ -64,7 +64,7 @@ const conclude = Effect.fnUntraced(function* (
   yield* Console.log(`\nWritten to ${ResultFiles.FOLDER}: ${names.join(", ")}`)
 })
 
-/** Fails at the end if anything in it has failed. */
+/** Fails at the end if a scenario has failed. */
 export const api = Effect.fnUntraced(function* (options: ApiBench.ApiOptions, isComplete: boolean) {
   const results = yield* ApiBench.run(options)
   const { failures, leftOut, paced, scenarios } = results
@@ -140,10 +140,10 @@ export const dashboard = Effect.fnUntraced(function* (pace: DashboardPace, isCom
   )
 })
 
-/** What is compared unless one is named. */
+/** Scenarios of a comparison unless one is named. */
 const COMPARED = ["retrieve", "list", "create", "create-and-confirm", "checkout", "checkout-confirm", "refund"]
 
-/** Compares this checkout with a git reference. Keeps the result if there are goals for that. */
+/** Compares this checkout with a git reference, and stores the result if there are goals for that reference. */
 export const comparison = Effect.fnUntraced(function* (
   reference: string,
   only: Option.Option<string>,
@@ -155,7 +155,7 @@ export const comparison = Effect.fnUntraced(function* (
   if (compared.length === 0 || compared.some((scenario) => Comparison.subjectOf(scenario) === undefined)) {
     return yield* new BenchFailure({ problem: `Versions cannot be compared by ${wanted.join()}.` })
   }
-  // Now, because the checkout may go on while it is being measured.
+  // Before the measurement, because the checkout may change during it.
   const machine = Machine.describe("")
   const versions = yield* Versions.lay(reference, runFolder)
   yield* Console.log(`This checkout against ${versions.other.title}: ${pace.starts} starts of both.`)

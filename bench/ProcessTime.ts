@@ -14,7 +14,7 @@ interface Stat {
   readonly name: string
   readonly parent: number
   readonly own: number
-  /** Children that have ended took this. */
+  /** CPU time of the children that have ended. */
   readonly children: number
 }
 
@@ -38,7 +38,7 @@ const statOf = (pid: number | string): Stat | undefined => {
 /** Reads the time of one process with all its threads. */
 export const ofProcess = (pid: number): number | undefined => statOf(pid)?.own
 
-/** Reads the time of a process, its descendants, and those of them that have ended already. */
+/** Reads the time of a process and its descendants, ended ones included. */
 export const ofTree = (pid: number): number | undefined => {
   const root = statOf(pid)
   if (root === undefined) return undefined
@@ -46,7 +46,7 @@ export const ofTree = (pid: number): number | undefined => {
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => statOf(name) ?? [])
   const within = new Set([pid])
-  // A child may have a lower id than its parent once ids have wrapped around, so look until nothing is found any more.
+  // Process ids wrap around, so a child may have a lower id than its parent: repeat until a pass finds none.
   for (let size = 0; size !== within.size;) {
     size = within.size
     for (const stat of stats) if (within.has(stat.parent)) within.add(stat.pid)
@@ -55,8 +55,7 @@ export const ofTree = (pid: number): number | undefined => {
 }
 
 /**
- * Reads the time of the whole machine since it was started: all that was not idle, and what its host took from it.
- * Reads the text of /proc/stat.
+ * Parses /proc/stat: CPU time of the whole machine since its start that was not idle, time taken by its host included.
  */
 export const parseMachineStat = (text: string): number => {
   const [user, nice, system, , , interrupts, softInterrupts, stolen] = text
@@ -78,7 +77,7 @@ export const ofMachine = (): number | undefined => {
 export const nameOf = (pid: number): string | undefined => statOf(pid)?.name
 export const parentOf = (pid: number): number | undefined => statOf(pid)?.parent
 
-/** Memory of a process that is not on the disk. */
+/** Resident memory of a process, in bytes. */
 export const residentBytesOf = (pid: number): number | undefined => {
   try {
     return parseResidentBytes(readFileSync(`/proc/${pid}/status`, "utf8"))
@@ -87,7 +86,7 @@ export const residentBytesOf = (pid: number): number | undefined => {
   }
 }
 
-/** Reads the text of /proc/<pid>/status. */
+/** Parses /proc/<pid>/status. */
 export const parseResidentBytes = (text: string): number | undefined => {
   const [, kibibytes] = /^VmRSS:\s+(\d+) kB$/m.exec(text) ?? []
   return kibibytes === undefined ? undefined : Number(kibibytes) * 1024

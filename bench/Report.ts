@@ -8,7 +8,7 @@ import * as Table from "./Table.ts"
 
 const COLUMNS = ["", "requests/s", "p50 ms", "p99 ms", "max ms", "CPU µs server", "CPU µs Postgres", "first ÷ this"]
 
-/** Three significant digits are more than such a machine repeats; whole numbers keep theirs. */
+/** Formats with three significant digits, the precision of repeated runs; whole numbers keep all digits. */
 export const figure = (value: number | undefined): string => {
   if (value === undefined || !Number.isFinite(value)) return "–"
   if (value >= 100) return Math.round(value).toLocaleString("en-US").replaceAll(",", " ")
@@ -32,7 +32,7 @@ const rows = ({ subjects }: ScenarioResult): ReadonlyArray<ReadonlyArray<string>
 export const heading = (scenario: Pick<ScenarioResult, "title" | "connections">): string =>
   scenario.connections === 1 ? scenario.title : `${scenario.title}, ${scenario.connections} connections`
 
-/** Warnings if the machine was not the bench's own, or not always as fast, by the worst of the scenarios. */
+/** Warns of a busy or an unsteady machine, by the worst of the scenarios. */
 export const warnings = (scenarios: ReadonlyArray<ScenarioResult>): ReadonlyArray<string> => {
   const shareMax = Math.max(0, ...scenarios.flatMap((scenario) => noiseOf(scenario) ?? []))
   const [worst] = scenarios
@@ -48,11 +48,11 @@ const unsteadinessText = ({ quickMicros, slowMicros }: Speeds): string =>
   `Not a steady machine: a request to the same echo took ${figure(quickMicros)} µs of CPU in its quick rounds, ` +
   `${figure(slowMicros)} in its slow ones.`
 
-/** One scenario, for the terminal. */
+/** Formats one scenario for the terminal. */
 export const scenarioText = (scenario: ScenarioResult): string =>
   [heading(scenario), ...Table.textLines([COLUMNS, ...rows(scenario)]), ...warnings([scenario])].join("\n  ")
 
-/** All scenarios in one Markdown table. */
+/** Formats all scenarios as one Markdown table. */
 export const markdown = ({ scenarios }: Results): string =>
   [
     Table.markdown([
@@ -65,11 +65,11 @@ export const markdown = ({ scenarios }: Results): string =>
     ...warnings(scenarios).map((warning) => `\n${warning}`)
   ].join("\n")
 
-/** Till beside these, in the summary. */
+/** The servers beside Till in the summary. */
 const BESIDE: ReadonlyArray<ContenderName> = ["transactionPerRequest", "emulate", "groupCommit", "echo"]
 const SUMMARIZED = ["retrieve", "list", "create", "create-and-confirm"]
 
-/** The table of the project's README: requests per second of Till and of the others. */
+/** Formats the README's table: requests per second of Till and of the other servers. */
 export const summary = ({ scenarios }: Results): string =>
   Table.markdown([
     ["", "Till, requests/s", "p50 ms", "p99 ms", ...BESIDE.map((name) => contenders[name].title)],
@@ -90,7 +90,7 @@ export const summary = ({ scenarios }: Results): string =>
     )
   ])
 
-/** A figure of a verdict with its unit. */
+/** Formats a verdict's figure with its unit. */
 const measured = ({ figure: value, unit }: Verdict): string => {
   if (!Number.isFinite(value)) return "not seen"
   return `${Number.isInteger(value) && value < 100 ? value : figure(value)}${unit === "×" ? " " : ""}${unit}`

@@ -1,4 +1,4 @@
-/** The files that a bench leaves: each part writes its own, and the goals of all parts are in one more. */
+/** The files that a bench writes: one per part, and one with the goals of all parts. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Verdict } from "./Verdict.ts"
@@ -7,11 +7,11 @@ import { verdictsMarkdown } from "./Report.ts"
 
 export const FOLDER = join(import.meta.dirname, "results")
 
-/** In the order in which their goals are listed. */
+/** The order of the parts' goals. */
 const PARTS = ["comparison", "latest", "webhooks", "overload", "cluster", "growth", "dashboard"] as const
 export type Part = (typeof PARTS)[number]
 
-/** What the file of each part has, among other things. */
+/** Common content of the parts' files. */
 interface Kept {
   readonly at: string
   readonly machine: Machine
@@ -20,7 +20,7 @@ interface Kept {
 
 const put = (name: string, text: string): void => writeFileSync(join(FOLDER, name), text)
 
-/** JSON knows no infinity: a figure that was not seen is null there. */
+/** JSON has no infinity: an unseen figure is null there. */
 const readPart = (part: Part): Kept | undefined => {
   const file = join(FOLDER, `${part}.json`)
   if (!existsSync(file)) return undefined
@@ -28,7 +28,7 @@ const readPart = (part: Part): Kept | undefined => {
   return { ...kept, goals: kept.goals.map((goal) => ({ ...goal, figure: goal.figure ?? Infinity })) }
 }
 
-/** Writes a part's results, and the goals of all parts anew. */
+/** Writes a part's results, and the goals of all parts again. */
 export const write = (part: Part, results: Kept, others: Readonly<Record<string, string>>): ReadonlyArray<string> => {
   mkdirSync(FOLDER, { recursive: true })
   put(`${part}.json`, `${JSON.stringify(results, null, 2)}\n`)

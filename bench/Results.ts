@@ -1,4 +1,4 @@
-/** A run has measured this. The JSON report is exactly this. */
+/** The measurements of a run, which are also the JSON report. */
 import type { ContenderName } from "./Contender.ts"
 import type { LoadResult } from "./load/LoadPlan.ts"
 import type { Latency, TailLatency } from "./load/Percentiles.ts"
@@ -6,15 +6,15 @@ import { median, percentile } from "./load/Percentiles.ts"
 import type { Machine } from "./Machine.ts"
 import type { Spent } from "./SpentTime.ts"
 
-/** One load on one server. CPU times are per request and include the work that the server does after its answers. */
+/** One load on one server. CPU times are per request and include the server's work after its answers. */
 export interface Round extends Omit<LoadResult, "latencies">, Latency, Spent {}
 
 export interface SubjectResult {
   readonly title: string
   readonly contender: ContenderName
-  /** Of the requests of all rounds together. */
+  /** Latency over the requests of all rounds. */
   readonly latency: Latency
-  /** In order; the rounds of all subjects took turns, so equal positions are close in time. */
+  /** The rounds in order; rounds at equal positions ran close in time, because subjects take turns. */
   readonly rounds: ReadonlyArray<Round>
 }
 
@@ -22,7 +22,7 @@ export interface ScenarioResult {
   readonly name: string
   readonly title: string
   readonly connections: number
-  /** The first one is what the others are compared with. */
+  /** The first subject is the reference for the others. */
   readonly subjects: ReadonlyArray<SubjectResult>
 }
 
@@ -45,39 +45,38 @@ export interface Results {
   readonly secondsPerRound: number
   readonly scenarios: ReadonlyArray<ScenarioResult>
   readonly paced: ReadonlyArray<PacedResult>
-  /** Servers that were not to be had, and why. */
+  /** Servers that could not be fetched, with the reasons. */
   readonly leftOut: ReadonlyArray<string>
-  /** What could not be measured, and why. */
+  /** Failed measurements, with the reasons. */
   readonly failures: ReadonlyArray<string>
 }
 
-/** Above this share for others, a machine is not quiet enough to judge by. */
+/** Share of other processes above which a machine is too busy for a verdict. */
 const OTHERS_SHARE_MAX = 0.1
 
-/** The share of the machine that others had at least in the noisiest quarter of the measurements, if it is too much. */
+/** Returns the least share of other processes in the noisiest quarter of the measurements, if it is above the limit. */
 export const noiseIn = (shares: ReadonlyArray<number | undefined>): number | undefined => {
   const known = shares.filter((share) => share !== undefined).toSorted((a, b) => a - b)
   const share = known.length === 0 ? 0 : percentile(known, 75)
   return share > OTHERS_SHARE_MAX ? share : undefined
 }
 
-/** Says how much of the machine others had in the scenario's noisiest rounds, if it is too much. */
+/** Returns the share of other processes in the scenario's noisiest rounds, if it is above the limit. */
 export const noiseOf = ({ subjects }: ScenarioResult): number | undefined =>
   noiseIn(subjects.flatMap(({ rounds }) => rounds.map(({ othersShare }) => othersShare)))
 
-/** From so many times the CPU time for the same work on, the machine is not steady enough to judge by. */
+/** Ratio of CPU times for equal work above which the machine is too unsteady for a verdict. */
 const SPEED_RATIO_MAX = 1.25
 
-/** CPU time of a request in the quickest and in the slowest quarter of some rounds, in microseconds. */
+/** CPU time of a request in the quickest and the slowest quarter of the rounds, in microseconds. */
 export interface Speeds {
   readonly quickMicros: number
   readonly slowMicros: number
 }
 
 /**
- * Says how fast the machine was in the scenario's rounds, if that differed too much. The echo tells: it always does the
- * same, and nothing for others. With one connection it is the system's waking up that is measured, so that tells
- * nothing.
+ * Returns the machine's speeds in the scenario's rounds if they differ too much. The echo is the measure, because its
+ * work is always the same. With one connection the wake-ups of the system dominate, so such scenarios have none.
  */
 export const unsteadinessOf = ({ connections, subjects }: ScenarioResult): Speeds | undefined => {
   const echo = subjects.find(({ contender }) => contender === "echo")
@@ -87,15 +86,15 @@ export const unsteadinessOf = ({ connections, subjects }: ScenarioResult): Speed
   return speeds.slowMicros > speeds.quickMicros * SPEED_RATIO_MAX ? speeds : undefined
 }
 
-/** The median round by each measure on its own. */
+/** Returns the median over the rounds of one measure. */
 export const medianOf = (subject: SubjectResult, measure: keyof Round): number | undefined => {
   const values = subject.rounds.map((round) => round[measure]).filter((value) => value !== undefined)
   return values.length === 0 ? undefined : median(values)
 }
 
 /**
- * Throughput of `subject` in units of `other`'s: the median of the ratios round by round, which noise of the machine
- * that lasts longer than a round does not touch.
+ * Returns the throughput of `subject` ÷ that of `other`: the median of the ratios round by round, which noise that
+ * outlasts a round does not move.
  */
 export const throughputRatio = (subject: SubjectResult, other: SubjectResult): number =>
   median(subject.rounds.map((round, i) => round.requestsPerSecond / other.rounds[i]!.requestsPerSecond))

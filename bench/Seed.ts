@@ -1,6 +1,6 @@
 /**
- * Fills Till's database before Till starts on it: with merchants, one account each, and their keys. They are made by
- * the engine itself, in this process, because starting the `till` command once per merchant would take a minute.
+ * Fills Till's database before Till starts: merchants, one account each, and their keys. The engine creates them in
+ * this process, because one start of the `till` command per merchant would take a minute.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
@@ -17,7 +17,7 @@ import { failureOf } from "./BenchFailure.ts"
 import * as Objects from "./Objects.ts"
 
 const MERCHANTS = 100
-/** Made by one command. */
+/** Merchants per command. */
 const AT_ONCE = 100
 
 const engine = (databaseUrl: string) =>
@@ -39,7 +39,7 @@ const merchants = (count: number) =>
 
 export interface Wanted {
   readonly merchants?: number
-  /** PaymentIntents of the last one. */
+  /** PaymentIntents of the last merchant. */
   readonly objects?: number
 }
 
@@ -59,11 +59,11 @@ const accountsOf = (count: number) =>
 
 const notFilled = Effect.mapError(failureOf("The database could not be filled"))
 
-/** Makes the merchants; gives the secret test key of each. */
+/** Creates the merchants; returns the secret test key of each. */
 export const make = (databaseUrl: string, wanted: Wanted = {}) =>
   Effect.map(accounts(databaseUrl, wanted), (made) => made.map(({ apiKey }) => apiKey))
 
-/** The same; gives the account of each. */
+/** Creates the merchants; returns the account of each. */
 export const accounts = (databaseUrl: string, { merchants: count = MERCHANTS, objects = 0 }: Wanted = {}) =>
   Effect.gen(function* () {
     const made = yield* accountsOf(count)
@@ -71,7 +71,7 @@ export const accounts = (databaseUrl: string, { merchants: count = MERCHANTS, ob
     return made
   }).pipe(Effect.provide(engine(databaseUrl)), notFilled)
 
-/** Makes one merchant, and gives the account with what it was filled with. */
+/** Creates one merchant; returns its account and its content. */
 export const filled = <A>(
   databaseUrl: string,
   fill: (account: AccountId) => Effect.Effect<A, BenchFailure, Accounts>

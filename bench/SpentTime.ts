@@ -1,22 +1,22 @@
-/** CPU time around a measurement: of server and Postgres, and what went to processes that are no part of the bench. */
+/** CPU time during a measurement: of the server, of Postgres, and of processes outside of the bench. */
 import { availableParallelism } from "node:os"
 import { Effect } from "effect"
 import type { Server } from "./Contender.ts"
 import type { Database } from "./Database.ts"
 import * as ProcessTime from "./ProcessTime.ts"
 
-/** Undefined where the system does not tell. */
+/** CPU times; undefined where the system does not report them. */
 export interface Spent {
   readonly serverMicros?: number
   readonly postgresMicros?: number
-  /** Share of the machine's CPU time, from 0 to 1, that went to processes that are no part of the bench. */
+  /** Share of the machine's CPU time, from 0 to 1, of processes outside of the bench. */
   readonly othersShare?: number
 }
 
 export interface Measured {
   readonly server: Server
   readonly database: Database
-  /** The bench's own processes beside this one. */
+  /** Worker processes of the bench. */
   readonly workers: ReadonlyArray<{ readonly pid: number }>
 }
 
@@ -30,14 +30,14 @@ const cpuNow = ({ database, server, workers }: Measured) => {
   }
 }
 
-/** The same per request. */
+/** Returns the times per request. */
 export const perRequest = (requests: number, { postgresMicros, serverMicros, ...spent }: Spent): Spent => ({
   ...spent,
   ...(serverMicros !== undefined && { serverMicros: serverMicros / requests }),
   ...(postgresMicros !== undefined && { postgresMicros: postgresMicros / requests })
 })
 
-/** Carries something out and tells what CPU time it took, in all. */
+/** Runs an effect and returns its value with the CPU time that passed. */
 export const around = <A, E, R>(measured: Measured, effect: Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
     const started = performance.now()

@@ -1,8 +1,8 @@
 /**
  * The run. All servers stand side by side and idle, each with a Postgres of its own. Each scenario warms them up and
- * then loads them in turn, round by round, so that a slow minute of the machine hits all of them alike. A round ends
- * when server and Postgres have come to rest and all is written: what is done behind the answers is paid for by who
- * caused it, and never falls into another's round.
+ * then loads them in turn, round by round, so that a slow minute of the machine affects all of them alike. A round ends
+ * when server and Postgres are at rest and everything is written: work behind the answers counts for the server that
+ * causes it, and never falls into another server's round.
  */
 import { Console, Effect } from "effect"
 import { BenchFailure } from "./BenchFailure.ts"
@@ -17,21 +17,21 @@ import type { Refill, Scenario, Subject } from "./scenarios/Scenario.ts"
 import { around, perRequest } from "./SpentTime.ts"
 
 export interface Pace {
-  /** Before a server's first scenario: a large program takes longer to be compiled than a small one. */
+  /** Warm-up before a server's first scenario: a large program needs more time to be compiled than a small one. */
   readonly firstWarmUpSeconds: number
-  /** Before each later scenario. */
+  /** Warm-up before each later scenario. */
   readonly warmUpSeconds: number
   readonly secondsPerRound: number
   readonly rounds: number
 }
 
-/** A server that takes part in the run, with what it alone has. */
+/** A server of the run, with its own database, accounts and checks. */
 export interface Running {
   readonly server: Server
   readonly database: Database
-  /** Keys of as many accounts. */
+  /** Secret keys, one per account. */
   readonly apiKeys: ReadonlyArray<string>
-  /** Fails unless all that it holds is whole. */
+  /** Fails unless all data of the server is intact. */
   readonly verify: Effect.Effect<void, BenchFailure>
 }
 
@@ -39,14 +39,14 @@ export interface Setting {
   readonly load: Load
   readonly running: ReadonlyMap<ContenderName, Running>
   readonly pace: Pace
-  /** Servers that have been loaded before; the suite adds to it. */
+  /** Servers with at least one load so far; the suite adds to the set. */
   readonly warm: Set<Server>
 }
 
-/** A server, and what it will be loaded with. */
+/** A server and its load. */
 export interface Loadable {
   readonly server: Server
-  /** For as long as each load says. */
+  /** The load without its duration, which differs from round to round. */
   readonly plan: Omit<LoadPlan, "seconds">
   readonly refill: Refill | undefined
 }
@@ -55,11 +55,11 @@ interface Prepared extends Loadable {
   readonly subject: Subject
   readonly running: Running
   readonly rounds: Array<Round>
-  /** Of each round. */
+  /** Latencies by round. */
   readonly latencies: Array<Float64Array>
 }
 
-/** Carries out a scenario; subjects whose server does not take part in the run are left out. */
+/** Runs a scenario; subjects without a server in the run are left out. */
 export const run = Effect.fnUntraced(function* (scenario: Scenario, setting: Setting) {
   const { load, pace, warm } = setting
   const prepared = yield* prepare(scenario, setting)
@@ -112,7 +112,9 @@ export const run = Effect.fnUntraced(function* (scenario: Scenario, setting: Set
   } satisfies ScenarioResult as ScenarioResult
 })
 
-/** One load, from what has to be laid for it to the rest after it. `records` are those that it has left. */
+/**
+ * Runs one load, from the preparation of its objects to the rest afterwards. `records` counts the records that it left.
+ */
 export const measureRound = Effect.fnUntraced(function* (
   { database, load, plan, refill, server }: Loadable & Pick<Setting, "load"> & Pick<Running, "database">,
   seconds: number
@@ -129,7 +131,7 @@ export const measureRound = Effect.fnUntraced(function* (
   return { round, latencies, records: (paths?.length ?? 0) + value.acknowledged }
 })
 
-/** Lays what a subject's requests need on its server. */
+/** Creates the objects that a subject's requests need. */
 export const prepareSubject = Effect.fnUntraced(function* (
   scenario: Scenario,
   subject: Subject,
@@ -161,14 +163,14 @@ const prepare = (scenario: Scenario, setting: Setting) =>
 
 const REST_MILLIS = 100
 const REST_MILLIS_MAX = 5000
-/** CPU time within `REST_MILLIS` that still counts as rest. */
+/** CPU time within `REST_MILLIS` that counts as rest. */
 const REST_MICROS_MAX = 10_000
 
-/** Waits for rest, and writes what is left in Postgres' memory: its checkpoint would fall into the round of another. */
+/** Waits for rest and runs a checkpoint, which would otherwise fall into another server's round. */
 export const settled = (servers: Server | ReadonlyArray<Server>, database: Database) =>
   Effect.andThen(rest(servers, database), database.checkpoint)
 
-/** Waits until neither the servers nor Postgres compute any more; after a while it gives up. */
+/** Waits until the servers and Postgres use no CPU time; gives up after `REST_MILLIS_MAX`. */
 export const rest = Effect.fnUntraced(function* (servers: Server | ReadonlyArray<Server>, database: Database) {
   const all = "pid" in servers ? [servers] : servers
   const spent = () => all.reduce((sum, { pid }) => sum + (ProcessTime.ofProcess(pid) ?? 0), database.cpuMicros() ?? 0)
@@ -192,7 +194,7 @@ const countRecords = Effect.fnUntraced(function* (prepared: ReadonlyArray<Prepar
   return counts
 })
 
-/** Every acknowledged request has left its record, and nothing else has: none was lost, none carried out twice. */
+/** Requires one record per acknowledged request and no other: none was lost, none was carried out twice. */
 const requireRecords = Effect.fnUntraced(function* (
   scenario: Scenario,
   after: ReadonlyMap<ContenderName, number>,

@@ -1,8 +1,8 @@
-/** Tables as text. The first row is the head; all columns but the first are set to the right. */
+/** Tables as text. The first row is the head; all columns but the first are right-aligned. */
 
 type Row = ReadonlyArray<string>
 
-/** For the terminal: columns padded to their widest cell. */
+/** Formats for the terminal: columns padded to their widest cell. */
 export const textLines = (rows: ReadonlyArray<Row>): ReadonlyArray<string> => {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((cells) => cells[column]!.length)))
   return rows.map((cells) =>

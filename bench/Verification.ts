@@ -1,6 +1,6 @@
 /**
- * `till verify` on the installation of a Till of the bench, beside it: what a load has left must be whole. It runs as
- * users run it, in a process of its own, and writes nothing.
+ * `till verify` on the installation of a running Till: the data that a load has left must be intact. The command runs
+ * in a process of its own and writes nothing.
  */
 import { spawn } from "node:child_process"
 import { join } from "node:path"
@@ -11,7 +11,7 @@ import { variablesOf } from "./Contender.ts"
 
 const MAIN = join(import.meta.dirname, "../src/main.ts")
 
-/** Fails if anything is not as it should be; gives how long it took. */
+/** Runs the verification; returns its duration, and fails if it finds anything. */
 export const verify = (installation: Installation): Effect.Effect<number, BenchFailure> =>
   Effect.callback((resume) => {
     const began = performance.now()

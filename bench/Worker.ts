@@ -1,6 +1,6 @@
 /**
- * A process of the bench's own that is asked one thing at a time: it shares no event loop and no garbage collector with
- * a server, nor with the bench. Typed arrays cross over as they are.
+ * A process of the bench that handles one command at a time. It shares no event loop and no garbage collector with a
+ * server or the bench. Typed arrays cross the process boundary as they are.
  */
 import { fork } from "node:child_process"
 import { Effect } from "effect"
@@ -10,7 +10,7 @@ export type WorkerAnswer = { readonly value: unknown } | { readonly failure: str
 
 export interface Worker {
   readonly pid: number
-  /** Sends a command and waits for its answer, which the worker's own module vouches for. */
+  /** Sends a command and waits for its answer, whose type the worker's module guarantees. */
   readonly ask: <Answer>(command: unknown) => Effect.Effect<Answer, BenchFailure>
 }
 
@@ -39,7 +39,7 @@ export const make = (file: string) =>
     })
   )
 
-/** The other side: answers every command that comes, and ends with the bench. */
+/** The worker's side: answers every command, and ends with the bench. */
 export const serve = <Command>(carryOut: (command: Command) => Promise<unknown>): void => {
   const answer = (answer: WorkerAnswer) => process.send!(answer)
   process.on("message", (command) => {

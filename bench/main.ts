@@ -20,22 +20,20 @@ import { scenarios } from "./scenarios/index.ts"
 
 const SECONDS_MAX = 3600
 
-/** The open loop needs no scenario of its own, and these are no scenarios at all. */
+/** Names of `--only` that are no scenarios; the open loop is among them. */
 const OPEN_LOOP = "open-loop"
 const WEBHOOKS = "webhooks"
 const OVERLOAD = "overload"
 const CLUSTER = "cluster"
 const GROWTH = "growth"
 const DASHBOARD = "dashboard"
-/** Enough to read from. */
+/** The least number of objects for the reads. */
 const GROWTH_OBJECTS_MIN = 20_000
-/** With fewer, pages have fewer rows than they should. */
+/** The least number of payments for full pages. */
 const DASHBOARD_OBJECTS_MIN = 50_000
 const GROWTH_ACCOUNTS_MAX = 10_000
 
-/**
- * Measures with options for Till's Node; with those that leave a CPU profile, if one is wanted, and says where it is.
- */
+/** Measures with options for Till's Node; with `--profile`, they write a CPU profile, whose place is printed. */
 const profiled = Effect.fnUntraced(function* <A, E, R>(
   wanted: boolean,
   measure: (nodeOptions: ReadonlyArray<string>) => Effect.Effect<A, E, R>
@@ -47,7 +45,7 @@ const profiled = Effect.fnUntraced(function* <A, E, R>(
   return measured
 })
 
-/** How many PaymentIntents a scenario's account holds, if it is to hold any. */
+/** Returns the number of PaymentIntents in a scenario's account. */
 const objectsOf = (name: string, wanted: Option.Option<number>): number => {
   const usual = scenarios.find((scenario) => scenario.name === name)?.objects
   return usual === undefined ? 0 : Option.getOrElse(wanted, () => usual)
@@ -63,7 +61,7 @@ interface Asked {
   readonly seconds: Option.Option<number>
 }
 
-/** Carries out the parts that were asked for. One that fails keeps no other from being measured. */
+/** Runs the chosen parts. A part that fails does not keep the others from running. */
 const measure = Effect.fnUntraced(function* ({ accounts, baselines, full, objects, only, profile, seconds }: Asked) {
   const paces = pacesOf(full, Option.getOrUndefined(seconds))
   const isUsual = Option.isNone(seconds) && !profile
@@ -207,7 +205,7 @@ const bench = Command.make(
   }, Effect.scoped)
 ).pipe(Command.withDescription("Till's throughput and latency against its baselines"))
 
-// A closed terminal ends the run, and with it all of its processes.
+// A closed terminal ends the run with all of its processes.
 process.on("SIGHUP", () => process.kill(process.pid, "SIGINT"))
 
 bench.pipe(

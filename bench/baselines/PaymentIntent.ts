@@ -1,6 +1,6 @@
 /**
- * The JSON that the baselines answer: the same fields as Till's PaymentIntent, rendered by hand the way such services
- * do it. No validation, no authentication, no states: whatever Till does more is Till's cost.
+ * The JSON of the baselines: the fields of Till's PaymentIntent, rendered by hand as such services do it. There is no
+ * validation, no authentication and no state machine: the difference is Till's cost.
  */
 import { randomUUID } from "node:crypto"
 
@@ -15,7 +15,7 @@ export interface CreateBody {
 
 const MERCHANT_ID = "mer_0Qf3kZ9xA1bC2dE3fG4hI5jK"
 
-/** A uuid behind a time-ordered prefix: kind to a B-tree, and a list can be ordered by it. */
+/** Returns a UUID with a time-ordered prefix, which suits a B-tree and orders a list. */
 export const newId = (prefix: string): string =>
   `${prefix}_${Date.now().toString(36)}${randomUUID().replaceAll("-", "").slice(0, 16)}`
 
@@ -87,7 +87,7 @@ export const newPaymentIntent = (body: CreateBody) => {
   }
 }
 
-/** A list's page around documents that are JSON already. */
+/** Returns a page of a list of documents that are JSON already. */
 export const listText = (documents: ReadonlyArray<string>): string =>
   `{"object":"list","data":[${documents.join(",")}],"has_more":true,"next_cursor":null,"url":"/v1/payment_intents"}`
 

@@ -1,7 +1,7 @@
 /**
  * The practical limit of a durable service in one Node process: `node:http`, JSON parsed and rendered, and one row per
- * request, where everything that queued up behind the last INSERT goes into the next one. One table, one connection,
- * no idempotency, no events.
+ * request. Requests that arrive during an INSERT share the next one. One table, one connection, no idempotency, no
+ * events.
  */
 import { Client } from "pg"
 import { newPaymentIntent } from "./PaymentIntent.ts"

@@ -1,8 +1,8 @@
-/** The baselines share a bare `node:http` server on `PORT`, and the body of a request as text. */
+/** The bare `node:http` server of the baselines, on `PORT`; it reads the body of a request as text. */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 
-/** Answers JSON text, with a 200. */
+/** Returns JSON text, which is sent with a 200. */
 export type Handler = (request: IncomingMessage) => Promise<string> | string
 
 export const serve = (handler: Handler): void => {

@@ -1,6 +1,6 @@
 /**
- * The run of the bench of several runners: creates in a hundred accounts, on one process without cluster and on 1, 2
- * and 4 runners; and on two runners, a load that the runner gets which serves its accounts, or the other one.
+ * The bench of several runners: creates in a hundred accounts, on one process without a cluster and on 1, 2 and 4
+ * runners; and on two runners, one load that is sent to the owner of its accounts or to the other runner.
  */
 import { Console, Effect } from "effect"
 import { BenchFailure } from "../BenchFailure.ts"
@@ -20,18 +20,18 @@ import type { Ground } from "./Ground.ts"
 import * as Grounds from "./Ground.ts"
 
 export interface ClusterPace {
-  /** For each runner of an installation: each compiles the program for itself. */
+  /** Warm-up for each runner of an installation, because each compiles the program for itself. */
   readonly warmUpSeconds: number
   readonly secondsPerRound: number
   readonly rounds: number
-  /** Of all processes, on new databases. */
+  /** Starts of all processes on new databases. */
   readonly starts: number
 }
 
 const CONNECTIONS = 64
 const LOG_BYTES = "SELECT pg_current_wal_lsn() - '0/0'::pg_lsn"
 
-/** A load: the connections go to these runners in turn, and the requests to these accounts. */
+/** A load: its connections use these runners in turn, its requests these accounts. */
 interface Subject {
   readonly ground: Ground
   readonly runners: ReadonlyArray<number>
@@ -61,7 +61,7 @@ const subjectsOf = Effect.gen(function* () {
   } satisfies Record<SubjectName, Subject>
 })
 
-/** Share of the requests that come to a runner that does not serve their account. */
+/** Returns the share of requests that arrive at a runner that does not serve their account. */
 const forwardedShareOf = ({ accounts, ground, runners }: Subject) =>
   Effect.map(ground.owners, (ownerOf) => {
     const pairs = runners.flatMap((runner) => accounts.map(({ id }) => ownerOf(id) !== runner))
@@ -103,13 +103,13 @@ const measure = Effect.fnUntraced(function* (subject: Subject, load: Load.Load, 
     ...(micros.length > 0 && { runnerMicros: micros }),
     ...(spent.postgresMicros !== undefined && { postgresMicros: spent.postgresMicros / acknowledged }),
     ...(spent.othersShare !== undefined && { othersShare: spent.othersShare }),
-    // If a partition has moved meanwhile, it is somewhere between them.
+    // The share lies between the two if a partition has moved during the round.
     forwardedShare: (shareBefore + (yield* forwardedShareOf(subject))) / 2,
     logBytes: ((yield* logBytes) - logBefore) / acknowledged
   } satisfies ClusterRound as ClusterRound
 })
 
-/** Every acknowledged create has left its record, and nothing else has; and all is whole. */
+/** Requires one record per acknowledged create and no other, and intact data. */
 const requireRecords = Effect.fnUntraced(function* ({ database, databaseName, runners }: Ground, acknowledged: number) {
   const records = yield* database.count(databaseName, contenders.till.countQuery!)
   if (records !== acknowledged) {
@@ -119,7 +119,7 @@ const requireRecords = Effect.fnUntraced(function* ({ database, databaseName, ru
   yield* verify(runners[0]!.installation)
 })
 
-/** One start of all; who is first changes from round to round. */
+/** Runs one start of all subjects; the first one changes from round to round. */
 const startAll = Effect.fnUntraced(function* (load: Load.Load, pace: ClusterPace) {
   const subjects = yield* subjectsOf
   const acknowledged = new Map<Ground, number>()

@@ -1,4 +1,4 @@
-/** What the rounds of the bench of several runners come to. Pure. */
+/** Figures from the rounds of the bench of several runners. Pure. */
 import { median } from "../load/Percentiles.ts"
 import type { ClusterResults, ClusterRound, SubjectName } from "./ClusterResults.ts"
 
@@ -41,7 +41,7 @@ const pairwise = (
     })
   )
 
-/** A subject's measure in units of another's, by start: the median of the ratios round by round. */
+/** Returns a subject's measure ÷ another's, by start: the median of the ratios round by round. */
 export const ratiosByStart = (
   results: ClusterResults,
   names: readonly [SubjectName, SubjectName],
@@ -49,10 +49,7 @@ export const ratiosByStart = (
 ): ReadonlyArray<number> =>
   pairwise(results, names, measure, (value, other) => value / other).flatMap((ratios) => medianIfAny(ratios) ?? [])
 
-/**
- * The geometric mean of the ratios by start: each start has luck of its own with the compiler, which all of its rounds
- * share.
- */
+/** Returns the geometric mean of the ratios by start: compiled code differs from start to start. */
 export const ratioOf = (
   results: ClusterResults,
   names: readonly [SubjectName, SubjectName],
@@ -62,7 +59,7 @@ export const ratioOf = (
   return ratios.length === 0 ? undefined : Math.exp(sum(ratios.map(Math.log)) / ratios.length)
 }
 
-/** What a forwarded create takes beyond one at its owner, in microseconds of CPU: the mean over the starts. */
+/** Returns the CPU time that forwarding adds to a create, in microseconds: the mean over the starts. */
 export const forwardingMicros = (results: ClusterResults, measure: Measure): number | undefined => {
   const names = ["forwarded", "local"] as const
   const byStart = pairwise(results, names, measure, (value, other) => value - other)
@@ -72,15 +69,15 @@ export const forwardingMicros = (results: ClusterResults, measure: Measure): num
 
 /** CPU microseconds per create. */
 export interface Costs {
-  /** Of the runner that serves the account. */
+  /** CPU time of the runner that serves the account. */
   readonly owner: number
-  /** What both runners take beyond that if a create is forwarded. */
+  /** Additional CPU time of both runners for a forwarded create. */
   readonly forwarding: number
   readonly postgres: number
   readonly logBytes: number
 }
 
-/** Undefined where the system does not tell CPU times. */
+/** Returns undefined where the system does not report CPU times. */
 export const costsOf = (results: ClusterResults): Costs | undefined => {
   const owner = medianOf(results, "one", runnersMicros)
   const forwarding = forwardingMicros(results, runnersMicros)
@@ -91,24 +88,24 @@ export const costsOf = (results: ClusterResults): Costs | undefined => {
     : { owner, forwarding: Math.max(0, forwarding), postgres, logBytes }
 }
 
-/** What some cores would do. */
+/** Estimated throughput of a number of cores. */
 export interface Capacity {
   readonly cores: number
   readonly runners: number
   readonly forwardedShare: number
   readonly createsPerSecond: number
-  /** Cores that Postgres would take of them. */
+  /** The cores among them that Postgres uses. */
   readonly postgresCores: number
   readonly logBytesPerSecond: number
 }
 
-/** There are no more partitions to serve. */
+/** The number of partitions, which limits the runners. */
 const RUNNERS_MAX = 64
 
 const capacityWith = (runners: number, cores: number, { forwarding, logBytes, owner, postgres }: Costs): Capacity => {
   const forwardedShare = (runners - 1) / runners
   const ofRunners = owner + forwardedShare * forwarding
-  // A runner is one thread, in the main.
+  // A runner is mostly one thread.
   const perSecond = Math.min(cores / (ofRunners + postgres), runners / ofRunners) * 1_000_000
   return {
     cores,
@@ -120,7 +117,7 @@ const capacityWith = (runners: number, cores: number, { forwarding, logBytes, ow
   }
 }
 
-/** With as many runners as carry the most: each core that they do not take is Postgres'. */
+/** Returns the capacity with the best number of runners; Postgres uses the other cores. */
 export const capacityOf = (cores: number, costs: Costs): Capacity =>
   Array.from({ length: Math.min(cores, RUNNERS_MAX) }, (_, i) => capacityWith(i + 1, cores, costs)).reduce(
     (best, one) => (one.createsPerSecond > best.createsPerSecond ? one : best)

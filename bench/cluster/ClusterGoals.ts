@@ -1,4 +1,4 @@
-/** What being one of several may cost; each goal is judged on the run's own figures. */
+/** Goals for the cost of a runner among several, judged by the figures of one run. */
 import type { Verdict } from "../Verdict.ts"
 import { verdictOf } from "../Verdict.ts"
 import { allMicros, forwardingMicros, ratioOf } from "./ClusterFigures.ts"

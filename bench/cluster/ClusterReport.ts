@@ -60,7 +60,7 @@ const creates = (results: ClusterResults) => {
   ]
 }
 
-/** The first of the two runners serves all accounts of these loads; the second one gets the forwarded ones. */
+/** The first of the two runners serves all accounts of these loads; the second one forwards. */
 const forwarding = (results: ClusterResults) => {
   const row = (name: SubjectName) => [
     TITLES[name],
@@ -76,7 +76,7 @@ const forwarding = (results: ClusterResults) => {
   ]
 }
 
-/** What so many cores would do. */
+/** Numbers of cores in the estimate. */
 const CORES = [4, 16, 64]
 
 const capacities = (results: ClusterResults) => {

@@ -1,4 +1,4 @@
-/** Installations for the bench of several runners: each with as many runners, a database and accounts of its own. */
+/** Installations for the bench of several runners, each with runners, a database and accounts of its own. */
 import { join } from "node:path"
 import { Effect, Redacted, Schedule } from "effect"
 import { partitionOf } from "../../src/engine/process/Placement.ts"
@@ -16,13 +16,13 @@ export interface Ground {
   readonly runners: ReadonlyArray<StartedServer>
   readonly accounts: ReadonlyArray<Seed.Account>
   readonly database: Database.Database
-  /** Of its database there. */
+  /** Name of the database on that Postgres. */
   readonly databaseName: string
-  /** Which of the runners serves each account. */
+  /** Returns the index of the runner that serves an account. */
   readonly owners: Effect.Effect<(account: AccountId) => number, BenchFailure>
 }
 
-/** One process on its embedded Postgres: nobody else could have its accounts. */
+/** Starts one process on its embedded Postgres, which serves all accounts. */
 export const sole = Effect.gen(function* () {
   const dataFolder = join(yield* Database.temporaryFolder, "data")
   const embedded = { dataFolder }
@@ -47,7 +47,7 @@ const NAME = "till"
 const HOST = "127.0.0.1"
 const PLACES = "SELECT id, url FROM partitions"
 
-/** Runners on one Postgres, as soon as each serves its share. */
+/** Starts runners on one Postgres and waits until each serves its share. */
 export const cluster = Effect.fnUntraced(function* (count: number) {
   const database = yield* Database.make
   const databaseUrl = yield* database.create(NAME)
@@ -74,7 +74,7 @@ export const cluster = Effect.fnUntraced(function* (count: number) {
 
 const SHARED_MILLIS = 60_000
 
-/** Waits until every partition is served, and every runner serves about as many. */
+/** Waits until every partition is served, with about equal numbers per runner. */
 const shared = (places: Effect.Effect<ReadonlyArray<readonly [number, number]>, BenchFailure>, count: number) => {
   const isShared = (found: ReadonlyArray<readonly [number, number]>) => {
     const counts = Array.from({ length: count }, (_, runner) => found.filter(([, owner]) => owner === runner).length)
@@ -90,7 +90,7 @@ const shared = (places: Effect.Effect<ReadonlyArray<readonly [number, number]>, 
   )
 }
 
-/** Closes the accounts' requests to those that one runner serves. */
+/** Restricts the load to the accounts that one runner serves. */
 export const servedBy = Effect.fnUntraced(function* ({ accounts, owners }: Ground, runner: number) {
   const ownerOf = yield* owners
   return accounts.filter(({ id }) => ownerOf(id) === runner)

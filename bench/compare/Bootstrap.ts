@@ -1,10 +1,10 @@
 /**
- * What a comparison of two versions comes to: a ratio, an interval that holds the true one with 95 % confidence, and a
- * verdict. Pure: the same measurements and the same seed give the same interval.
+ * The result of a comparison of two versions: a ratio, an interval that holds the true ratio with 95 % confidence, and
+ * a verdict. Pure: the same measurements and the same seed give the same interval.
  *
- * The starts of the servers are the clusters. Each start has luck of its own with the compiler, which all of its rounds
- * share, so many rounds of few starts are few measurements. A resample therefore draws whole starts. To draw rounds
- * within them too would count the noise of rounds twice: simulated, such intervals were wider by up to two thirds, and
+ * The starts of the servers are the clusters. Compiled code differs from start to start, and all rounds of a start
+ * share it, so many rounds of few starts are few measurements. A resample therefore draws whole starts. To draw rounds
+ * within them would count the noise of rounds twice: in simulations, such intervals were up to two thirds wider and
  * held the truth in all cases instead of in 95 of 100.
  */
 import { median } from "../load/Percentiles.ts"
@@ -13,7 +13,7 @@ import { median } from "../load/Percentiles.ts"
 export type RatiosByStart = ReadonlyArray<ReadonlyArray<number>>
 
 export interface Interval {
-  /** The geometric mean over the starts of each one's median ratio. */
+  /** The geometric mean over the starts of each start's median ratio. */
   readonly ratio: number
   readonly low: number
   readonly high: number
@@ -28,16 +28,16 @@ const T_QUANTILES = [
   12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11,
   2.101, 2.093
 ]
-/** The same of the normal distribution, which a bootstrap of many clusters comes to. */
+/** The 95 % quantile of the normal distribution, which a bootstrap of many clusters approaches. */
 const NORMAL_QUANTILE = 1.96
 
-/** With fewer starts an interval would be so wide that it tells nothing. */
+/** The least number of starts for an interval of a useful width. */
 export const STARTS_MIN = 3
 export const STARTS_MAX = T_QUANTILES.length + 1
 
 /**
- * How much wider the interval of so few clusters has to be than their bootstrap says, which underestimates the spread
- * of the means and takes it for known.
+ * Returns the factor by which the interval of few clusters is widened: their bootstrap underestimates the spread of the
+ * means and treats it as known.
  */
 const stretchOf = (starts: number): number =>
   (T_QUANTILES[starts - 2]! / NORMAL_QUANTILE) * Math.sqrt(starts / (starts - 1))
@@ -56,19 +56,19 @@ const generator = (seed: number): (() => number) => {
 
 const mean = (values: ReadonlyArray<number>): number => values.reduce((sum, value) => sum + value, 0) / values.length
 
-/** The mean of as many values as there are, drawn from them with repetitions. */
+/** Returns the mean of a resample with replacement. */
 const meanOfDrawn = (values: ReadonlyArray<number>, random: () => number): number => {
   let sum = 0
   for (let i = 0; i < values.length; i++) sum += values[Math.floor(random() * values.length)]!
   return sum / values.length
 }
 
-/** The interval; there are at least `STARTS_MIN` starts, each with at least one round. */
+/** Returns the interval of at least `STARTS_MIN` starts, each with at least one round. */
 export const intervalOf = (starts: RatiosByStart, seed: number): Interval => {
   if (starts.length < STARTS_MIN || starts.length > STARTS_MAX)
     throw new Error(`No interval of ${starts.length} starts.`)
   const random = generator(seed)
-  // A median is not moved by the one round that met somebody else's work.
+  // One round that coincides with other work on the machine does not move a median.
   const logRatios = starts.map((rounds) => Math.log(median(rounds)))
   const resampled = Float64Array.from({ length: RESAMPLES }, () => meanOfDrawn(logRatios, random)).toSorted()
   const center = mean(logRatios)
@@ -76,12 +76,12 @@ export const intervalOf = (starts: RatiosByStart, seed: number): Interval => {
     const quantile = resampled[Math.round(share * (RESAMPLES - 1))]!
     return Math.exp(center + (quantile - center) * stretchOf(starts.length))
   }
-  // All but a few resamples of few starts may lie on one side of the estimate, which belongs to its own interval.
+  // With few starts, nearly all resamples may lie on one side of the estimate, which belongs to its own interval.
   const ratio = Math.exp(center)
   return { ratio, low: Math.min(ratio, bound(0.025)), high: Math.max(ratio, bound(0.975)) }
 }
 
-/** Whether this version does better: only if the whole interval says so. */
+/** Returns the verdict, which favours a version only if the whole interval does. */
 export const verdictOf = ({ high, low }: Interval, better: "higher" | "lower"): Verdict => {
   if (low <= 1 && high >= 1) return "no difference seen"
   return low > 1 === (better === "higher") ? "faster" : "slower"

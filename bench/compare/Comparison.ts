@@ -1,7 +1,7 @@
 /**
  * Two versions of Till, measured side by side. Each start begins with two new Postgres clusters and two new processes,
- * so that neither pays for the other's checkpoints, and each start's luck is its own. Within a start the versions take
- * turns round by round, and who is first changes every time.
+ * so neither version pays for the other's checkpoints. Within a start the versions take turns round by round, and the
+ * first one changes every time.
  */
 import { Console, Effect } from "effect"
 import { BenchFailure } from "../BenchFailure.ts"
@@ -23,20 +23,20 @@ export const SIDES = ["own", "other"] as const
 export type Side = (typeof SIDES)[number]
 export type OfBoth<A> = Readonly<Record<Side, A>>
 
-/** Rounds of both versions that were close in time. */
+/** Rounds of both versions that ran close in time. */
 export type Pair = OfBoth<Round>
 
-/** What was measured of a scenario: pairs of rounds, by start. */
+/** The measurements of a scenario: pairs of rounds, by start. */
 export interface Compared {
   readonly scenario: Scenario
   readonly starts: ReadonlyArray<ReadonlyArray<Pair>>
 }
 
-/** Both versions take it from the environment, so that no code of one writes the other's database. */
+/** Both versions read the key from the environment, so no code of one version writes the other's database. */
 const API_KEY = "sk_test_bench000000000000000000000000000"
 const API_KEYS = [API_KEY]
 
-/** A version that runs, on its own Postgres. */
+/** A running version on its own Postgres. */
 interface Running {
   readonly title: string
   readonly server: Server
@@ -53,17 +53,17 @@ const startVersion = Effect.fnUntraced(function* ({ command, contender, title }:
   return { title, server, database } satisfies Running as Running
 })
 
-/** Whether own goes first: it alternates from start to start, and within each from round to round. */
+/** Returns the order of the versions, which alternates from start to start and from round to round. */
 const inTurn = (turn: number): ReadonlyArray<Side> => (turn % 2 === 0 ? SIDES : SIDES.toReversed())
 
-/** Carries out an effect for both sides, one after the other. */
+/** Runs an effect for both versions, one after the other. */
 const forBoth = <A, E, R>(turn: number, effect: (side: Side) => Effect.Effect<A, E, R>) =>
   Effect.map(
     Effect.forEach(inTurn(turn), (side) => Effect.map(effect(side), (value) => [side, value] as const)),
     (entries) => Object.fromEntries(entries) as OfBoth<A>
   )
 
-/** What a comparison puts to both: the scenario's load of Till. There may be none. */
+/** Returns the scenario's load of Till, if it has one. */
 export const subjectOf = ({ subjects }: Scenario): Subject | undefined =>
   subjects.filter(({ contender }) => contender === "till").length === 1
     ? subjects.find(({ contender }) => contender === "till")
@@ -111,7 +111,7 @@ const measureScenario = Effect.fnUntraced(function* (
   return pairs
 })
 
-/** One start of both versions, and all scenarios on it. */
+/** Runs one start of both versions with all scenarios. */
 const measureStart = Effect.fnUntraced(function* (
   scenarios: ReadonlyArray<readonly [Scenario, Subject]>,
   versions: OfBoth<Version>,
@@ -128,7 +128,7 @@ const measureStart = Effect.fnUntraced(function* (
   return { measured, postgres: running.own.database.version }
 }, Effect.scoped)
 
-/** Measures the scenarios, all of which have one load of Till. */
+/** Measures scenarios that each have one load of Till. */
 export const measure = Effect.fnUntraced(function* (
   scenarios: ReadonlyArray<Scenario>,
   versions: OfBoth<Version>,

@@ -1,10 +1,10 @@
-/** Till wants to be so many times as quick as it was at one commit; judged by a comparison with that. */
+/** The goal for Till's speed in relation to one earlier commit. */
 import { verdictOf } from "../Verdict.ts"
 import type { Verdict } from "../Verdict.ts"
 import { intervalOf } from "./Bootstrap.ts"
 import type { Compared } from "./Comparison.ts"
 
-/** Creates were 2.6 to 3.4 times as many as those of a transaction per request. */
+/** The commit at which creates were 2.6 to 3.4 times those of a transaction per request. */
 export const COMMIT = "a0705d3"
 
 const RATIO_MIN: Readonly<Record<string, number>> = {
@@ -15,7 +15,7 @@ const RATIO_MIN: Readonly<Record<string, number>> = {
   refund: 1.4
 }
 
-/** Nothing, if another commit is compared. */
+/** Returns no verdict for a comparison with another commit. */
 export const judge = (compared: ReadonlyArray<Compared>, otherCommit: string, seed: number): ReadonlyArray<Verdict> => {
   if (!otherCommit.startsWith(COMMIT)) return []
   return compared.flatMap(({ scenario, starts }) => {

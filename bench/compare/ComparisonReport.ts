@@ -22,7 +22,7 @@ const MEASURES: ReadonlyArray<Measure> = [
 
 const decimals = (value: number): string => value.toFixed(3)
 
-/** Both values of a pair; undefined if either is unknown, or too small for the clock that measured it. */
+/** Returns both values of a pair; undefined if one is unknown or too small for the clock that measured it. */
 const valuesOf = (pair: Pair, { of }: Measure): readonly [number, number] | undefined => {
   const [own, other] = [of(pair.own) ?? 0, of(pair.other) ?? 0]
   return own > 0 && other > 0 ? [own, other] : undefined
@@ -50,7 +50,7 @@ const row = ({ starts }: Compared, measure: Measure, seed: number): ReadonlyArra
   ]
 }
 
-/** One scenario, for the terminal. The other version is called by `otherTitle`. */
+/** Formats one scenario for the terminal. `otherTitle` names the other version. */
 export const scenarioText = (compared: Compared, otherTitle: string, seed: number): string => {
   const columns = ["", "this", otherTitle, "this ÷ other", "95 % interval", "this is", "by start"]
   const rounds = compared.starts.flat().flatMap(({ other, own }) => [own, other])
@@ -62,7 +62,7 @@ export const scenarioText = (compared: Compared, otherTitle: string, seed: numbe
   ].join("\n  ")
 }
 
-/** How the verdicts are to be taken. */
+/** Returns a note on how to read the verdicts. */
 export const caution = (scenarios: number): string => {
   const count = scenarios * MEASURES.length
   const byChance = Math.max(1, Math.round(count / 20))

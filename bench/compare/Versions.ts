@@ -1,7 +1,7 @@
 /**
- * The two versions that are compared, each in a folder of its own below the run's: what this checkout holds now,
- * changes that are not committed included, and what a git reference names. Neither changes while the comparison runs,
- * whatever happens to the checkout meanwhile, and the repository gets to know of neither.
+ * The two versions of a comparison, each in a folder below the run's: this checkout with its uncommitted changes, and
+ * the commit of a git reference. Changes of the checkout during the comparison affect neither, and the repository
+ * records neither.
  */
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
@@ -12,7 +12,7 @@ import type { Command, Contender } from "../Contender.ts"
 import { commandOf, contenders } from "../Contender.ts"
 
 export interface Version {
-  /** As the report calls it. */
+  /** Name in the report. */
   readonly title: string
   readonly contender: Contender
   readonly command: Command
@@ -20,7 +20,7 @@ export interface Version {
 
 const ROOT = join(import.meta.dirname, "../..")
 
-/** Runs a program to its end and gives what it printed; interruption ends it. */
+/** Runs a program to its end and returns its output; an interruption ends the program. */
 const output = (program: string, parameters: ReadonlyArray<string>, cwd: string, variables: NodeJS.ProcessEnv = {}) =>
   Effect.callback<string, BenchFailure>((resume) => {
     const fail = failureOf(`${program} ${parameters[0]}`)
@@ -39,14 +39,14 @@ const output = (program: string, parameters: ReadonlyArray<string>, cwd: string,
 const git = (parameters: ReadonlyArray<string>, variables?: NodeJS.ProcessEnv) =>
   output("git", parameters, ROOT, variables)
 
-/** The full hash of the commit that a reference names. */
+/** Returns the full hash of a reference's commit. */
 const commitOf = (reference: string): Effect.Effect<string, BenchFailure> =>
   git(["rev-parse", "--verify", "--end-of-options", `${reference}^{commit}`]).pipe(
     Effect.map((text) => text.trim()),
     Effect.mapError(({ problem }) => new BenchFailure({ problem: `"${reference}" names no commit here. ${problem}` }))
   )
 
-/** Writes a commit's files by way of an index of its own: no work tree is left that git would have to forget again. */
+/** Writes a commit's files through a separate index: git keeps no work tree that it would have to prune. */
 const checkOut = (commit: string, folder: string) => {
   const variables = { GIT_INDEX_FILE: `${folder}.index` }
   return Effect.andThen(
@@ -55,23 +55,20 @@ const checkOut = (commit: string, folder: string) => {
   )
 }
 
-/** Copies what git would take: what is ignored is not Till's. */
+/** Copies the files that git would add; ignored files are not Till's. */
 const copyCheckout = Effect.fnUntraced(function* (folder: string) {
   const listed = yield* git(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-  // A file that is deleted and not committed is listed still.
+  // git lists a deleted file until the deletion is committed.
   for (const name of listed.split("\0").filter((name) => name !== "" && fs.existsSync(join(ROOT, name)))) {
     fs.mkdirSync(dirname(join(folder, name)), { recursive: true })
     fs.copyFileSync(join(ROOT, name), join(folder, name))
   }
 })
 
-/**
- * Packages have no names with a dot in front. But for the commands, what has one is what tools keep beside the
- * packages, and write while this reads.
- */
+/** A name with a leading dot is no package: apart from the commands, tools write such files during the copy. */
 const isOfTools = (name: string): boolean => name.startsWith(".") && name !== ".bin"
 
-/** Copies a folder by hard links, or file by file where it lies on another file system. */
+/** Copies a folder by hard links, or file by file to another file system. */
 const linkFolder = (from: string, to: string, isLeftOut: (name: string) => boolean = () => false): void => {
   fs.mkdirSync(to)
   for (const entry of fs.readdirSync(from, { withFileTypes: true })) {
@@ -93,7 +90,7 @@ const linkFile = (source: string, target: string): void => {
 
 const LOCK = "package-lock.json"
 
-/** Gives a version the packages that its lock names: this checkout's if those are the same. */
+/** Gives a version the packages that its lock file names, from this checkout if the lock files are equal. */
 const addPackages = Effect.fnUntraced(function* (folder: string) {
   const lock = (folder: string) => fs.readFileSync(join(folder, LOCK), "utf8")
   if (fs.existsSync(join(folder, LOCK)) && lock(folder) !== lock(ROOT)) {
@@ -103,7 +100,7 @@ const addPackages = Effect.fnUntraced(function* (folder: string) {
   }
 })
 
-/** The Node that came along with a version, which `till` runs it on; this process' own where there is none. */
+/** Returns the Node of a version's packages, or that of this process if there is none. */
 const nodeOf = (folder: string): string =>
   fs.globSync(join(folder, "node_modules/node-*/bin/node")).toSorted()[0] ?? process.execPath
 
@@ -119,7 +116,7 @@ const versionIn = Effect.fnUntraced(function* (folder: string, title: string) {
   return { title, contender, command: commandOf(folder, nodeOf(folder)) } satisfies Version as Version
 })
 
-/** Lays both versions below the run's folder, which removes them. */
+/** Puts both versions below the run's folder, which is removed with the run. */
 export const lay = Effect.fnUntraced(function* (reference: string, runFolder: string) {
   const commit = yield* commitOf(reference)
   const [ownFolder, otherFolder] = [join(runFolder, "this"), join(runFolder, "other")]

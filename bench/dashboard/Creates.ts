@@ -1,4 +1,4 @@
-/** Creates in one account, in a closed loop, all of which must be there in the end. */
+/** Creates in one account, in a closed loop; all of them must be stored in the end. */
 import { Effect } from "effect"
 import { BenchFailure } from "../BenchFailure.ts"
 import type { StartedServer } from "../Contender.ts"
@@ -11,10 +11,10 @@ import type { CreatesPair } from "./DashboardResults.ts"
 
 const CONNECTIONS = 64
 
-/** The database of a ground is created under this name. */
+/** Name of the database. */
 export const NAME = "till"
 
-/** A Till with the account that is created in. */
+/** A Till with the account of the creates. */
 export interface Ground {
   readonly database: Database
   readonly account: Seed.Account
@@ -22,9 +22,9 @@ export interface Ground {
 }
 
 export interface Creates {
-  /** Goes on for so many seconds; gives how many there were per second. */
+  /** Creates for a number of seconds; returns the creates per second. */
   readonly run: (seconds: number) => Effect.Effect<number, BenchFailure>
-  /** Fails unless the account has one PaymentIntent more for each that was acknowledged, and no other. */
+  /** Fails unless the account has one additional PaymentIntent for each acknowledged create, and no other. */
   readonly requireAll: Effect.Effect<void, BenchFailure>
 }
 
@@ -60,7 +60,7 @@ export const make = Effect.fnUntraced(function* ({ account, database, server }: 
   } satisfies Creates as Creates
 })
 
-/** Rounds of both in turn; who is first changes. */
+/** Runs rounds of both in turn; the first one changes. */
 export const inTurn = Effect.fnUntraced(function* <E, R>(
   rounds: number,
   measureWith: Effect.Effect<number, E, R>,

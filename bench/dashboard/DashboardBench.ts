@@ -1,6 +1,6 @@
 /**
- * The run of the bench of the dashboard: a shop with a million payments. What does each page take? What do five hundred
- * pages that are open cost the requests of the API, and what does the log of requests?
+ * The bench of the dashboard, with a shop of a million payments: the time of each page, and the cost of five hundred
+ * open pages and of the request log for the API's requests.
  */
 import { Console, Effect } from "effect"
 import { failureOf } from "../BenchFailure.ts"
@@ -61,7 +61,7 @@ const warmUp = Effect.fnUntraced(function* (visitor: Visitor, page: Page) {
   for (let i = 0; i < WARM_UP_LOADS; i++) yield* loadPage(visitor, page, i)
 })
 
-/** One load after the other, then several at any time; the first ones warm up. */
+/** Loads a page once at a time, then several times at once; the first loads warm up. */
 const measurePage = Effect.fnUntraced(function* (
   { database, server }: { database: Database.Database; server: StartedServer },
   visitor: Visitor,
@@ -86,7 +86,7 @@ const measurePage = Effect.fnUntraced(function* (
   } satisfies PageFigures as PageFigures
 })
 
-/** A start of two processes, one with the log and one without; both on databases of their own, which are empty. */
+/** Starts two processes, one with the request log and one without, each on an empty database of its own. */
 const measureRequestLog = Effect.fnUntraced(function* (load: Load.Load, pace: DashboardPace) {
   const sides = yield* Effect.forEach(["15", "0"], (days) =>
     Effect.gen(function* () {
@@ -114,13 +114,13 @@ export const run = Effect.fnUntraced(function* (pace: DashboardPace) {
   const merchant = shop.id.split(":")[0]!
   const server = yield* startOn(databaseUrl, yield* Database.temporaryFolder)
   const today = yield* Present.go(shop, server.port)
-  // Statistics and the visibility of rows are what autovacuum would have seen to in ninety days.
+  // Autovacuum would have updated statistics and visibility in ninety days.
   yield* database.rows(Creates.NAME, "VACUUM ANALYZE")
   yield* Suite.settled(server, database)
   const [visitor] = yield* signIn(server, merchant, { connections: LOADS_AT_ONCE, people: 1 })
   const pages: Array<PageFigures> = []
   const asked = pagesOf(shop, today, pace.payments)
-  // What the pages have in common is compiled by then; the first one would have all of that in its figures.
+  // Warms up the code that pages share, which would otherwise count for the first page.
   for (const page of asked) yield* warmUp(visitor!, page)
   for (const page of asked) {
     yield* Console.log(`  ${page.title} …`)

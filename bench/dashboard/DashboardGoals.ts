@@ -1,14 +1,14 @@
-/** What the dashboard may take; each goal is judged on the run's own figures. */
+/** Goals for the cost of the dashboard, judged by the figures of one run. */
 import type { Verdict } from "../Verdict.ts"
 import { verdictOf } from "../Verdict.ts"
 import { median } from "../load/Percentiles.ts"
 import type { CreatesPair, DashboardResults, LoadTimes, PageFigures } from "./DashboardResults.ts"
 
-/** The median of the ratios round by round. */
+/** Returns the median of the ratios round by round. */
 export const ratioOf = (pairs: ReadonlyArray<CreatesPair>): number =>
   median(pairs.map((pair) => pair.with / pair.without))
 
-/** The geometric mean over the starts: each has luck of its own with the compiler, which all of its rounds share. */
+/** Returns the geometric mean over the starts: compiled code differs from start to start. */
 export const ratioOfStarts = (starts: ReadonlyArray<ReadonlyArray<CreatesPair>>): number =>
   Math.exp(starts.reduce((sum, pairs) => sum + Math.log(ratioOf(pairs)), 0) / starts.length)
 

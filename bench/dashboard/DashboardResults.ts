@@ -1,4 +1,4 @@
-/** The bench of the dashboard has measured this. `results/dashboard.json` is exactly this, and the goals. */
+/** The measurements of the bench of the dashboard, which `results/dashboard.json` holds with the goals. */
 import type { Machine } from "../Machine.ts"
 
 /** From the request to the last byte, in milliseconds. */
@@ -8,18 +8,18 @@ export interface LoadTimes {
   readonly maxMillis: number
 }
 
-/** One page, loaded again and again, as whoever is signed in gets it. */
+/** The loads of one page by a signed-in person. */
 export interface PageFigures {
   readonly title: string
   readonly alone: LoadTimes
-  /** With so many loads of the same page at any time. */
+  /** Times with this many loads of the page at once. */
   readonly atOnce: LoadTimes
-  /** CPU time per load, when it is loaded alone. Undefined where the system does not tell. */
+  /** CPU time per load without other loads; undefined where the system does not report it. */
   readonly serverMillis?: number
   readonly postgresMillis?: number
 }
 
-/** Rounds of creates that took turns. */
+/** Two rounds of creates, one after the other. */
 export interface CreatesPair {
   /** Creates per second. */
   readonly with: number
@@ -33,12 +33,15 @@ export interface DashboardResults {
   readonly pages: ReadonlyArray<PageFigures>
   readonly loadsAtOnce: number
   readonly openPages: number
-  /** With so many pages open, which load themselves again when they are told to, and with none. */
+  /** Creates with open pages, which reload after changes, and with none. */
   readonly live: ReadonlyArray<CreatesPair>
-  /** Times that open pages loaded themselves while creates went on, per second. */
+  /** Reloads of open pages per second during the creates. */
   readonly loadsPerSecond: number
-  /** Of Till, medians over rounds of creates with open pages and without. Undefined where the system does not tell. */
+  /**
+   * Till's resident memory: medians over rounds of creates with open pages and without. Undefined where the system does
+   * not report it.
+   */
   readonly residentBytes?: { readonly open: number; readonly without: number }
-  /** With the log of requests, and without; the rounds of each start of both. */
+  /** Creates with the request log and without it, by start. */
   readonly requestLog: ReadonlyArray<ReadonlyArray<CreatesPair>>
 }

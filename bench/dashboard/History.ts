@@ -1,6 +1,6 @@
 /**
- * What a shop has sold in ninety days: its customers, payments, charges and refunds, as lifecycles would have left them
- * by now, the same in every run.
+ * The sales of a shop in ninety days: customers, payments, charges and refunds as lifecycles would have left them, the
+ * same in every run.
  */
 import { billingDetailsOf } from "../../src/domain/Address.ts"
 import type { DeclineCode } from "../../src/domain/Cards.ts"
@@ -14,7 +14,7 @@ import type { Refund } from "../../src/domain/Refund.ts"
 import type { Transaction } from "../../src/engine/actor/Transaction.ts"
 import { merchantIdOf } from "../../src/payments/AccountIds.ts"
 
-/** Declines for this reason are one in so many payments; nobody's card was ever declined for the other one. */
+/** A rare reason of declines; the other constant is a reason that no payment has. */
 export const RARE_DECLINE = "lost_card"
 export const UNKNOWN_DECLINE = "stolen_card"
 export const RARE = 40_000
@@ -64,7 +64,7 @@ const LAST_NAMES = (
   "Tanaka Weber Wilson Wright"
 ).split(" ")
 
-/** The same number below a bound for the same things, spread evenly: `salt` tells apart what is asked of one thing. */
+/** Returns evenly spread numbers below a bound, the same in every run; `salt` separates the uses of one `i`. */
 export const spread = (i: number, salt: number, below: number): number => {
   let bits = Math.imul(i + 1, 0x9e3779b1) ^ Math.imul(salt + 1, 0x85ebca6b)
   bits = Math.imul(bits ^ (bits >>> 15), 0x2c1b3c6d)
@@ -77,7 +77,7 @@ const among = <A>(shares: Shares<A>, i: number, salt: number): A => {
   return shares.find(([, perMille]) => (left -= perMille) < 0)![0]
 }
 
-/** Emails are each customer's own, names are not. */
+/** Emails are unique per customer; names are not. */
 export const emailOf = (i: number): string => `payer-${i}@example.com`
 
 export const customerOf = (i: number, { account, newId, now }: Making): Customer => ({
@@ -93,10 +93,10 @@ export const customerOf = (i: number, { account, newId, now }: Making): Customer
   metadata: {}
 })
 
-/** The command that documents are made in. */
+/** The transaction in which the documents are created. */
 type Making = Pick<Transaction, "account" | "newId" | "newSecret" | "now">
 
-/** A payment, with what it brings along. */
+/** A payment with its charge and refunds. */
 export interface Sale {
   readonly payment: PaymentIntent
   readonly charge: Charge | undefined
@@ -105,7 +105,7 @@ export interface Sale {
 
 interface Buyer {
   readonly customer: string | null
-  /** Nothing is held for longer than some days. */
+  /** An authorization lasts only some days. */
   readonly isRecent: boolean
 }
 
@@ -117,18 +117,18 @@ const outcomeOf = (i: number, { isRecent }: Pick<Buyer, "isRecent">): Outcome =>
 
 const isCharged = (outcome: Outcome): boolean => outcome !== "abandoned" && outcome !== "canceled"
 
-/** Says that a card was charged for a payment, whenever it was made. */
+/** Returns whether the payment has a charge. */
 export const wasCharged = (i: number): boolean => isCharged(outcomeOf(i, { isRecent: false }))
 
 const isDecline = (outcome: Outcome): outcome is DeclineCode => Object.hasOwn(DECLINE_MESSAGES, outcome)
 
-/** From one unit to a thousand of them, most of them small. */
+/** Amounts from one unit to a thousand, most of them small. */
 export const amountOf = (i: number): number => Math.round(100 * 10 ** (spread(i, 3, 3000) / 1000))
 
-/** Of the card that a payment was tried with, if it was. */
+/** Returns the last four digits of the payment's card. */
 export const last4Of = (i: number): string => String(spread(i, 7, 10_000)).padStart(4, "0")
 
-/** Terms that a payment and its charge have in common. */
+/** Returns the terms that a payment and its charge share. */
 const termsOf = (i: number, { account, now }: Making, { customer }: Buyer) => ({
   amount: amountOf(i),
   currency: among(CURRENCIES, i, 4),
@@ -177,7 +177,7 @@ const chargeOf = (i: number, outcome: Outcome, terms: Terms, { newId }: Making, 
   }
 }
 
-/** The status of a payment, and what goes with it. */
+/** Returns a payment's status and the fields that depend on it. */
 const stateOf = (outcome: Outcome, { amount, created }: Terms, charge: Charge | undefined) => {
   const none = { amount_received: 0, amount_capturable: 0, payment_method: null, canceled_at: null }
   if (outcome === "abandoned") return { ...none, status: "requires_payment_method" } as const
@@ -206,7 +206,7 @@ const refundOf = ({ amount_refunded, id, ...charge }: Charge, { newId }: Making)
   metadata: {}
 })
 
-/** Number `i` of the shop's payments. */
+/** Returns the shop's payment number `i`. */
 export const saleOf = (i: number, making: Making, buyer: Buyer): Sale => {
   const outcome = outcomeOf(i, buyer)
   const terms = termsOf(i, making, buyer)

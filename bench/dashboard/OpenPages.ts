@@ -1,4 +1,4 @@
-/** What pages that are open cost the creates, and Till's memory. */
+/** The cost of open pages: creates per second and Till's memory. */
 import { Effect } from "effect"
 import { BenchFailure, failureOf } from "../BenchFailure.ts"
 import { median } from "../load/Percentiles.ts"
@@ -19,7 +19,7 @@ export interface OpenPagesPace {
 const PAGES_PER_PERSON = 40
 const SAMPLE_MILLIS = 100
 
-/** Opens so many pages, home and payments in turn; each loads itself again when it is told to, as its script does. */
+/** Opens home and payment pages in turn; each reloads when its stream reports a change, as its script does. */
 const openPages = Effect.fnUntraced(function* (
   visitors: ReadonlyArray<Visitor>,
   count: number,
@@ -52,7 +52,7 @@ const openPages = Effect.fnUntraced(function* (
   )
 })
 
-/** Carries something out, and notes what a process has in memory meanwhile. */
+/** Runs an effect and samples the resident memory of a process during it. */
 const noting = <A, E, R>(pid: number, samples: Array<number>, effect: Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
     const timer = setInterval(() => samples.push(ProcessTime.residentBytesOf(pid) ?? NaN), SAMPLE_MILLIS)
@@ -62,7 +62,7 @@ const noting = <A, E, R>(pid: number, samples: Array<number>, effect: Effect.Eff
     )
   })
 
-/** Rounds of creates with open pages and without take turns: memory grows with what was created as well. */
+/** Runs rounds of creates with open pages and without in turn, because memory grows with the objects, too. */
 export const measure = Effect.fnUntraced(function* (
   { server }: Ground,
   creates: Creates,

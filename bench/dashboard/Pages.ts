@@ -1,30 +1,30 @@
-/** The pages that are measured, and what they must have: a fast wrong page is not a result. */
+/** The measured pages with their required content: a fast wrong page is not a result. */
 import type { Shop } from "./Shop.ts"
 import { DAYS, PER_RECORD } from "./Shop.ts"
 import { amountOf, emailOf, wasCharged, last4Of, RARE, RARE_DECLINE, spread, UNKNOWN_DECLINE } from "./History.ts"
 
 export interface Page {
   readonly title: string
-  /** Differs from load to load where people would ask for different things. */
+  /** Path of a load; it differs from load to load where people would open different objects. */
   readonly pathOf: (i: number) => string
-  /** The page's table has so many rows at least, or none if it is 0. Undefined says nothing. */
+  /** Least number of rows in the page's table; 0 requires none, undefined requires nothing. */
   readonly rows?: number
 }
 
-/** Rows of a list's page. */
+/** Rows of a full page. */
 const FULL = 25
-/** Payments before a page that is far back. */
+/** Payments before a page far back in the list. */
 const FAR = 100_000
 
 const DAY_MILLIS = 86_400_000
 
 const at = (path: string, query: Readonly<Record<string, string>>) => `${path}?${new URLSearchParams(query)}`
 
-/** What people look at in a shop with so many payments of the past, and some of today. */
+/** Returns the pages that people open in a shop with payments of ninety days and of today. */
 export const pagesOf = (shop: Shop, today: ReadonlyArray<string>, count: number): ReadonlyArray<Page> => {
   const { customers, openedAt, payments } = shop
   const some = (i: number, salt: number, below: number) => spread(i, 100 + salt, below)
-  /** The number of a payment of the past that a card was charged for. */
+  /** Returns the number of a past payment with a charge. */
   const tried = (i: number): number => {
     for (let salt = 0; ; salt++) {
       const number = some(i, salt, count)
@@ -87,11 +87,11 @@ export const pagesOf = (shop: Shop, today: ReadonlyArray<string>, count: number)
 
 const ROW = /<tr role="row">/g
 
-/** Says what is wrong with a page that was loaded; undefined if nothing is. */
+/** Returns the fault of a loaded page; undefined if it has none. */
 export const problemOf = ({ rows }: Page, { status, text }: { status: number; text: string }): string | undefined => {
   if (status !== 200 || !text.includes("</html>")) return `it is answered with ${status}`
   if (rows === undefined) return undefined
-  // One is the head of the table, which is not there without rows.
+  // The table's head is one of the rows; a table without rows has no head.
   const found = Math.max(0, (text.match(ROW)?.length ?? 0) - 1)
   return rows === 0
     ? found > 0

@@ -1,6 +1,6 @@
 /**
- * What a shop does now that Till runs: over the API it sets up products and endpoints and sells, so the newest payments
- * have requests, events and deliveries, too.
+ * The shop's work after Till has started: it creates products and endpoints over the API and sells, so the newest
+ * payments have requests, events and deliveries, too.
  */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -12,14 +12,14 @@ import type { Shop } from "./Shop.ts"
 
 const PRODUCTS = 60
 const SALES = 2000
-/** One in so many of them is declined, or refunded. */
+/** One in this many payments is declined or refunded. */
 const RARELY = 15
-/** Of one payment. */
+/** Refunds of one payment. */
 const REFUNDS = 60
-/** Nothing listens there. */
+/** An address without a listener. */
 const NOWHERE = "http://127.0.0.1:9/"
 
-/** An endpoint that takes everything. Gives its address. */
+/** Starts an endpoint that accepts every delivery; returns its address. */
 const makeSink = Effect.acquireRelease(
   Effect.tryPromise({
     try: () =>
@@ -57,14 +57,14 @@ const offer = Effect.fnUntraced(function* (target: Target) {
 const pay = (target: Target, body: object, card: string) =>
   Effect.map(post<{ readonly id: string }>(target, INTENTS, { ...body, payment_method: card }), ({ id }) => id)
 
-/** The card has too little; whatever else is answered is a failure. */
+/** Sends a payment that must be declined for insufficient funds. */
 const beDeclined = (target: Target, body: object) =>
   Effect.matchEffect(pay(target, body, "pm_card_insufficient_funds"), {
     onSuccess: (id) => Effect.fail(new BenchFailure({ problem: `${id} was not declined.` })),
     onFailure: (failure) => (failure.problem.includes("card_declined") ? Effect.undefined : Effect.fail(failure))
   })
 
-/** Sells for a while. Gives the ids of payments that were made: the first one has had many refunds. */
+/** Sells for a while; returns the ids of the payments, of which the first one has many refunds. */
 export const go = Effect.fnUntraced(function* ({ apiKey, customers }: Shop, port: number) {
   const target: Target = { port, apiKeys: [apiKey] }
   yield* offer(target)

@@ -1,6 +1,6 @@
 /**
- * A shop's account before Till starts on it: ninety days of it, written by the engine itself, many payments in one
- * record, at the times at which they would have happened. Their million requests would take the bench half an hour.
+ * A shop's account of ninety days, before Till starts. The engine itself writes it, many payments in one record, at the
+ * times of the past. The million requests would take half an hour.
  */
 import { Clock, Console, Effect } from "effect"
 import { Accounts } from "../../src/engine/Accounts.ts"
@@ -15,26 +15,26 @@ import { customerOf, saleOf, spread } from "./History.ts"
 
 export const DAYS = 90
 const DAY_MILLIS = 86_400_000
-/** Payments at one moment. */
+/** Payments per moment. */
 export const PER_RECORD = 50
 const AT_ONCE = 4
-/** One new customer comes along with so many payments. */
+/** Payments per new customer. */
 const PAYMENTS_PER_CUSTOMER = 30
-/** A payment is held for so long at most. */
+/** The longest authorization, in days. */
 const HELD_DAYS = 7
-/** So many payments have events, the newest: with those of all, the account would be three times as large. */
+/** The newest payments, which have events: events of all payments would triple the account. */
 const WITH_EVENTS = 20_000
 
 export interface Shop extends Seed.Account {
-  /** When it has opened, by the wall clock. */
+  /** The shop's opening, in milliseconds of the wall clock. */
   readonly openedAt: number
-  /** Ids, in the order of their making. */
+  /** Ids in the order of creation. */
   readonly customers: ReadonlyArray<string>
-  /** Ids of the first payment of each moment, in their order. */
+  /** Ids of the first payment of each moment, in order. */
   readonly payments: ReadonlyArray<string>
 }
 
-/** A clock that shows a time of the past, and waits as long as any other. */
+/** A clock that shows a time of the past and sleeps as any other. */
 const makePastClock = Effect.map(Clock.Clock, (clock) => {
   const past = { at: clock.currentTimeMillisUnsafe() }
   const currentNanos = () => BigInt(past.at) * 1_000_000n
@@ -60,7 +60,7 @@ const tell = (transaction: Transaction, { charge, payment, refund }: Sale): void
   if (refund !== undefined) emit(transaction, "charge.refunded", charge.id)
 }
 
-/** Payments `from` on, and the customers who come along. */
+/** Writes the payments from `from` on, with their new customers. */
 const record = (from: number, count: number, customers: Array<string>, payments: Array<string>) =>
   Effect.map(Transaction, (transaction) => {
     const making = {
@@ -101,14 +101,14 @@ const fill = (past: { at: number }, openedAt: number, count: number) =>
         },
         { concurrency: AT_ONCE, discard: true }
       )
-      // A list waits until the views have all.
+      // A list waits until the views hold all records.
       yield* accounts.list(account, { kind: PAYMENT_INTENT.name, prefix: PAYMENT_INTENT.prefix, limit: 1 })
       return { customers, payments }
     },
     Effect.mapError(failureOf("The shop could not be filled"))
   )
 
-/** Makes a shop with so many payments, the newest of which were made just now. */
+/** Creates a shop whose newest payments are of now. */
 export const make = Effect.fnUntraced(function* (databaseUrl: string, count: number) {
   const { clock, past } = yield* makePastClock
   const openedAt = past.at - DAYS * DAY_MILLIS

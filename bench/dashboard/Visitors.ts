@@ -1,4 +1,4 @@
-/** Browsers in front of the dashboard: they sign in by links, load pages, and keep pages open that stay true. */
+/** Browsers of the dashboard: they sign in by links, load pages, and keep pages open that reload after changes. */
 import { execFile } from "node:child_process"
 import * as http from "node:http"
 import { join } from "node:path"
@@ -43,7 +43,7 @@ export class Visitor {
     })
   }
 
-  /** Opens a page's stream, which calls `changed` now and then. Answers with what closes it. */
+  /** Opens a page's stream, which calls `changed`; returns a function that closes it. */
   listen(changed: () => void): Promise<() => void> {
     return new Promise((resolve, reject) => {
       const request = this.#request("/live", false, (response) => {
@@ -84,7 +84,7 @@ const send = async (url: URL, cookie: string, action: string, entered: Readonly<
   })
 }
 
-/** Signs in by a link; answers with the cookie. */
+/** Signs in by a link; returns the cookie. */
 const signInBy = async (link: URL): Promise<string> => {
   const answer = await send(link, "", link.pathname.replace(/^\/dashboard/, ""))
   const cookies = answer.headers.getSetCookie().map((cookie) => cookie.split(";", 1)[0])
@@ -100,7 +100,7 @@ const ownersLink = async ({ installation, port }: StartedServer, merchant: strin
   return new URL(new URL(stdout.trim()).pathname, `http://127.0.0.1:${port}`)
 }
 
-/** Has the owner add somebody; answers with the link of whom was added. */
+/** Adds a person as the owner; returns the person's link. */
 const added = async (server: StartedServer, owner: string, email: string): Promise<URL> => {
   const team = new URL("/dashboard/test/team", `http://127.0.0.1:${server.port}`)
   const answer = await send(team, owner, "/test/team/add", { email, role: "support" })
@@ -109,7 +109,7 @@ const added = async (server: StartedServer, owner: string, email: string): Promi
   return new URL(link, team)
 }
 
-/** Signs people of a merchant in, each in a browser: first the owner, by a link of `till dashboard`. */
+/** Signs people of a merchant in, each in a browser: the owner first, by a link of `till dashboard`. */
 export const signIn = Effect.fnUntraced(function* (
   server: StartedServer,
   merchant: string,

@@ -1,7 +1,6 @@
 /**
- * The run of the bench of growth: millions of PaymentIntents, in one account or many, each made by a request of its own
- * with a key of its own, as merchants' requests leave them. Then: what do creates, reads, a start and a verification
- * take?
+ * The bench of growth: millions of PaymentIntents, in one account or many, each created by a request with a key of its
+ * own. It then measures creates, reads, a start and a verification.
  */
 import { Console, Effect, Exit, Schedule, Scope } from "effect"
 import { BenchFailure } from "../BenchFailure.ts"
@@ -28,7 +27,7 @@ export interface GrowthPace {
   readonly warmUpSeconds: number
   readonly secondsPerRound: number
   readonly rounds: number
-  /** Of both, on a new empty database each. */
+  /** Starts of both installations, each on a new empty database. */
   readonly starts: number
   readonly restarts: number
   readonly coldRequests: number
@@ -43,12 +42,12 @@ const SIZES = `SELECT relname AS table, pg_table_size(c.oid) AS rows, pg_indexes
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE n.nspname = 'public' AND c.relkind = 'r' AND c.reltuples > 0 ORDER BY pg_total_relation_size(c.oid) DESC`
 
-/** An installation whose accounts are being filled, or an empty one. */
+/** An installation whose accounts are filled, or an empty one. */
 interface Ground {
   readonly database: Database.Database
   readonly databaseUrl: string
   readonly dataFolder: string
-  /** Of as many accounts. */
+  /** Secret keys, one per account. */
   readonly apiKeys: ReadonlyArray<string>
 }
 
@@ -68,7 +67,7 @@ const planOf = ({ apiKeys }: Ground, { port }: StartedServer): Omit<LoadPlan, "s
   expect: `"object":"payment_intent"`
 })
 
-/** Makes the objects; says how it goes, because it takes minutes. A request that is refused counts as none. */
+/** Creates the objects and prints the progress, because it takes minutes. A refused request does not count. */
 const fill = Effect.fnUntraced(function* (ground: Ground, objects: number) {
   const server = yield* startOn(ground)
   const load = yield* PacedLoad.make
@@ -99,7 +98,7 @@ const fill = Effect.fnUntraced(function* (ground: Ground, objects: number) {
   }
   yield* Suite.settled(server, ground.database)
   const stored = yield* ground.database.count(NAME, COUNT)
-  // What was refused may have been done all the same, if it was durable before it could be said.
+  // A refused request may be stored, if it became durable before the refusal.
   if (stored < made || stored > made + refused) {
     const problem = `${made} creates were acknowledged and ${refused} refused, and there are ${stored} records.`
     return yield* new BenchFailure({ problem })
@@ -134,7 +133,7 @@ const SHARED_MILLIS = 60_000
 const TAKEOVER_SECONDS = 8
 const TAKEOVER_CONNECTIONS = 8
 
-/** Stops one of two runners, and asks the other one meanwhile: the longest wait is for a partition that moves. */
+/** Stops one of two runners and sends requests to the other: the longest wait is that for a moving partition. */
 const takeover = Effect.fnUntraced(function* (ground: Ground, load: Load.Load) {
   const stays = yield* startOn(ground)
   const scope = yield* Scope.fork(yield* Effect.scope)
@@ -152,7 +151,7 @@ const takeover = Effect.fnUntraced(function* (ground: Ground, load: Load.Load) {
   return latencyOf([latencies]).maxMillis
 }, Effect.scoped)
 
-/** One start of both, which then take turns; who is first changes from round to round. */
+/** Runs one start of both installations, which take turns; the first one changes from round to round. */
 const compare = Effect.fnUntraced(function* (
   { empty, grown }: { empty: Ground; grown: Ground },
   load: Load.Load,
@@ -178,13 +177,13 @@ const compare = Effect.fnUntraced(function* (
   return { pairs, bytesGrown, bytesEmpty }
 }, Effect.scoped)
 
-/** An object, and the key of its account. */
+/** An object and the key of its account. */
 interface Known {
   readonly id: string
   readonly apiKey: string
 }
 
-/** Objects that are spread over all accounts and their whole time, in no order. */
+/** Returns objects spread over all accounts and all times, in random order. */
 const someObjects = Effect.fnUntraced(function* (
   { apiKeys }: Ground,
   server: StartedServer,
@@ -206,14 +205,14 @@ const someObjects = Effect.fnUntraced(function* (
     )
   })
   const distinct = [...new Map(found.flat()).values()]
-  // The same order in every run, and far from that of their making.
+  // The order is the same in every run, and unlike the order of creation.
   return distinct
     .map((known, i) => [Math.imul(i + 1, 0x9e3779b1) >>> 0, known] as const)
     .toSorted(([a], [b]) => a - b)
     .map(([, known]) => known)
 }, Effect.scoped)
 
-/** Asks for what a Till that was just started has never seen, one request at a time. */
+/** Reads objects that a newly started Till has not in memory, one request at a time. */
 const readCold = Effect.fnUntraced(function* (ground: Ground, load: Load.Load, pace: GrowthPace, sinceSeconds: number) {
   const objects = yield* Effect.scoped(
     Effect.flatMap(startOn(ground), (server) => someObjects(ground, server, 2 * pace.coldRequests, sinceSeconds))
@@ -237,7 +236,7 @@ const readCold = Effect.fnUntraced(function* (ground: Ground, load: Load.Load, p
   const [retrieves, lists] = [objects.slice(0, half), objects.slice(half)]
   const retrieve = (id: string) => `${INTENTS}/${id}`
   const list = (id: string) => `${INTENTS}?limit=10&starting_after=${id}`
-  // The code is to be warm, and nothing else.
+  // Warms up the code without loading the objects.
   yield* ask(retrieves.slice(0, 20), retrieve, pace.warmUpSeconds / 2, false)
   yield* ask(lists.slice(0, 20), list, pace.warmUpSeconds / 2, false)
   const retrieved = yield* ask(retrieves.slice(20), retrieve, 60, true)

@@ -1,4 +1,4 @@
-/** Till wants to reach these goals however much it holds; each is judged on the run's own figures. */
+/** Goals for a Till with many objects, judged by the figures of one run. */
 import type { Verdict } from "../Verdict.ts"
 import { verdictOf } from "../Verdict.ts"
 import { figure } from "../Report.ts"

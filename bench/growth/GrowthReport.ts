@@ -9,7 +9,7 @@ import type { GrownPair, GrowthResults } from "./GrowthResults.ts"
 
 const MEGABYTE = 1_000_000
 
-/** The median of the ratios round by round. */
+/** Returns the median of the ratios round by round. */
 export const createsRatio = ({ starts }: GrowthResults): number =>
   median(starts.flat().map(({ empty, grown }) => grown.requestsPerSecond / empty.requestsPerSecond))
 
@@ -22,7 +22,7 @@ export const verifySecondsPerMillion = ({ records, verifySeconds }: GrowthResult
 export const readySeconds = ({ restarts }: GrowthResults): number =>
   median(restarts.map(({ readyMillis }) => readyMillis)) / 1000
 
-/** At its most: after having made them all, or after a start on them. */
+/** Returns the greater of two figures: after creating all objects, and after a start on them. */
 export const residentBytes = ({ residentBytesFilled, residentBytesStarted }: GrowthResults): number | undefined =>
   residentBytesFilled === undefined ? undefined : Math.max(residentBytesFilled, residentBytesStarted ?? 0)
 

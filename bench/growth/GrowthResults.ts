@@ -1,15 +1,15 @@
-/** The bench of growth has measured this. `results/growth.json` is exactly this, and the goals. */
+/** The measurements of the bench of growth, which `results/growth.json` holds with the goals. */
 import type { TailLatency } from "../load/Percentiles.ts"
 import type { Machine } from "../Machine.ts"
 import type { Round } from "../Results.ts"
 
-/** Creates in the grown account, and on an empty database, in rounds that took turns. */
+/** Creates in the grown account and on an empty database, in rounds that take turns. */
 export interface GrownPair {
   readonly grown: Round
   readonly empty: Round
 }
 
-/** What a table takes on the disk, its indexes included. */
+/** Size of a table on the disk, indexes included. */
 export interface TableSize {
   readonly table: string
   readonly rowBytes: number
@@ -17,34 +17,34 @@ export interface TableSize {
 }
 
 export interface Restart {
-  /** From the start of the process, killed before, to its first good answer. */
+  /** Milliseconds from the start of the process, after a kill, to its first good answer. */
   readonly readyMillis: number
-  /** The first create in the grown account takes so long after that. */
+  /** Milliseconds from then to the answer of the first create in the grown account. */
   readonly firstCreateMillis: number
 }
 
 export interface GrowthResults {
   readonly at: string
   readonly machine: Machine
-  /** PaymentIntents, each made by a request of its own. */
+  /** PaymentIntents, each created by a request of its own. */
   readonly objects: number
-  /** They are spread over so many evenly. */
+  /** Accounts over which they are spread evenly. */
   readonly accounts: number
-  /** Creates per second while they were made, in parts of equal length. */
+  /** Creates per second while filling, in parts of equal length. */
   readonly fillPerSecond: ReadonlyArray<number>
-  /** Memory of the process that has made them all. */
+  /** Resident memory of the process that created all objects. */
   readonly residentBytesFilled?: number
-  /** Memory of one that has been started on them and made as many as the rounds have. */
+  /** Resident memory of a process that started on them, after the rounds' creates. */
   readonly residentBytesStarted?: number
-  /** The same of one with an empty database. */
+  /** Resident memory of a process with an empty database, after the rounds' creates. */
   readonly residentBytesEmpty?: number
   readonly sizes: ReadonlyArray<TableSize>
   readonly restarts: ReadonlyArray<Restart>
-  /** The longest wait of a request, in milliseconds, while one of two runners on them was stopped under load. */
+  /** The longest wait of a request, in milliseconds, while one of two runners stopped under load. */
   readonly takeoverMillis: number
-  /** By start of both. */
+  /** Rounds by start. */
   readonly starts: ReadonlyArray<ReadonlyArray<GrownPair>>
-  /** One connection; what is asked for is not in Till's memory. */
+  /** Reads over one connection of objects that are not in Till's memory. */
   readonly retrieve: TailLatency
   readonly list: TailLatency
   readonly records: number

@@ -1,4 +1,4 @@
-/** The load generator's process, seen from the bench. One process for the whole run, so that its code is warm. */
+/** The load generator's process as the bench uses it. One process for the whole run, so that its code is warm. */
 import { join } from "node:path"
 import { Effect } from "effect"
 import type { BenchFailure } from "../BenchFailure.ts"
@@ -7,7 +7,7 @@ import type { LoadPlan, LoadResult } from "./LoadPlan.ts"
 
 export interface Load {
   readonly pid: number
-  /** Carries out a load; fails if a single answer was not what it should be. */
+  /** Runs a load; fails on the first wrong answer. */
   readonly run: (plan: LoadPlan) => Effect.Effect<LoadResult, BenchFailure>
 }
 

@@ -18,7 +18,7 @@ import { serve } from "../Worker.ts"
 const GRACE_MILLIS = 15_000
 const RECEIVE_BUFFER_BYTES = 65_536
 
-/** Texts of the requests, one after the other, and null after the last; every POST has a new Idempotency-Key. */
+/** Yields the texts of the requests, then null; every POST has a new Idempotency-Key. */
 const requestTexts = (port: number, { apiKeys, body, method, paths, pathsOnce }: Requests): (() => string | null) => {
   const run = randomUUID()
   const heads = Array.from({ length: lowestCommonMultiple(paths.length, apiKeys.length) }, (_, i) => {
@@ -50,7 +50,7 @@ class Load {
   readonly nextText: () => string | null
   readonly latencies = new Samples()
   readonly sockets: Array<Socket> = []
-  /** Time after which no request is sent any more. */
+  /** Time after which no request is sent. */
   deadline = Infinity
   open = 0
   readonly #settled = Promise.withResolvers<void>()
@@ -58,7 +58,7 @@ class Load {
   constructor(plan: LoadPlan) {
     this.plan = plan
     this.nextText = requestTexts(plan.port, plan.requests)
-    // A failure while connections are being opened is reported by `openConnection`.
+    // `openConnection` reports a failure while connections open.
     this.#settled.promise.catch(() => {})
   }
 
@@ -105,7 +105,7 @@ class Load {
   }
 }
 
-/** Opens a connection; the result starts its requests. */
+/** Opens a connection; the returned function starts its requests. */
 const openConnection = (load: Load, port: number): Promise<() => void> => {
   const reader = new ResponseReader()
   let sentAt = 0

@@ -1,21 +1,21 @@
-/** The load generator is told this, and answers that. Both cross a process boundary. */
+/** The input and the output of the load generator. Both cross a process boundary. */
 
 /** The requests of a load; they differ in nothing but path, API key and Idempotency-Key. */
 export interface Requests {
   readonly method: "GET" | "POST"
-  /** Taken in turn. */
+  /** Paths, used in turn. */
   readonly paths: ReadonlyArray<string>
-  /** True if a path can be requested a single time only: the load then ends early, when all paths have been. */
+  /** True if each path can be requested once only: the load ends early, after all paths. */
   readonly pathsOnce?: boolean
-  /** Secret API keys, taken in turn: each one is an account. */
+  /** Secret API keys, used in turn: each is of another account. */
   readonly apiKeys: ReadonlyArray<string>
-  /** JSON text of a POST, else null. */
+  /** JSON text of a POST; null for a GET. */
   readonly body: string | null
 }
 
 export interface LoadPlan {
   readonly port: number
-  /** Connections go to these as well, in turn: to servers of one service. */
+  /** Further ports for the connections, used in turn: servers of one service. */
   readonly otherPorts?: ReadonlyArray<number>
   /** Keep-alive connections, each with one request under way at any time. */
   readonly connections: number
@@ -26,12 +26,12 @@ export interface LoadPlan {
 }
 
 export interface LoadResult {
-  /** Requests that were answered with a 200. There are no others: one that is not fails the whole load. */
+  /** Requests answered with a 200. Any other answer fails the whole load. */
   readonly acknowledged: number
-  /** From the first request to the last response. */
+  /** Milliseconds from the first request to the last response. */
   readonly elapsedMillis: number
   readonly requestsPerSecond: number
-  /** Of every request, in milliseconds and ascending order. */
+  /** Latency of every request, in milliseconds and ascending order. */
   readonly latencies: Float64Array
   /** CPU time of the generator itself, per request. */
   readonly generatorMicros: number

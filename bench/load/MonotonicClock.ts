@@ -1,6 +1,6 @@
 /**
- * A clock that all processes of this machine share: what one of them notes can be subtracted from what another one
- * does. It has nothing to do with the time of day, and no step of that moves it.
+ * A clock that all processes of this machine share, so that times of different processes can be subtracted. Changes of
+ * the wall clock do not move it.
  */
 
 /** Microseconds since a moment that is the same for every process, until the machine is restarted. */

@@ -1,4 +1,4 @@
-/** The paced load generator's process, seen from the bench. */
+/** The paced load generator's process as the bench uses it. */
 import { setPriority } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
@@ -8,7 +8,7 @@ import * as Worker from "../Worker.ts"
 
 export interface PacedLoad {
   readonly pid: number
-  /** Carries out a load; fails if a single answer was not what the plan allows. */
+  /** Runs a load; fails on the first answer that the plan does not allow. */
   readonly run: (plan: PacedLoadPlan) => Effect.Effect<PacedLoadRecord, BenchFailure>
 }
 
@@ -20,5 +20,5 @@ const withNiceness = (niceness: number) =>
 
 export const make = withNiceness(0)
 
-/** A load from which the system takes its processor if others need that. */
+/** Starts a generator of lower priority, which leaves its core to processes that need it. */
 export const makeYielding = withNiceness(5)

@@ -14,13 +14,13 @@ import { serve } from "../Worker.ts"
 
 /** An answer may take this long after the last request was sent. */
 const GRACE_MILLIS = 15_000
-/** So many connections are being opened at a time: a server takes them from a queue that is not endless. */
+/** Connections that open at once: a server accepts them from a queue of limited length. */
 const OPENING_MAX = 200
 const OPEN_MILLIS_MAX = 30_000
 const REOPEN_PAUSE_MILLIS = 100
 const NONE = -1
 
-/** All connections read into it: what came is looked at before anything else is read. */
+/** All connections read into this buffer: each chunk is handled before the next read. */
 const received = Buffer.allocUnsafe(65_536)
 
 class PacedLoad {
@@ -33,7 +33,7 @@ class PacedLoad {
   readonly #free: Array<Connection> = []
   readonly #waiting: Array<number> = []
   readonly #settled = Promise.withResolvers<void>()
-  /** By API key. */
+  /** Heads of the requests, by API key. */
   readonly #heads: ReadonlyArray<string>
   readonly #tail: string
   readonly #requestsMax: number
@@ -57,7 +57,7 @@ class PacedLoad {
           `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(plan.body)}\r\nIdempotency-Key: `
       )
     this.#tail = `\r\n\r\n${plan.body}`
-    // A failure while connections are being opened ends the opening, and is thrown there.
+    // The opening of connections throws such a failure.
     this.#settled.promise.catch(() => {})
   }
 
@@ -113,7 +113,7 @@ class PacedLoad {
     for (const connection of connections) if (connection !== undefined) this.next(connection)
   }
 
-  /** Open loop: asks for all requests that are due by now, and comes again for the next. */
+  /** Open loop: sends all requests that are due and schedules the next tick. */
   #tick(ratePerSecond: number): void {
     const microsPerRequest = 1_000_000 / ratePerSecond
     const now = nowMicros()
@@ -140,7 +140,7 @@ class PacedLoad {
   }
 
   #setFree(connection: Connection): void {
-    // It may have been lost while it was free.
+    // A free connection may have been lost.
     if (connection.isFree) return
     connection.isFree = true
     this.#free.push(connection)
@@ -152,7 +152,7 @@ class PacedLoad {
     return this.#wanted.push(atMicros) - 1
   }
 
-  /** Decides what a connection without a request does next. */
+  /** Chooses the next step of a connection without a request. */
   next(connection: Connection): void {
     const request = this.#waiting.shift()
     if (request !== undefined) return connection.send(request)
@@ -202,13 +202,13 @@ class PacedLoad {
   }
 }
 
-/** A connection, opened again in a flood when it is lost. */
+/** A connection, which reopens in a flood after a loss. */
 class Connection {
-  /** Waits until it is open for the first time. */
+  /** Resolves at the first opening. */
   readonly opened: Promise<void>
   readonly #load: PacedLoad
   readonly #open = Promise.withResolvers<void>()
-  /** Whether it is on the list of those that have no request. */
+  /** True while the connection is on the list of free ones. */
   isFree = false
   isOpen = false
   #reader = new ResponseReader()
@@ -226,7 +226,7 @@ class Connection {
     this.#socket.write(this.#load.textOf(request), "latin1")
   }
 
-  /** Gives up what is under way. */
+  /** Gives up the request under way. */
   end(): void {
     this.#socket.destroy()
     this.#lose()

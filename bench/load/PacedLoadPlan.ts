@@ -1,4 +1,4 @@
-/** The paced load generator is told this, and answers that. */
+/** The input and the output of the paced load generator. */
 
 export interface PacedLoadPlan {
   readonly port: number
@@ -6,54 +6,54 @@ export interface PacedLoadPlan {
   readonly connections: number
   readonly seconds: number
   /**
-   * Open loop: so many requests per second, evenly, whatever the answers do. Null is a closed loop: every connection
-   * sends its next request when the last one is answered.
+   * Requests per second of an open loop, evenly spaced, whatever the answers do. Null is a closed loop: every
+   * connection sends its next request when the last one is answered.
    */
   readonly ratePerSecond: number | null
-  /** At most so many requests. */
+  /** The greatest number of requests. */
   readonly requestsMax?: number
   readonly path: string
-  /** Several are taken in turn. */
+  /** Secret key; several are used in turn. */
   readonly apiKey: string | ReadonlyArray<string>
   /** JSON text. */
   readonly body: string
-  /** Name of the load, in the Idempotency-Key of every request: lower-case letters and digits. */
+  /** Name of the load in the Idempotency-Key of every request: lower-case letters and digits. */
   readonly run: string
-  /** It begins then, by the shared clock, or as soon as its connections are open. */
+  /** Start of the load by the shared clock; without it, the load starts when its connections are open. */
   readonly startAtMicros?: number
-  /** For a load that is meant to be too much. */
+  /** Makes the load a flood. */
   readonly flood?: FloodPlan
 }
 
 /**
- * Refusals and lost connections are no failures: they are noted, and the connection sends its next request at once. In
- * an open loop, what no connection is free for is left out: a line of requests that wait in the generator would say
- * nothing about the server.
+ * A load beyond the server's capacity. Refusals and lost connections are recorded, and the connection sends its next
+ * request at once. An open loop leaves out requests for which no connection is free, because a queue in the generator
+ * would say nothing about the server.
  */
 export interface FloodPlan {
-  /** Of answers that are refusals. Any other but a 200 is a failure still. */
+  /** Statuses of refusals. Any other status but 200 fails the load. */
   readonly refusals: ReadonlyArray<number>
-  /** Answers are waited for so long after the last request. */
+  /** Seconds of waiting for answers after the last request. */
   readonly drainSeconds: number
 }
 
-/** The Idempotency-Key of a load's request. */
+/** Returns the Idempotency-Key of a load's request. */
 export const keyOf = (run: string, number: number): string => `bench-${run}-${number}`
 
-/** What came of a request for which no answer came: its connection was lost, or the time was over. */
+/** Status of a request without an answer: its connection was lost, or the time was over. */
 export const LOST = 0
 
-/** Times by number of the request, in microseconds of the clock that processes share. */
+/** Times by number of the request, in microseconds of the shared clock. */
 export interface PacedLoadRecord {
-  /** The plan wanted it sent then. With all connections or the generator busy it waits, and that counts. */
+  /** The planned time. A request that waits for a connection or the generator is late, and that counts. */
   readonly wantedMicros: Float64Array
   readonly sentMicros: Float64Array
-  /** Of a lost one, when it was given up. */
+  /** For a lost request, the time at which it was given up. */
   readonly answeredMicros: Float64Array
-  /** Status of the answer, or `LOST`. Without a flood, it is 200 for each. */
+  /** Status of each answer, or `LOST`. Without a flood, all are 200. */
   readonly statuses: Uint16Array
-  /** A flood would have sent so many more, had there been connections for them. */
+  /** Requests that a flood left out for want of connections. */
   readonly leftOut: number
-  /** Connections that were lost. */
+  /** Lost connections. */
   readonly reopened: number
 }

@@ -24,7 +24,7 @@ export interface Latency {
   readonly maxMillis: number
 }
 
-/** Of all requests of these rounds, in milliseconds: a request of a slow round counts as much as any other. */
+/** Returns the latency over all requests of these rounds, in milliseconds; each request counts once. */
 export const latencyOf = (rounds: ReadonlyArray<Float64Array>): Latency => {
   const all = new Float64Array(rounds.reduce((sum, { length }) => sum + length, 0))
   let at = 0
@@ -36,7 +36,7 @@ export const latencyOf = (rounds: ReadonlyArray<Float64Array>): Latency => {
   return { p50Millis: percentile(all, 50), p99Millis: percentile(all, 99), maxMillis: percentile(all, 100) }
 }
 
-/** With what one request of a thousand waits. */
+/** Latency with the 99.9th percentile. */
 export interface TailLatency extends Latency {
   readonly p999Millis: number
 }
@@ -46,7 +46,7 @@ export const tailLatencyOf = (millis: Float64Array): TailLatency => ({
   p999Millis: percentile(millis.toSorted(), 99.9)
 })
 
-/** Numbers that arrive one at a time and very often; grows by doubling, so that adding costs next to nothing. */
+/** A list of numbers that grows by doubling, so that adding one costs nearly nothing. */
 export class Samples {
   #values = new Float64Array(1 << 16)
   #length = 0

@@ -1,8 +1,8 @@
 /**
  * Reads HTTP/1.1 responses from a socket's bytes, however they are cut into chunks: status and end of each one.
  *
- * Only what the servers of this bench send: a Content-Length or chunks without trailers, one response per request.
- * Anything else is an error, never skipped.
+ * It reads only the responses of this bench's servers: a Content-Length, or chunks without trailers, one response per
+ * request. Anything else is an error, never skipped.
  */
 
 const END_OF_HEAD = "\r\n\r\n"
@@ -10,16 +10,16 @@ const END_OF_LINE = "\r\n"
 const CHUNKED = /\r\ntransfer-encoding: *chunked\r\n/i
 const CHUNK_SIZE = /^[0-9a-f]{1,8}$/i
 const CONTENT_LENGTH = /\r\ncontent-length: *(\d+)\r\n/i
-/** A head longer than this is not one. */
+/** The greatest length of a head. */
 const HEAD_LENGTH_MAX = 16_384
 
 export class ResponseReader {
-  /** Status of the response that is being read or was read last. */
+  /** Status of the current or last response. */
   status = 0
-  /** That response, head and body, as far as it has come: a character per byte, the sizes of chunks among them. */
+  /** Text of the current or last response so far, head, body and chunk sizes: one character per byte. */
   text = ""
   #bodyLeft = 0
-  /** Where the next chunk begins; -1 in a body that is not chunked. */
+  /** Position of the next chunk; -1 in a body that is not chunked. */
   #chunkAt = -1
   #inBody = false
 
@@ -44,7 +44,7 @@ export class ResponseReader {
     return this.#body(this.text.length - end - END_OF_HEAD.length)
   }
 
-  /** Forgets the response, to read the next one. */
+  /** Discards the response before the next one. */
   reset(): void {
     this.text = ""
   }

@@ -1,6 +1,6 @@
 /**
- * The run of the bench of overload: one Till on one Postgres. Loads in one merchant's account grow, by requests per
- * second and by connections, far beyond what Till can do, and another merchant asks for little all the while.
+ * The bench of overload: one Till on one Postgres. Loads in one merchant's account grow, by requests per second and by
+ * connections, far beyond Till's capacity, while another merchant sends a small load, the probe.
  */
 import { Console, Effect } from "effect"
 import { BenchFailure } from "../BenchFailure.ts"
@@ -22,29 +22,29 @@ import type { OverloadResults, Step, Turn } from "./OverloadResults.ts"
 
 export interface OverloadPace {
   readonly warmUpSeconds: number
-  /** The probe alone. */
+  /** Seconds of the probe alone. */
   readonly secondsPerQuiet: number
   readonly secondsPerPeak: number
   readonly secondsPerStep: number
-  /** The probe goes on for so long after each load. */
+  /** Seconds of the probe after each load. */
   readonly watchedSeconds: number
 }
 
 const TIMES_PEAK = [0.5, 0.9, 1, 1.5, 2, 5, 10]
-/** With fewer, waiting for one another takes a part of it. */
+/** With fewer connections, waits for one another would limit the peak. */
 const PEAK_CONNECTIONS = 256
 const CONNECTIONS = [64, 256, 1000, 4000, 5000, 10_000]
-/** Of an open loop: more than any queue of a server should be long. */
+/** Connections of an open loop: more than a server's queue should hold. */
 const CONNECTIONS_OPEN = 6000
-/** Files that a process has open beside its connections. */
+/** Open files of a process beside its connections. */
 const FILES_BESIDE = 200
 
 const PROBE_PER_SECOND = 100
 const PROBE_CONNECTIONS = 16
 
-/** Too many requests; not able to answer. */
+/** Statuses of refusals: too many requests, and unavailable. */
 const REFUSALS = [429, 503]
-/** Whoever waits longer has no answer. */
+/** A request that waits longer counts as lost. */
 const DRAIN_SECONDS = 20
 const OPENED_PER_SECOND = 4000
 
@@ -79,7 +79,7 @@ const probe = (setting: Setting, seconds: number) =>
     ratePerSecond: PROBE_PER_SECOND
   })
 
-/** The load, split among its processes. */
+/** Returns the parts of a load for its processes. */
 const floodPlans = (setting: Setting, { connections, offeredPerSecond, seconds }: Loaded, startAtMicros: number) => {
   return setting.floods.map((flood, i, { length }): readonly [PacedLoad.PacedLoad, PacedLoadPlan] => [
     flood,
@@ -93,7 +93,7 @@ const floodPlans = (setting: Setting, { connections, offeredPerSecond, seconds }
   ])
 }
 
-/** All that was acknowledged is there, and nothing that was refused. */
+/** Requires a record for every acknowledged request, and none for a refused one. */
 const requireRecords = Effect.fnUntraced(function* (
   { database }: Setting,
   before: number,
@@ -138,7 +138,7 @@ const measureStep = Effect.fnUntraced(function* (
 
 const ALWAYS = { fromMicros: 0, untilMicros: Infinity }
 
-/** The probe alone, the peak, and then a load that depends on it. */
+/** Measures the probe alone, the peak, and then a load in units of that peak. */
 const measureTurn = Effect.fnUntraced(function* (
   setting: Setting,
   pace: OverloadPace,
@@ -157,7 +157,7 @@ const measureTurn = Effect.fnUntraced(function* (
   return turn
 })
 
-/** What each process here may have open, as Node has raised it where it could. */
+/** Returns the limit of open files of this process, which Node raises where it can. */
 const filesMax = (): number => {
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft: number | string } } }
   const limit = Number(userLimits?.open_files?.soft)

@@ -1,6 +1,6 @@
 /**
- * The chart: goodput and latency over what is offered, on the left by requests per second, on the right by connections.
- * Plain SVG, with the colours of the other chart.
+ * The chart: goodput and latency over the offered load, by requests per second on the left and by connections on the
+ * right. Plain SVG, with the colours of the other chart.
  */
 import { frame, label, STYLE } from "../Chart.ts"
 import { sentence } from "../Machine.ts"
@@ -13,7 +13,7 @@ const WIDTH = 860
 const HEIGHT = 570
 const PLOT_WIDTH = 330
 const PLOT_HEIGHT = 170
-/** Of a note, about. */
+/** Approximate width of a note's letter. */
 const LETTER_WIDTH = 5.6
 const LEFTS = [70, 500]
 const TOPS = [115, 355]
@@ -34,11 +34,11 @@ interface Plot {
   readonly top: number
   readonly title: string
   readonly lines: ReadonlyArray<Line>
-  /** What stands below, by place. */
+  /** Labels of the horizontal axis, by place. */
   readonly names: ReadonlyArray<string>
-  /** Of the vertical axis. */
+  /** Marks of the vertical axis. */
   readonly marks: ReadonlyArray<number>
-  /** From 0 at the bottom to 1 at the top. */
+  /** Maps a value to 0 at the bottom up to 1 at the top. */
   readonly height: (value: number) => number
 }
 
@@ -123,7 +123,7 @@ const OWN_STYLE = `
   .curve.baseline { stroke: #818b98; fill: none }
   .dot.pale { fill: #54aeff }`
 
-/** The whole chart as an SVG document. */
+/** Returns the whole chart as an SVG document. */
 export const svg = (results: OverloadResults): string => {
   const { byConnections, byOffer, machine } = results
   const [left, right] = LEFTS

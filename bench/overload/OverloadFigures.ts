@@ -7,7 +7,7 @@ import type { Probe, Step } from "./OverloadResults.ts"
 
 const ACCEPTED = 200
 
-/** One request as it was seen from outside. */
+/** One request as its client sees it. */
 interface Seen {
   readonly wantedMicros: number
   readonly sentMicros: number
@@ -30,19 +30,19 @@ const isRefused = (seen: Seen): boolean => !isAccepted(seen) && !isLost(seen)
 const latencyIn = (seen: ReadonlyArray<Seen>, from: "wantedMicros" | "sentMicros"): Latency | undefined =>
   seen.length === 0 ? undefined : latencyOf([Float64Array.from(seen, (one) => (one.answeredMicros - one[from]) / 1000)])
 
-/** When a flood's processes began and ended to send. */
+/** The first and the last moment of a flood's sending. */
 export interface Window {
   readonly fromMicros: number
   readonly untilMicros: number
 }
 
-/** The first request is wanted at the start. */
+/** The planned time of the first request is the start. */
 export const windowOf = (floods: ReadonlyArray<PacedLoadRecord>, seconds: number): Window => {
   const fromMicros = floods.reduce((least, { wantedMicros }) => Math.min(least, wantedMicros[0] ?? Infinity), Infinity)
   return { fromMicros, untilMicros: fromMicros + seconds * 1_000_000 }
 }
 
-/** The probe's requests that were wanted within some time. */
+/** Returns the probe's requests that were planned within a window. */
 export const probeOf = (record: PacedLoadRecord, { fromMicros, untilMicros }: Window): Probe => {
   const seen = seenIn(record).filter(({ wantedMicros }) => wantedMicros >= fromMicros && wantedMicros < untilMicros)
   const latency = latencyIn(seen.filter(isAccepted), "wantedMicros")
@@ -54,14 +54,14 @@ export const probeOf = (record: PacedLoadRecord, { fromMicros, untilMicros }: Wi
   }
 }
 
-/** So many of the probe's requests in a row must be as good as before. */
+/** Requests of the probe in a row that must be as good as before the flood. */
 const GOOD_REQUESTS = 20
-/** As good as before: within so many times the median of the quiet time. */
+/** Greatest ratio to the median of the quiet time that counts as good. */
 const GOOD_TIMES = 3
 
 /**
- * From the flood's last request until all of the flood is answered and the probe is carried out as before; undefined
- * if that is not seen.
+ * Returns the time from the flood's last request until the whole flood is answered and the probe is as good as before;
+ * undefined if that does not happen.
  */
 export const recoveryMillisOf = (
   floods: ReadonlyArray<PacedLoadRecord>,
@@ -81,7 +81,7 @@ const isGood = (seen: ReadonlyArray<Seen>, quietMillis: number): boolean => {
   return median(seen.map((one) => (one.answeredMicros - one.wantedMicros) / 1000)) <= GOOD_TIMES * quietMillis
 }
 
-/** What a flood came to, and the probe beside it. */
+/** Returns the figures of a flood and of the probe beside it. */
 export const stepOf = (
   floods: ReadonlyArray<PacedLoadRecord>,
   probe: PacedLoadRecord,
@@ -108,7 +108,7 @@ export const stepOf = (
   }
 }
 
-/** How many were acknowledged, and how many may or may not have been carried out. */
+/** Returns the number of acknowledged requests, and of those that may have been carried out. */
 export const outcomesOf = (records: ReadonlyArray<PacedLoadRecord>): { acknowledged: number; lost: number } => {
   const seen = records.flatMap(seenIn)
   return { acknowledged: seen.filter(isAccepted).length, lost: seen.filter(isLost).length }

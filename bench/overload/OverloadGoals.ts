@@ -1,4 +1,4 @@
-/** Till wants to reach these goals under overload; each is judged by the worst of the run's loads. */
+/** Goals under overload, judged by the worst of the run's loads. */
 import type { Verdict } from "../Verdict.ts"
 import { verdictOf } from "../Verdict.ts"
 import type { OverloadResults, Turn } from "./OverloadResults.ts"
@@ -11,7 +11,7 @@ const PROBE_RATIO_MAX = 3
 
 const most = (values: ReadonlyArray<number>): number => Math.max(...values)
 
-/** What is not seen is worse than all that is. */
+/** A missing value counts as the worst. */
 const orWorst = (value: number | undefined): number => value ?? Infinity
 
 export const judge = ({ byConnections, byOffer }: OverloadResults): ReadonlyArray<Verdict> => {

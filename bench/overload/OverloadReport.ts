@@ -25,7 +25,7 @@ const COLUMNS = [
 export const nameOf = ({ connections, offeredPerSecond }: Pick<Step, "connections" | "offeredPerSecond">): string =>
   offeredPerSecond === undefined ? `${count(connections)} connections` : `${figure(offeredPerSecond)} creates/s`
 
-/** As a name has it: no digits that say nothing. */
+/** Formats a count for a name, without insignificant digits. */
 const count = (value: number): string => (value < 100 ? String(value) : figure(value))
 
 const otherCells = ({ latency, lost, refused, requests }: Probe): ReadonlyArray<string> => [
@@ -53,7 +53,7 @@ const row = (name: string, turn: Turn): ReadonlyArray<string> => {
   ]
 }
 
-/** One load, while the run goes on. */
+/** Formats one load during the run. */
 export const turnLine = (turn: Turn): string => {
   const [name, ...cells] = row(nameOf(turn.step), turn)
   return `${name}: ${cells.map((cell, i) => `${COLUMNS[i + 1]} ${cell}`).join(", ")}`
@@ -65,7 +65,7 @@ const rows = ({ byConnections, byOffer }: OverloadResults) => [
   ...byConnections.map((turn) => row(nameOf(turn.step), turn))
 ]
 
-/** A warning if the machine was not the bench's own; else nothing. */
+/** Returns a warning if other processes were busy during the run. */
 export const warnings = ({ byConnections, byOffer }: OverloadResults): ReadonlyArray<string> => {
   const turns: ReadonlyArray<Turn> = [...byOffer, ...byConnections]
   const share = noiseIn(turns.flatMap(({ peak, step }) => [peak.othersShare, step.othersShare]))

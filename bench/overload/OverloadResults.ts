@@ -1,47 +1,47 @@
-/** The bench of overload has measured this. `results/overload.json` is exactly this, and the goals. */
+/** The measurements of the bench of overload, which `results/overload.json` holds with the goals. */
 import type { Machine } from "../Machine.ts"
 import type { Latency } from "../load/Percentiles.ts"
 
-/** What another merchant, who asks for little, gets meanwhile. */
+/** The small load of another merchant during a flood. */
 export interface Probe {
   readonly requests: number
   readonly refused: number
   readonly lost: number
-  /** Of those that were carried out, from when they were wanted; undefined if there are none. */
+  /** Latency of the answered requests, from their planned times; undefined if there are none. */
   readonly latency?: Latency
 }
 
 /** One load of creates in one merchant's account. */
 export interface Step {
-  /** Creates that are wanted each second, in an open loop; undefined in a closed one. */
+  /** Creates per second of an open loop; undefined in a closed one. */
   readonly offeredPerSecond?: number
   readonly connections: number
   readonly seconds: number
-  /** Requests that were sent within the time; they are less than the offered ones where no connection was free. */
+  /** Requests sent per second; fewer than offered if connections were missing. */
   readonly sentPerSecond: number
-  /** Creates that were acknowledged within the time. */
+  /** Creates acknowledged per second within the time. */
   readonly goodputPerSecond: number
   readonly refusedPerSecond: number
-  /** Requests without an answer, in all. */
+  /** Requests without an answer. */
   readonly lost: number
-  /** Of what was acknowledged, whenever that was; from when it was sent. */
+  /** Latency of the acknowledged requests, late ones included, from their sending. */
   readonly accepted?: Latency
   readonly refused?: Latency
   readonly probe: Probe
-  /** Undefined if the probe's time was over before. */
+  /** Undefined if the probe ended before the recovery. */
   readonly recoveryMillis?: number
   /** CPU time of server and Postgres per second, as shares of one core. */
   readonly serverShare?: number
   readonly postgresShare?: number
-  /** Of the machine's CPU time, what went to processes that are no part of the bench. */
+  /** Share of the machine's CPU time of processes outside of the bench. */
   readonly othersShare?: number
 }
 
-/** Measures that are close in time: the machine's slow minutes hit all of them alike. */
+/** Measurements close in time: slow minutes of the machine affect all of them alike. */
 export interface Turn {
   /** The probe alone. */
   readonly quiet: Probe
-  /** As many creates as Till makes where nothing is too much. */
+  /** The load of the greatest throughput without overload. */
   readonly peak: Step
   readonly step: Step
 }
@@ -50,16 +50,16 @@ export interface OverloadResults {
   readonly at: string
   readonly machine: Machine
   readonly probePerSecond: number
-  /** An open loop each; in units of the peak of its turn. */
+  /** Open loops, in units of the peak of their turn. */
   readonly byOffer: ReadonlyArray<Turn & { readonly timesPeak: number }>
-  /** A closed loop each. */
+  /** Closed loops. */
   readonly byConnections: ReadonlyArray<Turn>
 }
 
-/** Goodput in units of the turn's peak. */
+/** Returns the goodput in units of the turn's peak. */
 export const goodputRatio = ({ peak, step }: Turn): number => step.goodputPerSecond / peak.goodputPerSecond
 
-/** The probe's median in units of its quiet one; undefined if nothing of it was carried out. */
+/** Returns the probe's median in units of its quiet one; undefined if none of its requests was carried out. */
 export const probeRatio = ({ quiet, step }: Turn): number | undefined =>
   quiet.latency === undefined || step.probe.latency === undefined
     ? undefined

@@ -1,7 +1,7 @@
 /**
- * Creates in an open loop at a share of what the server can do: latency as clients have it that do not wait for one
- * another. Each round first takes the server's maximum, in a closed loop, and then offers the share of that; so a slow
- * minute of the machine makes the offer smaller, too.
+ * Creates in an open loop at a share of the server's maximum: latency for clients that do not wait for one another.
+ * Each round first measures the maximum in a closed loop and then offers the share of it, so a slow minute of the
+ * machine lowers the offer, too.
  */
 import { Effect } from "effect"
 import { BenchFailure } from "../BenchFailure.ts"
@@ -33,7 +33,7 @@ const roundOf = (maximumPerSecond: number, record: PacedLoadRecord): PacedRound 
   ...tailLatencyOf(Float64Array.from(answersUntil(record, Infinity), (micros) => micros / 1000))
 })
 
-/** Fails unless each create has left its record. */
+/** Fails unless each acknowledged create has left its record. */
 const measureOne = Effect.fnUntraced(function* (
   { apiKeys, database, server, verify }: Running,
   load: PacedLoad,
@@ -72,7 +72,7 @@ const measureOne = Effect.fnUntraced(function* (
   return { title: contender.title, contender: contender.name, rounds } satisfies PacedResult as PacedResult
 })
 
-/** One server after the other. */
+/** Measures one server after the other. */
 export const measure = (running: ReadonlyArray<Running>, load: PacedLoad, pace: PacedPace) =>
   Effect.forEach(running, (one) =>
     Effect.mapError(

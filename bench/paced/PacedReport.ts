@@ -6,7 +6,7 @@ import { SHARE } from "./Paced.ts"
 
 export const TITLE = `Create a PaymentIntent, open loop at ${SHARE * 100} % of the maximum`
 
-/** Of the median round by each measure on its own. */
+/** Returns the median over the rounds of one measure. */
 export const pacedMedian = ({ rounds }: PacedResult, measure: keyof PacedRound): number =>
   median(rounds.map((round) => round[measure]))
 

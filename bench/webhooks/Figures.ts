@@ -4,7 +4,7 @@ import { percentile } from "../load/Percentiles.ts"
 import type { ArrivalsRecord } from "./Arrivals.ts"
 import type { PacedLoadRecord } from "../load/PacedLoadPlan.ts"
 
-/** Of times in milliseconds; each one was measured, none is interpolated. */
+/** Measured times in milliseconds; none is interpolated. */
 export interface Distribution {
   readonly averageMillis: number
   readonly p50Millis: number
@@ -14,12 +14,12 @@ export interface Distribution {
 }
 
 export interface Figures {
-  /** All of them acknowledged, each with one event. */
+  /** Acknowledged requests, each with one event. */
   readonly requests: number
   readonly endpoints: number
-  /** From the first request to the last answer. */
+  /** Requests per second from the first request to the last answer. */
   readonly requestsPerSecond: number
-  /** From the first request to the arrival of the last delivery. */
+  /** Deliveries per second from the first request to the arrival of the last delivery. */
   readonly deliveriesPerSecond: number
   /** Request wanted → answer received. */
   readonly answer: Distribution
@@ -29,7 +29,7 @@ export interface Figures {
   readonly fromAnswered: Distribution
 }
 
-/** Of any number of times in microseconds except none. */
+/** Returns the distribution of at least one time in microseconds. */
 export const distributionOf = (micros: ReadonlyArray<number>): Distribution => {
   const ascending = Float64Array.from(micros).toSorted()
   const millis = (percent: number) => percentile(ascending, percent) / 1000
@@ -69,11 +69,11 @@ export const lastArrivalMicros = ({ firstMicros }: ArrivalsRecord): number => Ma
 
 const latest = (times: Float64Array): number => times.reduce((a, b) => Math.max(a, b), 0)
 
-/** From a load's first request to some moment. */
+/** Rate from a load's first request to a moment. */
 const perSecond = (count: number, { sentMicros }: PacedLoadRecord, untilMicros: number): number =>
   (count / (untilMicros - sentMicros.reduce((a, b) => Math.min(a, b), Infinity))) * 1_000_000
 
-/** From the first request to the last answer. */
+/** Requests per second from the first request to the last answer. */
 export const requestsPerSecondOf = (load: PacedLoadRecord): number =>
   perSecond(load.sentMicros.length, load, latest(load.answeredMicros))
 
@@ -81,7 +81,7 @@ export const requestsPerSecondOf = (load: PacedLoadRecord): number =>
 export const answersUntil = ({ answeredMicros, wantedMicros }: PacedLoadRecord, untilMicros: number) =>
   [...wantedMicros].flatMap((wanted, i) => (wanted < untilMicros ? [answeredMicros[i]! - wanted] : []))
 
-/** Of a load that has been delivered completely, to at least one endpoint. */
+/** Returns the figures of a load whose deliveries have all arrived at one endpoint at least. */
 export const figuresOf = (load: PacedLoadRecord, arrivals: ArrivalsRecord): Figures => {
   const { answeredMicros, sentMicros } = load
   const requests = sentMicros.length

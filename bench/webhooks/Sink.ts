@@ -11,11 +11,11 @@ export interface Sink {
   readonly pid: number
   /** URL of an endpoint, numbered from 0. */
   readonly url: (endpoint: number) => string
-  /** Forgets what has arrived, and records a load's deliveries to so many endpoints from now on. */
+  /** Discards the arrivals and records a load's deliveries to this many endpoints. */
   readonly begin: (run: string, endpoints: number) => Effect.Effect<void, BenchFailure>
-  /** Changes how requests are answered from now on; at first, with success. */
+  /** Sets the answer to later requests; success at first. */
   readonly answer: (how: SinkAnswer) => Effect.Effect<void, BenchFailure>
-  /** Waits for so many different deliveries; fails when none arrives for a long while. */
+  /** Waits for this many different deliveries; fails when deliveries cease. */
   readonly arrived: (deliveries: number) => Effect.Effect<void, BenchFailure>
   readonly take: Effect.Effect<ArrivalsRecord, BenchFailure>
 }

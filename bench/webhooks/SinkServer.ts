@@ -11,7 +11,7 @@ import { RequestReader } from "./RequestReader.ts"
 import type { SinkAnswer, SinkCommand } from "./SinkCommand.ts"
 import { serve } from "../Worker.ts"
 
-/** No delivery for so long means that none comes any more. */
+/** Time without a delivery after which the sink expects no further one. */
 const SILENCE_MILLIS_MAX = 20_000
 
 const ANSWERS: Readonly<Record<SinkAnswer, string | null>> = {
@@ -22,7 +22,7 @@ const ANSWERS: Readonly<Record<SinkAnswer, string | null>> = {
 
 let arrivals = new Arrivals("", 0)
 let answer: string | null = ANSWERS.success
-/** Requests that are no deliveries of the bench's. */
+/** A request that is no delivery of the bench. */
 let problem: string | undefined
 let arrived = () => {}
 

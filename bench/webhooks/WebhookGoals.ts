@@ -1,25 +1,25 @@
-/** Till wants to reach these goals with webhooks; each is judged on the run's own figures. */
+/** Goals for webhooks, judged by the figures of one run. */
 import type { Verdict } from "../Verdict.ts"
 import { verdictOf } from "../Verdict.ts"
 import { median } from "../load/Percentiles.ts"
 import type { FanOut, WebhookResults } from "./WebhookResults.ts"
 
-/** A sender on Node, with Redis and without a flush to disk, publishes the first two for 4 cores. */
+/** The figures that a Node sender with Redis and without a flush to disk publishes for 4 cores. */
 export const DELIVERIES_PER_SECOND_MIN = 1800
 export const P95_MILLIS_MAX = 143
 export const IDLE_AVERAGE_MILLIS_MAX = 4.3
-/** Of the creates without endpoints, by endpoints. */
+/** Least creates in units of those without endpoints, by number of endpoints. */
 const CREATES_RATIO_MIN: ReadonlyArray<readonly [endpoints: number, ratio: number]> = [
   [1, 0.85],
   [10, 0.4]
 ]
 const RETRIES_P99_MILLIS_MAX = 150
 
-/** Creates with endpoints in units of those without: the median of the ratios round by round. */
+/** Returns creates with endpoints ÷ those without: the median of the ratios round by round. */
 export const createsRatio = ([without]: ReadonlyArray<FanOut>, { requestsPerSecond }: FanOut): number =>
   median(requestsPerSecond.map((creates, round) => creates / without!.requestsPerSecond[round]!))
 
-/** Times count from the request, which is earlier than the commit: what is reached here is reached from there. */
+/** Times count from the request, which is before the commit, so a goal reached here is reached from the commit, too. */
 export const judge = ({ fanOut, idle, offered, offeredPerSecond, retries }: WebhookResults): ReadonlyArray<Verdict> => {
   const rate = `${offeredPerSecond} creates/s`
   const atMost = (text: string, bound: number, figure: number) =>

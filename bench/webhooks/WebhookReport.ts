@@ -75,7 +75,7 @@ const sectionsOf = (results: WebhookResults): ReadonlyArray<Section> => [
   ...(results.retries === undefined ? [] : [retryRows(results.retries)])
 ]
 
-/** A warning if the machine was not the bench's own; else nothing. */
+/** Returns a warning if other processes were busy during the run. */
 const warnings = ({ half, idle, offered, saturated }: WebhookResults): ReadonlyArray<string> => {
   const share = noiseIn([half, idle, offered, saturated].map(({ othersShare }) => othersShare))
   return share === undefined ? [] : [noiseText(share)]

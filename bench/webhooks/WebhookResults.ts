@@ -1,4 +1,4 @@
-/** The bench of webhooks has measured this. `results/webhooks.json` is exactly this, and the goals. */
+/** The measurements of the bench of webhooks, which `results/webhooks.json` holds with the goals. */
 import type { Machine } from "../Machine.ts"
 import type { Spent } from "../SpentTime.ts"
 import type { Distribution, Figures } from "./Figures.ts"
@@ -6,7 +6,7 @@ import type { Distribution, Figures } from "./Figures.ts"
 /** CPU times are per event and include what is done after the last delivery. */
 export interface Trial extends Figures, Spent {}
 
-/** Creates with so many endpoints subscribed; none has no deliveries to tell about. */
+/** Creates with a number of subscribed endpoints. */
 export interface FanOut {
   readonly endpoints: number
   /** Creates per second, in order; the rounds of all took turns. */
