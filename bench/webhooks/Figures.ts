@@ -50,8 +50,8 @@ export const missingOf = (requests: number, { firstMicros }: ArrivalsRecord): nu
   }, 0)
 
 /**
- * The failure if deliveries are missing; or, unless something was killed on purpose, if one came twice or one that
- * nobody has caused.
+ * Returns a failure if deliveries are missing; or, unless a process was killed on purpose, if a delivery arrived twice
+ * or without a cause.
  */
 export const failureIn = (
   requests: number,

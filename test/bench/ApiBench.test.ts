@@ -25,7 +25,7 @@ describe("ApiBench", () => {
       const before = process.env
       process.env = { ...before }
       yield* Effect.addFinalizer(() => Effect.sync(() => void (process.env = before)))
-      // The fake is not there, and neither is npm.
+      // The fake is not installed, and npm is not on the path.
       Object.assign(process.env, { PATH: cache, XDG_CACHE_HOME: cache })
       // The fake's folder is read from the environment when its module is loaded, which other files may have done.
       vi.resetModules()

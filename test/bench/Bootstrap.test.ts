@@ -9,25 +9,25 @@ const SIMULATED = 200
 interface Noise {
   readonly starts: number
   readonly rounds: number
-  /** Standard deviations of the logarithms: what a start's rounds share, and what each has to itself. */
+  /** Standard deviations of the logarithms: one that the rounds of a start share, and one per round. */
   readonly ofStart: number
   readonly ofRound: number
 }
 
-/** As restarts of one commit behave: 6 % of luck per start, which differs by 13 % between two now and then. */
+/** Values of restarts of one commit: 6 % per start, with differences of 13 % between two at times. */
 const USUAL: Noise = { starts: 6, rounds: 5, ofStart: 0.06, ofRound: 0.04 }
 
 const normal = (random: Random): number =>
   Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next())
 
-/** Measurements of two versions whose true ratio is known. */
+/** Returns measurements of two versions with a known ratio. */
 const measured = (ratio: number, { ofRound, ofStart, rounds, starts }: Noise, random: Random): RatiosByStart =>
   Array.from({ length: starts }, () => {
     const luck = ofStart * normal(random)
     return Array.from({ length: rounds }, () => ratio * Math.exp(luck + ofRound * normal(random)))
   })
 
-/** The share of simulated comparisons of which something holds. */
+/** Returns the share of simulated comparisons with a property. */
 const shareOf = (ratio: number, noise: Noise, holds: (interval: ReturnType<typeof intervalOf>) => boolean): number => {
   const random = new Random(SEED)
   const held = Array.from({ length: SIMULATED }, (_, i) => holds(intervalOf(measured(ratio, noise, random), i)))
@@ -40,7 +40,7 @@ describe(`intervalOf, SEED=${SEED}`, () => {
       for (const ratio of [1, 1.3]) {
         const share = shareOf(ratio, noise, ({ high, low }) => low <= ratio && ratio <= high)
         assert.isAtLeast(share, 0.9)
-        // An interval that always holds it is wider than it has to be.
+        // An interval that always holds the truth is too wide.
         assert.isAtMost(share, 0.99)
       }
     })

@@ -11,7 +11,7 @@ import { judge } from "../../bench/cluster/ClusterGoals.ts"
 import * as ClusterReport from "../../bench/cluster/ClusterReport.ts"
 import type { ClusterResults, ClusterRound, ClusterStart } from "../../bench/cluster/ClusterResults.ts"
 
-/** CPU µs of each runner, and of Postgres, which are 40 unless given. */
+/** CPU µs of each runner, and of Postgres, 40 unless given. */
 const round = (requestsPerSecond: number, runnerMicros: ReadonlyArray<number>, postgresMicros = 40): ClusterRound => ({
   acknowledged: 1000,
   requestsPerSecond,
@@ -77,7 +77,7 @@ describe("what more cores would do", () => {
   const costs = { owner: 100, forwarding: 80, postgres: 40, logBytes: 3600 }
 
   it("is what the CPU times come to, forwarding included", () => {
-    // Three runners would leave a core for Postgres, which needs less than that.
+    // Three runners would leave a core for Postgres, which needs less than one.
     const { createsPerSecond, forwardedShare, postgresCores, runners, ...four } = capacityOf(4, costs)
     assert.strictEqual(runners, 4)
     assert.strictEqual(forwardedShare, 0.75)

@@ -18,7 +18,7 @@ const round = (requestsPerSecond: number, more: Partial<Round> = {}): Round => (
   ...more
 })
 
-/** Three starts of two pairs each, whose machine had its ups and downs. */
+/** Three starts of two pairs each, on a machine of varying speed. */
 const compared = (own: (pace: number) => Round, other: (pace: number) => Round): Compared => ({
   scenario: create,
   starts: [1, 0.5, 2].map((pace) => [pace, pace * 1.1].map((pace): Pair => ({ own: own(pace), other: other(pace) })))

@@ -29,7 +29,7 @@ const results: DashboardResults = {
   pages: [page, { ...withP95("alone", 20), title: "payments" }],
   loadsAtOnce: 4,
   openPages: 500,
-  // A slow minute hits both.
+  // A slow minute affects both.
   live: [
     { with: 950, without: 1000 },
     { with: 5, without: 10 },

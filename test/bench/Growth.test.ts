@@ -34,7 +34,7 @@ const results: GrowthResults = {
   ],
   restarts: [900, 2000, 2400].map((readyMillis) => ({ readyMillis, firstCreateMillis: 50 })),
   takeoverMillis: 1000,
-  // A slow minute hits both.
+  // A slow minute affects both.
   starts: [
     [
       { grown: round(950), empty: round(1000) },

@@ -1,4 +1,4 @@
-/** The real bench, ended at several moments: nothing that it started runs on, and nothing that it wrote is left. */
+/** The real bench, ended at several moments: none of its processes runs on, and none of its files is left. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
@@ -18,7 +18,7 @@ const textOf = (pid: number, file: string): string => {
   }
 }
 
-/** Whether a process is there; the zombie of an ended one is not. */
+/** Returns whether a process runs; a zombie does not. */
 const isAlive = (pid: number): boolean => {
   const stat = textOf(pid, "stat")
   return stat !== "" && !/^.*\) [ZX] /s.test(stat)
@@ -33,30 +33,30 @@ const servers = (pids: ReadonlyArray<number>) =>
 const named = (pids: ReadonlyArray<number>, part: string) =>
   commandsOf(pids).filter((command) => command.includes(part)).length
 
-/** Their children are called otherwise. */
+/** Children of a postmaster have other command lines. */
 const postmasters = (pids: ReadonlyArray<number>) =>
   commandsOf(pids).filter((command) => /^[^ ]*postgres -D /.test(command)).length
 
-/** What the bench is doing, as its processes and its folder tell. */
+/** Moments of the bench, as its processes and its folder show them. */
 const moments: Readonly<Record<string, (pids: ReadonlyArray<number>, folder: string) => boolean>> = {
   "it lays the versions": (_, folder) => fs.globSync(`${folder}/*/other/src`).length > 0,
   "a Postgres makes its cluster": (pids) => commandsOf(pids).some((command) => command.includes("--pgdata")),
   "both versions serve": (pids) => servers(pids) === 2
 }
 
-/** Two clusters and two starts take their time on a machine that others use as well. */
+/** Limit for two clusters and two starts on a busy machine. */
 const MOMENT_MILLIS_MAX = 120_000
 const TEST_MILLIS_MAX = 200_000
 
-/** Starts a bench, ends it when the moment has come, and waits until nothing of it is there any more. */
+/** Starts a bench, ends it at the moment, and waits until all of its processes and files are gone. */
 const assertNothingLeft = Effect.fnUntraced(function* (
   parameters: ReadonlyArray<string>,
   moment: (pids: ReadonlyArray<number>, folder: string) => boolean,
   end: (pid: number) => void
 ) {
-  // On a disk: a bench refuses to write to memory.
+  // A folder on a disk, because a bench refuses to write to memory.
   const folder = yield* temporaryFolder("/var/tmp")
-  // A process group of its own, as a terminal would give it.
+  // A process group of its own, as in a terminal.
   const child = spawn(process.execPath, [BENCH, ...parameters], {
     env: { ...process.env, TMPDIR: folder, DATABASE_URL: "" },
     detached: true,
@@ -66,7 +66,7 @@ const assertNothingLeft = Effect.fnUntraced(function* (
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (printed += String(chunk)))
   const pid = child.pid!
   let members: ReadonlyArray<number> = []
-  // A failing test must not leave behind what it complains about.
+  // A failing test must not leave processes behind.
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       for (const member of [...members, pid]) if (isAlive(member)) signalIfThere(member, "SIGKILL")
@@ -98,7 +98,7 @@ describe.runIf(process.platform === "linux")("a bench that is ended", () => {
     TEST_MILLIS_MAX
   )
 
-  /** A cluster and a server each take a while to come, and the last of them is waited for. */
+  /** The last part to appear is the one to wait for. */
   const parts: Readonly<Record<string, readonly [ReadonlyArray<string>, (pids: ReadonlyArray<number>) => boolean]>> = {
     "it compares Till with baselines, each of which has a Postgres": [
       ["--only", "create-latency"],

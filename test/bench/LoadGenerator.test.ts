@@ -63,7 +63,7 @@ describe("LoadGenerator", () => {
       Effect.gen(function* () {
         const { port } = yield* serverOf(handler)
         const load = yield* Load.make
-        // The failure ends the load; a slow machine takes a while to come to it.
+        // The failure ends the load, on a slow machine after a while.
         assert.include((yield* Effect.flip(load.run(plan(port, { seconds: 30 })))).problem, problem)
       })
     )

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 import { Effect } from "effect"
 
-/** A server that lives for one test. */
+/** Starts an HTTP server for one test. No starter of Till: it stands for a server under load. */
 export const serverOf = (handler: (request: IncomingMessage, response: ServerResponse) => void) =>
   Effect.acquireRelease(
     Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {

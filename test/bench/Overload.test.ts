@@ -28,7 +28,7 @@ const plan = (port: number, changes: Partial<PacedLoadPlan> = {}): PacedLoadPlan
 const numberOf = (key: unknown): number => Number(String(key).split("-").at(-1))
 
 describe("a flood", () => {
-  /** What the server does with a request, by its number. */
+  /** The server's answer to a request, by its number. */
   const fates = [200, 503, LOST, 429, 200] as const
   const fateOf = (request: number) => fates[request % fates.length]!
 
@@ -76,7 +76,7 @@ describe("a flood", () => {
       const load = yield* PacedLoad.make
       const record = yield* load.run(plan(port, { ratePerSecond: 200, connections: 2 }))
       assert.strictEqual(record.statuses.length + record.leftOut, 60)
-      // Three times two at most, and two at least even where everything is slow.
+      // Two requests on each of three connections, and at least two in all on a slow machine.
       assert.isAtMost(record.statuses.length, 6)
       assert.isAtLeast(record.statuses.length, 2)
     })
@@ -89,7 +89,7 @@ describe("a flood", () => {
       const flood = { refusals: [], drainSeconds: 0.2 }
       for (const ratePerSecond of [null, 100]) {
         const record = yield* load.run(plan(port, { ratePerSecond, flood }))
-        // Nothing is ever answered, so a run that waited for answers would not end.
+        // No request is answered, so a run that waits for answers would not end.
         assert.deepStrictEqual([...record.statuses], [LOST, LOST, LOST, LOST])
       }
     })
@@ -177,7 +177,7 @@ describe("a step's figures", () => {
       })
   )
 
-  /** A probe every 10 ms for 5 s, answered after so many milliseconds, or refused. */
+  /** A probe every 10 ms for 5 s, with the delay of each answer in milliseconds, or a refusal. */
   const probeWith = (fate: (afterEndMillis: number) => number | "refused"): PacedLoadRecord => {
     const wanted = Array.from({ length: 500 }, (_, i) => START_MICROS + i * 10_000)
     const fates = wanted.map((at) => fate((at - END_MICROS) / 1000))
@@ -224,7 +224,7 @@ describe("a step's figures", () => {
       ),
       900
     )
-    // The median of twenty in a row: ten that are slow still hide in it.
+    // The median of twenty in a row: ten slow ones do not move it.
     assert.strictEqual(
       recovery(
         answeredBy(-500),
@@ -329,7 +329,7 @@ describe("the report of overload", () => {
     assert.include(chart, "A &amp; B")
     const ys = [...chart.matchAll(/<circle cx="[\d.]+" cy="([\d.]+)"/g)].map(([, y]) => Number(y))
     const zero = Number(/y1="([\d.]+)"/.exec(chart)![1])
-    // The first curve has the one offer, and the curves of the connections follow those of its column.
+    // The first curve has one offer; the curves of the connections follow those of its column.
     assert.approximately((zero - ys[4]!) / (zero - ys[0]!), 900 / 500, 1e-6)
     assert.approximately((zero - ys[5]!) / (zero - ys[0]!), 20 / 500, 1e-6)
   })

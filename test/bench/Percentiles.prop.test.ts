@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { median, percentile, Samples } from "../../bench/load/Percentiles.ts"
 
-/** Sums of two of them are finite. */
+/** The sum of two such values is finite. */
 const Value = Schema.Finite.check(Schema.isBetween({ minimum: -1e300, maximum: 1e300 }))
 const Values = Schema.Array(Value).check(Schema.isMinLength(1))
 const Percent = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))

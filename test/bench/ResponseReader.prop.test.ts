@@ -7,7 +7,7 @@ const Response = Schema.Struct({
   body: Schema.String.check(Schema.isMaxLength(300)),
   header: Schema.Literals(["Content-Length", "content-length", "CONTENT-LENGTH", "chunked"])
 })
-/** Lengths of the chunks, used over and over. */
+/** Lengths of the chunks, used cyclically. */
 const Cuts = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 400 }))).check(Schema.isMinLength(1))
 
 const bytesOf = ({ body, header, status }: typeof Response.Type, cuts: ReadonlyArray<number>): Buffer => {
@@ -28,7 +28,7 @@ const read = (reader: ResponseReader, bytes: Buffer, cuts: ReadonlyArray<number>
   for (let at = 0, i = 0; at < bytes.length; i++) {
     const chunk = bytes.subarray(at, at + cuts[i % cuts.length]!)
     at += chunk.length
-    // As a socket gives them: a larger buffer of which only the first bytes count.
+    // A chunk as a socket gives it: the first bytes of a larger buffer.
     const ended = reader.push(Buffer.concat([chunk, Buffer.from("HTTP/1.1 rest of an earlier chunk")]), chunk.length)
     assert.strictEqual(ended, at === bytes.length)
   }

@@ -119,7 +119,7 @@ describe("Suite", () => {
       const { loads, ran } = run(ACKNOWLEDGED, () => Effect.void, { ...scenario, moreRounds: 3 })
       const { subjects } = yield* ran
       assert.deepStrictEqual(loads, [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2])
-      // The n-th load takes n ms here: those of the rounds count together, and not the warm-up's.
+      // The n-th load takes n ms here; the rounds count, and the warm-up does not.
       assert.deepStrictEqual(
         subjects.map(({ latency }) => latency),
         [

@@ -18,7 +18,7 @@ describe("Versions", () => {
       const hash = git("rev-parse", "HEAD").slice(0, 7)
       assert.deepStrictEqual([own.title, other.title], ["this checkout", `HEAD (${hash})`])
       const read = (name: string) => fs.readFileSync(Path.join(folder, name), "utf8")
-      // A commit's file, byte by byte, whether or not the checkout has changed it.
+      // The commit's file byte for byte, also if the checkout has changed it.
       assert.strictEqual(read("other/package.json"), git("show", "HEAD:package.json"))
       assert.strictEqual(read("this/package.json"), fs.readFileSync(Path.join(ROOT, "package.json"), "utf8"))
       assert.isFalse(fs.existsSync(Path.join(folder, "this/.git")))
@@ -29,7 +29,7 @@ describe("Versions", () => {
         assert.deepStrictEqual(version.contender.parameters, [Path.join(folder, name, "src/main.ts"), "serve"])
         assert.isTrue(version.command.node.startsWith(Path.join(folder, name, "node_modules/node-")))
         assert.isTrue(fs.existsSync(Path.join(folder, name, "node_modules/effect/package.json")))
-        // What tools keep there, the running tests' own among it, may change while it is copied.
+        // Tools, this test's own among them, may change the folder during the copy.
         assert.isFalse(fs.existsSync(Path.join(folder, name, "node_modules/.package-lock.json")))
         assert.include(version.command.options.join(" "), "--max-semi-space-size=")
       }

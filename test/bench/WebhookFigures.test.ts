@@ -8,7 +8,7 @@ import { judge } from "../../bench/webhooks/WebhookGoals.ts"
 import * as WebhookReport from "../../bench/webhooks/WebhookReport.ts"
 import type { Trial, WebhookResults } from "../../bench/webhooks/WebhookResults.ts"
 
-/** The requests of a load: how long each waited, its answer took and its delivery took to each of two endpoints. */
+/** A load's requests: delay, time of the answer, and time of the delivery to each of two endpoints. */
 const Times = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))
 const Requests = Schema.Array(Schema.Struct({ waited: Times, answer: Times, first: Times, second: Times })).check(
   Schema.isMinLength(1),
@@ -144,7 +144,7 @@ describe("the goals of webhooks", () => {
   const slower = (changes: Partial<Trial>): Trial => ({ ...trial, ...changes })
 
   it("are judged one by one", () => {
-    // Half of the creates with one endpoint; the rest is well.
+    // Half of the creates with one endpoint, and good values otherwise.
     const usual = [false, true, true, true, true]
     const but = (at: number, value: boolean) => usual.map((one, i) => (i === at ? value : one))
     assert.deepStrictEqual(reached({}), usual)

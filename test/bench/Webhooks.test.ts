@@ -16,7 +16,7 @@ const Number0 = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40_000 
 const webhook = (endpoint: number, run: string, request: number, note = "é") => {
   const body = JSON.stringify({
     id: "evt_1",
-    // A merchant's metadata may look like anything; what counts is the event's own request.
+    // Metadata may contain anything; the event's own request counts.
     data: { object: { metadata: { idempotency_key: "bench-other-7", note } } },
     request: { id: "req_1", idempotency_key: keyOf(run, request) }
   })
@@ -25,7 +25,7 @@ const webhook = (endpoint: number, run: string, request: number, note = "é") =>
 }
 
 describe("RequestReader and deliveryOf", () => {
-  /** Lengths of the chunks, used over and over. */
+  /** Lengths of the chunks, used cyclically. */
   const Cuts = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 400 }))).check(
     Schema.isMinLength(1)
   )
@@ -102,7 +102,7 @@ describe("Arrivals", () => {
   )
 })
 
-/** Sends requests over one connection, each after the answer to the one before; gives the answers' status lines. */
+/** Sends requests over one connection, each after the previous answer; returns the answers' status lines. */
 const send = (url: string, requests: ReadonlyArray<Buffer>) =>
   Effect.callback<ReadonlyArray<string>>((resume) => {
     const answers: Array<string> = []
@@ -168,7 +168,7 @@ describe("PacedLoad", () => {
     run: "a",
     ...changes
   })
-  /** Loads a server that answers with a 200; gives what the load noted and the keys that the server saw. */
+  /** Loads a server that answers with 200; returns the load's record and the keys that the server received. */
   const run = Effect.fnUntraced(function* (changes: Partial<PacedLoadPlan>) {
     const keys: Array<string> = []
     const { port } = yield* serverOf((request, response) => {
@@ -190,7 +190,7 @@ describe("PacedLoad", () => {
         const before = nowMicros()
         const { wantedMicros: wanted } = yield* run({ ratePerSecond: 500, connections })
         assert.strictEqual(wanted.length, 150)
-        // 2 ms apart, counted from the start; a slow machine may be late, never early.
+        // 2 ms apart, counted from the start; a slow machine is late and never early.
         assert.isTrue(wanted.every((at, i) => at - before >= i * 2000))
       }
     })

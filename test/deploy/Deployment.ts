@@ -1,4 +1,4 @@
-/** What is in the folder `deploy`, read as those read it that it is meant for. */
+/** The files of the folder `deploy`, parsed as their programs parse them. */
 import * as fs from "node:fs"
 import * as Path from "node:path"
 import { parse, parseAllDocuments } from "yaml"
@@ -26,7 +26,7 @@ export interface ComposeService {
 
 export interface ComposeNetwork {
   readonly subnet: string
-  /** Addresses that containers are given. */
+  /** Address range of the containers. */
   readonly ip_range: string
   readonly gateway: string
 }
@@ -37,10 +37,10 @@ export interface Compose {
   readonly networks: { readonly default: { readonly ipam: { readonly config: ReadonlyArray<ComposeNetwork> } } }
 }
 
-/** The compose file, with what it merges in. */
+/** Returns the compose file with its merged parts. */
 export const compose = (): Compose => parse(read("compose.yaml"), { merge: true }) as Compose
 
-/** The services of it that are Till. */
+/** Returns the services that run Till. */
 export const composeRunners = (): ReadonlyArray<readonly [string, ComposeService]> =>
   Object.entries(compose().services).filter(([name]) => /^till\d$/u.test(name))
 

@@ -1,6 +1,6 @@
 /**
- * The command line creates, lists, rolls and revokes merchants and keys, with and without a running service (A7, A8,
- * V3, 9.17).
+ * The command line creates, lists, rolls and revokes merchants and keys, with and without a running Till (A7, A8, V3,
+ * 9.17).
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -49,7 +49,7 @@ const codeFor = async (server: TillProcess, key: string): Promise<string | numbe
   return body?.error?.code ?? status
 }
 
-/** Checks that only the owner can connect to a running service's socket. */
+/** Only the owner may use the socket of a running service. */
 const assertSocket = (server: TillProcess) => {
   const [path] = socketsOf(server.folder)
   const stats = fs.statSync(path!)
@@ -57,7 +57,7 @@ const assertSocket = (server: TillProcess) => {
   assert.strictEqual(stats.mode & 0o777, 0o600)
 }
 
-/** Rolls a key that was used before, and checks that the next request sees the change. */
+/** Rolls a used key; the change is in force with the next request. */
 const assertRolls = async (server: TillProcess, { keys }: Created) => {
   const { id, secret } = keys["sk_test_"]!
   assert.strictEqual(await codeFor(server, secret), 200)
@@ -69,7 +69,7 @@ const assertRolls = async (server: TillProcess, { keys }: Created) => {
   assert.strictEqual(await codeFor(server, next.secret), 200)
 }
 
-/** 9.23: a command shows and changes a brand, and pages show the change immediately. */
+/** 9.23: a command shows and changes a brand, and pages show the change at once. */
 const assertBrands = async (server: TillProcess, merchant: string, url: string) => {
   const brand = (...flags: ReadonlyArray<string>) => command(server, "merchants", "brand", merchant, ...flags)
   const terms = "https://shop.example/terms"
@@ -110,7 +110,7 @@ const assertRefusals = async (server: TillProcess, { keys, merchant }: Created) 
   await inParallel(refusals, 2, ([message, ...args]) => refused(server, message, ...args))
 }
 
-/** Revokes a key that was used before. It fails from the next request on, and cannot be revoked again. */
+/** Revokes a used key, which is refused from the next request on. */
 const assertRevokes = async (server: TillProcess, { keys }: Created) => {
   const { id, secret } = keys["sk_live_"]!
   assert.strictEqual(await codeFor(server, secret), 200)
@@ -146,7 +146,7 @@ describe("administration", () => {
           assert.include(await (await fetch(url)).text(), "Pay Acme Inc.")
           await command(server, "merchants", "rename", merchant.merchant, "Ajax & Sons")
           assert.include(await (await fetch(url)).text(), "Pay Ajax &amp; Sons")
-          // Concurrent, because none of these depends on another, and each waits for a process of its own.
+          // The checks are independent, and each command waits for a process of its own.
           await Promise.all([
             assertBrands(server, merchant.merchant, url),
             assertRolls(server, merchant),
@@ -173,7 +173,7 @@ describe("administration", () => {
           const merchant = created(await command(server, "merchants", "create", "Acme Inc."))
           await server.start()
           await server.kill("SIGKILL")
-          // The socket of the killed service is dead.
+          // The socket file of the killed service stays, without a listener.
           assert.strictEqual(socketsOf(server.folder).length, 1)
           const more = await command(
             server,

@@ -1,5 +1,5 @@
 /**
- * `till backup` and `till restore` as an operator uses them: beside a service under load, killed at any moment, from
+ * `till backup` and `till restore` as operators use them: beside a service under load, killed at any moment, and from
  * the embedded Postgres to another one and back.
  *
  * Replay the choices of a run with the seed that it prints: TILL_SEED=<seed> npm test -- test/e2e/Backup.
@@ -10,7 +10,7 @@ import { Effect, Redacted } from "effect"
 import * as fs from "node:fs"
 import * as Path from "node:path"
 import { verifyWebhook } from "../../src/client/index.ts"
-import { inParallel } from "../support/HttpExchange.ts"
+import { inParallel, persist } from "../support/HttpExchange.ts"
 import { freshDatabase } from "../support/Postgres.ts"
 import { Random, runSeed } from "../support/Random.ts"
 import { runs } from "../support/Runs.ts"
@@ -29,7 +29,7 @@ const succeeds = async (args: ReadonlyArray<string>, variables: Variables): Prom
   return stdout
 }
 
-/** Fails with one line, which says this. */
+/** Runs a command that must fail with this one line. */
 const fails = async (args: ReadonlyArray<string>, variables: Variables, line: RegExp | string) => {
   const { code, stderr, stdout } = await till(args, variables)
   assert.strictEqual(code, 1, `${args.join(" ")}: ${stdout}`)
@@ -42,7 +42,7 @@ const sound = /^\d+ records of \d+ accounts: the journal is whole and the views 
 
 const assertSound = async (variables: Variables) => assert.match(await succeeds(["verify"], variables), sound)
 
-/** A folder for a backup, and one for what is restored of it: a service on the port of another one that has ended. */
+/** Returns a folder for a backup and a service for its restored data, on the port of another service that has ended. */
 const placeFor = (server: TillProcess) =>
   Effect.gen(function* () {
     const backup = Path.join(yield* temporaryFolder(), "backup")
@@ -84,20 +84,20 @@ describe("till backup, beside a service under load", () => {
           await succeeds(["backup", backup], server.variables)
           await server.kill("SIGTERM")
 
-          // Of the earlier one: what was acknowledged before it began.
+          // The earlier backup holds everything that was acknowledged before it began.
           await succeeds(["restore", earlier.backup], earlier.restored.variables)
           await assertSound(earlier.restored.variables)
           await earlier.restored.start()
           const kept = before.filter(({ answer }) => isKept(answer!))
           assert.isAbove(kept.length, 100)
           await inParallel(kept, 16, async ({ answer, body, idempotencyKey, path }) => {
-            const replay = await traffic.http.request("POST", path, { body, idempotencyKey })
+            const replay = await persist(traffic.http, "POST", path, { body, idempotencyKey })
             assert.strictEqual(replay.headers["idempotent-replayed"], "true", idempotencyKey)
             assert.strictEqual(replay.text, answer!.text)
           })
           await earlier.restored.kill("SIGTERM")
 
-          // Of the last one: everything, and it can be worked with.
+          // The last backup holds everything, and its service works.
           await succeeds(["restore", backup], restored.variables)
           await assertSound(restored.variables)
           await restored.start()
@@ -106,7 +106,7 @@ describe("till backup, beside a service under load", () => {
           const more = traffic.deeds.length + 100
           await traffic.run(() => traffic.deeds.length > more)
           assert.isEmpty(traffic.violations)
-          // The history goes on, so the backup does.
+          // After further changes, the next backup adds them.
           assert.match(await succeeds(["backup", backup], restored.variables), /^[1-9]\d* new records\. /)
         })
       }),
@@ -137,7 +137,7 @@ describe("kill -9", () => {
         yield* Effect.promise(async () => {
           await server.start()
           await inParallel([...Array.from({ length: RECORDS }).keys()], 64, (i) =>
-            server.post("/v1/customers", { name: `${i}`.repeat(50) })
+            persist(server, "POST", "/v1/customers", { body: { name: `${i}`.repeat(50) } })
           )
           await server.kill("SIGTERM")
           const begun = performance.now()
@@ -185,7 +185,7 @@ describe("kill -9", () => {
                 (await killed(["restore", backup], variables, writing + random.next() * 4000, "SIGKILL")).code === 0
               if (isDone) break
               const { code, stderr } = await till(["verify"], variables)
-              // It was killed when all was done.
+              // The kill came after the command was complete.
               if (code === 0) isDone = true
               else {
                 assert.include(stderr, "A restore into this database has not come to its end: ")
@@ -228,7 +228,7 @@ describe("till restore", () => {
           await until("the first attempt has failed", async () => hooks.requests.length > 0)
           await server.kill("SIGTERM")
           await succeeds(["backup", backup], server.variables)
-          // The secret of this data folder is that of the backup already.
+          // This data folder already has the secret of the backup.
           await succeeds(["restore", backup, "--into", url], server.variables)
 
           for (const [service, rest] of [
@@ -247,7 +247,7 @@ describe("till restore", () => {
             assert.isAtLeast(mia.created, Math.floor(Date.now() / 1000) + 86_400 - 5)
             const jennys = () => hooks.requests.filter(({ body }) => body.includes(customer.id))
             const before = jennys().length
-            // The delivery that was pending is pending again, and its next attempt is due by the clock of its account.
+            // The pending delivery is pending again, and its next attempt is due by the clock of its account.
             await service.post("/v1/test_helpers/clock/advance", { seconds: 3600 })
             await until("its next attempt is made", async () => jennys().length > before)
             const { body, headers } = jennys().at(-1)!

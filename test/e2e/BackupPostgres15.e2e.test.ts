@@ -1,6 +1,6 @@
 /**
- * The oldest Postgres that Till takes, where the machine has one: a backup goes into it and comes out of it, and its
- * own `pg_dump` and `pg_restore` do as well.
+ * The oldest supported Postgres, if the machine has it: backups are restored into it and taken from it, and its own
+ * `pg_dump` and `pg_restore` work, too.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -12,11 +12,11 @@ import { temporaryFolder } from "../support/TemporaryFolder.ts"
 import { prepareTill, till } from "../support/TillProcess.ts"
 import { serverPort } from "../support/ServerPort.ts"
 
-/** Where Debian puts it. */
+/** Debian's folder for it. */
 const PROGRAMS = "/usr/lib/postgresql/15/bin"
 const isThere = fs.existsSync(Path.join(PROGRAMS, "postgres"))
 
-/** Postgres does not run as root. */
+/** Postgres refuses to run as root. */
 const user = process.geteuid?.() === 0 ? usersOf(fs.readFileSync("/etc/passwd", "utf8"))?.maker : undefined
 const as = user === undefined ? {} : { uid: user.userId, gid: user.groupId }
 
@@ -25,14 +25,14 @@ const program = (name: string, ...args: ReadonlyArray<string>): string => {
     ...as,
     cwd: "/",
     encoding: "utf8",
-    // A server that is started in the background keeps its output open.
+    // A server that starts in the background keeps its output open.
     ...(name === "pg_ctl" && { stdio: "ignore" })
   })
   assert.strictEqual(status, 0, `${name} ${args.join(" ")}: ${stderr}`)
   return stdout
 }
 
-/** A server of its own. Answers with a database's URL, and with a function that makes databases. */
+/** Starts a server; returns a database's URL and a function that creates databases. */
 const server = Effect.gen(function* () {
   const folder = yield* temporaryFolder()
   if (user !== undefined) fs.chownSync(folder, user.userId, user.groupId)
@@ -56,7 +56,7 @@ const server = Effect.gen(function* () {
 })
 
 describe("Postgres 15", () => {
-  // Skipped where the machine has none.
+  // Skipped on a machine without it.
   it.live.skipIf(!isThere)(
     "takes a backup, gives one, and is restored from its own dump with the secret",
     () =>

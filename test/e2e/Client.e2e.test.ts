@@ -1,4 +1,4 @@
-/** A merchant's program, written with `till/client`, and the real process. */
+/** A merchant's program with `till/client`, against the real process. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
 import { InvalidRequestError, PaymentError, Till, TillClient } from "../../src/client/index.ts"
@@ -7,7 +7,7 @@ import { KEYS, startTill } from "../support/TillProcess.ts"
 const clientOf = (baseUrl: string, apiKey: string = KEYS.secretTest) =>
   new TillClient({ apiKey, baseUrl, retriesMax: 12 })
 
-/** A shop: a catalog, a cart, a payment, and half of it back. */
+/** A shop's calls: a catalog, a cart, a payment, and a refund of half of it. */
 const sell = async (till: TillClient) => {
   const product = await till.products.create({ name: "Tea", default_price_data: { currency: "eur", unit_amount: 450 } })
   const bulk = await till.prices.create({

@@ -1,5 +1,5 @@
 /**
- * Pages of the database's files are overwritten while it is stopped, as a disk does that fails. `till verify` names the
+ * Pages of the database's files are overwritten while it is stopped, as a failing disk does. `till verify` names the
  * record or table that cannot be read, with Postgres' own reason.
  */
 import { PgConnection } from "@effect/sql-pg"
@@ -14,10 +14,10 @@ import { startTill, till } from "../support/TillProcess.ts"
 
 const PAGE_BYTES = 8192
 const CUSTOMERS = 120
-/** Too large to lie beside the rest of its row, however it is compressed. */
+/** Too large for its row's page, also when compressed. */
 const LARGE = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`key_${i}`, randomBytes(240).toString("hex")]))
 
-/** A page of a file below the folder of Postgres' data, and what `till verify` must say of it. */
+/** A page of a file in Postgres' data folder, and the line that `till verify` must print. */
 interface Damage {
   readonly what: string
   readonly file: string
@@ -43,7 +43,7 @@ const overwritten = async (server: TillProcess, { file, page }: Place, use: () =
   }
 }
 
-/** Looks for the places of a middle record, a large one, the first one, and of rows of the views. */
+/** Finds the pages of a middle record, a large one, the first one, and of rows of the views. */
 const damagesOf = (server: TillProcess): Effect.Effect<ReadonlyArray<Damage>> =>
   Effect.gen(function* () {
     const { url } = yield* reach({ dataFolder: server.folder })

@@ -1,4 +1,7 @@
-/** A service whose event loop stands still is killed, and goes on with all that it acknowledged (semantics 9.86). */
+/**
+ * A service whose event loop hangs is killed, and after the restart it has everything that it acknowledged (semantics
+ * 9.86).
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Path from "node:path"
@@ -7,10 +10,10 @@ import type { TillProcess } from "../support/TillProcess.ts"
 import { KEYS, runnersOf, signalIfThere, startTill, until } from "../support/TillProcess.ts"
 
 const HANG = Path.resolve(import.meta.dirname, "../support/HangOnSignal.ts")
-/** With fewer seconds than by default, a busy machine would keep the other process waiting for as long. */
+/** A shorter limit than the default would also kill a healthy process on a busy machine. */
 const variables = { NODE_OPTIONS: `--import=${HANG}` }
 
-/** The lines of the log in which processes say that they are killed. */
+/** The lines with which processes log that they are killed. */
 const lastWords = ({ stderr }: TillProcess): ReadonlyArray<{ readonly annotations: { readonly request_id: string } }> =>
   stderr
     .split("\n")
@@ -45,7 +48,7 @@ describe("a service whose event loop stands still", () => {
       Effect.promise(async () => {
         const [victim] = runnersOf(server)
         const created = async (name: string): Promise<boolean> => {
-          // A connection of its own, which may lead to the one that stands still.
+          // A new connection, which may lead to the hanging process.
           const http = new HttpExchange(server.port, KEYS.secretTest)
           try {
             return (await http.request("POST", "/v1/customers", named(name))).status === 200

@@ -1,8 +1,8 @@
 /**
- * The whole service under 32 clients, killed again and again: Till alone, its Postgres alone, both at once.
+ * The whole service under 32 clients, killed repeatedly: Till, its Postgres, and both at once.
  *
- * Replay a run with the seed that it prints: TILL_SEED=<seed> npm test -- test/e2e/Kill. (The choices are the
- * seed's; how they interleave is the machine's.)
+ * Replay a run with the seed that it prints: TILL_SEED=<seed> npm test -- test/e2e/Kill. (The seed determines the
+ * choices, not their interleaving.)
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -12,9 +12,9 @@ import { killFamily, startTill, till, until, type TillProcess } from "../support
 import { Traffic } from "../support/fixtures/Traffic.ts"
 import { TrafficAudit } from "../support/fixtures/TrafficAudit.ts"
 
-/** A third of them for each victim. */
+/** A third of the rounds for each victim. */
 const ROUNDS = runs(Number(process.env["TILL_KILL_ROUNDS"] ?? 9), 3)
-/** A round takes five seconds on a quiet machine; beside browsers, half of the machine is theirs. */
+/** A round takes five seconds on a quiet machine, and more beside browsers. */
 const MILLIS_MAX = 600_000 + ROUNDS * 20_000
 const VICTIMS = ["till", "postgres", "both"] as const
 
@@ -56,7 +56,7 @@ const noProblems = (when: string, problems: ReadonlyArray<string>) => {
   if (problems.length > 0) throw new Error(`TILL_SEED=${runSeed}, ${when}:\n${problems.join("\n")}`)
 }
 
-/** PaymentIntents that all clients change. Answers with the keys that made them. */
+/** Creates PaymentIntents that all clients change; returns the keys of the requests. */
 const shareSome = async (server: TillProcess, traffic: Traffic): Promise<Array<string>> => {
   const keys = Array.from({ length: 24 }, (_, i) => `shared-${i}`)
   for (const idempotencyKey of keys) {
@@ -66,7 +66,7 @@ const shareSome = async (server: TillProcess, traffic: Traffic): Promise<Array<s
   return keys
 }
 
-/** Lets the clients come some way into the round, however fast the machine is. */
+/** Lets the clients work for a while, independently of the machine's speed. */
 const someWork = async (traffic: Traffic, random: Random) => {
   const enough = traffic.deeds.length + random.integer(50, 400)
   await until("the clients have done their work", () => traffic.deeds.length >= enough)
@@ -85,7 +85,7 @@ const killTill = async (server: TillProcess, traffic: Traffic, random: Random, v
   if (victim === "till") assert.strictEqual(server.postgresProcessId, postgres, "the Postgres was not adopted")
 }
 
-/** Nobody helps: Till has to notice, to start its Postgres again, and to say 503 meanwhile. */
+/** Till alone has to notice the kill, answer 503, and start its Postgres again. */
 const killPostgres = async (server: TillProcess, traffic: Traffic, random: Random) => {
   let isOver = false
   const working = traffic.run(() => isOver)

@@ -1,4 +1,4 @@
-/** A merchant's sessions with the real service: every status of a PaymentIntent, over real HTTP. */
+/** A merchant's sessions with the real service over HTTP: every status of a PaymentIntent. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { inParallel, walk, type Answer } from "../support/HttpExchange.ts"
@@ -13,7 +13,7 @@ import {
   type TillProcess
 } from "../support/TillProcess.ts"
 
-/** Runs a session against a service of its own. */
+/** Runs a session on a service of its own. */
 const session = (
   name: string,
   run: (till: TillProcess) => Promise<void>,
@@ -25,7 +25,7 @@ const session = (
 const statusOf = async (till: TillProcess, id: string): Promise<string> =>
   (await till.get(`/v1/payment_intents/${id}`)).status
 
-/** The types of all events about a PaymentIntent and its charges, oldest first. */
+/** Returns the types of all events about a PaymentIntent and its charges, oldest first. */
 const eventsOf = async (till: TillProcess, id: string): Promise<Array<string>> => {
   const events = (await walk(till.http, "/v1/events")).toReversed()
   const isAbout = ({ data: { object } }: Answer["body"]) => object.id === id || object.payment_intent === id
@@ -120,7 +120,7 @@ describe("live PaymentIntents that are processing", () => {
         assert.notInclude(simulating.stderr, "stay `processing`")
 
         await without.start()
-        // They are due while it runs, and those of test mode fire.
+        // The timers are due while the service runs; those of test mode fire.
         const test = await create(without, { payment_method: "pm_card_processing_success", confirm: true })
         await until("test mode settles", async () => (await statusOf(without, test.id)) === "succeeded")
         assert.deepStrictEqual(await intents(without), ["processing", "processing", "processing"])
@@ -215,7 +215,7 @@ const canceled = async (till: TillProcess) => {
   assert.deepStrictEqual((await eventsOf(till, id)).slice(-2), ["charge.updated", "payment_intent.canceled"])
 }
 
-/** No trace of the card's number is left, neither in answers nor in what the process has written. */
+/** The card's number is neither in answers nor in the process' output. */
 const cardSentInline = async (till: TillProcess) => {
   const number = "4242424242424242"
   const { id } = await create(till)
@@ -291,7 +291,7 @@ describe("a database that does not answer", () => {
         signalAll("SIGSTOP")
         const create = (options: object = {}) =>
           till.request("POST", "/v1/customers", { body: { name: "more" }, ...options })
-        // The statement that finds it out is another account's.
+        // The statement that finds the payment belongs to another account.
         assert.strictEqual((await create({ key: KEYS.secretLive })).status, 503)
         assert.include(till.stderr, "The database hangs")
         assert.isFalse(await till.isReady())
@@ -310,15 +310,15 @@ describe("a database that does not answer", () => {
   )
 })
 
-/** So many commands are under way at most. */
+/** Greatest number of commands under way. */
 const UNDER_WAY_MAX = 1024
 const EXCESS = 400
 
 const overfill = async (till: TillProcess) => {
   const early = await till.post("/v1/customers", { name: "early" })
   const keys = Array.from({ length: UNDER_WAY_MAX + EXCESS }, (_, i) => `queued-${i}`)
-  // A connection for each request, and all of them sent before Till may read one: as many as may be have to be under
-  // way well before the journal gives up on a database that hangs, on a slow machine too.
+  // A connection for each request, all of them opened before the requests: the greatest number of commands has to be
+  // under way long before the journal gives up on a hanging database, also on a slow machine.
   await inParallel(keys, keys.length, () => till.get("/healthz", { key: null }))
   const postgres = family(till.postgresProcessId!)
   const stopAll = (signal: NodeJS.Signals) => postgres.forEach((processId) => signalIfThere(processId, signal))
@@ -334,7 +334,7 @@ const overfill = async (till: TillProcess) => {
   await new Promise((sent) => setTimeout(sent, 1000))
   signalIfThere(till.processId, "SIGCONT")
   await until("the excess is refused", () => refusedEarly >= EXCESS)
-  // Meanwhile Till serves from memory.
+  // Till answers reads from memory while the database hangs.
   assert.deepStrictEqual(await till.get(`/v1/customers/${early.id}`), early)
   assert.strictEqual((await till.get("/healthz", { key: null })).status, "ok")
   isOver = true
@@ -349,7 +349,7 @@ const overfill = async (till: TillProcess) => {
   const accepted = answers.filter(({ answer }) => answer.status === 200).map(({ answer }) => answer.body.id)
   assert.strictEqual(accepted.length + refused.length, keys.length)
   assert.isAbove(accepted.length, 0)
-  // No accepted request is lost. The refused ones are carried out now, unless the outcome of one was open.
+  // No accepted request is lost. The refused ones are carried out now, unless the outcome of one was unknown.
   const repeated = await inParallel(refused, 32, ({ idempotencyKey }) =>
     till.request("POST", "/v1/customers", { body: { name: "queued" }, idempotencyKey })
   )

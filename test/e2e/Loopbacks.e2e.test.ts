@@ -1,4 +1,4 @@
-/** Where HOST is not set, both loopback addresses are listened on: `localhost` is one or the other (semantics 9.88). */
+/** Without HOST, Till listens on both loopback addresses, because `localhost` is one or the other (semantics 9.88). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as http from "node:http"
@@ -11,7 +11,7 @@ const hasIPv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ ad
 
 const authorization = `Basic ${Buffer.from(`${KEYS.secretTest}:`).toString("base64")}`
 
-/** The status of an answer, or the code of the connection's error. */
+/** Returns the status of an answer, or the code of the connection's error. */
 const ask = (
   { port }: TillProcess,
   host: string,

@@ -1,4 +1,4 @@
-/** `till verify` finds whatever was changed behind Till's back, and `till rebuild` mends the views. */
+/** `till verify` finds changes that Till has not made, and `till rebuild` repairs the views. */
 import { PgConnection } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Redacted } from "effect"
@@ -15,10 +15,10 @@ const sound = /^\d+ records of 2 accounts: the journal is whole and the views ag
 const allAnchored =
   /^(\d+) records .+ agree with it; (\d+) records are anchored, newest anchor \d{4}-\d\d-\d\dT\d\d:\d\dZ\.\n$/
 
-/** Runs SQL behind Till's back, and answers with the first row. */
+/** Runs SQL on Till's database; returns the rows. */
 type Sql = (statement: string) => Promise<ReadonlyArray<unknown>>
 
-/** A change in the database behind Till's back, the line by which `till verify` must name it, and its undoing. */
+/** A change in the database, the line by which `till verify` must name it, and its reversal. */
 interface Damage {
   readonly what: string
   readonly statement: string
@@ -71,7 +71,7 @@ const inJournal = ({ account, version }: Place): ReadonlyArray<Damage> => {
   ]
 }
 
-/** The newest record is gone: no chain shows that, but the views have been further. */
+/** The newest record is missing: the hash chain does not show that, but the views are ahead of the journal. */
 const newestMissing = ({ account, version }: Place): Damage => ({
   what: "the newest record, removed",
   statement: `DELETE FROM journal WHERE account = '${account}' AND version = ${version}`,
@@ -79,9 +79,7 @@ const newestMissing = ({ account, version }: Place): Damage => ({
   undo: "INSERT INTO journal SELECT * FROM saved"
 })
 
-/**
- * A change of one row of the views that answers with the row's id, and the name that `till verify` must give the row.
- */
+/** A change of one row of the views that returns the row's id, and the row's name in the output of `till verify`. */
 type ViewDamage = readonly [statement: string, table: string, problem: string]
 
 const changed = "differs from the journal"
@@ -89,7 +87,7 @@ const removed = "is in the journal, but not in the views"
 const invented = "is in the views, but not in the journal"
 
 const inViews = ({ account }: Place): ReadonlyArray<ViewDamage> => {
-  /** Some row of the account, answered by its id. */
+  /** Selects a row of the account by its id. */
   const one = (table: string, id: string, answer: string = id) =>
     `WHERE account = '${account}' AND ${id} =
       (SELECT ${id} FROM ${table} WHERE account = '${account}' ORDER BY ${id} OFFSET 7 LIMIT 1) RETURNING ${answer}`
@@ -140,13 +138,13 @@ const assertSound = async (server: TillProcess) => {
   assert.match(stdout, sound)
 }
 
-/** The command's own effects, without a process of their own: starting one takes ten times as long as they do. */
+/** Runs the command's effects in this process: a process of its own takes ten times as long. */
 const inPlace = <A, E>({ variables }: TillProcess, command: Effect.Effect<A, E>): Promise<A> =>
   Effect.runPromise(
     Effect.provideService(command, ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: variables }))
   )
 
-/** What the command would say of the problems that it finds. */
+/** The line that the command prints for the problems that it finds. */
 const assertFound = async (server: TillProcess, what: string, named: RegExp | string) => {
   const { problems } = await inPlace(server, verification)
   const told = `till: ${problems.join("\n")}\n`
@@ -162,7 +160,7 @@ const assertNamed = async (server: TillProcess, what: string, named: RegExp | st
   assert.strictEqual(stdout, "", what)
 }
 
-/** A stopped service with some history, and SQL on its database. */
+/** A stopped service with a history, and SQL on its database. */
 const withHistory = Effect.gen(function* () {
   const url = yield* freshDatabase
   const connection = yield* Effect.orDie(PgConnection.make({ url }))
@@ -177,7 +175,7 @@ const withHistory = Effect.gen(function* () {
   }
   const place = yield* Effect.promise(async () => {
     await server.start()
-    // Nobody listens there, so the history has attempts that failed.
+    // An endpoint without a listener gives the history failed attempts.
     await server.post("/v1/webhook_endpoints", { url: "http://127.0.0.1:9/", enabled_events: ["*"] })
     await traffic.run(() => traffic.deeds.length > 300)
     assert.strictEqual((await server.kill("SIGTERM")).code, 0)

@@ -1,6 +1,6 @@
 /**
- * The real service under far more connections than it can answer: it goes on at its pace, refuses the rest, serves a
- * neighbour meanwhile, and what it has acknowledged is there, once (semantics 9.37, 9.38).
+ * The real service under far more connections than it can answer: it keeps its pace, refuses the rest, serves another
+ * merchant during the flood, and has everything that it has acknowledged once (semantics 9.37, 9.38).
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -61,7 +61,7 @@ const surviveFlood = async (server: TillProcess): Promise<void> => {
   while (!end.isOver) neighbours.push((await server.post("/v1/payment_intents", body, { key: KEYS.secretLive })).id)
   const { accepted, ids, lost, malformed, refused, statuses } = await flooding
 
-  // A post that is not answered with 200 throws, so the neighbour was refused nothing.
+  // A POST without a 200 throws, so no request of the other merchant was refused.
   assert.isAbove(neighbours.length, 0)
   assert.deepStrictEqual(malformed, [])
   assert.strictEqual(lost, 0)
@@ -71,7 +71,7 @@ const surviveFlood = async (server: TillProcess): Promise<void> => {
   assert.sameMembers(await idsOf(server, KEYS.secretTest), [...ids])
   assert.sameMembers(await idsOf(server, KEYS.secretLive), neighbours)
   assert.strictEqual((await server.post("/v1/payment_intents", body)).object, "payment_intent")
-  // Refusals are logged now and then, not each of them.
+  // Refusals are logged now and then, not one by one.
   assert.isBelow(server.stderr.split("\n").length, 100)
   assert.deepStrictEqual(await server.kill("SIGTERM"), { code: 0, signal: null })
   const verified = await till(["verify"], server.variables)

@@ -1,4 +1,4 @@
-/** Payers' pages of the real process: found without a key, also by a process that has just started, on Postgres. */
+/** Payers' pages of the real process on Postgres: they open without a key, also in a process that has just started. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { CARDS, filledIn, send, tokenIn, visit } from "../support/fixtures/CheckoutPages.ts"
@@ -34,7 +34,7 @@ describe("a checkout page", () => {
         assert.strictEqual((await send(session.url, form)).headers.get("location"), success)
         await server.kill("SIGKILL")
         await server.start()
-        // The browser that never got the answer sends the form again.
+        // A browser that never got the answer sends the form again.
         assert.strictEqual((await send(session.url, form)).headers.get("location"), success)
         assert.strictEqual((await visit(session.url)).status, 410)
         const { charges, status: paid } = await server.get(`/v1/payment_intents/${session.payment_intent}`)

@@ -1,9 +1,9 @@
 /**
  * Three runners on one database are restarted one after the other under load, and no request fails (semantics 9.52).
  *
- * The clients know the runners as a balancer does: they ask for readiness four times a second, send to those that are
- * ready, and repeat nothing, but what nobody has taken because nobody listens there any more. What was acknowledged by
- * one runner is read from another one at once. `TILL_RESTARTS` is the number of restarts.
+ * The clients use the runners as a balancer does: they probe readiness four times a second, send to ready runners, and
+ * repeat a request only if the runner refused the connection. An answer of one runner is read from another one at once.
+ * `TILL_RESTARTS` is the number of restarts.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -16,17 +16,17 @@ import { KEYS, pause, till, until, type TillProcess } from "../support/TillProce
 const RUNNERS = 3
 const RESTARTS = Number(process.env["TILL_RESTARTS"] ?? 1)
 const CLIENTS = 8
-/** Between two requests of a client: what is measured is not how much the machine can take. */
+/** Pause between two requests of a client: the test does not measure the machine's throughput. */
 const THINK_MILLIS = 20
 /**
- * A runner answers for its accounts while it has confirmed within four seconds that they are its own. A machine with so
- * many processes waiting for each core may not get to that, and then 503 is the right answer.
+ * A runner serves its accounts while it has confirmed its ownership within four seconds. Where many processes wait for
+ * each core, it may confirm late, and then 503 is the right answer.
  */
 const isStarved = () => loadavg()[0]! / availableParallelism() > 4
 const PROBE_MILLIS = 250
 const TEST_MILLIS_MAX = 600_000 + RESTARTS * 60_000
 
-/** Sends to runners that are ready, and keeps what should not have been. */
+/** Sends to ready runners and records the failures. */
 class Balancer {
   readonly #runners: ReadonlyArray<TillProcess>
   readonly #ready = new Set<TillProcess>()
@@ -60,7 +60,7 @@ class Balancer {
     }
   }
 
-  /** Each on the next runner, with keys of both environments: two accounts, which may have two owners. */
+  /** Sends to the next runner, with a key of test or live mode: two accounts, which may have two owners. */
   async #client(number: number): Promise<void> {
     const key = number % 2 === 0 ? KEYS.secretTest : KEYS.secretLive
     for (let i = 0; !this.#isOver; i++) {
@@ -126,7 +126,7 @@ describe("three runners", () => {
               `${balancer.excused > 0 ? ` but ${balancer.excused} on a machine that was too busy` : ""}\n`
           )
 
-          // Commands are taken by every runner, wherever the installation's account is.
+          // Every runner takes commands, whichever runner serves the installation's account.
           for (const runner of runners) {
             assert.strictEqual(socketsOf(runner.folder).length, 1)
             const made = await till(["merchants", "create", "Acme Inc."], runner.variables)

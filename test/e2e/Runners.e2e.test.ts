@@ -1,9 +1,9 @@
 /**
- * Three runners on one Postgres under load, one of which is killed. Whatever any of them has acknowledged is there on
- * the others, once, and they go on with it (semantics 9.48).
+ * Three runners on one Postgres under load, one of which is killed. The others have everything that any of the three
+ * has acknowledged, once, and continue with it (semantics 9.48).
  *
- * Replay a run with the seed that it prints: TILL_SEED=<seed> npm test -- test/e2e/Runners. (The choices are the
- * seed's; how they interleave is the machine's.)
+ * Replay a run with the seed that it prints: TILL_SEED=<seed> npm test -- test/e2e/Runners. (The seed determines the
+ * choices, not their interleaving.)
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -20,7 +20,7 @@ import { till } from "../support/TillProcess.ts"
 const RUNNERS = 3
 const CLIENTS = 6
 const THINK_MILLIS_MAX = 20
-/** Answers before the kill, and after it. */
+/** Number of answers before the kill, and after it. */
 const WORK = 120
 const RECOVERY_MILLIS_MAX = 60_000
 
@@ -30,7 +30,7 @@ const prepared = prepareFleet(RUNNERS, {
   TILL_WEBHOOK_TEST_HOSTS: "127.0.0.1"
 })
 
-/** A client's way to the runners: it goes to another one if its own does not answer. */
+/** Sends a client's requests to one runner, and to the next one after a lost answer. */
 const startingAt = (runners: ReadonlyArray<TillProcess>, first: number): Destination => {
   let turn = first
   return {
@@ -45,7 +45,7 @@ const startingAt = (runners: ReadonlyArray<TillProcess>, first: number): Destina
   }
 }
 
-/** Gives one of those that are left. */
+/** Kills a runner under load; returns one of the others. */
 const killOne = async (runners: ReadonlyArray<TillProcess>): Promise<TillProcess> => {
   await Promise.all(runners.map((runner) => runner.start()))
   const ways = runners.map((_, i) => startingAt(runners, i))

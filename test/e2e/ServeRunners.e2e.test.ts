@@ -1,4 +1,6 @@
-/** `till serve --runners N` is one service of several processes: to clients, to who starts it, and to who ends it. */
+/**
+ * `till serve --runners N` is one service of several processes: for clients, for the operator's start, and for its end.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import * as fs from "node:fs"
@@ -19,7 +21,7 @@ import {
 } from "../support/TillProcess.ts"
 
 const RUNNERS = 2
-/** A fifth of the 600 seconds that a process is given to end. */
+/** A fifth of the 600 seconds that a process has to end. */
 const NOTICE_MILLIS = 120_000
 
 const isThere = (processId: number): boolean => {
@@ -33,7 +35,7 @@ const isThere = (processId: number): boolean => {
 
 const occurrences = (text: string, part: string): number => text.split(part).length - 1
 
-/** Each on a connection of its own, which the runners are given in turn. */
+/** Creates a customer over a new connection, for which the runners take turns. */
 const create = async (server: TillProcess, key: string, idempotencyKey: string): Promise<number | "lost"> => {
   const http = new HttpExchange(server.port, key)
   try {
@@ -75,10 +77,10 @@ describe("till serve --runners", () => {
           })
           assert.include(server.stderr, "A runner has ended")
           for (let i = 0; i < 2 * RUNNERS; i++) {
-            // What the killed one took with it is sent again, with its key.
+            // Requests that the killed runner lost are repeated with their keys.
             await until("it is answered", async () => (await create(server, key, `second ${i}`)) === 200)
           }
-          // It has removed that of the killed one.
+          // The new runner has removed the socket of the killed one.
           await until("it takes commands", () => {
             const now = socketsOf(server.folder)
             return now.length === RUNNERS && now.some((path) => !sockets.includes(path))
@@ -153,7 +155,7 @@ describe("till serve --runners", () => {
           const inUse = `till: PORT: ${server.port} on 127.0.0.1 is in use by another process\n`
           assert.strictEqual(await start(server.variables), inUse)
           await new Promise((resolve) => holder.close(resolve))
-          // This is found out by the runners.
+          // The runners find this error.
           const database = { ...server.variables, DATABASE_URL: "postgres://till:secret@127.0.0.1:1/till" }
           assert.match(await start(database), /^till: DATABASE_URL: Postgres at 127\.0\.0\.1:1: .*ECONNREFUSED.*\n$/)
         })

@@ -47,8 +47,8 @@ const send = (till: TillProcess, agent: http.Agent, idempotencyKey: string) =>
   })
 
 /**
- * Sends one request after the other, with a pause between them, until an answer says that the connection ends, or the
- * connection is lost.
+ * Sends one request after the other, with a pause between them, until an answer closes the connection or the connection
+ * is lost.
  */
 const client = async (till: TillProcess, name: string, pauseMillis: number, tally: Tally) => {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })

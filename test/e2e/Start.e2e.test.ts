@@ -3,11 +3,10 @@ import { PgConnection } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { execFileSync, spawn, spawnSync } from "node:child_process"
-import { randomUUID } from "node:crypto"
 import * as fs from "node:fs"
 import * as net from "node:net"
 import * as Path from "node:path"
-import { basic, inParallel } from "../support/HttpExchange.ts"
+import { basic, inParallel, persist } from "../support/HttpExchange.ts"
 import { freshDatabase } from "../support/Postgres.ts"
 import {
   family,
@@ -26,17 +25,17 @@ import { TrafficAudit } from "../support/fixtures/TrafficAudit.ts"
 
 const payment = { amount: 2000, currency: "usd" }
 
-/** The keys that a start has printed, by prefix. */
+/** Returns the keys that a start has printed, by prefix. */
 const printedKeys = (stdout: string): Record<string, string> =>
   Object.fromEntries(
     [...stdout.matchAll(/^ {2}.*\s(([sp]k_(?:test|live)_)\w{32})\r?$/gm)].map(([, key, prefix]) => [prefix, key])
   )
 
-/** The file with the keys that a start has not printed. */
+/** Returns the file with the keys that a start has not printed. */
 const keptFile = (stdout: string): string =>
   /^The keys of live mode are in (\S+), which only its owner can read\./m.exec(stdout)![1]!
 
-/** The keys in it, by prefix. */
+/** Returns the keys in the file, by prefix. */
 const keptKeys = (stdout: string): Record<string, string> =>
   Object.fromEntries(
     [...fs.readFileSync(keptFile(stdout), "utf8").matchAll(/^TILL_[SP]K_LIVE=(([sp]k_live_)\w{32})$/gm)].map(
@@ -44,12 +43,12 @@ const keptKeys = (stdout: string): Record<string, string> =>
     )
   )
 
-/** The command that a start has printed below "Try it:". */
+/** Returns the command that a start has printed below "Try it:". */
 const printedCommand = (stdout: string): string => stdout.slice(stdout.indexOf("Try it:") + "Try it:".length).trim()
 
 const hasCurl = spawnSync("curl", ["--version"]).status === 0
 
-/** Runs the printed command; by its parts where there is no curl. */
+/** Runs the printed command, or its request where there is no curl. */
 const tryCommand = async (command: string): Promise<{ readonly status: string; readonly amount: number }> => {
   if (hasCurl) return JSON.parse(execFileSync("sh", ["-c", `${command} --silent --show-error`], { encoding: "utf8" }))
   const [, url, key, body] = /curl (\S+) -u (\w+): .*-d '(.*)'/s.exec(command)!
@@ -76,7 +75,7 @@ describe("the first start", () => {
           const keys: Record<string, string> = { ...printed, ...kept }
           const tried = await tryCommand(printedCommand(server.stdout))
           assert.deepInclude(tried, { status: "succeeded", amount: 2000 })
-          // Node's own parser takes the later names for the first one.
+          // Node's own parser confuses these names with the first one.
           for (const name of ["\\", "\n", '"']) {
             const metadata = { order: "1", [name]: "2" }
             const customer = await server.post("/v1/customers", { metadata }, { key: keys["sk_test_"]! })
@@ -112,7 +111,7 @@ describe("the first start", () => {
       const ended = new Promise((resolve) => terminal.once("close", resolve))
       yield* Effect.promise(async () => {
         await until("it takes requests", () => shown.includes("Try it:"), 60)
-        // As somebody presses Ctrl-C.
+        // Ctrl-C.
         terminal.stdin.write("\u0003")
         await ended
       })
@@ -138,7 +137,7 @@ describe("the first start", () => {
   )
 })
 
-/** Starts Till, which must end by itself with one line on standard error; answers with the line. */
+/** Starts Till, which must end by itself with one line on standard error; returns the line. */
 const refusal = async (variables: Readonly<Record<string, string>>): Promise<string> => {
   const { code, stderr, stdout } = await till(["serve"], variables)
   assert.strictEqual(code, 1, stdout + stderr)
@@ -232,7 +231,7 @@ describe("a start that cannot be", () => {
         const taken = await refusal({ ...other.variables, PORT: String(server.port) })
         assert.strictEqual(taken, `till: PORT: ${server.port} on 127.0.0.1 is in use by another process\n`)
         assert.isUndefined(other.postgresProcessId, "its Postgres still runs")
-        // A start that could not show new keys made none, so the next one makes and shows them.
+        // A start that could not print new keys has created none, so the next one creates and prints them.
         await other.start()
         assert.include(other.stdout, "These keys are shown this once")
         assert.strictEqual((await server.post("/v1/payment_intents", payment)).amount, 2000)
@@ -240,17 +239,6 @@ describe("a start that cannot be", () => {
     })
   )
 })
-
-/** Creates a PaymentIntent; a request that was refused is sent again with its key. */
-const persist = async (server: TillProcess, key: string) => {
-  const idempotencyKey = randomUUID()
-  for (;;) {
-    const answer = await server.request("POST", "/v1/payment_intents", { key, idempotencyKey, body: payment })
-    if (answer.status === 200) return answer.body
-    assert.strictEqual(answer.status, 503, answer.text)
-    await pause(50)
-  }
-}
 
 describe("DATABASE_URL", () => {
   it.live("serves several processes that start at once on an empty database", () =>
@@ -263,9 +251,13 @@ describe("DATABASE_URL", () => {
         const greeted = servers.map((server) => printedKeys(server.stdout)).filter((keys) => "sk_test_" in keys)
         assert.lengthOf(greeted, 1, "one default merchant, and its keys once")
         const key = greeted[0]!["sk_test_"]!
-        // One of them has the account, and the others ask that one.
+        // One process serves the account; the others forward to it.
         const requests = Array.from({ length: 60 }, (_, i) => servers[i % servers.length]!)
-        const made = await inParallel(requests, 12, (server) => persist(server, key))
+        const made = await inParallel(requests, 12, async (server) => {
+          const answer = await persist(server, "POST", "/v1/payment_intents", { key, body: payment })
+          assert.strictEqual(answer.status, 200, answer.text)
+          return answer.body
+        })
         assert.strictEqual(new Set(made.map(({ id }) => id)).size, requests.length)
         const ends = await Promise.all(servers.map((server) => server.kill("SIGTERM")))
         assert.deepStrictEqual(
@@ -304,7 +296,7 @@ describe("DATABASE_URL", () => {
       const server = yield* startTill({ variables })
       const other = yield* prepareTill({ variables })
       yield* Effect.promise(async () => {
-        // Takes a webhook and never answers, so that the delivery is left over.
+        // Accepts a webhook and never answers, so that the delivery stays open.
         const deaf = net.createServer()
         await new Promise<void>((resolve) => void deaf.listen(0, "127.0.0.1", resolve))
         const connected = new Promise((resolve) => void deaf.once("connection", resolve))
@@ -332,7 +324,7 @@ describe("DATABASE_URL", () => {
   )
 })
 
-/** A connection that has sent the beginning of a request and nothing more. */
+/** Opens a connection and sends only the beginning of a request. */
 const dawdle = (port: number): net.Socket =>
   net
     .connect(port, "127.0.0.1")
@@ -438,11 +430,11 @@ describe("a stop", () => {
   )
 })
 
-/** How many modules Node has written to its compile cache. */
+/** Number of modules in Node's compile cache. */
 const compiledFiles = (cache: string): number =>
   fs.readdirSync(cache, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length
 
-/** Stops Till while clients are at work, and starts it again. */
+/** Stops Till while clients work, and starts it again. */
 const stopUnderLoad = async (server: TillProcess, traffic: Traffic, signal: NodeJS.Signals) => {
   let hasEnded = false
   const working = traffic.run(() => hasEnded, { givingUp: true })

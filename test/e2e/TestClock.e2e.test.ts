@@ -1,4 +1,4 @@
-/** The clock of a test environment, and the end of its data, on the real service and through its crashes. */
+/** The clock of a test environment, and the wipe of its data, on the real service and through its crashes. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { startTill, till, type TillProcess } from "../support/TillProcess.ts"
@@ -17,7 +17,7 @@ const advance = async (process: TillProcess, days: number): Promise<number> =>
 
 const statusOf = async (process: TillProcess, path: string): Promise<string> => (await process.get(path)).status
 
-/** Nothing listens there, so deliveries to it stay under way. */
+/** An address without a listener, so that deliveries stay open. */
 const ENDPOINT = { url: "http://127.0.0.1:9/hooks", enabled_events: ["*"] }
 
 const outlastsCrashes = async (process: TillProcess): Promise<void> => {

@@ -1,4 +1,4 @@
-/** The tests of `examples/testing` pass against the real Till, which is gone afterwards. */
+/** The tests of `examples/testing` pass against the real Till, which ends with them. */
 import { assert, describe, it } from "@effect/vitest"
 import { execFile } from "node:child_process"
 import * as fs from "node:fs"
@@ -12,12 +12,12 @@ describe("the example of a test suite", () => {
   it("passes, starts Till once, and leaves nothing behind", async () => {
     const folder = fs.mkdtempSync(Path.join(os.tmpdir(), "till-testing-"))
     try {
-      // Resolves the packages as `npm run prepare` and `npm install` would in the example's folder.
+      // Resolves packages as after `npm run prepare` and `npm install` in the example's folder.
       const config = {
         root: Path.join(root, "examples/testing"),
         cacheDir: folder,
         resolve: { alias: { "till/client": Path.join(root, "src/client/index.ts") } },
-        // A merchant takes a process to make, and this runs beside other tests.
+        // A merchant is created by a process, and this test runs beside others.
         test: { globalSetup: "till.setup.mjs", include: ["*.test.mjs"], hookTimeout: 60_000 }
       }
       const file = Path.join(folder, "vitest.config.mjs")
@@ -26,7 +26,7 @@ describe("the example of a test suite", () => {
         PATH: process.env["PATH"],
         TMPDIR: folder,
         TILL_COMMAND: Path.join(root, "src/cli/till.sh"),
-        // A shop's own, which nobody may touch.
+        // A shop's own database, which must stay untouched.
         DATABASE_URL: "postgres://shop@127.0.0.1:1/shop"
       }
       const vitest = Path.join(root, "node_modules/vitest/vitest.mjs")

@@ -1,7 +1,7 @@
 /**
- * A database that refuses writes takes a process out of a balancer's rotation, with the reason, and brings it back when
- * writes are possible again, though no client sends one (semantics 9.87). Postgres refuses by a trigger, in the words
- * and with the codes that it has for full disks and the like.
+ * A database that refuses writes takes a process out of a balancer's rotation, with the reason, and writes that succeed
+ * bring it back, though no client sends one (semantics 9.87). A trigger refuses with the messages and codes that
+ * Postgres has for full disks and similar errors.
  */
 import { PgConnection } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
@@ -47,7 +47,7 @@ describe("a database that refuses writes", () => {
         for (const [sqlState, message, reason] of REFUSALS) {
           await sql(refuse(sqlState, message))
           for (let i = 0; i < 5; i++) assert.strictEqual(await create(`${sqlState} ${i}`), 503)
-          // For longer than the pause between two tries.
+          // Longer than the pause between two tries.
           for (let i = 0; i < 4; i++) {
             assert.deepStrictEqual(await readiness(), { status: 503, body: { status: "unavailable", reason } })
             await pause(400)

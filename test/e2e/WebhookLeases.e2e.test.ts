@@ -1,7 +1,6 @@
 /**
- * What a process that was killed was delivering is delivered by the next one, or by the runner that serves the account
- * from then on; what a living one is delivering is not (semantics 9.35), and a runner that ends leaves nothing to
- * repeat (9.55).
+ * The open deliveries of a killed process are attempted by the next process, or by the runner that serves the account
+ * next; those of a living process are not (semantics 9.35), and a runner that ends leaves none to repeat (9.55).
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -12,18 +11,18 @@ import { startTill, till, until, type TillProcess } from "../support/TillProcess
 import { answerOf, receiver, type RawReceiver } from "../webhooks/RawReceiver.ts"
 
 const DELIVERIES = 20
-/** The receiver takes so long for an answer where a runner ends, which waits two seconds for it. */
+/** Time until the receiver answers, while a runner that ends waits for two seconds. */
 const ANSWER_MILLIS = 200
 
 const happen = async (server: TillProcess) => {
   for (let i = 0; i < DELIVERIES; i++) await server.post("/v1/customers")
 }
 
-/** Events that a receiver takes in and leaves without an answer, so that they are under way. */
+/** Causes events whose deliveries a receiver accepts and does not answer, so that they stay open. */
 const beginDelivering = async (server: TillProcess, there: RawReceiver) => {
   await server.post("/v1/webhook_endpoints", { url: there.url, enabled_events: ["customer.created"] })
   await happen(server)
-  // An endpoint that does not answer is given no more at a time.
+  // An endpoint that does not answer has only so many deliveries at a time.
   await there.received(4)
 }
 
@@ -32,7 +31,7 @@ const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, m
 const eventsOf = ({ requests }: RawReceiver, from: number) =>
   new Set(requests.slice(from).map(({ headers }) => headers.get("x-webhook-id")))
 
-/** All events come, those that came before aside; long before a lease would have come to its end. */
+/** Waits until all events have arrived after the first `from` requests, long before a lease ends. */
 const allCome = (there: RawReceiver, from: number) =>
   until("all deliveries have come", () => eventsOf(there, from).size === DELIVERIES)
 
@@ -43,13 +42,13 @@ type Variables = TillProcess["variables"]
 const partitionsOf = async (variables: Variables): Promise<ReadonlyArray<{ id: number; url: string | null }>> =>
   JSON.parse((await till(["cluster", "--json"], variables)).stdout).partitions
 
-/** Where partitions are served; nowhere while one of them moves. */
+/** Returns the addresses that serve partitions; none while a partition moves. */
 const placesOf = async (variables: Variables) => {
   const urls = (await partitionsOf(variables)).map(({ url }) => url)
   return urls.includes(null) ? new Set() : new Set(urls)
 }
 
-/** Where the default merchant's test account is served. */
+/** Returns the address that serves the default merchant's test account. */
 const urlOfDefault = async (variables: Variables): Promise<string> => {
   const [merchant] = (await till(["merchants", "list"], variables)).stdout.split(" ")
   const partition = partitionOf(`${merchant}:test`)
@@ -80,9 +79,9 @@ describe("the deliveries of a process that was killed", () => {
       const runners = new Set(fleet)
       const { variables } = fleet[0]!
       const there = yield* receiver(silent)
-      /** The one that serves the account, which is not among the others any more. */
+      /** Removes the runner that serves the account from the others and returns it. */
       const taken = async () => {
-        // A partition that moves takes its deliveries along, so each has its share before there are any.
+        // A partition that moves takes its deliveries along, so the shares have to be dealt out before.
         await until("all have their shares", async () => (await placesOf(variables)).size === runners.size)
         const { port } = new URL(await urlOfDefault(variables))
         const owner = [...runners].find((server) => server.variables["TILL_RUNNER_PORT"] === port)!

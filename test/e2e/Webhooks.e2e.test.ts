@@ -1,6 +1,6 @@
 /**
- * Webhooks from the real service to receivers on real sockets: signed, repeated to the schedule by the test clock,
- * never lost, whether the receiver is down or the service is killed.
+ * Webhooks from the real service to receivers on real sockets: signed, repeated by the schedule of the test clock, and
+ * never lost while the receiver is down or after the service is killed.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -9,7 +9,7 @@ import { startTill, till, until, type TillProcess } from "../support/TillProcess
 import { answerOf, answersWith, receiver, type RawReceiver, type Request } from "../webhooks/RawReceiver.ts"
 
 const HOUR = 3600
-/** Seconds before attempts 2 to 8 (spec: Events, Delivery): 107 hours, but for a few minutes. */
+/** Seconds before attempts 2 to 8 (spec: Events, Delivery): 107 hours less a few minutes. */
 const SCHEDULE = [60, 300, 1800, 2 * HOUR, 8 * HOUR, 24 * HOUR, 72 * HOUR]
 
 interface Delivery {
@@ -30,7 +30,7 @@ interface Delivery {
 const advance = async (server: TillProcess, seconds: number): Promise<number> =>
   (await server.post("/v1/test_helpers/clock/advance", { seconds })).now
 
-/** Everything in a list, newest first. */
+/** Reads a whole list, newest first. */
 const all = async (server: TillProcess, path: string) => {
   const found = []
   for (let after = ""; ; after = `&starting_after=${found.at(-1).id}`) {
@@ -50,7 +50,7 @@ const remove = async (server: TillProcess, { id }: { readonly id: string }) => {
   assert.strictEqual((await server.request("DELETE", `/v1/webhook_endpoints/${id}`)).status, 200)
 }
 
-/** Waits until every delivery to an endpoint has been attempted so many times. */
+/** Waits until every delivery to an endpoint has a number of attempts. */
 const attempted = (server: TillProcess, endpoint: string, attempts: number) =>
   until(`attempt ${attempts} has ended`, async () =>
     (await deliveriesTo(server, endpoint)).every(({ attempt_count }) => attempt_count === attempts)
@@ -61,13 +61,15 @@ const verified = ({ body, headers }: Request, secret: string) =>
 
 const attemptsOf = ({ requests }: RawReceiver) => requests.map(({ headers }) => headers.get("x-webhook-attempt"))
 
-/** 500, and then 200: the same bytes, signed anew by the wall clock; then with two secrets at once. */
+/**
+ * Answers 500, then 200: the same bytes arrive with new signatures by the wall clock, then with two secrets at once.
+ */
 const signs = async (server: TillProcess, there: RawReceiver) => {
   there.behaviour = answersWith(500, 200)
   const endpoint = await subscribe(server, there.url)
   const { id } = await server.post("/v1/customers", { name: 'Zoë 日本 💳 "\\/"\u2028' })
   await attempted(server, endpoint.id, 1)
-  // Far ahead of the receiver's clock, which takes 300 s.
+  // Far beyond the receiver's tolerance of 300 s.
   await advance(server, HOUR)
   await attempted(server, endpoint.id, 2)
   const [first, second] = there.requests as [Request, Request]
@@ -101,7 +103,7 @@ const signs = async (server: TillProcess, there: RawReceiver) => {
   await remove(server, endpoint)
 }
 
-/** Eight attempts in 107 hours, which the test clock lets pass, and no ninth. */
+/** Eight attempts in 107 hours of the test clock, and no ninth. */
 const exhausts = async (server: TillProcess, there: RawReceiver) => {
   there.behaviour = answersWith(503)
   const endpoint = await subscribe(server, there.url)
@@ -114,7 +116,7 @@ const exhausts = async (server: TillProcess, there: RawReceiver) => {
   const [delivery] = (await deliveriesTo(server, endpoint.id)) as [Delivery]
   assert.deepStrictEqual([delivery.status, delivery.next_attempt_at], ["exhausted", null])
   for (const [i, seconds] of SCHEDULE.entries()) {
-    // Both are whole seconds, rounded down.
+    // Both times are whole seconds, rounded down.
     const waited = delivery.attempts[i + 1]!.started_at - delivery.attempts[i]!.started_at
     assert.isAtLeast(waited, seconds, `before attempt ${i + 2}`)
   }
@@ -127,7 +129,7 @@ const exhausts = async (server: TillProcess, there: RawReceiver) => {
   await remove(server, endpoint)
 }
 
-/** Nobody listens for a day. Then everything that happened meanwhile arrives. */
+/** The receiver is down for a day. Then everything that happened during it arrives. */
 const outlastsDay = async (server: TillProcess, there: RawReceiver) => {
   const { port } = there
   const endpoint = await subscribe(server, there.url)
@@ -162,7 +164,7 @@ const outlastsDay = async (server: TillProcess, there: RawReceiver) => {
 
 const eventsOf = (deliveries: ReadonlyArray<Delivery>) => deliveries.map(({ event }) => event).toSorted()
 
-/** Deliveries that wait for a disabled or deleted endpoint are sent to nobody, until someone asks for them again. */
+/** Deliveries to a disabled or deleted endpoint are not sent until a resend is requested. */
 const cancels = async (server: TillProcess, there: RawReceiver) => {
   there.behaviour = answersWith(500)
   const disabled = await subscribe(server, there.url)
@@ -199,10 +201,10 @@ const endsClean = async (server: TillProcess) => {
 const PARTS = [signs, exhausts, outlastsDay, cancels]
 
 const DELIVERIES = 1000
-/** The service is killed when this many deliveries have arrived. */
+/** Numbers of arrived deliveries at which the service is killed. */
 const KILLS = [200, 600]
 
-/** Makes all the customers, however often the service dies meanwhile. */
+/** Creates all customers, through the kills of the service. */
 const createAll = async (server: TillProcess) => {
   let next = 0
   const worker = async () => {

@@ -1,4 +1,4 @@
-/** The sources under test: this checkout's, another's, or a scratch copy of one with a single line changed. */
+/** The sources under test: this checkout's, another's, or a copy with one changed line. */
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as Path from "node:path"
@@ -7,9 +7,9 @@ import { commandOf } from "../../bench/Contender.ts"
 
 export interface Checkout {
   readonly folder: string
-  /** Short hash; ends in `+` if the work tree holds changes, other than the report of a run. */
+  /** Short hash; ends in `+` if the work tree has changes other than a run's report. */
   readonly commit: string
-  /** As the command `till` starts it. */
+  /** The command line with which `till` starts it. */
   readonly command: Command
 }
 
@@ -21,7 +21,7 @@ const git = (folder: string, ...parameters: ReadonlyArray<string>): string => {
   }
 }
 
-/** A run writes these. */
+/** Files that a run writes. */
 const REPORTS = ["docs/faults.md", "README.md"].map((file) => `:(top,exclude)${file}`)
 
 const commitOf = (folder: string): string => {
@@ -44,14 +44,17 @@ export const open = (folder: string): Checkout => {
   return { folder: path, commit: commitOf(path), command: start(path) }
 }
 
-/** One line of the sources, and what takes its place. */
+/** One line of the sources and its replacement. */
 export interface Mutation {
   readonly file: string
   readonly find: string
   readonly replace: string
 }
 
-/** Lays a copy with one mutation. Throws if the text is not found exactly once: then the control tests nothing. */
+/**
+ * Writes a copy with one mutation. Throws unless the text is found exactly once, because the control would test
+ * nothing.
+ */
 export const mutated = (from: Checkout, folder: string, { file, find, replace }: Mutation): Checkout => {
   const text = fs.readFileSync(Path.join(from.folder, file), "utf8")
   const count = text.split(find).length - 1

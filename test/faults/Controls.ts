@@ -1,6 +1,6 @@
 /**
- * Deliberate mistakes, each one line of the sources, under a fault that has to show it. A judge that does not see them
- * proves nothing where it finds nothing.
+ * Deliberate mistakes, each a changed line of the sources under a fault that must reveal it. The findings of a judge
+ * mean something only if it sees these mistakes.
  */
 import * as Path from "node:path"
 import type { Finding } from "./Finding.ts"
@@ -17,10 +17,10 @@ import type { Context, Row } from "./Scene.ts"
 export interface Control {
   readonly name: string
   readonly mutation: Mutation
-  /** What is changed, in words. */
+  /** Description of the change. */
   readonly change: string
   readonly fault: string
-  /** The finding that a judge must come to who sees this mistake. */
+  /** Returns true for a finding that reveals the mistake. */
   readonly isSeenBy: (finding: Finding) => boolean
   readonly run: (context: Context) => Promise<Row>
 }
@@ -38,7 +38,7 @@ export const CONTROLS: ReadonlyArray<Control> = [
     },
     change: "the embedded Postgres runs without fsync",
     fault: "power cut",
-    // Postgres may find its own log torn.
+    // Postgres may find a torn page in its own log.
     isSeenBy: ({ kind, text }) => kind === "lost" || /^broke off in round \d+: Till does not start: /.test(text),
     run: (context) => powerCuts(context, 2)
   },
@@ -51,7 +51,7 @@ export const CONTROLS: ReadonlyArray<Control> = [
     },
     change: "a record takes the place of another runner's record",
     fault: "a runner's flush that Postgres gets late",
-    // The record after it was made for the one that is gone.
+    // The missing record's successor is found.
     isSeenBy: ({ text }) => /^till verify: .*Record \d+ of account \S+ is not what was written/s.test(text),
     run: (context) => delayedFlushes(context, 3)
   },
@@ -95,7 +95,7 @@ export const CONTROLS: ReadonlyArray<Control> = [
   },
   {
     name: "webhook before commit",
-    // The projector is not told: views of what is in no journal would keep everybody waiting.
+    // The projector is not told either: views of records that the journal does not have would block every reader.
     mutation: {
       file: "src/engine/actor/Actors.ts",
       find: "makeServices(options, active, commit)), lose,",

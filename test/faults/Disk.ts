@@ -1,7 +1,7 @@
 /**
- * A file system of its own, in a file: it can be filled up, and its power can be cut. The cut is ext4's own: it
- * forgets all that is not on the disk yet and refuses everything until it is mounted anew (`EXT4_IOC_SHUTDOWN` without
- * a flush of its log). Needs root on Linux.
+ * A file system in a file, which can be filled and whose power can be cut. The cut is ext4's own: it discards
+ * everything that is not on the disk and refuses all access until the next mount (`EXT4_IOC_SHUTDOWN` without a flush
+ * of its log). Needs root on Linux.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import * as fs from "node:fs"
@@ -19,7 +19,7 @@ const run = (program: string, ...parameters: ReadonlyArray<string>): void => {
 const works = (program: string, ...parameters: ReadonlyArray<string>): boolean =>
   spawnSync(program, parameters, { stdio: "ignore" }).status === 0
 
-/** Programs that can make the call, with their texts; node cannot. */
+/** Programs that can make the system call, with their sources; Node cannot. */
 const CALLERS: ReadonlyArray<readonly [string, (folder: string) => ReadonlyArray<string>]> = [
   [
     "python3",
@@ -40,7 +40,7 @@ const UNMOUNT_MILLIS_MAX = 15_000
 const PIECE = Buffer.alloc(1 << 20)
 
 export class Disk {
-  /** It is mounted here. */
+  /** The mount point. */
   readonly folder: string
   readonly #image: string
 
@@ -49,7 +49,7 @@ export class Disk {
     this.#image = `${folder}/disk.image`
   }
 
-  /** A new file system below a folder; or, as text, why there can be none here. */
+  /** Creates a file system below a folder; returns the reason as text if it cannot. */
   static make(folder: string, megabytes: number): Disk | string {
     if (process.platform !== "linux" || process.geteuid?.() !== 0) return "mounting a file system takes root on Linux"
     const disk = new Disk(folder)
@@ -69,7 +69,7 @@ export class Disk {
     run("mount", "-o", "loop", this.#image, this.folder)
   }
 
-  /** Cuts the power. Answers whether that can be done here. */
+  /** Cuts the power; returns false where that is impossible. */
   cut(): boolean {
     return CALLERS.some(([program, parameters]) => works(program, ...parameters(this.folder)))
   }
@@ -82,7 +82,7 @@ export class Disk {
     }
   }
 
-  /** What is on the disk comes back, and nothing else. */
+  /** Mounts the file system again with what is on the disk, and nothing else. */
   async remount(): Promise<void> {
     await this.unmount()
     this.#mount()
@@ -92,7 +92,7 @@ export class Disk {
     return Path.join(this.folder, "filler")
   }
 
-  /** Takes all the space that is left. */
+  /** Fills the free space. */
   fill(): void {
     const file = fs.openSync(this.#filler, "a")
     for (let size = PIECE.length; size >= 512;) {
@@ -110,7 +110,7 @@ export class Disk {
     fs.rmSync(this.#filler, { force: true })
   }
 
-  /** Unmounts and forgets it. Nobody may be at work on it any more. */
+  /** Unmounts and removes the file system, after all of its users have ended. */
   async close(): Promise<void> {
     await this.unmount()
     fs.rmSync(this.#image)

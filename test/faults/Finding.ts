@@ -1,6 +1,6 @@
-/** What the judge finds. */
+/** The judge's findings. */
 
-/** Something acknowledged is gone; something was done twice, or unasked; an answer is not true. */
+/** Something acknowledged is lost; something was done twice, or without a request; an answer is not true. */
 export type Kind = "lost" | "doubled" | "wrong"
 
 export interface Finding {
@@ -8,7 +8,7 @@ export interface Finding {
   readonly text: string
 }
 
-/** Findings by what they are about: several symptoms of one thing count once. */
+/** Findings by their subject: several symptoms of one thing count once. */
 export class Findings {
   readonly #bySubject = new Map<string, Finding>()
 

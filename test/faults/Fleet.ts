@@ -1,7 +1,7 @@
 /**
- * Several runners of one service, as processes on one Postgres. Each has its own way to the database and to every other
- * runner, which may be cut. Clients come to them through a balancer, which looks every now and then who is ready, or go
- * to one of them whatever becomes of it.
+ * Several runners of one service, as processes on one Postgres, for faults of the network between them. Each reaches
+ * the database and every other runner through a proxy of its own, which may be cut; `TillFleet` has no such proxies.
+ * Clients reach the runners through a balancer, which probes readiness, or send to one runner through all faults.
  */
 import * as fs from "node:fs"
 import * as Path from "node:path"
@@ -15,21 +15,21 @@ import type { Checkout } from "./Checkout.ts"
 import { Service } from "./Service.ts"
 import { TcpProxy } from "./TcpProxy.ts"
 
-/** A balancer asks this often, and waits so long for the answer. */
+/** Interval and time limit of a balancer's probe. */
 const LOOK_MILLIS = 300
 const LOOK_MILLIS_MAX = 1000
-/** A client waits so long for its answer. It is more than a runner may take to say that it has none. */
+/** Time limit of a client for its answer: more than a runner needs to refuse. */
 const ANSWER_MILLIS_MAX = 15_000
 
 export interface FleetOptions {
   readonly checkout: Checkout
   readonly folder: string
-  /** Port of the Postgres on this machine, and the database's address through another port. */
+  /** The Postgres' port on this machine, and the database's address through another port. */
   readonly postgresPort: number
   readonly databaseUrl: (port: number) => string
 }
 
-/** A stretch of the monotonic clock in which something is done to a runner, in milliseconds. */
+/** Period of the monotonic clock in which a runner has a fault, in milliseconds. */
 interface Trouble {
   readonly from: number
   to: number
@@ -38,12 +38,12 @@ interface Trouble {
 export class Runner {
   readonly name: string
   readonly service: Service
-  /** Its way to Postgres. */
+  /** The proxy before Postgres. */
   readonly database: TcpProxy
   readonly listenerPort: number
-  /** Its ways to the others, by their ports. */
+  /** Proxies before the other runners, by their ports. */
   readonly ways = new Map<number, TcpProxy>()
-  /** A balancer sends it requests. */
+  /** True if a balancer sends requests to the runner. */
   isReady = false
   readonly clockFile: string
   readonly #routes: string
@@ -64,12 +64,12 @@ export class Runner {
     write(this.#routes, JSON.stringify(Object.fromEntries([...this.ways].map(([port, way]) => [port, way.port]))))
   }
 
-  /** Its wall clock is off by so many milliseconds. */
+  /** Shifts the runner's wall clock by a number of milliseconds. */
   setClock(millis: number): void {
     write(this.clockFile, String(millis))
   }
 
-  /** From now on whoever has a request there may get no answer; ends with `recovered`. */
+  /** Begins a period in which requests to the runner may get no answer; `recovered` ends it. */
   troubled(): void {
     this.#troubles.push({ from: performance.now(), to: Infinity })
   }
@@ -95,7 +95,7 @@ export class Runner {
   }
 }
 
-/** At once: a reader must not find half of it. */
+/** Replaces the file in one step, so that readers never see half of it. */
 const write = (file: string, text: string): void => {
   fs.writeFileSync(`${file}.new`, text)
   fs.renameSync(`${file}.new`, file)
@@ -114,7 +114,7 @@ export class Fleet {
     this.#looking = this.#look()
   }
 
-  /** So many that are ready; all start at once. */
+  /** Starts runners at the same time and waits until they are ready. */
   static async start(options: FleetOptions, count: number): Promise<Fleet> {
     fs.mkdirSync(options.folder, { recursive: true })
     fs.writeFileSync(Path.join(options.folder, "secret"), randomBytes(32).toString("hex"), { mode: 0o600 })
@@ -130,7 +130,7 @@ export class Fleet {
     }
   }
 
-  /** A runner more, which is not started yet. */
+  /** Adds a runner without starting it. */
   async prepare(): Promise<Runner> {
     const { checkout, databaseUrl, folder: parent, postgresPort } = this.#options
     const name = `runner-${++this.#made}`
@@ -142,9 +142,9 @@ export class Fleet {
     const variables = {
       TILL_RUNNER_PORT: String(listenerPort),
       TILL_SECRET_FILE: Path.join(parent, "secret"),
-      // Answers must be the same whoever gives them.
+      // Answers must be the same from every runner.
       TILL_PUBLIC_URL: "http://till.test",
-      // Whoever names another host than this one has to allow its own endpoints.
+      // An installation with a public host other than this machine must allow local endpoints.
       TILL_WEBHOOK_TEST_HOSTS: "127.0.0.1",
       FAULTS_CLOCK: Path.join(folder, "clock"),
       FAULTS_ROUTES: Path.join(folder, "routes")
@@ -159,7 +159,9 @@ export class Fleet {
     return runner
   }
 
-  /** Starts a runner and waits until it is ready. Rejects if the fleet was closed: nobody would end it any more. */
+  /**
+   * Starts a runner and waits until it is ready. Rejects after the fleet was closed, which would end no later process.
+   */
   async begin(runner: Runner): Promise<void> {
     if (this.#isOver) throw new Error("this fleet was closed")
     await runner.service.start()
@@ -167,14 +169,14 @@ export class Fleet {
     await runner.look()
   }
 
-  /** Kills a runner, as nothing else would end it. */
+  /** Kills a runner without a graceful end. */
   async kill(runner: Runner): Promise<void> {
     runner.troubled()
     await runner.service.kill()
     runner.isReady = false
   }
 
-  /** Asks a runner to go, and waits until it is gone. */
+  /** Ends a runner gracefully and waits for its end. */
   async leave(runner: Runner): Promise<void> {
     await runner.service.kill("SIGTERM")
     runner.isReady = false
@@ -185,7 +187,7 @@ export class Fleet {
     await runner.destroy()
   }
 
-  /** Cuts, or opens again, what goes from these runners to the others and back. */
+  /** Cuts or restores all traffic between these runners and the others. */
   partition(runners: ReadonlyArray<Runner>, isCut: boolean): void {
     for (const one of this.runners) {
       for (const other of this.runners) {
@@ -197,7 +199,7 @@ export class Fleet {
     }
   }
 
-  /** Everything is as it was at the start: all run, and reach one another. */
+  /** Ends all faults: all runners run and reach one another. */
   async heal(): Promise<void> {
     await Promise.all(
       this.runners.map(async (runner) => {
@@ -212,14 +214,14 @@ export class Fleet {
     )
   }
 
-  /** The runner to which a balancer sends the next request. It has to send it somewhere. */
+  /** Returns the runner for a balancer's next request: a ready one in turn, or any if none is ready. */
   next(): Runner {
     const ready = this.runners.filter(({ isReady }) => isReady)
     const among = ready.length > 0 ? ready : this.runners
     return among[this.#turn++ % among.length]!
   }
 
-  /** What the runners have logged of a request, as far as they still know. */
+  /** Returns the log lines of the runners about a request, as far as they are kept. */
   wordsOn(requestId: string): string {
     const lines = this.runners.flatMap(({ name, service }) =>
       service.stderr.split("\n").flatMap((line) => (line.includes(requestId) ? [`${name} said: ${line}`] : []))
@@ -248,20 +250,20 @@ const connectTo = async (from: Runner, to: Runner): Promise<void> => {
   from.writeRoutes()
 }
 
-/** An answer that a client must not see, or none where one had to come. */
+/** Reports an answer that a client must not get, or a missing one. */
 export type Complaint = (text: string) => void
 
 /**
- * The way of one merchant's clients to the runners: what they are told there is held against what may be said while
- * runners come and go, and the longest time in which nobody served the merchant is kept.
+ * The requests of one merchant's clients to the runners. It checks the answers against those that are allowed while
+ * runners come and go, and measures the longest time without service for the merchant.
  */
 export class Door {
-  /** Answers 503, and those that never came. */
+  /** Answers with 503, and lost answers. */
   unavailable = 0
   lost = 0
-  /** The first 503, and the id of its request. */
+  /** The first 503, and its request id. */
   firstUnavailable: { readonly told: string; readonly id: string } | undefined
-  /** The longest time without an answer that says something, in milliseconds. */
+  /** The longest time without a conclusive answer, in milliseconds. */
   longestGap = 0
   #servedAt: number | undefined
   readonly #exchanges = new Map<Runner, HttpExchange>()
@@ -275,13 +277,13 @@ export class Door {
     this.#complain = complain
   }
 
-  /** Clients ask from now on, or have ceased to. */
+  /** Starts or stops the measurement of gaps. */
   watch(isWatched: boolean): void {
     if (!isWatched) this.#served()
     this.#servedAt = isWatched ? performance.now() : undefined
   }
 
-  /** Sends a request to one runner, or to whom the balancer chooses. Rejects with `Lost`. */
+  /** Sends a request to one runner, or to the balancer's choice. Rejects with `Lost`. */
   async request(runner: Runner | undefined, method: string, path: string, options?: RequestOptions): Promise<Answer> {
     const asked = runner ?? this.#fleet.next()
     const sentAt = performance.now()

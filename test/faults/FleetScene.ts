@@ -1,4 +1,4 @@
-/** Merchants whose clients work on a fleet of runners, each with its judge, for the rounds of one fault. */
+/** Merchants with their clients and judges on a fleet of runners, for the rounds of one fault. */
 import { mkdirSync } from "node:fs"
 import * as Path from "node:path"
 import { Random } from "../support/SeededRandom.ts"
@@ -13,24 +13,24 @@ import type { Context, Row } from "./Scene.ts"
 import { perform } from "./Scene.ts"
 import { Traffic } from "./Traffic.ts"
 
-/** Their accounts lie in as many partitions, nearly always. */
+/** Their accounts nearly always lie in different partitions. */
 const MERCHANTS = 3
-/** Two of each merchant's clients come through the balancer; and one goes to each runner, where that is asked for. */
+/** Clients per merchant that use the balancer; where a fault needs it, one more client uses each runner. */
 const BALANCED = 2
 const THINK_MILLIS_MAX = 150
-/** Nobody may find an account unserved for so long, in milliseconds. */
+/** Longest time without service that an account may have, in milliseconds. */
 const GAP_MILLIS_MAX = 10_000
 
 export interface FleetSceneOptions {
   readonly fault: string
-  /** Nothing crashes and nothing is cut: nobody may be told anything but answers, and no webhook comes twice. */
+  /** The fault ends and cuts nothing, so every request has an answer and no webhook is repeated. */
   readonly isGentle?: boolean
   /** Requests of each merchant before the fault and after the recovery. */
   readonly work?: readonly [number, number]
   readonly remark?: string
 }
 
-/** A merchant, its clients, its endpoint for webhooks and its judge. */
+/** A merchant with its clients, its webhook endpoint and its judge. */
 interface Shop {
   readonly name: string
   readonly door: Door
@@ -74,9 +74,8 @@ export class FleetScene {
   }
 
   /**
-   * One round: the clients work, the fault comes, they go on, and when they rest the judges look. The fault calls
-   * `began` at the moment from which the time counts until a write of each merchant is acknowledged, and may wait for
-   * that with what it does next.
+   * Runs one round: the clients work, the fault acts, the clients continue, and the judges check when the clients rest.
+   * The fault calls `began` when the time to each merchant's next acknowledged write starts, and may await that write.
    */
   async round(fault: (began: () => void, recovered: () => Promise<void>) => Promise<void>): Promise<void> {
     const [before, after] = this.#options.work ?? [30, 20]
@@ -102,14 +101,14 @@ export class FleetScene {
     await this.#each(({ judge }) => judge.checkRound())
   }
 
-  /** Has each merchant's newest objects read at this runner, now. */
+  /** Reads each merchant's newest objects from this runner at once. */
   lookAt(runner: Runner): Promise<void> {
     return this.#each(({ door, traffic }) =>
       traffic.lookAtShared({ request: (...request) => door.request(runner, ...request) })
     )
   }
 
-  /** Makes a finding of what must not have happened. */
+  /** Adds a finding about a forbidden event. */
   find(text: string): void {
     this.#findings.add("wrong", text, `round ${this.rounds}: ${text}`)
   }
@@ -127,7 +126,7 @@ export class FleetScene {
     await Promise.all(this.#shops.map(use))
   }
 
-  /** The last look at everything. */
+  /** Runs the last check of everything. */
   async end(): Promise<void> {
     await this.#each(({ judge }) => judge.checkAll())
     const unavailable = sum(this.#shops.map(({ door }) => door.unavailable))
@@ -206,7 +205,7 @@ const nameOf = ({ fault }: FleetSceneOptions): string => fault.replaceAll(/\W+/g
 
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((sum, number) => sum + number, 0)
 
-/** Makes a merchant, by the command of whichever runner comes next. */
+/** Creates a merchant by a command of the next runner. */
 const makeShop = async (
   { isGentle = false }: FleetSceneOptions,
   fleet: Fleet,
@@ -219,7 +218,7 @@ const makeShop = async (
   if (key === undefined) throw new Error(`till merchants create prints no key: ${printed}`)
   const door = new Door(fleet, key, (text) => findings.add("wrong", text, `${name}: ${text}`))
   const balanced = { request: door.request.bind(door, undefined) }
-  // One that has failed or was stopped has clients of its own, who find it as it is.
+  // Each runner has clients that stay with it through its faults.
   const pinned = isGentle ? [] : fleet.runners.map((runner) => ({ request: door.request.bind(door, runner) }))
   const exchanges = [...Array.from({ length: BALANCED }, () => balanced), ...pinned]
   const clients = exchanges.length
@@ -230,7 +229,7 @@ const makeShop = async (
   return { name, door, traffic, receiver, judge }
 }
 
-/** Rounds of one fault on a fleet. */
+/** Runs rounds of one fault on a fleet. */
 export const fleetScene = async (
   context: Context,
   options: FleetSceneOptions,

@@ -1,6 +1,6 @@
 /**
- * Histories as Jepsen's tools read them: one JSON object per line, an `invoke` and then an `ok` (`fail` for a refusal,
- * `info` for what nobody knows the end of), in the order of time, in nanoseconds. `key` is the object, so a register is
+ * Histories in the format of Jepsen's tools: one JSON object per line, an `invoke` and then an `ok` (`fail` for a
+ * refusal, `info` for an unknown outcome), ordered by time, in nanoseconds. `key` is the object, so a customer is
  * Knossos' and Elle's `rw-register`, and a payment is a state machine of a few lines for Porcupine (Models.ts).
  */
 import { writeFileSync } from "node:fs"
@@ -22,7 +22,7 @@ export const linesOf = (traffic: Traffic): ReadonlyArray<Line> => {
   let process = 0
   for (const [key, history] of historiesOf(traffic)) {
     for (const { call, op, return: end } of history) {
-      // A client that repeats a request is still at the same operation, so each operation may count as a process.
+      // A client repeats a request within the same operation, so each operation may count as a process.
       const one = { process: process++, f: op.operation.f, key }
       const value = valueOf(op.operation)
       lines.push({ ...one, type: "invoke", value, time: nanos(call) })

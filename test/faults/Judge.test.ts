@@ -1,6 +1,6 @@
 /**
- * The judge of `npm run faults` itself: real clients on the real service, and then memories that are not what was
- * answered. Whatever a fault could do to the service looks the same from here as the opposite mistake in memory.
+ * The judge of `npm run faults`: real clients on the real service, and then memories that differ from the answers. A
+ * fault of the service and the opposite error in memory look the same to the judge.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { MemoryTill } from "../support/MemoryTill.ts"

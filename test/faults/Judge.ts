@@ -26,19 +26,19 @@ import { answerOf, pathOf, show } from "./Traffic.ts"
 type Json = any
 
 const CONCURRENCY = 24
-/** A service that is well again answers within this time. */
+/** Number of tries for an answer of a recovered service. */
 const ANSWER_TRIES = 100
 const TRY_PAUSE_MILLIS = 100
-/** What is delivered late is tried again after a minute by the schedule, so nothing may have to be. */
+/** A late delivery is repeated after a minute by the schedule, so none may be late. */
 const DELIVERY_MILLIS_MAX = 30_000
 
 export interface JudgeOptions {
   readonly traffic: Traffic
-  /** Asks there. */
+  /** The service under judgement. */
   readonly exchange: Destination
-  /** Gets every event. */
+  /** Receives all events. */
   readonly receiver?: Receiver
-  /** Nothing crashes: no event may come twice. */
+  /** True if the fault ends no process: no event may arrive twice. */
   readonly nothingCrashes?: boolean
 }
 
@@ -47,7 +47,7 @@ export class Judge {
   readonly #options: JudgeOptions
   readonly #eventsByKey = new Map<string, Array<Json>>()
   readonly #events = new Map<string, Json>()
-  /** What replays have made that should have made nothing: the consequence of a finding is none of its own. */
+  /** Objects that replays have created by mistake: the consequence of a finding is no further finding. */
   readonly #madeAnew = new Set<string>()
   #newestEvent: string | undefined
   #replayed = 0
@@ -61,7 +61,7 @@ export class Judge {
     return this.#events.size
   }
 
-  /** After a round: what is new since the last. */
+  /** Checks what is new since the last round. */
   async checkRound(): Promise<void> {
     const { deeds } = this.#options.traffic
     const fresh = deeds.slice(this.#replayed)
@@ -72,7 +72,7 @@ export class Judge {
     await this.#checkReplays(fresh)
   }
 
-  /** Everything since the beginning. */
+  /** Checks everything since the beginning. */
   async checkAll(): Promise<void> {
     await this.checkRound()
     await this.#checkObjects()
@@ -90,7 +90,7 @@ export class Judge {
     this.#reported = problems.length
   }
 
-  /** An answer that says something; throws if the service gives none for long. */
+  /** Returns a conclusive answer; throws if there is none for long. */
   async #ask(...request: Parameters<HttpExchange["request"]>): Promise<Answer> {
     let last: Answer | undefined
     for (let tries = 0; tries < ANSWER_TRIES; tries++) {
@@ -110,7 +110,7 @@ export class Judge {
       const replay = await this.#ask("POST", path, { body, idempotencyKey: key })
       const isReplay = replay.headers["idempotent-replayed"] === "true"
       if (isReplay && replay.status === answer.status && replay.text === answer.text) return
-      // What is carried out anew was lost before, unless its events say that it was not.
+      // A request that is carried out again was lost before, unless its events show otherwise.
       const made = isReplay ? undefined : madeBy(operation, replay)
       if (made !== undefined) this.#madeAnew.add(made.id)
       const kind = isReplay ? "wrong" : this.#hasEvents(key, operation, answer) ? "doubled" : "lost"
@@ -143,7 +143,7 @@ export class Judge {
     }
   }
 
-  /** Every object that was acknowledged is listed, no other is, and the sums are those of what was acknowledged. */
+  /** Every acknowledged object is listed, no other one is, and the sums are those of the acknowledged amounts. */
   async #checkObjects(): Promise<void> {
     const { deeds } = this.#options.traffic
     const payments = await this.#walk("/v1/payment_intents")
@@ -189,7 +189,7 @@ export class Judge {
     for (let hasMore = true; hasMore;) {
       const newest = this.#newestEvent
       const before = newest === undefined ? [] : [`ending_before=${newest}`]
-      // The first page of all has the newest: then the rest is walked to.
+      // The first page holds the newest event; older pages follow up to the last known event.
       const page = newest === undefined ? await this.#firstEvents() : await this.#ask("GET", events(before))
       if (page.status !== 200) return this.findings.add("wrong", "events", `the events answer ${show(page)}`)
       for (const event of page.body.data.toReversed()) this.#remember(event)
@@ -204,7 +204,7 @@ export class Judge {
     }
   }
 
-  /** All events there are, as one page. */
+  /** Returns all events as one page. */
   async #firstEvents(): Promise<Answer> {
     const all = [...(await this.#walk("/v1/events")).values()]
     return { status: 200, headers: {}, text: "", body: { data: all, has_more: false } }
@@ -258,7 +258,7 @@ export class Judge {
     const missing = () => [...this.#events.keys()].filter((id) => !receiver.deliveries.has(id))
     while (missing().length > 0 && performance.now() < end) await pause(50)
     for (const id of missing()) {
-      // What the service itself says it still has to deliver is late, and not gone.
+      // A delivery that the service still lists as open is late, and not lost.
       const { body } = await this.#ask("GET", `/v1/events/${id}`)
       const isLate = body.pending_webhooks > 0
       const text = `the event ${id} was not delivered within ${DELIVERY_MILLIS_MAX / 1000} s`
@@ -287,7 +287,7 @@ export class Judge {
 
 const events = (parameters: ReadonlyArray<string>): string => `/v1/events?${["limit=100", ...parameters].join("&")}`
 
-/** The operations of each object that all clients change. */
+/** Returns the operations of each shared object. */
 export const historiesOf = (traffic: Traffic): Map<string, Array<Timed<Answered>>> => {
   const histories = new Map<string, Array<Timed<Answered>>>()
   for (const id of [...traffic.customers.keys(), ...traffic.payments.keys()]) histories.set(id, [])
@@ -311,7 +311,7 @@ const shortOf = (operation: Shared): string =>
     .join(" ")
     .trim()
 
-/** What an answer says of the object, briefly. */
+/** Returns a short form of the object in an answer. */
 export const resultOf = (operation: Shared, answer: Answer | undefined): string => {
   if (answer === undefined) return "?"
   if (answer.status !== 200) return String(answer.body?.error?.code ?? answer.status)

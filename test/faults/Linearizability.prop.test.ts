@@ -1,4 +1,4 @@
-/** The search for an order of a history against one that tries all orders. */
+/** The search for an order of a history, compared with one that tries all orders. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Random, Seed } from "../support/Random.ts"
@@ -16,14 +16,14 @@ const register: Model<number, Op> = {
   }
 }
 
-/** Operations that really happened one after the other, each known to have happened within a span. */
+/** Returns operations that took effect one after the other, each within a known interval. */
 const historyOf = (random: Random, length: number): Array<Timed<Op>> => {
   let state = 0
   return Array.from({ length }, (_, at): Timed<Op> => {
     const span = { call: at - random.next() * 3, return: at + random.next() * 3 }
     if (random.chance(0.5)) return { op: { f: "read", value: state }, ...span }
     state = random.integer(1, 3)
-    // Of some, nobody knows whether they happened.
+    // The outcome of some operations is unknown.
     return { op: { f: "write", value: state }, ...span, ...(random.chance(0.2) && { return: Infinity }) }
   })
 }
@@ -62,7 +62,7 @@ describe("linearizability", () => {
       const history = historyOf(random, 6)
       const at = random.below(history.length)
       const changed = history[at]!
-      // A read of something else, or a write of it.
+      // Changes the value of a read or a write.
       history[at] = { ...changed, op: { ...changed.op, value: random.integer(0, 3) } }
       assert.strictEqual(refute(register, history) === undefined, isLinearizable(history))
     })

@@ -1,40 +1,40 @@
 /**
- * Linearizability of one object's history: is there an order of its operations, each at some moment between its call
- * and its return, in which a plain model gives all the answers? The search is Wing and Gong's, with Lowe's memory of
- * what was tried: the set of operations that are done, and the state. Histories are of one object, so they are small.
+ * Linearizability of one object's history: is there an order of its operations, each at a moment between its call and
+ * its return, in which a sequential model gives all the answers? The search is Wing and Gong's, with Lowe's cache of
+ * visited configurations: the set of completed operations, and the state. Histories are of one object, so they are
+ * small.
  *
- * An operation whose answer nobody knows has no return. It may have taken effect at any moment after its call, or
- * never.
+ * An operation with an unknown outcome has no return. It may have taken effect at any moment after its call, or never.
  */
 
 export interface Timed<Op> {
   readonly op: Op
   readonly call: number
-  /** Infinity if the answer is not known. */
+  /** Infinity if the outcome is unknown. */
   readonly return: number
 }
 
 export interface Model<State, Op> {
   readonly initial: State
-  /** The state after the operation; undefined if the operation cannot have been answered so in this state. */
+  /** The state after the operation; undefined if the operation cannot have this answer in this state. */
   readonly step: (state: State, op: Op) => State | undefined
   /** Equal states have equal names. */
   readonly nameOf: (state: State) => string
 }
 
 export interface Refutation<Op> {
-  /** As far as an order was found. */
+  /** The longest order that was found. */
   readonly longest: ReadonlyArray<Op>
-  /** One of these had to be next, and none can be. */
+  /** The operations of which one would have to be next, and none can be. */
   readonly stuck: ReadonlyArray<Op>
 }
 
-/** The search gives up after so many steps, and says so: it must not take a run's time. */
+/** Steps after which the search gives up and reports that, to bound the time of a run. */
 const STEPS_MAX = 2_000_000
 
 export class SearchExceeded extends Error {}
 
-/** Undefined if the history is linearizable, or else where it is not. */
+/** Returns undefined for a linearizable history, or the place where it is not. */
 export const refute = <State, Op>(
   model: Model<State, Op>,
   history: ReadonlyArray<Timed<Op>>

@@ -1,4 +1,4 @@
-/** The objects that clients share, as plain sequential models. */
+/** The shared objects as sequential models. */
 import type { Answer } from "../support/HttpExchange.ts"
 import type { Model } from "./Linearizability.ts"
 import type { Operation } from "./Operations.ts"
@@ -6,13 +6,13 @@ import { isStateRefusal } from "./Operations.ts"
 
 export type Shared = Exclude<Operation, { f: "pay" | "decline" | "hold" | "enroll" }> | { f: "read"; id: string }
 
-/** An operation with its answer; undefined if nobody knows it. */
+/** An operation with its answer; undefined if the outcome is unknown. */
 export interface Answered {
   readonly operation: Shared
   readonly answer: Answer | undefined
 }
 
-/** A customer's value. */
+/** The model of a customer's value. */
 export const register = (initial: number): Model<number, Answered> => ({
   initial,
   nameOf: String,
@@ -28,14 +28,14 @@ export interface Payment {
   readonly refunded: number
 }
 
-/** What a read shows of a payment. */
+/** Returns the payment's state in a read. */
 export const seenIn = ({ body }: Answer): Payment => ({
   status: body.status,
   received: body.amount_received,
   refunded: body.charges.data[0].amount_refunded
 })
 
-/** The state that a command leads to; undefined if the payment's state refuses it. */
+/** Returns the state after a command; undefined if the payment's state refuses it. */
 const after = (before: Payment, operation: Shared): Payment | undefined => {
   const { received, refunded, status } = before
   switch (operation.f) {

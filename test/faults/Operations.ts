@@ -1,17 +1,17 @@
 /**
- * What clients ask for, how it is sent, and what an answer means.
+ * The operations of clients: their requests, and the meaning of their answers.
  *
- * Every operation is about one object at most, whose state is small enough to be checked as a whole: a customer is a
- * register, a payment is held, captured or canceled once, and refunded in parts. So a history of answers shows by
- * itself whether something was lost, done twice, or seen out of order.
+ * Every operation concerns one object at most, whose state is small enough for a complete check: a customer is a
+ * register; a payment is authorized, captured or canceled once, and refunded in parts. A history of answers thus shows
+ * by itself whether an operation was lost, done twice, or seen out of order.
  */
 import type { Answer } from "../support/HttpExchange.ts"
 
 export type Operation =
-  /** A payment, made and captured at once. Nobody touches it again. */
+  /** A payment that is created and captured at once, and not changed later. */
   | { readonly f: "pay"; readonly amount: number }
   | { readonly f: "decline"; readonly amount: number }
-  /** A payment that is only authorized: all clients then capture, cancel and refund it. */
+  /** An authorized payment: all clients then capture, cancel and refund it. */
   | { readonly f: "hold"; readonly amount: number }
   /** A customer, whose `value` all clients then write and read. */
   | { readonly f: "enroll"; readonly value: number }
@@ -59,14 +59,14 @@ const STATE_CODES = ["payment_intent_unexpected_state", "charge_already_refunded
 export const isStateRefusal = ({ body, status }: Answer): boolean =>
   status === 400 && STATE_CODES.includes(body?.error?.code)
 
-/** The object that an operation made, or undefined if it makes none. */
+/** Returns the object that an operation created, if any. */
 export const madeBy = (operation: Operation, answer: Answer): { readonly id: string } | undefined => {
   if (operation.f === "decline") return answer.status === 402 ? answer.body.error.payment_intent : undefined
   const makes = ["pay", "hold", "enroll", "refund"].includes(operation.f)
   return makes && answer.status === 200 ? answer.body : undefined
 }
 
-/** Describes what is wrong with an answer in itself, whatever the state of the object was. */
+/** Describes a fault of an answer that no state of the object explains. */
 export const wrongness = (operation: Operation, answer: Answer): string | undefined => {
   const { body, status } = answer
   const is = (condition: boolean) => (condition ? undefined : "is not what was asked for")
@@ -92,7 +92,7 @@ export const wrongness = (operation: Operation, answer: Answer): string | undefi
   }
 }
 
-/** Types of the events that an operation that was carried out has, in their order (semantics §2). */
+/** Returns the types of an executed operation's events, in order (semantics §2). */
 export const eventsOf = ({ f }: Operation, answer: Answer): ReadonlyArray<string> => {
   if (isStateRefusal(answer)) return []
   switch (f) {

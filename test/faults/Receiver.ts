@@ -1,5 +1,5 @@
 /**
- * A webhook receiver that behaves: it takes every delivery, checks its signature, and keeps the first of each event.
+ * A correct webhook receiver: it accepts every delivery, checks its signature, and keeps the first one of each event.
  */
 import { createHmac } from "node:crypto"
 import * as http from "node:http"
@@ -13,7 +13,7 @@ type Event = any
 export class Receiver {
   readonly deliveries = new Map<string, Event>()
   readonly problems: Array<string> = []
-  /** Events that had come before, one for each delivery more. */
+  /** Events of repeated deliveries, one entry for each. */
   readonly repeated: Array<string> = []
   #secret: string | undefined
   readonly #server: http.Server
@@ -36,7 +36,7 @@ export class Receiver {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/hook`
   }
 
-  /** Has every event sent here from now on. */
+  /** Subscribes this receiver to all events. */
   async subscribe(exchange: Destination): Promise<void> {
     const body = { url: this.url, enabled_events: ["*"] }
     const answer = await exchange.request("POST", "/v1/webhook_endpoints", { body })

@@ -5,15 +5,15 @@ import { markdown } from "../../bench/Table.ts"
 import type { Kind } from "./Finding.ts"
 import type { Row } from "./Scene.ts"
 
-/** A deliberate mistake, and what the judge said of it. */
+/** A deliberate mistake and the judge's result. */
 export interface ControlResult {
   readonly name: string
-  /** The line that was changed. */
+  /** The changed line. */
   readonly mutation: string
   readonly fault: string
-  /** What was found; undefined if the mistake was not seen. */
+  /** The finding; undefined if the mistake was not seen. */
   readonly seen: string | undefined
-  /** Why it could not be tried here. */
+  /** The reason why the control could not run. */
   readonly skipped?: string
 }
 
@@ -48,7 +48,7 @@ export const table = (rows: ReadonlyArray<Row>): ReadonlyArray<ReadonlyArray<str
 
 const SHOWN_MAX = 12
 
-/** What was found, a few of each row. */
+/** Formats some findings of each row. */
 export const findingLines = ({ fault, findings }: Row): ReadonlyArray<string> => {
   const shown = findings.all.slice(0, SHOWN_MAX).map(({ kind, text }) => `${fault}: ${kind}: ${text}`)
   const more = findings.all.length - shown.length
@@ -68,7 +68,7 @@ const remarks = (rows: ReadonlyArray<Row>): ReadonlyArray<string> =>
     return remark === undefined ? [] : [`- **${fault}**: ${remark}`]
   })
 
-/** Text that stands in one line of a document, in code. */
+/** Formats text as code in one line of a document. */
 const code = (text: string): string => `\`${text.replaceAll(/\s+/g, " ").replaceAll("`", "'").slice(0, 300)}\``
 
 export const tables = (run: Run): string => {
@@ -101,6 +101,6 @@ export const tables = (run: Run): string => {
   ].join("\n")
 }
 
-/** The README's table: the faults that were injected, without those that were skipped. */
+/** Formats the README's table: the injected faults, without skipped ones. */
 export const summary = ({ at, machine, rows }: Run): string =>
   `${markdown(table(rows.filter(({ skipped }) => skipped === undefined)))}\n\n${at.slice(0, 10)}, commit ${machine.commit}.`

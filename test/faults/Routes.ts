@@ -1,6 +1,6 @@
 /**
- * Loaded into Till before everything else (`node --import`): connections to ports of this machine that the file names
- * go to others, where a proxy stands between. `FAULTS_ROUTES` names the file: a JSON object, port to port.
+ * A module that Node loads before Till (`node --import`): it redirects connections to ports of this machine to the
+ * ports of proxies. `FAULTS_ROUTES` names the file: a JSON object, port to port.
  */
 import * as fs from "node:fs"
 import { Socket } from "node:net"
@@ -15,7 +15,7 @@ const routed = (port: unknown): unknown => {
 // oxlint-disable-next-line typescript/unbound-method -- it is called on the socket below
 const connect = Socket.prototype.connect as (this: Socket, ...parameters: Array<unknown>) => Socket
 
-/** The options of a connection, as all of Node's ways to make one hand them on. */
+/** Returns the options of a connection in each of Node's forms. */
 const optionsIn = ([first]: ReadonlyArray<unknown>): { port?: unknown } | undefined => {
   const options = Array.isArray(first) ? first[0] : first
   return typeof options === "object" && options !== null ? options : undefined

@@ -1,4 +1,4 @@
-/** A Till, the clients that work on it, an endpoint for its webhooks and the judge, for the rounds of one fault. */
+/** A Till with its clients, a webhook endpoint and the judge, for the rounds of one fault. */
 import { mkdirSync } from "node:fs"
 import * as Path from "node:path"
 import { Random } from "../support/SeededRandom.ts"
@@ -13,18 +13,18 @@ import { Traffic } from "./Traffic.ts"
 
 export interface Context {
   readonly checkout: Checkout
-  /** For this part alone. */
+  /** Folder of this part. */
   readonly folder: string
   readonly seed: number
-  /** How long a service may take until it acknowledges again, in seconds. */
+  /** Seconds that a service may take until it acknowledges again. */
   readonly patience: number
-  /** How often what is done once by default is done. */
+  /** Multiplies the default number of rounds. */
   readonly times: number
-  /** Of several runners only faults whose names have this in them; all unless given. */
+  /** Part of a fault's name: other faults of several runners are skipped; all run unless given. */
   readonly fault: string | undefined
-  /** Aborted when the time of the part is over: then what it does is ended, and what it has found so far counts. */
+  /** Aborted at the end of the part's time: the part ends, and its findings so far count. */
   readonly time: AbortSignal
-  /** Histories are written there, if anywhere. */
+  /** Folder for histories, if they are written. */
   readonly histories: string | undefined
   readonly log: (text: string) => void
 }
@@ -38,7 +38,7 @@ export interface Row {
   /** Seconds until the first acknowledged write after the fault. */
   readonly recoveries: ReadonlyArray<number>
   readonly remark?: string
-  /** Why nothing was done. */
+  /** The reason why nothing was done. */
   readonly skipped?: string
 }
 
@@ -55,7 +55,7 @@ export interface SceneOptions {
   readonly fault: string
   readonly service?: Partial<ServiceOptions>
   readonly clients?: number
-  /** There is no last look at everything: the service is needed no more. */
+  /** Skips the last check, for a service that is not needed any longer. */
   readonly judgedBefore?: boolean
   /** Requests before the fault and after the recovery. */
   readonly work?: readonly [number, number]
@@ -98,8 +98,8 @@ export class Scene {
   }
 
   /**
-   * One round: the clients work, the fault comes, they go on, and when they rest the judge looks. The fault calls
-   * `began` at the moment from which the time to the next acknowledged write counts.
+   * Runs one round: the clients work, the fault acts, the clients continue, and the judge checks when they rest. The
+   * fault calls `began` when the time to the next acknowledged write starts.
    */
   async round(fault: (began: () => void) => Promise<void>): Promise<void> {
     const [before, after] = this.#options.work ?? [250, 80]
@@ -141,7 +141,7 @@ export class Scene {
     this.judge.findings.add("wrong", "broke off", text)
   }
 
-  /** The last look at everything. */
+  /** Runs the last check of everything. */
   async end(): Promise<void> {
     await this.judge.checkAll()
     const { failed, lost, unavailable } = this.traffic
@@ -165,17 +165,17 @@ export class Scene {
   }
 }
 
-/** Where the rounds of one fault take place. */
+/** The place of one fault's rounds. */
 export interface Stage {
   readonly row: Row
-  /** Makes a finding of what broke the rounds off, and of what there is to say beyond that. */
+  /** Adds a finding about an error that ended the rounds. */
   breaks(error: unknown): Promise<void>
   close(): Promise<void>
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** Ends with the work, or rejects when the time of the part is over. The work then finds what it needs closed. */
+/** Resolves with the work, or rejects at the end of the part's time. The work then finds its resources closed. */
 const inTime = <A>({ time }: Context, work: Promise<A>): Promise<A> =>
   new Promise((resolve, reject) => {
     const over = () => reject(new Error("the time of this part was over"))
@@ -183,14 +183,14 @@ const inTime = <A>({ time }: Context, work: Promise<A>): Promise<A> =>
     work.then(resolve, reject).finally(() => time.removeEventListener("abort", over))
   })
 
-/** A line for what could not even begin, or has no end. */
+/** Returns a row for a fault that could not start or did not end. */
 export const broken = (fault: string, error: unknown): Row => {
   const findings = new Findings()
   findings.add("wrong", fault, `it broke off: ${messageOf(error)}`)
   return { fault, rounds: 0, acknowledged: 0, findings, recoveries: [] }
 }
 
-/** Rounds of one fault. What breaks off is a finding too, and what was found before it counts. */
+/** Runs the rounds of one fault. An error is a finding, too, and earlier findings count. */
 export const perform = async <S extends Stage>(
   context: Context,
   fault: string,
@@ -216,7 +216,7 @@ export const perform = async <S extends Stage>(
   return stage.row
 }
 
-/** Rounds of one fault on a Till of its own. */
+/** Runs the rounds of one fault on a Till of its own. */
 export const scene = (context: Context, options: SceneOptions, use: (scene: Scene) => Promise<void>): Promise<Row> =>
   perform(
     context,

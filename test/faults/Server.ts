@@ -1,7 +1,4 @@
-/**
- * A Postgres of the suite's own: for several Tills on one database, for a proxy in between, and for its tables to be
- * edited.
- */
+/** A Postgres of the fault suite: for several Tills on one database, behind a proxy, and with edited tables. */
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { Client } from "pg"
 import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.ts"
@@ -25,7 +22,7 @@ export class Server {
     this.port = server.port
   }
 
-  /** `variables` are for Postgres itself, as often as it starts. */
+  /** `variables` are set at every start of Postgres. */
   static async start(dataFolder: string, variables: Readonly<Record<string, string>> = {}): Promise<Server> {
     const scope = await Effect.runPromise(Scope.make())
     Object.assign(environment, variables)
@@ -44,14 +41,14 @@ export class Server {
     }
   }
 
-  /** A database of its own, empty or a copy of one that nobody uses, by its address on this port. */
+  /** Creates a database, empty or as a copy of an unused one; returns its address on this port. */
   async createDatabase(name: string, port: number = this.port, template?: string): Promise<string> {
     const copied = template === undefined ? "" : ` TEMPLATE ${template}`
     await this.query((client) => client.query(`CREATE DATABASE ${name}${copied}`))
     return this.url(port, name)
   }
 
-  /** Its address on a port of this machine: its own, or a proxy's. */
+  /** Returns the address on a port of this machine: the server's own, or a proxy's. */
   url(port: number = this.port, database?: string): string {
     const url = new URL(Redacted.value(this.#server.url))
     url.port = String(port)
@@ -60,7 +57,7 @@ export class Server {
     return url.href
   }
 
-  /** Runs statements on a connection of its own; waits for a server that is just being started again. */
+  /** Runs statements on a new connection; waits for a server that is restarting. */
   async query<A>(use: (client: Client) => Promise<A>, database?: string): Promise<A> {
     const client = await this.#connect(this.url(undefined, database))
     try {
@@ -84,7 +81,7 @@ export class Server {
     }
   }
 
-  /** Kills it with all its backends. It is started again by itself. */
+  /** Kills the server with all its backends; it restarts by itself. */
   async kill(): Promise<void> {
     killFamily(await Effect.runPromise(this.#server.processId))
   }
@@ -95,7 +92,7 @@ export class Server {
   }
 }
 
-/** A server for the time that something takes. */
+/** Runs a server during `use`. */
 export const withServer = async <A>(
   dataFolder: string,
   use: (server: Server) => Promise<A>,

@@ -1,6 +1,6 @@
 /**
- * Loaded into Till before everything else (`node --import`): the wall clock is off by as many milliseconds as the file
- * says that `FAULTS_CLOCK` names. The monotonic clock is not touched, as when somebody sets a machine's clock.
+ * A module that Node loads before Till (`node --import`): it shifts the wall clock by the milliseconds in the file that
+ * `FAULTS_CLOCK` names. The monotonic clock is not changed, as when an operator sets a machine's clock.
  */
 import * as fs from "node:fs"
 
@@ -17,7 +17,7 @@ setInterval(look, LOOK_MILLIS).unref()
 
 class ShiftedDate extends RealDate {
   constructor(...parameters: [] | [string | number | Date]) {
-    // A date that is made of something is what that says.
+    // A date with parameters is not shifted.
     if (parameters.length === 0) super(RealDate.now() + offset)
     else super(...(parameters as [string]))
   }

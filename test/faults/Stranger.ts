@@ -1,14 +1,14 @@
-/** A program that has got the port of a runner that is gone: keeps what it receives, and forges an answer to it. */
+/** A program that has taken the port of a dead runner: it records what it receives and forges answers. */
 import type { Server, Socket } from "node:net"
 import { createServer } from "node:net"
 import { pause } from "../support/TillProcess.ts"
 import { isClientHelloAlone } from "../support/TlsRecords.ts"
 
-/** The port becomes free when its process has ended. */
+/** The port is free after the runner's process has ended. */
 const FREE_MILLIS_MAX = 5000
 const AGAIN_MILLIS = 5
 
-/** As the runner that has the account would answer another one. */
+/** A forged answer in the form of a forwarding runner's. */
 const BODY = '{"id":"forged"}'
 const FORGED = [
   "HTTP/1.1 200 OK",
@@ -20,7 +20,7 @@ const FORGED = [
 ].join("\r\n")
 
 export class Stranger {
-  /** What came over each connection. */
+  /** Bytes received by connection. */
   readonly #heard = new Map<Socket, Array<Buffer>>()
   readonly #server: Server
   readonly #met = Promise.withResolvers<void>()
@@ -38,7 +38,7 @@ export class Stranger {
     })
   }
 
-  /** Takes the port as soon as it is free. */
+  /** Listens on the port as soon as it is free. */
   static async listen(port: number): Promise<Stranger> {
     const end = performance.now() + FREE_MILLIS_MAX
     for (;;) {
@@ -63,17 +63,17 @@ export class Stranger {
     return [...this.#heard.values()].map((pieces) => Buffer.concat(pieces)).filter(({ length }) => length > 0)
   }
 
-  /** Ends when something has come. */
+  /** Resolves when bytes have arrived. */
   get met(): Promise<void> {
     return this.#met.promise
   }
 
-  /** Those over which something came. */
+  /** Number of connections with bytes. */
   get connections(): number {
     return this.#messages.length
   }
 
-  /** What came that is not the beginning of a handshake, connection by connection. */
+  /** Bytes that are not the beginning of a handshake, by connection. */
   get learned(): ReadonlyArray<string> {
     return this.#messages.filter((bytes) => !isClientHelloAlone(bytes)).map((bytes) => bytes.toString("latin1"))
   }

@@ -1,17 +1,17 @@
-/** A network before a server on this machine, of bytes: slow, silent, or cut at the worst moment. */
+/** A network before a server on this machine: slow, silent, or cut at a critical moment. */
 import type { AddressInfo, Server, Socket } from "node:net"
 import { connect, createServer } from "node:net"
 
 interface Pair {
   readonly client: Socket
   readonly server: Socket
-  /** Nothing gets through any more, and nobody learns of it. */
+  /** Drops all bytes without an error. */
   isSwallowed: boolean
-  /** The server's next answer is not passed on: the connection is reset instead. */
+  /** Replaces the server's next answer by a reset of the connection. */
   isDoomed: boolean
 }
 
-/** A flush of the journal has this in it, and nothing else that Till sends. */
+/** Text that only a flush of the journal has among Till's messages. */
 const RECORD = Buffer.from('"changes":[')
 
 export class TcpProxy {
@@ -40,17 +40,17 @@ export class TcpProxy {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** From now on everything takes so long, each way. */
+  /** Delays bytes in both directions. */
   slow(delayMillis: number): void {
     this.#delayMillis = delayMillis
   }
 
-  /** From now on nothing gets through; `resume` passes it on. */
+  /** Holds all bytes back; `resume` passes them on. */
   stall(): void {
     this.#held ??= []
   }
 
-  /** The same from the next flush on: what it writes arrives when the network is back. */
+  /** Holds all bytes back from the next flush on: its writes arrive after `resume`. */
   stallAtFlush(): Promise<void> {
     return new Promise((resolve) => (this.#stalling = resolve))
   }
@@ -62,12 +62,12 @@ export class TcpProxy {
     for (const pass of held) pass()
   }
 
-  /** The connections that are there are half-open from now on; new ones work. */
+  /** Makes the current connections half-open; new ones work. */
   swallow(): void {
     for (const pair of this.#pairs) pair.isSwallowed = true
   }
 
-  /** Lets the next flush through, and resets its connection when the server answers that it is committed. */
+  /** Lets the next flush through, and resets its connection when the server confirms the commit. */
   resetAfterCommit(): Promise<void> {
     return new Promise((resolve) => (this.#resetting = resolve))
   }
@@ -77,7 +77,7 @@ export class TcpProxy {
     this.cut()
   }
 
-  /** Ends the connections that are there; new ones work. */
+  /** Ends the current connections; new ones work. */
   cut(): void {
     for (const { client, server } of this.#pairs) {
       client.destroy()

@@ -1,6 +1,7 @@
 /**
- * Clients that work on one Till: each sends one request at a time, remembers every answer, and repeats a request whose
- * answer it does not know under the same key, before it does anything else. Most of what they change is everybody's.
+ * Clients of one Till: each sends one request at a time, records every answer, and repeats a request with an unknown
+ * outcome under the same key before the next one. Most of their objects are shared, unlike those of
+ * test/support/fixtures/Traffic.ts, so the judge checks histories and not final states.
  */
 import type { Answer, HttpExchange } from "../support/HttpExchange.ts"
 import { Lost } from "../support/HttpExchange.ts"
@@ -11,7 +12,7 @@ import type { Finding, Kind } from "./Finding.ts"
 import type { Operation } from "./Operations.ts"
 import { madeBy, requestOf, wrongness } from "./Operations.ts"
 
-/** A POST, sent until it has an answer. Times are of the monotonic clock, in milliseconds. */
+/** A POST that is repeated until it has an answer. Times are of the monotonic clock, in milliseconds. */
 export interface Deed {
   readonly key: string
   readonly process: number
@@ -37,36 +38,37 @@ export type Destination = Pick<HttpExchange, "request">
 
 export interface TrafficOptions {
   readonly seed: number
-  /** Clients take turns over these: several processes may serve one database. */
+  /** Destinations, which clients use in turn: several processes may serve one database. */
   readonly exchanges: ReadonlyArray<Destination>
   readonly clients?: number
-  /** A client thinks for so long at most after each answer, in milliseconds. */
+  /** Longest pause of a client after an answer, in milliseconds. */
   readonly thinkMillisMax?: number
-  /** Keys of several traffics on one installation must differ. */
+  /** Distinguishes the keys of several traffics on one installation. */
   readonly name?: string
 }
 
 const CLIENTS = 16
 /**
- * So many customers and payments are everybody's at a time, and each for so many operations: its history stays small.
+ * Number of shared customers and payments at a time, and greatest number of operations on each, which keeps histories
+ * small.
  */
 const SHARED = 5
 const SHARED_OPERATIONS_MAX = 40
-/** A pause after each answer, at most: the volume of a run is bounded by it. */
+/** Longest pause after an answer, which bounds the volume of a run. */
 const THINK_MILLIS_MAX = 6
 const RETRY_MILLIS = 50
-/** Then a client gives an answer up. Till says 503 long before. */
+/** Time after which a client gives up a request. Till refuses with 503 long before. */
 const ANSWER_MILLIS_MAX = 40_000
 
 export class Traffic {
   readonly deeds: Array<Deed> = []
   readonly reads: Array<Read> = []
-  /** What was wrong with an answer in itself. */
+  /** Faults of single answers. */
   readonly problems: Array<Finding> = []
-  /** Values and amounts of the objects that everybody changes, as they were made. */
+  /** Initial values and amounts of the shared objects. */
   readonly customers = new Map<string, number>()
   readonly payments = new Map<string, number>()
-  /** Answers 503 and their like, 500 and their like, and answers that never came. */
+  /** Refusals such as 503, errors such as 500, and lost answers. */
   unavailable = 0
   failed = 0
   lost = 0
@@ -97,26 +99,26 @@ export class Traffic {
     this.#working = Promise.all(this.#clients.map((client) => client.work(() => this.#isOver)))
   }
 
-  /** Ends the work. Requests under way come to their end; `settle` fetches what is still open. */
+  /** Ends the work. Requests under way end first; `settle` repeats open ones. */
   async stop(): Promise<void> {
     this.#isOver = true
     await this.#working
   }
 
-  /** Every open request is sent until it has its answer, so long at most. */
+  /** Repeats every open request until it has an answer or the time is over. */
   async settle(millisMax = 90_000): Promise<void> {
     const end = performance.now() + millisMax
     await Promise.all(this.#clients.map((client) => client.settle(end)))
   }
 
-  /** The clients do so many requests more, in any time up to half a minute. */
+  /** Lets the clients send a number of further requests, for half a minute at most. */
   async work(requests: number): Promise<void> {
     const enough = this.answered + requests
     const end = performance.now() + 30_000
     while (this.answered < enough && performance.now() < end) await pause(10)
   }
 
-  /** When the first POST was acknowledged that was sent after a moment; undefined if none was for so long. */
+  /** Returns when the first POST sent after a moment was acknowledged; undefined after `millisMax`. */
   acknowledgedAfter(since: number, millisMax: number): Promise<number | undefined> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(undefined), millisMax)
@@ -165,14 +167,14 @@ export class Traffic {
     this.problems.push({ kind, text })
   }
 
-  /** Reads everything that all clients are at, at once, and remembers what it was shown. */
+  /** Reads all current shared objects at once and records the reads. */
   async lookAtShared(exchange: Destination): Promise<void> {
     const ids = [...[...this.customers.keys()].slice(-SHARED), ...[...this.payments.keys()].slice(-SHARED)]
     const looking = new Client(this, -1, new SeededRandom(0), exchange)
     await Promise.all(ids.map((id) => looking.read(id)))
   }
 
-  /** One of the newest objects that everybody changes; undefined if another one should be made first. */
+  /** Returns one of the newest shared objects; undefined if a new one should be created. */
   share(of: ReadonlyMap<string, number>, random: Random): string | undefined {
     const newest = [...of.keys()].slice(-SHARED).filter((id) => (this.#uses.get(id) ?? 0) < SHARED_OPERATIONS_MAX)
     if (newest.length === 0 || (newest.length < SHARED && random.chance(0.2))) return undefined
@@ -184,7 +186,7 @@ export class Traffic {
 
 export const show = ({ status, text }: Answer): string => `${status} ${text.slice(0, 600)}`
 
-/** True for answers that say nothing about what became of the request: it may be sent again. */
+/** Returns true for answers that leave the outcome open: the request may be repeated. */
 const isOpen = ({ body, status }: Answer): boolean =>
   status >= 500 || status === 429 || (status === 409 && body?.error?.code === "idempotency_key_in_use")
 
@@ -220,12 +222,12 @@ class Client {
     if (typeof chosen === "string") return this.read(chosen)
     const deed = (this.#pending = this.#traffic.newDeed(this.#process, chosen))
     if (!this.#random.chance(0.04)) return this.#attempt(deed)
-    // The same request twice at once: one is carried out, the other gets its answer.
+    // Sends the same request twice at once: one is carried out, the other gets the same answer.
     const [one, other] = await Promise.all([this.#attempt(deed), this.#attempt(deed)])
     return one || other
   }
 
-  /** The next operation; a text is an id to read. */
+  /** Returns the next operation; a text is an id to read. */
   #choose(): Operation | string {
     const [random, traffic] = [this.#random, this.#traffic]
     const kind = random.next()
@@ -243,7 +245,7 @@ class Client {
     return kind < 0.88 ? { f: "refund", id, amount: random.integer(1, 700) } : id
   }
 
-  /** Sends an open request once more; false if nobody knows what became of it. */
+  /** Repeats an open request; false if its outcome is still unknown. */
   async #attempt(deed: Deed): Promise<boolean> {
     const sentAt = performance.now()
     deed.attempts++
@@ -271,7 +273,7 @@ class Client {
     return true
   }
 
-  /** The answer, or undefined if there is none that says anything. */
+  /** Returns a conclusive answer, or undefined. */
   async #ask(...request: Parameters<HttpExchange["request"]>): Promise<Answer | undefined> {
     const answer = await answerOf(this.#exchange, ...request)
     if (answer === undefined) this.#traffic.lost++
@@ -290,7 +292,7 @@ export const pathOf = (id: string): string =>
       ? `/v1/refunds/${id}`
       : `/v1/payment_intents/${id}`
 
-/** The answer, whatever it is; undefined if it is lost, or does not come. */
+/** Returns any answer; undefined if it is lost or late. */
 export const answerOf = async (
   exchange: Destination,
   ...request: Parameters<HttpExchange["request"]>

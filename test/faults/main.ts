@@ -1,5 +1,6 @@
 /**
- * `npm run faults`: what does a Till lose, do twice or say wrongly when things break? See README.md for the method.
+ * `npm run faults`: the tests for data that a Till loses, duplicates or reports wrongly under faults. See README.md for
+ * the method.
  *
  * Ends with a non-zero status if the judge found anything, or if a control was not seen.
  */
@@ -26,11 +27,11 @@ import { broken } from "./Scene.ts"
 const ROOT = join(import.meta.dirname, "../..")
 const REPORT = join(ROOT, "docs/faults.md")
 const README = join(ROOT, "README.md")
-/** A part may take so long by the default; then it is ended. What does not end within the grace is abandoned. */
+/** Default time limit of a part, and the grace after which it is abandoned. */
 const PART_MINUTES_MAX = 6
 const GRACE_MINUTES = 2
 const LONG_TIMES = 20
-/** Seconds after which a service that acknowledges nothing counts as gone; of a control that is known soon enough. */
+/** Seconds without an acknowledgement after which a service counts as dead; shorter for controls. */
 const PATIENCE = 90
 const PATIENCE_CONTROL = 10
 const CONTROLS_NAME = "controls"
@@ -39,7 +40,7 @@ interface Options {
   readonly checkout: Checkout
   readonly seed: number
   readonly times: number
-  /** That a part may take. */
+  /** Time limit of a part. */
   readonly minutes: number
   readonly only: string | undefined
   readonly fault: string | undefined
@@ -122,7 +123,7 @@ const versionOfPostgres = (folder: string): string => {
 
 const BETWEEN = /(<!-- faults: .*? -->\n)[\s\S]*?(<!-- faults end -->)/
 
-/** Only a complete run on this checkout is worth a report. */
+/** Writes a report only for a complete run on this checkout. */
 const write = (run: Run): void => {
   const readme = readFileSync(README, "utf8")
   const document = readFileSync(REPORT, "utf8")
@@ -134,7 +135,7 @@ const write = (run: Run): void => {
     README,
     readme.replace(BETWEEN, (_, begin, end) => `${begin}\n${Report.summary(run)}\n\n${end}`)
   )
-  // As `npm run check` wants it.
+  // Formats the report for `npm run check`.
   execFileSync(process.execPath, [realpathSync(join(ROOT, "node_modules/.bin/oxfmt")), REPORT, README])
   log(`Written to ${REPORT} and the README`)
 }
@@ -206,7 +207,7 @@ const faults = Command.make(
   }, Effect.scoped)
 ).pipe(Command.withDescription("What Till loses, does twice or says wrongly when things break"))
 
-// A closed terminal ends the run, and with it all of its processes.
+// A closed terminal ends the run with all of its processes.
 process.on("SIGHUP", () => process.kill(process.pid, "SIGINT"))
 
 faults.pipe(Command.run({ version: "1" }), Effect.provide(NodeServices.layer), NodeRuntime.runMain)

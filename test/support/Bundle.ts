@@ -1,7 +1,6 @@
 /**
  * The program that tests start as processes: Till in one file, made once per run (vitest's `globalSetup` of the kinds
- * that start processes). A process that loads it needs half of the CPU time that one of 600 modules takes. Without the
- * setup, tests run the sources.
+ * that start processes). It loads in half of the CPU time of the 600 modules. Without the setup, tests run the sources.
  */
 import { createHash } from "node:crypto"
 import * as fs from "node:fs"
@@ -13,10 +12,10 @@ const BUNDLES = Path.join(ROOT, "node_modules/.cache/till/bundles")
 const VARIABLE = "TILL_TEST_PROGRAM"
 const KEPT_MILLIS = 24 * 3_600_000
 
-/** The file to run. */
+/** Returns the path of the program. */
 export const program = (): string => process.env[VARIABLE] ?? SOURCES
 
-/** Bundles Till, unless the same bundle is there: Node keeps compiled code by the file's path. */
+/** Bundles Till, unless the same bundle exists: Node caches compiled code by the file's path. */
 export default async function setup(): Promise<void> {
   if (process.env[VARIABLE] !== undefined) return
   const { rolldown } = await import("rolldown")
@@ -42,7 +41,7 @@ export default async function setup(): Promise<void> {
   process.env[VARIABLE] = Path.join(folder, "main.js")
 }
 
-/** A run of another state of the sources may still use its own. */
+/** Keeps newer bundles, which a run of another state of the sources may use. */
 const removeOld = (): void => {
   fs.mkdirSync(BUNDLES, { recursive: true })
   for (const name of fs.readdirSync(BUNDLES)) {

@@ -1,9 +1,9 @@
 /**
- * A real browser for the tests of pages: the machine's own Chromium, best without its windows (the headless shell),
- * which takes a fifth of the time for a page. Where there is none, the tests that need it are left out, and say so.
+ * A real browser for the tests of pages: the machine's own Chromium, preferably the headless shell, which takes a fifth
+ * of the time for a page. Without a Chromium, the tests that need it are skipped, and vitest prints that.
  *
- * Each worker starts it once, for all its files. One for the whole run, behind Playwright's server, took a fifth more
- * of the CPU: every message then goes through a process in between.
+ * Each worker starts one browser for all of its files. One browser per run, behind Playwright's server, took a fifth
+ * more CPU time, because every message then passes through another process.
  */
 import * as fs from "node:fs"
 import type { Browser } from "playwright-core"
@@ -30,7 +30,7 @@ if (!hasBrowser) {
   )
 }
 
-/** Nothing of the browser's own leaves the machine, and it works in a container without a sandbox or a GPU. */
+/** The browser sends nothing of its own, and runs in a container without a sandbox or a GPU. */
 const FLAGS = [
   "--no-sandbox",
   "--disable-gpu",

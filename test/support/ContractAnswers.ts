@@ -1,4 +1,4 @@
-/** Asserts that an answer keeps the contract: it fits the document's schema, and has no field that is not declared. */
+/** Asserts that an answer keeps the contract: it fits the document's schema and has no undeclared field. */
 import { assert } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { Exit, Schema } from "effect"
@@ -43,7 +43,7 @@ HttpApi.reflect(Api, {
   }
 })
 
-/** Asserts that a success keeps the contract and has no field that is not declared. */
+/** Asserts that a success keeps the contract and has no undeclared field. */
 export const assertContracted = ({ method, path }: Target, body: unknown): void => {
   const exits = decoders.get(`${method} ${path}`)!.map((decode) => decode(body))
   assert.isTrue(exits.some(Exit.isSuccess), JSON.stringify(exits))

@@ -1,7 +1,7 @@
 /**
- * Makes up requests from the contract's document, so an operation that is added to the contract is driven at once.
- * `PREPARATIONS` says which objects an operation needs before it can succeed. A seed determines every choice; ids are
- * those that the service itself has answered with.
+ * Generates requests from the contract's document, so that a new operation is tested at once. `PREPARATIONS` lists the
+ * objects that an operation needs before it can succeed. A seed determines every choice; ids are those of earlier
+ * answers.
  */
 import type { Document, Operation, Parameter } from "../../src/api/openapi/Document.ts"
 import { responseOf } from "../../src/api/openapi/Document.ts"
@@ -14,31 +14,33 @@ export interface Target {
   readonly method: string
   readonly path: string
   readonly operation: Operation
-  /** The prefix of the path's id, such as `cus_`; undefined if the path has none, or the document does not tell it. */
+  /**
+   * The prefix of the path's id, such as `cus_`; undefined without an id, or if the document does not state the prefix.
+   */
   readonly idPrefix: string | undefined
 }
 
-/** A request, ready to be sent. */
+/** A request. */
 export interface FuzzRequest {
   readonly path: string
-  /** The body is text, so that it may be anything; undefined sends none. */
+  /** Text, so that the body may be invalid JSON; undefined sends no body. */
   readonly body: string | undefined
   readonly headers: Readonly<Record<string, string>>
   /** Null sends no idempotency key. */
   readonly idempotencyKey: string | null
-  /** The changes that were made to a valid request. */
+  /** The changes that make the request invalid. */
   readonly mutations: ReadonlyArray<string>
 }
 
-/** Brings an object into the state that an operation asks for. Chance alone would hardly have one ready. */
+/** Brings an object into the state that an operation requires, which random requests rarely reach. */
 export interface Preparation {
-  /** Creates the object that this one is made of. */
+  /** Creates the object from which this one is made. */
   readonly of?: Preparation
   /** The operation that creates the object. */
   readonly path: string
-  /** Makes the body from the id of the object in `of`. */
+  /** Returns the body for the id of the object in `of`. */
   readonly body: (of: string) => object
-  /** Fields that the operation then needs in its own request. */
+  /** Fields that the operation's own request then needs. */
   readonly members?: Readonly<Record<string, unknown>>
 }
 
@@ -86,12 +88,12 @@ const PREPARATIONS: Readonly<Record<string, Preparation>> = {
 
 const IDS_KEPT = 40
 
-/** Test cards that lead to every outcome; other ids come from responses. */
+/** Test cards for every outcome; other ids come from responses. */
 const KNOWN_IDS: Readonly<Record<string, ReadonlyArray<string>>> = {
   pm_: ["pm_card_visa", "pm_card_visa", "pm_card_threeDSecure2Required", "pm_card_declined", "pm_card_unknown"]
 }
 
-/** Values by the name of a member or parameter, where a schema alone would hardly ever hit upon one that works. */
+/** Values by the name of a member or parameter for which a schema alone rarely generates a valid one. */
 const TELLING: Readonly<Record<string, ReadonlyArray<unknown>>> = {
   currency: ["usd", "USD", "eur", "jpy"],
   number: ["4242424242424242", "4000000000000002", "4000002500003155", "5555555555554444"],
@@ -110,7 +112,7 @@ const TELLING: Readonly<Record<string, ReadonlyArray<unknown>>> = {
   type: ["customer.*", "payment_intent.succeeded", "card"]
 }
 
-/** Members that bring objects into states from which others go on. */
+/** Members that bring objects into states from which other operations proceed. */
 const EAGER: ReadonlySet<string> = new Set([
   "payment_method",
   "confirm",
@@ -123,7 +125,7 @@ const EAGER: ReadonlySet<string> = new Set([
 const TEXTS = ["a", "Jane Doe", "2000", "\u{1f600}", "ünï", "line\nfeed", "x".repeat(300), "'; --", "<b>", "%00"]
 const URLS = ["https://example.com/a", "https://example.com/b?c={CHECKOUT_SESSION_ID}", "http://example.com:8080/"]
 
-/** Values that fit hardly anywhere. */
+/** Values that are invalid nearly everywhere. */
 const HOSTILE: ReadonlyArray<unknown> = [
   null,
   true,
@@ -145,7 +147,7 @@ const HOSTILE: ReadonlyArray<unknown> = [
   { ["__proto__"]: 1 }
 ]
 
-/** Members that schemas leave to the data. */
+/** Names for members that schemas leave to the data. */
 const METADATA_KEYS = ["order_id", "a", "constructor", "toString", "ü"]
 
 const mediaOf = (operation: Operation) => operation.requestBody?.content["application/json"]
@@ -155,7 +157,7 @@ export class ContractFuzz {
   readonly #random: Random
   readonly #schemas: JsonSchemas
   readonly #ids = new Map<string, Array<string>>()
-  /** The status that each object was seen in last; deleted ones are `deleted`. */
+  /** The last seen status of each object; `deleted` for deleted ones. */
   readonly #statuses = new Map<string, string>()
   readonly #secrets = new Map<string, string>()
   readonly #usedKeys: Array<string> = []
@@ -174,7 +176,7 @@ export class ContractFuzz {
     )
   }
 
-  /** Learns the ids and client secrets of a response. */
+  /** Records the ids and client secrets of a response. */
   learn(body: unknown): void {
     if (typeof body !== "object" || body === null) return
     const { client_secret, deleted, id, status } = body as Record<string, unknown>
@@ -188,33 +190,33 @@ export class ContractFuzz {
       if (prefix === undefined) continue
       const known = this.#ids.get(prefix) ?? []
       if (known.includes(value)) continue
-      // Newer objects are in more of their states; some old ones stay, deleted or spent.
+      // Newer objects are in more states; some old ones stay, deleted or spent.
       if (known.length >= IDS_KEPT) known.splice(this.#random.integer(0, known.length - 1), 1)
       known.push(value)
       this.#ids.set(prefix, known)
     }
   }
 
-  /** Forgets what it has learned: the objects are gone. */
+  /** Discards all recorded ids after their objects are gone. */
   forget(): void {
     this.#ids.clear()
     this.#statuses.clear()
     this.#secrets.clear()
   }
 
-  /** Now and then prepares an object first, if the operation needs one. */
+  /** Returns a preparation for some of the requests whose operation has one. */
   preparation({ method, path }: Target): Preparation | undefined {
     const preparation = PREPARATIONS[`${method} ${path}`]
     return preparation !== undefined && this.#random.chance(0.3) ? preparation : undefined
   }
 
-  /** The request that prepares: right as it is. */
+  /** Returns a valid request that prepares an object. */
   prepare({ body, path }: Preparation, of: string): FuzzRequest {
     const idempotencyKey = `fuzz-${++this.#sent}`
     return { path, body: JSON.stringify(body(of)), headers: {}, idempotencyKey, mutations: [] }
   }
 
-  /** A request on what was prepared, as right as that. */
+  /** Returns a valid request on a prepared object. */
   requestPrepared(target: Target, { members }: Preparation, id: string): FuzzRequest {
     const body = target.method === "POST" ? JSON.stringify(members ?? {}) : undefined
     const path = target.path.replace(/\{\w+\}/, id)
@@ -222,7 +224,7 @@ export class ContractFuzz {
     return { path, body, headers: {}, idempotencyKey, mutations: [] }
   }
 
-  /** A request for an operation; half of them are changed to be wrong in one way or several. */
+  /** Returns a request for an operation; half of them are invalid in one or several ways. */
   request(target: Target): FuzzRequest {
     const random = this.#random
     const mutations: Array<string> = []
@@ -252,7 +254,7 @@ export class ContractFuzz {
     const start = path.indexOf("/{")
     if (start === -1) return undefined
     const { paths } = document
-    // A test helper may answer with another object than its path names.
+    // A test helper may return another object than the one in its path.
     const own = paths[path.slice(0, path.indexOf("}") + 1).replace("/test_helpers", "")] ?? paths[path]!
     for (const { responses } of Object.values(own)) {
       const { content } = responseOf(responses["200"]!, document)
@@ -281,7 +283,7 @@ export class ContractFuzz {
     return this.#random.pick(["x", `${prefix ?? "x_"}000000000000000000000000`, "a b/ü", ...others])
   }
 
-  /** Every status gets its turn, however few objects are in it. */
+  /** Picks a status first, so that rare ones get their turn, and then an object. */
   #ofSomeStatus(ids: ReadonlyArray<string>): string {
     const statusOf = (id: string) => this.#statuses.get(id) ?? ""
     const status = this.#random.pick([...new Set(ids.map(statusOf))])
@@ -325,7 +327,7 @@ export class ContractFuzz {
     return JSON.stringify(value)
   }
 
-  /** Changes something, at any depth. */
+  /** Changes a value at any depth. */
   #spoil(value: unknown): void {
     if (typeof value !== "object" || value === null) return
     const random = this.#random
@@ -341,13 +343,13 @@ export class ContractFuzz {
     else holder[key] = random.pick(HOSTILE)
   }
 
-  /** A schema with the parts that it is composed of. */
+  /** Merges a schema with the parts that it is composed of. */
   #flat(schema: JsonSchema): JsonSchema {
     const { allOf, ...own } = resolve(schema, this.#schemas)
     return Object.assign({}, own, ...(allOf ?? []))
   }
 
-  /** A value that the schema allows; whether it makes sense is another matter. */
+  /** Returns a value that the schema allows, whether it makes sense or not. */
   #value(declared: JsonSchema, name: string, id: string): unknown {
     const random = this.#random
     const schema = this.#flat(declared)
@@ -381,12 +383,12 @@ export class ContractFuzz {
       const keys = METADATA_KEYS.filter(() => random.chance(0.3))
       return Object.fromEntries(keys.map((key) => [key, this.#value(additionalProperties, "", id)]))
     }
-    // Sometimes little, sometimes much: many members exclude one another.
+    // Few or many members, because many exclude one another.
     const share = random.pick([0, 0.15, 0.4])
     const members = Object.entries(properties ?? {}).filter(
       ([key]) => required.includes(key) || random.chance(EAGER.has(key) ? 0.6 : key === "client_secret" ? 0.1 : share)
     )
-    // An object without required members mostly needs one of several, so it gets one here.
+    // An object without required members usually needs one of several, so it gets one here.
     const all = Object.entries(properties ?? {})
     if (members.length === 0 && all.length > 0) members.push(random.pick(all))
     return Object.fromEntries(members.map(([key, member]) => [key, this.#value(member, key, id)]))

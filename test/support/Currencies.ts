@@ -1,7 +1,7 @@
-/** The currencies of ISO 4217, from the standard's own list, as the package `currency-codes` carries it. */
+/** The currencies of ISO 4217, from the standard's list in the package `currency-codes`. */
 import { data } from "currency-codes"
 
-/** Gold, test codes and units of account: the standard gives them no minor unit. */
+/** Gold, test codes and units of account, for which the standard has no minor unit. */
 const WITHOUT_MINOR_UNIT = new Set("XAG XAU XBA XBB XBC XBD XDR XPD XPT XSU XTS XUA XXX".split(" "))
 
 /** The codes in lower case, with their decimals. */

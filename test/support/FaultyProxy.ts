@@ -1,21 +1,21 @@
 /**
  * A proxy between a client and a server that breaks chosen attempts, as networks do.
  *
- * Attempts of one call share their `Idempotency-Key`, so that is what tells calls apart; those without one share "".
+ * Attempts of one call share their `Idempotency-Key`, by which the proxy separates calls; those without a key share "".
  */
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
 
-/** The fault that meets an attempt. */
+/** The fault of an attempt. */
 export type Fault =
-  /** The server never sees it. */
+  /** The server does not receive the request. */
   | "refuse"
-  /** It is carried out, and its answer is lost. */
+  /** The server carries the request out, and its answer is lost. */
   | "lose"
-  /** It is carried out, and only a part of its answer arrives. */
+  /** The server carries the request out, and only a part of its answer arrives. */
   | "cut"
-  /** It is carried out, and no answer comes. */
+  /** The server carries the request out, and no answer arrives. */
   | "hang"
   /** The proxy answers in the server's place. */
   | { readonly status: number; readonly body: string; readonly headers?: Readonly<Record<string, string>> }
@@ -25,12 +25,12 @@ export interface Attempt {
   readonly url: string
   readonly headers: http.IncomingHttpHeaders
   readonly body: string
-  /** When it came in, by `performance.now()`. */
+  /** Time of arrival by `performance.now()`. */
   readonly atMillis: number
 }
 
 export class FaultyProxy {
-  /** Everything that came in, in order. */
+  /** All requests, in order of arrival. */
   readonly attempts: Array<Attempt> = []
   readonly #faults = new Map<string, Array<Fault>>()
   readonly #server: http.Server
@@ -41,7 +41,7 @@ export class FaultyProxy {
     })
   }
 
-  /** A proxy for the server on a port of this machine. */
+  /** Starts a proxy for the server on a port of this machine. */
   static start(port: number): Promise<FaultyProxy> {
     const proxy = new FaultyProxy(port)
     return new Promise((resolve) => proxy.#server.listen(0, "127.0.0.1", () => resolve(proxy)))

@@ -1,4 +1,4 @@
-/** Sends what a test file took to the report of the whole run (vitest's `setupFiles`). */
+/** Sends the time of a test file to the report of the whole run (vitest's `setupFiles`). */
 import { afterAll } from "vitest"
 import { takeRuns } from "./Runs.ts"
 
@@ -6,7 +6,7 @@ declare module "vitest" {
   interface TaskMeta {
     /** Runs of properties in a file. */
     runs?: number
-    /** CPU time of the file's own process, its imports included, in milliseconds. */
+    /** CPU time of the file's process, imports included, in milliseconds. */
     cpuMillis?: number
   }
 }

@@ -2,9 +2,9 @@
  * A flood of POSTs from a process of its own: `node FloodProcess.ts '{"port":…}'` with a `FloodPlan`; prints a
  * `FloodReport`.
  *
- * Closed loop without a rate: every connection sends its next request as soon as it has an answer, a refusal too. With
- * a rate, requests are sent when they are due, over whichever connection is free, and those that find none wait for
- * one. Answers may be anything; whatever is no answer, a connection that ends, say, is counted as lost.
+ * Without a rate the loop is closed: every connection sends its next request after each answer, refusals included. With
+ * a rate, each request is sent when it is due, over a free connection, and is left out if none is free. Any answer is
+ * allowed; a request without an answer, such as on a connection that ends, counts as lost.
  */
 import { randomUUID } from "node:crypto"
 import { connect } from "node:net"
@@ -16,19 +16,19 @@ export interface FloodPlan {
   readonly apiKey: string
   readonly connections: number
   readonly seconds: number
-  /** Requests per second; as many as the connections can without. */
+  /** Requests per second; without it, as many as the connections allow. */
   readonly ratePerSecond?: number
   readonly path: string
   readonly body: object
-  /** True if the ids of what was made are to be told. */
+  /** True if the report lists the ids of the created objects. */
   readonly ids?: boolean
 }
 
 export interface FloodReport {
-  /** How many answers there were of each status. */
+  /** Number of answers by status. */
   readonly statuses: Readonly<Record<number, number>>
   readonly lost: number
-  /** Of answers with 200, and of all others: milliseconds from the sending, and how many came in each second. */
+  /** Answers with 200, and all others: milliseconds from the sending, and answers per second. */
   readonly accepted: Timings
   readonly refused: Timings
   /** 503s without `Retry-After`, or without the body of an error. */
@@ -43,7 +43,7 @@ export interface Timings {
   readonly perSecond: ReadonlyArray<number>
 }
 
-/** So long is waited for the last answers. */
+/** Time for the last answers. */
 const GRACE_MILLIS = 20_000
 const MALFORMED_MAX = 10
 
@@ -134,7 +134,7 @@ class Flood {
     if (!isWhole && this.#malformed.length < MALFORMED_MAX) this.#malformed.push(text)
   }
 
-  /** Opens a connection; the result sends its next request. */
+  /** Opens a connection; the returned function sends its next request. */
   #open(): Promise<() => void> {
     const reader = new ResponseReader()
     const socket = connect({ host: "127.0.0.1", port: this.#plan.port, noDelay: true })
@@ -164,7 +164,7 @@ class Flood {
     })
     this.#sockets.push(socket)
     return new Promise((resolve) => {
-      // Who cannot connect is lost as well, and sends nothing.
+      // A connection that fails counts as lost and sends nothing.
       socket.on("error", () => resolve(() => {}))
       socket.on("connect", () => resolve(send))
     })

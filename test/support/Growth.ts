@@ -1,45 +1,43 @@
 /**
- * Tells whether a function's time grows faster than the length of the text that it is given.
+ * Finds functions whose time grows faster than the length of their text.
  *
- * First one run with the longest text is compared with one of a sixteenth of its length, which a linear function
- * passes. Where that looks slow, each doubling of the length is measured by itself: the function is steep if each of
- * three in a row takes more than 2.5 times the time. A quadratic function takes four times the time each time. Larger
- * memory, which makes a long text dearer per character, raises the time at one or two doublings, where it begins; texts
- * that are long enough for it are doubled twice beyond the given length, to see whether the growth goes on.
+ * The first check compares one run with the longest text with one of a sixteenth of its length; a linear function
+ * passes. A function that looks slow is measured at each doubling of the length: it is steep if each of three doublings
+ * in a row takes more than 2.5 times the time. A quadratic function takes four times the time. Larger memory, which
+ * makes a long text more expensive per character, raises the time at one or two doublings; long texts are therefore
+ * doubled twice beyond the given length, to see whether the growth continues.
  *
- * The comparison does not fail by chance:
+ * Three measures prevent failures by chance. Time is the shorter one of the clock's and the processor's, so that
+ * neither waits nor the compilation by other threads count; garbage collection does not count, because its time depends
+ * on other objects in memory. The fastest of several runs counts, the runs of all lengths take turns, and a steep
+ * result must repeat with more runs each time. Below the floor for the longest text nothing is compared: such a
+ * function is fast enough, whatever its growth.
  *
- * - Time is the shorter one of the clock's and of the processor's, so neither waiting for a processor counts nor what
- *   other threads compile. Collecting garbage does not count: its time depends on what else is in memory.
- * - The fastest of several runs counts, the runs of all lengths take turns, and a result that looks steep must do so
- *   again with more runs each time.
- * - Below the floor for the longest text nothing is compared: whatever the growth, that is fast enough.
- *
- * A function that has not ended after `LIMIT_MILLIS` is stopped, whatever it is doing, and counts as found.
+ * A function that runs for longer than `LIMIT_MILLIS` is stopped and counts as steep.
  */
 import { GCProfiler } from "node:v8"
 import * as vm from "node:vm"
 
-/** For twice the length. */
+/** Greatest growth of the time for twice the length. */
 const GROWTH_MAX = 2.5
 const DOUBLINGS = 4
 const FLOOR_MILLIS = 0.1
 const LIMIT_MILLIS = 20_000
-/** A steep function is measured this often, with three more runs each time. */
+/** Measurements of a steep function, with three more runs each time. */
 const ATTEMPTS = 4
 const RUNS_MORE = 3
-/** Further runs with a text are left out once they have taken this long. */
+/** Time after which further runs with a text are left out. */
 const ENOUGH_MILLIS = 1_000
-/** Shorter texts fit in memory that is there already. */
+/** Shorter texts fit into memory that is already allocated. */
 const LARGE_LENGTH = 16_384
 
 /** Makes a text of about this length. */
 export type TextOf = (length: number) => string
 
-/** Prepares a run with a text; only the run itself is measured. */
+/** Prepares a run with a text; only the run is measured. */
 export type Prepare = (text: string) => () => unknown
 
-/** CPU time of this process. That of a thread alone is counted in ticks of some milliseconds. */
+/** CPU time of this process; that of a thread has a resolution of some milliseconds only. */
 const cpuMillis = (): number => {
   const { system, user } = process.cpuUsage()
   return (user + system) / 1000
@@ -56,10 +54,10 @@ const timeOf = (run: () => unknown): number => {
   return Math.min(passed - garbageMillis, used)
 }
 
-/** What it calls is stopped, too, when its time is over. */
+/** The time limit also stops what the run calls. */
 const script = new vm.Script("globalThis.measuredRun()")
 
-/** Undefined if the run does not end. */
+/** Returns undefined if the run does not end. */
 const timeIfItEnds = (run: () => unknown, limitMillis: number): number | undefined => {
   let time: number | undefined
   const scope = globalThis as { measuredRun?: () => void }
@@ -74,7 +72,7 @@ const timeIfItEnds = (run: () => unknown, limitMillis: number): number | undefin
   return time
 }
 
-/** How many times as long each doubling takes, up to the longest text, by the fastest runs. */
+/** Returns the ratio of times for each doubling up to the longest text, by the fastest runs. */
 const growthOf = (runs: ReadonlyArray<() => unknown>): (() => ReadonlyArray<number>) => {
   const fastest = runs.map(() => Infinity)
   const spent = runs.map(() => 0)
@@ -91,7 +89,7 @@ const growthOf = (runs: ReadonlyArray<() => unknown>): (() => ReadonlyArray<numb
   }
 }
 
-/** How many times as long each of three doublings up to a length takes, if that is steep in every attempt. */
+/** Returns the ratios of three doublings up to a length if they are steep in every attempt. */
 const steepGrowth = (prepare: Prepare, textOf: TextOf, lengthMax: number): ReadonlyArray<number> | undefined => {
   const measure = growthOf([8, 4, 2, 1].map((part) => prepare(textOf(lengthMax / part))))
   let growth: ReadonlyArray<number> = []
@@ -102,7 +100,7 @@ const steepGrowth = (prepare: Prepare, textOf: TextOf, lengthMax: number): Reado
   return growth
 }
 
-/** Says how the time grows, if that is too steep up to this length; undefined if it is not. */
+/** Describes a growth that is too steep up to this length; undefined if there is none. */
 export const steepnessOf = (
   prepare: Prepare,
   textOf: TextOf,

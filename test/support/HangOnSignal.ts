@@ -1,6 +1,5 @@
 /**
- * Loaded into Till before everything else (`node --import`): at a SIGUSR2 its event loop stands still for good, as
- * after a mistake that never comes to an end.
+ * A module that Node loads before Till (`node --import`): at a SIGUSR2 the event loop hangs forever, as after a bug.
  */
 process.on("SIGUSR2", () => {
   for (;;);

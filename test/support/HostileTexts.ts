@@ -1,8 +1,8 @@
-/** Texts of any length that make a careless function slow: runs, alternations, and all characters that there are. */
+/** Texts of any length that are slow for careless functions: runs, alternations, and all characters. */
 import type { TextOf } from "./Growth.ts"
 import type { Random } from "./SeededRandom.ts"
 
-/** What a text begins and ends with: a pattern is slow where it begins to fit, and fails at the end. */
+/** Beginning and end of a text: a pattern is slow on a text that it begins to match and fails to match at the end. */
 export type Frame = readonly [start: string, end: string]
 
 const PIECES = [
@@ -27,12 +27,12 @@ const PIECES = [
   "é",
   "\u0301"
 ]
-/** Of these, each goes with each. */
+/** Units for alternating texts, each combined with each. */
 const ALTERNATING = ['"', "\\", "{", "[", " ", "\n", "\t", ",", ";", "="]
 const UNITS = [
   ...PIECES,
   ...ALTERNATING.flatMap((one, i) => ALTERNATING.slice(i + 1).map((other) => one + other)),
-  // Signs above and below a letter, which normalizing puts in order.
+  // Marks above and below a letter, which normalization reorders.
   "\u0301\u0323",
   '\\"',
   "%41",
@@ -54,7 +54,7 @@ const EVERYTHING = (() => {
   return units
 })()
 
-/** Of a short text every few, so that it is made of the same scripts as a long one. */
+/** A sample of all characters for short texts, with the same scripts as a long text. */
 const everything =
   ([start, end]: Frame): TextOf =>
   (length) => {
@@ -64,10 +64,10 @@ const everything =
     return flat(`${start}${once.repeat(Math.ceil(length / once.length)).slice(0, length)}${end}`)
   }
 
-/** In one piece, as what comes from a socket is. */
+/** Returns the text in one piece, as text from a socket is. */
 const flat = (text: string): string => Buffer.from(text, "utf16le").toString("utf16le")
 
-/** By what they are called in a failure: start, repeated unit and end. */
+/** Texts by their names in a failure: start, repeated unit and end. */
 export const hostileTexts = (frames: ReadonlyArray<Frame>): ReadonlyArray<readonly [name: string, textOf: TextOf]> =>
   frames.flatMap((frame) => [
     ...UNITS.map((unit) => [nameOf(unit, frame), filled(unit, frame)] as const),

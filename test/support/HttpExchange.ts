@@ -1,7 +1,7 @@
 /**
- * HTTP as a merchant's server speaks it: keep-alive connections, Basic authentication, idempotency keys.
+ * HTTP as a merchant's server uses it: keep-alive connections, Basic authentication, idempotency keys.
  *
- * A request either has a whole answer or is `Lost`: then nobody knows whether it was carried out.
+ * A request has a whole answer or is `Lost`: the server may or may not have carried it out.
  */
 import { randomUUID } from "node:crypto"
 import * as http from "node:http"
@@ -10,14 +10,14 @@ import { parseJson } from "../../src/json/JsonParse.ts"
 export interface Answer {
   readonly status: number
   readonly headers: http.IncomingHttpHeaders
-  /** The body's exact text. */
+  /** The exact text of the body. */
   readonly text: string
-  /** Undefined for what is no JSON. */
+  /** Undefined if the body is no JSON. */
   // oxlint-disable-next-line typescript/no-explicit-any -- tests look into whatever came back
   readonly body: any
 }
 
-/** The connection ended before the answer was there. */
+/** The connection ended before the answer was complete. */
 export class Lost extends Error {
   readonly code: string
   constructor(cause: Error) {
@@ -35,6 +35,9 @@ export interface RequestOptions {
   readonly idempotencyKey?: string
   readonly headers?: Readonly<Record<string, string>>
 }
+
+const PERSIST_MILLIS_MAX = 300_000
+const PERSIST_PAUSE_MILLIS = 50
 
 /** Connections to one server. */
 export class HttpExchange {
@@ -82,7 +85,7 @@ export class HttpExchange {
   }
 }
 
-/** Undefined for what is no JSON. */
+/** Undefined if the body is no JSON. */
 const parsed = (text: string): unknown => {
   try {
     return parseJson(text)
@@ -93,7 +96,26 @@ const parsed = (text: string): unknown => {
 
 export const basic = (key: string): string => `Basic ${Buffer.from(`${key}:`).toString("base64")}`
 
-/** Applies `use` to all items, so many at a time. */
+/**
+ * Sends a request until it is not refused with a 503, as a busy machine may do; a POST keeps its key, so it is carried
+ * out once.
+ */
+export const persist = async (
+  http: Pick<HttpExchange, "request">,
+  method: string,
+  path: string,
+  options: RequestOptions = {}
+): Promise<Answer> => {
+  const idempotencyKey = options.idempotencyKey ?? randomUUID()
+  const end = performance.now() + PERSIST_MILLIS_MAX
+  for (;;) {
+    const answer = await http.request(method, path, { ...options, idempotencyKey })
+    if (answer.status !== 503 || performance.now() > end) return answer
+    await new Promise((resolve) => setTimeout(resolve, PERSIST_PAUSE_MILLIS))
+  }
+}
+
+/** Applies `use` to all items, up to `concurrency` at a time. */
 export const inParallel = async <A, B>(
   items: ReadonlyArray<A>,
   concurrency: number,
@@ -111,7 +133,7 @@ export const inParallel = async <A, B>(
   return results
 }
 
-/** Every object of a list, newest first, page by page. */
+/** Reads all objects of a list, newest first, page by page. */
 export const walk = async (
   http: HttpExchange,
   path: string,
@@ -120,7 +142,7 @@ export const walk = async (
   const objects: Array<Answer["body"]> = []
   for (let cursor: string | null = null; ;) {
     const query: string = `limit=100${cursor === null ? "" : `&starting_after=${cursor}`}`
-    const page = await http.request("GET", `${path}${path.includes("?") ? "&" : "?"}${query}`, options)
+    const page = await persist(http, "GET", `${path}${path.includes("?") ? "&" : "?"}${query}`, options)
     if (page.status !== 200) throw new Error(`GET ${path} answered ${page.status}: ${page.text}`)
     objects.push(...page.body.data)
     cursor = page.body.next_cursor

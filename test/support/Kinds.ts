@@ -1,6 +1,7 @@
 /**
- * The kinds of tests. A file's ending names its kind, which says what its tests may use; each kind is a project of
- * vitest. `npm test` runs the kinds that need neither another process nor a browser, `npm run test:all` runs all.
+ * The kinds of tests. A file's ending names its kind, which determines the resources of its tests; each kind is a
+ * project of vitest. `npm test` runs the kinds that need neither another process nor a browser, `npm run test:all` runs
+ * all.
  */
 
 export interface Kind {

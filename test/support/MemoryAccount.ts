@@ -1,7 +1,7 @@
 /**
- * An account in memory that runs one command at a time. A command that succeeds is committed, and one that fails leaves
- * nothing. This is the fast harness for lifecycles; the engine's parts (log, concurrency, failures) have tests of their
- * own.
+ * An account in memory that runs one command at a time: a command that succeeds is committed, and one that fails
+ * changes nothing. No starter of Till: it is the fast harness for lifecycles alone, without the engine, whose log,
+ * concurrency and failures have tests of their own.
  */
 import { Context, Effect, Exit, Result } from "effect"
 import type { Document, Identified, Kind, Tombstone } from "../../src/engine/log/Document.ts"
@@ -20,7 +20,7 @@ import { wireErrorOf } from "../../src/http/ErrorTable.ts"
 import { wordsOf } from "../models/Program.ts"
 import { paymentsConfig } from "./PaymentsConfig.ts"
 
-/** Gives the answer of a lifecycle in the words of the tables, as a client would get it. */
+/** Returns the answer of a lifecycle in the terms of the tables. */
 export const answerOf = <R>(operation: Effect.Effect<object, Failure, R>): Effect.Effect<string, never, R> =>
   operation.pipe(
     Effect.map((answer) =>
@@ -91,7 +91,7 @@ export class MemoryAccount implements AccountState {
       )
     })
 
-  /** Lets time pass; timers fire in due order, each at its time. */
+  /** Advances the time; timers fire in due order, each at its time. */
   readonly advance = Effect.fnUntraced({ self: this }, function* (millis: number) {
     const until = this.now + millis
     for (;;) {
@@ -123,7 +123,7 @@ export class MemoryAccount implements AccountState {
     return this.all(kind).find((document) => document.id === id)?.value
   }
 
-  /** Everything that the account would ever write down. */
+  /** The text of everything that the account would store. */
   get text(): string {
     const documents = [...this.documents.values()].map((entry) =>
       entry.deleted
@@ -133,7 +133,7 @@ export class MemoryAccount implements AccountState {
     return [...documents, JSON.stringify(this.events), JSON.stringify([...this.timers])].join("\n")
   }
 
-  /** Takes over the command's changes. It makes new maps, so a test that kept the old ones can compare. */
+  /** Applies the command's changes to new maps, so that a test can compare them with the old ones. */
   #commit(transaction: ActiveTransaction): void {
     transaction.requireConsistent()
     const { wiped } = transaction

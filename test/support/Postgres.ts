@@ -1,10 +1,9 @@
 /**
- * The Postgres of the tests: one embedded server per run in a folder of its own, and in it a fresh database for each
- * test that asks for one. Vitest runs this file's setup for each kind of test that may use it.
+ * The Postgres of the tests: one embedded server per run in a folder of its own, and a fresh database for each test
+ * that needs one. Vitest runs this file's setup for each kind of test that may use it.
  *
- * `TILL_TEST_DATABASE_URL` names another server in its place, on 127.0.0.1, and a role that may create databases and
- * roles there: so every version that Till promises can be tried. It is not `DATABASE_URL`, which developers may have
- * set for something else.
+ * `TILL_TEST_DATABASE_URL` names another server on 127.0.0.1, with a role that may create databases and roles, so that
+ * every supported version can be tested. It is not `DATABASE_URL`, which developers may have set for another purpose.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Exit, Layer, Redacted, Scope } from "effect"
@@ -29,8 +28,8 @@ declare module "vitest" {
 }
 
 /**
- * Starts the server of the run, unless another kind of test has started it. The function that it returns stops the
- * server and removes its files.
+ * Starts the server of the run, unless another kind of test has started it. The returned function stops the server and
+ * removes its files.
  */
 export default async function setup({ vitest }: TestProject): Promise<(() => Promise<void>) | undefined> {
   if (vitest.getRootProject().getProvidedContext().postgresUrl !== undefined) return undefined
@@ -60,14 +59,14 @@ export default async function setup({ vitest }: TestProject): Promise<(() => Pro
   }
 }
 
-/** The URL of the run's server, for a role that may make databases. */
+/** The URL of the run's server, for a role that may create databases. */
 export const serverUrl = (): string => {
   const url = inject("postgresUrl")
   if (url === undefined) throw new Error("This kind of test has no Postgres: a file that needs it ends in .pg.test.ts")
   return url
 }
 
-/** Creates a database that is dropped when the scope closes, and answers with its URL. */
+/** Creates a database that is dropped when the scope closes; returns its URL. */
 export const freshDatabaseWith = Effect.fnUntraced(function* (
   options: string
 ): Effect.fn.Return<Redacted.Redacted, never, Scope.Scope> {
@@ -78,7 +77,7 @@ export const freshDatabaseWith = Effect.fnUntraced(function* (
       Effect.provide(PgClient.layer({ url: Redacted.make(server), maxConnections: 1 }))
     )
   const create = Effect.orDie(administrate(`CREATE DATABASE ${name} ${options}`))
-  // Autovacuum may be at work there, which this role may not end: it ends by itself.
+  // This role may not end an autovacuum on the database, which ends by itself.
   const drop = administrate(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`).pipe(
     Effect.tapError(() => Effect.promise(() => pause(200))),
     Effect.retry({ times: 100 })

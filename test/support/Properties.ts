@@ -1,6 +1,6 @@
 /**
- * `@effect/vitest` as the tests import it (an alias of vitest.config.ts): its properties start from the seed of the
- * run, try as often as the kind of run asks for, and try the one case of `TILL_REPLAY` again, if there is one.
+ * `@effect/vitest` as the tests import it (an alias of vitest.config.ts). Its properties start from the seed of the
+ * run, try as many cases as the kind of run requires, and repeat the one case of `TILL_REPLAY`, if it is set.
  */
 import type { Vitest } from "@effect/vitest"
 import type { Arbitrary } from "effect"
@@ -11,7 +11,7 @@ import { countRuns, runs } from "./Runs.ts"
 
 export * from "../../node_modules/@effect/vitest/dist/index.js"
 
-/** What a property tries where it does not say so. */
+/** Cases of a property that sets no number. */
 const RUNS_DEFAULT = 100
 
 type PropertyOptions = number | (TestOptions & { readonly arbitrary?: Arbitrary.CheckOptions })
@@ -38,12 +38,12 @@ const counted =
     return property(...values)
   }
 
-/** The same function to the compiler: only what is passed on differs. */
+/** Returns a function of the same type, with other arguments for the original. */
 const withPlan = <F>(prop: F): F =>
   ((name: string, arbitraries: unknown, property: Property, options?: PropertyOptions) =>
     (prop as Property)(name, arbitraries, counted(property), planned(options))) as F
 
-/** An object in place of another, of which some properties differ. */
+/** Returns an object that overrides some properties of another. */
 const overlaid = <A extends object>(target: A, over: Partial<A>): A =>
   new Proxy(target, {
     get: (_, name) => Reflect.get(Object.hasOwn(over, name) ? over : target, name)

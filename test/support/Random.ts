@@ -1,7 +1,7 @@
 /**
- * The one source of random choices. Every run of the tests has a seed, which it prints first; `TILL_SEED` gives it
- * another run's. Properties start from it, and so does whatever takes `runSeed`. A property that fails prints a token
- * besides, which replays the failing case alone: `{ arbitrary: { replay: "…" } }`.
+ * The source of all random choices. Every run of the tests prints its seed first; `TILL_SEED` sets the seed of another
+ * run. Properties and `runSeed` start from it. A failed property also prints a token that replays the failing case
+ * alone: `{ arbitrary: { replay: "…" } }`.
  */
 import { Schema } from "effect"
 import { inject } from "vitest"
@@ -12,7 +12,7 @@ declare module "vitest" {
   }
 }
 
-/** What a property takes to generate a seed. */
+/** Generates a seed in a property. */
 export const Seed = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0x7fff_ffff }))
 
 /** The seed of this run. */

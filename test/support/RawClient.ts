@@ -1,4 +1,4 @@
-/** A client that writes requests as bytes, for tests of what a server makes of each byte. */
+/** A client that writes requests as bytes, for tests of the parser and of forwarding. */
 import { connect } from "node:net"
 import type { Socket } from "node:net"
 import { connect as connectTls } from "node:tls"

@@ -1,4 +1,4 @@
-/** What a run of tests prints when some of them fail: for each of them the command that runs it again. */
+/** The output of a run with failures: for each failed test the command that runs it again. */
 import { assert, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
 import * as Path from "node:path"
@@ -8,7 +8,7 @@ const FAILING = Path.join(import.meta.dirname, "failing")
 const VITEST = Path.resolve(import.meta.dirname, "../../node_modules/vitest/vitest.mjs")
 const RUN = `'${process.execPath}' '${VITEST}' run --config '${FAILING}/vitest.config.ts'`
 
-/** Runs a command of the shell, without the variables that its parent's tests are run by. */
+/** Runs a shell command without the variables of this run of tests. */
 const outputOf = (command: string): string => {
   const { TILL_REPLAY: _, TILL_SEED: __, TILL_TESTS: ___, VITEST: ____, ...env } = process.env
   const { stderr, stdout } = spawnSync(command, {

@@ -1,6 +1,6 @@
 /**
- * Vitest's reporter for what its own does not print: how far the run is and how long the rest takes, a command for each
- * test that failed, and what was run of which kind.
+ * A vitest reporter beside the default one: progress and remaining time, a command for each failed test, and totals by
+ * kind.
  */
 import type { Reporter, TestCase, TestModule, TestSpecification, Vitest } from "vitest/node"
 import { KINDS } from "./Kinds.ts"
@@ -14,10 +14,10 @@ const duration = (millis: number): string => {
   return seconds < 100 ? `${seconds} s` : `${Math.round(seconds / 60)} min`
 }
 
-/** A text as one word of a shell's command. */
+/** Quotes a text as one word of a shell command. */
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
-/** The token with which a property that failed tries the failing case again. */
+/** The token with which a failed property repeats the failing case. */
 const replayOf = (test: TestCase): string | undefined => {
   const messages = test.result().errors?.map(({ message }) => message) ?? []
   return messages.map((message) => /^Replay: (.+)$/m.exec(message)?.[1]).find((token) => token !== undefined)
@@ -67,7 +67,7 @@ export default class Report implements Reporter {
   #vitest!: Vitest
   #begunAt = 0
   #toldAt = 0
-  /** What each file will take, in milliseconds: what it took the last time, or else the mean of the others. */
+  /** Expected time of each file in milliseconds: that of the last run, or the mean of the others. */
   #expected = new Map<string, number>()
   #done = 0
   #tests = 0

@@ -1,6 +1,6 @@
 /**
- * Lists every parameter that the contract's document knows, at any depth. A test of all parameters goes through them,
- * and checks that its table of them is complete.
+ * Lists every parameter of the contract's document, at any depth. A test of all parameters iterates over them and
+ * checks that its table is complete.
  */
 import type { Document } from "../../src/api/openapi/Document.ts"
 import type { JsonSchema, JsonSchemas } from "../../src/api/openapi/Examples.ts"

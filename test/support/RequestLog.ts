@@ -1,4 +1,4 @@
-/** The log of requests in a fresh database of its own. */
+/** The request log in a fresh database of its own. */
 import type { PgClient } from "@effect/sql-pg"
 import { Layer } from "effect"
 import type { Placement } from "../../src/engine/process/Placement.ts"

@@ -1,4 +1,4 @@
-/** `npm test` tries a share of the random cases, and `npm run test:all` all of them. */
+/** `npm test` runs a share of the random cases, and `npm run test:all` runs all. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { isWhole, runs, takeRuns } from "./Runs.ts"

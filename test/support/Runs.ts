@@ -1,12 +1,12 @@
 /**
- * How often random tests try: as often as they say in `npm run test:all`, a share of it in `npm test`, and never less
- * than it takes to meet most of the cases. Counts what was tried, for the summary of the run.
+ * The number of random cases: all in `npm run test:all`, a share in `npm test`, with a minimum that meets most of the
+ * cases. Counts the cases for the summary of the run.
  */
 
 /** True in `npm run test:all`. */
 export const isWhole: boolean = process.env["TILL_TESTS"] === "all"
 
-/** One run in so many is left by `npm test`. */
+/** `npm test` runs one case in this many. */
 const SHARE = 8
 const RUNS_MIN = 5
 
@@ -16,7 +16,7 @@ export const runs = (whole: number, least: number = RUNS_MIN): number =>
 
 let tried = 0
 
-/** Counts runs of the test file that is under way. */
+/** Counts runs of the current test file. */
 export const countRuns = (count: number): void => void (tried += count)
 
 /** Returns the runs since the last call. */

@@ -1,4 +1,4 @@
-/** Random choices without a runner of tests: whoever makes them says from which seed. */
+/** Random choices outside of a test runner; the caller gives the seed. */
 import { Effect } from "effect"
 
 /** Random choices that a seed determines. */
@@ -9,7 +9,7 @@ export class Random {
     this.#state = seed >>> 0
   }
 
-  /** A number from 0 up to 1, without 1 (mulberry32). */
+  /** A number from 0 up to, not including, 1 (mulberry32). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let bits = this.#state
@@ -23,7 +23,7 @@ export class Random {
     return minimum + this.below(maximum - minimum + 1)
   }
 
-  /** A whole number from 0 up to `limit`, without it. */
+  /** A whole number from 0 up to, not including, `limit`. */
   below(limit: number): number {
     return Math.floor(this.next() * limit)
   }
@@ -36,7 +36,7 @@ export class Random {
     return choices[this.below(choices.length)] as A
   }
 
-  /** Lets other fibers go first, up to `most` times. */
+  /** Yields to other fibers up to `most` times. */
   jitter(most: number): Effect.Effect<void> {
     return Effect.suspend(() => {
       const turns = this.below(most + 1)

@@ -1,6 +1,4 @@
-/**
- * A TCP proxy that can stop passing bytes on, as a network or a machine does that hangs, and then pass on what it held.
- */
+/** A TCP proxy that can hold bytes back, as a network or a machine that hangs, and pass them on later. */
 import type { AddressInfo, Server, Socket } from "node:net"
 import { connect, createServer } from "node:net"
 
@@ -8,7 +6,7 @@ export class StallingProxy {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   #held: Array<() => void> | undefined
-  /** Counts how often connections were swallowed. */
+  /** Counts the calls of `swallow`. */
   #age = 0
 
   private constructor(target: { readonly host: string; readonly port: number }) {
@@ -28,19 +26,19 @@ export class StallingProxy {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** From now on nothing gets through, not even the end of a connection. */
+  /** Holds back everything from this call on, ends of connections included. */
   stall(): void {
     this.#held ??= []
   }
 
-  /** Passes on what was held, in its order, and everything after it. */
+  /** Passes on the held bytes in order, and everything after them. */
   resume(): void {
     const held = this.#held ?? []
     this.#held = undefined
     for (const pass of held) pass()
   }
 
-  /** Nothing gets through the connections that are there any more, and nobody learns of it; new ones work. */
+  /** Drops the bytes of all current connections without an error; new connections work. */
   swallow(): void {
     this.#age++
   }

@@ -3,7 +3,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as Path from "node:path"
 
-/** A folder that goes away with the scope, by the one name that it really has. */
+/** A folder that is removed with the scope, by its real path. */
 export const temporaryFolder = (within: string = os.tmpdir()): Effect.Effect<string, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => fs.realpathSync(fs.mkdtempSync(Path.join(within, "till-test-")))),

@@ -1,4 +1,4 @@
-/** What of TLS is to be seen in the bytes that one side sends. */
+/** The unencrypted parts of TLS in the bytes that one side sends. */
 
 const ALERT = 21
 const HANDSHAKE = 22
@@ -14,7 +14,7 @@ const recordTypes = (bytes: Buffer): ReadonlyArray<number> => {
   return types
 }
 
-/** Tells whether the bytes that a client has sent over a connection are a ClientHello, and alerts at most after it. */
+/** Returns true if a client has sent a ClientHello, and alerts at most after it. */
 export const isClientHelloAlone = (bytes: Buffer): boolean => {
   const [first, ...others] = recordTypes(bytes)
   return first === HANDSHAKE && bytes[HEAD_BYTES] === CLIENT_HELLO && others.every((type) => type === ALERT)

@@ -1,11 +1,11 @@
-/** Somebody sets the machine's clock, ahead and back; also over a restart. */
+/** The machine's clock is set ahead and back, also during a restart. */
 import * as fs from "node:fs"
 import * as Path from "node:path"
 import type { Context, Row } from "../Scene.ts"
 import { scene } from "../Scene.ts"
 
 const HOUR_MILLIS = 3_600_000
-/** Where the clock stands in each round, in hours from the real one. */
+/** Offset of the clock in each round, in hours. */
 const HOURS = [2, 0, -2, 0, 2, -2]
 
 export const run = async (context: Context): Promise<ReadonlyArray<Row>> => {
@@ -13,7 +13,7 @@ export const run = async (context: Context): Promise<ReadonlyArray<Row>> => {
   fs.writeFileSync(file, "0")
   const set = (hours: number) => {
     fs.writeFileSync(`${file}.new`, String(hours * HOUR_MILLIS))
-    // At once: a reader must not find half of it.
+    // Replaces the file in one step, so that readers never see half of it.
     fs.renameSync(`${file}.new`, file)
   }
   const clock = Path.join(import.meta.dirname, "../ShiftedClock.ts")

@@ -1,7 +1,7 @@
 /**
- * One byte of the database is not what was written: in every column of every table, each in a copy of the database that
- * a Till then starts on. Every answer that it gives must be the one that was given before, or a 5xx. A row that nothing
- * leads to any more may be missing (semantics 9.30), if `till verify` then says so.
+ * One byte of the database is changed: in every column of every table, each in a copy of the database on which a Till
+ * then starts. Every answer must be the earlier one or a 5xx. A row that nothing references may be missing (semantics
+ * 9.30) if `till verify` reports it.
  */
 import { execFile } from "node:child_process"
 import * as Path from "node:path"
@@ -21,7 +21,7 @@ import { answerOf, pathOf, show } from "../Traffic.ts"
 
 const FAULT = "a byte is changed"
 const BASE = "corruption_base"
-/** Records hold nearly everything, in several places. */
+/** Records hold most of the data, in several places. */
 const RECORD_EDITS = 8
 const REQUESTS = 250
 const CASES_AT_ONCE = 2
@@ -31,11 +31,11 @@ interface Column {
   readonly table: string
   readonly column: string
   readonly type: string
-  /** Of bytes, only the last character of what this finds in their text. */
+  /** Restricts the change of bytes to the last character of a match in their text. */
   readonly only?: RegExp
 }
 
-/** What was answered before: by path, and by key. */
+/** The earlier answers, by path and by key. */
 interface Truth {
   readonly texts: ReadonlyMap<string, string>
   readonly deeds: ReadonlyArray<Deed>
@@ -50,10 +50,10 @@ export const run = async (context: Context): Promise<ReadonlyArray<Row>> => [
 
 const RECORD: Column = { table: "journal", column: "record", type: "bytea" }
 
-/** A digit of an amount, in an object or in the answer that is kept: what is read of it is still whole. */
+/** A digit of an amount, in an object or a stored answer: the text stays valid. */
 const AMOUNT: Column = { ...RECORD, only: /"amount\\*":[1-9]/g }
 
-/** Edits of amounts in records alone. */
+/** Changes amounts in records alone. */
 export const amountEdits = (context: Context, count: number): Promise<Row> =>
   corruption(context, () => Array.from({ length: count }, () => AMOUNT))
 
@@ -72,7 +72,7 @@ const corruption = (
     const options = { fault: FAULT, service: { databaseUrl, variables }, judgedBefore: true }
     const base = await scene(context, options, async (made) => {
       truth = await worked(made)
-      // A database that is copied must be nobody's.
+      // A database can be copied only without connections.
       await made.service.kill("SIGTERM")
     })
     if (truth === undefined) return base
@@ -113,14 +113,14 @@ const columnsOf = async (client: Client): Promise<ReadonlyArray<Column>> => {
   return rows
 }
 
-/** What became of all edits. */
+/** Outcomes of all changes. */
 class Tried {
   readonly findings = new Findings()
   unaffected = 0
   refused = 0
   hidden = 0
   impossible = 0
-  /** There was no time for these. */
+  /** Changes for which the time was too short. */
   untried = 0
 
   row(base: Row, cases: number): Row {
@@ -184,7 +184,7 @@ class Case {
     }
   }
 
-  /** Changes one byte of one row of a merchant's account; undefined if there is none that can be. */
+  /** Changes one byte of a row of a merchant's account; undefined if no change is possible. */
   async #edit(client: Client): Promise<string | undefined> {
     const { column, table } = this.#column
     const { rows } = await client.query<{ place: string; value: string }>(
@@ -202,21 +202,21 @@ class Case {
         await client.query(text, [changed, place])
         return `${shown(value, changed)}`
       } catch {
-        // Not a value of this type, or there is such a row already: another one is tried.
+        // The value is invalid, or such a row exists: another change is tried.
       }
     }
     return undefined
   }
 }
 
-/** The part that differs. */
+/** Returns the part of a value that differs. */
 const shown = (before: string, after: string): string => {
   const at = [...before].findIndex((character, i) => character !== after[i])
   const part = (text: string) => JSON.stringify(text.slice(Math.max(0, at - 12), at + 12))
   return `${part(before)} is ${part(after)}`
 }
 
-/** A value's text with one byte changed, so that it is still a value where it can be. */
+/** Changes one byte of a value's text and keeps the value valid where that is possible. */
 const changedOnce = (value: string, type: string, random: Random): string | undefined => {
   if (type === "boolean") return value === "true" ? "false" : "true"
   const pattern = type === "bytea" ? /[0-9a-f]/ : /[0-9A-Za-z]/
@@ -232,7 +232,7 @@ const changedOnce = (value: string, type: string, random: Random): string | unde
   return value.slice(0, at) + other + value.slice(at + 1)
 }
 
-/** The text of bytes with one digit changed. */
+/** Changes one digit in the text of bytes. */
 const changedIn = (value: string, only: RegExp, random: Random): string | undefined => {
   const bytes = Buffer.from(value.slice(2), "hex")
   const ends = [...bytes.toString("latin1").matchAll(only)].map((match) => match.index + match[0].length - 1)
@@ -254,13 +254,13 @@ const isFoundByVerify = (
   const env = { PATH: process.env["PATH"] ?? "", DATABASE_URL: databaseUrl, ...variables }
   return new Promise((resolve) =>
     execFile(node, parameters, { cwd: folder, env, timeout: VERIFY_MILLIS_MAX }, (error, _, said) =>
-      // It says what differs; a verify that could not do its work has found nothing.
+      // A verification that could not run has found nothing.
       resolve(error?.code === 1 && /differ|views|journal|record/i.test(said))
     )
   )
 }
 
-/** Asks everything again. */
+/** Repeats all requests. */
 const ask = async (exchange: HttpExchange, { deeds, texts }: Truth) => {
   const [lies, omissions]: [Array<string>, Array<string>] = [[], []]
   const known = objectsIn(texts)
@@ -279,7 +279,7 @@ const ask = async (exchange: HttpExchange, { deeds, texts }: Truth) => {
     if (answer === undefined || answer.status >= 500) refused++
     else if (answer.text !== first?.text) {
       const isReplay = answer.headers["idempotent-replayed"] === "true"
-      // With its key, the request is new: it is carried out, or refused by the state that it has led to before.
+      // The request is new under its key: it is carried out, or refused by the state that it has led to before.
       const isMissing = !isReplay && answer.body?.error?.code !== "idempotency_key_reuse"
       const into = isMissing ? omissions : lies
       into.push(`the key of ${operation.f} answers ${isReplay ? "" : "anew "}${show(answer).slice(0, 200)}`)
@@ -288,13 +288,13 @@ const ask = async (exchange: HttpExchange, { deeds, texts }: Truth) => {
   return { lies, omissions, refused }
 }
 
-/** Every object that was shown, by its id. */
+/** Returns every shown object by its id. */
 const objectsIn = (texts: ReadonlyMap<string, string>): ReadonlyMap<string, string> => {
   const shownOnce = [...texts.values()].map((text) => JSON.parse(text)).flatMap((body) => body.data ?? [body])
   return new Map(shownOnce.map((object) => [object.id, JSON.stringify(object)]))
 }
 
-/** Whether a list shows nothing but what is true, as far as that is known. */
+/** Returns whether a list shows only known objects in known states. */
 const isPartOf = (known: ReadonlyMap<string, string>, { body, status }: Answer): boolean =>
   status === 200 &&
   Array.isArray(body?.data) &&

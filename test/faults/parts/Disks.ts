@@ -1,4 +1,4 @@
-/** Disks: their power is cut, and they are full. */
+/** Disks whose power is cut, or that are full. */
 import { mkdirSync } from "node:fs"
 import * as Path from "node:path"
 import { killFamily, pause } from "../../support/TillProcess.ts"
@@ -8,7 +8,7 @@ import { scene, skipped } from "../Scene.ts"
 
 const CUTS = 6
 const FILLS = 3
-/** Postgres' log takes half a gigabyte; of a small disk less is to be filled. */
+/** Postgres' log takes half a gigabyte, and a small disk is filled sooner. */
 const DISK_MEGABYTES = 3000
 const FULL_MILLIS = 3000
 
@@ -29,7 +29,7 @@ const cut = async ({ random, service }: Scene, disk: Disk, began: () => void): P
   const postgres = service.postgresProcessId!
   began()
   if (!disk.cut()) throw new Error("the file system does not know the call that cuts its power")
-  // For a moment they run on, with a disk that fails.
+  // The processes run on for a moment on a failing disk.
   await pause(random.integer(0, 300))
   killFamily(postgres)
   await service.kill()
@@ -49,7 +49,7 @@ const fullDisks = (context: Context, rounds: number): Promise<Row> =>
     }
   })
 
-/** Has a Till with all its data on a file system of its own. */
+/** Runs a Till with all its data on a file system of its own. */
 const onDisk = async (
   context: Context,
   fault: string,

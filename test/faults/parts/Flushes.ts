@@ -1,4 +1,4 @@
-/** The disk says EIO when Postgres flushes: a library in its process answers in the system's place. */
+/** The disk returns EIO for a flush of Postgres: a preloaded library answers instead of the system. */
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as Path from "node:path"
@@ -11,7 +11,7 @@ const ROUNDS = 4
 const FAULT = "EIO on a flush"
 const remark = "one flush fails, most often that of a commit: Postgres panics and recovers, as it has to."
 const SOURCE = Path.join(import.meta.dirname, "../failing-fsync.c")
-/** Clients work meanwhile, so a flush is never far. */
+/** Clients work at the same time, so the next flush is near. */
 const FLUSH_MILLIS_MAX = 10_000
 
 export const run = async (context: Context): Promise<ReadonlyArray<Row>> => {

@@ -1,4 +1,4 @@
-/** Processes that stand still and go on (SIGSTOP): a machine that is paused, or has no time for them. */
+/** Processes that are stopped and continued (SIGSTOP), as on a paused or starved machine. */
 import { family, pause, signalIfThere } from "../../support/TillProcess.ts"
 import type { Context, Row } from "../Scene.ts"
 import { scene } from "../Scene.ts"

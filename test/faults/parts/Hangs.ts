@@ -1,6 +1,6 @@
 /**
- * The event loop of a process stands still for good. The process is killed by its watchdog; one that is alone is
- * started again by the suite, as a supervisor would, and one of two by the process that has started both.
+ * The event loop of a process hangs. Its watchdog kills the process; a single process is restarted by the suite, as by
+ * a supervisor, and one of two runners by the process that started both.
  */
 import * as Path from "node:path"
 import { runnersOf, signalIfThere } from "../../support/TillProcess.ts"

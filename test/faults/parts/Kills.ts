@@ -1,5 +1,5 @@
 /**
- * kill -9 under load: of Till, of its Postgres, of one backend, of all at once; and Postgres told to stop immediately.
+ * kill -9 under load: of Till, of its Postgres, of one backend, of all at once; and an immediate shutdown of Postgres.
  */
 import { family, killFamily, pause, signalIfThere } from "../../support/TillProcess.ts"
 import type { Context, Row, Scene } from "../Scene.ts"
@@ -28,7 +28,7 @@ export const kills = (context: Context, fault: string, victim: Victim, rounds: n
     for (let round = 0; round < rounds; round++) await scene.round((began) => kill(scene, victim, began))
   })
 
-/** Kills the victim. Till starts a Postgres that has ended again by itself; nobody but a supervisor starts Till. */
+/** Kills the victim. Till restarts its Postgres by itself; the suite restarts Till, as a supervisor would. */
 const kill = async ({ random, service }: Scene, victim: Victim, began: () => void): Promise<void> => {
   const postgres = service.postgresProcessId
   if (postgres === undefined) throw new Error("there is no Postgres to kill")
@@ -48,7 +48,7 @@ const kill = async ({ random, service }: Scene, victim: Victim, began: () => voi
   await service.start()
 }
 
-/** One of the newest children: Till's connections come after the server's own helpers. */
+/** Returns one of the newest children: Till's connections are newer than the server's own helpers. */
 const backendOf = (postgres: number, chance: number): number => {
   const newest = family(postgres)
     .slice(1)

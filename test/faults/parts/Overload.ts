@@ -1,4 +1,4 @@
-/** Far more than a Till can do, from another process' connections: nothing that is acknowledged may be lost for it. */
+/** A load far beyond Till's capacity from other connections, during which no acknowledged write may be lost. */
 import * as http from "node:http"
 import { KEYS, pause } from "../../support/TillProcess.ts"
 import { basic } from "../../support/HttpExchange.ts"
@@ -32,7 +32,7 @@ export const run = async (context: Context): Promise<ReadonlyArray<Row>> => {
   return [{ ...row, remark: `${row.remark} ${accepted} of them were answered, ${refused} refused with 429 or 503.` }]
 }
 
-/** Connections that ask without a pause, and leave nothing behind: what they write is refused for its body. */
+/** Connections that send without a pause and leave nothing behind: their writes are refused for the body. */
 class Flood {
   answered = 0
   refused = 0
@@ -49,7 +49,7 @@ class Flood {
     this.#working = Promise.all(Array.from({ length: CONNECTIONS }, (_, i) => this.#ask(i)))
   }
 
-  /** Ends what is under way as well. */
+  /** Ends requests under way, too. */
   async stop(): Promise<void> {
     this.#isOver = true
     this.#agent.destroy()
@@ -65,7 +65,7 @@ class Flood {
     }
   }
 
-  /** Undefined if there was no answer. */
+  /** Returns undefined without an answer. */
   #once(writes: boolean): Promise<number | undefined> {
     const body = JSON.stringify({ amount: -1, currency: "eur" })
     const headers = {

@@ -1,6 +1,6 @@
 /**
- * Three runners of one service: they are killed, have their addresses taken by somebody else, stand still, are cut off
- * from one another and from Postgres, tell the wrong time, come and go, and are restarted one after the other.
+ * Three runners of one service: they are killed, lose their addresses to a stranger, freeze, are cut off from one
+ * another and from Postgres, have wrong clocks, join and leave, and are restarted one after the other.
  */
 import * as Path from "node:path"
 import { pause } from "../../support/TillProcess.ts"
@@ -16,25 +16,25 @@ import { Stranger } from "../Stranger.ts"
 const RUNNERS = 3
 const FREEZE_MILLIS = 12_000
 const CUT_MILLIS = 8000
-/** So long that others have taken over, and have written, before it ends. */
+/** Long enough for other runners to take over and write. */
 const LONG_CUT_MILLIS = 14_000
-/** A runner that has accounts of a merchant flushes long before. */
+/** A runner with accounts of a merchant flushes long before. */
 const FLUSH_MILLIS_MAX = 5000
-/** Somebody comes or goes this often. */
+/** Interval between joins and leaves of runners. */
 const MOVE_MILLIS = 5000
 const HOUR_MILLIS = 3_600_000
 const SHIFTED_MILLIS = 1000
-/** Shorter than what a runner owns counts unconfirmed: nothing moves. */
+/** Shorter than the time after which ownership is unconfirmed: nothing moves. */
 const SHORT_MILLIS = 2000
 
-/** Others should have taken over long before; whoever was killed is started again then in any case. */
+/** Other runners should have taken over long before; the killed runner restarts then in any case. */
 const TAKEOVER_MILLIS_MAX = 12_000
 
 type Round = (scene: FleetScene, began: () => void, recovered: () => Promise<void>) => Promise<void>
 
 interface FleetFault {
   readonly fault: string
-  /** By the default, and with `--long`. */
+  /** Rounds by default, and with `--long`. */
   readonly rounds: readonly [number, number]
   readonly inject: Round
   readonly isGentle?: boolean
@@ -46,7 +46,7 @@ const someOf = ({ fleet, random }: FleetScene, count: number): ReadonlyArray<Run
   return Array.from({ length: count }, () => left.splice(random.integer(0, left.length - 1), 1)[0]!)
 }
 
-/** They come back once others have taken their accounts over. */
+/** Kills runners; they return after others have taken their accounts over. */
 const kill =
   (count: number): Round =>
   async (scene, began, recovered) => {
@@ -60,7 +60,7 @@ const kill =
 const killWithPostgres =
   (server: Server): Round =>
   async (scene, began, recovered) => {
-    // Whoever has lost its Postgres answers 503, and that is all.
+    // A runner without its Postgres may only answer 503.
     const [victim] = someOf(scene, 1)
     began()
     await Promise.all([scene.fleet.kill(victim!), server.kill()])
@@ -69,15 +69,15 @@ const killWithPostgres =
   }
 
 /**
- * Somebody else takes the port of a runner that was killed, and answers forged. As long as it listens there the runner
- * does not come back: others have to do without.
+ * A stranger takes the port of a killed runner and forges answers. The runner does not return before the stranger
+ * leaves.
  */
 const impersonate: Round = async (scene, began, recovered) => {
   const [victim] = someOf(scene, 1)
   began()
   await scene.fleet.kill(victim!)
   const stranger = await Stranger.listen(victim!.listenerPort)
-  // Also where it had no account of a merchant: others look whether it lives.
+  // The others probe the address also if the runner had no account of a merchant.
   await Promise.race([Promise.all([recovered(), stranger.met]), pause(TAKEOVER_MILLIS_MAX)])
   await stranger.close()
   if (stranger.connections === 0) throw new Error("nobody came to the stranger")
@@ -93,7 +93,7 @@ const freeze =
     victim!.service.signal("SIGSTOP")
     began()
     await pause(millis)
-    // Its first work is to say how things are: it may not tell what it remembers.
+    // The first request after the freeze must not be answered from memory.
     const looking = scene.lookAt(victim!)
     await pause(50)
     victim!.service.signal("SIGCONT")
@@ -102,8 +102,8 @@ const freeze =
   }
 
 /**
- * One is ahead and one behind, and what the third one has goes over to them and comes back. None of the two is started
- * meanwhile: it would be refused.
+ * One clock is ahead and one is behind; the third runner's accounts move to these two and back. Neither of the two is
+ * started during that, because it would be refused.
  */
 const shiftClocks: Round = async (scene, began) => {
   const [ahead, behind, right] = someOf(scene, RUNNERS)
@@ -133,7 +133,7 @@ const cutFromPostgres: Round = async (scene, began) => {
   await looking
 }
 
-/** With a flush under way, which Postgres gets when others have had its accounts for long. */
+/** Delays a flush until other runners have had the accounts for long. */
 const delayFlush: Round = async (scene, began) => {
   const [victim] = someOf(scene, 1)
   await Promise.race([victim!.database.stallAtFlush(), pause(FLUSH_MILLIS_MAX)])
@@ -223,10 +223,10 @@ const alone = (context: Context, fault: string, count: number, inject: Round): P
     }
   })
 
-/** Rounds of a freeze alone, for the controls: so long that others have taken over before it ends. */
+/** Runs rounds of a freeze alone, for the controls: long enough for others to take over. */
 export const freezes = (context: Context, count: number): Promise<Row> =>
   alone(context, "SIGSTOP of a runner", count, freeze(FREEZE_MILLIS))
 
-/** Rounds of a flush that Postgres gets late, for the controls: when others have taken over, and have written. */
+/** Runs rounds of a late flush, for the controls: it arrives after others have taken over and written. */
 export const delayedFlushes = (context: Context, count: number): Promise<Row> =>
   alone(context, "runner cut off from Postgres", count, delayFlush)

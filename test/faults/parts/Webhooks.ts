@@ -1,6 +1,6 @@
 /**
- * Webhook endpoints that do not behave, beside one that does: they hang, answer a byte at a time, answer what is no
- * HTTP, redirect, refuse, or hang up. Everything must reach the one that behaves, and requests must not notice.
+ * Faulty webhook endpoints beside a correct one: they hang, answer a byte at a time, answer without HTTP, redirect,
+ * refuse, or close the connection. All deliveries must reach the correct one, and requests must stay as fast.
  */
 import type { Server, Socket } from "node:net"
 import { createServer } from "node:net"
@@ -13,7 +13,7 @@ const ROUNDS = 3
 const DRIP_MILLIS = 300
 const GARBAGE = "X".repeat(200_000)
 
-/** What an endpoint does with a connection that has begun to say something. */
+/** An endpoint's behaviour towards a connection whose first bytes have arrived. */
 const BEHAVIOURS: Readonly<Record<string, (socket: Socket) => void>> = {
   hangs: () => {},
   drips: (socket) => {
@@ -44,7 +44,7 @@ export const run = async (context: Context): Promise<ReadonlyArray<Row>> => {
       for (let round = 0; round < ROUNDS * context.times; round++) {
         await scene.round(async (began) => {
           began()
-          // All of them from the first round on.
+          // All endpoints are subscribed from the first round on.
           for (const endpoint of endpoints) await endpoint.subscribe(scene.service.http)
         })
       }

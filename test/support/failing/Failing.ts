@@ -1,4 +1,4 @@
-/** Tests that fail, for the test of the report. */
+/** Failing tests, for the test of the report. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 

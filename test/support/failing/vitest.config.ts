@@ -1,4 +1,4 @@
-/** Runs the tests that fail, as vitest.config.ts of the repository runs those of a kind. */
+/** Runs the failing tests as the repository's vitest.config.ts runs those of a kind. */
 import * as Path from "node:path"
 import { defineConfig } from "vitest/config"
 
