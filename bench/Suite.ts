@@ -181,7 +181,7 @@ export const rest = Effect.fnUntraced(function* (servers: Server | ReadonlyArray
     if (now - before <= REST_MICROS_MAX) return
     before = now
   }
-  yield* Console.warn(`${all[0]!.contender.title} does not come to rest.`)
+  yield* Console.warn(`${all[0]!.contender.title} does not get to rest.`)
 })
 
 const countRecords = Effect.fnUntraced(function* (prepared: ReadonlyArray<Prepared>) {

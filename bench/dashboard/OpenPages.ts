@@ -95,7 +95,7 @@ export const measure = Effect.fnUntraced(function* (
   yield* creates.run(pace.warmUpSeconds)
   const live = yield* inTurn(pace.rounds, withPages, round(without))
   if (wrong > 0) return yield* new BenchFailure({ problem: `${wrong} open pages were not given what they show.` })
-  if (counted === 0) return yield* new BenchFailure({ problem: "No open page was told of any change." })
+  if (counted === 0) return yield* new BenchFailure({ problem: "No open page has received a change." })
   return {
     live,
     loadsPerSecond: counted / seconds,

@@ -105,7 +105,7 @@ const added = async (server: StartedServer, owner: string, email: string): Promi
   const team = new URL("/dashboard/test/team", `http://127.0.0.1:${server.port}`)
   const answer = await send(team, owner, "/test/team/add", { email, role: "support" })
   const link = /\/dashboard\/link\/\w+/.exec(await answer.text())?.[0]
-  if (link === undefined) throw new Error(`adding somebody is answered with ${answer.status}`)
+  if (link === undefined) throw new Error(`adding a person is answered with ${answer.status}`)
   return new URL(link, team)
 }
 

@@ -98,7 +98,7 @@ const failAll = Effect.fnUntraced(function* (
   const deadline = performance.now() + KEPT_MILLIS_MAX
   while ((yield* failuresKept(database, shop)) < deliveries) {
     if (performance.now() > deadline) {
-      return yield* new BenchFailure({ problem: "Till does not keep what came of attempts." })
+      return yield* new BenchFailure({ problem: "Till does not store the outcomes of attempts." })
     }
     yield* Effect.sleep(KEPT_PAUSE_MILLIS)
   }

@@ -117,7 +117,7 @@ describe("verdictOf", () => {
     assert.strictEqual(verdictOf(interval(0.8, 1), "higher"), "no difference seen")
   })
 
-  it("knows that less time is better", () => {
+  it("treats less time as better", () => {
     assert.strictEqual(verdictOf(interval(1.01, 1.2), "lower"), "slower")
     assert.strictEqual(verdictOf(interval(0.8, 0.99), "lower"), "faster")
   })

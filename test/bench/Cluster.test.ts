@@ -60,7 +60,7 @@ describe("the figures of several runners", () => {
     assert.closeTo(forwardingMicros(results(start(), other), allMicros)!, (74 + 104) / 2, 1e-9)
   })
 
-  it("are none where the system does not tell", () => {
+  it("are missing where the system does not report them", () => {
     const { postgresMicros: _, runnerMicros: __, ...untold } = round(8000, [])
     const rounds = [untold]
     const all = { sole: rounds, one: rounds, two: rounds, four: rounds, local: rounds, forwarded: rounds }
@@ -76,7 +76,7 @@ describe("the figures of several runners", () => {
 describe("what more cores would do", () => {
   const costs = { owner: 100, forwarding: 80, postgres: 40, logBytes: 3600 }
 
-  it("is what the CPU times come to, forwarding included", () => {
+  it("follows from the CPU times, forwarding included", () => {
     // Three runners would leave a core for Postgres, which needs less than one.
     const { createsPerSecond, forwardedShare, postgresCores, runners, ...four } = capacityOf(4, costs)
     assert.strictEqual(runners, 4)
@@ -127,7 +127,7 @@ describe("the report of several runners", () => {
       .map((cell) => cell.trim())
       .filter((cell) => cell !== "")
 
-  it("says who took what, and what is assumed", () => {
+  it("shows the CPU time of each part, and the assumptions", () => {
     for (const report of [ClusterReport.text(results(start())), ClusterReport.markdown(results(start()))]) {
       const two = "2 runners, 7 000, 0.88 ×, 5.00, 20.0, 140, 40.0, 180, 50.0 %, 3 600"
       assert.strictEqual(cellsOf(report, "2 runners").join(", "), two)

@@ -25,7 +25,7 @@ const compared = (own: (pace: number) => Round, other: (pace: number) => Round):
 })
 
 describe("scenarioText", () => {
-  it("tells what became better and what worse, whichever way each measure counts", () => {
+  it("marks better and worse by the direction of each measure", () => {
     const text = ComparisonReport.scenarioText(
       compared(
         (pace) => round(12_000 * pace, { serverMicros: 80, postgresMicros: 60, p99Millis: 10 }),
@@ -44,7 +44,7 @@ describe("scenarioText", () => {
     ])
   })
 
-  it("leaves open what the system did not tell, and warns of a machine that was not quiet", () => {
+  it("leaves out what the system did not report, and warns of a busy machine", () => {
     const noisy = (pace: number) => round(pace, { othersShare: 0.42 })
     const text = ComparisonReport.scenarioText(compared(noisy, noisy), "main", 1)
     assert.match(text, /CPU µs server +– +– +– +– +– +–\n/)

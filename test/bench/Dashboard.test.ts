@@ -62,7 +62,7 @@ describe("the goals of the dashboard", () => {
 })
 
 describe("the report of the dashboard", () => {
-  it("shows each page, what creates are left, and the memory, also where the system tells nothing", () => {
+  it("shows each page, the remaining creates, and the memory, also where the system reports none", () => {
     const text = DashboardReport.text(results)
     assert.match(text, /^home, 24h +5\.00 +100 +300 +3\.00 +2\.00 +19\.0 +100$/m)
     assert.match(text, /^500 open pages +950 +1 000 +0\.95 ×$/m)

@@ -64,7 +64,7 @@ describe("the goals of growth", () => {
     assert.deepStrictEqual(reached({ list: { ...latency, p99Millis: 25.1 } }), but(5))
   })
 
-  it("leave memory out where the system does not tell", () => {
+  it("leave memory out where the system does not report it", () => {
     const { residentBytesEmpty: _, residentBytesFilled: __, residentBytesStarted: ___, ...rest } = results
     assert.deepStrictEqual(
       judge(rest).map(({ text }) => text.split(" ")[0]),
@@ -74,7 +74,7 @@ describe("the goals of growth", () => {
 })
 
 describe("the report of growth", () => {
-  it("tells per object, and leaves out tables that hold next to nothing", () => {
+  it("shows sizes per object, and leaves out nearly empty tables", () => {
     for (const report of [GrowthReport.text(results), GrowthReport.markdown(results)]) {
       const cells = (name: string) =>
         report
@@ -94,7 +94,7 @@ describe("the report of growth", () => {
     }
   })
 
-  it("says over how many accounts they are spread", () => {
+  it("shows the number of accounts", () => {
     assert.include(GrowthReport.text(results), "2 000 000 PaymentIntents in the account")
     assert.include(GrowthReport.text({ ...results, accounts: 1000 }), "2 000 000 PaymentIntents in 1 000 accounts")
   })

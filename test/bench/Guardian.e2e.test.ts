@@ -74,7 +74,7 @@ const assertNothingLeft = Effect.fnUntraced(function* (
   )
   for (const deadline = performance.now() + MOMENT_MILLIS_MAX; !moment(members, folder); members = family(pid)) {
     assert.isNull(child.exitCode, printed)
-    assert.isBelow(performance.now(), deadline, `The moment does not come. ${printed}`)
+    assert.isBelow(performance.now(), deadline, `The moment was not reached. ${printed}`)
     yield* Effect.sleep("50 millis")
   }
   assert.isAbove(members.length, 1)

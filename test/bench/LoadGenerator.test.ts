@@ -97,7 +97,7 @@ describe("LoadGenerator", () => {
     (_, response) => response.end(++bodies === 50 ? "wrong" : "fine"),
     "Expected a 200 with fine"
   )
-  it.live("knows a right answer that comes in parts", () =>
+  it.live("accepts a right answer in parts", () =>
     Effect.gen(function* () {
       const { port } = yield* serverOf((_, response) => {
         response.writeHead(200, { "content-length": 4 }).write("fi")
@@ -109,7 +109,7 @@ describe("LoadGenerator", () => {
   )
   failing("fails on a lost connection", (request) => request.socket.destroy(), "closed a connection")
 
-  it.live("fails if nobody listens, and goes on with the next load", () =>
+  it.live("fails without a server, and runs the next load", () =>
     Effect.gen(function* () {
       const { close, port } = yield* serverOf((_, response) => response.end("fine"))
       const load = yield* Load.make

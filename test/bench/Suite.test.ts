@@ -114,7 +114,7 @@ describe("Suite", () => {
     })
   )
 
-  it.live("takes more turns where the scenario asks for more", () =>
+  it.live("takes more turns if the scenario requires more", () =>
     Effect.gen(function* () {
       const { loads, ran } = run(ACKNOWLEDGED, () => Effect.void, { ...scenario, moreRounds: 3 })
       const { subjects } = yield* ran
@@ -162,7 +162,7 @@ describe("Suite", () => {
     })
   )
 
-  it.live("says where a load failed", () =>
+  it.live("names the scenario of a failed load", () =>
     Effect.gen(function* () {
       const failure = new BenchFailure({ problem: "503" })
       const { ran } = run(ACKNOWLEDGED, ({ port }) => (port === PORTS.groupCommit ? Effect.fail(failure) : Effect.void))

@@ -10,7 +10,7 @@ const ROOT = Path.resolve(import.meta.dirname, "../..")
 const git = (...parameters: ReadonlyArray<string>) => execFileSync("git", parameters, { cwd: ROOT, encoding: "utf8" })
 
 describe("Versions", () => {
-  it.live("lays the commit and what the checkout holds now, and git knows of neither", () =>
+  it.live("writes the commit and the current checkout, and git records neither", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder()
       const before = git("status", "--porcelain") + git("worktree", "list")
@@ -38,7 +38,7 @@ describe("Versions", () => {
   )
 
   for (const reference of ["no-such-branch", "--all", "", "HEAD:package.json"]) {
-    it.live(`says what names no commit: "${reference}"`, () =>
+    it.live(`names a reference without a commit: "${reference}"`, () =>
       Effect.gen(function* () {
         const folder = yield* temporaryFolder()
         const { problem } = yield* Effect.flip(Versions.lay(reference, folder))

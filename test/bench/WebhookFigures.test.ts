@@ -64,7 +64,7 @@ describe("Figures", () => {
     })
   )
 
-  it.effect.prop("know every delivery that is missing", [Requests, Schema.Array(Times)], ([requests, left]) =>
+  it.effect.prop("find every missing delivery", [Requests, Schema.Array(Times)], ([requests, left]) =>
     Effect.sync(() => {
       const { arrivals } = recordsOf(requests)
       const record = arrivals.record()
@@ -98,7 +98,7 @@ describe("Figures", () => {
       maxMillis: 100
     }))
 
-  it("look at a part of a load by when requests were wanted", () => {
+  it("select a part of a load by the planned times", () => {
     const { load } = recordsOf([1, 2, 3].map((n) => ({ waited: n, answer: n * 10, first: 1, second: 1 })))
     assert.deepStrictEqual(answersUntil(load, START_MICROS + 2 * APART_MICROS), [11, 22])
     assert.deepStrictEqual(answersUntil(load, Infinity), [11, 22, 33])

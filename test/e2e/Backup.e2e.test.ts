@@ -119,7 +119,7 @@ const ROUNDS = runs(Number(process.env["TILL_KILL_ROUNDS"] ?? 3), 1)
 
 describe("kill -9", () => {
   it.live(
-    "during a backup or a restore leaves nothing half done: run again, they come to the whole",
+    "during a backup or a restore leaves nothing half done: a repetition completes it",
     () =>
       Effect.gen(function* () {
         const server = yield* prepareTill()
@@ -264,7 +264,7 @@ describe("till restore", () => {
   )
 
   it.live(
-    "refuses what it would damage, and says what stands in the way",
+    "refuses to damage data, with the reason",
     () =>
       Effect.gen(function* () {
         const server = yield* prepareTill()

@@ -96,7 +96,7 @@ const damagesOf = (server: TillProcess): Effect.Effect<ReadonlyArray<Damage>> =>
   }).pipe(Effect.scoped, Effect.orDie)
 
 describe("till verify on a database with a damaged page", () => {
-  it.live("names what cannot be read, and says why in Postgres' words", () =>
+  it.live("names unreadable records and tables, with Postgres' reason", () =>
     Effect.gen(function* () {
       const server = yield* startTill()
       yield* Effect.promise(async () => {

@@ -23,7 +23,7 @@ const lastWords = ({ stderr }: TillProcess): ReadonlyArray<{ readonly annotation
 const named = (name: string) => ({ body: { name }, idempotencyKey: `key of ${name}` })
 
 describe("a service whose event loop stands still", () => {
-  it.live("is killed, says which request began last, and starts again with all that it has acknowledged", () =>
+  it.live("is killed, logs the last request, and has everything acknowledged after its restart", () =>
     Effect.flatMap(startTill({ variables }), (server) =>
       Effect.promise(async () => {
         const first = await server.post("/v1/customers", { name: "first" }, named("first"))

@@ -105,7 +105,7 @@ describe("a PaymentIntent", () => {
 })
 
 describe("live PaymentIntents that are processing", () => {
-  it.live("wait for a processor that is not configured any more, and the start says how many do", () =>
+  it.live("wait while their processor is not configured, and the start prints their number", () =>
     Effect.gen(function* () {
       const simulating = yield* startTill({ variables: { TILL_LIVE_PROCESSOR: "simulator" } })
       const without = yield* prepareTill({ variables: { TILL_DATA_DIR: simulating.folder } })
@@ -281,32 +281,34 @@ describe("a database that does not answer", () => {
     Effect.flatMap(startTill(), (till) => Effect.promise(() => overfill(till)))
   )
 
-  it.live("is asked no more: writes are refused at once, reads from memory are answered, and readiness says so", () =>
-    Effect.flatMap(startTill(), (till) =>
-      Effect.promise(async () => {
-        const known = await till.post("/v1/customers", { name: "known" })
-        await till.post("/v1/customers", { name: "live" }, { key: KEYS.secretLive })
-        const postgres = family(till.postgresProcessId!)
-        const signalAll = (signal: NodeJS.Signals) => postgres.forEach((id) => signalIfThere(id, signal))
-        signalAll("SIGSTOP")
-        const create = (options: object = {}) =>
-          till.request("POST", "/v1/customers", { body: { name: "more" }, ...options })
-        // The statement that finds the payment belongs to another account.
-        assert.strictEqual((await create({ key: KEYS.secretLive })).status, 503)
-        assert.include(till.stderr, "The database hangs")
-        assert.isFalse(await till.isReady())
-        const refused = await create({ idempotencyKey: "refused" })
-        assert.strictEqual(refused.status, 503)
-        assert.strictEqual(refused.headers["retry-after"], "1")
-        assert.deepStrictEqual(await till.get(`/v1/customers/${known.id}`), known)
-        signalAll("SIGCONT")
-        await until("it is ready again", () => till.isReady())
-        const created = await create({ idempotencyKey: "refused" })
-        assert.strictEqual(created.status, 200)
-        assert.notProperty(created.headers, "idempotent-replayed")
-        assert.include(till.stderr, "The database answers again")
-      })
-    )
+  it.live(
+    "gets no further requests: writes are refused at once, reads are answered from memory, and readiness fails",
+    () =>
+      Effect.flatMap(startTill(), (till) =>
+        Effect.promise(async () => {
+          const known = await till.post("/v1/customers", { name: "known" })
+          await till.post("/v1/customers", { name: "live" }, { key: KEYS.secretLive })
+          const postgres = family(till.postgresProcessId!)
+          const signalAll = (signal: NodeJS.Signals) => postgres.forEach((id) => signalIfThere(id, signal))
+          signalAll("SIGSTOP")
+          const create = (options: object = {}) =>
+            till.request("POST", "/v1/customers", { body: { name: "more" }, ...options })
+          // The statement that finds the payment belongs to another account.
+          assert.strictEqual((await create({ key: KEYS.secretLive })).status, 503)
+          assert.include(till.stderr, "The database hangs")
+          assert.isFalse(await till.isReady())
+          const refused = await create({ idempotencyKey: "refused" })
+          assert.strictEqual(refused.status, 503)
+          assert.strictEqual(refused.headers["retry-after"], "1")
+          assert.deepStrictEqual(await till.get(`/v1/customers/${known.id}`), known)
+          signalAll("SIGCONT")
+          await until("it is ready again", () => till.isReady())
+          const created = await create({ idempotencyKey: "refused" })
+          assert.strictEqual(created.status, 200)
+          assert.notProperty(created.headers, "idempotent-replayed")
+          assert.include(till.stderr, "The database answers again")
+        })
+      )
   )
 })
 

@@ -51,7 +51,7 @@ const assertAnswersOn = async (server: TillProcess, hosts: ReadonlyArray<string>
 }
 
 describe.skipIf(!hasIPv6)("a service without HOST", () => {
-  it.live("answers on both loopback addresses, and says which one is taken; with HOST it answers there alone", () =>
+  it.live("answers on both loopback addresses, and names an occupied one; with HOST it answers there alone", () =>
     Effect.flatMap(startTill(), (server) =>
       Effect.promise(async () => {
         await assertAnswersOn(server, ["127.0.0.1", "::1", "localhost"])

@@ -214,7 +214,7 @@ describe("till verify", () => {
 })
 
 describe("till verify beside a running service", () => {
-  it.live("reads its embedded database as of one moment, and afterwards says what is anchored", () =>
+  it.live("reads its embedded database as of one moment, and then prints the anchors", () =>
     Effect.gen(function* () {
       const server = yield* prepareTill()
       const traffic = new Traffic(server.http, 12, 4)
@@ -243,7 +243,7 @@ describe("till verify beside a running service", () => {
     })
   )
 
-  it.live("says that it has not checked anchors where it has not the secret", () =>
+  it.live("prints that it has not checked anchors without the secret", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const server = yield* prepareTill({ variables: { DATABASE_URL: Redacted.value(url) } })
@@ -261,7 +261,7 @@ describe("till verify beside a running service", () => {
 })
 
 describe("maintenance that a signal ends", () => {
-  it.live("is a failure, and says so", () =>
+  it.live("is reported as a failure", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const server = yield* prepareTill({ variables: { DATABASE_URL: Redacted.value(url) } })
@@ -306,7 +306,7 @@ describe("maintenance, where no service was ever started", () => {
     }
   }
 
-  it.live("says that there is nothing, instead of that all is well, and makes nothing in a folder", () =>
+  it.live("reports a missing database instead of success, and creates nothing in the folder", () =>
     Effect.gen(function* () {
       const { folder, variables } = yield* prepareTill()
       const mistyped = Path.join(folder, "mistyped")

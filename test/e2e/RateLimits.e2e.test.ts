@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { startTill } from "../support/TillProcess.ts"
 
 describe("rate limits of the service", () => {
-  it.live("are on where the environment says so, and for /v1 alone", () =>
+  it.live("are on if the environment turns them on, and for /v1 alone", () =>
     Effect.flatMap(startTill({ variables: { TILL_RATE_LIMIT: "on" } }), (till) =>
       Effect.promise(async () => {
         const { headers } = await till.request("GET", "/v1/customers")

@@ -63,7 +63,7 @@ const killOne = async (runners: ReadonlyArray<TillProcess>): Promise<TillProcess
     const victim = new Random(runSeed).below(RUNNERS)
     await runners[victim]!.kill("SIGKILL")
     const at = await traffic.acknowledgedAfter(performance.now(), RECOVERY_MILLIS_MAX)
-    assert.isDefined(at, "nobody has taken the killed runner's accounts over")
+    assert.isDefined(at, "no runner has taken over the killed runner's accounts")
     await traffic.work(WORK)
     await traffic.stop()
     await traffic.settle()
@@ -81,7 +81,7 @@ const killOne = async (runners: ReadonlyArray<TillProcess>): Promise<TillProcess
 
 describe("one of three runners, killed under load", () => {
   it.live(
-    "takes nothing with it that anybody has acknowledged",
+    "loses nothing that any of the three has acknowledged",
     () =>
       Effect.flatMap(prepared, (runners) =>
         Effect.promise(async () => {

@@ -53,7 +53,7 @@ const prepared = prepareTill({ args: ["--runners", String(RUNNERS)], withoutKeys
 
 describe("till serve --runners", () => {
   it.live(
-    "is one service: one greeting, one port; a runner that is killed comes back, and its end leaves nothing behind",
+    "is one service: one greeting, one port; a killed runner is replaced, and its end leaves nothing behind",
     () =>
       Effect.flatMap(prepared, (server) =>
         Effect.promise(async () => {
@@ -121,7 +121,7 @@ describe("till serve --runners", () => {
           const begun = performance.now()
           const ended = server.kill("SIGTERM")
           for (let i = 0; i < 2 * RUNNERS; i++) {
-            await until("it says that it stops", async () => {
+            await until("readiness reports the stop", async () => {
               const { body } = await server.request("GET", "/readyz", { key: null })
               return body.status === "stopping"
             })
@@ -136,7 +136,7 @@ describe("till serve --runners", () => {
   )
 
   it.live(
-    "says once what keeps it from starting, and leaves nothing behind",
+    "prints once why it cannot start, and leaves nothing behind",
     () =>
       Effect.flatMap(prepared, (server) =>
         Effect.promise(async () => {

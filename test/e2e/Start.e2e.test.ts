@@ -184,7 +184,7 @@ describe("a start that cannot be", () => {
     })
   )
 
-  it.live("says that a key that replaces another in the environment does not end it", () =>
+  it.live("prints that a new key in the environment does not revoke the old one", () =>
     Effect.gen(function* () {
       const server = yield* startTill()
       const variables = { TILL_DATA_DIR: server.folder, TILL_SK_TEST: "sk_test_put_in_its_place" }
@@ -205,7 +205,7 @@ describe("a start that cannot be", () => {
     })
   )
 
-  it.live("says that a key in the environment is another merchant's", () =>
+  it.live("names a key in the environment that belongs to another merchant", () =>
     Effect.gen(function* () {
       const server = yield* startTill()
       yield* Effect.promise(async () => {
@@ -218,7 +218,7 @@ describe("a start that cannot be", () => {
     })
   )
 
-  it.live("says that the data folder, or the port, is in use", () =>
+  it.live("names a data folder, or a port, that is in use", () =>
     Effect.gen(function* () {
       const server = yield* startTill()
       const other = yield* prepareTill({ withoutKeys: true })
@@ -270,7 +270,7 @@ describe("DATABASE_URL", () => {
     })
   )
 
-  it.live("is not served where the installation's own account was changed, and says so", () =>
+  it.live("is refused, with the reason, where the installation's own account was changed", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const server = yield* startTill({ variables: { DATABASE_URL: Redacted.value(url) } })
@@ -382,7 +382,7 @@ describe("a stop", () => {
     })
   )
 
-  it.live("comes to its end although Postgres hangs, and what was not answered is carried out once at most", () =>
+  it.live("ends although Postgres hangs, and an unanswered request is carried out once at most", () =>
     Effect.gen(function* () {
       const server = yield* startTill()
       yield* Effect.promise(async () => {

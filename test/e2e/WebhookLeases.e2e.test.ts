@@ -33,7 +33,7 @@ const eventsOf = ({ requests }: RawReceiver, from: number) =>
 
 /** Waits until all events have arrived after the first `from` requests, long before a lease ends. */
 const allCome = (there: RawReceiver, from: number) =>
-  until("all deliveries have come", () => eventsOf(there, from).size === DELIVERIES)
+  until("all deliveries have arrived", () => eventsOf(there, from).size === DELIVERIES)
 
 const silent = () => {}
 
@@ -93,7 +93,11 @@ describe("the deliveries of a process that was killed", () => {
         const [other] = [...runners] as [TillProcess, ...unknown[]]
         await beginDelivering(other, there)
         await pause(1000)
-        assert.strictEqual(eventsOf(there, 0).size, there.requests.length, "none is attempted twice meanwhile")
+        assert.strictEqual(
+          eventsOf(there, 0).size,
+          there.requests.length,
+          "none is attempted twice while its lease runs"
+        )
         const before = there.requests.length
         there.behaviour = ({ socket }) => setTimeout(() => socket.write(answerOf(200)), ANSWER_MILLIS)
         await victim.kill("SIGKILL")

@@ -224,9 +224,9 @@ export class Fleet {
   /** Returns the log lines of the runners about a request, as far as they are kept. */
   wordsOn(requestId: string): string {
     const lines = this.runners.flatMap(({ name, service }) =>
-      service.stderr.split("\n").flatMap((line) => (line.includes(requestId) ? [`${name} said: ${line}`] : []))
+      service.stderr.split("\n").flatMap((line) => (line.includes(requestId) ? [`${name} logged: ${line}`] : []))
     )
-    return lines.length > 0 ? lines.join("; ") : "no runner has said why"
+    return lines.length > 0 ? lines.join("; ") : "no runner has logged the reason"
   }
 
   async #look(): Promise<void> {
@@ -321,7 +321,7 @@ export class Door {
     const now = performance.now()
     if (runner.wasTroubled(sentAt, now)) return
     const waited = `${((now - sentAt) / 1000).toFixed(1)} s`
-    this.#complain(`${request} at ${runner.name}, which nobody has touched, got no answer in ${waited}: ${message}`)
+    this.#complain(`${request} at ${runner.name}, which had no fault, got no answer in ${waited}: ${message}`)
   }
 
   #served(): void {

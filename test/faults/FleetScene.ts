@@ -132,7 +132,7 @@ export class FleetScene {
     const unavailable = sum(this.#shops.map(({ door }) => door.unavailable))
     for (const { door, name } of this.#shops) {
       if (door.longestGap <= GAP_MILLIS_MAX) continue
-      const text = `${name} was served by nobody for ${(door.longestGap / 1000).toFixed(1)} s`
+      const text = `${name} was without service for ${(door.longestGap / 1000).toFixed(1)} s`
       this.#findings.add("wrong", `gap ${name}`, text)
     }
     if (this.#options.isGentle === true && unavailable > 0) {
@@ -154,7 +154,7 @@ export class FleetScene {
 
   async breaks(error: unknown): Promise<void> {
     const text = error instanceof Error ? error.message : String(error)
-    const words = this.fleet.runners.map(({ name, service }) => `${name} said: ${service.lastLines}`).join("; ")
+    const words = this.fleet.runners.map(({ name, service }) => `${name} logged: ${service.lastLines}`).join("; ")
     this.#findings.add("wrong", "broke off", `broke off in round ${this.rounds}: ${text}. ${words}`)
     await this.#verify()
   }

@@ -68,14 +68,14 @@ describe("the judge", () => {
     deed.answer = answer
   })
 
-  it("sees what nobody was told of", async () => {
+  it("finds objects that no answer has shown", async () => {
     const index = traffic.deeds.indexOf(done("pay"))
     const [deed] = traffic.deeds.splice(index, 1)
     const { all } = await judged()
     traffic.deeds.splice(index, 0, deed!)
     const texts = all.filter(({ kind }) => kind === "doubled").map(({ text }) => text)
-    assert.isTrue(texts.some((text) => text.includes("nobody was told of it")))
-    assert.isTrue(texts.some((text) => text.includes(`events of ${deed!.key}, which nobody has sent`)))
+    assert.isTrue(texts.some((text) => text.includes("no answer has shown it")))
+    assert.isTrue(texts.some((text) => text.includes(`events of ${deed!.key}, which no request has sent`)))
     assert.isTrue(texts.some((text) => text.includes("were captured")))
   })
 

@@ -1,13 +1,13 @@
 /**
- * The judge. It knows nothing but what clients were told, and asks the service again when no fault is in force and no
+ * The judge. It uses only the answers that clients got, and sends requests of its own when no fault is in force and no
  * client works:
  *
- * - every key gives its first answer, byte for byte, and nothing is carried out anew;
- * - what was acknowledged is there, and nothing is there that nobody was told of;
- * - the money that was captured and refunded is the sum of what was acknowledged;
- * - every change has its events, once each, and every event was delivered to the endpoint as it is listed, and no
+ * - every key repeats its first answer, byte for byte, and no request is carried out again;
+ * - every acknowledged object exists, and no object exists that no answer has shown;
+ * - the sums of captured and refunded money are those of the acknowledged amounts;
+ * - every change has its events exactly once, and every event was delivered to the endpoint as it is listed, and no
  *   other;
- * - the history of every object that all clients change is linearizable.
+ * - the history of every shared object is linearizable.
  */
 import type { Answer, HttpExchange } from "../support/HttpExchange.ts"
 import { inParallel } from "../support/HttpExchange.ts"
@@ -156,7 +156,7 @@ export class Judge {
       if (answer.status === 200 && operation.f === "refund") refunded += operation.amount
       const made = madeBy(operation, answer)
       if (made === undefined) continue
-      if (!unexplained.delete(made.id)) this.findings.add("lost", key, `${made.id} of ${key} is not listed any more`)
+      if (!unexplained.delete(made.id)) this.findings.add("lost", key, `${made.id} of ${key} is not listed`)
       const isFinal = operation.f === "pay" || operation.f === "decline"
       const listed = JSON.stringify(payments.get(made.id))
       if (isFinal && listed !== undefined && listed !== JSON.stringify(made)) {
@@ -164,7 +164,7 @@ export class Judge {
       }
     }
     for (const id of [...unexplained].filter((id) => !this.#madeAnew.has(id))) {
-      this.findings.add("doubled", id, `${id} is there, and nobody was told of it`)
+      this.findings.add("doubled", id, `${id} exists, and no answer has shown it`)
     }
     this.#compareMoney(
       "captured",
@@ -199,7 +199,7 @@ export class Judge {
     const known = new Set(deeds.map(({ key }) => key))
     for (const key of this.#eventsByKey.keys()) {
       if (key.startsWith("faults-") && !known.has(key)) {
-        this.findings.add("doubled", key, `there are events of ${key}, which nobody has sent`)
+        this.findings.add("doubled", key, `there are events of ${key}, which no request has sent`)
       }
     }
   }

@@ -56,7 +56,7 @@ describe("linearizability", () => {
     Effect.sync(() => assert.isUndefined(refute(register, historyOf(new Random(seed), 40))))
   )
 
-  it.effect.prop("says of any history what trying all orders says", { seed: Seed }, ({ seed }) =>
+  it.effect.prop("agrees with trying all orders", { seed: Seed }, ({ seed }) =>
     Effect.sync(() => {
       const random = new Random(seed)
       const history = historyOf(random, 6)
@@ -68,7 +68,7 @@ describe("linearizability", () => {
     })
   )
 
-  it("says where a lost write shows", () => {
+  it("names the place of a lost write", () => {
     const history: ReadonlyArray<Timed<Op>> = [
       { op: { f: "write", value: 1 }, call: 0, return: 1 },
       { op: { f: "read", value: 1 }, call: 2, return: 3 },

@@ -137,7 +137,7 @@ export class Scene {
   }
 
   async breaks(error: unknown): Promise<void> {
-    const text = `broke off in round ${this.rounds}: ${messageOf(error)}. Till said: ${this.service.lastLines}`
+    const text = `broke off in round ${this.rounds}: ${messageOf(error)}. Till logged: ${this.service.lastLines}`
     this.judge.findings.add("wrong", "broke off", text)
   }
 

@@ -205,7 +205,7 @@ const faults = Command.make(
     if (Report.hasFailed(done)) process.exitCode = 1
     yield* Console.log(`${Report.hasFailed(done) ? "FAILED" : "All is well"}: ${done.minutes} min, seed ${done.seed}`)
   }, Effect.scoped)
-).pipe(Command.withDescription("What Till loses, does twice or says wrongly when things break"))
+).pipe(Command.withDescription("Tests what Till loses, duplicates or reports wrongly under faults"))
 
 // A closed terminal ends the run with all of its processes.
 process.on("SIGHUP", () => process.kill(process.pid, "SIGINT"))

@@ -1,4 +1,4 @@
-/** The rule finds regular expressions that take the square of the text's length, and no others. */
+/** The rule finds regular expressions of quadratic time, and no others. */
 import { assert, describe, it } from "@effect/vitest"
 import { slownessOf } from "./LinearRegExp.ts"
 

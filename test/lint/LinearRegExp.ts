@@ -1,16 +1,16 @@
 /**
- * A rule for oxlint: no regular expression takes more than linear time, whatever text it is tried on.
+ * A rule for oxlint: every regular expression takes linear time, whatever the text.
  *
- * `scslre` finds quantifiers that exchange characters, such as `\s*.*?\s*$`, and those that run to the same end from
- * each character of a run, such as `\s*-`. It thinks of texts that repeat one character. The rest of this file finds
- * what begins again in the middle of what it has read, such as `"(?:[^"\\]|\\.)*"` in `\"\"\"…`: each of the quotes may
- * begin a string that has no end.
+ * `scslre` finds quantifiers that exchange characters, such as `\s*.*?\s*$`, and quantifiers that run to the same end
+ * from each character of a run, such as `\s*-`. It considers texts that repeat one character. The rest of this file
+ * finds patterns that can begin again within their own match, such as `"(?:[^"\\]|\\.)*"` in `\"\"\"…`: each of the
+ * quotes may begin a string without an end.
  */
 import type { Concatenation, Element, NoParent, Quantifier } from "refa"
 import { CharSet, isDisjointWith, JS, NFA } from "refa"
 import { analyse } from "scslre"
 
-/** Says what is slow about a regular expression, a line each. */
+/** Describes slow parts of a regular expression, one per line. */
 export const slownessOf = (source: string, flags: string): ReadonlyArray<string> => {
   const { reports } = analyse({ source, flags })
   return [
@@ -30,7 +30,7 @@ type Part = NoParent<Element>
 const concatenation = (elements: ReadonlyArray<Part>): NoParent<Concatenation> =>
   ({ type: "Concatenation", elements }) as NoParent<Concatenation>
 
-/** Whether a text that goes on otherwise makes the match fail there. */
+/** Returns whether the match can fail at this part for some continuation of the text. */
 const mayFail = (part: Part): boolean =>
   part.type === "Quantifier"
     ? part.min > 0
@@ -53,7 +53,9 @@ const restartsOf = (source: string, flags: string): ReadonlyArray<string> => {
   const automatonOf = (...parts: ReadonlyArray<Part>) =>
     NFA.fromRegex(concatenation(parts), { maxCharacter }, { unknowns: "disable" })
 
-  /** A part of what the quantifier reads is like the beginning of the pattern, and goes on as the quantifier does. */
+  /**
+   * Returns whether a part within the quantifier matches the pattern's beginning and continues as the quantifier does.
+   */
   const beginsAgain = (before: ReadonlyArray<Part>, quantifier: NoParent<Quantifier>): boolean => {
     const repeated = { ...quantifier, min: 0 } as Part
     return !isDisjointWith(automatonOf(repeated), automatonOf(anything, ...before, repeated))
@@ -62,7 +64,7 @@ const restartsOf = (source: string, flags: string): ReadonlyArray<string> => {
   const visit = (parts: ReadonlyArray<Part>, before: ReadonlyArray<Part>, failsBehind: boolean): Array<string> =>
     parts.flatMap((part, i) => {
       const start = [...before, ...parts.slice(0, i)]
-      // What stands at one place only cannot begin again.
+      // A part that an assertion ties to one place cannot begin again.
       if (start.some(isAssertion)) return []
       const fails = failsBehind || parts.slice(i + 1).some(mayFail)
       if (part.type === "Alternation") return part.alternatives.flatMap((one) => visit(one.elements, start, fails))
@@ -80,7 +82,7 @@ interface Literal {
   readonly regex?: { readonly pattern: string; readonly flags: string }
 }
 
-/** `new RegExp("…")` with a text that stands there. */
+/** `new RegExp("…")` with a literal text. */
 interface Construction {
   readonly callee: { readonly name?: string }
   readonly arguments: ReadonlyArray<{ readonly value?: unknown }>

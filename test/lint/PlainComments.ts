@@ -4,7 +4,7 @@
  * event or an actor that the reader cannot know.
  */
 
-/** Words that no sentence of a comment begins with. */
+/** Words with which no sentence of a comment may begin. */
 const WORDS = "What|Who|Whoever|Whose|Whom|Of|So many|So much|So long|Those|One that|One who|Nobody|Somebody|Whatever"
 const BEGINNINGS = new RegExp(`^(?:${WORDS})(?![\\w-])`, "u")
 

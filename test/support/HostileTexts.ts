@@ -85,5 +85,5 @@ export const drawnTexts = (random: Random, count: number): ReadonlyArray<readonl
 const nameOf = (unit: string, [start, end]: Frame): string =>
   [start, unit, end].map((text) => JSON.stringify(text)).join(" ")
 
-/** What can stand in a header. */
+/** Replaces the characters that cannot stand in a header. */
 export const asHeader = (text: string): string => text.replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, "x")

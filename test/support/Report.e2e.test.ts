@@ -25,7 +25,7 @@ const commandsIn = (output: string): ReadonlyArray<string> => output.split("\n")
 describe("a run with tests that fail", () => {
   const output = outputOf(RUN)
 
-  it("says what it has run, and from which seed", () => {
+  it("prints the tests that it has run, and the seed", () => {
     assert.match(output, /^unit +1 file, 3 tests, \d+ runs of properties, \d+ s of CPU$/m)
     assert.strictEqual(output.match(/^TILL_SEED=\d+$/gm)?.length, 2)
   })

@@ -15,7 +15,7 @@ describe("runs", () => {
   let met = 0
   const number = { number: Schema.Int }
   it.prop("of a property in one step", number, () => ++met > 0)
-  it.prop("of one that says how many", number, () => ++met > 0, { arbitrary: { runs: 300 } })
+  it.prop("of a property that sets a number", number, () => ++met > 0, { arbitrary: { runs: 300 } })
   it.effect.prop("of an effect", number, () => Effect.sync(() => ++met > 0))
   it.live.prop("of an effect with the real clock", number, () => Effect.sync(() => ++met > 0))
 

@@ -148,6 +148,8 @@ export const launchOf = (
   }
 }
 
+/** Characters of standard error in the message of a failed start. */
+const LOG_LENGTH_MAX = 3000
 /** Time for a Postgres to end by SIGQUIT before all of its processes are killed. */
 const QUIT_SECONDS_MAX = 30
 
@@ -237,7 +239,9 @@ export class TillProcess {
     let end: End | undefined
     void this.#running.ended.then((ended) => (end = ended))
     const isReady = async () => {
-      if (end !== undefined) throw new Error(`${name} ended with ${JSON.stringify(end)}: ${this.stderr}`)
+      if (end !== undefined) {
+        throw new Error(`${name} does not start: ${this.stderr.slice(-LOG_LENGTH_MAX)} ${JSON.stringify(end)}`)
+      }
       return this.stdout.includes("Till listens on") && (await this.isReady())
     }
     await until(`${name} is ready`, isReady, secondsMax)

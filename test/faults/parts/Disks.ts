@@ -28,7 +28,7 @@ export const powerCuts = (context: Context, rounds: number): Promise<Row> =>
 const cut = async ({ random, service }: Scene, disk: Disk, began: () => void): Promise<void> => {
   const postgres = service.postgresProcessId!
   began()
-  if (!disk.cut()) throw new Error("the file system does not know the call that cuts its power")
+  if (!disk.cut()) throw new Error("the file system has no call that cuts its power")
   // The processes run on for a moment on a failing disk.
   await pause(random.integer(0, 300))
   killFamily(postgres)

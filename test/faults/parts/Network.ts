@@ -57,7 +57,7 @@ const FAULTS: ReadonlyArray<NetworkFault> = [
       return Promise.resolve()
     },
     options: {
-      remark: "nobody tells Till that its connections are gone: it waits out its limit for a statement, 15 s."
+      remark: "Till gets no error for its dead connections: it waits for its statement timeout, 15 s."
     }
   }
 ]

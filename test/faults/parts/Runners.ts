@@ -80,7 +80,7 @@ const impersonate: Round = async (scene, began, recovered) => {
   // The others probe the address also if the runner had no account of a merchant.
   await Promise.race([Promise.all([recovered(), stranger.met]), pause(TAKEOVER_MILLIS_MAX)])
   await stranger.close()
-  if (stranger.connections === 0) throw new Error("nobody came to the stranger")
+  if (stranger.connections === 0) throw new Error("no runner connected to the stranger")
   for (const bytes of stranger.learned) scene.find(`a stranger at ${victim!.name}'s port was sent ${bytes}`)
   await scene.fleet.begin(victim!)
 }
@@ -179,13 +179,13 @@ export const run = (context: Context): Promise<ReadonlyArray<Row>> =>
       { fault: "kill -9 of a runner", rounds: [1, 12], inject: kill(1) },
       { fault: "kill -9 of two runners", rounds: [1, 4], inject: kill(2) },
       { fault: "kill -9 of a runner and Postgres", rounds: [1, 4], inject: killWithPostgres(server) },
-      { fault: "somebody else listens there", rounds: [2, 8], inject: impersonate },
+      { fault: "a stranger listens there", rounds: [2, 8], inject: impersonate },
       { fault: `SIGSTOP of a runner, ${freezeMillis / 1000} s`, rounds: [1, 4], inject: freeze(freezeMillis) },
       { fault: "SIGSTOP of a runner, 2 s", rounds: [1, 4], inject: freeze(SHORT_MILLIS) },
       { fault: "clocks of two runners ± 1 h", rounds: [1, 10], inject: shiftClocks, isGentle: true },
       { fault: "runner cut off from the others, 8 s", rounds: [1, 6], inject: cutFromOthers },
       { fault: "runner cut off from Postgres, 8 s", rounds: [1, 6], inject: cutFromPostgres },
-      { fault: "runners come and go", rounds: [1, 1], inject: comeAndGo(isLong ? 24 : 2), isGentle: true },
+      { fault: "runners join and leave", rounds: [1, 1], inject: comeAndGo(isLong ? 24 : 2), isGentle: true },
       { fault: "runners restarted in turn", rounds: [1, 4], inject: restartInTurn, isGentle: true }
     ]
     const rows: Array<Row> = []

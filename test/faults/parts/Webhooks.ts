@@ -20,7 +20,7 @@ const BEHAVIOURS: Readonly<Record<string, (socket: Socket) => void>> = {
     const timer = setInterval(() => socket.writable && socket.write("H"), DRIP_MILLIS)
     socket.once("close", () => clearInterval(timer))
   },
-  "says garbage": (socket) => void socket.end(GARBAGE),
+  "sends garbage": (socket) => void socket.end(GARBAGE),
   "has endless headers": (socket) => void socket.write(`HTTP/1.1 200 OK\r\nX-Long: ${GARBAGE}`),
   "has an endless body": (socket) => {
     socket.write("HTTP/1.1 500 No\r\nContent-Type: text/plain\r\n\r\n")
