@@ -1,7 +1,7 @@
 /**
- * The runners that systemd and Compose start are one service: they start together on one empty database, and one that is
- * stopped ends without an error while the others answer. The runners of either way differ in their names only, so two
- * of each are enough.
+ * The runners that systemd and Compose start are one service: they start together on one empty database, and one that
+ * is stopped ends without an error while the others answer. The runners of either way differ in their names only, so
+ * two of each are enough.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"

@@ -1,6 +1,7 @@
 /**
- * Engines on storage that outlives them: a test starts one, lets it die or hang, and starts the next on the same
- * storage. Several engines on one storage stand for several processes.
+ * Engines on storage that outlives them: a test starts one, lets it die or hang, and starts the next on what it left.
+ * Several engines on one storage stand for several processes. No starter of Till: the engine runs alone, with the toy
+ * objects of its tests instead of payments.
  */
 import { assert } from "@effect/vitest"
 import { Clock, Context, Effect, Exit, Layer, Redacted, References, Scope } from "effect"

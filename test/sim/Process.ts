@@ -1,6 +1,7 @@
 /**
- * A process of the whole service except sockets and Postgres: the real pipeline, engine and payments, on storage that
- * outlives it, in virtual time. It can be killed at any moment.
+ * A process of the whole service but its sockets and its Postgres: the real pipeline, engine and payments, on storage
+ * that outlives it, in a time of the test's own. It can be killed at any moment. No `MemoryTill`: the simulation needs
+ * virtual time and a network of its own, so the process has no sockets.
  */
 import { Context, Effect, Exit, Layer, References, Scope } from "effect"
 import { ApiVersions } from "../../src/domain/ApiVersions.ts"
