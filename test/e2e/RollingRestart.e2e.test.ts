@@ -7,9 +7,9 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { availableParallelism, loadavg } from "node:os"
 import { socketsOf } from "../../src/control/ControlSocket.ts"
 import { Lost } from "../support/HttpExchange.ts"
+import { isStarved } from "../support/Starvation.ts"
 import { startFleet } from "../support/TillFleet.ts"
 import { KEYS, pause, till, until, type TillProcess } from "../support/TillProcess.ts"
 
@@ -18,11 +18,6 @@ const RESTARTS = Number(process.env["TILL_RESTARTS"] ?? 1)
 const CLIENTS = 8
 /** Pause between two requests of a client: the test does not measure the machine's throughput. */
 const THINK_MILLIS = 20
-/**
- * A runner serves its accounts while it has confirmed its ownership within four seconds. Where many processes wait for
- * each core, it may confirm late, and then 503 is the right answer.
- */
-const isStarved = () => loadavg()[0]! / availableParallelism() > 4
 const PROBE_MILLIS = 250
 const TEST_MILLIS_MAX = 600_000 + RESTARTS * 60_000
 

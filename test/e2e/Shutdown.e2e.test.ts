@@ -7,11 +7,13 @@ import * as http from "node:http"
 import { connect } from "node:net"
 import { basic } from "../support/HttpExchange.ts"
 import { runs } from "../support/Runs.ts"
+import { isStarved } from "../support/Starvation.ts"
 import { KEYS, pause, startTill, type TillProcess, until } from "../support/TillProcess.ts"
 
 const STOPS = runs(Number(process.env["TILL_RESTARTS"] ?? 6), 1)
 const CLIENTS = 32
 const IDLE_CLIENTS = 8
+const REFUSED_PAUSE_MILLIS = 50
 /**
  * The process may take ten minutes to end, and each of its waits for a connection that does not end grows with that.
  * A stop that waits for none of them ends long before the bound, also on a busy machine.
@@ -23,24 +25,29 @@ const HEADERS = { authorization: basic(KEYS.secretTest), "content-type": "applic
 const BODY = JSON.stringify({ amount: 2000, currency: "usd" })
 
 interface Tally {
+  isStopping: boolean
   answered: number
   /** Answers with `Connection: close`. */
   closing: number
-  /** Error codes of lost answers. */
+  /** Error codes of lost answers, and statuses of wrong ones. */
   readonly lost: Array<string>
 }
 
-/** Sends one request; returns the answer's `Connection` header, or the error that lost the answer. */
+interface Sent {
+  readonly connection?: string
+  readonly status?: number
+  readonly lost?: string
+}
+
+/** Sends one request; returns the answer's status and `Connection` header, or the error that lost the answer. */
 const send = (till: TillProcess, agent: http.Agent, idempotencyKey: string) =>
-  new Promise<{ readonly connection?: string; readonly lost?: string }>((resolve) => {
+  new Promise<Sent>((resolve) => {
     const lost = (error: NodeJS.ErrnoException) => resolve({ lost: error.code ?? error.message })
     const headers = { ...HEADERS, "idempotency-key": idempotencyKey, "content-length": BODY.length }
     const address = { host: "127.0.0.1", port: till.port, path: "/v1/payment_intents", method: "POST", headers, agent }
     const request = http.request(address, (response) => {
       const { connection = "" } = response.headers
-      response
-        .on("error", lost)
-        .on("end", () => resolve(response.statusCode === 200 ? { connection } : { lost: "5xx" }))
+      response.on("error", lost).on("end", () => resolve({ connection, status: response.statusCode! }))
       response.resume()
     })
     request.on("error", lost).end(BODY)
@@ -52,18 +59,22 @@ const send = (till: TillProcess, agent: http.Agent, idempotencyKey: string) =>
  */
 const client = async (till: TillProcess, name: string, pauseMillis: number, tally: Tally) => {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
-  for (let i = 0; ; i++) {
-    const { connection, lost } = await send(till, agent, `${name}-${i}`)
-    if (lost !== undefined) {
-      tally.lost.push(lost)
+  for (let i = 0; ;) {
+    const { connection, lost, status } = await send(till, agent, `${name}-${i}`)
+    const isRefused = status === 503 && (!tally.isStopping || isStarved())
+    if (lost !== undefined || (status !== 200 && !isRefused)) {
+      tally.lost.push(lost ?? String(status))
       break
     }
-    tally.answered++
+    if (!isRefused) {
+      i++
+      tally.answered++
+    }
     if (connection === "close") {
       tally.closing++
       break
     }
-    if (pauseMillis > 0) await pause(pauseMillis)
+    if (isRefused || pauseMillis > 0) await pause(Math.max(pauseMillis, isRefused ? REFUSED_PAUSE_MILLIS : 0))
   }
   agent.destroy()
 }
@@ -81,7 +92,7 @@ const idleClient = (till: TillProcess) => {
 
 /** Stops the service while all clients send. */
 const stop = async (till: TillProcess, round: number) => {
-  const tally: Tally = { answered: 0, closing: 0, lost: [] }
+  const tally: Tally = { isStopping: false, answered: 0, closing: 0, lost: [] }
   const clients = Array.from({ length: CLIENTS }, (_, i) =>
     // Half of the clients always wait for an answer; the others may be about to send.
     client(till, `stop-${round}-${i}`, i % 2 === 0 ? 0 : i, tally)
@@ -90,6 +101,7 @@ const stop = async (till: TillProcess, round: number) => {
   await Promise.all(idle.map(({ answered }) => answered))
   await until("each client has its first answer", () => tally.answered > CLIENTS)
   await pause(200 + 37 * round)
+  tally.isStopping = true
   const begun = performance.now()
   const { code } = await till.kill("SIGTERM")
   const millis = performance.now() - begun
