@@ -4,11 +4,11 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { askedBy } from "../src/dashboard/payments/PaymentSearch.ts"
+import { readPaymentQuery } from "../src/dashboard/payments/PaymentSearch.ts"
 import { csvCell } from "../src/dashboard/frame/CsvFile.ts"
 import { cursorIn } from "../src/dashboard/frame/Table.ts"
 import { grouped } from "../src/dashboard/frame/Values.ts"
-import { isReturn } from "../src/dashboard/frame/Links.ts"
+import { isReturnPath } from "../src/dashboard/frame/Links.ts"
 import { BrandAccent, BrandSupport } from "../src/domain/Brand.ts"
 import { isCardNumber, withoutCardNumbers } from "../src/domain/Cards.ts"
 import { MetadataParameter } from "../src/domain/Metadata.ts"
@@ -246,7 +246,8 @@ const ENTERED_TEXTS: ReadonlyArray<Target> = [
     HEADER,
     (text) => {
       const query = new URLSearchParams({ amount: text, metadata: text, status: text, from: text })
-      return () => Effect.runSync(Effect.provideService(askedBy({ account: "mer_1:test", query }), Accounts, nowhere))
+      return () =>
+        Effect.runSync(Effect.provideService(readPaymentQuery({ account: "mer_1:test", query }), Accounts, nowhere))
     },
     PLAIN,
     ["1", "x"],
@@ -271,7 +272,7 @@ const ENTERED_TEXTS: ReadonlyArray<Target> = [
   ["a text on a page", BODY, of(escape), PLAIN],
   ["a cell of a file", BODY, of(csvCell), PLAIN, BETWEEN],
   ["cursors", HEADER, of((text) => cursorIn(new URLSearchParams({ after: text, before: text }))), PLAIN, ["pi_", "!"]],
-  ["where to go back to", HEADER, of(isReturn), PLAIN, ["/test/", "!"], ["/test/a/", "!"]],
+  ["where to go back to", HEADER, of(isReturnPath), PLAIN, ["/test/", "!"], ["/test/a/", "!"]],
   ["a form's fields", FORM, of((text) => [...new URLSearchParams(text)]), PLAIN]
 ]
 

@@ -24,15 +24,13 @@ import * as Member from "./team/Member.ts"
 import * as Payment from "./payments/Payment.ts"
 import * as PaymentMethod from "./customers/PaymentMethod.ts"
 import * as Payments from "./payments/Payments.ts"
-import * as PaymentsFile from "./payments/PaymentsFile.ts"
 import * as Price from "./catalog/Price.ts"
 import * as Product from "./catalog/Product.ts"
 import * as Products from "./catalog/Products.ts"
 import * as Refund from "./payments/Refund.ts"
 import * as Requests from "./developers/Requests.ts"
-import * as RequestsFile from "./developers/RequestsFile.ts"
-import { link, placeOf } from "./frame/Links.ts"
-import { refusal, route, signedOut, toSignIn } from "./frame/Page.ts"
+import { link, locationOf } from "./frame/Links.ts"
+import { refusalPage, route, signedOutPage, redirectToSignIn } from "./frame/Page.ts"
 import * as SignIn from "./team/SignIn.ts"
 import { SignInLimits } from "./frame/SignInLimits.ts"
 import * as WebhookEndpoint from "./developers/WebhookEndpoint.ts"
@@ -45,15 +43,15 @@ import { visitorOf } from "./frame/Visitors.ts"
 import * as WipeTestData from "./developers/WipeTestData.ts"
 
 /** The dashboard itself, and whatever else is asked for below it. Who is not signed in learns nothing of it. */
-const nothing = (method: "GET" | "POST") =>
+const fallback = (method: "GET" | "POST") =>
   route(method, "/dashboard/*", (request) =>
     Effect.gen(function* () {
       const visitor = yield* visitorOf(request)
-      if (visitor === undefined) return method === "GET" ? toSignIn(request) : signedOut(request)
-      const place = placeOf(request)
+      if (visitor === undefined) return method === "GET" ? redirectToSignIn(request) : signedOutPage(request)
+      const place = locationOf(request)
       if (place.path === "") return seeOther(link(place, SignIn.HOME))
       const mode = request.url.startsWith("/dashboard/live") ? "live" : "test"
-      return refusal(visitOf(request, visitor, mode, yield* PaymentsConfig), 404)
+      return refusalPage(visitOf(request, visitor, mode, yield* PaymentsConfig), 404)
     })
   )
 
@@ -81,13 +79,11 @@ export const layer = Layer.mergeAll(
   Payment.layer,
   PaymentMethod.layer,
   Payments.layer,
-  PaymentsFile.layer,
   Price.layer,
   Product.layer,
   Products.layer,
   Refund.layer,
   Requests.layer,
-  RequestsFile.layer,
   SignIn.layer,
   WebhookEndpoint.layer,
   Webhooks.layer,
@@ -95,6 +91,6 @@ export const layer = Layer.mergeAll(
   TestClock.layer,
   TriggerEvent.layer,
   WipeTestData.layer,
-  nothing("GET"),
-  nothing("POST")
+  fallback("GET"),
+  fallback("POST")
 ).pipe(Layer.provide(SignInLimits.layer))

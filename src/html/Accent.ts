@@ -6,6 +6,8 @@
  * colour is shifted towards black or white until it stands out from all that it can stand on. No more than it has to
  * be: a colour that is fine is left alone.
  */
+import { Effect } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
 
 /** Red, green and blue, 0 to 255. */
 type Color = readonly [number, number, number]
@@ -100,3 +102,20 @@ export const styleSheetOf = (accent: string): string =>
   `${declarations(paletteOf(accent, "light"))}
 @media (prefers-color-scheme:dark){${declarations(paletteOf(accent, "dark"))}}
 `
+
+/** Path of the style sheet for a colour `#rrggbb`. */
+export const pathOf = (accent: string): string => `/accent/${accent.slice(1)}.css`
+
+/** The same colour may become another style sheet with another Till. */
+const HEADERS = { "cache-control": "public, max-age=3600", "cross-origin-resource-policy": "cross-origin" }
+
+export const layer = HttpRouter.add(
+  "GET",
+  "/accent/:file",
+  Effect.map(HttpRouter.params, ({ file = "" }) => {
+    const color = /^([0-9a-f]{6})\.css$/.exec(file)?.[1]
+    return color === undefined
+      ? HttpServerResponse.empty({ status: 404 })
+      : HttpServerResponse.text(styleSheetOf(`#${color}`), { contentType: "text/css; charset=utf-8", headers: HEADERS })
+  })
+)

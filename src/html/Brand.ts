@@ -18,7 +18,7 @@ export interface Brand extends Settings {
  * The brand as a page can show it. In live mode pages are served over TLS, and no browser shows a picture there that
  * comes without it.
  */
-export const shownBrand = ({ brand, name }: Pick<Merchant, "brand" | "name">, livemode: boolean): Brand => {
+export const brandOf = ({ brand, name }: Pick<Merchant, "brand" | "name">, livemode: boolean): Brand => {
   const icon = pictureOf(brand.icon)
   return { ...brand, name, icon: livemode && icon?.startsWith("http:") === true ? null : icon }
 }

@@ -1,5 +1,5 @@
 /** The document that every page puts its content into. */
-import * as Accent from "./AccentStyle.ts"
+import * as Accent from "./Accent.ts"
 import * as Assets from "./Assets.ts"
 import type { Brand } from "./Brand.ts"
 import { footHtml } from "./Brand.ts"

@@ -35,7 +35,7 @@ export const seeOther = (location: string): HttpServerResponse.HttpServerRespons
   HttpServerResponse.empty({ status: 303, headers: { ...COMMON, "cache-control": "no-store", location } })
 
 /** Leads a browser on. The page's script gets the location as data instead. */
-export const leadOn = (wantsData: boolean, location: string): HttpServerResponse.HttpServerResponse =>
+export const redirect = (wantsData: boolean, location: string): HttpServerResponse.HttpServerResponse =>
   wantsData ? data(200, { location }) : seeOther(location)
 
 /** An answer for a page's script, which wants data instead of a page. */

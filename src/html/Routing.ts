@@ -92,7 +92,7 @@ const following = <E, R>(
  * Goes on if the account is served here. Otherwise the request goes where it is, whole: this is all that a page needs
  * that is about an account and does not begin by reading it.
  */
-export const belongsTo = (account: AccountId): Effect.Effect<void, Unavailable> =>
+export const requireHere = (account: AccountId): Effect.Effect<void, Unavailable> =>
   Effect.flatMap(Forwarder, ({ isHere }) =>
     isHere(account) ? Effect.void : Effect.fail(Unavailable.elsewhere(account))
   )

@@ -4,8 +4,67 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
-import * as HomePage from "./HomePage.ts"
+import type { Html } from "../html/Html.ts"
+import { html } from "../html/Html.ts"
+import { layout } from "../html/Layout.ts"
 import { page } from "../html/PageResponse.ts"
+
+interface HomePage {
+  /** Where Till is, without a slash at the end. */
+  readonly publicUrl: string
+  /** Whether cards are charged in live mode. */
+  readonly takesLiveCards: boolean
+}
+
+/** Commands that make a session in test mode, for a shell; nothing in them has to be filled in but the key. */
+export const tryOut = (publicUrl: string): string =>
+  `export TILL_KEY=sk_test_…
+
+product=$(curl -s ${publicUrl}/v1/products -u "$TILL_KEY:" \\
+  -H 'Content-Type: application/json' \\
+  -H "Idempotency-Key: product-$(date +%s)" \\
+  -d '{"name": "House Espresso", "description": "Dark roast, 1 kg"}' |
+  grep -o 'prod_[0-9A-Za-z]*' | head -n 1)
+
+curl -s ${publicUrl}/v1/checkout_sessions -u "$TILL_KEY:" \\
+  -H 'Content-Type: application/json' \\
+  -H "Idempotency-Key: session-$(date +%s)" \\
+  -d '{"mode": "payment",
+       "success_url": "${publicUrl}/",
+       "line_items": [{"quantity": 2, "price_data": {
+         "currency": "usd", "unit_amount": 1200, "product": "'$product'"}}]}' |
+  grep -o '"url":"[^"]*"'`
+
+const render = ({ publicUrl, takesLiveCards }: HomePage): Html =>
+  layout({
+    title: "Till",
+    kind: "documentation",
+    depth: 0,
+    content: html`<main>
+      <h1>Till</h1>
+      <p>This is Till, a payments service: products, checkouts, payments and refunds, over an API.</p>
+      <dl>
+        <dt>Address</dt>
+        <dd><code>${publicUrl}</code></dd>
+        <dt>Test mode</dt>
+        <dd>On, for keys that begin with <code>sk_test_</code> and <code>pk_test_</code>. No real money moves.</dd>
+        <dt>Live mode</dt>
+        <dd>${takesLiveCards ? "On." : "Takes no cards: no processor is configured."}</dd>
+      </dl>
+      <h2>Read on</h2>
+      <ul>
+        <li><a href="./docs">The API</a>, and the same <a href="./openapi.json">for machines</a></li>
+        <li><a href="./docs/errors">Errors</a>, with their causes and what to do</li>
+        <li><a href="./healthz">Health</a>, and <a href="./readyz">readiness</a> of the storage</li>
+      </ul>
+      <h2>Try a checkout</h2>
+      <p>
+        With the secret key of test mode, which the first start has shown, make a session, and open the address that
+        comes back. Its page offers the test cards.
+      </p>
+      <pre tabindex="0" role="region" aria-label="Commands"><code>${tryOut(publicUrl)}</code></pre>
+    </main>`
+  })
 
 /** Browsers name the type; programs take anything, or JSON. */
 const wantsHtml = (accept: string | undefined): boolean =>
@@ -18,7 +77,7 @@ const isHome = ({ headers, method, url }: HttpServerRequest.HttpServerRequest): 
 export const layer = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const { liveProcessor, publicUrl } = yield* PaymentsConfig
-    const home = HomePage.render({ publicUrl, takesLiveCards: liveProcessor !== null })
+    const home = render({ publicUrl, takesLiveCards: liveProcessor !== null })
     yield* router.addGlobalMiddleware((routed) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
         isHome(request) ? Effect.sync(() => HttpServerResponse.setHeader(page(home), "vary", "accept")) : routed

@@ -1,6 +1,6 @@
 /** All routes that a person sees in a browser. They are served together with the API's routes. */
 import { Layer } from "effect"
-import * as AccentStyle from "../html/AccentStyle.ts"
+import * as Accent from "../html/Accent.ts"
 import * as Assets from "../html/Assets.ts"
 import * as Checkout from "./checkout/Checkout.ts"
 import * as Documentation from "./docs/Documentation.ts"
@@ -10,7 +10,7 @@ import * as PayerAuthentication from "./authentication/PayerAuthentication.ts"
 import * as NotFound from "./NotFound.ts"
 
 export const layer = Layer.mergeAll(
-  AccentStyle.layer,
+  Accent.layer,
   Assets.layer,
   Checkout.layer,
   Documentation.layer,

@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { isDeepStrictEqual } from "node:util"
-import { askedBy, payments } from "../../src/dashboard/payments/PaymentSearch.ts"
+import { readPaymentQuery, findPayments } from "../../src/dashboard/payments/PaymentSearch.ts"
 import { DeclineCode } from "../../src/domain/Cards.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
@@ -28,9 +28,9 @@ const KINDS_WITHOUT_DECLINES: ReadonlyArray<Formatted> = KINDS.map((kind) =>
 /** All pages of what an address asks for, the newest first. */
 const found = Effect.fnUntraced(function* (account: string, query: Readonly<Record<string, string>>, limit: number) {
   const accounts = yield* Accounts
-  const asked = yield* askedBy({ account, query: new URLSearchParams(query) })
+  const asked = yield* readPaymentQuery({ account, query: new URLSearchParams(query) })
   return yield* Harness.walk("older", limit, ({ limit, ...cursor }) =>
-    Effect.provideService(payments(account, asked, { cursor, limit }), Accounts, accounts)
+    Effect.provideService(findPayments(account, asked, { cursor, limit }), Accounts, accounts)
   )
 }, Effect.orDie)
 

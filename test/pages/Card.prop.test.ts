@@ -1,11 +1,11 @@
 /** Card fields: what the page's script makes of a text is read by the server as the text itself (semantics 9.85). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import type { Asked, CardField } from "../../src/pages/checkout/CheckoutForm.ts"
+import type { FormParts, CardField } from "../../src/pages/checkout/CheckoutForm.ts"
 import { CARD_FIELDS, readEntered } from "../../src/pages/checkout/CheckoutForm.ts"
 import { readExpiry, shapeCode, shapeExpiry, shapeNumber } from "../../src/html/assets/card.js"
 
-const ASKED: Asked = { amount: null, address: false, card: true, saved: [] }
+const ASKED: FormParts = { amount: null, address: false, card: true, saved: [] }
 
 const GOOD: Readonly<Record<string, string>> = {
   email: "ana@example.com",

@@ -10,11 +10,11 @@ import * as Prices from "../../payments/Prices.ts"
 import type { Fields } from "../frame/Form.ts"
 import { form } from "../frame/Form.ts"
 import { PREVIEW, pricePreview } from "../frame/Prices.ts"
-import { amountIn, decoded, numberIn, textIn } from "../frame/FormDecoding.ts"
+import { readAmount, decodeBody, readNumber, readText } from "../frame/FormDecoding.ts"
 import { INTERVALS } from "./Products.ts"
-import { find } from "../frame/Queries.ts"
+import { findObject } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, Invalid, screen } from "../frame/Page.ts"
+import { action, Invalid, page } from "../frame/Page.ts"
 
 const group = (title: string, content: Child): Child =>
   html`<fieldset>
@@ -77,7 +77,7 @@ const priceFields = (fields: Fields): Child => [
 ]
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
-  const { name } = (yield* find(visit.account, PRODUCT, id)).value
+  const { name } = (yield* findObject(visit.account, PRODUCT, id)).value
   return {
     title: "New price",
     section: "Products",
@@ -114,7 +114,7 @@ const tiersIn = (values: FormValues, currency: string | null): ReadonlyArray<Tie
       ["unit_amount", each],
       ["flat_amount", flat]
     ])
-    const [unit_amount, flat_amount] = ["unit_amount", "flat_amount"].map((name) => amountIn(amounts, name, currency))
+    const [unit_amount, flat_amount] = ["unit_amount", "flat_amount"].map((name) => readAmount(amounts, name, currency))
     for (const amount of [unit_amount, flat_amount]) {
       if (amount instanceof Invalid) return wrong(Object.values(amount.errors)[0]!)
     }
@@ -128,28 +128,28 @@ const tiersIn = (values: FormValues, currency: string | null): ReadonlyArray<Tie
 }
 
 const priceIn = (product: string, values: FormValues) => {
-  const currency = textIn(values, "currency")
+  const currency = readText(values, "currency")
   const amounts: Record<string, number | null> = {}
   for (const name of [
     "unit_amount",
     ...["minimum", "maximum", "preset"].map((name) => `custom_unit_amount[${name}]`)
   ]) {
-    const amount = amountIn(values, name, currency)
+    const amount = readAmount(values, name, currency)
     if (amount instanceof Invalid) return amount
     amounts[name] = amount
   }
   const tiers = tiersIn(values, currency)
   if (tiers instanceof Invalid) return tiers
-  const tiers_mode = textIn(values, "tiers_mode")
-  const interval = textIn(values, "recurring[interval]")
-  const divide_by = numberIn(values, "transform_quantity[divide_by]")
+  const tiers_mode = readText(values, "tiers_mode")
+  const interval = readText(values, "recurring[interval]")
+  const divide_by = readNumber(values, "transform_quantity[divide_by]")
   return {
     product,
     currency,
     unit_amount: amounts["unit_amount"],
-    nickname: textIn(values, "nickname"),
-    lookup_key: textIn(values, "lookup_key"),
-    recurring: interval && { interval, interval_count: numberIn(values, "recurring[interval_count]") },
+    nickname: readText(values, "nickname"),
+    lookup_key: readText(values, "lookup_key"),
+    recurring: interval && { interval, interval_count: readNumber(values, "recurring[interval_count]") },
     ...(values.has("custom_unit_amount[enabled]") && {
       custom_unit_amount: {
         enabled: true,
@@ -163,18 +163,18 @@ const priceIn = (product: string, values: FormValues) => {
       tiers_mode,
       tiers: tiers.length > 0 ? tiers : null
     }),
-    transform_quantity: divide_by && { divide_by, round: textIn(values, "transform_quantity[round]") }
+    transform_quantity: divide_by && { divide_by, round: readText(values, "transform_quantity[round]") }
   }
 }
 
 const create = action({
   name: "price.create",
   right: "build",
-  of: "/products/:id/prices",
+  page: "/products/:id/prices",
   path: "/products/:id/prices/create",
   show,
-  says: "The price is added.",
-  does: (_, { id = "" }, values) => {
+  notice: "The price is added.",
+  prepare: (_, { id = "" }, values) => {
     const entered = priceIn(id, values)
     if (entered instanceof Invalid) return Effect.succeed(entered)
     const isPreview = values.has("preview")
@@ -184,9 +184,9 @@ const create = action({
       detail: entered.nickname ?? entered.lookup_key,
       isPreview,
       next: () => `/products/${id}` as const,
-      command: Effect.flatMap(decoded(CreatePrice, entered), isPreview ? Prices.preview : Prices.create)
+      command: Effect.flatMap(decodeBody(CreatePrice, entered), isPreview ? Prices.preview : Prices.create)
     })
   }
 })
 
-export const layer = Layer.merge(screen("/products/:id/prices", "build", show), create)
+export const layer = Layer.merge(page("/products/:id/prices", "build", show), create)

@@ -11,14 +11,14 @@ import { dialog } from "../frame/Form.ts"
 import { json } from "../frame/Json.ts"
 import { priceHtml, quantitiesSection } from "../frame/Prices.ts"
 import { badge, code, facts, section, time, words } from "../frame/Values.ts"
-import { changedOf, decoded, textIn } from "../frame/FormDecoding.ts"
+import { pickChanged, decodeBody, readText } from "../frame/FormDecoding.ts"
 import { historySection } from "../history/History.ts"
-import { editedMetadata, metadataAction } from "../frame/Metadata.ts"
+import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import { stateBadge } from "./Products.ts"
-import { find } from "../frame/Queries.ts"
+import { findObject } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, screen } from "../frame/Page.ts"
+import { action, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const editDialog = (visit: Visit, { id, lookup_key, nickname }: Price, problem: Problem | null) =>
@@ -44,8 +44,8 @@ const editDialog = (visit: Visit, { id, lookup_key, nickname }: Price, problem: 
   </div>`
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
-  const price = (yield* find(visit.account, PRICE, id)).value
-  const product = (yield* find(visit.account, PRODUCT, price.product)).value
+  const price = (yield* findObject(visit.account, PRICE, id)).value
+  const product = (yield* findObject(visit.account, PRODUCT, price.product)).value
   const { active, created, lookup_key, metadata, nickname, tax_behavior, type } = price
   return {
     title: nickname ?? `Price of ${product.name}`,
@@ -63,7 +63,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["Tax", words(tax_behavior)],
         ["Since", time(created)]
       ]),
-      editedMetadata(visit, `/prices/${id}`, metadata, problem),
+      metadataEditor(visit, `/prices/${id}`, metadata, problem),
       quantitiesSection(price),
       yield* historySection(visit, { ids: [id] }),
       section("JSON", json(visit, price, "The price as JSON"))
@@ -72,33 +72,33 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
 })
 
 const namesIn = (values: FormValues) => ({
-  nickname: textIn(values, "nickname"),
-  lookup_key: textIn(values, "lookup_key")
+  nickname: readText(values, "nickname"),
+  lookup_key: readText(values, "lookup_key")
 })
 
 const edit = action({
   name: "price.update",
   right: "build",
-  of: "/prices/:id",
+  page: "/prices/:id",
   path: "/prices/:id/edit",
   show,
-  says: "The price is changed.",
-  does: (_, { id = "" }, values) => {
-    const entered = changedOf(values, namesIn(values))
+  notice: "The price is changed.",
+  prepare: (_, { id = "" }, values) => {
+    const entered = pickChanged(values, namesIn(values))
     return Effect.succeed({
       entered,
-      command: Effect.flatMap(decoded(UpdatePrice, entered), (parameters) => Commands.update(id, parameters))
+      command: Effect.flatMap(decodeBody(UpdatePrice, entered), (parameters) => Commands.update(id, parameters))
     })
   }
 })
 
 const updateMetadata = metadataAction({
   name: "price",
-  of: "/prices/:id",
+  page: "/prices/:id",
   kind: PRICE,
   show,
   update: (id, entered) =>
-    Effect.flatMap(decoded(UpdatePrice, entered), (parameters) => Commands.update(id, parameters))
+    Effect.flatMap(decodeBody(UpdatePrice, entered), (parameters) => Commands.update(id, parameters))
 })
 
-export const layer = Layer.mergeAll(screen("/prices/:id", "see", show), edit, updateMetadata)
+export const layer = Layer.mergeAll(page("/prices/:id", "see", show), edit, updateMetadata)

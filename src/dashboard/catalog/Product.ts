@@ -18,13 +18,13 @@ import { priceHtml, quantitiesSection } from "../frame/Prices.ts"
 import type { Column } from "../frame/Table.ts"
 import { table } from "../frame/Table.ts"
 import { badge, code, facts, NOTHING, section, time } from "../frame/Values.ts"
-import { changedOf, decoded, numberIn, textIn } from "../frame/FormDecoding.ts"
+import { pickChanged, decodeBody, readNumber, readText } from "../frame/FormDecoding.ts"
 import { productFields, stateBadge } from "./Products.ts"
 import { historySection } from "../history/History.ts"
-import { editedMetadata, metadataAction } from "../frame/Metadata.ts"
-import { find, list } from "../frame/Queries.ts"
+import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
+import { findObject, listObjects } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, screen } from "../frame/Page.ts"
+import { action, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 /** So many of its newest prices are shown. */
@@ -50,12 +50,12 @@ const editFields =
   ]
 
 const productIn = (values: FormValues) => ({
-  name: textIn(values, "name"),
-  description: textIn(values, "description"),
-  url: textIn(values, "url"),
+  name: readText(values, "name"),
+  description: readText(values, "description"),
+  url: readText(values, "url"),
   images: (values.get("images") ?? "").split(/\s+/).filter((line) => line !== ""),
-  unit_label: textIn(values, "unit_label"),
-  statement_descriptor: textIn(values, "statement_descriptor")
+  unit_label: readText(values, "unit_label"),
+  statement_descriptor: readText(values, "statement_descriptor")
 })
 
 const buttons = (visit: Visit, product: Product, problem: Problem | null): Child =>
@@ -124,8 +124,8 @@ const priceButtons = (visit: Visit, product: Product, price: Price, problem: Pro
 }
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
-  const product = (yield* find(visit.account, PRODUCT, id)).value
-  const { rows: prices } = yield* list(visit.account, PRICE, { labels: { product: id }, limit: PRICES_MAX })
+  const product = (yield* findObject(visit.account, PRODUCT, id)).value
+  const { rows: prices } = yield* listObjects(visit.account, PRICE, { labels: { product: id }, limit: PRICES_MAX })
   return {
     title: product.name,
     section: "Products",
@@ -143,7 +143,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["Since", time(product.created)],
         ["Changed", product.updated > product.created ? time(product.updated) : null]
       ]),
-      editedMetadata(visit, `/products/${id}`, product.metadata, problem),
+      metadataEditor(visit, `/products/${id}`, product.metadata, problem),
       section(
         "Prices",
         table({
@@ -164,42 +164,42 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
 const edit = action({
   name: "product.update",
   right: "build",
-  of: "/products/:id",
+  page: "/products/:id",
   path: "/products/:id/edit",
   show,
-  says: "The product is changed.",
-  does: (_, { id = "" }, values) => {
-    const entered = changedOf(values, productIn(values))
+  notice: "The product is changed.",
+  prepare: (_, { id = "" }, values) => {
+    const entered = pickChanged(values, productIn(values))
     return Effect.succeed({
       entered,
-      command: Effect.flatMap(decoded(UpdateProduct, entered), (parameters) => Commands.update(id, parameters))
+      command: Effect.flatMap(decodeBody(UpdateProduct, entered), (parameters) => Commands.update(id, parameters))
     })
   }
 })
 
-const setActive = (name: "archive" | "activate", says: string) =>
+const setActive = (name: "archive" | "activate", notice: string) =>
   action({
     name: `product.${name}`,
     right: "build",
-    of: "/products/:id",
+    page: "/products/:id",
     path: `/products/:id/${name}`,
     show,
-    says,
-    does: (_, { id = "" }) => {
+    notice,
+    prepare: (_, { id = "" }) => {
       const entered = { active: name === "activate" }
       return Effect.succeed({ entered, command: Commands.update(id, entered) })
     }
   })
 
-const setPriceActive = (name: "archive" | "activate", says: string) =>
+const setPriceActive = (name: "archive" | "activate", notice: string) =>
   action({
     name: `price.${name}`,
     right: "build",
-    of: "/products/:id",
+    page: "/products/:id",
     path: `/products/:id/prices/:price/${name}`,
     show,
-    says,
-    does: (_, { price = "" }) => {
+    notice,
+    prepare: (_, { price = "" }) => {
       const entered = { active: name === "activate" }
       return Effect.succeed({ entered, subject: price, command: Prices.update(price, entered) })
     }
@@ -208,11 +208,11 @@ const setPriceActive = (name: "archive" | "activate", says: string) =>
 const makeDefault = action({
   name: "product.set_default_price",
   right: "build",
-  of: "/products/:id",
+  page: "/products/:id",
   path: "/products/:id/prices/:price/default",
   show,
-  says: "The product has another default price.",
-  does: (_, { id = "", price = "" }) => {
+  notice: "The product has another default price.",
+  prepare: (_, { id = "", price = "" }) => {
     const entered = { default_price: price }
     return Effect.succeed({ entered, detail: price, command: Commands.update(id, entered) })
   }
@@ -221,36 +221,36 @@ const makeDefault = action({
 const makeLink = action({
   name: "checkout_session.create",
   right: "build",
-  of: "/products/:id",
+  page: "/products/:id",
   path: "/products/:id/prices/:price/link",
   show,
-  says: "The payment link is made.",
-  does: ({ publicUrl }, { price = "" }, values) => {
+  notice: "The payment link is made.",
+  prepare: ({ publicUrl }, { price = "" }, values) => {
     const entered = {
       mode: "payment",
-      line_items: [{ price, quantity: numberIn(values, "line_items[0][quantity]") ?? 1 }],
-      success_url: textIn(values, "success_url") ?? `${publicUrl}/checkout/{CHECKOUT_SESSION_ID}`
+      line_items: [{ price, quantity: readNumber(values, "line_items[0][quantity]") ?? 1 }],
+      success_url: readText(values, "success_url") ?? `${publicUrl}/checkout/{CHECKOUT_SESSION_ID}`
     }
     return Effect.succeed({
       entered,
       subject: price,
       next: ({ id }) => `/checkout-sessions/${id}`,
-      command: Effect.flatMap(decoded(CreateCheckoutSession, entered), CheckoutSessions.create)
+      command: Effect.flatMap(decodeBody(CreateCheckoutSession, entered), CheckoutSessions.create)
     })
   }
 })
 
 const updateMetadata = metadataAction({
   name: "product",
-  of: "/products/:id",
+  page: "/products/:id",
   kind: PRODUCT,
   show,
   update: (id, entered) =>
-    Effect.flatMap(decoded(UpdateProduct, entered), (parameters) => Commands.update(id, parameters))
+    Effect.flatMap(decodeBody(UpdateProduct, entered), (parameters) => Commands.update(id, parameters))
 })
 
 export const layer = Layer.mergeAll(
-  screen("/products/:id", "see", show),
+  page("/products/:id", "see", show),
   edit,
   updateMetadata,
   setActive("archive", "The product is archived: nobody can begin to pay for it."),

@@ -13,12 +13,12 @@ import * as Commands from "../../payments/Products.ts"
 import type { Fields } from "../frame/Form.ts"
 import { dialog, filters } from "../frame/Form.ts"
 import { priceHtml } from "../frame/Prices.ts"
-import { cursorIn, pages, table } from "../frame/Table.ts"
+import { cursorIn, pageLinks, table } from "../frame/Table.ts"
 import { badge, NOTHING, time } from "../frame/Values.ts"
-import { amountIn, decoded, textIn } from "../frame/FormDecoding.ts"
-import { list } from "../frame/Queries.ts"
+import { readAmount, decodeBody, readText } from "../frame/FormDecoding.ts"
+import { listObjects } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, Invalid, screen } from "../frame/Page.ts"
+import { action, Invalid, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 /** Fields of a product's form, filled with what is known. Pictures stand one below the other. */
@@ -63,7 +63,7 @@ const newProduct = (fields: Fields): Child => [
 const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
   const { account, query } = visit
   const view = query.get("status")
-  const { hasMore, rows } = yield* list(account, PRODUCT, { cursor: cursorIn(query), labels: labelsOf(view) })
+  const { hasMore, rows } = yield* listObjects(account, PRODUCT, { cursor: cursorIn(query), labels: labelsOf(view) })
   const prices = yield* defaultPrices(visit, rows)
   const priceOf = ({ default_price }: Product) => {
     const price = prices.get(default_price ?? "")
@@ -101,21 +101,21 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
         href: ({ id }) => visit.to(`/products/${id}`),
         empty: view ? "No product is like that." : "No products yet. A product has prices, and a price can be paid for."
       }),
-      pages(visit, rows, hasMore)
+      pageLinks(visit, rows, hasMore)
     ]
   }
 })
 
 const enteredProduct = (values: FormValues) => {
-  const currency = textIn(values, "default_price_data[currency]")
-  const interval = textIn(values, "default_price_data[recurring][interval]")
-  const unit_amount = amountIn(values, "default_price_data[unit_amount]", currency)
+  const currency = readText(values, "default_price_data[currency]")
+  const interval = readText(values, "default_price_data[recurring][interval]")
+  const unit_amount = readAmount(values, "default_price_data[unit_amount]", currency)
   if (unit_amount instanceof Invalid) return unit_amount
   return {
-    name: textIn(values, "name"),
-    description: textIn(values, "description"),
+    name: readText(values, "name"),
+    description: readText(values, "description"),
     // A currency alone makes no price.
-    default_price_data: textIn(values, "default_price_data[unit_amount]") && {
+    default_price_data: readText(values, "default_price_data[unit_amount]") && {
       currency,
       unit_amount,
       recurring: interval && { interval }
@@ -126,20 +126,20 @@ const enteredProduct = (values: FormValues) => {
 const create = action({
   name: "product.create",
   right: "build",
-  of: "/products",
+  page: "/products",
   path: "/products/create",
   show,
-  says: "The product is created.",
-  does: (_, __, values) => {
+  notice: "The product is created.",
+  prepare: (_, __, values) => {
     const entered = enteredProduct(values)
     if (entered instanceof Invalid) return Effect.succeed(entered)
     return Effect.succeed({
       entered,
       detail: entered.name,
       next: ({ id }) => `/products/${id}`,
-      command: Effect.flatMap(decoded(CreateProduct, entered), Commands.create)
+      command: Effect.flatMap(decodeBody(CreateProduct, entered), Commands.create)
     })
   }
 })
 
-export const layer = Layer.merge(screen("/products", "see", show), create)
+export const layer = Layer.merge(page("/products", "see", show), create)

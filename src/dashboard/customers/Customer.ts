@@ -17,13 +17,13 @@ import { json } from "../frame/Json.ts"
 import type { Column } from "../frame/Table.ts"
 import { table } from "../frame/Table.ts"
 import { code, facts, section, time } from "../frame/Values.ts"
-import { changedOf, decoded } from "../frame/FormDecoding.ts"
+import { pickChanged, decodeBody } from "../frame/FormDecoding.ts"
 import { historySection } from "../history/History.ts"
-import { editedMetadata, metadataAction } from "../frame/Metadata.ts"
+import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { paymentColumns } from "../payments/Payments.ts"
-import { find, list } from "../frame/Queries.ts"
+import { findObject, listObjects } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, screen } from "../frame/Page.ts"
+import { action, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 /** So many of its newest payments are shown. */
@@ -83,10 +83,10 @@ const cardColumns = (visit: Visit, customer: string, problem: Problem | null): R
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const { account } = visit
-  const customer = (yield* find(account, CUSTOMER, id)).value
+  const customer = (yield* findObject(account, CUSTOMER, id)).value
   const labels = { customer: id }
-  const payments = yield* list(account, PAYMENT_INTENT, { labels, limit: PAYMENTS_MAX })
-  const cards = yield* list(account, PAYMENT_METHOD, { labels, limit: PAYMENT_METHODS_PER_CUSTOMER_MAX })
+  const payments = yield* listObjects(account, PAYMENT_INTENT, { labels, limit: PAYMENTS_MAX })
+  const cards = yield* listObjects(account, PAYMENT_METHOD, { labels, limit: PAYMENT_METHODS_PER_CUSTOMER_MAX })
   return {
     title: customer.name ?? customer.email ?? customer.id,
     section: "Customers",
@@ -102,7 +102,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["Description", customer.description],
         ["Since", time(customer.created)]
       ]),
-      editedMetadata(visit, `/customers/${id}`, customer.metadata, problem),
+      metadataEditor(visit, `/customers/${id}`, customer.metadata, problem),
       section(
         "Payments",
         table({
@@ -132,15 +132,15 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
 const edit = action({
   name: "customer.update",
   right: "build",
-  of: "/customers/:id",
+  page: "/customers/:id",
   path: "/customers/:id/edit",
   show,
-  says: "The customer is changed.",
-  does: (_, { id = "" }, values) => {
-    const entered = changedOf(values, customerIn(values))
+  notice: "The customer is changed.",
+  prepare: (_, { id = "" }, values) => {
+    const entered = pickChanged(values, customerIn(values))
     return Effect.succeed({
       entered,
-      command: Effect.flatMap(decoded(UpdateCustomer, entered), (parameters) => Commands.update(id, parameters))
+      command: Effect.flatMap(decodeBody(UpdateCustomer, entered), (parameters) => Commands.update(id, parameters))
     })
   }
 })
@@ -148,32 +148,32 @@ const edit = action({
 const remove = action({
   name: "customer.delete",
   right: "build",
-  of: "/customers/:id",
+  page: "/customers/:id",
   path: "/customers/:id/delete",
   show,
-  says: "The customer is deleted.",
-  does: (_, { id = "" }) =>
+  notice: "The customer is deleted.",
+  prepare: (_, { id = "" }) =>
     Effect.succeed({ entered: {}, next: () => "/customers" as const, command: Commands.remove(id) })
 })
 
 const detach = action({
   name: "payment_method.detach",
   right: "build",
-  of: "/customers/:id",
+  page: "/customers/:id",
   path: "/customers/:id/cards/:card/detach",
   show,
-  says: "The card is detached.",
-  does: (_, { card = "" }) =>
+  notice: "The card is detached.",
+  prepare: (_, { card = "" }) =>
     Effect.succeed({ entered: {}, subject: card, command: PaymentMethodAttachments.detach(card) })
 })
 
 const updateMetadata = metadataAction({
   name: "customer",
-  of: "/customers/:id",
+  page: "/customers/:id",
   kind: CUSTOMER,
   show,
   update: (id, entered) =>
-    Effect.flatMap(decoded(UpdateCustomer, entered), (parameters) => Commands.update(id, parameters))
+    Effect.flatMap(decodeBody(UpdateCustomer, entered), (parameters) => Commands.update(id, parameters))
 })
 
-export const layer = Layer.mergeAll(screen("/customers/:id", "see", show), edit, updateMetadata, remove, detach)
+export const layer = Layer.mergeAll(page("/customers/:id", "see", show), edit, updateMetadata, remove, detach)

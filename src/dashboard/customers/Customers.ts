@@ -16,15 +16,15 @@ import { SEARCHED_CUSTOMER } from "../../payments/Search.ts"
 import type { Fields } from "../frame/Form.ts"
 import { dialog, filters } from "../frame/Form.ts"
 import type { Cursor } from "../frame/Table.ts"
-import { cursorIn, pages, pagesFound, table } from "../frame/Table.ts"
+import { cursorIn, pageLinks, searchPageLinks, table } from "../frame/Table.ts"
 import { NOTHING, time } from "../frame/Values.ts"
 import type { CsvFile } from "../frame/CsvFile.ts"
 import { csvFile, csvJson, csvLink, csvTime } from "../frame/CsvFile.ts"
-import { decoded, textIn } from "../frame/FormDecoding.ts"
+import { decodeBody, readText } from "../frame/FormDecoding.ts"
 import { BLANK } from "../payments/PaymentSearch.ts"
-import { isNew, list, PAGE_ROWS, search } from "../frame/Queries.ts"
+import { isNew, listObjects, PAGE_ROWS, searchObjects } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, download, screen } from "../frame/Page.ts"
+import { action, download, page } from "../frame/Page.ts"
 
 /** The fields of a customer's form, filled with what is known. */
 export const customerFields =
@@ -37,10 +37,10 @@ export const customerFields =
   ]
 
 export const customerIn = (values: FormValues) => ({
-  email: textIn(values, "email"),
-  name: textIn(values, "name"),
-  phone: textIn(values, "phone"),
-  description: textIn(values, "description")
+  email: readText(values, "email"),
+  name: readText(values, "name"),
+  phone: readText(values, "phone"),
+  description: readText(values, "description")
 })
 
 /** A part of an address or a name will do, unless it is so short that it is part of too many. */
@@ -58,8 +58,8 @@ const problemsOf = (query: URLSearchParams): Readonly<Record<string, string>> =>
 /** A page of the customers that are like that. */
 const customers = (account: AccountId, clauses: ReadonlyArray<Clause>, page: { cursor: Cursor; limit: number }) =>
   clauses.length === 0
-    ? list(account, CUSTOMER, page)
-    : search(account, CUSTOMER, SEARCHED_CUSTOMER, [{ connective: "AND", clauses }], page)
+    ? listObjects(account, CUSTOMER, page)
+    : searchObjects(account, CUSTOMER, SEARCHED_CUSTOMER, [{ connective: "AND", clauses }], page)
 
 const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
   const { account, query } = visit
@@ -119,7 +119,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
               : "No customer is like that."
             : "No customers yet. A customer keeps payments and saved cards of one payer together."
       }),
-      (clauses.length === 0 ? pages : pagesFound)(visit, rows, hasMore)
+      (clauses.length === 0 ? pageLinks : searchPageLinks)(visit, rows, hasMore)
     ]
   }
 })
@@ -127,16 +127,16 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
 const create = action({
   name: "customer.create",
   right: "build",
-  of: "/customers",
+  page: "/customers",
   path: "/customers/create",
   show,
-  says: "The customer is created.",
-  does: (_, __, values) => {
+  notice: "The customer is created.",
+  prepare: (_, __, values) => {
     const entered = customerIn(values)
     return Effect.succeed({
       entered,
       next: ({ id }) => `/customers/${id}`,
-      command: Effect.flatMap(decoded(CreateCustomer, entered), Commands.create)
+      command: Effect.flatMap(decodeBody(CreateCustomer, entered), Commands.create)
     })
   }
 })
@@ -161,4 +161,4 @@ const file = download("/customers.csv", "see", (visit) =>
       })
 )
 
-export const layer = Layer.mergeAll(screen("/customers", "see", show), create, file)
+export const layer = Layer.mergeAll(page("/customers", "see", show), create, file)

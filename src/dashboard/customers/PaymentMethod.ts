@@ -6,12 +6,12 @@ import { json } from "../frame/Json.ts"
 import { badge, code, facts, metadataSection, section, time } from "../frame/Values.ts"
 import { historySection } from "../history/History.ts"
 import { customerLink, customersOf } from "../payments/Payers.ts"
-import { find } from "../frame/Queries.ts"
+import { findObject } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { screen } from "../frame/Page.ts"
+import { page } from "../frame/Page.ts"
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
-  const { hidden, value: method } = yield* find(visit.account, PAYMENT_METHOD, id)
+  const { hidden, value: method } = yield* findObject(visit.account, PAYMENT_METHOD, id)
   const { billing_details, card, created, customer, metadata } = method
   const customers = yield* customersOf(visit.account, [method])
   return {
@@ -35,4 +35,4 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   }
 })
 
-export const layer = screen("/payment-methods/:id", "see", show)
+export const layer = page("/payment-methods/:id", "see", show)

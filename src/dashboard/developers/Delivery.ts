@@ -11,14 +11,14 @@ import { form } from "../frame/Form.ts"
 import { json } from "../frame/Json.ts"
 import { table } from "../frame/Table.ts"
 import { badge, code, facts, section, time } from "../frame/Values.ts"
-import { answerOf, findEvent, sendThoseAgain, stateOf } from "../history/Deliveries.ts"
-import { find } from "../frame/Queries.ts"
+import { answerOf, findEvent, resendDeliveries, stateOf } from "../history/Deliveries.ts"
+import { findObject } from "../frame/Queries.ts"
 import type { Params, Show } from "../frame/Page.ts"
-import { action, screen } from "../frame/Page.ts"
+import { action, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const readDelivery = Effect.fnUntraced(function* ({ account }: Visit, { delivery = "", id = "" }: Params) {
-  const endpoint = (yield* find(account, WEBHOOK_ENDPOINT, id)).value
+  const endpoint = (yield* findObject(account, WEBHOOK_ENDPOINT, id)).value
   const row = yield* Accounts.use((accounts) => accounts.delivery(account, id, delivery))
   if (row === undefined) return yield* new ResourceMissing({ kind: "WebhookDelivery", id: delivery, param: "id" })
   return { endpoint, row, delivery: webhookDeliveryOf(row) }
@@ -102,11 +102,11 @@ const OVER = new ParameterInvalid({ param: "delivery", rule: "one that is still 
 const again = action({
   name: "event.resend",
   right: "build",
-  of: "/webhooks/:id/:delivery",
+  page: "/webhooks/:id/:delivery",
   path: "/webhooks/:id/:delivery/resend",
   show,
-  says: "It is sent again.",
-  does: Effect.fnUntraced(function* (visit, params, values) {
+  notice: "It is sent again.",
+  prepare: Effect.fnUntraced(function* (visit, params, values) {
     const { endpoint, row } = yield* readDelivery(visit, params)
     // Whoever asks for an attempt now wants no second delivery of what has arrived meanwhile. The command refuses: sent
     // a second time, the form finds the delivery over by its own attempt, and is answered as the first time.
@@ -115,10 +115,10 @@ const again = action({
       entered: {},
       subject: row.event,
       detail: endpoint.id,
-      command: isOver ? Effect.fail(OVER) : yield* sendThoseAgain(visit.account, endpoint.id, [row]),
+      command: isOver ? Effect.fail(OVER) : yield* resendDeliveries(visit.account, endpoint.id, [row]),
       next: () => `/webhooks/${endpoint.id}` as const
     }
   })
 })
 
-export const layer = Layer.merge(screen("/webhooks/:id/:delivery", "see", show), again)
+export const layer = Layer.merge(page("/webhooks/:id/:delivery", "see", show), again)

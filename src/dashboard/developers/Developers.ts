@@ -8,7 +8,7 @@ import * as Merchants from "../../payments/Merchants.ts"
 import { form } from "../frame/Form.ts"
 import { code, facts, section, time } from "../frame/Values.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, Invalid, screen } from "../frame/Page.ts"
+import { action, Invalid, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 /** A payment, made by whoever pastes this into a shell. */
@@ -74,11 +74,11 @@ const show: Show = (visit, _, problem) => {
 const setVersion = action({
   name: "merchant.set_version",
   right: "build",
-  of: "/developers",
+  page: "/developers",
   path: "/developers/version",
   show,
-  says: "The default version is changed.",
-  does: ({ merchant }, _, values) => {
+  notice: "The default version is changed.",
+  prepare: ({ merchant }, _, values) => {
     const version = values.get("version")
     if (!Schema.is(ApiVersion)(version)) {
       return Effect.succeed(new Invalid({ version: `There is no such version. There is ${API_VERSIONS.join(", ")}.` }))
@@ -97,4 +97,4 @@ const setVersion = action({
   }
 })
 
-export const layer = Layer.merge(screen("/developers", "see", show), setVersion)
+export const layer = Layer.merge(page("/developers", "see", show), setVersion)

@@ -4,9 +4,9 @@ import type { WebhookEndpoint } from "../../domain/WebhookEndpoint.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { DeliveryRow } from "../../engine/Deliveries.ts"
 import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
-import { list } from "../frame/Queries.ts"
+import { listObjects } from "../frame/Queries.ts"
 import type { Visit } from "../frame/Visit.ts"
-import { failing } from "../history/Deliveries.ts"
+import { pickFailing } from "../history/Deliveries.ts"
 
 const ENDPOINTS_MAX = 50
 /** Number of an endpoint's newest deliveries that its health is computed from. */
@@ -26,14 +26,14 @@ const healthOf = (endpoint: WebhookEndpoint, deliveries: ReadonlyArray<DeliveryR
   id: endpoint.id,
   endpoint,
   delivered: deliveries.filter(({ state }) => state === "delivered").length,
-  failing: failing(deliveries),
+  failing: pickFailing(deliveries),
   waiting: deliveries.filter(({ attempts, state }) => state === "pending" && attempts.length === 0).length
 })
 
 /** Returns the health of the newest endpoints. */
-export const health = Effect.fnUntraced(function* ({ account }: Pick<Visit, "account">) {
+export const readHealth = Effect.fnUntraced(function* ({ account }: Pick<Visit, "account">) {
   const accounts = yield* Accounts
-  const { rows } = yield* list(account, WEBHOOK_ENDPOINT, { limit: ENDPOINTS_MAX })
+  const { rows } = yield* listObjects(account, WEBHOOK_ENDPOINT, { limit: ENDPOINTS_MAX })
   return yield* Effect.forEach(
     rows,
     (endpoint) =>

@@ -13,16 +13,16 @@ import { webhookDeliveryOf } from "../../payments/WebhookDeliveries.ts"
 import { filters, form } from "../frame/Form.ts"
 import { json } from "../frame/Json.ts"
 import type { Cursor } from "../frame/Table.ts"
-import { cursorIn, pages, table } from "../frame/Table.ts"
+import { cursorIn, pageLinks, table } from "../frame/Table.ts"
 import { badge, code, facts, NOTHING, section, time } from "../frame/Values.ts"
 import type { CsvFile } from "../frame/CsvFile.ts"
 import { csvFile, csvLink, csvTime } from "../frame/CsvFile.ts"
-import { answerOf, deliveryPath, findEvent, sendAgain, stateOf } from "../history/Deliveries.ts"
+import { answerOf, deliveryPath, findEvent, resendEvents, stateOf } from "../history/Deliveries.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import type { Listed } from "../frame/Queries.ts"
-import { findAll, PAGE_ROWS } from "../frame/Queries.ts"
+import { findObjects, PAGE_ROWS } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, download, screen } from "../frame/Page.ts"
+import { action, download, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 interface Told {
@@ -82,7 +82,7 @@ const showAll: Show = Effect.fnUntraced(function* (visit) {
         href: ({ id }) => visit.to(`/events/${id}`),
         empty: typedIn(visit) === "" ? "Nothing has happened yet." : "No event of this type."
       }),
-      pages(visit, rows, hasMore)
+      pageLinks(visit, rows, hasMore)
     ]
   }
 })
@@ -117,7 +117,7 @@ const deliveriesSection = Effect.fnUntraced(function* (visit: Visit, event: stri
   const found = yield* Accounts.use((accounts) => accounts.eventDeliveries(account, [event], DELIVERIES_MAX))
   const rows = found.flat().map(webhookDeliveryOf)
   const ids = rows.map(({ webhook_endpoint }) => webhook_endpoint)
-  const endpoints = yield* findAll(account, WEBHOOK_ENDPOINT, ids)
+  const endpoints = yield* findObjects(account, WEBHOOK_ENDPOINT, ids)
   return section(
     "Deliveries",
     table({
@@ -174,12 +174,12 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
 const again = action({
   name: "event.resend_all",
   right: "build",
-  of: "/events/:id",
+  page: "/events/:id",
   path: "/events/:id/resend",
   show,
-  says: "It is sent again to all endpoints that are subscribed to its type.",
-  does: Effect.fnUntraced(function* ({ account }, { id = "" }) {
-    return { entered: {}, command: yield* sendAgain(account, [id], null) }
+  notice: "It is sent again to all endpoints that are subscribed to its type.",
+  prepare: Effect.fnUntraced(function* ({ account }, { id = "" }) {
+    return { entered: {}, command: yield* resendEvents(account, [id], null) }
   })
 })
 
@@ -198,4 +198,4 @@ const file = download("/events.csv", "see", (visit) =>
   csvFile(visit, { name: "events", columns, read: (page) => events(visit, page) })
 )
 
-export const layer = Layer.mergeAll(screen("/events", "see", showAll), screen("/events/:id", "see", show), again, file)
+export const layer = Layer.mergeAll(page("/events", "see", showAll), page("/events/:id", "see", show), again, file)

@@ -14,7 +14,7 @@ import { badge, facts, section, time } from "../frame/Values.ts"
 import type { RunnerSeen, StorageStanding } from "./InstallationReports.ts"
 import { InstallationReports } from "./InstallationReports.ts"
 import type { Show } from "../frame/Page.ts"
-import { screen } from "../frame/Page.ts"
+import { page } from "../frame/Page.ts"
 
 const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"]
 
@@ -136,4 +136,4 @@ const show: Show = Effect.fnUntraced(function* ({ account }) {
   }
 })
 
-export const layer = screen("/developers/installation", "build", show)
+export const layer = page("/developers/installation", "build", show)

@@ -13,12 +13,12 @@ import { html } from "../../html/Html.ts"
 import { INSTALLATION } from "../../payments/AccountIds.ts"
 import * as ApiKeys from "../../payments/ApiKeys.ts"
 import { dialog } from "../frame/Form.ts"
-import { cursorIn, pages, table } from "../frame/Table.ts"
+import { cursorIn, pageLinks, table } from "../frame/Table.ts"
 import { badge, code, facts, NOTHING, section, time } from "../frame/Values.ts"
 import { PAGE_ROWS } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, Invalid, screen } from "../frame/Page.ts"
-import type { Screen } from "../frame/Shell.ts"
+import { action, Invalid, page } from "../frame/Page.ts"
+import type { PageContent } from "../frame/Shell.ts"
 import { readInstallation } from "../frame/Visitors.ts"
 import type { Visit } from "../frame/Visit.ts"
 
@@ -33,7 +33,7 @@ const revealed = ({ secret, value }: ApiKeys.IssuedApiKey) =>
 /** Shows a new key. Whoever sends the form again is told that it was shown: nothing keeps it. */
 const newKey =
   (visit: Visit) =>
-  (made: { readonly id?: string } & Readonly<Record<string, unknown>>): Screen => ({
+  (made: { readonly id?: string } & Readonly<Record<string, unknown>>): PageContent => ({
     title: "The new key",
     section: "Developers",
     back: ["/developers/keys", "API keys"],
@@ -100,7 +100,7 @@ const showAll: Show = Effect.fnUntraced(function* (visit, _, problem) {
         href: ({ id }) => visit.to(`/developers/keys/${id}`),
         empty: "No keys yet. Create one, and requests with it reach this environment."
       }),
-      pages(visit, rows, hasMore)
+      pageLinks(visit, rows, hasMore)
     ]
   }
 })
@@ -167,12 +167,12 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
 const create = action({
   name: "api_key.create",
   right: neededIn,
-  of: "/developers/keys",
+  page: "/developers/keys",
   path: "/developers/keys/create",
   show: showAll,
-  says: "The key is made.",
+  notice: "The key is made.",
   confirms,
-  does: (visit, _, values) => {
+  prepare: (visit, _, values) => {
     const type = values.get("type")
     if (!Schema.is(ApiKeyType)(type)) return Effect.succeed(new Invalid({ type: "Choose one of the two." }))
     return Effect.succeed({
@@ -188,12 +188,12 @@ const create = action({
 const roll = action({
   name: "api_key.roll",
   right: neededIn,
-  of: "/developers/keys/:id",
+  page: "/developers/keys/:id",
   path: "/developers/keys/:id/roll",
   show,
-  says: "The key is rolled.",
+  notice: "The key is rolled.",
   confirms,
-  does: (visit, { id = "" }, values) => {
+  prepare: (visit, { id = "" }, values) => {
     const given = values.get("expires_in") ?? ""
     const grace = GRACES.find(([seconds]) => seconds === given)
     if (grace === undefined) return Effect.succeed(new Invalid({ expires_in: "Choose how long the old key goes on." }))
@@ -210,12 +210,12 @@ const roll = action({
 const revoke = action({
   name: "api_key.revoke",
   right: neededIn,
-  of: "/developers/keys/:id",
+  page: "/developers/keys/:id",
   path: "/developers/keys/:id/revoke",
   show,
-  says: "The key is revoked.",
+  notice: "The key is revoked.",
   confirms,
-  does: (visit, { id = "" }) =>
+  prepare: (visit, { id = "" }) =>
     Effect.succeed({
       account: INSTALLATION,
       entered: {},
@@ -225,8 +225,8 @@ const revoke = action({
 })
 
 export const layer = Layer.mergeAll(
-  screen("/developers/keys", neededIn, showAll),
-  screen("/developers/keys/:id", neededIn, show),
+  page("/developers/keys", neededIn, showAll),
+  page("/developers/keys/:id", neededIn, show),
   create,
   roll,
   revoke

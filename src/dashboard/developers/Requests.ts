@@ -8,18 +8,20 @@ import type { ErrorGroup, LoggedRequest, RequestFilter } from "../../engine/Requ
 import { RequestLog } from "../../engine/RequestLog.ts"
 import type { Child } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
+import { seeOther } from "../../html/PageResponse.ts"
 import { filters } from "../frame/Form.ts"
 import { json } from "../frame/Json.ts"
-import { cursorIn, pages, table } from "../frame/Table.ts"
+import { cursorIn, pageLinks, table } from "../frame/Table.ts"
 import type { Tone } from "../frame/Values.ts"
 import { badge, code, facts, NOTHING, section, time } from "../frame/Values.ts"
-import { csvLink } from "../frame/CsvFile.ts"
+import type { CsvFile } from "../frame/CsvFile.ts"
+import { csvFile, csvLink, csvTime } from "../frame/CsvFile.ts"
 import { recordSection } from "../history/History.ts"
 import { REQUEST } from "../frame/Live.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import { PAGE_ROWS } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { screen } from "../frame/Page.ts"
+import { download, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const toneOf = (status: number): Tone => (status < 400 ? "good" : status < 500 ? "wait" : "bad")
@@ -27,13 +29,13 @@ const toneOf = (status: number): Tone => (status < 400 ? "good" : status < 500 ?
 const secondsOf = (millis: number): number => Math.floor(millis / 1000)
 
 /** What is wrong with what the address asks for, by field; null if nothing is. */
-export const problemsOf = (query: URLSearchParams): Readonly<Record<string, string>> | null => {
+const problemsOf = (query: URLSearchParams): Readonly<Record<string, string>> | null => {
   const status = query.get("status")?.trim() ?? ""
   return status === "" || statusesOf(status) !== undefined ? null : { status: "Enter a status such as 402, or 4xx." }
 }
 
 /** What the address asks for. */
-export const filterOf = (query: URLSearchParams): RequestFilter => {
+const filterOf = (query: URLSearchParams): RequestFilter => {
   const given = (name: string) => {
     const text = query.get(name)?.trim().replaceAll("\0", "") ?? ""
     return text === "" ? undefined : text
@@ -152,31 +154,31 @@ const bounds = (days: number, leftOut: number): Child =>
 
 const showAll: Show = Effect.fnUntraced(function* (visit) {
   const log = yield* RequestLog
-  const screen = { title: "Requests", section: "Requests", live: [REQUEST] } as const
+  const frame = { title: "Requests", section: "Requests", live: [REQUEST] } as const
   if (log.days === 0) {
     return {
-      ...screen,
+      ...frame,
       content: html`<p class="empty">Requests are not kept here: <code>TILL_REQUEST_LOG_DAYS</code> is 0.</p>`
     }
   }
   const filter = filterOf(visit.query)
   const above = [views(visit), filterForm(visit)]
   if (problemsOf(visit.query) !== null) {
-    return { ...screen, status: 400, content: [...above, html`<p class="empty">This cannot be looked for.</p>`] }
+    return { ...frame, status: 400, content: [...above, html`<p class="empty">This cannot be looked for.</p>`] }
   }
   if (isErrors(visit)) {
     const groups = yield* log.errors(visit.account, filter)
-    return { ...screen, content: [...above, errorsTable(visit, groups), bounds(log.days, log.leftOut())] }
+    return { ...frame, content: [...above, errorsTable(visit, groups), bounds(log.days, log.leftOut())] }
   }
   const cursor = cursorIn(visit.query)
   const { hasMore, requests } = yield* log.list(visit.account, { filter, limit: PAGE_ROWS, ...cursor })
   return {
-    ...screen,
+    ...frame,
     aside: html`<div class="buttons">${csvLink(visit, "/requests.csv", requests)}</div>`,
     content: [
       ...above,
       requestsTable(visit, requests, Object.keys(filter).length > 0),
-      pages(visit, requests, hasMore),
+      pageLinks(visit, requests, hasMore),
       bounds(log.days, log.leftOut())
     ]
   }
@@ -275,4 +277,37 @@ const showOne: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   }
 })
 
-export const layer = Layer.merge(screen("/requests", "see", showAll), screen("/requests/:id", "see", showOne))
+const columns: CsvFile<LoggedRequest>["columns"] = [
+  ["id", ({ id }) => id],
+  ["created_utc", ({ at }) => csvTime(Math.floor(at / 1000))],
+  ["method", ({ method }) => method],
+  ["path", ({ path }) => path],
+  ["status", ({ status }) => String(status)],
+  ["took_ms", ({ millis }) => millis.toFixed(1)],
+  ["error_code", ({ error }) => error?.code],
+  ["error_message", ({ error }) => error?.message],
+  ["parameter", ({ error }) => error?.param],
+  ["idempotency_key", ({ idempotencyKey }) => idempotencyKey],
+  ["replay_of", ({ originalRequest }) => originalRequest],
+  ["api_key", ({ apiKey }) => apiKey],
+  ["api_version", ({ apiVersion }) => apiVersion],
+  ["objects", ({ objects }) => objects.join(" ")]
+]
+
+const file = download(
+  "/requests.csv",
+  "see",
+  Effect.fnUntraced(function* (visit) {
+    if (problemsOf(visit.query) !== null) return seeOther(visit.to("/requests", Object.fromEntries(visit.query)))
+    const log = yield* RequestLog
+    const filter = filterOf(visit.query)
+    const read: CsvFile<LoggedRequest>["read"] = ({ cursor, limit }) =>
+      Effect.map(log.list(visit.account, { filter, limit, ...cursor }), ({ hasMore, requests }) => ({
+        rows: requests,
+        hasMore
+      }))
+    return yield* csvFile(visit, { name: "requests", columns, read })
+  })
+)
+
+export const layer = Layer.mergeAll(page("/requests", "see", showAll), page("/requests/:id", "see", showOne), file)

@@ -10,9 +10,9 @@ import type { Child } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
 import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
 import type { Fields } from "../frame/Form.ts"
-import type { Delivered } from "../history/Deliveries.ts"
-import { eventsOf, hasFailed, newestOfEvents, sendThoseAgain } from "../history/Deliveries.ts"
-import { find, PAGE_ROWS } from "../frame/Queries.ts"
+import type { TypedDelivery } from "../history/Deliveries.ts"
+import { eventsOf, hasFailed, newestOfEvents, resendDeliveries } from "../history/Deliveries.ts"
+import { findObject, PAGE_ROWS } from "../frame/Queries.ts"
 import type { Action, Show } from "../frame/Page.ts"
 import { action, Invalid } from "../frame/Page.ts"
 
@@ -23,7 +23,7 @@ export const LOOKED_THROUGH_MAX = 1000
 const LOOK = 100
 
 /** Looks through deliveries, newest first, until so many are found. What was looked through ends with `end`. */
-export const look = Effect.fnUntraced(function* (
+export const findDeliveries = Effect.fnUntraced(function* (
   accounts: Accounts["Service"],
   { account, destination, olderThan }: { readonly account: string; readonly destination: string; olderThan?: string },
   isMeant: (row: DeliveryRow) => boolean,
@@ -50,7 +50,7 @@ export const look = Effect.fnUntraced(function* (
 })
 
 /** Boxes of the deliveries of a page: two of one type are apart by their time. */
-export const boxOf = (rows: ReadonlyArray<Delivered>) => (row: Delivered) => {
+export const boxOf = (rows: ReadonlyArray<TypedDelivery>) => (row: TypedDelivery) => {
   const i = rows.indexOf(row)
   const made = new Date(row.delivery.created * 1000).toISOString().slice(0, 19).replace("T", " ")
   return html`<input type="hidden" name="delivery[${i}]" value="${row.id}" /><label class="box"
@@ -119,18 +119,18 @@ const resending = (
   action({
     name,
     right: "build",
-    of: "/webhooks/:id",
+    page: "/webhooks/:id",
     path,
     show,
-    says: "They are sent again.",
-    does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
-      yield* find(account, WEBHOOK_ENDPOINT, id)
+    notice: "They are sent again.",
+    prepare: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
+      yield* findObject(account, WEBHOOK_ENDPOINT, id)
       const meant = yield* meantBy(yield* Accounts, { account, destination: id }, values)
       if (meant instanceof Invalid) return meant
       const { deliveries, entered } = meant
       const count = eventsOf(deliveries).length
       // The command refuses: sent a second time, the form finds nothing any more, and is answered as the first time.
-      const command = count === 0 ? Effect.fail(NOTHING_FAILED) : yield* sendThoseAgain(account, id, deliveries)
+      const command = count === 0 ? Effect.fail(NOTHING_FAILED) : yield* resendDeliveries(account, id, deliveries)
       return { entered, detail: count === 1 ? "1 event" : `${count} events`, command }
     })
   })
@@ -157,7 +157,7 @@ export const resendFailed = (show: Show) =>
       if (window instanceof Invalid) return window
       const isNewest = newestOfEvents()
       const isMeant = (row: DeliveryRow) => isNewest(row) && hasFailed(row) && window.isIn(row.at)
-      const { deliveries } = yield* look(accounts, of, isMeant, AGAIN_MAX)
+      const { deliveries } = yield* findDeliveries(accounts, of, isMeant, AGAIN_MAX)
       return { entered: window.entered, deliveries }
     })
   )

@@ -9,7 +9,7 @@ import { table } from "../frame/Table.ts"
 import { badge, facts, section, time } from "../frame/Values.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, Invalid, screen } from "../frame/Page.ts"
+import { action, Invalid, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const SHOWN_MAX = 25
@@ -87,11 +87,11 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
 const advance = action({
   name: "test_clock.advance",
   right: "build",
-  of: "/developers/clock",
+  page: "/developers/clock",
   path: "/developers/clock/advance",
   show,
-  says: "The clock is advanced, and what was due has happened.",
-  does: Effect.fnUntraced(function* (visit, _, values) {
+  notice: "The clock is advanced, and what was due has happened.",
+  prepare: Effect.fnUntraced(function* (visit, _, values) {
     const [step, entered] = [values.get("step") ?? "", values.get("seconds") ?? ""]
     const asked = entered === "" ? step : entered
     let seconds = Number(asked)
@@ -111,4 +111,4 @@ const advance = action({
   })
 })
 
-export const layer = Layer.merge(screen("/developers/clock", "build", show), advance)
+export const layer = Layer.merge(page("/developers/clock", "build", show), advance)

@@ -26,7 +26,7 @@ import { facts } from "../frame/Values.ts"
 import { historySection } from "../history/History.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, Invalid, screen } from "../frame/Page.ts"
+import { action, Invalid, page } from "../frame/Page.ts"
 
 /** A decline fails here, and leaves what led to it nevertheless: a command is undone only if it fails as a whole. */
 const orFails = <A, E, R>(made: Effect.Effect<Result.Result<A, CardDeclined>, E, R>) =>
@@ -114,11 +114,11 @@ const show: Show = (visit, _, problem) =>
 const make = action({
   name: "event.trigger",
   right: "build",
-  of: "/developers/trigger",
+  page: "/developers/trigger",
   path: "/developers/trigger/make",
   show,
-  says: "It is made. What follows from it shows here as well.",
-  does: ({ account }, _, values) => {
+  notice: "It is made. What follows from it shows here as well.",
+  prepare: ({ account }, _, values) => {
     const type = chosenType(values.get("type") ?? "")
     if (type instanceof Invalid) return Effect.succeed(type)
     const command = trigger(account, type)
@@ -147,7 +147,7 @@ const showMade: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
 })
 
 export const layer = Layer.mergeAll(
-  screen("/developers/trigger", "build", show),
+  page("/developers/trigger", "build", show),
   make,
-  screen("/developers/trigger/:id", "build", showMade)
+  page("/developers/trigger/:id", "build", showMade)
 )

@@ -10,19 +10,18 @@ import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
 import * as WebhookEndpoints from "../../payments/WebhookEndpoints.ts"
 import type { Problem } from "../frame/Form.ts"
 import { dialog, filters, form } from "../frame/Form.ts"
-import { cursorIn, pages, pagesFound, table } from "../frame/Table.ts"
+import { cursorIn, pageLinks, searchPageLinks, table } from "../frame/Table.ts"
 import { badge, code, facts, section, time } from "../frame/Values.ts"
-import type { Delivered } from "../history/Deliveries.ts"
-import { delivered, deliveryColumns, deliveryPath, hasFailed } from "../history/Deliveries.ts"
-import { changedOf } from "../frame/FormDecoding.ts"
-import { find, PAGE_ROWS } from "../frame/Queries.ts"
-import { boxOf, look, LOOKED_THROUGH_MAX, resendChosen, resendFailed, windowFields } from "./Resending.ts"
+import type { TypedDelivery } from "../history/Deliveries.ts"
+import { withEventTypes, deliveryColumns, deliveryPath, hasFailed } from "../history/Deliveries.ts"
+import { pickChanged } from "../frame/FormDecoding.ts"
+import { findObject, PAGE_ROWS } from "../frame/Queries.ts"
+import { boxOf, findDeliveries, LOOKED_THROUGH_MAX, resendChosen, resendFailed, windowFields } from "./Resending.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, Invalid, screen } from "../frame/Page.ts"
+import { action, Invalid, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 import { chosenType, EVENT_TYPES, isEmitted, trigger, typeOptions } from "./TriggerEvent.ts"
-import { endpointFields, enteredEndpoint } from "./Webhooks.ts"
-import { revealed, secretScreen } from "./WebhookSecret.ts"
+import { endpointFields, enteredEndpoint, revealSecret, secretPage } from "./Webhooks.ts"
 
 const STATES = [
   ["", "Any"],
@@ -42,7 +41,12 @@ const read = Effect.fnUntraced(function* ({ account, query }: Visit, destination
   const state = query.get("state") ?? ""
   const cursor = cursorIn(query)
   if (state !== "") {
-    return yield* look(accounts, { account, destination, ...cursor }, (row) => isInState(row, state), PAGE_ROWS)
+    return yield* findDeliveries(
+      accounts,
+      { account, destination, ...cursor },
+      (row) => isInState(row, state),
+      PAGE_ROWS
+    )
   }
   const page = yield* accounts.deliveries(account, { destination, limit: PAGE_ROWS, ...cursor })
   return { ...page, end: page.deliveries.at(-1)?.id }
@@ -112,7 +116,7 @@ const buttons = (visit: Visit, endpoint: WebhookEndpoint, problem: Problem | nul
 }
 
 interface DeliveriesPage {
-  readonly rows: ReadonlyArray<Delivered>
+  readonly rows: ReadonlyArray<TypedDelivery>
   readonly hasMore: boolean
   readonly end: string | undefined
 }
@@ -124,7 +128,7 @@ const deliveriesSection = (
   problem: Problem | null
 ): Child => {
   const isSearched = (visit.query.get("state") ?? "") !== ""
-  const shown = (box?: (row: Delivered) => Html) =>
+  const shown = (box?: (row: TypedDelivery) => Html) =>
     table({
       caption: "Deliveries, newest first",
       columns: deliveryColumns(),
@@ -147,14 +151,16 @@ const deliveriesSection = (
           choices: shown(boxOf(rows))
         })
       : shown(),
-    isSearched ? pagesFound(visit, end === undefined ? [] : [{ id: end }], hasMore) : pages(visit, rows, hasMore)
+    isSearched
+      ? searchPageLinks(visit, end === undefined ? [] : [{ id: end }], hasMore)
+      : pageLinks(visit, rows, hasMore)
   ])
 }
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
-  const endpoint = (yield* find(visit.account, WEBHOOK_ENDPOINT, id)).value
+  const endpoint = (yield* findObject(visit.account, WEBHOOK_ENDPOINT, id)).value
   const { deliveries, ...page } = yield* read(visit, id)
-  const rows = yield* delivered(visit.account, deliveries)
+  const rows = yield* withEventTypes(visit.account, deliveries)
   return {
     title: endpoint.url,
     section: "Webhooks",
@@ -177,14 +183,14 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
 const edit = action({
   name: "webhook_endpoint.update",
   right: "build",
-  of: "/webhooks/:id",
+  page: "/webhooks/:id",
   path: "/webhooks/:id/edit",
   show,
-  says: "The endpoint is changed.",
-  does: (_, { id = "" }, values) => {
+  notice: "The endpoint is changed.",
+  prepare: (_, { id = "" }, values) => {
     const all = enteredEndpoint(values)
     if (all instanceof Invalid) return Effect.succeed(all)
-    const entered = changedOf(values, all)
+    const entered = pickChanged(values, all)
     return Effect.succeed({ entered, detail: all.url, command: WebhookEndpoints.update(id, entered) })
   }
 })
@@ -192,12 +198,12 @@ const edit = action({
 const setStatus = action({
   name: "webhook_endpoint.set_status",
   right: "build",
-  of: "/webhooks/:id",
+  page: "/webhooks/:id",
   path: "/webhooks/:id/status",
   show,
-  says: "The endpoint's status is changed.",
-  does: Effect.fnUntraced(function* ({ account }, { id = "" }) {
-    const { status } = (yield* find(account, WEBHOOK_ENDPOINT, id)).value
+  notice: "The endpoint's status is changed.",
+  prepare: Effect.fnUntraced(function* ({ account }, { id = "" }) {
+    const { status } = (yield* findObject(account, WEBHOOK_ENDPOINT, id)).value
     const entered = { status: status === "enabled" ? ("disabled" as const) : ("enabled" as const) }
     return { entered: {}, detail: entered.status, command: WebhookEndpoints.update(id, entered) }
   })
@@ -208,28 +214,28 @@ const HOURS_MAX = WEBHOOK_SECRET_GRACE_SECONDS_MAX / 3600
 const rollSecret = action({
   name: "webhook_endpoint.roll_secret",
   right: "build",
-  of: "/webhooks/:id",
+  page: "/webhooks/:id",
   path: "/webhooks/:id/roll-secret",
   show,
-  says: "The secret is rolled.",
-  does: (visit, { id = "" }, values) => {
+  notice: "The secret is rolled.",
+  prepare: (visit, { id = "" }, values) => {
     const hours = /^\d{1,2}$/.test(values.get("hours") ?? "") ? Number(values.get("hours")) : Infinity
     if (hours > HOURS_MAX) return Effect.succeed(new Invalid({ hours: `This must be from 0 to ${HOURS_MAX}.` }))
     const entered = { expiresIn: hours * 3600 }
-    const command = Effect.map(WebhookEndpoints.rollSecret(id, entered), revealed)
-    return Effect.succeed({ entered, detail: `${hours} h`, command, next: secretScreen(visit) })
+    const command = Effect.map(WebhookEndpoints.rollSecret(id, entered), revealSecret)
+    return Effect.succeed({ entered, detail: `${hours} h`, command, next: secretPage(visit) })
   }
 })
 
 const test = action({
   name: "webhook_endpoint.test",
   right: "build",
-  of: "/webhooks/:id",
+  page: "/webhooks/:id",
   path: "/webhooks/:id/test",
   show,
-  says: "It has happened, and is on its way.",
-  does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
-    const endpoint = (yield* find(account, WEBHOOK_ENDPOINT, id)).value
+  notice: "It has happened, and is on its way.",
+  prepare: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
+    const endpoint = (yield* findObject(account, WEBHOOK_ENDPOINT, id)).value
     const type = chosenType(values.get("type") ?? "", typesOf(endpoint))
     if (type instanceof Invalid) return type
     return { entered: { type }, detail: type, command: trigger(account, type) }
@@ -239,16 +245,16 @@ const test = action({
 const remove = action({
   name: "webhook_endpoint.delete",
   right: "build",
-  of: "/webhooks/:id",
+  page: "/webhooks/:id",
   path: "/webhooks/:id/delete",
   show,
-  says: "The endpoint is deleted.",
-  does: (_, { id = "" }) =>
+  notice: "The endpoint is deleted.",
+  prepare: (_, { id = "" }) =>
     Effect.succeed({ entered: {}, command: WebhookEndpoints.remove(id), next: () => "/webhooks" as const })
 })
 
 export const layer = Layer.mergeAll(
-  screen("/webhooks/:id", "see", show),
+  page("/webhooks/:id", "see", show),
   edit,
   setStatus,
   rollSecret,

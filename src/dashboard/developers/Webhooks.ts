@@ -1,20 +1,24 @@
 /** Webhooks: the endpoints, how they fare, what failed lately, and making one. */
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Redacted, Schema } from "effect"
 import { ALL_EVENTS, EnabledEvents, WebhookEndpointUrl } from "../../domain/WebhookEndpoint.ts"
 import type { WebhookEndpoint } from "../../domain/WebhookEndpoint.ts"
+import { Revealed } from "../../http/OneTimeSecrets.ts"
 import { html } from "../../html/Html.ts"
+import type { WithSecret } from "../../payments/WebhookEndpoints.ts"
 import * as WebhookEndpoints from "../../payments/WebhookEndpoints.ts"
 import type { Health } from "./EndpointHealth.ts"
-import { health } from "./EndpointHealth.ts"
+import { readHealth } from "./EndpointHealth.ts"
 import type { Fields } from "../frame/Form.ts"
 import { dialog } from "../frame/Form.ts"
 import { table } from "../frame/Table.ts"
-import { badge, NOTHING, section, time } from "../frame/Values.ts"
-import { delivered, deliveryColumns, deliveryPath } from "../history/Deliveries.ts"
+import { badge, code, facts, NOTHING, section, time } from "../frame/Values.ts"
+import { withEventTypes, deliveryColumns, deliveryPath } from "../history/Deliveries.ts"
 import { PAGE_ROWS } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, Invalid, screen } from "../frame/Page.ts"
-import { revealed, secretScreen } from "./WebhookSecret.ts"
+import { action, Invalid, page } from "../frame/Page.ts"
+import { objectLink } from "../frame/ObjectLinks.ts"
+import type { PageContent } from "../frame/Shell.ts"
+import type { Visit } from "../frame/Visit.ts"
 
 /** Event types as they are entered: apart by spaces, commas or lines. */
 export const typesIn = (text: string): ReadonlyArray<string> => text.split(/[\s,]+/).filter((type) => type !== "")
@@ -50,7 +54,7 @@ const successOf = ({ delivered, failing }: Health) => {
 }
 
 const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
-  const endpoints = yield* health(visit)
+  const endpoints = yield* readHealth(visit)
   const failed = endpoints
     .flatMap(({ failing }) => failing)
     .toSorted((one, other) => (one.id < other.id ? 1 : -1))
@@ -92,7 +96,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
         table({
           caption: "Deliveries that failed, newest first",
           columns: deliveryColumns(new Map(endpoints.map(({ endpoint, id }) => [id, endpoint.url]))),
-          rows: yield* delivered(visit.account, failed),
+          rows: yield* withEventTypes(visit.account, failed),
           href: ({ delivery }) => visit.to(deliveryPath(delivery)),
           empty: "None."
         })
@@ -101,19 +105,37 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
   }
 })
 
+/** Whoever sends the form again sees it again, as over the API (semantics W2). */
+export const revealSecret = ({ secret, value }: WithSecret) =>
+  new Revealed(value, { secret: Redacted.value(secret) }, "all")
+
+export const secretPage =
+  (visit: Visit) =>
+  (endpoint: { readonly id?: string } & Readonly<Record<string, unknown>>): PageContent => ({
+    title: "The signing secret",
+    section: "Webhooks",
+    back: [`/webhooks/${endpoint.id!}`, "To the endpoint"],
+    notice: "This secret is shown now and never again. Whoever receives webhooks checks their signatures with it.",
+    content: facts([
+      ["Secret", code(String(endpoint["secret"]))],
+      ["Endpoint", objectLink(visit, endpoint.id!)],
+      ["URL", String(endpoint["url"])]
+    ])
+  })
+
 const add = action({
   name: "webhook_endpoint.create",
   right: "build",
-  of: "/webhooks",
+  page: "/webhooks",
   path: "/webhooks/add",
   show,
-  says: "The endpoint is added.",
-  does: (visit, _, values) => {
+  notice: "The endpoint is added.",
+  prepare: (visit, _, values) => {
     const entered = enteredEndpoint(values)
     if (entered instanceof Invalid) return Effect.succeed(entered)
-    const command = Effect.map(WebhookEndpoints.create(entered, visit.merchant.api_version), revealed)
-    return Effect.succeed({ entered, detail: entered.url, command, next: secretScreen(visit) })
+    const command = Effect.map(WebhookEndpoints.create(entered, visit.merchant.api_version), revealSecret)
+    return Effect.succeed({ entered, detail: entered.url, command, next: secretPage(visit) })
   }
 })
 
-export const layer = Layer.merge(screen("/webhooks", "see", show), add)
+export const layer = Layer.merge(page("/webhooks", "see", show), add)

@@ -1,12 +1,12 @@
 /** Forgets everything in the test environment (semantics §8.27, 9.79). */
 import { Effect, Layer } from "effect"
 import { html } from "../../html/Html.ts"
-import { belongsTo } from "../../html/Routing.ts"
+import { requireHere } from "../../html/Routing.ts"
 import * as TestHelpers from "../../payments/TestHelpers.ts"
 import { form } from "../frame/Form.ts"
 import { section } from "../frame/Values.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, Invalid, screen } from "../frame/Page.ts"
+import { action, Invalid, page } from "../frame/Page.ts"
 
 const show: Show = (visit, _, problem) =>
   Effect.succeed(
@@ -43,19 +43,19 @@ const show: Show = (visit, _, problem) =>
 const wipe = action({
   name: "test_data.wipe",
   right: "build",
-  of: "/developers/wipe",
+  page: "/developers/wipe",
   path: "/developers/wipe/data",
   show,
-  says: "The test data is wiped.",
+  notice: "The test data is wiped.",
   confirms: () => true,
-  does: Effect.fnUntraced(function* (visit, _, values) {
+  prepare: Effect.fnUntraced(function* (visit, _, values) {
     if (visit.livemode || (values.get("name") ?? "").trim() !== visit.merchant.name.trim()) {
       return new Invalid({ name: `This is not ${visit.merchant.name}. Nothing was done.` })
     }
     // The entry would come before the request has found the account.
-    yield* belongsTo(visit.account)
+    yield* requireHere(visit.account)
     return { entered: {}, subject: visit.account, auditedBefore: true, command: TestHelpers.deleteData }
   })
 })
 
-export const layer = Layer.merge(screen("/developers/wipe", "build", show), wipe)
+export const layer = Layer.merge(page("/developers/wipe", "build", show), wipe)

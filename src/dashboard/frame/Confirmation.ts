@@ -19,20 +19,20 @@ import type { Visit } from "./Visit.ts"
 import type { Visitor } from "./Visitors.ts"
 import { originOf } from "./Visitors.ts"
 
-export interface AskedAgain {
+export interface PasswordPage {
   readonly document: Html
   readonly status: number
 }
 
 /** Null once somebody has proved who they are, now; else the page that asks. */
-export const ask = Effect.fnUntraced(function* (
+export const checkPassword = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   visit: Visit,
   { document, person, session }: Visitor,
   values: FormValues
 ) {
-  const asked = (status: number, error: string | null): AskedAgain => ({
-    document: asking(visit, values, error),
+  const asked = (status: number, error: string | null): PasswordPage => ({
+    document: passwordPage(visit, values, error),
     status
   })
   const password = values.get(FIELD)
@@ -51,10 +51,10 @@ export const ask = Effect.fnUntraced(function* (
 })
 
 /** Tells whether a form comes from the page that asks, with the password. */
-export const isAnswered = (values: FormValues): boolean => values.has(FIELD)
+export const hasPassword = (values: FormValues): boolean => values.has(FIELD)
 
 /** The page that asks, with the form that was sent in it. */
-export const asking = (visit: Visit, values: FormValues, error: string | null): Html => {
+export const passwordPage = (visit: Visit, values: FormValues, error: string | null): Html => {
   if (!visit.person.has_password) {
     return shell(visit, {
       title: "Open a new link first",

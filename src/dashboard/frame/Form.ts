@@ -181,7 +181,7 @@ const messageOf = ({ errors, message, values }: Problem): string | null =>
 export const DAY_SECONDS = 86_400
 
 /** The day in a field of type `date`: the Unix seconds of its beginning in UTC, or undefined for what is no day. */
-export const dayIn = (text: string): number | undefined =>
+export const readDay = (text: string): number | undefined =>
   /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) ? Date.parse(text) / 1000 : undefined
 
 /** The start of the ids of a form's fields: two forms of a page may have fields of the same name. */

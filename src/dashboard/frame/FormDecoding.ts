@@ -13,7 +13,7 @@ import { Invalid } from "./Page.ts"
 type ParameterError = ParameterUnknown | ParameterMissing | ParameterInvalid
 
 /** The body of a request, by its contract. Fields of a form that are named as its parameters show what is wrong. */
-export const decoded = <A extends object>(
+export const decodeBody = <A extends object>(
   schema: Schema.Decoder<A>,
   value: Partial<Record<keyof A, unknown>>
 ): Effect.Effect<A, ParameterError> =>
@@ -21,20 +21,20 @@ export const decoded = <A extends object>(
   Effect.suspend(() => makePayloadDecoder(schema)({ escapes: false, value }) as Exit.Exit<A, ParameterError>)
 
 /** A text; null for none. */
-export const textIn = (values: FormValues, name: string): string | null => values.get(name) || null
+export const readText = (values: FormValues, name: string): string | null => values.get(name) || null
 
 /**
  * Of what was entered, the fields that somebody has changed since the form was opened: what others have changed
  * meanwhile stays (semantics 9.84).
  */
-export const changedOf = <A extends object>(values: FormValues, entered: A): Partial<A> =>
+export const pickChanged = <A extends object>(values: FormValues, entered: A): Partial<A> =>
   Object.fromEntries(
     Object.entries(entered).filter(([name]) => values.get(name) !== values.get(seenField(name)))
   ) as Partial<A>
 
 /** A whole number; null for none, and the text itself for what is none, of which decoding says what is wrong. */
-export const numberIn = (values: FormValues, name: string): number | string | null => {
-  const text = textIn(values, name)
+export const readNumber = (values: FormValues, name: string): number | string | null => {
+  const text = readText(values, name)
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
@@ -42,8 +42,8 @@ export const numberIn = (values: FormValues, name: string): number | string | nu
  * An amount in minor units, null for none; or what is wrong with it. Of what is no currency nobody knows what it means:
  * decoding says what is wrong with that.
  */
-export const amountIn = (values: FormValues, name: string, currency: string | null): number | null | Invalid => {
-  const text = textIn(values, name)
+export const readAmount = (values: FormValues, name: string, currency: string | null): number | null | Invalid => {
+  const text = readText(values, name)
   if (text === null || !Schema.is(Currency)(currency)) return null
   const read = Amounts.readAmount(text, moneyOf(currency.toLowerCase(), "en"))
   return "minor" in read ? read.minor! : new Invalid({ [name]: read.problem })

@@ -7,7 +7,7 @@ import type { HttpServerRequest } from "effect/http"
 /** Below the dashboard, such as `/test/payments/pi_…`; empty for the dashboard itself. */
 export type DashboardPath = "" | `/${string}`
 
-export interface Place {
+export interface PageLocation {
   /** Of the page itself, as it was asked for, without its query. */
   readonly path: DashboardPath
   /** Folders between Till's base address and the page. */
@@ -16,7 +16,7 @@ export interface Place {
 
 const ROOT = "/dashboard"
 
-export const placeOf = ({ url }: Pick<HttpServerRequest.HttpServerRequest, "url">): Place => {
+export const locationOf = ({ url }: Pick<HttpServerRequest.HttpServerRequest, "url">): PageLocation => {
   const path = url.split("?", 1)[0]!
   return { path: path.slice(ROOT.length) as DashboardPath, depth: path.split("/").length - 2 }
 }
@@ -25,7 +25,7 @@ export const placeOf = ({ url }: Pick<HttpServerRequest.HttpServerRequest, "url"
 export type Query = Readonly<Record<string, string | number | null | undefined>>
 
 /** A link from one page to another. */
-export const link = ({ depth }: Pick<Place, "depth">, path: DashboardPath, query: Query = {}): string => {
+export const link = ({ depth }: Pick<PageLocation, "depth">, path: DashboardPath, query: Query = {}): string => {
   const given = Object.entries(query).flatMap(([name, value]) =>
     value == null || value === "" ? [] : [[name, String(value)]]
   )
@@ -34,5 +34,5 @@ export const link = ({ depth }: Pick<Place, "depth">, path: DashboardPath, query
 }
 
 /** The pages that somebody may be led to after signing in: those of an environment, and nothing else. */
-export const isReturn = (path: string): path is DashboardPath =>
+export const isReturnPath = (path: string): path is DashboardPath =>
   /^\/(?:test|live)(?:\/[0-9A-Za-z_-]{1,64}){0,4}$/.test(path)

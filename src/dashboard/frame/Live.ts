@@ -14,7 +14,7 @@ import { HttpServerResponse } from "effect/http"
 import type { AccountId } from "../../engine/log/Document.ts"
 import { CommitFeed } from "../../engine/views/CommitFeed.ts"
 import { RequestLog } from "../../engine/RequestLog.ts"
-import { belongsTo } from "../../html/Routing.ts"
+import { requireHere } from "../../html/Routing.ts"
 import { accountOf, INSTALLATION } from "../../payments/AccountIds.ts"
 import { DASHBOARD_SESSION } from "../../payments/DashboardSessions.ts"
 import { PERSON } from "../../payments/People.ts"
@@ -178,7 +178,7 @@ const open = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerR
   if (visitor === undefined || (mode !== "test" && mode !== "live")) return HttpServerResponse.empty({ status: 401 })
   const person = visitor.person.id
   const account = accountOf(visitor.merchant.id, mode === "live")
-  yield* belongsTo(account)
+  yield* requireHere(account)
   if (!streams.hasRoomFor(person)) return HttpServerResponse.empty({ status: 503 })
   const services = yield* Effect.context<Services>()
   const isGood = visitorOf(request).pipe(

@@ -35,7 +35,7 @@ const newKeyField = (row: number) => `new[${row}][key]`
 const newValueField = (row: number) => `new[${row}][value]`
 
 /** A value as a form that has shown it gives it back: browsers write line ends anew, and white space around it goes. */
-const asShown = (value: string | undefined = ""): string => value.replaceAll(/\r\n?/g, "\n").trim()
+const normalizeValue = (value: string | undefined = ""): string => value.replaceAll(/\r\n?/g, "\n").trim()
 
 interface SentRow {
   readonly key: string
@@ -57,15 +57,15 @@ const oldRowsIn = (values: FormValues): ReadonlyArray<SentRow> =>
   oldKeysIn(values).map((key) => ({
     key,
     field: valueField(key),
-    value: asShown(values.get(valueField(key))),
-    seen: asShown(values.get(seenField(valueField(key))))
+    value: normalizeValue(values.get(valueField(key))),
+    seen: normalizeValue(values.get(seenField(valueField(key))))
   }))
 
 const newRowsIn = (values: FormValues): ReadonlyArray<SentRow> =>
   NEW_ROWS.map((row) => ({
     key: values.get(newKeyField(row)) ?? "",
     field: newValueField(row),
-    value: asShown(values.get(newValueField(row))),
+    value: normalizeValue(values.get(newValueField(row))),
     seen: ""
   }))
 
@@ -114,7 +114,7 @@ const shownAgain = (problem: Problem, metadata: Metadata): Problem => {
   for (const row of [...oldRowsIn(problem.values), ...newRowsIn(problem.values)]) {
     const now = valueOf(metadata, row.key)
     if (row.value === row.seen) values.delete(row.field)
-    else if (asShown(now) !== row.seen) errors.set(row.field, meanwhileOf(row, now))
+    else if (normalizeValue(now) !== row.seen) errors.set(row.field, meanwhileOf(row, now))
   }
   return { ...problem, errors: Object.fromEntries(errors), values }
 }
@@ -142,7 +142,7 @@ const rows =
   }
 
 /** Metadata of an object, to be edited by whoever may; `path` is that of its page. */
-export const editedMetadata = (
+export const metadataEditor = (
   visit: Visit,
   path: `/${string}`,
   metadata: Metadata,
@@ -163,27 +163,27 @@ export const editedMetadata = (
   return section("Metadata", entries.length === 0 ? html`<p class="hint">None.</p>` : facts(entries), edit)
 }
 
-interface Edited<A extends WithMetadata, H> {
+interface MetadataEdit<A extends WithMetadata, H> {
   /** Of the object, in the audit log: `customer`. */
   readonly name: string
   /** The page of the object. */
-  readonly of: `/${string}/:id`
+  readonly page: `/${string}/:id`
   readonly kind: Resource<A, H>
   readonly show: Show
   readonly update: (id: string, parameters: { readonly metadata: MetadataParameter }) => Command
 }
 
 /** The action behind the form. */
-export const metadataAction = <A extends WithMetadata, H>({ kind, name, of, show, update }: Edited<A, H>) =>
+export const metadataAction = <A extends WithMetadata, H>({ kind, name, page, show, update }: MetadataEdit<A, H>) =>
   action({
     name: `${name}.update_metadata`,
     right: "build",
-    of,
-    path: `${of}/metadata`,
+    page,
+    path: `${page}/metadata`,
     show,
-    says: "The metadata is saved.",
+    notice: "The metadata is saved.",
     isLong: true,
-    does: (_, { id = "" }, values) => {
+    prepare: (_, { id = "" }, values) => {
       const changed = changedRows(values)
       if (changed instanceof Invalid) return Effect.succeed(changed)
       const seen = new Map(changed.map((row) => [row.key, row.seen]))
@@ -191,7 +191,7 @@ export const metadataAction = <A extends WithMetadata, H>({ kind, name, of, show
       return Effect.succeed({
         entered: { metadata, seen: Object.fromEntries(seen) },
         detail: [...seen.keys()].join(", ") || null,
-        command: Effect.andThen(requireUnchanged(kind, id, seen, asShown), update(id, { metadata }))
+        command: Effect.andThen(requireUnchanged(kind, id, seen, normalizeValue), update(id, { metadata }))
       })
     }
   })

@@ -22,7 +22,7 @@ import type { Html } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
 import type { FormValues } from "../../html/Forms.ts"
 import { idempotencyKeyOf, readForm } from "../../html/Forms.ts"
-import { page, seeOther } from "../../html/PageResponse.ts"
+import { page as pageResponse, seeOther } from "../../html/PageResponse.ts"
 import type { PageHandler, PageServices } from "../../html/Routing.ts"
 import { routeWith } from "../../html/Routing.ts"
 import type { Submissions, Submitted } from "../../html/FormSubmission.ts"
@@ -35,16 +35,16 @@ import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
 import type { Problem } from "./Form.ts"
 import * as Confirmation from "./Confirmation.ts"
 import { DashboardConfig } from "./DashboardConfig.ts"
-import { door, shell } from "./Shell.ts"
-import type { Screen } from "./Shell.ts"
+import { plainPage, shell } from "./Shell.ts"
+import type { PageContent } from "./Shell.ts"
 import type { DashboardPath } from "./Links.ts"
-import { isReturn, link, placeOf } from "./Links.ts"
+import { isReturnPath, link, locationOf } from "./Links.ts"
 import type { Right } from "./Rights.ts"
 import type { SignInLimits } from "./SignInLimits.ts"
 import type { Mode, Visit } from "./Visit.ts"
-import { shownAt, subjectOf, visitOf } from "./Visit.ts"
+import { visitAt, subjectOf, visitOf } from "./Visit.ts"
 import type { Visitor } from "./Visitors.ts"
-import { isFromHere, visitorOf } from "./Visitors.ts"
+import { isSameOrigin, visitorOf } from "./Visitors.ts"
 import { administerAnywhere } from "../../http/forward/Calls.ts"
 import { Revealed } from "../../http/OneTimeSecrets.ts"
 
@@ -56,14 +56,14 @@ type Response = HttpServerResponse.HttpServerResponse
 export type Params = Readonly<Record<string, string | undefined>>
 
 /** A page of the dashboard: its forms say where they come from, and nobody else is told. */
-export const answer = (document: Html, status = 200, pictures: Screen["pictures"] = []): Response =>
-  page(document, { status, pictures, referrerPolicy: "same-origin" })
+export const respond = (document: Html, status = 200, pictures: PageContent["pictures"] = []): Response =>
+  pageResponse(document, { status, pictures, referrerPolicy: "same-origin" })
 
-const notShown = (request: Request, status: 413 | 500 | 503): Response =>
-  answer(
-    door({
+const failurePage = (request: Request, status: 413 | 500 | 503): Response =>
+  respond(
+    plainPage({
       title: status === 413 ? "This form is too long" : "Please try again",
-      depth: placeOf(request).depth,
+      depth: locationOf(request).depth,
       content: html`<p>
         ${
           status === 413
@@ -79,8 +79,8 @@ const notShown = (request: Request, status: 413 | 500 | 503): Response =>
 const LINK = /^\/dashboard\/link\/.*/
 
 const guardedRoute = routeWith({
-  tooLarge: (request) => notShown(request, 413),
-  unavailable: notShown,
+  tooLarge: (request) => failurePage(request, 413),
+  unavailable: failurePage,
   shownPath: (path) => withoutCardNumbers(path.replace(LINK, "/dashboard/link/…"))
 })
 
@@ -93,11 +93,11 @@ const namesThisMachine = ({ headers }: Request): boolean => {
   return /^(?:.+\.)?localhost$/.test(name) || isIP(name.replaceAll(/[[\]]/g, "")) !== 0
 }
 
-const misnamed = (request: Request): Response =>
-  answer(
-    door({
+const wrongHostPage = (request: Request): Response =>
+  respond(
+    plainPage({
       title: "Open the dashboard as localhost",
-      depth: placeOf(request).depth,
+      depth: locationOf(request).depth,
       content: html`<p>
         This Till is for its own machine, and was asked for by another name. Open it as <code>localhost</code>, or set
         TILL_PUBLIC_URL to the address that it is to have.
@@ -110,28 +110,28 @@ const misnamed = (request: Request): Response =>
 export const route = <E, R>(method: "GET" | "POST", path: `/${string}`, handler: PageHandler<E, R>) =>
   guardedRoute<E, R | DashboardConfig>(method, path, (request, params) =>
     Effect.flatMap(DashboardConfig, ({ isForThisMachine }) =>
-      isForThisMachine && !namesThisMachine(request) ? Effect.succeed(misnamed(request)) : handler(request, params)
+      isForThisMachine && !namesThisMachine(request) ? Effect.succeed(wrongHostPage(request)) : handler(request, params)
     )
   )
 
-const modeOf = ({ mode }: Params): Mode | undefined => (mode === "test" || mode === "live" ? mode : undefined)
+const modeIn = ({ mode }: Params): Mode | undefined => (mode === "test" || mode === "live" ? mode : undefined)
 
 /** Leads somebody who is not signed in to where they can, and back to this page. */
-export const toSignIn = (request: Request): Response => {
-  const place = placeOf(request)
-  const to = request.method !== "POST" && isReturn(place.path) ? place.path : null
+export const redirectToSignIn = (request: Request): Response => {
+  const place = locationOf(request)
+  const to = request.method !== "POST" && isReturnPath(place.path) ? place.path : null
   return seeOther(link(place, "/sign-in", { to }))
 }
 
 /** Leads to the same address in the other environment. */
-const theOther = (visit: Visit): Html => {
+const otherModeLink = (visit: Visit): Html => {
   const other = visit.livemode ? "test" : "live"
-  const path = visit.place.path.replace(/^\/(?:test|live)(?=\/|$)/, `/${other}`) as DashboardPath
+  const path = visit.location.path.replace(/^\/(?:test|live)(?=\/|$)/, `/${other}`) as DashboardPath
   return html`<a href="${visit.at(path)}">the ${other} environment</a>`
 }
 
-export const refusal = (visit: Visit, status: 403 | 404): Response =>
-  answer(
+export const refusalPage = (visit: Visit, status: 403 | 404): Response =>
+  respond(
     shell(visit, {
       section: null,
       ...(status === 403
@@ -146,7 +146,7 @@ export const refusal = (visit: Visit, status: 403 | 404): Response =>
             title: "Nothing here",
             content: html`<p class="empty">
               There is nothing at this address in the ${visit.mode} environment of ${visit.merchant.name}. Perhaps it is
-              in ${theOther(visit)}.
+              in ${otherModeLink(visit)}.
             </p>`
           })
     }),
@@ -161,67 +161,69 @@ export type Show<R = Services> = (
   visit: Visit,
   params: Params,
   problem: Problem | null
-) => Effect.Effect<Screen | Response | undefined, ResourceMissing | Unavailable, R>
+) => Effect.Effect<PageContent | Response | undefined, ResourceMissing | Unavailable, R>
 
 const textOf = ({ errors, message }: Problem): string | null => message ?? Object.values(errors)[0] ?? null
 
 /** `more` is what else is to be said of it, and `problem` what was wrong with a form of it. */
-const shown = <R>(
+const render = <R>(
   visit: Visit,
-  show: Effect.Effect<Screen | Response | undefined, ResourceMissing | Unavailable, R>,
-  more: Pick<Screen, "notice" | "status">,
+  show: Effect.Effect<PageContent | Response | undefined, ResourceMissing | Unavailable, R>,
+  more: Pick<PageContent, "notice" | "status">,
   problem: Problem | null = null
 ) =>
   show.pipe(
     Effect.catchTag("ResourceMissing", () => Effect.succeed(undefined)),
     Effect.map((made) => {
-      if (made === undefined) return refusal(visit, 404)
+      if (made === undefined) return refusalPage(visit, 404)
       if (HttpServerResponse.isHttpServerResponse(made)) return made
-      const screen = { ...made, ...more }
-      const document = shell(visit, screen)
+      const page = { ...made, ...more }
+      const document = shell(visit, page)
       // The form is gone if what somebody else has done is why it was refused.
       const isLost = problem !== null && !document.text.includes(` action="${visit.at(problem.action)}"`)
-      const said = isLost ? shell(visit, { ...screen, refusal: textOf(problem) }) : document
-      return answer(said, screen.status, screen.pictures)
+      const said = isLost ? shell(visit, { ...page, refusal: textOf(problem) }) : document
+      return respond(said, page.status, page.pictures)
     })
   )
 
 /** What actions say on the page that they lead to, by their names. */
-const SAYINGS = new Map<string, string>()
+const NOTICES = new Map<string, string>()
 
 /** The names of all actions, as the audit log has them. */
-export const actionNames = (): ReadonlyArray<string> => [...SAYINGS.keys()].toSorted()
+export const actionNames = (): ReadonlyArray<string> => [...NOTICES.keys()].toSorted()
 
 /** A right, or the one that is needed in the environment: keys of live mode take another than those of test mode. */
-export type Needed = Right | ((visit: Visit) => Right)
+export type NeededRight = Right | ((visit: Visit) => Right)
 
-interface Asked {
+interface Guarded {
   readonly request: Request
   readonly params: Params
-  readonly right: Needed
+  readonly right: NeededRight
 }
 
 /** Goes on with the visit of somebody who is signed in and has the right. */
-const asVisit = <E, R>(
-  { params, request, right }: Asked,
+const withVisit = <E, R>(
+  { params, request, right }: Guarded,
   go: (visit: Visit, visitor: Visitor) => Effect.Effect<Response, E, R>
 ) =>
   Effect.gen(function* () {
     const visitor = yield* visitorOf(request)
-    if (visitor === undefined) return request.method === "POST" ? signedOut(request) : toSignIn(request)
-    const mode = modeOf(params)
+    if (visitor === undefined) return request.method === "POST" ? signedOutPage(request) : redirectToSignIn(request)
+    const mode = modeIn(params)
     const visit = visitOf(request, visitor, mode ?? "test", yield* PaymentsConfig)
-    if (mode === undefined) return refusal(visit, 404)
-    return visit.may(typeof right === "string" ? right : right(visit)) ? yield* go(visit, visitor) : refusal(visit, 403)
+    if (mode === undefined) return refusalPage(visit, 404)
+    return visit.may(typeof right === "string" ? right : right(visit))
+      ? yield* go(visit, visitor)
+      : refusalPage(visit, 403)
   })
 
 /** A form of a session that has ended. Nothing is kept of it. */
-export const signedOut = (request: Request): Response => {
-  const place = placeOf(request)
+export const signedOutPage = (request: Request): Response => {
+  const place = locationOf(request)
   // Where a form is sent to leads to its page.
-  const to = isReturn(place.path) ? place.path : null
-  return answer(
-    door({
+  const to = isReturnPath(place.path) ? place.path : null
+  return respond(
+    plainPage({
       title: "You are signed out",
       depth: place.depth,
       content: html`<p>Nothing was done.</p>
@@ -232,10 +234,10 @@ export const signedOut = (request: Request): Response => {
 }
 
 /** A form that is none of the dashboard's, or of another session. */
-const notFromHere = (request: Request): Response => {
-  const place = placeOf(request)
-  return answer(
-    door({
+const foreignFormPage = (request: Request): Response => {
+  const place = locationOf(request)
+  return respond(
+    plainPage({
       title: "This form is not from here",
       depth: place.depth,
       content: html`<p>Nothing was done. Open the page again, and send its own form.</p>
@@ -246,11 +248,11 @@ const notFromHere = (request: Request): Response => {
 }
 
 /** A page at `/dashboard/{test,live}` + path, for people who have the right. */
-export const screen = <R = never>(path: `/${string}` | "", right: Needed, show: Show<Services | R>) =>
+export const page = <R = never>(path: `/${string}` | "", right: NeededRight, show: Show<Services | R>) =>
   route<ResourceMissing | Unavailable, Services | R>("GET", `/dashboard/:mode${path}`, (request, params) =>
-    asVisit({ request, params, right }, (visit) => {
-      const notice = SAYINGS.get(visit.query.get("done") ?? "") ?? null
-      return shown(visit, show(visit, params, null), { notice })
+    withVisit({ request, params, right }, (visit) => {
+      const notice = NOTICES.get(visit.query.get("done") ?? "") ?? null
+      return render(visit, show(visit, params, null), { notice })
     })
   )
 
@@ -261,11 +263,11 @@ export const download = (
   make: (visit: Visit) => Effect.Effect<Response, Unavailable, Services>
 ) =>
   route<Unavailable, Services>("GET", `/dashboard/:mode${path}`, (request, params) =>
-    asVisit({ request, params, right }, make)
+    withVisit({ request, params, right }, make)
   )
 
 /** An action has looked at its form, and this is what it wants done. */
-export interface Doing {
+export interface Prepared {
   readonly command: Command
   /** What was entered: sent again with other values, the form is refused. */
   readonly entered: unknown
@@ -285,7 +287,7 @@ export interface Doing {
    */
   readonly isPreview?: boolean
   /** Leads on to another page, or shows something this once, such as a secret. The page of the form if left out. */
-  readonly next?: (result: { readonly id?: string } & Readonly<Record<string, unknown>>) => `/${string}` | Screen
+  readonly next?: (result: { readonly id?: string } & Readonly<Record<string, unknown>>) => `/${string}` | PageContent
 }
 
 /** Something is wrong with what was entered: by field, or as a whole. */
@@ -301,43 +303,43 @@ export class Invalid {
 export interface Action<R = Services> {
   /** In the audit log: `refund.create`. */
   readonly name: string
-  readonly right: Needed
+  readonly right: NeededRight
   /** The page that its form is on, which is shown again if something is wrong. */
-  readonly of: `/${string}` | ""
+  readonly page: `/${string}` | ""
   /** Where its form is sent to. */
   readonly path: `/${string}`
   readonly show: Show<R>
   /** Said once it is done. */
-  readonly says: string
+  readonly notice: string
   /** True for a form of many texts, which may be as long as a request. */
   readonly isLong?: boolean
   /** Whether somebody has to have proved lately who they are. */
   readonly confirms?: (visit: Visit, values: FormValues) => boolean
-  readonly does: (
+  readonly prepare: (
     visit: Visit,
     params: Params,
     values: FormValues
-  ) => Effect.Effect<Doing | Invalid, ResourceMissing | Unavailable, R>
+  ) => Effect.Effect<Prepared | Invalid, ResourceMissing | Unavailable, R>
 }
 
-const filled = (pattern: string, params: Params): string =>
+const fillIn = (pattern: string, params: Params): string =>
   pattern.replaceAll(/:(\w+)/g, (_, name: string) => params[name] ?? "")
 
 const idOf = (answered: object): string | undefined =>
   ((answered instanceof Revealed ? answered.value : answered) as { readonly id?: string }).id
 
 /** The entry of the audit log. */
-const entryOf = ({ name }: Action<never>, params: Params, { detail, subject }: Doing, made?: string) => ({
+const entryOf = ({ name }: Action<never>, params: Params, { detail, subject }: Prepared, made?: string) => ({
   action: name,
   subject: subject ?? params["id"] ?? made ?? null,
   detail: detail ?? null
 })
 
 /** Carries the command out with its audit entry. A decline that is kept has happened as well. */
-const audited = (visit: Visit, action: Action<never>, params: Params, doing: Doing): Command =>
-  Effect.flatMap(doing.command, (answered) => {
+const withAuditEntry = (visit: Visit, action: Action<never>, params: Params, prepared: Prepared): Command =>
+  Effect.flatMap(prepared.command, (answered) => {
     const made = Result.isResult(answered) ? undefined : idOf(answered)
-    return Effect.as(Audit.record(visit.person, entryOf(action, params, doing, made)), answered)
+    return Effect.as(Audit.record(visit.person, entryOf(action, params, prepared, made)), answered)
   })
 
 /** Writes the entry of what is about to be done, wherever the installation's account is. */
@@ -355,15 +357,15 @@ const auditBefore = (visit: Visit, entry: ReturnType<typeof entryOf>, id: string
 const submit = Effect.fnUntraced(function* (
   submissions: Submissions,
   visit: Visit,
-  doing: Doing,
+  prepared: Prepared,
   {
     command,
     id,
     idempotencyKey
   }: { readonly command: Command; readonly id: string; readonly idempotencyKey: string | null }
 ) {
-  const { account = visit.account, entered } = doing
-  const path = `/dashboard${visit.place.path}`
+  const { account = visit.account, entered } = prepared
+  const path = `/dashboard${visit.location.path}`
   const refused = (status: number, message: string): Submitted => ({
     ok: false,
     status,
@@ -382,46 +384,47 @@ const submit = Effect.fnUntraced(function* (
 
 /** Does something at `/dashboard/{test,live}` + path, for people who have the right. */
 export const action = <R = never>(made: Action<Services | R>) => {
-  SAYINGS.set(made.name, made.says)
+  NOTICES.set(made.name, made.notice)
   const path = `/dashboard/:mode${made.path}` as const
   const handle = (submissions: Submissions) => (request: Request, params: Params) =>
-    asVisit({ request, params, right: made.right }, (visit, visitor) =>
+    withVisit({ request, params, right: made.right }, (visit, visitor) =>
       Effect.gen(function* () {
         const config = yield* PaymentsConfig
-        if (!isFromHere(config.publicUrl, request)) return notFromHere(request)
+        if (!isSameOrigin(config.publicUrl, request)) return foreignFormPage(request)
         const values = yield* readForm(request, made)
-        const subject = subjectOf(visit.session, visit.place.path)
+        const subject = subjectOf(visit.session, visit.location.path)
         const idempotencyKey = idempotencyKeyOf(config, subject, values?.get("token") ?? "")
-        if (values === undefined || idempotencyKey === undefined) return notFromHere(request)
-        const atPage = `/${visit.mode}${filled(made.of, params)}` as DashboardPath
+        if (values === undefined || idempotencyKey === undefined) return foreignFormPage(request)
+        const atPage = `/${visit.mode}${fillIn(made.page, params)}` as DashboardPath
         const again = ({ errors, message }: Invalid, status: number, preview?: unknown) => {
-          const problem: Problem = { action: visit.place.path, message, errors, values, preview }
-          const onPage = shownAt(visit, atPage)
-          return shown(onPage, made.show(onPage, params, problem), { status }, problem)
+          const problem: Problem = { action: visit.location.path, message, errors, values, preview }
+          const onPage = visitAt(visit, atPage)
+          return render(onPage, made.show(onPage, params, problem), { status }, problem)
         }
-        const asks = made.confirms?.(visit, values) === true || Confirmation.isAnswered(values)
-        const confirmed = asks ? yield* confirm(request, visit, visitor, values) : visit
+        const asks = made.confirms?.(visit, values) === true || Confirmation.hasPassword(values)
+        const confirmed = asks ? yield* confirmPassword(request, visit, visitor, values) : visit
         if (HttpServerResponse.isHttpServerResponse(confirmed)) return confirmed
-        const doing = yield* made.does(confirmed, params, values)
-        if (doing instanceof Invalid) return yield* again(doing, 400)
+        const prepared = yield* made.prepare(confirmed, params, values)
+        if (prepared instanceof Invalid) return yield* again(prepared, 400)
         const id = submissions.newId()
-        if (doing.isPreview === true) {
-          const { command } = doing
-          const previewed = yield* submit(submissions, visit, doing, { command, id, idempotencyKey: null })
+        if (prepared.isPreview === true) {
+          const { command } = prepared
+          const previewed = yield* submit(submissions, visit, prepared, { command, id, idempotencyKey: null })
           if (previewed.ok) return yield* again(new Invalid({}), 200, previewed.body)
           return yield* again(invalidOf(previewed), previewed.status)
         }
         const ofAction = made as Action<never>
-        if (doing.auditedBefore === true)
-          yield* auditBefore(visit, entryOf(ofAction, params, doing), id, idempotencyKey)
-        const command = doing.auditedBefore === true ? doing.command : audited(visit, ofAction, params, doing)
-        const submitted = yield* submit(submissions, visit, doing, { command, id, idempotencyKey })
-        if (lacksPassword(submitted)) return answer(Confirmation.asking(visit, values, null))
+        if (prepared.auditedBefore === true)
+          yield* auditBefore(visit, entryOf(ofAction, params, prepared), id, idempotencyKey)
+        const command =
+          prepared.auditedBefore === true ? prepared.command : withAuditEntry(visit, ofAction, params, prepared)
+        const submitted = yield* submit(submissions, visit, prepared, { command, id, idempotencyKey })
+        if (lacksPassword(submitted)) return respond(Confirmation.passwordPage(visit, values, null))
         if (!submitted.ok) return yield* again(invalidOf(submitted), submitted.status)
-        const next = doing.next?.(submitted.body as { readonly id?: string })
-        if (typeof next === "object") return answer(shell(visit, next), next.status)
+        const next = prepared.next?.(submitted.body as { readonly id?: string })
+        if (typeof next === "object") return respond(shell(visit, next), next.status)
         return seeOther(visit.at(next === undefined ? atPage : `/${visit.mode}${next}`, { done: made.name }))
-      }).pipe(Effect.catchTag("ResourceMissing", () => Effect.succeed(refusal(visit, 404))))
+      }).pipe(Effect.catchTag("ResourceMissing", () => Effect.succeed(refusalPage(visit, 404))))
     )
   return Layer.unwrap(
     Effect.map(FormSubmission.make, (submissions) =>
@@ -430,9 +433,9 @@ export const action = <R = never>(made: Action<Services | R>) => {
         // Whoever loads the answer to a form again, or has kept its address, sees the page that it is of.
         route<Unavailable, Services | R>("GET", path, (request, params) =>
           Effect.succeed(
-            modeOf(params) === undefined
-              ? toSignIn(request)
-              : seeOther(link(placeOf(request), `/${params["mode"]!}${filled(made.of, params)}` as DashboardPath))
+            modeIn(params) === undefined
+              ? redirectToSignIn(request)
+              : seeOther(link(locationOf(request), `/${params["mode"]!}${fillIn(made.page, params)}` as DashboardPath))
           )
         )
       )
@@ -441,11 +444,16 @@ export const action = <R = never>(made: Action<Services | R>) => {
 }
 
 /** The visit of somebody who has proved lately, or proves now, who they are; else the page that asks for it. */
-const confirm = Effect.fnUntraced(function* (request: Request, visit: Visit, visitor: Visitor, values: FormValues) {
+const confirmPassword = Effect.fnUntraced(function* (
+  request: Request,
+  visit: Visit,
+  visitor: Visitor,
+  values: FormValues
+) {
   const now = yield* Clock.currentTimeMillis
   if (isConfirmed(visit.session, now)) return visit
-  const asked = yield* Confirmation.ask(request, visit, visitor, values)
-  if (asked !== null) return answer(asked.document, asked.status)
+  const asked = yield* Confirmation.checkPassword(request, visit, visitor, values)
+  if (asked !== null) return respond(asked.document, asked.status)
   return { ...visit, session: { ...visit.session, confirmed_at: secondsOf(now) } }
 })
 

@@ -16,7 +16,7 @@ import type { Visit } from "./Visit.ts"
 export const PAGE_ROWS = 25
 
 /** An object by its id. Fails with `ResourceMissing` if there is none in this account: another's does not exist. */
-export const find = Effect.fnUntraced(function* <A extends Identified, H>(
+export const findObject = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,
   id: string
@@ -26,7 +26,7 @@ export const find = Effect.fnUntraced(function* <A extends Identified, H>(
 })
 
 /** Objects of a kind by their ids, those that are there. What is not in memory is read by one query. */
-export const findAll = Effect.fnUntraced(function* <A extends Identified, H>(
+export const findObjects = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,
   ids: ReadonlyArray<string>
@@ -48,7 +48,7 @@ export const isNew = ({ query }: Pick<Visit, "query">, rows: ReadonlyArray<unkno
   rows.length === 0 && query.size === 0
 
 /** A page of the objects of a kind that have these labels. */
-export const list = Effect.fnUntraced(function* <A extends Identified, H>(
+export const listObjects = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,
   {
@@ -65,7 +65,7 @@ export const list = Effect.fnUntraced(function* <A extends Identified, H>(
 })
 
 /** A page of the objects of a kind that all queries find, of which there is one at least, newest first (9.19). */
-export const search = Effect.fnUntraced(function* <A extends Identified, H>(
+export const searchObjects = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,
   searched: SearchedBy<A>,

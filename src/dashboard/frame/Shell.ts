@@ -50,7 +50,7 @@ export const SECTIONS = [
 export type SectionName = (typeof SECTIONS)[number]["name"]
 
 /** The content of a page of the dashboard. */
-export interface Screen {
+export interface PageContent {
   readonly title: string
   readonly section: SectionName | null
   readonly content: Child
@@ -70,23 +70,23 @@ export interface Screen {
   readonly refusal?: string | null
 }
 
-export const shell = (visit: Visit, screen: Screen): Html =>
+export const shell = (visit: Visit, page: PageContent): Html =>
   layout({
-    title: `${screen.title} · ${visit.merchant.name}`,
+    title: `${page.title} · ${visit.merchant.name}`,
     kind: "dashboard",
-    depth: visit.place.depth,
+    depth: visit.location.depth,
     script: true,
     content: html`<a class="skip" href="#content">To the content</a>
-      ${sidebar(visit, screen.section)}
-      <main id="content" tabindex="-1" data-page="${visit.here({})}" ${liveData(visit, screen.live)}>
-        ${screen.notice != null && html`<p class="said" role="status">${screen.notice}</p>`}
-        ${screen.refusal != null && html`<p class="message" role="alert">${screen.refusal}</p>`}
+      ${sidebar(visit, page.section)}
+      <main id="content" tabindex="-1" data-page="${visit.here({})}" ${liveData(visit, page.live)}>
+        ${page.notice != null && html`<p class="said" role="status">${page.notice}</p>`}
+        ${page.refusal != null && html`<p class="message" role="alert">${page.refusal}</p>`}
         <header class="head">
-          ${screen.back !== undefined && html`<p class="back"><a href="${visit.to(screen.back[0])}">${screen.back[1]}</a></p>`}
-          <h1>${screen.title}</h1>
-          ${screen.live !== undefined && html`<span class="updates">Updates live</span>`} ${screen.aside}
+          ${page.back !== undefined && html`<p class="back"><a href="${visit.to(page.back[0])}">${page.back[1]}</a></p>`}
+          <h1>${page.title}</h1>
+          ${page.live !== undefined && html`<span class="updates">Updates live</span>`} ${page.aside}
         </header>
-        ${screen.content}
+        ${page.content}
         <p class="zone">Times are in <span>UTC</span>.</p>
       </main>
       <p class="unseen" id="heard" role="status"></p>
@@ -133,7 +133,7 @@ const sectionsOf = (visit: Visit) => SECTIONS.filter(({ right }) => visit.may(ri
 
 /** Leads to the same part of the other environment. An object is in one of them only. */
 const switchOf = (visit: Visit): Html => {
-  const [, , part = ""] = visit.place.path.split("/")
+  const [, , part = ""] = visit.location.path.split("/")
   const path = SECTIONS.find((section) => section.path === `/${part}`)?.path ?? ""
   const option = (mode: "test" | "live", name: string) =>
     html`<a href="${visit.at(`/${mode}${path}`)}" ${visit.mode === mode && html`aria-current="true"`}>${name}</a>`
@@ -179,7 +179,7 @@ const keys = (visit: Visit): Html =>
   </dialog>`
 
 /** A page for somebody who is not signed in, or who has to do something first. */
-export const door = ({ content, depth, title }: { title: string; depth: number; content: Child }): Html =>
+export const plainPage = ({ content, depth, title }: { title: string; depth: number; content: Child }): Html =>
   layout({
     title: `${title} · Till`,
     kind: "dashboard door",

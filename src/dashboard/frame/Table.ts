@@ -93,7 +93,7 @@ export const cursorIn = (query: URLSearchParams): Cursor => {
 }
 
 /** Links to the pages before and behind the one of `rows`. Nothing where there is one page only. */
-export const pages = (
+export const pageLinks = (
   { here, query }: Pick<Visit, "here" | "query">,
   rows: ReadonlyArray<{ readonly id: string }>,
   hasMore: boolean
@@ -118,7 +118,7 @@ const links = (newer: string | false, older: string | false): Child =>
 const TRAIL_MAX = 40
 
 /** The same of what a search finds, which goes from newer to older only: the address has the way to this page in it. */
-export const pagesFound = (
+export const searchPageLinks = (
   { here, query }: Pick<Visit, "here" | "query">,
   rows: ReadonlyArray<{ readonly id: string }>,
   hasMore: boolean

@@ -7,8 +7,8 @@ import { queryOf } from "../../html/Routing.ts"
 import { accountOf } from "../../payments/AccountIds.ts"
 import type { Merchant } from "../../payments/Merchants.ts"
 import type { PaymentsConfigShape } from "../../payments/PaymentsConfig.ts"
-import type { DashboardPath, Place, Query } from "./Links.ts"
-import { link, placeOf } from "./Links.ts"
+import type { DashboardPath, PageLocation, Query } from "./Links.ts"
+import { link, locationOf } from "./Links.ts"
 import type { Right } from "./Rights.ts"
 import { may } from "./Rights.ts"
 import type { Visitor } from "./Visitors.ts"
@@ -23,7 +23,7 @@ export interface Visit {
   readonly livemode: boolean
   /** The account of the merchant in this environment. */
   readonly account: AccountId
-  readonly place: Place
+  readonly location: PageLocation
   readonly query: URLSearchParams
   readonly publicUrl: string
   readonly may: (right: Right) => boolean
@@ -46,10 +46,10 @@ export const visitOf = (
   mode: Mode,
   config: PaymentsConfigShape
 ): Visit => {
-  const place = placeOf(request)
+  const location = locationOf(request)
   const query = queryOf(request)
   const livemode = mode === "live"
-  const at: Visit["at"] = (path, query) => link(place, path, query)
+  const at: Visit["at"] = (path, query) => link(location, path, query)
   return {
     person,
     session,
@@ -63,17 +63,17 @@ export const visitOf = (
     to: (path, query) => at(`/${mode}${path}`, query),
     at,
     token: (path) => makeToken(config, subjectOf(session, path)),
-    ...isAt(place, query)
+    ...locationFields(location, query)
   }
 }
 
-const isAt = (place: Place, query: URLSearchParams): Pick<Visit, "place" | "here"> => ({
-  place,
-  here: (changes) => link(place, place.path, { ...Object.fromEntries(query), done: null, ...changes })
+const locationFields = (location: PageLocation, query: URLSearchParams): Pick<Visit, "location" | "here"> => ({
+  location,
+  here: (changes) => link(location, location.path, { ...Object.fromEntries(query), done: null, ...changes })
 })
 
 /** The visit of a page that the answer to a form shows. Its links lead on from where the form was sent to. */
-export const shownAt = (visit: Visit, path: DashboardPath): Visit => ({
+export const visitAt = (visit: Visit, path: DashboardPath): Visit => ({
   ...visit,
-  ...isAt({ ...visit.place, path }, visit.query)
+  ...locationFields({ ...visit.location, path }, visit.query)
 })

@@ -74,7 +74,7 @@ const visitorIn = Effect.fnUntraced(function* (id: string, secret: string) {
 })
 
 /** Has the browser hold a session from now on. */
-export const holding = Effect.fnUntraced(function* (
+export const setSessionCookie = Effect.fnUntraced(function* (
   response: HttpServerResponse.HttpServerResponse,
   { secret, session }: OpenedSession
 ) {
@@ -85,7 +85,7 @@ export const holding = Effect.fnUntraced(function* (
 })
 
 /** Has the browser forget its session. */
-export const forgetting = Effect.fnUntraced(function* (response: HttpServerResponse.HttpServerResponse) {
+export const clearSessionCookie = Effect.fnUntraced(function* (response: HttpServerResponse.HttpServerResponse) {
   const { name, secure } = cookieOf((yield* PaymentsConfig).publicUrl)
   const terms = { httpOnly: true, path: "/", sameSite: "strict", secure, maxAge: 0 } as const
   return HttpServerResponse.setCookieUnsafe(response, name, "", terms)
@@ -110,7 +110,7 @@ export const originOf = Effect.fnUntraced(function* (request: HttpServerRequest.
  * Tells whether a form can have been sent by one of the dashboard's own pages. Browsers say with each form from where
  * it comes. Whoever does not is no browser, or an old one, and has to have the form's token, as everybody has to.
  */
-export const isFromHere = (publicUrl: string, { headers }: HttpServerRequest.HttpServerRequest): boolean => {
+export const isSameOrigin = (publicUrl: string, { headers }: HttpServerRequest.HttpServerRequest): boolean => {
   const { host, origin, "sec-fetch-site": site } = headers
   if (site !== undefined && site !== "same-origin") return false
   if (origin === undefined) return true
@@ -121,7 +121,7 @@ export const isFromHere = (publicUrl: string, { headers }: HttpServerRequest.Htt
  * The same for a form of somebody who has no session: its token is anybody's, and binds it to no browser, so the
  * browser has to say where the form comes from. All have done so since 2020.
  */
-export const isSaidToBeFromHere = (publicUrl: string, request: HttpServerRequest.HttpServerRequest): boolean => {
+export const isProvenSameOrigin = (publicUrl: string, request: HttpServerRequest.HttpServerRequest): boolean => {
   const { origin, "sec-fetch-site": site } = request.headers
-  return (origin !== undefined || site !== undefined) && isFromHere(publicUrl, request)
+  return (origin !== undefined || site !== undefined) && isSameOrigin(publicUrl, request)
 }

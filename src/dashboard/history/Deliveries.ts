@@ -36,7 +36,7 @@ export const newestOfEvents = () => {
 }
 
 /** Those that failed, but for what was sent again since: that has arrived, or is on its way, or has failed itself. */
-export const failing = (deliveries: ReadonlyArray<DeliveryRow>): ReadonlyArray<DeliveryRow> =>
+export const pickFailing = (deliveries: ReadonlyArray<DeliveryRow>): ReadonlyArray<DeliveryRow> =>
   deliveries.filter(newestOfEvents()).filter(hasFailed)
 
 /** Why there was no answer; nothing before the first attempt. */
@@ -50,7 +50,7 @@ export const answerOf = (delivery: WebhookDelivery) =>
     : html`<span class="whole">answered ${delivery.last_response_status}</span>`
 
 /** A delivery, with the type of its event. */
-export interface Delivered {
+export interface TypedDelivery {
   readonly id: string
   readonly delivery: WebhookDelivery
   readonly type: string
@@ -60,7 +60,7 @@ export const deliveryPath = ({ id, webhook_endpoint }: WebhookDelivery) =>
   `/webhooks/${webhook_endpoint}/${id}` as const
 
 /** Columns of one endpoint's deliveries, or, with `urls` by the ids of endpoints, of several ones'. */
-export const deliveryColumns = (urls?: ReadonlyMap<string, string>): ReadonlyArray<Column<Delivered>> => [
+export const deliveryColumns = (urls?: ReadonlyMap<string, string>): ReadonlyArray<Column<TypedDelivery>> => [
   {
     name: "Event",
     long: true,
@@ -75,13 +75,13 @@ export const deliveryColumns = (urls?: ReadonlyMap<string, string>): ReadonlyArr
 ]
 
 /** Rows with the types of their events. */
-export const delivered = (account: AccountId, rows: ReadonlyArray<DeliveryRow>) =>
+export const withEventTypes = (account: AccountId, rows: ReadonlyArray<DeliveryRow>) =>
   Effect.forEach(
     rows,
     (row) =>
       Effect.map(
         Accounts.use((accounts) => accounts.event(account, row.event)),
-        (event): Delivered => ({ id: row.id, delivery: webhookDeliveryOf(row), type: event?.type ?? row.event })
+        (event): TypedDelivery => ({ id: row.id, delivery: webhookDeliveryOf(row), type: event?.type ?? row.event })
       ),
     { concurrency: 8 }
   )
@@ -103,7 +103,7 @@ const LOOKED_THROUGH_MAX = 100
  * tried, its next attempt is made now, and there is no second delivery beside it (semantics 9.83): of several, that of
  * those that are `meant`, or else the newest.
  */
-export const sendAgain = Effect.fnUntraced(function* (
+export const resendEvents = Effect.fnUntraced(function* (
   account: AccountId,
   events: ReadonlyArray<string>,
   webhookEndpoint: string | null,
@@ -121,8 +121,8 @@ export const sendAgain = Effect.fnUntraced(function* (
 })
 
 /** Sends what some of an endpoint's deliveries are of to it again, each event once. */
-export const sendThoseAgain = (account: AccountId, webhookEndpoint: string, meant: ReadonlyArray<DeliveryRow>) =>
-  sendAgain(account, eventsOf(meant), webhookEndpoint, meant)
+export const resendDeliveries = (account: AccountId, webhookEndpoint: string, meant: ReadonlyArray<DeliveryRow>) =>
+  resendEvents(account, eventsOf(meant), webhookEndpoint, meant)
 
 export const eventsOf = (deliveries: ReadonlyArray<DeliveryRow>): ReadonlyArray<string> => [
   ...new Set(deliveries.map(({ event }) => event))

@@ -12,22 +12,21 @@ import type { Document, Labels } from "../../engine/log/Document.ts"
 import type { StoredEvent } from "../../engine/log/Events.ts"
 import type { LoggedRequest } from "../../engine/RequestLog.ts"
 import { RequestLog } from "../../engine/RequestLog.ts"
-import type { Child } from "../../html/Html.ts"
+import type { Child, Html } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
 import { AUDIT_ENTRY } from "../../payments/Audit.ts"
 import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
 import { sentKey } from "../../payments/IdempotencyKeys.ts"
 import { webhookDeliveryOf } from "../../payments/WebhookDeliveries.ts"
 import type { Cursor } from "../frame/Table.ts"
-import { cursorIn, pages } from "../frame/Table.ts"
-import type { Happening } from "../frame/Timeline.ts"
-import { timeline } from "../frame/Timeline.ts"
-import { section } from "../frame/Values.ts"
+import { cursorIn, pageLinks } from "../frame/Table.ts"
+import type { Tone } from "../frame/Values.ts"
+import { section, time } from "../frame/Values.ts"
 import { answerOf, deliveryPath, stateOf } from "./Deliveries.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
-import { findAll } from "../frame/Queries.ts"
+import { findObjects } from "../frame/Queries.ts"
 import type { RecordSummary } from "./RecordSummary.ts"
-import { summaryOf } from "./RecordSummary.ts"
+import { summarizeRecord } from "./RecordSummary.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 /** Records of a page. */
@@ -71,7 +70,7 @@ const touchesOf = Effect.fnUntraced(function* ({ account }: Visit, entries: Read
   )
   const deliveries = new Map(events.map((id, i) => [id, rows[i]!]))
   const destinations = rows.flat().map(({ destination }) => destination)
-  const endpoints = yield* findAll(account, WEBHOOK_ENDPOINT, destinations)
+  const endpoints = yield* findObjects(account, WEBHOOK_ENDPOINT, destinations)
   return entries.map((entry): Touch => ({
     ...entry,
     deliveries,
@@ -86,7 +85,7 @@ export const historySection = Effect.fnUntraced(function* (visit: Visit, about: 
   const { entries, hasMore } = yield* Accounts.use((accounts) => accounts.history(visit.account, asked))
   const touches = yield* touchesOf(visit, entries)
   const happenings = touches.map((touch) => happening(visit, touch, about.ids[0]))
-  return section("What happened", [timeline(happenings), pages(visit, entries, hasMore)])
+  return section("What happened", [timeline(happenings), pageLinks(visit, entries, hasMore)])
 })
 
 /** What a record did. */
@@ -95,9 +94,30 @@ export const recordSection = Effect.fnUntraced(function* (visit: Visit, entry: H
   return section("What it did", timeline(touches.map((touch) => happening(visit, touch))))
 })
 
+interface Happening {
+  /** Unix seconds. */
+  readonly at: number
+  readonly tone: Tone
+  readonly title: Child
+  readonly by: Child
+  readonly detail: Child
+}
+
+const timeline = (happenings: ReadonlyArray<Happening>): Html =>
+  html`<ol class="timeline">
+    ${happenings.map(
+      ({ at, by, detail, title, tone }) =>
+        html`<li class="${tone}">
+          ${title}
+          <p class="cause">${time(at)} · ${by}</p>
+          ${detail}
+        </li>`
+    )}
+  </ol>`
+
 /** `own` is the object that the page is of. */
 const happening = (visit: Visit, touch: Touch, own?: string): Happening => {
-  const told = summaryOf(touch)
+  const told = summarizeRecord(touch)
   return {
     at: Math.floor(touch.at / 1000),
     tone: told.find(({ tone }) => tone !== undefined)?.tone ?? "plain",
@@ -112,9 +132,9 @@ const happening = (visit: Visit, touch: Touch, own?: string): Happening => {
 }
 
 /** `Refunded 10.00 USD requested by customer ref_…` */
-const toldHtml = (visit: Visit, { id, more, says }: RecordSummary, own: string | undefined): Child =>
+const toldHtml = (visit: Visit, { detail, headline, id }: RecordSummary, own: string | undefined): Child =>
   html`<div class="told">
-    <strong>${says}</strong> ${more && html`<small>${more}</small>`} ${id !== own && objectLink(visit, id)}
+    <strong>${headline}</strong> ${detail && html`<small>${detail}</small>`} ${id !== own && objectLink(visit, id)}
   </div>`
 
 /** `customer.updated`, and its deliveries beside it: `delivered 200 shop.example/hooks`. */

@@ -35,9 +35,9 @@ import { amountText, words } from "../frame/Values.ts"
 export interface RecordSummary {
   /** The object that it happened to. */
   readonly id: string
-  readonly says: Child
+  readonly headline: Child
   /** Why, or with what. */
-  readonly more?: Child
+  readonly detail?: Child
   readonly tone?: Tone
 }
 
@@ -51,15 +51,15 @@ interface Seen extends Pick<HistoryEntry, "at" | "documents"> {
 }
 
 /** What a record comes to, the first of which is its headline. */
-export const summaryOf = (entry: HistoryEntry): ReadonlyArray<RecordSummary> => {
+export const summarizeRecord = (entry: HistoryEntry): ReadonlyArray<RecordSummary> => {
   const { at, documents, others } = entry
   const events = Map.groupBy(entry.events, ({ object }) => (parseJson(object) as Identified).id)
   const seen: Seen = { at, documents, events }
-  const money = documents.some(isMoney) ? moneyTold(seen, [...documents, ...others].filter(isMoney)) : []
+  const money = documents.some(isMoney) ? summarizeMoney(seen, [...documents, ...others].filter(isMoney)) : []
   const things = documents.filter((it) => !isMoney(it))
   // A new price is written into its product, too, of which nothing is told.
   const told = things.filter(({ id }) => events.has(id))
-  return [...money, ...(told.length > 0 ? told : things).map((it) => thingTold(seen, it))]
+  return [...money, ...(told.length > 0 ? told : things).map((it) => summarizeObject(seen, it))]
 }
 
 const typesOf = ({ events }: Seen, id: string): ReadonlyArray<string> => (events.get(id) ?? []).map(({ type }) => type)
@@ -73,91 +73,96 @@ const isNew = ({ at }: Seen, value: object): boolean => "created" in value && va
 
 const listed = (fields: ReadonlyArray<string>): string => fields.map(words).join(", ")
 
-const moneyTold = (seen: Seen, written: ReadonlyArray<Document | Tombstone>): ReadonlyArray<RecordSummary> => {
+const summarizeMoney = (seen: Seen, written: ReadonlyArray<Document | Tombstone>): ReadonlyArray<RecordSummary> => {
   const of = <A extends Identified, H>(kind: Kind<A, H>): ReadonlyArray<A> =>
     written.flatMap((it) => (it.deleted || it.kind !== kind.name ? [] : [it.value as unknown as A]))
   const intents = of(PAYMENT_INTENT)
-  const refunds = of(REFUND).map((refund) => refundTold(seen, refund))
-  const charges = refunds.length > 0 ? [] : of(CHARGE).flatMap((charge) => chargeTold(seen, charge, intents[0]) ?? [])
+  const refunds = of(REFUND).map((refund) => summarizeRefund(seen, refund))
+  const charges =
+    refunds.length > 0 ? [] : of(CHARGE).flatMap((charge) => summarizeCharge(seen, charge, intents[0]) ?? [])
   const moved = [...refunds, ...charges]
-  const sessions = of(CHECKOUT_SESSION).flatMap((session) => sessionTold(seen, session) ?? [])
-  const rest = moved.length > 0 || sessions.length > 0 ? [] : intents.map((intent) => intentTold(seen, intent))
+  const sessions = of(CHECKOUT_SESSION).flatMap((session) => summarizeSession(seen, session) ?? [])
+  const rest = moved.length > 0 || sessions.length > 0 ? [] : intents.map((intent) => summarizeIntent(seen, intent))
   const told = [...moved, ...sessions, ...rest]
-  return told.length > 0 ? told : written.map((it) => thingTold(seen, it))
+  return told.length > 0 ? told : written.map((it) => summarizeObject(seen, it))
 }
 
-const refundTold = (seen: Seen, { amount, currency, failure_reason, id, reason, status }: Refund): RecordSummary => {
+const summarizeRefund = (
+  seen: Seen,
+  { amount, currency, failure_reason, id, reason, status }: Refund
+): RecordSummary => {
   const changed = changedOf(seen, id)
   const text = amountText(amount, currency)
   if (changed.length > 0 && !changed.includes("status")) {
-    return { id, says: `Refund of ${text} changed`, more: listed(changed) }
+    return { id, headline: `Refund of ${text} changed`, detail: listed(changed) }
   }
-  const more = words(failure_reason ?? reason ?? "")
+  const detail = words(failure_reason ?? reason ?? "")
   switch (status) {
     case "succeeded":
-      return { id, says: `Refunded ${text}`, more, tone: "good" }
+      return { id, headline: `Refunded ${text}`, detail, tone: "good" }
     case "failed":
-      return { id, says: `Refund of ${text} failed`, more, tone: "bad" }
+      return { id, headline: `Refund of ${text} failed`, detail, tone: "bad" }
     case "canceled":
-      return { id, says: `Refund of ${text} canceled`, more }
+      return { id, headline: `Refund of ${text} canceled`, detail }
     default:
-      return { id, says: `Refund of ${text} is on its way`, more, tone: "wait" }
+      return { id, headline: `Refund of ${text} is on its way`, detail, tone: "wait" }
   }
 }
 
 /** What came of an attempt to pay; undefined if the record has only changed something else of it. */
-const chargeTold = (seen: Seen, charge: Charge, intent: PaymentIntent | undefined): RecordSummary | undefined => {
+const summarizeCharge = (seen: Seen, charge: Charge, intent: PaymentIntent | undefined): RecordSummary | undefined => {
   const { amount, amount_captured, captured, currency, decline_code, id, released_at, status } = charge
   const types = typesOf(seen, id)
   if (types.length === 0 && seen.documents.some((it) => it.id === id)) return undefined
   const text = amountText(amount, currency)
   const card = cardName(charge.payment_method_details.card)
-  if (status === "failed") return { id, ...declined(decline_code), more: card }
-  if (status === "pending") return { id, says: `Payment of ${text} is processing`, more: card, tone: "wait" }
+  if (status === "failed") return { id, ...summarizeDecline(decline_code), detail: card }
+  if (status === "pending") return { id, headline: `Payment of ${text} is processing`, detail: card, tone: "wait" }
   if (released_at !== null) {
     const reason = intent?.cancellation_reason ?? "automatic"
-    const [says, why] = reason === "automatic" ? ["The authorization expired", null] : ["Canceled", words(reason)]
-    return { id, says: `${says}: ${text} went back to the payer`, more: why, tone: "bad" }
+    const [headline, why] = reason === "automatic" ? ["The authorization expired", null] : ["Canceled", words(reason)]
+    return { id, headline: `${headline}: ${text} went back to the payer`, detail: why, tone: "bad" }
   }
-  if (!captured) return { id, says: `Authorized ${text}, to be captured`, more: card, tone: "wait" }
-  if (!types.includes("charge.captured")) return { id, says: `Payment of ${text} succeeded`, more: card, tone: "good" }
-  const more = amount_captured < amount && `of ${text}; the rest went back to the payer`
-  return { id, says: `Captured ${amountText(amount_captured, currency)}`, more, tone: "good" }
+  if (!captured) return { id, headline: `Authorized ${text}, to be captured`, detail: card, tone: "wait" }
+  if (!types.includes("charge.captured"))
+    return { id, headline: `Payment of ${text} succeeded`, detail: card, tone: "good" }
+  const detail = amount_captured < amount && `of ${text}; the rest went back to the payer`
+  return { id, headline: `Captured ${amountText(amount_captured, currency)}`, detail, tone: "good" }
 }
 
-const declined = (code: string | null): Pick<RecordSummary, "says" | "tone"> => ({
-  says: `Declined: ${code === null || code === "generic_decline" ? "the bank gave no reason" : words(code)}`,
+const summarizeDecline = (code: string | null): Pick<RecordSummary, "headline" | "tone"> => ({
+  headline: `Declined: ${code === null || code === "generic_decline" ? "the bank gave no reason" : words(code)}`,
   tone: "bad"
 })
 
-const sessionTold = (seen: Seen, session: CheckoutSession): RecordSummary | undefined => {
+const summarizeSession = (seen: Seen, session: CheckoutSession): RecordSummary | undefined => {
   const { amount_total, currency, id, status } = session
   const types = typesOf(seen, id)
-  if (types.includes("checkout.session.completed")) return { id, says: "Checkout completed", tone: "good" }
-  if (types.includes("checkout.session.expired")) return { id, says: "Checkout expired", tone: "plain" }
+  if (types.includes("checkout.session.completed")) return { id, headline: "Checkout completed", tone: "good" }
+  if (types.includes("checkout.session.expired")) return { id, headline: "Checkout expired", tone: "plain" }
   if (status !== "open" || !isNew(seen, session)) return undefined
   const of = amount_total !== null && currency !== null && ` of ${amountText(amount_total, currency)}`
-  return { id, says: `Checkout${of || ""} opened` }
+  return { id, headline: `Checkout${of || ""} opened` }
 }
 
-const intentTold = (seen: Seen, intent: PaymentIntent): RecordSummary => {
+const summarizeIntent = (seen: Seen, intent: PaymentIntent): RecordSummary => {
   const { amount, cancellation_reason, currency, id, last_payment_error: error, status } = intent
   const types = typesOf(seen, id)
   if (types.includes("payment_intent.payment_failed")) {
     const code = error?.decline_code ?? null
     return error?.code === "payment_intent_authentication_failure"
-      ? { id, says: "The payer has failed to authenticate", tone: "bad" }
-      : { id, ...declined(code) }
+      ? { id, headline: "The payer has failed to authenticate", tone: "bad" }
+      : { id, ...summarizeDecline(code) }
   }
   if (types.includes("payment_intent.requires_action")) {
-    return { id, says: "The payer is asked to authenticate", tone: "wait" }
+    return { id, headline: "The payer is asked to authenticate", tone: "wait" }
   }
   if (types.includes("payment_intent.canceled")) {
-    return { id, says: "Canceled", more: cancellation_reason && words(cancellation_reason), tone: "bad" }
+    return { id, headline: "Canceled", detail: cancellation_reason && words(cancellation_reason), tone: "bad" }
   }
   if (types.includes("payment_intent.created"))
-    return { id, says: `Payment of ${amountText(amount, currency)} created` }
-  return { id, says: "Payment changed", more: status === "requires_confirmation" && words(status) }
+    return { id, headline: `Payment of ${amountText(amount, currency)} created` }
+  return { id, headline: "Payment changed", detail: status === "requires_confirmation" && words(status) }
 }
 
 /** `checkout.session` → `Checkout session` */
@@ -167,12 +172,12 @@ const nameOfKind = (kind: string): string => {
 }
 
 /** What became of an object that no money is in. */
-const thingTold = (seen: Seen, document: Document | Tombstone): RecordSummary => {
+const summarizeObject = (seen: Seen, document: Document | Tombstone): RecordSummary => {
   const { id, kind } = document
-  if (document.deleted) return { id, says: `${nameOfKind(kind)} deleted`, tone: "bad" }
+  if (document.deleted) return { id, headline: `${nameOfKind(kind)} deleted`, tone: "bad" }
   const { value } = document
   const changed = changedOf(seen, id)
-  return { id, says: [...nameOfThing(document), " ", becameOf(seen, value, changed)], more: listed(changed) }
+  return { id, headline: [...nameOfThing(document), " ", becameOf(seen, value, changed)], detail: listed(changed) }
 }
 
 const nameOfThing = ({ kind, value }: Document): ReadonlyArray<Child> => {

@@ -12,7 +12,7 @@ import { API_KEY } from "../../payments/ApiKeys.ts"
 import { badge, time } from "../frame/Values.ts"
 import type { Tone } from "../frame/Values.ts"
 import type { Health } from "../developers/EndpointHealth.ts"
-import { payments } from "../payments/PaymentSearch.ts"
+import { findPayments } from "../payments/PaymentSearch.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const KEYS_MAX = 100
@@ -48,7 +48,7 @@ const waiting = ({ account }: Visit, status: PaymentIntentStatus, before: number
   }
   const clauses = [clause("status", ":", status), clause("created", "<", before)]
   const asked = { queries: [{ connective: "AND" as const, clauses }] }
-  return payments(account, asked, { cursor: {}, limit: COUNT_MAX })
+  return findPayments(account, asked, { cursor: {}, limit: COUNT_MAX })
 }
 
 const keysOf = ({ account, livemode, merchant }: Visit) =>
@@ -68,7 +68,7 @@ const keysOf = ({ account, livemode, merchant }: Visit) =>
   )
 
 /** What there is to look after, the worst first. `now` is by the account's clock. */
-export const matters = Effect.fnUntraced(function* (
+export const findMatters = Effect.fnUntraced(function* (
   visit: Visit,
   { ahead, now }: AccountClock,
   endpoints: ReadonlyArray<Health>
@@ -124,7 +124,7 @@ export const matters = Effect.fnUntraced(function* (
 })
 
 /** The matters as a list; nothing where there are none. */
-export const attention = (found: ReadonlyArray<Matter>): Child =>
+export const attentionSection = (found: ReadonlyArray<Matter>): Child =>
   found.length > 0 &&
   html`<section class="attention" aria-labelledby="attention">
     <h2 id="attention">Needs attention</h2>

@@ -16,9 +16,9 @@ import { PERSON } from "../../payments/People.ts"
 import { isId, pageOf, prefixOf } from "../frame/ObjectLinks.ts"
 import type { DashboardPath } from "../frame/Links.ts"
 import { customersWith, isEmail } from "../payments/PaymentSearch.ts"
-import { find, list } from "../frame/Queries.ts"
+import { findObject, listObjects } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { screen } from "../frame/Page.ts"
+import { page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 import { readInstallation } from "../frame/Visitors.ts"
 
@@ -27,7 +27,7 @@ const ENDPOINTS_MAX = 100
 
 const deliveryPage = Effect.fnUntraced(function* (account: AccountId, id: string) {
   const accounts = yield* Accounts
-  const { rows } = yield* list(account, WEBHOOK_ENDPOINT, { limit: ENDPOINTS_MAX })
+  const { rows } = yield* listObjects(account, WEBHOOK_ENDPOINT, { limit: ENDPOINTS_MAX })
   const found = yield* Effect.forEach(
     rows,
     (endpoint) =>
@@ -44,9 +44,9 @@ const deliveryPage = Effect.fnUntraced(function* (account: AccountId, id: string
 const linePage = Effect.fnUntraced(function* (account: AccountId, id: string) {
   const cursor = `${CHECKOUT_SESSION.prefix}${id.slice(id.indexOf("_"))}`
   for (const near of [{ olderThan: cursor }, { newerThan: cursor }]) {
-    const session = (yield* list(account, CHECKOUT_SESSION, { cursor: near, limit: 1 })).rows[0]
+    const session = (yield* listObjects(account, CHECKOUT_SESSION, { cursor: near, limit: 1 })).rows[0]
     if (session === undefined) continue
-    const lines = (yield* find(account, LINE_ITEMS, lineItemsId(session.id))).value.data
+    const lines = (yield* findObject(account, LINE_ITEMS, lineItemsId(session.id))).value.data
     if (lines.some((line) => line.id === id)) return pageOf(session.id)
   }
 })
@@ -121,4 +121,4 @@ const show: Show = Effect.fnUntraced(function* (visit) {
   }
 })
 
-export const layer = screen("/find", "see", show)
+export const layer = page("/find", "see", show)

@@ -7,8 +7,8 @@ import { html } from "../../html/Html.ts"
 import { readClock } from "../../payments/TestHelpers.ts"
 import { PAYMENT_INTENT } from "../../payments/Documents.ts"
 import type { Health } from "../developers/EndpointHealth.ts"
-import { health } from "../developers/EndpointHealth.ts"
-import { attention, matters } from "./Attention.ts"
+import { readHealth } from "../developers/EndpointHealth.ts"
+import { attentionSection, findMatters } from "./Attention.ts"
 import { chart, ranking } from "../frame/Chart.ts"
 import { table } from "../frame/Table.ts"
 import { amountText, badge, money, NOTHING, section, words } from "../frame/Values.ts"
@@ -16,9 +16,9 @@ import type { Counted, Numbered, RangeName, Sums } from "./Numbers.ts"
 import { numbersOf, rangeNamed, RANGES } from "./Numbers.ts"
 import { noPayments, paymentColumns } from "../payments/Payments.ts"
 import { customersOf } from "../payments/Payers.ts"
-import { list } from "../frame/Queries.ts"
+import { listObjects } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { screen } from "../frame/Page.ts"
+import { page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const LATELY = 8
@@ -205,11 +205,11 @@ const webhooks = (visit: Visit, endpoints: ReadonlyArray<Health>): Child => {
 const show: Show = Effect.fnUntraced(function* (visit) {
   const range = rangeNamed(visit.query.get("range"))
   const clock = yield* Accounts.use((accounts) => accounts.run(visit.account, readClock))
-  const { rows } = yield* list(visit.account, PAYMENT_INTENT, { limit: LATELY })
+  const { rows } = yield* listObjects(visit.account, PAYMENT_INTENT, { limit: LATELY })
   const customers = yield* customersOf(visit.account, rows)
   const counted = yield* numbersOf(visit.account, range, clock.now)
-  const endpoints = yield* health(visit)
-  const found = yield* matters(visit, clock, endpoints)
+  const endpoints = yield* readHealth(visit)
+  const found = yield* findMatters(visit, clock, endpoints)
   return {
     title: "Home",
     section: "Home",
@@ -221,7 +221,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
             You came in by a link. <a href="${visit.to("/account")}">Set an email and a password</a> within ten minutes
             of that, and you can come back.
           </p>`,
-      attention(found),
+      attentionSection(found),
       numbers(visit, range, counted),
       section(
         "Payments lately",
@@ -239,4 +239,4 @@ const show: Show = Effect.fnUntraced(function* (visit) {
   }
 })
 
-export const layer = screen("", "see", show)
+export const layer = page("", "see", show)

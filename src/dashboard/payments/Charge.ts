@@ -7,12 +7,12 @@ import { amountText, badge, code, facts, metadataSection, money, section, time }
 import { historySection } from "../history/History.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import { customerLink, customersOf } from "./Payers.ts"
-import { find } from "../frame/Queries.ts"
+import { findObject } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { screen } from "../frame/Page.ts"
+import { page } from "../frame/Page.ts"
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
-  const charge = (yield* find(visit.account, CHARGE, id)).value
+  const charge = (yield* findObject(visit.account, CHARGE, id)).value
   const { amount, amount_captured, amount_refunded, billing_details, currency, customer, payment_method } = charge
   const customers = yield* customersOf(visit.account, [charge])
   return {
@@ -43,4 +43,4 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   }
 })
 
-export const layer = screen("/charges/:id", "see", show)
+export const layer = page("/charges/:id", "see", show)

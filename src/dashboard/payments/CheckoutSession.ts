@@ -13,14 +13,14 @@ import { json } from "../frame/Json.ts"
 import { qrCode } from "../frame/QrCode.ts"
 import { table } from "../frame/Table.ts"
 import { amountText, badge, code, facts, money, section, time } from "../frame/Values.ts"
-import { decoded } from "../frame/FormDecoding.ts"
+import { decodeBody } from "../frame/FormDecoding.ts"
 import { historySection } from "../history/History.ts"
-import { editedMetadata, metadataAction } from "../frame/Metadata.ts"
+import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import { customerLink, customersOf } from "./Payers.ts"
-import { find } from "../frame/Queries.ts"
+import { findObject } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, screen } from "../frame/Page.ts"
+import { action, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const buttons = (visit: Visit, { id, status, url }: CheckoutSession, problem: Problem | null): Child =>
@@ -52,8 +52,8 @@ const linesTable = (visit: Visit, lines: ReadonlyArray<LineItem>): Child =>
   })
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
-  const session = (yield* find(visit.account, CHECKOUT_SESSION, id)).value
-  const lines = (yield* find(visit.account, LINE_ITEMS, lineItemsId(id))).value.data
+  const session = (yield* findObject(visit.account, CHECKOUT_SESSION, id)).value
+  const lines = (yield* findObject(visit.account, LINE_ITEMS, lineItemsId(id))).value.data
   const { customer, payment_intent, url, ...rest } = session
   const customers = yield* customersOf(visit.account, [session])
   const currency = session.currency ?? "usd"
@@ -85,7 +85,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
           ["Reference", session.client_reference_id]
         ])
       ),
-      editedMetadata(visit, `/checkout-sessions/${id}`, session.metadata, problem),
+      metadataEditor(visit, `/checkout-sessions/${id}`, session.metadata, problem),
       section("What is bought", linesTable(visit, lines)),
       yield* historySection(visit, { ids: [id] }),
       section("JSON", json(visit, { ...rest, customer, payment_intent, url }, "The session as JSON"))
@@ -96,20 +96,20 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
 const expire = action({
   name: "checkout_session.expire",
   right: "build",
-  of: "/checkout-sessions/:id",
+  page: "/checkout-sessions/:id",
   path: "/checkout-sessions/:id/expire",
   show,
-  says: "The session has expired.",
-  does: (_, { id = "" }) => Effect.succeed({ entered: {}, command: Commands.expire(id) })
+  notice: "The session has expired.",
+  prepare: (_, { id = "" }) => Effect.succeed({ entered: {}, command: Commands.expire(id) })
 })
 
 const updateMetadata = metadataAction({
   name: "checkout_session",
-  of: "/checkout-sessions/:id",
+  page: "/checkout-sessions/:id",
   kind: CHECKOUT_SESSION,
   show,
   update: (id, entered) =>
-    Effect.flatMap(decoded(UpdateCheckoutSession, entered), (parameters) => Commands.update(id, parameters))
+    Effect.flatMap(decodeBody(UpdateCheckoutSession, entered), (parameters) => Commands.update(id, parameters))
 })
 
-export const layer = Layer.mergeAll(screen("/checkout-sessions/:id", "see", show), expire, updateMetadata)
+export const layer = Layer.mergeAll(page("/checkout-sessions/:id", "see", show), expire, updateMetadata)

@@ -3,19 +3,19 @@ import { Effect } from "effect"
 import { CheckoutSessionStatus } from "../../domain/CheckoutSession.ts"
 import { CHECKOUT_SESSION } from "../../payments/Documents.ts"
 import { filters } from "../frame/Form.ts"
-import { cursorIn, pages, table } from "../frame/Table.ts"
+import { cursorIn, pageLinks, table } from "../frame/Table.ts"
 import { badge, code, money, time } from "../frame/Values.ts"
-import { customersOf, payer } from "./Payers.ts"
-import { list } from "../frame/Queries.ts"
+import { customersOf, payerHtml } from "./Payers.ts"
+import { listObjects } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { screen } from "../frame/Page.ts"
+import { page } from "../frame/Page.ts"
 
 const show: Show = Effect.fnUntraced(function* (visit) {
   const { account, query } = visit
   const asked = query.get("status")
   const status = CheckoutSessionStatus.literals.find((status) => status === asked)
   const labels = status === undefined ? {} : { status }
-  const { hasMore, rows } = yield* list(account, CHECKOUT_SESSION, { cursor: cursorIn(query), labels })
+  const { hasMore, rows } = yield* listObjects(account, CHECKOUT_SESSION, { cursor: cursorIn(query), labels })
   const customers = yield* customersOf(account, rows)
   return {
     title: "Checkout sessions",
@@ -39,7 +39,11 @@ const show: Show = Effect.fnUntraced(function* (visit) {
             cell: ({ amount_total, currency }) => money(amount_total ?? 0, currency ?? "usd")
           },
           { name: "Status", cell: ({ status }) => badge(status) },
-          { name: "Payer", long: true, cell: (session) => payer(visit, customers, session, session.customer_details) },
+          {
+            name: "Payer",
+            long: true,
+            cell: (session) => payerHtml(visit, customers, session, session.customer_details)
+          },
           { name: "Session", wide: true, cell: ({ id }) => code(id) },
           { name: "Date", cell: ({ created }) => time(created) }
         ],
@@ -50,9 +54,9 @@ const show: Show = Effect.fnUntraced(function* (visit) {
             ? "None yet. A payment link, made at a product's price, is one, and so is what the API makes."
             : "No session is like that."
       }),
-      pages(visit, rows, hasMore)
+      pageLinks(visit, rows, hasMore)
     ]
   }
 })
 
-export const layer = screen("/checkout-sessions", "see", show)
+export const layer = page("/checkout-sessions", "see", show)

@@ -10,8 +10,8 @@ import * as PaymentIntents from "../../payments/PaymentIntents.ts"
 import type { Problem } from "../frame/Form.ts"
 import { dialog } from "../frame/Form.ts"
 import { plainAmount } from "../frame/Values.ts"
-import { amountIn, changedOf, decoded, textIn } from "../frame/FormDecoding.ts"
-import { find } from "../frame/Queries.ts"
+import { readAmount, pickChanged, decodeBody, readText } from "../frame/FormDecoding.ts"
+import { findObject } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
 import { action, Invalid } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
@@ -54,20 +54,20 @@ export const editAction = (show: Show) =>
   action({
     name: "payment_intent.update",
     right: "build",
-    of: "/payments/:id",
+    page: "/payments/:id",
     path: "/payments/:id/edit",
     show,
-    says: "The payment is changed.",
-    does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
-      const { currency } = (yield* find(account, PAYMENT_INTENT, id)).value
-      const amount = amountIn(values, "amount", currency)
+    notice: "The payment is changed.",
+    prepare: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
+      const { currency } = (yield* findObject(account, PAYMENT_INTENT, id)).value
+      const amount = readAmount(values, "amount", currency)
       if (amount instanceof Invalid) return amount
-      const texts = ["description", "customer", "statement_descriptor"].map((name) => [name, textIn(values, name)])
-      const entered = changedOf(values, { ...Object.fromEntries(texts), amount })
+      const texts = ["description", "customer", "statement_descriptor"].map((name) => [name, readText(values, name)])
+      const entered = pickChanged(values, { ...Object.fromEntries(texts), amount })
       return {
         entered,
         detail: Object.keys(entered).join(", ") || null,
-        command: Effect.flatMap(decoded(UpdatePaymentIntent, entered), (it) => PaymentIntents.update(id, it))
+        command: Effect.flatMap(decodeBody(UpdatePaymentIntent, entered), (it) => PaymentIntents.update(id, it))
       }
     })
   })

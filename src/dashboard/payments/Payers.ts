@@ -7,7 +7,7 @@ import type { Child, Html } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
 import { CUSTOMER } from "../../payments/Documents.ts"
 import { NOTHING } from "../frame/Values.ts"
-import { findAll } from "../frame/Queries.ts"
+import { findObjects } from "../frame/Queries.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 /** Customers by their ids. Those that were deleted are not among them. */
@@ -20,7 +20,7 @@ interface Paid {
 
 /** The customers of some objects, looked up together. */
 export const customersOf = (account: AccountId, objects: ReadonlyArray<Paid>) =>
-  findAll(
+  findObjects(
     account,
     CUSTOMER,
     objects.flatMap(({ customer }) => customer ?? [])
@@ -36,7 +36,7 @@ export const customerLink = (visit: Visit, customers: Customers, id: string): Ht
 }
 
 /** Whoever pays: the customer, or else the name or email of a guest. */
-export const payer = (
+export const payerHtml = (
   visit: Visit,
   customers: Customers,
   { customer }: Paid,
@@ -48,5 +48,5 @@ export const payer = (
 }
 
 /** The payer of a payment, as whom the newest attempt names. */
-export const payerOf = (visit: Visit, customers: Customers, payment: PaymentIntent): Child =>
-  payer(visit, customers, payment, payment.charges.data[0]?.billing_details)
+export const paymentPayerHtml = (visit: Visit, customers: Customers, payment: PaymentIntent): Child =>
+  payerHtml(visit, customers, payment, payment.charges.data[0]?.billing_details)

@@ -20,15 +20,15 @@ import { billingHtml } from "../frame/Cards.ts"
 import { json } from "../frame/Json.ts"
 import { table } from "../frame/Table.ts"
 import { amountText, badge, code, facts, money, plainAmount, section, time, words } from "../frame/Values.ts"
-import { decoded } from "../frame/FormDecoding.ts"
+import { decodeBody } from "../frame/FormDecoding.ts"
 import { editAction, editDialog } from "./EditPayment.ts"
 import { historySection } from "../history/History.ts"
-import { editedMetadata, metadataAction } from "../frame/Metadata.ts"
-import { customersOf, payerOf } from "./Payers.ts"
+import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
+import { customersOf, paymentPayerHtml } from "./Payers.ts"
 import { cardOf, paymentBadge, refundedOf } from "./Payments.ts"
-import { find, list } from "../frame/Queries.ts"
+import { findObject, listObjects } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, Invalid, screen } from "../frame/Page.ts"
+import { action, Invalid, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const REFUNDS_MAX = 100
@@ -156,12 +156,12 @@ const checkoutLink = Effect.fnUntraced(function* ({ account }: Visit, id: string
 })
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
-  const { hidden, value: payment } = yield* find(visit.account, PAYMENT_INTENT, id)
+  const { hidden, value: payment } = yield* findObject(visit.account, PAYMENT_INTENT, id)
   const { canceled_at, charges, created, ...rest } = payment
   const session = hidden?.checkoutSession
   const [{ rows: refunds }, history, checkout, customers] = yield* Effect.all(
     [
-      list(visit.account, REFUND, { labels: { payment_intent: id }, limit: REFUNDS_MAX }),
+      listObjects(visit.account, REFUND, { labels: { payment_intent: id }, limit: REFUNDS_MAX }),
       // Attempts and refunds say which payment they are of.
       historySection(visit, { ids: [id, ...(session === undefined ? [] : [session])], labels: { payment_intent: id } }),
       checkoutLink(visit, session),
@@ -176,10 +176,10 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     live: ["payment_intent", "charge", "refund", "checkout.session", "event", "delivery"],
     aside: [paymentBadge(payment), checkout, buttons(visit, payment, session, problem)],
     content: [
-      factsOf(visit, payment, payerOf(visit, customers, payment), session),
+      factsOf(visit, payment, paymentPayerHtml(visit, customers, payment), session),
       history,
       refunds.length > 0 && section("Refunds", refundsTable(visit, refunds)),
-      editedMetadata(visit, `/payments/${id}`, payment.metadata, problem),
+      metadataEditor(visit, `/payments/${id}`, payment.metadata, problem),
       section("JSON", json(visit, { ...rest, created, canceled_at, charges }, "The payment as JSON"))
     ]
   }
@@ -204,12 +204,12 @@ const limited = ({ livemode, session }: Visit, id: string, givesUp: GivenUp.Give
 const refund = action({
   name: "refund.create",
   right: "settle",
-  of: "/payments/:id",
+  page: "/payments/:id",
   path: "/payments/:id/refund",
   show,
-  says: "The refund is made.",
-  does: Effect.fnUntraced(function* (visit, { id = "" }, values) {
-    const { currency } = (yield* find(visit.account, PAYMENT_INTENT, id)).value
+  notice: "The refund is made.",
+  prepare: Effect.fnUntraced(function* (visit, { id = "" }, values) {
+    const { currency } = (yield* findObject(visit.account, PAYMENT_INTENT, id)).value
     const amount = enteredAmount(values.get("amount") ?? "", currency)
     if (amount instanceof Invalid) return new Invalid({ amount: amount.message! })
     const reason = literalIn(RefundReason, values.get("reason"))
@@ -219,7 +219,7 @@ const refund = action({
       ...(reason !== undefined && { reason })
     }
     const detail = amount === undefined ? "all" : `${plainAmount(amount, currency)} ${currency.toUpperCase()}`
-    const command = Effect.flatMap(decoded(CreateRefund, entered), Refunds.create)
+    const command = Effect.flatMap(decodeBody(CreateRefund, entered), Refunds.create)
     const givesUp: GivenUp.GivesUp = (payment) => amount ?? refundableOf(payment)
     return { entered, detail, command: limited(visit, id, givesUp, command) }
   })
@@ -228,17 +228,17 @@ const refund = action({
 const capture = action({
   name: "payment_intent.capture",
   right: "settle",
-  of: "/payments/:id",
+  page: "/payments/:id",
   path: "/payments/:id/capture",
   show,
-  says: "The payment is captured.",
-  does: Effect.fnUntraced(function* (visit, { id = "" }, values) {
-    const { currency } = (yield* find(visit.account, PAYMENT_INTENT, id)).value
+  notice: "The payment is captured.",
+  prepare: Effect.fnUntraced(function* (visit, { id = "" }, values) {
+    const { currency } = (yield* findObject(visit.account, PAYMENT_INTENT, id)).value
     const amount = enteredAmount(values.get("amount_to_capture") ?? "", currency)
     if (amount instanceof Invalid) return new Invalid({ amount_to_capture: amount.message! })
     const entered = amount === undefined ? {} : { amount_to_capture: amount }
     const detail = amount === undefined ? "all" : `${plainAmount(amount, currency)} ${currency.toUpperCase()}`
-    const command = Effect.flatMap(decoded(CapturePaymentIntent, entered), (it) => PaymentIntents.capture(id, it))
+    const command = Effect.flatMap(decodeBody(CapturePaymentIntent, entered), (it) => PaymentIntents.capture(id, it))
     const givesUp: GivenUp.GivesUp = ({ amount_capturable }) => amount_capturable - (amount ?? amount_capturable)
     return { entered, detail, command: limited(visit, id, givesUp, command) }
   })
@@ -247,11 +247,11 @@ const capture = action({
 const cancel = action({
   name: "payment_intent.cancel",
   right: "settle",
-  of: "/payments/:id",
+  page: "/payments/:id",
   path: "/payments/:id/cancel",
   show,
-  says: "The payment is canceled.",
-  does: (visit, { id = "" }, values) => {
+  notice: "The payment is canceled.",
+  prepare: (visit, { id = "" }, values) => {
     const reason = literalIn(RequestedCancellationReason, values.get("cancellation_reason"))
     const entered = reason === undefined ? {} : { cancellation_reason: reason }
     const command = PaymentIntents.cancel(id, entered)
@@ -262,15 +262,15 @@ const cancel = action({
 
 const updateMetadata = metadataAction({
   name: "payment_intent",
-  of: "/payments/:id",
+  page: "/payments/:id",
   kind: PAYMENT_INTENT,
   show,
   update: (id, entered) =>
-    Effect.flatMap(decoded(UpdatePaymentIntent, entered), (parameters) => PaymentIntents.update(id, parameters))
+    Effect.flatMap(decodeBody(UpdatePaymentIntent, entered), (parameters) => PaymentIntents.update(id, parameters))
 })
 
 export const layer = Layer.mergeAll(
-  screen("/payments/:id", "see", show),
+  page("/payments/:id", "see", show),
   editAction(show),
   refund,
   capture,

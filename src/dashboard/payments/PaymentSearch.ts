@@ -11,9 +11,9 @@ import { moneyOf } from "../../html/Money.ts"
 import * as Amounts from "../../html/assets/amount.js"
 import { CUSTOMER, PAYMENT_INTENT } from "../../payments/Documents.ts"
 import { FILTERED_PAYMENT_INTENT, SEARCHED_PAYMENT_INTENT } from "../../payments/Search.ts"
-import { DAY_SECONDS, dayIn } from "../frame/Form.ts"
+import { DAY_SECONDS, readDay } from "../frame/Form.ts"
 import type { Cursor } from "../frame/Table.ts"
-import { list, search } from "../frame/Queries.ts"
+import { listObjects, searchObjects } from "../frame/Queries.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const clause = (
@@ -61,7 +61,7 @@ const customerClauses = (text: string): Read => {
 }
 
 const dayClauses = (text: string, clauseOf: (day: number) => Clause): Read => {
-  const day = dayIn(text)
+  const day = readDay(text)
   if (text === "") return []
   return day === undefined ? "Enter a day such as 2026-03-09." : [clauseOf(day)]
 }
@@ -113,10 +113,10 @@ const CUSTOMERS_MAX = CLAUSES_MAX - 1
 
 /** The customers that have an email, whatever its case. */
 export const customersWith = (account: AccountId, email: string) =>
-  list(account, CUSTOMER, { labels: { email: email.toLowerCase() }, limit: CUSTOMERS_MAX })
+  listObjects(account, CUSTOMER, { labels: { email: email.toLowerCase() }, limit: CUSTOMERS_MAX })
 
 /** Whoever has this email has paid: a guest, or a customer. */
-const paidBy = (account: AccountId, email: string) =>
+const payerQuery = (account: AccountId, email: string) =>
   Effect.map(customersWith(account, email), ({ rows }): SearchQuery => ({
     connective: "OR",
     clauses: [clause("payer_email", ":", email), ...rows.map(({ id }) => clause("customer", ":", id))]
@@ -141,22 +141,22 @@ const queryOf = Effect.fnUntraced(function* (account: AccountId, text: string) {
   if (/^pi_\w+$/.test(text)) return only(clause("id", ":", text))
   if (/^cus_\w+$/.test(text)) return only(clause("customer", ":", text))
   if (/^\d{4}$/.test(text)) return only(clause("last4", ":", text))
-  if (isEmail(text)) return Result.succeed(yield* paidBy(account, text))
+  if (isEmail(text)) return Result.succeed(yield* payerQuery(account, text))
   return parse(text, SEARCHED_PAYMENT_INTENT.fields)
 })
 
 /** What an address asks for. */
-export interface Asked {
+export interface PaymentQuery {
   /** What is wrong with it, by field; of its query in the API's words. Null if nothing is. */
   readonly problems: Readonly<Record<string, string>> | null
   /** All must hold; none asks for every payment. */
   readonly queries: ReadonlyArray<SearchQuery>
 }
 
-export const askedBy = Effect.fnUntraced(function* ({
+export const readPaymentQuery = Effect.fnUntraced(function* ({
   account,
   query
-}: Pick<Visit, "account" | "query">): Effect.fn.Return<Asked, Unavailable, Accounts> {
+}: Pick<Visit, "account" | "query">): Effect.fn.Return<PaymentQuery, Unavailable, Accounts> {
   const { clauses, problems } = filteredBy(query)
   const [text, customer] = [givenIn(query)("query"), givenIn(query)("customer")]
   const parsed = text === "" ? undefined : yield* queryOf(account, text)
@@ -168,7 +168,7 @@ export const askedBy = Effect.fnUntraced(function* ({
   const queries: ReadonlyArray<SearchQuery> = [
     ...(parsed === undefined ? [] : [parsed.success]),
     ...(clauses.length === 0 ? [] : [{ connective: "AND" as const, clauses }]),
-    ...(isEmail(customer) ? [yield* paidBy(account, customer)] : [])
+    ...(isEmail(customer) ? [yield* payerQuery(account, customer)] : [])
   ]
   const problem = problemOf(queries)
   if (problem !== undefined) return { problems: { query: problem }, queries: [] }
@@ -176,11 +176,11 @@ export const askedBy = Effect.fnUntraced(function* ({
 })
 
 /** A page of the payments that were asked for, newest first. */
-export const payments = (
+export const findPayments = (
   account: AccountId,
-  { queries: [first, ...others] }: Pick<Asked, "queries">,
+  { queries: [first, ...others] }: Pick<PaymentQuery, "queries">,
   page: { readonly cursor: Cursor; readonly limit: number }
 ) =>
   first === undefined
-    ? list(account, PAYMENT_INTENT, page)
-    : search(account, PAYMENT_INTENT, FILTERED_PAYMENT_INTENT, [first, ...others], page)
+    ? listObjects(account, PAYMENT_INTENT, page)
+    : searchObjects(account, PAYMENT_INTENT, FILTERED_PAYMENT_INTENT, [first, ...others], page)

@@ -1,5 +1,5 @@
 /** Payments: the list, with filters that lie in the address. */
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { DeclineCode } from "../../domain/Cards.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import { PaymentIntentStatus } from "../../domain/PaymentIntentStates.ts"
@@ -9,16 +9,17 @@ import { seeOther } from "../../html/PageResponse.ts"
 import { cardName } from "../frame/Cards.ts"
 import { filters } from "../frame/Form.ts"
 import type { Column } from "../frame/Table.ts"
-import { cursorIn, pages, pagesFound, table } from "../frame/Table.ts"
-import { badge, money, NOTHING, time, words } from "../frame/Values.ts"
-import { csvLink } from "../frame/CsvFile.ts"
+import { cursorIn, pageLinks, searchPageLinks, table } from "../frame/Table.ts"
+import { badge, money, NOTHING, plainAmount, time, words } from "../frame/Values.ts"
+import type { CsvFile } from "../frame/CsvFile.ts"
+import { csvFile, csvJson, csvLink, csvTime } from "../frame/CsvFile.ts"
 import { isId } from "../frame/ObjectLinks.ts"
 import type { Customers } from "./Payers.ts"
-import { customersOf, payerOf } from "./Payers.ts"
-import { askedBy, payments } from "./PaymentSearch.ts"
+import { customersOf, paymentPayerHtml } from "./Payers.ts"
+import { readPaymentQuery, findPayments } from "./PaymentSearch.ts"
 import { isNew, PAGE_ROWS } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { screen } from "../frame/Page.ts"
+import { download, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 /** Brand and last digits of the card that a payment was last tried with; nothing before that. */
@@ -59,7 +60,9 @@ export const paymentColumns = (visit: Visit, customers: Customers | null): Reado
   },
   ...(customers === null
     ? []
-    : [{ name: "Customer", long: true, cell: (payment: PaymentIntent) => payerOf(visit, customers, payment) }]),
+    : [
+        { name: "Customer", long: true, cell: (payment: PaymentIntent) => paymentPayerHtml(visit, customers, payment) }
+      ]),
   { name: "Card", cell: cardOf, wide: true },
   { name: "Date", cell: ({ created }) => time(created) }
 ]
@@ -81,11 +84,11 @@ const show: Show = Effect.fnUntraced(function* (visit) {
   const text = visit.query.get("query")?.trim() ?? ""
   // Payments are found by their own ids and by their customers'; all others lead to their pages.
   if (isId(text) && !/^(?:pi|cus)_/.test(text)) return seeOther(visit.to("/find", { query: text }))
-  const asked = yield* askedBy(visit)
+  const asked = yield* readPaymentQuery(visit)
   const { problems } = asked
   const { hasMore, rows } =
     problems === null
-      ? yield* payments(visit.account, asked, { cursor: cursorIn(visit.query), limit: PAGE_ROWS })
+      ? yield* findPayments(visit.account, asked, { cursor: cursorIn(visit.query), limit: PAGE_ROWS })
       : { rows: [], hasMore: false }
   const customers = yield* customersOf(visit.account, rows)
   const isFiltered = problems !== null || asked.queries.length > 0
@@ -139,9 +142,41 @@ const show: Show = Effect.fnUntraced(function* (visit) {
             : "This cannot be looked for."
           : noPayments(visit)
       }),
-      (isFiltered ? pagesFound : pages)(visit, rows, hasMore)
+      (isFiltered ? searchPageLinks : pageLinks)(visit, rows, hasMore)
     ]
   }
 })
 
-export const layer = screen("/payments", "see", show)
+const columns: CsvFile<PaymentIntent>["columns"] = [
+  ["id", ({ id }) => id],
+  ["created_utc", ({ created }) => csvTime(created)],
+  ["status", ({ status }) => status],
+  ["amount", ({ amount, currency }) => plainAmount(amount, currency)],
+  ["amount_received", ({ amount_received, currency }) => plainAmount(amount_received, currency)],
+  ["amount_refunded", (payment) => plainAmount(refundedOf(payment), payment.currency)],
+  ["currency", ({ currency }) => currency],
+  ["description", ({ description }) => description],
+  ["customer", ({ customer }) => customer],
+  ["payer_name", ({ charges }) => charges.data[0]?.billing_details.name],
+  ["payer_email", ({ charges }) => charges.data[0]?.billing_details.email],
+  ["card_brand", ({ charges }) => charges.data[0]?.payment_method_details.card.brand],
+  ["card_last4", ({ charges }) => charges.data[0]?.payment_method_details.card.last4],
+  ["decline_code", ({ last_payment_error }) => last_payment_error?.decline_code],
+  ["metadata", ({ metadata }) => csvJson(metadata)]
+]
+
+const file = download(
+  "/payments.csv",
+  "see",
+  Effect.fnUntraced(function* (visit) {
+    const asked = yield* readPaymentQuery(visit)
+    if (asked.problems !== null) return seeOther(visit.to("/payments", Object.fromEntries(visit.query)))
+    return yield* csvFile(visit, {
+      name: "payments",
+      columns,
+      read: (page) => findPayments(visit.account, asked, page)
+    })
+  })
+)
+
+export const layer = Layer.merge(page("/payments", "see", show), file)

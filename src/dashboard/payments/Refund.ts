@@ -5,16 +5,16 @@ import { REFUND } from "../../payments/Documents.ts"
 import * as Refunds from "../../payments/Refunds.ts"
 import { json } from "../frame/Json.ts"
 import { amountText, badge, code, facts, section, time, words } from "../frame/Values.ts"
-import { decoded } from "../frame/FormDecoding.ts"
+import { decodeBody } from "../frame/FormDecoding.ts"
 import { historySection } from "../history/History.ts"
-import { editedMetadata, metadataAction } from "../frame/Metadata.ts"
+import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
-import { find } from "../frame/Queries.ts"
+import { findObject } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { screen } from "../frame/Page.ts"
+import { page } from "../frame/Page.ts"
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
-  const refund = (yield* find(visit.account, REFUND, id)).value
+  const refund = (yield* findObject(visit.account, REFUND, id)).value
   const { amount, charge, created, currency, failure_reason, metadata, payment_intent, reason, status } = refund
   return {
     title: `Refund of ${amountText(amount, currency)}`,
@@ -31,7 +31,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["Why it failed", failure_reason && words(failure_reason)],
         ["Date", time(created)]
       ]),
-      editedMetadata(visit, `/refunds/${id}`, metadata, problem),
+      metadataEditor(visit, `/refunds/${id}`, metadata, problem),
       yield* historySection(visit, { ids: [id] }),
       section("JSON", json(visit, refund, "The refund as JSON"))
     ]
@@ -40,11 +40,11 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
 
 const updateMetadata = metadataAction({
   name: "refund",
-  of: "/refunds/:id",
+  page: "/refunds/:id",
   kind: REFUND,
   show,
   update: (id, entered) =>
-    Effect.flatMap(decoded(UpdateRefund, entered), (parameters) => Refunds.update(id, parameters))
+    Effect.flatMap(decodeBody(UpdateRefund, entered), (parameters) => Refunds.update(id, parameters))
 })
 
-export const layer = Layer.merge(screen("/refunds/:id", "see", show), updateMetadata)
+export const layer = Layer.merge(page("/refunds/:id", "see", show), updateMetadata)

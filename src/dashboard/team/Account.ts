@@ -14,9 +14,8 @@ import { table } from "../frame/Table.ts"
 import { badge, section, time } from "../frame/Values.ts"
 import { keysSetting } from "../frame/Shell.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, Invalid, screen } from "../frame/Page.ts"
-import { sessionsOf } from "./Sessions.ts"
-import { signInsOf } from "./Team.ts"
+import { action, Invalid, page } from "../frame/Page.ts"
+import { sessionsOf, signInsOf } from "./Team.ts"
 
 const SHOWN_MAX = 20
 
@@ -98,12 +97,12 @@ const complaint = (password: string): string | undefined => {
 const credentials = action({
   name: "person.set_credentials",
   right: "see",
-  of: "/account",
+  page: "/account",
   path: "/account/credentials",
   show,
-  says: "From now on you sign in with this email and password. Every other browser is signed out.",
+  notice: "From now on you sign in with this email and password. Every other browser is signed out.",
   confirms: () => true,
-  does: Effect.fnUntraced(function* ({ person, session }, _, values) {
+  prepare: Effect.fnUntraced(function* ({ person, session }, _, values) {
     const [email, password] = [values.get("email") ?? "", values.get("password") ?? ""]
     const isAddress = Schema.is(Email)(email)
     const wrong = complaint(password)
@@ -128,11 +127,11 @@ const credentials = action({
 const endSession = action({
   name: "dashboard_session.end",
   right: "see",
-  of: "/account",
+  page: "/account",
   path: "/account/sessions/:id/end",
   show,
-  says: "The session has ended.",
-  does: (visit, { id = "" }) =>
+  notice: "The session has ended.",
+  prepare: (visit, { id = "" }) =>
     Effect.succeed({
       account: INSTALLATION,
       entered: {},
@@ -141,4 +140,4 @@ const endSession = action({
     })
 })
 
-export const layer = Layer.mergeAll(screen("/account", "see", show), credentials, endSession)
+export const layer = Layer.mergeAll(page("/account", "see", show), credentials, endSession)

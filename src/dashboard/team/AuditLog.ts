@@ -10,12 +10,12 @@ import { html } from "../../html/Html.ts"
 import { INSTALLATION } from "../../payments/AccountIds.ts"
 import * as Audit from "../../payments/Audit.ts"
 import { filters } from "../frame/Form.ts"
-import { cursorIn, pages, table } from "../frame/Table.ts"
+import { cursorIn, pageLinks, table } from "../frame/Table.ts"
 import { NOTHING, time } from "../frame/Values.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import { PAGE_ROWS } from "../frame/Queries.ts"
 import type { Show } from "../frame/Page.ts"
-import { actionNames, screen } from "../frame/Page.ts"
+import { actionNames, page } from "../frame/Page.ts"
 import { membersOf, nameOf } from "./Team.ts"
 import type { Visit } from "../frame/Visit.ts"
 
@@ -104,9 +104,9 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         rows,
         empty: isFiltered ? "Nobody did that." : "Nothing was done here yet."
       }),
-      pages(visit, rows, hasMore)
+      pageLinks(visit, rows, hasMore)
     ]
   }
 })
 
-export const layer = screen("/team/audit", "team", show)
+export const layer = page("/team/audit", "team", show)

@@ -4,16 +4,16 @@ import type { Brand } from "../../domain/Brand.ts"
 import { BRAND_SETTING_NAMES } from "../../domain/Brand.ts"
 import { ResourceMissing } from "../../domain/Errors.ts"
 import { paletteOf } from "../../html/Accent.ts"
-import { iconHtml, shownBrand } from "../../html/Brand.ts"
+import { iconHtml, brandOf } from "../../html/Brand.ts"
 import { html } from "../../html/Html.ts"
 import { INSTALLATION } from "../../payments/AccountIds.ts"
 import { nameComplaint, settingComplaint } from "../../payments/Administration.ts"
 import * as Merchants from "../../payments/Merchants.ts"
 import { form } from "../frame/Form.ts"
 import { facts, NOTHING, section } from "../frame/Values.ts"
-import { changedOf } from "../frame/FormDecoding.ts"
+import { pickChanged } from "../frame/FormDecoding.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, Invalid, screen } from "../frame/Page.ts"
+import { action, Invalid, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 /** A button in the merchant's colour, as on a light page. The page's policy lets no style in, so it is a drawing. */
@@ -26,7 +26,7 @@ const buttonIn = (accent: string) => {
 }
 
 const preview = ({ livemode, merchant }: Visit) => {
-  const brand = shownBrand(merchant, livemode)
+  const brand = brandOf(merchant, livemode)
   return facts([
     ["Name", html`<bdi>${brand.name}</bdi>`],
     ["Icon", brand.icon === null ? NOTHING : iconHtml(brand)],
@@ -40,7 +40,7 @@ const show: Show = (visit, _, problem) => {
     title: "Brand",
     section: "Developers",
     back: ["/developers", "Developers"],
-    pictures: [shownBrand(visit.merchant, visit.livemode).icon],
+    pictures: [brandOf(visit.merchant, visit.livemode).icon],
     content: [
       section("As payers see it", preview(visit)),
       section(
@@ -73,11 +73,11 @@ const show: Show = (visit, _, problem) => {
 const set = action({
   name: "merchant.brand",
   right: "build",
-  of: "/developers/brand",
+  page: "/developers/brand",
   path: "/developers/brand/set",
   show,
-  says: "The brand is saved.",
-  does: ({ merchant }, _, values) => {
+  notice: "The brand is saved.",
+  prepare: ({ merchant }, _, values) => {
     const name = values.get("name") ?? ""
     const wrongName = nameComplaint(name)
     const errors: Record<string, string> = wrongName === undefined ? {} : { name: wrongName }
@@ -89,7 +89,7 @@ const set = action({
       brand[setting] = given === "" ? null : setting === "accent" ? given.toLowerCase() : given
     }
     if (Object.keys(errors).length > 0) return Effect.succeed(new Invalid(errors))
-    const entered = changedOf(values, { name, ...(brand as unknown as Brand) })
+    const entered = pickChanged(values, { name, ...(brand as unknown as Brand) })
     return Effect.succeed({
       account: INSTALLATION,
       entered,
@@ -103,4 +103,4 @@ const set = action({
   }
 })
 
-export const layer = Layer.merge(screen("/developers/brand", "build", show), set)
+export const layer = Layer.merge(page("/developers/brand", "build", show), set)

@@ -13,9 +13,8 @@ import { originHtml, signInTable } from "../frame/SignIns.ts"
 import { table } from "../frame/Table.ts"
 import { badge, code, facts, section, time } from "../frame/Values.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, Invalid, screen } from "../frame/Page.ts"
-import { sessionsOf } from "./Sessions.ts"
-import { linkScreen, nameOf, ROLES, signInsOf, withLink } from "./Team.ts"
+import { action, Invalid, page } from "../frame/Page.ts"
+import { linkPage, nameOf, ROLES, sessionsOf, signInsOf, withLink } from "./Team.ts"
 import type { Visit } from "../frame/Visit.ts"
 import { readInstallation } from "../frame/Visitors.ts"
 
@@ -98,17 +97,17 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   }
 })
 
-const OF = "/team/:id"
+const PAGE = "/team/:id"
 
 /** What all actions on a person have in common. */
-const common = { right: "team", of: OF, show, confirms: () => true } as const
+const common = { right: "team", page: PAGE, show, confirms: () => true } as const
 
 const setRole = action({
   ...common,
   name: "person.set_role",
-  path: `${OF}/role`,
-  says: "The role is changed.",
-  does: (visit, { id = "" }, values) => {
+  path: `${PAGE}/role`,
+  notice: "The role is changed.",
+  prepare: (visit, { id = "" }, values) => {
     const role = values.get("role")
     if (!Schema.is(Role)(role)) return Effect.succeed(new Invalid({ role: "Choose a role." }))
     return Effect.succeed({
@@ -123,23 +122,23 @@ const setRole = action({
 const link = action({
   ...common,
   name: "person.link",
-  path: `${OF}/link`,
-  says: "The link is made.",
-  does: (visit, { id = "" }) =>
+  path: `${PAGE}/link`,
+  notice: "The link is made.",
+  prepare: (visit, { id = "" }) =>
     Effect.succeed({
       account: INSTALLATION,
       entered: {},
       command: Effect.flatMap(People.find(visit.merchant.id, id), ({ value }) => withLink(value)),
-      next: linkScreen(visit)
+      next: linkPage(visit)
     })
 })
 
 const endSession = action({
   ...common,
   name: "person.end_session",
-  path: `${OF}/end`,
-  says: "The session has ended.",
-  does: (visit, { id = "" }, values) => {
+  path: `${PAGE}/end`,
+  notice: "The session has ended.",
+  prepare: (visit, { id = "" }, values) => {
     const session = values.get("session") ?? ""
     return Effect.succeed({
       account: INSTALLATION,
@@ -155,9 +154,9 @@ const endSession = action({
 const remove = action({
   ...common,
   name: "person.remove",
-  path: `${OF}/remove`,
-  says: "The person is removed.",
-  does: Effect.fnUntraced(function* (visit, { id = "" }) {
+  path: `${PAGE}/remove`,
+  notice: "The person is removed.",
+  prepare: Effect.fnUntraced(function* (visit, { id = "" }) {
     // Sent a second time, the form finds nobody any more, and is answered as it was the first time.
     const person = yield* readInstallation(People.PERSON, id)
     return {
@@ -170,4 +169,4 @@ const remove = action({
   })
 })
 
-export const layer = Layer.mergeAll(screen(OF, "team", show), setRole, link, endSession, remove)
+export const layer = Layer.mergeAll(page(PAGE, "team", show), setRole, link, endSession, remove)

@@ -14,7 +14,7 @@ import { idempotencyKeyOf, makeToken, readForm } from "../../html/Forms.ts"
 import type { Child, Html } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
 import { seeOther } from "../../html/PageResponse.ts"
-import { belongsTo, queryOf } from "../../html/Routing.ts"
+import { requireHere, queryOf } from "../../html/Routing.ts"
 import { INSTALLATION } from "../../payments/AccountIds.ts"
 import type { OpenedSession } from "../../payments/DashboardSessions.ts"
 import * as DashboardSessions from "../../payments/DashboardSessions.ts"
@@ -26,16 +26,16 @@ import { fieldsOf } from "../frame/Form.ts"
 import type { Problem } from "../frame/Form.ts"
 import { DashboardConfig } from "../frame/DashboardConfig.ts"
 import type { DashboardPath } from "../frame/Links.ts"
-import { isReturn, link, placeOf } from "../frame/Links.ts"
-import { answer, route, signedOut } from "../frame/Page.ts"
-import { door, SIGN_OUT } from "../frame/Shell.ts"
+import { isReturnPath, link, locationOf } from "../frame/Links.ts"
+import { respond, route, signedOutPage } from "../frame/Page.ts"
+import { plainPage, SIGN_OUT } from "../frame/Shell.ts"
 import { HELD_BACK, SignInLimits } from "../frame/SignInLimits.ts"
 import { subjectOf } from "../frame/Visit.ts"
 import {
-  forgetting,
-  holding,
-  isFromHere,
-  isSaidToBeFromHere,
+  clearSessionCookie,
+  setSessionCookie,
+  isSameOrigin,
+  isProvenSameOrigin,
   originOf,
   readInstallation,
   visitorOf
@@ -50,7 +50,7 @@ export const HOME: DashboardPath = "/test"
 const SUBJECT = "dashboard sign-in"
 
 const said = (request: Request, title: string, status: number, content: Child): Response =>
-  answer(door({ title, depth: placeOf(request).depth, content }), status)
+  respond(plainPage({ title, depth: locationOf(request).depth, content }), status)
 
 const refused = (request: Request, refusal: string): Response =>
   said(request, "Nobody can sign in here", 403, html`<p>${refusal}</p>`)
@@ -70,7 +70,7 @@ const signInForm = Effect.fnUntraced(function* (request: Request, { email, messa
     request,
     "Sign in",
     status,
-    html`<form method="post" action="${link(placeOf(request), "/sign-in")}">
+    html`<form method="post" action="${link(locationOf(request), "/sign-in")}">
         <input type="hidden" name="token" value="${makeToken(config, SUBJECT)}" />
         <input type="hidden" name="to" value="${to}" />
         ${message !== null && html`<p class="message" role="alert">${message}</p>`}
@@ -95,15 +95,15 @@ const show = Effect.fnUntraced(function* (request: Request) {
   if (refusal !== null) return refused(request, refusal)
   const to = queryOf(request).get("to") ?? ""
   if ((yield* visitorOf(request)) !== undefined) {
-    return seeOther(link(placeOf(request), isReturn(to) ? to : HOME))
+    return seeOther(link(locationOf(request), isReturnPath(to) ? to : HOME))
   }
-  return yield* signInForm(request, { status: 200, message: null, email: "", to: isReturn(to) ? to : "" })
+  return yield* signInForm(request, { status: 200, message: null, email: "", to: isReturnPath(to) ? to : "" })
 })
 
 /** The values of a form that somebody without a session has sent from one of these pages; undefined for any other. */
 const readOwnForm = Effect.fnUntraced(function* (request: Request, subject: string) {
   const config = yield* PaymentsConfig
-  const values = isSaidToBeFromHere(config.publicUrl, request) ? yield* readForm(request) : undefined
+  const values = isProvenSameOrigin(config.publicUrl, request) ? yield* readForm(request) : undefined
   return idempotencyKeyOf(config, subject, values?.get("token") ?? "") === undefined ? undefined : values
 })
 
@@ -115,7 +115,7 @@ const enter = Effect.fnUntraced(function* (request: Request, opened: OpenedSessi
       Accounts.use((accounts) => accounts.run(INSTALLATION, DashboardSessions.end(before.session.id)))
     )
   }
-  return yield* holding(seeOther(link(placeOf(request), isReturn(to) ? to : HOME)), opened)
+  return yield* setSessionCookie(seeOther(link(locationOf(request), isReturnPath(to) ? to : HOME)), opened)
 })
 
 /** The people who have an address, each of another merchant. */
@@ -131,7 +131,7 @@ const WRONG = "Email or password is wrong."
 const signIn = Effect.fnUntraced(function* (request: Request) {
   const { refusal } = yield* DashboardConfig
   if (refusal !== null) return refused(request, refusal)
-  yield* belongsTo(INSTALLATION)
+  yield* requireHere(INSTALLATION)
   const values = yield* readOwnForm(request, SUBJECT)
   const [email, password, to] = ["email", "password", "to"].map((name) => values?.get(name) ?? "") as [
     string,
@@ -139,7 +139,7 @@ const signIn = Effect.fnUntraced(function* (request: Request) {
     string
   ]
   const again = (status: number, message: string) =>
-    signInForm(request, { status, message, email, to: isReturn(to) ? to : "" })
+    signInForm(request, { status, message, email, to: isReturnPath(to) ? to : "" })
   if (values === undefined) return yield* again(403, "This form was not sent from here. Try again.")
   if (!hasLengthAtMost(email, EMAIL_LENGTH_MAX)) return yield* again(401, WRONG)
   const limits = yield* SignInLimits
@@ -171,7 +171,7 @@ const linkPath = (secret: string): DashboardPath => `/link/${secret}`
 /** Signs in by a link. */
 const linkForm = Effect.fnUntraced(function* (request: Request, secret: string, button: Child, to: string = "") {
   const path = linkPath(secret)
-  return html`<form method="post" action="${link(placeOf(request), path)}">
+  return html`<form method="post" action="${link(locationOf(request), path)}">
     <input type="hidden" name="token" value="${makeToken(yield* PaymentsConfig, path)}" />
     <input type="hidden" name="to" value="${to}" />
     <button type="submit" class="primary">${button}</button>
@@ -217,7 +217,7 @@ const behindLink = Effect.fnUntraced(function* (secret: string) {
 const showLink = Effect.fnUntraced(function* (request: Request, secret: string) {
   const { refusal } = yield* DashboardConfig
   if (refusal !== null) return refused(request, refusal)
-  yield* belongsTo(INSTALLATION)
+  yield* requireHere(INSTALLATION)
   const [found, visitor] = [yield* behindLink(secret), yield* visitorOf(request)]
   if (found === undefined) return yield* usedUp(request)
   const { merchant, person } = found
@@ -245,7 +245,7 @@ const showLink = Effect.fnUntraced(function* (request: Request, secret: string) 
 
 /** A link that is of no use any more leads somebody on who is signed in. */
 const usedUp = Effect.fnUntraced(function* (request: Request) {
-  if ((yield* visitorOf(request)) !== undefined) return seeOther(link(placeOf(request), HOME))
+  if ((yield* visitorOf(request)) !== undefined) return seeOther(link(locationOf(request), HOME))
   return said(
     request,
     "This link is of no use any more",
@@ -254,14 +254,14 @@ const usedUp = Effect.fnUntraced(function* (request: Request) {
         A link signs in once, within ten minutes, and not after its person got another password or role.
         <code>till dashboard</code> prints another, and so does an owner's team page.
       </p>
-      <p><a class="button" href="${link(placeOf(request), "/sign-in")}">Sign in with a password</a></p>`
+      <p><a class="button" href="${link(locationOf(request), "/sign-in")}">Sign in with a password</a></p>`
   )
 })
 
 const openLink = Effect.fnUntraced(function* (request: Request, secret: string) {
   const { refusal } = yield* DashboardConfig
   if (refusal !== null) return refused(request, refusal)
-  yield* belongsTo(INSTALLATION)
+  yield* requireHere(INSTALLATION)
   const values = yield* readOwnForm(request, linkPath(secret))
   if (values === undefined) {
     return said(
@@ -281,11 +281,11 @@ const openLink = Effect.fnUntraced(function* (request: Request, secret: string) 
 })
 
 const signOut = Effect.fnUntraced(function* (request: Request) {
-  yield* belongsTo(INSTALLATION)
+  yield* requireHere(INSTALLATION)
   const config = yield* PaymentsConfig
   const visitor = yield* visitorOf(request)
-  if (visitor === undefined) return signedOut(request)
-  const values = isFromHere(config.publicUrl, request) ? yield* readForm(request) : undefined
+  if (visitor === undefined) return signedOutPage(request)
+  const values = isSameOrigin(config.publicUrl, request) ? yield* readForm(request) : undefined
   const subject = subjectOf(visitor.session, SIGN_OUT)
   if (idempotencyKeyOf(config, subject, values?.get("token") ?? "") === undefined) {
     return said(request, "You are still signed in", 403, html`<p>This form was not sent from here.</p>`)
@@ -293,7 +293,7 @@ const signOut = Effect.fnUntraced(function* (request: Request) {
   yield* Effect.ignore(
     Accounts.use((accounts) => accounts.run(INSTALLATION, DashboardSessions.end(visitor.session.id)))
   )
-  return yield* forgetting(seeOther(link(placeOf(request), "/sign-in")))
+  return yield* clearSessionCookie(seeOther(link(locationOf(request), "/sign-in")))
 })
 
 export const layer = Layer.mergeAll(

@@ -2,7 +2,7 @@
  * The team (semantics 9.69): who signs in here, in which role. Whoever changes something about it has to prove who they
  * are. `Member.ts` shows one person, `AuditLog.ts` what everybody did.
  */
-import { Effect, Layer, Redacted, Schema } from "effect"
+import { Clock, Effect, Layer, Redacted, Schema } from "effect"
 import type { Person, SignIn } from "../../domain/Person.ts"
 import { Role } from "../../domain/Person.ts"
 import { Email } from "../../domain/Text.ts"
@@ -17,8 +17,8 @@ import { dialog } from "../frame/Form.ts"
 import { table } from "../frame/Table.ts"
 import { badge, code, facts, NOTHING, time } from "../frame/Values.ts"
 import type { Show } from "../frame/Page.ts"
-import { action, Invalid, screen } from "../frame/Page.ts"
-import type { Screen } from "../frame/Shell.ts"
+import { action, Invalid, page } from "../frame/Page.ts"
+import type { PageContent } from "../frame/Shell.ts"
 import type { Visit } from "../frame/Visit.ts"
 import { readInstallation } from "../frame/Visitors.ts"
 
@@ -40,6 +40,22 @@ export const signInsOf = Effect.fnUntraced(function* (person: string, limit: num
     })
   )
   return documents.map((document) => (document as Document<SignIn>).value)
+})
+
+/** Newest first. */
+export const sessionsOf = Effect.fnUntraced(function* (person: string) {
+  const of = yield* readInstallation(People.PERSON, person)
+  if (of === undefined) return []
+  const ids =
+    (yield* readInstallation(DashboardSessions.SESSIONS_OF, DashboardSessions.sessionsOfId(person)))?.value.sessions ??
+    []
+  const sessions = yield* Effect.forEach(ids.toReversed(), (id) =>
+    readInstallation(DashboardSessions.DASHBOARD_SESSION, id)
+  )
+  const now = yield* Clock.currentTimeMillis
+  return sessions.flatMap((session) =>
+    session !== undefined && DashboardSessions.isOpen(session, of, now) ? [session.value] : []
+  )
 })
 
 export const nameOf = ({ email }: Pick<Person, "email">) => email ?? html`<i class="whole">no email yet</i>`
@@ -96,9 +112,9 @@ export const withLink = (person: Person) =>
   )
 
 /** Shows the link of somebody, once. */
-export const linkScreen =
+export const linkPage =
   (visit: Visit) =>
-  (made: { readonly id?: string } & Readonly<Record<string, unknown>>): Screen => ({
+  (made: { readonly id?: string } & Readonly<Record<string, unknown>>): PageContent => ({
     title: "A link to sign in",
     section: "Team",
     back: [`/team/${made.id!}`, "To the person"],
@@ -119,12 +135,12 @@ export const linkScreen =
 const add = action({
   name: "person.add",
   right: "team",
-  of: "/team",
+  page: "/team",
   path: "/team/add",
   show,
-  says: "The person is added.",
+  notice: "The person is added.",
   confirms: () => true,
-  does: (visit, _, values) => {
+  prepare: (visit, _, values) => {
     const [email, role] = [values.get("email"), values.get("role")]
     if (!Schema.is(Email)(email)) return Effect.succeed(new Invalid({ email: "Enter an email address." }))
     if (!Schema.is(Role)(role)) return Effect.succeed(new Invalid({ role: "Choose a role." }))
@@ -133,9 +149,9 @@ const add = action({
       entered: { email, role },
       detail: `${email}, ${role}`,
       command: Effect.flatMap(People.add(visit.merchant.id, { email, role }), withLink),
-      next: linkScreen(visit)
+      next: linkPage(visit)
     })
   }
 })
 
-export const layer = Layer.merge(screen("/team", "team", show), add)
+export const layer = Layer.merge(page("/team", "team", show), add)

@@ -20,7 +20,7 @@ import type { FoundPaymentIntent } from "../checkout/FindSession.ts"
 import { findPaymentIntent, findSession } from "../checkout/FindSession.ts"
 import { localeOf } from "../../html/Money.ts"
 import { NOT_FOUND, NOT_FROM_HERE, notice } from "../../html/Notice.ts"
-import { data, leadOn, page, seeOther } from "../../html/PageResponse.ts"
+import { data, redirect, page, seeOther } from "../../html/PageResponse.ts"
 import * as AuthenticationPage from "./PayerAuthenticationPage.ts"
 import { queryOf, route } from "../../html/Routing.ts"
 import type { Submissions } from "../../html/FormSubmission.ts"
@@ -149,7 +149,7 @@ const post = Effect.fnUntraced(function* (
   if (kept?.returnUrl == null) {
     return isScript ? reload : yield* ask(request, (yield* findPaymentIntent(id)) ?? found)
   }
-  return leadOn(isScript, wayBack(found, kept.returnUrl, kept.succeeded))
+  return redirect(isScript, wayBack(found, kept.returnUrl, kept.succeeded))
 })
 
 /** Adds the outcome of an authentication to a `return_url` (semantics I-14, T24). */

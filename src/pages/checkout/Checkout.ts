@@ -14,8 +14,8 @@ import { matchesClientSecret } from "../../payments/ClientSecrets.ts"
 import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
 import type { AmountField } from "./AmountField.ts"
 import { amountFieldOf } from "./AmountField.ts"
-import type { Asked, Details, FieldErrors } from "./CheckoutForm.ts"
-import { askedBy, detailsOf, fieldOf, readEntered } from "./CheckoutForm.ts"
+import type { FormParts, Details, FieldErrors } from "./CheckoutForm.ts"
+import { formPartsOf, detailsOf, fieldOf, readEntered } from "./CheckoutForm.ts"
 import * as CheckoutPage from "./CheckoutPage.ts"
 import { picturesOf } from "./CheckoutOrder.ts"
 import { adviceOf } from "./Declines.ts"
@@ -27,7 +27,7 @@ import type { FoundSession } from "./FindSession.ts"
 import { findSession } from "./FindSession.ts"
 import { localeOf } from "../../html/Money.ts"
 import { failureTextOf, NOT_FOUND, NOT_FROM_HERE, notice } from "../../html/Notice.ts"
-import { data, leadOn, page, seeOther } from "../../html/PageResponse.ts"
+import { data, redirect, page, seeOther } from "../../html/PageResponse.ts"
 import { queryOf, route } from "../../html/Routing.ts"
 import { ANOTHER, CHOICE, GONE } from "./SavedCards.ts"
 import type { Submissions, Submitted } from "../../html/FormSubmission.ts"
@@ -106,7 +106,7 @@ const closedPage = (visit: Visit): Answer => {
  */
 const completed = (visit: Visit): Answer => {
   if (visit.embedder !== null && visit.wantsData) return data(200, { reload: true })
-  return leadOn(visit.wantsData, successUrlOf(visit.found.session) ?? pageOf(visit))
+  return redirect(visit.wantsData, successUrlOf(visit.found.session) ?? pageOf(visit))
 }
 
 /** The page before anybody has sent its form. It says what became of an earlier attempt. */
@@ -161,7 +161,7 @@ const outcomeOf = (visit: Visit, submitted: Submitted, details: Details, token: 
   if (submitted.ok) {
     if (session.status === "complete") return completed(visit)
     const challenge = paymentIntent?.next_action?.redirect_to_url.url
-    if (challenge !== undefined) return leadOn(visit.wantsData, challenge)
+    if (challenge !== undefined) return redirect(visit.wantsData, challenge)
   }
   if (!isPayable(visit.found)) return closedPage(visit)
   if (submitted.ok || submitted.code === "card_declined") {
@@ -196,7 +196,7 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
   const config = yield* PaymentsConfig
   const { id } = visit.found.session
   const newToken = () => makeToken(config, id)
-  const asked: Asked = askedBy(visit.found.session, visit.amount, visit.found.saved)
+  const asked: FormParts = formPartsOf(visit.found.session, visit.amount, visit.found.saved)
   const { confirmation, details, errors } = readEntered(asked, values)
   const token = values.get("token") ?? ""
   const idempotencyKey = idempotencyKeyOf(config, id, token)

@@ -82,7 +82,7 @@ export const complaintsOf = (field: Field, country: string): Complaints => {
 }
 
 /** The parts of the form that a session needs. */
-export interface Asked {
+export interface FormParts {
   /** Null if the payer has no amount to choose. */
   readonly amount: AmountField | null
   readonly card: boolean
@@ -91,11 +91,11 @@ export interface Asked {
   readonly address: boolean
 }
 
-export const askedBy = (
+export const formPartsOf = (
   { billing_address_collection, payment_intent }: CheckoutSession,
   amount: AmountField | null,
   saved: ReadonlyArray<PaymentMethod>
-): Asked => ({
+): FormParts => ({
   amount,
   saved,
   // An amount that is yet to be chosen has no payment yet, and is more than nothing.
@@ -106,7 +106,7 @@ export const askedBy = (
 const ADDRESS_FIELDS: ReadonlyArray<Field> = ["line1", "line2", "city", "state", "postal_code"]
 
 /** The fields of a session's form, in the order of the page. */
-export const fieldsOf = ({ address, amount, card, saved }: Asked, country: string): ReadonlyArray<Field> => [
+export const fieldsOf = ({ address, amount, card, saved }: FormParts, country: string): ReadonlyArray<Field> => [
   ...(amount === null ? [] : (["amount"] as const)),
   ...CONTACT_FIELDS,
   ...(address ? (["country", ...orderOf(country)] as const) : []),
@@ -129,7 +129,7 @@ export interface Entered {
 }
 
 /** Reads the form of a session. */
-export const readEntered = (asked: Asked, values: FormValues): Entered => {
+export const readEntered = (asked: FormParts, values: FormValues): Entered => {
   const country = values.get("country") ?? ""
   const choice = asked.card ? (values.get(CHOICE) ?? ANOTHER) : ANOTHER
   // Where a saved card is chosen, it does not matter what the fields of another one hold.
@@ -194,7 +194,7 @@ const RULES: Readonly<Record<Exclude<Field, "amount">, (value: string, values: F
 const isSecurityCode = (code: string, cardNumber: string): boolean =>
   /^[0-9]{3,4}$/.test(code) && (!isCardNumber(cardNumber) || code.length === cvcLengthOf(cardNumber))
 
-const customerDetailsOf = (details: Details, { address }: Asked): BillingDetailsParameter => ({
+const customerDetailsOf = (details: Details, { address }: FormParts): BillingDetailsParameter => ({
   email: details.email || null,
   name: details.name || null,
   phone: details.phone || null,

@@ -14,8 +14,8 @@ import type { AmountField } from "./AmountField.ts"
 import { chosenIn, hintOf, pricesWith } from "./AmountField.ts"
 import * as Assets from "../../html/Assets.ts"
 import type { Brand } from "../../html/Brand.ts"
-import type { Asked, Details, DetailField, Field, FieldErrors } from "./CheckoutForm.ts"
-import { askedBy, complaintsOf } from "./CheckoutForm.ts"
+import type { FormParts, Details, DetailField, Field, FieldErrors } from "./CheckoutForm.ts"
+import { formPartsOf, complaintsOf } from "./CheckoutForm.ts"
 import type { ChosenPrices, Order } from "./CheckoutOrder.ts"
 import { order } from "./CheckoutOrder.ts"
 import type { Child } from "../../html/Html.ts"
@@ -46,7 +46,7 @@ export interface CheckoutPage extends Omit<Order, "chosen"> {
 
 export const render = (page: CheckoutPage): Html => {
   const { brand, merchant, session } = page
-  const asked = askedBy(session, page.amount, page.saved)
+  const asked = formPartsOf(session, page.amount, page.saved)
   const isPayable = page.takesCards || !asked.card
   const hasProblem = !isPayable || page.message !== null || Object.keys(page.errors).length > 0
   return layout({
@@ -84,7 +84,7 @@ const LOCK = html`<svg width="16" height="16" viewBox="0 0 16 16" fill="currentC
   <path d="M4 6V5a4 4 0 0 1 8 0v1h1v8H3V6zm2 0h4V5a2 2 0 0 0-4 0z" />
 </svg>`
 
-const form = (page: CheckoutPage, asked: Asked): Html => {
+const form = (page: CheckoutPage, asked: FormParts): Html => {
   const { amount, details, token } = page
   const isOpen = amount !== null && chosenIn(amount, details.amount ?? "") === null
   const action = isOpen ? "Pay" : asked.card ? `Pay ${totalOf(page)}` : "Complete order"

@@ -25,7 +25,7 @@ import {
 import { MERCHANT } from "../../payments/Merchants.ts"
 import { readDocument } from "../../payments/ReadDocument.ts"
 import type { Brand } from "../../html/Brand.ts"
-import { shownBrand } from "../../html/Brand.ts"
+import { brandOf } from "../../html/Brand.ts"
 import type { Goods } from "./CheckoutOrder.ts"
 import { offeredOf } from "./SavedCards.ts"
 
@@ -136,5 +136,5 @@ const findSaved = Effect.fnUntraced(function* (account: AccountId, { customer }:
 /** What the merchant of an account shows to payers. */
 const merchantOf = Effect.fnUntraced(function* (account: AccountId) {
   const { value } = (yield* readDocument(INSTALLATION, MERCHANT, merchantIdOf(account)))!
-  return { merchant: value.name, brand: shownBrand(value, isLive(account)) }
+  return { merchant: value.name, brand: brandOf(value, isLive(account)) }
 })

@@ -4,12 +4,11 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { readBodyOf, remoteAddressOf } from "../../../src/http/forward/ForwardPage.ts"
-import { belongsTo, route } from "../../../src/html/Routing.ts"
-import type { Keys } from "../../support/fixtures/Merchants.ts"
-import { basic } from "../../support/HttpExchange.ts"
-import type { MorePages, MemoryFleet } from "../../support/MemoryFleet.ts"
-import { comparable, RawClient } from "../../support/RawClient.ts"
-import { start } from "../../support/MemoryFleet.ts"
+import { requireHere, route } from "../../../src/html/Routing.ts"
+import type { Keys } from "../../support/MemoryService.ts"
+import { basic } from "../TestServer.ts"
+import type { MorePages, Runners } from "./Runners.ts"
+import { comparable, RawClient, start } from "./Runners.ts"
 
 const LONG = Buffer.alloc(3_000_000, "\u00ff\u0000long", "latin1")
 const EVENTS = ["data: 1\n\n", "data: 2\n\n", "data: 3\n\n"]
@@ -22,7 +21,7 @@ const streams = { interrupted: 0 }
 const more: MorePages = Layer.mergeAll(
   route("GET", "/test/events/:account", (_, { account = "" }) =>
     Effect.gen(function* () {
-      yield* belongsTo(account)
+      yield* requireHere(account)
       const events = Stream.fromIterable(EVENTS).pipe(
         Stream.mapEffect((event) => Effect.as(Effect.sleep(50), new TextEncoder().encode(event)))
       )
@@ -31,7 +30,7 @@ const more: MorePages = Layer.mergeAll(
   ),
   route("GET", "/test/endless/:account", (_, { account = "" }) =>
     Effect.gen(function* () {
-      yield* belongsTo(account)
+      yield* requireHere(account)
       const events = Stream.fromIterable(EVENTS).pipe(
         Stream.map((event) => new TextEncoder().encode(event)),
         Stream.concat(Stream.never),
@@ -41,12 +40,12 @@ const more: MorePages = Layer.mergeAll(
     })
   ),
   route("GET", "/test/long/:account", (_, { account = "" }) =>
-    Effect.as(belongsTo(account), HttpServerResponse.uint8Array(LONG, { contentType: "application/octet-stream" }))
+    Effect.as(requireHere(account), HttpServerResponse.uint8Array(LONG, { contentType: "application/octet-stream" }))
   ),
   route("POST", "/test/form/:account", (request, { account = "" }) =>
     Effect.gen(function* () {
       const before = yield* readBodyOf(request)
-      yield* belongsTo(account)
+      yield* requireHere(account)
       const body = Buffer.concat([before, Buffer.from(` from ${remoteAddressOf(request)}`)])
       return HttpServerResponse.uint8Array(body, { status: 201 }).pipe(
         HttpServerResponse.setCookieUnsafe("a", "1", { httpOnly: true }),

@@ -6,7 +6,7 @@ import { requiredOfAddress } from "../../../src/domain/AddressFormats.ts"
 import { ConfirmCheckoutSession } from "../../../src/domain/CheckoutSession.ts"
 import type { PaymentMethod } from "../../../src/domain/PaymentMethod.ts"
 import type { AmountField } from "../../../src/pages/checkout/AmountField.ts"
-import type { Asked, Field } from "../../../src/pages/checkout/CheckoutForm.ts"
+import type { FormParts, Field } from "../../../src/pages/checkout/CheckoutForm.ts"
 import {
   CARD_FIELDS,
   complaintsOf,
@@ -73,7 +73,7 @@ const asked = Schema.Struct({
   amount: Schema.Boolean,
   saved: Schema.Boolean
 })
-const askedOf = ({ amount, saved, ...others }: typeof asked.Type): Asked => ({
+const askedOf = ({ amount, saved, ...others }: typeof asked.Type): FormParts => ({
   ...others,
   amount: amount ? AMOUNT : null,
   saved: saved && others.card ? SAVED : []
