@@ -1,13 +1,13 @@
 /** Customers, products and prices, as merchants keep them without a script (semantics 9.72). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { amountText, plainAmount } from "../../src/dashboard/frame/Values.ts"
 import { lineAmount } from "../../src/domain/PriceArithmetic.ts"
-import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
-import { pay, visit } from "../support/fixtures/CheckoutPages.ts"
-import type { Page, Tab } from "./People.ts"
+import { start } from "../pages/PagesServer.ts"
+import { pay, visit } from "../pages/Shop.ts"
+import type { Page } from "./People.ts"
 import { formTo, openTab, signedIn } from "./People.ts"
+import { openDashboard } from "./support.ts"
 
 const textIn = (html: string): string =>
   html
@@ -18,15 +18,9 @@ const textIn = (html: string): string =>
 /** What somebody reads, in one line. */
 const textOf = ({ text }: Page): string => textIn(text.replace(/^[\s\S]*<main/, "<main"))
 
-describe("the dashboard's", () => {
-  let server: MemoryTillWithPages
-  let tab: Tab
-  beforeAll(async () => {
-    server = await start()
-    tab = await signedIn(server)
-  })
-  afterAll(() => server.close())
+const { server, tab } = await openDashboard()
 
+describe("the dashboard's", () => {
   const send = async (page: string, end: string, entered: Readonly<Record<string, string>>) => {
     const { action, values } = formTo(await tab.get(`/dashboard/test${page}`), end)
     return await tab.post(action, { ...values, ...entered })

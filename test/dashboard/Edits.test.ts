@@ -1,22 +1,14 @@
 /** Forms that edit: what nobody has changed in them stays as it is by now (semantics 9.84). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
-import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
-import type { Tab } from "./People.ts"
-import { formTo, signedIn } from "./People.ts"
+import { formTo } from "./People.ts"
+import { openDashboard } from "./support.ts"
+
+const { server, tab } = await openDashboard()
 
 describe("forms that edit", () => {
-  let server: MemoryTillWithPages
-  let tab: Tab
-  beforeAll(async () => {
-    server = await start()
-    tab = await signedIn(server)
-  })
-  afterAll(() => server.close())
-
   interface Edited {
     readonly of: string
     /** Makes it, and answers with the paths of its page and over the API. */

@@ -1,20 +1,12 @@
 /** Brand and test clock over the dashboard: what is saved, what is refused, and what becomes due (9.68). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
-import { openSession } from "../support/fixtures/CheckoutPages.ts"
-import type { Tab } from "./People.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { openSession } from "../pages/Shop.ts"
 import { formTo, signedIn } from "./People.ts"
+import { openDashboard } from "./support.ts"
+
+const { server, tab } = await openDashboard("developer")
 
 describe("settings", () => {
-  let server: MemoryTillWithPages
-  let tab: Tab
-  beforeAll(async () => {
-    server = await start()
-    tab = await signedIn(server, "developer")
-  })
-  afterAll(() => server.close())
-
   const submit = async (path: string, end: string, entered: Readonly<Record<string, string>>) => {
     const { action, values } = formTo(await tab.get(path), end)
     return await tab.post(action, { ...values, ...entered })

@@ -1,22 +1,15 @@
 /** Whatever type of event there is can be made to happen in the dashboard, as `till trigger` does it (9.79). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { EMITTED_EVENT_TYPES } from "../../../src/domain/Event.ts"
-import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
-import type { Page, Tab } from "../People.ts"
-import { formTo, signedIn } from "../People.ts"
+import type { Page } from "../People.ts"
+import { formTo } from "../People.ts"
+import { openDashboard } from "../support.ts"
 
 const types = Object.keys(EMITTED_EVENT_TYPES)
 
-describe("an event that is triggered", () => {
-  let server: MemoryTillWithPages
-  let tab: Tab
-  beforeAll(async () => {
-    server = await start()
-    tab = await signedIn(server, "developer")
-  })
-  afterAll(() => server.close())
+const { server, tab } = await openDashboard("developer")
 
+describe("an event that is triggered", () => {
   const trigger = async (type: string): Promise<Page> => {
     const { action, values } = formTo(await tab.get("/dashboard/test/developers/trigger"), "/make")
     return await tab.post(action, { ...values, type })

@@ -1,13 +1,13 @@
 /** Webhooks and events as people see them (semantics 9.75). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { LOOKED_THROUGH_MAX } from "../../../src/dashboard/developers/Resending.ts"
 import * as Customers from "../../../src/payments/Customers.ts"
-import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
-import { fail } from "../../support/fixtures/FailedDelivery.ts"
-import type { Page, Tab } from "../People.ts"
-import { formTo, signedIn } from "../People.ts"
+import type { Answer } from "../../pages/PagesServer.ts"
+import { fail } from "../FailedDelivery.ts"
+import type { Page } from "../People.ts"
+import { formTo } from "../People.ts"
+import { openDashboard } from "../support.ts"
 
 /** Where the link of a row leads to that has this text in its cell. */
 const linkTo = ({ text, url }: Page, pattern: RegExp): string => {
@@ -16,15 +16,9 @@ const linkTo = ({ text, url }: Page, pattern: RegExp): string => {
   return new URL(href!, url).pathname
 }
 
-describe("webhooks in the dashboard", () => {
-  let server: MemoryTillWithPages
-  let tab: Tab
-  beforeAll(async () => {
-    server = await start()
-    tab = await signedIn(server)
-  })
-  afterAll(() => server.close())
+const { server, tab } = await openDashboard()
 
+describe("webhooks in the dashboard", () => {
   const endpointOf = (types: ReadonlyArray<string> = ["*"]) =>
     server.post("/v1/webhook_endpoints", { url: "https://shop.example/hooks", enabled_events: types })
   const pay = () =>

@@ -1,12 +1,12 @@
 /** Metadata that is edited on the pages of objects, without a script (semantics 9.84). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { Metadata } from "../../../src/domain/Metadata.ts"
 import { mergeMetadata } from "../../../src/domain/Metadata.ts"
-import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
-import type { Page, Tab } from "../People.ts"
+import type { Answer } from "../../pages/PagesServer.ts"
+import type { Page } from "../People.ts"
 import { formTo, signedIn } from "../People.ts"
+import { openDashboard } from "../support.ts"
 
 /** Few keys, so that edits meet one another; some that objects have by themselves, or that HTML and forms change. */
 const KEYS = ["color", "a b", "__proto__", "constructor", "%41", "line\nend", '"><i>&amp;', "größe", "+", " x "]
@@ -24,15 +24,9 @@ const seen = (value: string): string => value.replaceAll(/\r\n?/g, "\n").trim()
 
 const fieldFor = (key: string): string => `metadata[${encodeURIComponent(key)}]`
 
-describe("metadata on the dashboard", () => {
-  let server: MemoryTillWithPages
-  let tab: Tab
-  beforeAll(async () => {
-    server = await start()
-    tab = await signedIn(server)
-  })
-  afterAll(() => server.close())
+const { server, tab } = await openDashboard()
 
+describe("metadata on the dashboard", () => {
   const customer = async (metadata: Metadata) => `${(await server.post("/v1/customers", { metadata })).id}`
   const formOf = async (id: string) => formTo(await tab.get(`/dashboard/test/customers/${id}`), "/metadata")
   const metadataOf = async (id: string): Promise<Metadata> => (await server.get(`/v1/customers/${id}`)).metadata

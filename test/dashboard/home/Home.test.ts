@@ -1,15 +1,15 @@
 /** The home page: its numbers are those of the payments, and it says what needs attention (semantics 9.71). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { numbersOf, rangeNamed } from "../../../src/dashboard/home/Numbers.ts"
 import { Accounts } from "../../../src/engine/Accounts.ts"
 import { INSTALLATION } from "../../../src/payments/AccountIds.ts"
 import * as ApiKeys from "../../../src/payments/ApiKeys.ts"
-import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
-import { fail } from "../../support/fixtures/FailedDelivery.ts"
-import type { Page, Tab } from "../People.ts"
+import type { Answer } from "../../pages/PagesServer.ts"
+import { fail } from "../FailedDelivery.ts"
+import type { Page } from "../People.ts"
 import { signedIn } from "../People.ts"
+import { openDashboard } from "../support.ts"
 
 /** A page's text, as somebody reads it. */
 const textOf = ({ text }: Page): string =>
@@ -18,15 +18,9 @@ const textOf = ({ text }: Page): string =>
     .replaceAll(/\s+/g, " ")
     .trim()
 
-describe("the home page", () => {
-  let server: MemoryTillWithPages
-  let tab: Tab
-  beforeAll(async () => {
-    server = await start()
-    tab = await signedIn(server, "support")
-  })
-  afterAll(() => server.close())
+const { server, tab } = await openDashboard("support")
 
+describe("the home page", () => {
   const pay = (parameters: object = {}, status = 200): Promise<Answer> =>
     server.post(
       "/v1/payment_intents",

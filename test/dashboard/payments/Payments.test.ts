@@ -1,25 +1,18 @@
 /** Finding payments, and taking them along as a file (semantics 9.70). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { askedBy } from "../../../src/dashboard/payments/PaymentSearch.ts"
+import { readPaymentQuery } from "../../../src/dashboard/payments/PaymentSearch.ts"
 import { Accounts } from "../../../src/engine/Accounts.ts"
-import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
+import type { Answer } from "../../pages/PagesServer.ts"
 import { cellsIn } from "../Csv.ts"
-import { basic } from "../../support/HttpExchange.ts"
-import { visit } from "../../support/fixtures/CheckoutPages.ts"
-import type { Tab } from "../People.ts"
-import { openTab, signedIn } from "../People.ts"
+import { basic } from "../../http/TestServer.ts"
+import { visit } from "../../pages/Shop.ts"
+import { openTab } from "../People.ts"
+import { openDashboard } from "../support.ts"
+
+const { server, tab } = await openDashboard("support")
 
 describe("payments of the dashboard", () => {
-  let server: MemoryTillWithPages
-  let tab: Tab
-  beforeAll(async () => {
-    server = await start()
-    tab = await signedIn(server, "support")
-  })
-  afterAll(() => server.close())
-
   const pay = (parameters: object = {}): Promise<Answer> =>
     server.post("/v1/payment_intents", {
       amount: 4321,
@@ -129,7 +122,7 @@ describe("payments of the dashboard", () => {
     "are asked for by an amount of 200,000 times %j, and refused soon",
     async (piece) => {
       const query = new URLSearchParams({ amount: `1${piece.repeat(200_000)}x` })
-      const asked = Effect.provideService(askedBy({ account: "mer_x:test", query }), Accounts, server.accounts)
+      const asked = Effect.provideService(readPaymentQuery({ account: "mer_x:test", query }), Accounts, server.accounts)
       assert.match((await Effect.runPromise(asked)).problems!["amount"]!, /^Enter /)
     }
   )
