@@ -1,4 +1,4 @@
-/** All routes of the dashboard. Whoever adds a page adds its layer here, and its part to `Shell.ts`. */
+/** All routes of the dashboard. A new page adds its layer here, and a new navigation entry goes into `Shell.ts`. */
 import { Effect, Layer } from "effect"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { seeOther } from "../html/PageResponse.ts"
@@ -42,7 +42,7 @@ import { visitOf } from "./frame/Visit.ts"
 import { visitorOf } from "./frame/Visitors.ts"
 import * as WipeTestData from "./developers/WipeTestData.ts"
 
-/** The dashboard itself, and whatever else is asked for below it. Who is not signed in learns nothing of it. */
+/** Answers every other address below `/dashboard`. Without a session, each of them leads to the sign-in page. */
 const fallback = (method: "GET" | "POST") =>
   route(method, "/dashboard/*", (request) =>
     Effect.gen(function* () {

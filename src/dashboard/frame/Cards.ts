@@ -1,4 +1,4 @@
-/** Cards as pages show them: what is known of one, and to whom it is billed. */
+/** Cards on pages: brand, last digits, expiry date and billing details. */
 import type { Address, BillingDetails } from "../../domain/Address.ts"
 import type { Card } from "../../domain/PaymentMethod.ts"
 import { brandName } from "../../html/CardBrands.ts"
@@ -21,7 +21,7 @@ export const cardFacts = (card: Shown): ReadonlyArray<readonly [name: string, va
   ["Kind", `${card.funding}, issued in ${card.country}`]
 ]
 
-/** What a payer has said about who they are, one below the other; nothing if that is nothing. */
+/** Billing details, one per line; null if there are none. */
 export const billingHtml = ({ address, email, name, phone }: Partial<BillingDetails>): Child => {
   const { city, country, line1, line2, postal_code, state }: Partial<Address> = address ?? {}
   const town = [postal_code, city, state].filter((part) => part).join(" ")

@@ -1,31 +1,30 @@
 /**
- * Charts as SVG, made on the server. Few kinds are needed, and a page's policy lets no style in that a library would
- * write, so they are made here: shapes with classes, whose colours the style sheet has.
+ * Charts as SVG, drawn on the server. A chart library would write inline styles, which the page's content security
+ * policy forbids; these charts are shapes with classes, coloured by the style sheet.
  *
- * A chart is a picture with a name; the figures are in the table behind it, for whoever cannot see the one or wants to
- * copy the other.
+ * Each chart is an image with a name. The table behind it has the same figures, for screen readers and for copying.
  */
 import type { Child, Html } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
 
 export interface Bar {
-  /** A time in UTC: under the bar, or where a pointer is on it. */
+  /** A time in UTC: below the bar, or in the bar's tooltip. */
   readonly label: string
-  /** From 0. */
+  /** Non-negative. */
   readonly value: number
-  /** The value in words: `43.21 USD`. */
+  /** The value as text: `43.21 USD`. */
   readonly text: string
-  /** How much of the value is of the second kind, such as what failed. */
+  /** The share of the value that belongs to the second kind, such as failed payments. */
   readonly part?: number
 }
 
 export interface Chart {
-  /** What it shows: `Volume per day`. */
+  /** The subject of the chart: `Volume per day`. */
   readonly title: string
   readonly bars: ReadonlyArray<Bar>
-  /** What values are called in the table. */
+  /** Column header of the values in the table. */
   readonly unit: string
-  /** What the part of the second kind is called. */
+  /** Name of the second kind. */
   readonly partName?: string
 }
 
@@ -53,7 +52,7 @@ const barOf = (bar: Bar, index: number, width: number, max: number): Child => {
   </g>`
 }
 
-/** The highest bar is as high as the chart: its value is the scale. */
+/** The chart's scale: the value of the highest bar, which fills the chart's height. */
 const scaleOf = (bars: ReadonlyArray<Bar>, max: number): Child =>
   max > 0 && html`<small aria-hidden="true">up to ${topOf(bars.find(({ value }) => value === max)!)}</small>`
 const topOf = ({ part = 0, text, value }: Bar): string => (part > 0 ? String(value) : text)
@@ -93,29 +92,29 @@ export const chart = ({ bars, partName, title, unit }: Chart): Html => {
   </figure>`
 }
 
-/** One of several things that are compared: a line with its name, its bar and its value. */
+/** One line of a comparison: its name, bar and value. */
 export interface Ranked {
   readonly name: string
-  /** Where the name leads. */
+  /** Target of the name's link. */
   readonly href?: string
-  /** From 0, one of each kind: they make the bar together. */
+  /** Non-negative, one per kind; together they make up the bar. */
   readonly values: ReadonlyArray<number>
-  /** The values in words: `89 taken, 11 failing`. */
+  /** The values as text: `89 delivered, 11 failing`. */
   readonly text: string
 }
 
 export interface Ranking {
   readonly title: string
-  /** What the values are called, if there are several. */
+  /** Names of the kinds, if there are several. */
   readonly kinds?: ReadonlyArray<string>
-  /** In the order in which they are shown. */
+  /** In display order. */
   readonly ranked: ReadonlyArray<Ranked>
-  /** True for bars of one length, which show the shares of their kinds, however little one is beside the others. */
+  /** True for bars of equal length, which compare the shares within each line instead of the lines with each other. */
   readonly isShares?: boolean
   readonly table: Html
 }
 
-/** Classes of the kinds, in their order. */
+/** CSS classes of the kinds, in order. */
 const KINDS = ["bar", "part", "rest"] as const
 
 const sumOf = (values: ReadonlyArray<number>): number => values.reduce((sum, value) => sum + value, 0)
@@ -141,7 +140,7 @@ const lineOf = ({ href, name, text, values }: Ranked, max: number): Html => {
   </li>`
 }
 
-/** Bars that lie one below the other. The longest is as long as there is room: its value is the scale. */
+/** Horizontal bars below one another. The longest bar takes the full width and sets the scale. */
 export const ranking = ({ isShares = false, kinds = [], ranked, table, title }: Ranking): Html => {
   const max = Math.max(0, ...ranked.map(({ values }) => sumOf(values)))
   return html`<figure class="chart">

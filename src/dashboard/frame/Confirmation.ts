@@ -1,6 +1,7 @@
 /**
- * Asks somebody who is signed in for their password again, before something that a stolen browser is not to do. The
- * page has the form that was sent in it, and sends it on together with the password: nothing is entered twice.
+ * Asks a signed-in person for the password again, before an action that must not be possible with a stolen session
+ * alone. The page carries the submitted form in hidden fields and sends it again with the password, so nothing has to
+ * be entered twice.
  */
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
@@ -24,7 +25,7 @@ export interface PasswordPage {
   readonly status: number
 }
 
-/** Null once somebody has proved who they are, now; else the page that asks. */
+/** Returns null after a correct password, otherwise the page that asks for it. */
 export const checkPassword = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   visit: Visit,
@@ -50,10 +51,10 @@ export const checkPassword = Effect.fnUntraced(function* (
   return null
 })
 
-/** Tells whether a form comes from the page that asks, with the password. */
+/** True if the form contains a password, so it comes from the password page. */
 export const hasPassword = (values: FormValues): boolean => values.has(FIELD)
 
-/** The page that asks, with the form that was sent in it. */
+/** The page that asks for the password, with the submitted form in hidden fields. */
 export const passwordPage = (visit: Visit, values: FormValues, error: string | null): Html => {
   if (!visit.person.has_password) {
     return shell(visit, {

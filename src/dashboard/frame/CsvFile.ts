@@ -1,4 +1,7 @@
-/** What a list shows as a CSV file, of any length: read page by page, as fast as it is taken. */
+/**
+ * A list as a CSV file of any length. The file is streamed: each page of the list is read when the client has taken the
+ * one before.
+ */
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { Accounts } from "../../engine/Accounts.ts"
@@ -10,14 +13,14 @@ import type { Listed } from "./Queries.ts"
 import { isNew } from "./Queries.ts"
 import type { Visit } from "./Visit.ts"
 
-/** Rows that are in memory at once. */
+/** Rows in memory at a time. */
 const FILE_PAGE = 250
 
 export interface CsvFile<Row extends { readonly id: string }> {
-  /** Begins the name of the file. */
+  /** Start of the file's name. */
   readonly name: string
   readonly columns: ReadonlyArray<readonly [name: string, cell: (row: Row) => string | null | undefined]>
-  /** A page of the list, newest first. */
+  /** Reads a page of the list, newest first. */
   readonly read: (page: {
     readonly cursor: Cursor
     readonly limit: number
@@ -25,23 +28,23 @@ export interface CsvFile<Row extends { readonly id: string }> {
 }
 
 /**
- * The places where a spreadsheet could find a formula, and run what a payer or a merchant has written: a sign, or its
- * full-width form, at which a cell begins. Where a reader's separator is a semicolon or a tab, the file's quotes do not
- * hold a cell together, so a cell may begin behind each of those and behind a line's end as well. White space, quotes
- * and characters that are not seen may stand before the sign.
+ * Places where a spreadsheet could read a formula and run text that a payer or a merchant has written: an operator
+ * sign, ASCII or full-width, at the start of a cell. Spreadsheets that separate columns by semicolon or tab ignore the
+ * file's quotes, so a cell may also start after each of those characters and after a line break. White space, quotes
+ * and invisible characters may precede the sign.
  */
 const FORMULAS = /(?<=^|[;\t|\r\n])(?=(?:(?![;\t|\r\n])[\s"'\p{C}])*[=+\-@＝＋－＠])/gu
 
 /**
- * A cell as RFC 4180 has it, always in quotes, with an apostrophe where a formula could begin. Whoever takes one
- * apostrophe away from each such place has the text again (semantics 9.70).
+ * A cell as in RFC 4180, always quoted, with an apostrophe before each possible formula. Removing one apostrophe at
+ * each of these places restores the text (semantics 9.70).
  */
 export const csvCell = (value: string | null | undefined): string =>
   `"${(value ?? "").replaceAll(FORMULAS, "'").replaceAll('"', '""')}"`
 
 const lineOf = (cells: ReadonlyArray<string | null | undefined>): string => `${cells.map(csvCell).join(",")}\r\n`
 
-/** Begins a file, so that Excel reads it as UTF-8. */
+/** Makes Excel read the file as UTF-8. */
 const BYTE_ORDER_MARK = "\ufeff"
 
 export const csvFile = Effect.fnUntraced(function* <Row extends { readonly id: string }>(
@@ -49,7 +52,7 @@ export const csvFile = Effect.fnUntraced(function* <Row extends { readonly id: s
   { columns, name, read }: CsvFile<Row>
 ) {
   const linesOf = (rows: ReadonlyArray<Row>) => rows.map((row) => lineOf(columns.map(([, cell]) => cell(row)))).join("")
-  // What fails here is answered with a page; later on, the connection is cut, and the browser says so.
+  // If the first read fails, the browser gets an error page; a later failure aborts the download.
   const first = yield* read({ cursor: {}, limit: FILE_PAGE })
   const accounts = yield* Accounts
   const rest = Stream.unfold(first, ({ hasMore, rows }) =>
@@ -71,14 +74,14 @@ export const csvFile = Effect.fnUntraced(function* <Row extends { readonly id: s
   })
 })
 
-/** A time in Unix seconds, in UTC. */
+/** A time in Unix seconds as an ISO text in UTC. */
 export const csvTime = (seconds: number): string => new Date(seconds * 1000).toISOString()
 
-/** What is no text, such as metadata; nothing where it is empty. */
+/** An object such as metadata as JSON; null if it is empty. */
 export const csvJson = (value: Readonly<Record<string, string>>): string | null =>
   Object.keys(value).length === 0 ? null : JSON.stringify(value)
 
-/** Leads to the file of all that a list shows, on every page; nothing where there is nothing yet. */
+/** A link to the CSV file of a list, with all pages of it; null if the list has no objects yet. */
 export const csvLink = (visit: Visit, path: `/${string}.csv`, rows: ReadonlyArray<unknown>): Child => {
   if (isNew(visit, rows)) return null
   const { after: _, before: __, done: ___, trail: ____, ...asked } = Object.fromEntries(visit.query)

@@ -1,10 +1,10 @@
-/** The composition root tells the dashboard this about the installation. */
+/** Settings of the installation that the dashboard needs; the composition root provides them. */
 import { Context } from "effect"
 
 export interface DashboardConfigShape {
-  /** Why nobody can sign in, in words for whoever tries; null if people can (semantics 9.63). */
+  /** The reason why sign-in is turned off, shown to people who try; null if sign-in is on (semantics 9.63). */
   readonly refusal: string | null
-  /** True if only this machine's own browsers come here, so that it is asked for by a name of this machine only. */
+  /** True if the dashboard serves this machine's browsers only; it then answers to names of this machine only. */
   readonly isForThisMachine: boolean
 }
 

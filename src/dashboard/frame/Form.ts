@@ -1,8 +1,8 @@
 /**
- * Forms. They work without scripts: a form that is not always there stands in a `details`, which opens by itself.
+ * Forms. They work without scripts: a form behind a button is a `details` element, which opens by itself.
  *
- * Each form is made for one action and one session, by a token that also makes it happen once. After a mistake the page
- * is shown again, with the form as it was sent and what is wrong beside its fields.
+ * A form belongs to one action and one session. Its token says so, and makes the submission happen once. After a
+ * mistake, the page shows the form again as it was sent, with an error beside each wrong field.
  */
 import type { Child, Html } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
@@ -10,37 +10,39 @@ import type { FormValues } from "../../html/Forms.ts"
 import type { DashboardPath } from "./Links.ts"
 import type { Visit } from "./Visit.ts"
 
-/** What was wrong with a form that was sent, or what it would come to. */
+/** The outcome of a form that was refused or previewed. */
 export interface Problem {
-  /** The form, by where it was sent to; as `visit.at` takes it. */
+  /** The address that the form was sent to, as `visit.at` takes it. */
   readonly action: DashboardPath
-  /** What is wrong with it as a whole; null if only fields are. */
+  /** An error about the whole form; null if only fields are wrong. */
   readonly message: string | null
-  /** By field. */
+  /** Errors by field. */
   readonly errors: Readonly<Record<string, string>>
   readonly values: FormValues
-  /** What its command's preview has answered, if somebody wanted to see that only. */
+  /** The result of the command's preview; undefined if no preview was requested. */
   readonly preview?: unknown
 }
 
 export interface Form {
   readonly visit: Visit
-  /** Where it is sent to, in this environment: `/payments/pi_…/refund`. */
+  /** Target of the form, below the environment: `/payments/pi_…/refund`. */
   readonly action: `/${string}`
-  /** What the button says. */
+  /** Label of the button. */
   readonly submit: string
   readonly tone?: "primary" | "danger" | "quiet"
-  /** A second button sends it with a field `preview`, and leads to the part of the page that has this id. */
+  /** Adds a second button, which sends a field `preview` and scrolls to the element with this id. */
   readonly preview?: string
-  /** True for a form that edits: it holds what it has shown of each field, so that only what is changed counts. */
+  /**
+   * True for a form that edits an object: hidden fields hold the shown values, so that only changed fields are saved.
+   */
   readonly isEdit?: boolean
   readonly problem?: Problem | null | undefined
   readonly content?: (fields: Fields) => Child
-  /** A table with a box in each row, by which somebody chooses what the form is about. The button stands above it. */
+  /** A table with a checkbox in each row, which selects the rows that the action applies to. The button is above it. */
   readonly choices?: Html
 }
 
-/** Makes the fields of one form. */
+/** Builds the fields of one form. */
 export interface Fields {
   readonly text: (field: TextField) => Html
   readonly area: (field: AreaField) => Html
@@ -63,7 +65,7 @@ export interface TextField extends Field {
 }
 
 export interface AreaField extends Omit<TextField, "type" | "inputmode" | "autocomplete"> {
-  /** So many lines have room; 4 by default. One grows with its text. */
+  /** Visible lines, 4 by default. With 1, the field grows with its text. */
   readonly rows?: number
 }
 
@@ -90,7 +92,9 @@ const ariaOf = (id: string, hint: Child, error: string | undefined): Child => {
   ]
 }
 
-/** The field that a parameter is, or is in: `tiers` for `tiers[1][up_to]`; undefined if the form has none. */
+/**
+ * The field for a parameter or for its parent: `tiers` for `tiers[1][up_to]`; undefined if the form has no such field.
+ */
 const fieldOf = (param: string, values: FormValues): string | undefined => {
   for (let name = param; ; name = name.slice(0, name.lastIndexOf("["))) {
     if (values.has(name)) return name
@@ -98,19 +102,22 @@ const fieldOf = (param: string, values: FormValues): string | undefined => {
   }
 }
 
-/** What the API says of a parameter, beside the field of that name: its reader sees labels, and no names. */
+/** An API error as text beside its field: the label is visible there, so the parameter's name is left out. */
 const besideField = (name: string, error: string | undefined): string | undefined =>
   error
     ?.replace(`The \`${name}\` field must`, "This must")
     .replace(/^Missing required parameter: .*/, "This is required.")
 
-/** The name of the field that holds what a form which edits has shown of another. */
+/** Name of the hidden field with the value that an edit form was rendered with. */
 export const seenField = (name: string): string => `seen[${name}]`
 
-/** Fields of a form whose ids begin with `prefix`, as they were sent or as they are given. */
+/**
+ * Builds the fields of a form: with the submitted values after a mistake, otherwise with the given ones. Their ids
+ * begin with `prefix`.
+ */
 export const fieldsOf = (prefix: string, problem: Problem | null, isEdit = false): Fields => {
   const { errors = {}, values } = problem ?? {}
-  /** What nobody has changed gives way to what it is by now. */
+  /** The submitted value. In an edit form, a field that was left unchanged shows the current value instead. */
   const sent = (name: string, value = "") =>
     values === undefined || (isEdit && values.get(name) === values.get(seenField(name)))
       ? value
@@ -123,7 +130,7 @@ export const fieldsOf = (prefix: string, problem: Problem | null, isEdit = false
   return {
     text: ({ autocomplete = "off", hint, inputmode, label, name, required = false, type = "text", value }) => {
       const [id, error] = [`${prefix}-${name}`, errorOf(name)]
-      // A browser shows no line ends in it, and sends none.
+      // Browsers neither show nor send line breaks in a text field.
       return html`<div class="field">
         ${seen(name, value?.replaceAll(/[\r\n]/g, ""))}
         <label for="${id}">${label}</label>
@@ -170,24 +177,24 @@ ${sent(name, value)}</textarea>
   }
 }
 
-/** The problem, if it is this form's. */
+/** The problem, if it belongs to this form. */
 const ownProblem = ({ action, problem, visit }: Form): Problem | null =>
   problem?.action === `/${visit.mode}${action}` ? problem : null
 
-/** What is wrong as a whole, or with what the form has no field for. */
+/** The error about the whole form, or the first error about a parameter without a field. */
 const messageOf = ({ errors, message, values }: Problem): string | null =>
   message ?? Object.entries(errors).find(([param]) => fieldOf(param, values) === undefined)?.[1] ?? null
 
 export const DAY_SECONDS = 86_400
 
-/** The day in a field of type `date`: the Unix seconds of its beginning in UTC, or undefined for what is no day. */
+/** Reads a value of a `date` field: the start of the day in UTC, in Unix seconds; undefined if it is not a date. */
 export const readDay = (text: string): number | undefined =>
   /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) ? Date.parse(text) / 1000 : undefined
 
-/** The start of the ids of a form's fields: two forms of a page may have fields of the same name. */
+/** Prefix of field ids, from the form's action: two forms of a page may have fields of the same name. */
 const prefixOf = (action: string): string => `f${action.replaceAll(/[^0-9A-Za-z]+/g, "-")}`
 
-/** Above the rows of which some are chosen. All of them at once, and how many there are, is for who has scripts. */
+/** The row above a table with checkboxes. Selecting all rows and showing the count need the script. */
 const choosing = (button: Html, choices: Html): Html =>
   html`<div class="choosing">
       <span hidden=""
@@ -215,17 +222,14 @@ export const form = (made: Form): Html => {
   </form>`
 }
 
-/** A form that a button opens. It stands open while something is wrong with it. */
+/** A form behind a button. It is open while it shows a problem. */
 export const dialog = (label: string, made: Form): Html =>
   html`<details class="dialog" ${ownProblem(made) !== null && html`open=""`}>
     <summary class="button ${made.tone ?? ""}">${label}</summary>
     <div class="sheet">${form(made)}</div>
   </details>`
 
-/**
- * A form that asks for a list: its fields are the list's filters, and its address is a view that can be kept. A phone
- * folds them, but what `search` is.
- */
+/** A filter form. It sends GET, so a filtered list can be bookmarked. On phones all fields but `search` are folded. */
 export const filters = (
   visit: Visit,
   path: `/${string}` | "",

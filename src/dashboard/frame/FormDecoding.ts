@@ -1,4 +1,4 @@
-/** What people enter, as the commands take it. What is wrong with it is told in the words of the API. */
+/** Turns form values into the parameters of commands. Mistakes are reported in the API's words. */
 import { Effect, Schema } from "effect"
 import type { Exit } from "effect"
 import type { ParameterInvalid, ParameterMissing, ParameterUnknown } from "../../domain/Errors.ts"
@@ -12,35 +12,37 @@ import { Invalid } from "./Page.ts"
 
 type ParameterError = ParameterUnknown | ParameterMissing | ParameterInvalid
 
-/** The body of a request, by its contract. Fields of a form that are named as its parameters show what is wrong. */
+/** Decodes a request body by its schema. Errors appear beside the fields whose names are the parameters'. */
 export const decodeBody = <A extends object>(
   schema: Schema.Decoder<A>,
   value: Partial<Record<keyof A, unknown>>
 ): Effect.Effect<A, ParameterError> =>
-  // The decoder is made of this schema, and so is what it answers with.
+  // `makePayloadDecoder` returns values of this schema, but its type does not say so.
   Effect.suspend(() => makePayloadDecoder(schema)({ escapes: false, value }) as Exit.Exit<A, ParameterError>)
 
-/** A text; null for none. */
+/** Returns a text; null if the field is empty. */
 export const readText = (values: FormValues, name: string): string | null => values.get(name) || null
 
 /**
- * Of what was entered, the fields that somebody has changed since the form was opened: what others have changed
- * meanwhile stays (semantics 9.84).
+ * Returns only the fields that were edited in the form, so that concurrent changes of other fields are kept (semantics
+ * 9.84).
  */
 export const pickChanged = <A extends object>(values: FormValues, entered: A): Partial<A> =>
   Object.fromEntries(
     Object.entries(entered).filter(([name]) => values.get(name) !== values.get(seenField(name)))
   ) as Partial<A>
 
-/** A whole number; null for none, and the text itself for what is none, of which decoding says what is wrong. */
+/**
+ * Returns a whole number; null for an empty field; the text itself if it is not a number, for the decoder to reject.
+ */
 export const readNumber = (values: FormValues, name: string): number | string | null => {
   const text = readText(values, name)
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
 /**
- * An amount in minor units, null for none; or what is wrong with it. Of what is no currency nobody knows what it means:
- * decoding says what is wrong with that.
+ * Returns an amount in minor units, or the error about it. Null for an empty field, and for an unknown currency: the
+ * decoder rejects that one.
  */
 export const readAmount = (values: FormValues, name: string, currency: string | null): number | null | Invalid => {
   const text = readText(values, name)

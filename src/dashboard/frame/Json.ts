@@ -1,4 +1,4 @@
-/** JSON as it is read: indented, in the colours of what its parts are, and with a link at each id. */
+/** JSON for reading: indented, with coloured tokens and a link on each id. */
 import { withoutSecrets } from "../../domain/Secrets.ts"
 import { parseJson } from "../../json/JsonParse.ts"
 import type { Child, Html } from "../../html/Html.ts"
@@ -6,10 +6,10 @@ import { html } from "../../html/Html.ts"
 import { addressOf } from "./ObjectLinks.ts"
 import type { Visit } from "./Visit.ts"
 
-/** Strings, with the colon behind the name of a field; numbers; and the three words. Every string has its end. */
+/** JSON tokens: strings, with the colon after a field name; numbers; and `true`, `false`, `null`. */
 const PARTS = /("(?:[^"\\]|\\.)*"?)(:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b/g
 
-/** Words may begin like an id: `"per_unit"`. */
+/** The minimum length tells ids from words such as `"per_unit"`. */
 const ID = /^"[a-z]+_[0-9A-Za-z]{16,}"$/
 
 const colored = (visit: Visit, text: string): Child => {
@@ -32,11 +32,11 @@ const colored = (visit: Visit, text: string): Child => {
   return [...parts, text.slice(end)]
 }
 
-/** Whoever has a client secret can pay with it, and URLs have it in them, too; nobody needs it here. */
+/** Removes client secrets, as fields and within URLs: they allow paying, and the dashboard does not need them. */
 const shown = (name: string, value: unknown): unknown =>
   name === "client_secret" ? undefined : typeof value === "string" ? withoutSecrets(value) : value
 
-/** A value, or JSON text, without client secrets and keys. */
+/** Renders a value, or JSON text, without client secrets and keys. */
 export const json = (visit: Visit, value: unknown, label: string): Html => {
   const text = JSON.stringify(typeof value === "string" ? parseJson(value) : value, shown, 2)
   return html`<pre

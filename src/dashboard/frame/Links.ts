@@ -1,14 +1,14 @@
 /**
- * Where a page is, and how its links lead to others. Till's base address may have a path of its own, of which only a
- * proxy in front of it knows, so every link is relative to the page.
+ * Addresses of pages, and links between them. A proxy may serve Till below a path that Till does not know, so every
+ * link is relative to the current page.
  */
 import type { HttpServerRequest } from "effect/http"
 
-/** Below the dashboard, such as `/test/payments/pi_…`; empty for the dashboard itself. */
+/** A path below `/dashboard`, such as `/test/payments/pi_…`; empty for `/dashboard` itself. */
 export type DashboardPath = "" | `/${string}`
 
 export interface PageLocation {
-  /** Of the page itself, as it was asked for, without its query. */
+  /** Path of the requested page, without the query. */
   readonly path: DashboardPath
   /** Folders between Till's base address and the page. */
   readonly depth: number
@@ -21,10 +21,10 @@ export const locationOf = ({ url }: Pick<HttpServerRequest.HttpServerRequest, "u
   return { path: path.slice(ROOT.length) as DashboardPath, depth: path.split("/").length - 2 }
 }
 
-/** A query as a link has it, without what is undefined or empty. */
+/** Query parameters of a link. Undefined, null and empty values are left out. */
 export type Query = Readonly<Record<string, string | number | null | undefined>>
 
-/** A link from one page to another. */
+/** Returns a relative link from a page at this depth. */
 export const link = ({ depth }: Pick<PageLocation, "depth">, path: DashboardPath, query: Query = {}): string => {
   const given = Object.entries(query).flatMap(([name, value]) =>
     value == null || value === "" ? [] : [[name, String(value)]]
@@ -33,6 +33,6 @@ export const link = ({ depth }: Pick<PageLocation, "depth">, path: DashboardPath
   return `${depth === 0 ? "." : Array.from({ length: depth }, () => "..").join("/")}${ROOT}${path}${text}`
 }
 
-/** The pages that somebody may be led to after signing in: those of an environment, and nothing else. */
+/** True for pages that sign-in may lead back to: those of an environment. This excludes other sites. */
 export const isReturnPath = (path: string): path is DashboardPath =>
   /^\/(?:test|live)(?:\/[0-9A-Za-z_-]{1,64}){0,4}$/.test(path)

@@ -1,10 +1,10 @@
 /**
- * Pages that stay true: each open page has a stream of server-sent events, which says what kinds of documents change
- * in its account (semantics 9.65). The page's script then asks for the page again, and takes its content over. So what
- * a page shows is made in one place, with and without a script, and a stream holds nothing but who listens.
+ * Live updates. Each open page has a stream of server-sent events that names the kinds of documents that have changed
+ * in its account (semantics 9.65). The page's script then fetches the page again and replaces its content. A page is
+ * therefore rendered in one place, with and without a script, and a stream holds no data of the account.
  *
- * A stream ends with its session, within seconds, and with the service. There are only so many of them; a page that
- * gets none is as it was when it was loaded.
+ * A stream ends within seconds of its session, and when the service stops. The number of streams is limited; a page
+ * without a stream keeps the content that it was loaded with.
  */
 import type { Scope } from "effect"
 import { Context, Duration, Effect, Layer, Option, Queue, RcMap, Stream } from "effect"
@@ -23,18 +23,18 @@ import type { Services } from "./Page.ts"
 import { ReloadQueue } from "./ReloadQueue.ts"
 import { visitorOf } from "./Visitors.ts"
 
-/** Among the kinds of what changes: the log of requests has more. */
+/** The kind that stands for the request log, which has more of them than documents do. */
 export const REQUEST = "request"
 
-/** Streams of all people together. */
+/** Open streams in this process. */
 export const STREAMS_MAX = 1000
-/** Streams of one person, in all of their sessions: a few browsers with many tabs. */
+/** Open streams of one person over all sessions: a few browsers with many tabs. */
 export const PERSON_STREAMS_MAX = 40
-/** So often a stream says that it is there, and looks whether its session is. Proxies end what is silent for long. */
+/** Interval at which a quiet stream sends a comment and checks its session. Proxies close silent connections. */
 const PULSE_MILLIS = 15_000
-/** The browser comes back so long after its stream has ended. */
+/** Delay before the browser reconnects a stream that has ended. */
 const RETRY_MILLIS = 3000
-/** Changes that come together are told of together, in milliseconds. */
+/** Window in which changes are collected into one message. */
 const TOGETHER_MILLIS = 250
 
 const RETRY = Sse.encoder.write(new Sse.Retry({ duration: Duration.millis(RETRY_MILLIS), lastEventId: undefined }))
@@ -45,7 +45,7 @@ const eventOf = (event: "changed" | "ended", data: object): string =>
 
 type Told = (kinds: ReadonlySet<string>) => void
 
-/** What changes in an account, for all of its pages: they hear of it together, however many records it was. */
+/** Collects the changes of an account for all of its open pages, many records into one message. */
 const accountNews = Effect.fnUntraced(function* (account: AccountId) {
   const pages = new Set<Told>()
   const changed = new Set<string>()
@@ -66,10 +66,10 @@ const accountNews = Effect.fnUntraced(function* (account: AccountId) {
   return pages
 })
 
-/** Calls it, until the scope closes, with the kinds of what has changed in an account. */
+/** Calls the listener with the kinds of changed documents until the scope closes. */
 type Hear = (account: AccountId, told: Told) => Effect.Effect<void, never, Scope.Scope>
 
-/** The streams that are open, by their people. */
+/** Open streams with the ids of their people. */
 class OpenStreams {
   readonly #wakeUp = new Map<() => void, string>()
   readonly turns = new ReloadQueue()
@@ -115,16 +115,16 @@ const makeStreams = Effect.gen(function* () {
   return new OpenStreams(hear)
 })
 
-/** All that are open in this process. */
+/** All open streams of this process. */
 export class Streams extends Context.Service<Streams, OpenStreams>()("till/dashboard/Streams") {
   static readonly layer: Layer.Layer<Streams, never, CommitFeed> = Layer.effect(Streams, makeStreams)
-  /** Ends them with this layer. It has to end before the server, which would wait for them. */
+  /** Closes all streams with this layer. It must close before the server, which waits for open responses. */
   static readonly ending: Layer.Layer<never, never, Streams> = Layer.effectDiscard(
     Effect.flatMap(Streams, (streams) => Effect.addFinalizer(() => Effect.sync(() => streams.close())))
   )
 }
 
-/** The stream of one page. `isGood` looks whether its session still is. */
+/** The stream of one page. `isGood` checks whether its session is still valid. */
 const streamOf = Effect.fnUntraced(function* (
   streams: OpenStreams,
   { account, person }: { readonly account: AccountId; readonly person: string },
@@ -150,7 +150,7 @@ const streamOf = Effect.fnUntraced(function* (
     mayHaveEnded = true
     wakeUp()
   })
-  /** What goes out next; the last thing is that it has ended. */
+  /** The next message; the last one reports the end of the session. */
   const next = Effect.gen(function* () {
     const isQuiet = Option.isNone(yield* Effect.timeoutOption(Queue.take(signal), PULSE_MILLIS))
     if (streams.isClosing) return { text: PULSE, goesOn: false }

@@ -1,8 +1,8 @@
 /**
- * Metadata on the page of its object, and the form that edits it: a row for each key, and empty ones for more.
+ * Metadata on an object's page, and its edit form: a row per key, and empty rows for new keys.
  *
- * The form holds what it has shown of each value, so that only keys that somebody has changed are sent, and one that
- * has changed meanwhile is refused, with its new value beside it (semantics 9.84).
+ * Hidden fields hold the values that the form was rendered with, so that only edited keys are saved. An edited key that
+ * was changed concurrently is refused, with its current value beside it (semantics 9.84).
  */
 import { Effect, Schema } from "effect"
 import type { Metadata } from "../../domain/Metadata.ts"
@@ -26,27 +26,27 @@ import type { Show } from "./Page.ts"
 import { action, Invalid } from "./Page.ts"
 import type { Visit } from "./Visit.ts"
 
-/** Empty rows for keys that there are not yet. */
+/** Empty rows for new keys. */
 const NEW_ROWS = [0, 1, 2] as const
 
-/** Names of fields. Browsers write line ends in names anew, so keys are percent-encoded in them. */
+/** Field names. Browsers rewrite line breaks in names, so keys are percent-encoded. */
 const valueField = (key: string) => `metadata[${encodeURIComponent(key)}]`
 const newKeyField = (row: number) => `new[${row}][key]`
 const newValueField = (row: number) => `new[${row}][value]`
 
-/** A value as a form that has shown it gives it back: browsers write line ends anew, and white space around it goes. */
+/** A value as a form sends it back: browsers rewrite line breaks, and surrounding white space is trimmed. */
 const normalizeValue = (value: string | undefined = ""): string => value.replaceAll(/\r\n?/g, "\n").trim()
 
 interface SentRow {
   readonly key: string
-  /** The name of its value's field. */
+  /** Name of the value's field. */
   readonly field: string
   readonly value: string
-  /** What the form has shown of it; nothing for a key that there was not. */
+  /** The value that the form was rendered with; empty for a new key. */
   readonly seen: string
 }
 
-/** The keys of the rows that there were when the form was opened. */
+/** Keys that existed when the form was opened. */
 const oldKeysIn = (values: FormValues): ReadonlyArray<string> =>
   [...values.keys()].flatMap((field) => {
     const encoded = /^metadata\[([^[\]]*)\]$/.exec(field)?.[1]
@@ -69,7 +69,7 @@ const newRowsIn = (values: FormValues): ReadonlyArray<SentRow> =>
     seen: ""
   }))
 
-/** The rows that somebody has changed; or what is wrong with one. */
+/** Returns the edited rows, or an error about one of them. */
 const changedRows = (values: FormValues): ReadonlyArray<SentRow> | Invalid => {
   const old = oldRowsIn(values)
   const keys = new Set(old.map(({ key }) => key))
@@ -87,7 +87,7 @@ const changedRows = (values: FormValues): ReadonlyArray<SentRow> | Invalid => {
 
 const isKey = (key: string): boolean => Schema.is(MetadataParameter)(Object.fromEntries([[key, "x"]]))
 
-/** Where a refusal of the command is shown: the API names keys, and the form has rows. */
+/** The form field for a parameter in a refusal: the API names keys, the form has rows. */
 const fieldOf = (param: string, values: FormValues): string => {
   const added = newRowsIn(values)
   const wrong = added.findIndex(({ key }) => key !== "" && !isKey(key))
@@ -95,7 +95,7 @@ const fieldOf = (param: string, values: FormValues): string => {
   return [...oldRowsIn(values), ...added].find(({ key }) => param === `metadata[${key}]`)?.field ?? param
 }
 
-/** What is said of a row whose value is not by now what the form has shown of it. */
+/** The error beside a row whose key was changed by another request since the form was opened. */
 const meanwhileOf = ({ field, key }: SentRow, now: string | undefined): string => {
   if (now === undefined) return "Somebody has removed this key meanwhile. Save again to have it anew."
   if (field !== valueField(key)) return "Somebody has added this key meanwhile: it has a row above now."
@@ -103,8 +103,8 @@ const meanwhileOf = ({ field, key }: SentRow, now: string | undefined): string =
 }
 
 /**
- * What was sent, as the form shows it again. A value that nobody has changed gives way to what it is by now. Where it
- * has changed meanwhile, that is said, and then it counts as seen.
+ * The form as it is shown after a refusal. Unchanged rows get the current value. A concurrent change is reported beside
+ * its row, and then counts as seen.
  */
 const shownAgain = (problem: Problem, metadata: Metadata): Problem => {
   const errors = new Map(
@@ -141,7 +141,7 @@ const rows =
     ]
   }
 
-/** Metadata of an object, to be edited by whoever may; `path` is that of its page. */
+/** The metadata section, with an edit form for people who may edit. `path` is the object's page. */
 export const metadataEditor = (
   visit: Visit,
   path: `/${string}`,
@@ -164,16 +164,16 @@ export const metadataEditor = (
 }
 
 interface MetadataEdit<A extends WithMetadata, H> {
-  /** Of the object, in the audit log: `customer`. */
+  /** The object's name in the audit log: `customer`. */
   readonly name: string
-  /** The page of the object. */
+  /** The object's page. */
   readonly page: `/${string}/:id`
   readonly kind: Resource<A, H>
   readonly show: Show
   readonly update: (id: string, parameters: { readonly metadata: MetadataParameter }) => Command
 }
 
-/** The action behind the form. */
+/** The action of the edit form. */
 export const metadataAction = <A extends WithMetadata, H>({ kind, name, page, show, update }: MetadataEdit<A, H>) =>
   action({
     name: `${name}.update_metadata`,

@@ -1,11 +1,11 @@
 /**
- * How pages and actions of the dashboard are made: `screen` shows something, `action` does something. Both are routes
- * below an environment, `/dashboard/test/…` and `/dashboard/live/…`. docs/dashboard.md shows how one builds with them.
+ * Builds pages and actions of the dashboard: `page` shows something, `action` changes something. Both are routes below
+ * an environment, `/dashboard/test/…` and `/dashboard/live/…`. docs/dashboard.md has an example.
  *
- * Here is what all have in common, in this order: somebody is signed in, has the right by their role, has sent the form
- * from here and for this session, and has proved lately who they are where that is asked for. Only then an action's own
- * code runs. It comes to a command, which is carried out once per form, as over the API, and leaves an audit entry in
- * its own record.
+ * Every request passes the same checks in this order: a valid session, the right of the person's role, a form from this
+ * site and this session, and, where the action requires it, a recent password. Only then does the action's own code
+ * run. It returns a command, which runs once per form, as over the API, and writes an audit entry into the command's
+ * own record.
  */
 import { isIP } from "node:net"
 import { Clock, Effect, Layer, Result } from "effect"
@@ -48,14 +48,14 @@ import { isSameOrigin, visitorOf } from "./Visitors.ts"
 import { administerAnywhere } from "../../http/forward/Calls.ts"
 import { Revealed } from "../../http/OneTimeSecrets.ts"
 
-/** Pages and actions may use these. */
+/** Services that pages and actions may use. */
 export type Services = PageServices | DashboardConfig | Passwords | SignInLimits
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 export type Params = Readonly<Record<string, string | undefined>>
 
-/** A page of the dashboard: its forms say where they come from, and nobody else is told. */
+/** A dashboard page as a response. Its requests carry a referrer to this site only. */
 export const respond = (document: Html, status = 200, pictures: PageContent["pictures"] = []): Response =>
   pageResponse(document, { status, pictures, referrerPolicy: "same-origin" })
 
@@ -75,7 +75,7 @@ const failurePage = (request: Request, status: 413 | 500 | 503): Response =>
     status
   )
 
-/** A link that signs somebody in is nothing for logs. */
+/** Sign-in links are secrets and must not appear in logs. */
 const LINK = /^\/dashboard\/link\/.*/
 
 const guardedRoute = routeWith({
@@ -85,8 +85,8 @@ const guardedRoute = routeWith({
 })
 
 /**
- * Tells whether a request names this machine, or an address. Another name was perhaps made to lead here by whoever owns
- * it, so that a page of theirs could read the dashboard as its own (DNS rebinding).
+ * True if the request's host is `localhost` or an IP address. Any other name may be an attacker's that resolves to this
+ * machine, so that the attacker's page could read the dashboard (DNS rebinding).
  */
 const namesThisMachine = ({ headers }: Request): boolean => {
   const name = URL.parse(`http://${headers["host"] ?? ""}`)?.hostname ?? ""
@@ -106,7 +106,7 @@ const wrongHostPage = (request: Request): Response =>
     403
   )
 
-/** Routes of the dashboard, whose failures look like its pages. */
+/** A route of the dashboard whose failures look like its pages. */
 export const route = <E, R>(method: "GET" | "POST", path: `/${string}`, handler: PageHandler<E, R>) =>
   guardedRoute<E, R | DashboardConfig>(method, path, (request, params) =>
     Effect.flatMap(DashboardConfig, ({ isForThisMachine }) =>
@@ -116,14 +116,14 @@ export const route = <E, R>(method: "GET" | "POST", path: `/${string}`, handler:
 
 const modeIn = ({ mode }: Params): Mode | undefined => (mode === "test" || mode === "live" ? mode : undefined)
 
-/** Leads somebody who is not signed in to where they can, and back to this page. */
+/** Redirects to the sign-in page, which leads back to this page. */
 export const redirectToSignIn = (request: Request): Response => {
   const place = locationOf(request)
   const to = request.method !== "POST" && isReturnPath(place.path) ? place.path : null
   return seeOther(link(place, "/sign-in", { to }))
 }
 
-/** Leads to the same address in the other environment. */
+/** A link to the same address in the other environment. */
 const otherModeLink = (visit: Visit): Html => {
   const other = visit.livemode ? "test" : "live"
   const path = visit.location.path.replace(/^\/(?:test|live)(?=\/|$)/, `/${other}`) as DashboardPath
@@ -153,10 +153,7 @@ export const refusalPage = (visit: Visit, status: 403 | 404): Response =>
     status
   )
 
-/**
- * Makes what is shown, or leads elsewhere by a response; undefined where there is nothing, and so does
- * `ResourceMissing`.
- */
+/** Returns the content of a page, or a response that redirects. Undefined and `ResourceMissing` become a 404. */
 export type Show<R = Services> = (
   visit: Visit,
   params: Params,
@@ -165,7 +162,7 @@ export type Show<R = Services> = (
 
 const textOf = ({ errors, message }: Problem): string | null => message ?? Object.values(errors)[0] ?? null
 
-/** `more` is what else is to be said of it, and `problem` what was wrong with a form of it. */
+/** Renders a page. `more` adds a notice or a status, `problem` is the outcome of the page's form. */
 const render = <R>(
   visit: Visit,
   show: Effect.Effect<PageContent | Response | undefined, ResourceMissing | Unavailable, R>,
@@ -179,20 +176,20 @@ const render = <R>(
       if (HttpServerResponse.isHttpServerResponse(made)) return made
       const page = { ...made, ...more }
       const document = shell(visit, page)
-      // The form is gone if what somebody else has done is why it was refused.
+      // If a concurrent change has removed the form from the page, the error is shown at the top.
       const isLost = problem !== null && !document.text.includes(` action="${visit.at(problem.action)}"`)
       const said = isLost ? shell(visit, { ...page, refusal: textOf(problem) }) : document
       return respond(said, page.status, page.pictures)
     })
   )
 
-/** What actions say on the page that they lead to, by their names. */
+/** Notices of actions, shown on the page that follows, by the action's name. */
 const NOTICES = new Map<string, string>()
 
-/** The names of all actions, as the audit log has them. */
+/** Names of all actions, as in the audit log. */
 export const actionNames = (): ReadonlyArray<string> => [...NOTICES.keys()].toSorted()
 
-/** A right, or the one that is needed in the environment: keys of live mode take another than those of test mode. */
+/** A right, or a function of the environment: live keys need another right than test keys. */
 export type NeededRight = Right | ((visit: Visit) => Right)
 
 interface Guarded {
@@ -201,7 +198,7 @@ interface Guarded {
   readonly right: NeededRight
 }
 
-/** Goes on with the visit of somebody who is signed in and has the right. */
+/** Continues with the visit of a signed-in person who has the right. */
 const withVisit = <E, R>(
   { params, request, right }: Guarded,
   go: (visit: Visit, visitor: Visitor) => Effect.Effect<Response, E, R>
@@ -217,10 +214,10 @@ const withVisit = <E, R>(
       : refusalPage(visit, 403)
   })
 
-/** A form of a session that has ended. Nothing is kept of it. */
+/** The answer to a form whose session has ended. Nothing of the form is kept. */
 export const signedOutPage = (request: Request): Response => {
   const place = locationOf(request)
-  // Where a form is sent to leads to its page.
+  // A form's address redirects to its page.
   const to = isReturnPath(place.path) ? place.path : null
   return respond(
     plainPage({
@@ -233,7 +230,7 @@ export const signedOutPage = (request: Request): Response => {
   )
 }
 
-/** A form that is none of the dashboard's, or of another session. */
+/** The answer to a form from another site or another session. */
 const foreignFormPage = (request: Request): Response => {
   const place = locationOf(request)
   return respond(
@@ -247,7 +244,7 @@ const foreignFormPage = (request: Request): Response => {
   )
 }
 
-/** A page at `/dashboard/{test,live}` + path, for people who have the right. */
+/** A page at `/dashboard/{test,live}` + path. */
 export const page = <R = never>(path: `/${string}` | "", right: NeededRight, show: Show<Services | R>) =>
   route<ResourceMissing | Unavailable, Services | R>("GET", `/dashboard/:mode${path}`, (request, params) =>
     withVisit({ request, params, right }, (visit) => {
@@ -256,7 +253,7 @@ export const page = <R = never>(path: `/${string}` | "", right: NeededRight, sho
     })
   )
 
-/** A file at `/dashboard/{test,live}` + path, for people who have the right. */
+/** A file at `/dashboard/{test,live}` + path. */
 export const download = (
   path: `/${string}`,
   right: Right,
@@ -266,31 +263,31 @@ export const download = (
     withVisit({ request, params, right }, make)
   )
 
-/** An action has looked at its form, and this is what it wants done. */
+/** A validated form: the command to run, and its audit entry. */
 export interface Prepared {
   readonly command: Command
-  /** What was entered: sent again with other values, the form is refused. */
+  /** The submitted values. The same form with other values is refused. */
   readonly entered: unknown
-  /** The environment's account if left out. */
+  /** The environment's account by default. */
   readonly account?: AccountId
-  /** For the audit log: of what, and what of it. The first `id` of the path if left out. */
+  /** Subject and detail of the audit entry. The subject is the path's first `id` by default. */
   readonly subject?: string | null
   readonly detail?: string | null
   /**
-   * True for a command whose record can hold no entry of the audit log. It is written before, in the installation's
+   * True for a command whose record cannot hold an audit entry. The entry is written before it, in the installation's
    * account, once per form.
    */
   readonly auditedBefore?: boolean
   /**
-   * True if somebody only wants to see what it comes to: the command changes nothing, so there is no entry, and the
-   * form can still be sent. Its page is shown again, with what the command answered.
+   * True for a preview: the command changes nothing, so no entry is written and the form can still be submitted. The
+   * page is shown again with the command's result.
    */
   readonly isPreview?: boolean
-  /** Leads on to another page, or shows something this once, such as a secret. The page of the form if left out. */
+  /** The next page, or a page that is shown once, such as a new secret. The form's page by default. */
   readonly next?: (result: { readonly id?: string } & Readonly<Record<string, unknown>>) => `/${string}` | PageContent
 }
 
-/** Something is wrong with what was entered: by field, or as a whole. */
+/** A form with mistakes: errors by field, or one for the whole form. */
 export class Invalid {
   readonly errors: Readonly<Record<string, string>>
   readonly message: string | null
@@ -301,19 +298,19 @@ export class Invalid {
 }
 
 export interface Action<R = Services> {
-  /** In the audit log: `refund.create`. */
+  /** Name in the audit log: `refund.create`. */
   readonly name: string
   readonly right: NeededRight
-  /** The page that its form is on, which is shown again if something is wrong. */
+  /** The page with the action's form, shown again after a mistake. */
   readonly page: `/${string}` | ""
-  /** Where its form is sent to. */
+  /** The address that the form is sent to. */
   readonly path: `/${string}`
   readonly show: Show<R>
-  /** Said once it is done. */
+  /** Shown on the next page after success. */
   readonly notice: string
-  /** True for a form of many texts, which may be as long as a request. */
+  /** True for a form with long texts, up to the size of an API request. */
   readonly isLong?: boolean
-  /** Whether somebody has to have proved lately who they are. */
+  /** True if the action requires a recent password. */
   readonly confirms?: (visit: Visit, values: FormValues) => boolean
   readonly prepare: (
     visit: Visit,
@@ -328,21 +325,21 @@ const fillIn = (pattern: string, params: Params): string =>
 const idOf = (answered: object): string | undefined =>
   ((answered instanceof Revealed ? answered.value : answered) as { readonly id?: string }).id
 
-/** The entry of the audit log. */
+/** Builds the audit entry. */
 const entryOf = ({ name }: Action<never>, params: Params, { detail, subject }: Prepared, made?: string) => ({
   action: name,
   subject: subject ?? params["id"] ?? made ?? null,
   detail: detail ?? null
 })
 
-/** Carries the command out with its audit entry. A decline that is kept has happened as well. */
+/** Adds an audit entry to the command's record. A stored decline counts as carried out. */
 const withAuditEntry = (visit: Visit, action: Action<never>, params: Params, prepared: Prepared): Command =>
   Effect.flatMap(prepared.command, (answered) => {
     const made = Result.isResult(answered) ? undefined : idOf(answered)
     return Effect.as(Audit.record(visit.person, entryOf(action, params, prepared, made)), answered)
   })
 
-/** Writes the entry of what is about to be done, wherever the installation's account is. */
+/** Writes the audit entry before the command, in the installation's account, on the process that owns it. */
 const auditBefore = (visit: Visit, entry: ReturnType<typeof entryOf>, id: string, idempotencyKey: string) => {
   const { email, id: person, merchant_id, role } = visit.person
   const key = `${visit.account}/${idempotencyKey}`
@@ -382,7 +379,7 @@ const submit = Effect.fnUntraced(function* (
   )
 })
 
-/** Does something at `/dashboard/{test,live}` + path, for people who have the right. */
+/** An action at `/dashboard/{test,live}` + path. */
 export const action = <R = never>(made: Action<Services | R>) => {
   NOTICES.set(made.name, made.notice)
   const path = `/dashboard/:mode${made.path}` as const
@@ -430,7 +427,7 @@ export const action = <R = never>(made: Action<Services | R>) => {
     Effect.map(FormSubmission.make, (submissions) =>
       Layer.merge(
         route<Unavailable, Services | R>("POST", path, handle(submissions) as never),
-        // Whoever loads the answer to a form again, or has kept its address, sees the page that it is of.
+        // A reload or a bookmark of a form's address leads to the form's page.
         route<Unavailable, Services | R>("GET", path, (request, params) =>
           Effect.succeed(
             modeIn(params) === undefined
@@ -443,7 +440,7 @@ export const action = <R = never>(made: Action<Services | R>) => {
   )
 }
 
-/** The visit of somebody who has proved lately, or proves now, who they are; else the page that asks for it. */
+/** Returns the visit if the password was entered recently or is correct now, otherwise the page that asks for it. */
 const confirmPassword = Effect.fnUntraced(function* (
   request: Request,
   visit: Visit,
@@ -457,9 +454,9 @@ const confirmPassword = Effect.fnUntraced(function* (
   return { ...visit, session: { ...visit.session, confirmed_at: secondsOf(now) } }
 })
 
-/** True where a command takes somebody who has proved lately who they are. */
+/** True if the command requires a recent password. */
 const lacksPassword = (submitted: Submitted): boolean => !submitted.ok && submitted.param === PASSWORD_FIELD
 
-/** A refusal beside the field that it is about. The words are those of the API. */
+/** Places a refusal beside its field, in the API's words. */
 const invalidOf = ({ message, param }: Submitted & { readonly ok: false }): Invalid =>
   param === null || param === "id" ? new Invalid({}, message) : new Invalid({ [param]: message }, null)

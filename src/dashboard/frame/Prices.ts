@@ -1,4 +1,4 @@
-/** Prices as merchants read them: what they are, and what a quantity at them comes to. */
+/** Prices for merchants: their terms, and the amounts for some quantities. */
 import { LINE_ITEM_QUANTITY_MAX } from "../../domain/CheckoutSession.ts"
 import type { Price, Tier } from "../../domain/Price.ts"
 import { lineAmount } from "../../domain/PriceArithmetic.ts"
@@ -8,7 +8,7 @@ import { plainDecimal } from "../../html/Money.ts"
 import { table } from "./Table.ts"
 import { facts, moneyOfDigits, money, NOTHING, section } from "./Values.ts"
 
-/** An amount in minor units that need not be whole. */
+/** An amount in minor units with a fraction. */
 const exactMoney = (minor: string, currency: string): Html => moneyOfDigits(plainDecimal(minor, currency), currency)
 
 const intervalOf = ({ recurring }: Price): string => {
@@ -35,13 +35,13 @@ export const priceHtml = (price: Price): Html => {
   return html`<span class="price">${amountOf(price)}${per}${intervalOf(price)}</span>`
 }
 
-/** The part of a page that has the preview. */
+/** Id of the preview. */
 export const PREVIEW = "preview"
 
-/** So many quantities are shown. */
+/** Quantities in a table. */
 const QUANTITIES_MAX = 16
 
-/** The quantities at which something changes: around the ends of tiers, and of packages. Else a few. */
+/** Quantities around the ends of tiers and packages, where the amount changes its course; otherwise a few examples. */
 const quantitiesOf = ({ tiers, transform_quantity: transform }: Price): ReadonlyArray<number> => {
   const ends = (tiers ?? []).flatMap(({ up_to }) => (up_to === null ? [] : [up_to]))
   const behind = ends.at(-1)
@@ -59,11 +59,11 @@ const quantitiesOf = ({ tiers, transform_quantity: transform }: Price): Readonly
     .slice(0, QUANTITIES_MAX)
 }
 
-/** Whether a quantity costs something else than so many times the amount of one. */
+/** True if the amount is not simply the quantity times the unit price. */
 const isStepped = ({ tiers, transform_quantity }: Price): boolean =>
   tiers !== undefined || transform_quantity !== undefined
 
-/** What quantities at a price come to, by the arithmetic that bills them. */
+/** Amounts for some quantities, by the same arithmetic as the bill. */
 const quantityTable = (price: Price, name: string): Html =>
   table({
     caption: `Quantities at ${name}, with what they come to`,
@@ -80,7 +80,7 @@ const quantityTable = (price: Price, name: string): Html =>
     empty: null
   })
 
-/** The tiers themselves. */
+/** The price's tiers. */
 const tierTable = ({ currency, tiers = [] }: Price, name: string): Html => {
   const amount = (minor: string | null) => (minor === null ? NOTHING : exactMoney(minor, currency))
   const from = (index: number) => (tiers[index - 1]?.up_to ?? 0) + 1
@@ -97,7 +97,7 @@ const tierTable = ({ currency, tiers = [] }: Price, name: string): Html => {
   })
 }
 
-/** What payers of their own amount are held to. */
+/** The limits of an amount that the payer chooses. */
 const customFacts = ({ currency, custom_unit_amount: custom }: Price): Html => {
   const amount = (minor: number | undefined) => (minor === undefined ? NOTHING : money(minor, currency))
   return facts([
@@ -107,7 +107,7 @@ const customFacts = ({ currency, custom_unit_amount: custom }: Price): Html => {
   ])
 }
 
-/** The price that a form would add, with what it comes to. */
+/** The price that the form would add, with its amounts. */
 export const pricePreview = (price: Price): Html =>
   html`<section id="${PREVIEW}" tabindex="-1">
     <header>
@@ -119,7 +119,7 @@ export const pricePreview = (price: Price): Html =>
     <p class="hint">Nothing is added yet.</p>
   </section>`
 
-/** What quantities at a price come to; nothing where one can tell by looking. */
+/** Amounts for some quantities; null where the unit price says it all. */
 export const quantitiesSection = (price: Price): Child => {
   if (!isStepped(price)) return null
   const name = price.nickname ?? price.lookup_key ?? price.id

@@ -1,17 +1,16 @@
 /**
- * A text as a QR code, for whoever has it on a screen or on paper and a phone at hand. It is a picture: what it says
- * has to stand beside it. Dark on light with its margin, whatever the page's colours are, because many readers know
- * nothing else.
+ * A text as a QR code, for scanning from a screen or from paper. The page shows the text beside it. The code is dark on
+ * light with a margin in both colour schemes, because many readers cannot read an inverted code.
  */
 import { encode } from "uqr"
 import type { Html } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
 
-/** Readers want so many modules of margin (ISO/IEC 18004). */
+/** Width of the quiet zone in modules (ISO/IEC 18004). */
 const MARGIN = 4
 const PIXELS = 240
 
-/** The dark modules of each line, neighbours as one rectangle, as a path. */
+/** The dark modules as an SVG path; neighbours in a row form one rectangle. */
 const pathOf = (lines: ReadonlyArray<ReadonlyArray<boolean>>): string =>
   lines
     .flatMap((line, y) =>
@@ -23,7 +22,7 @@ const pathOf = (lines: ReadonlyArray<ReadonlyArray<boolean>>): string =>
     )
     .join("")
 
-/** Up to about 2,300 bytes fit in. A sixth of the code may be lost to dirt. */
+/** Holds up to about 2,300 bytes. Error correction restores 15 % of the code. */
 const picture = (text: string, label: string): Html => {
   const { data, size } = encode(text, { ecc: "M", border: MARGIN })
   return html`<svg
@@ -40,7 +39,7 @@ const picture = (text: string, label: string): Html => {
   </svg>`
 }
 
-/** The code, and a link that saves it as a file of that name. */
+/** The code with a link that downloads it as a file. */
 export const qrCode = ({
   label,
   name,

@@ -1,4 +1,4 @@
-/** How pages read: one object, and a page of a kind. */
+/** Reads of pages: one object, or a page of a list. */
 import { Effect } from "effect"
 import { ResourceMissing } from "../../domain/Errors.ts"
 import type { SearchQuery } from "../../domain/SearchQuery.ts"
@@ -12,10 +12,10 @@ import { filtersOf } from "../../payments/Search.ts"
 import type { Cursor } from "./Table.ts"
 import type { Visit } from "./Visit.ts"
 
-/** Rows of a list's page. */
+/** Rows on a page of a list. */
 export const PAGE_ROWS = 25
 
-/** An object by its id. Fails with `ResourceMissing` if there is none in this account: another's does not exist. */
+/** Returns an object. Fails with `ResourceMissing` if this account has none with the id. */
 export const findObject = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,
@@ -25,7 +25,7 @@ export const findObject = Effect.fnUntraced(function* <A extends Identified, H>(
   return document ?? (yield* new ResourceMissing({ kind: kind.resourceKind, id, param: "id" }))
 })
 
-/** Objects of a kind by their ids, those that are there. What is not in memory is read by one query. */
+/** Returns those objects that exist, by id. Reads of objects that are not in memory share one query. */
 export const findObjects = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,
@@ -43,11 +43,11 @@ export interface Listed<A> {
   readonly hasMore: boolean
 }
 
-/** True of a list that has nothing although nothing was asked for: there is nothing to look for, nor to download. */
+/** True if the list is empty without a filter: nothing to search or download. */
 export const isNew = ({ query }: Pick<Visit, "query">, rows: ReadonlyArray<unknown>): boolean =>
   rows.length === 0 && query.size === 0
 
-/** A page of the objects of a kind that have these labels. */
+/** Returns a page of the objects with these labels. */
 export const listObjects = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,
@@ -64,7 +64,7 @@ export const listObjects = Effect.fnUntraced(function* <A extends Identified, H>
   return listed
 })
 
-/** A page of the objects of a kind that all queries find, of which there is one at least, newest first (9.19). */
+/** Returns a page of the objects that match all queries, newest first (9.19). */
 export const searchObjects = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,

@@ -1,24 +1,24 @@
 /**
- * When open pages may load themselves again: one after the other, with a pause between two of them, so that however
- * many are open, what they cost stays small. Five hundred who all see the same change see it within seconds of one
- * another, and later while the process has hardly time for them. Accounts take turns as well: a merchant who has many
- * pages open makes no other one wait for them.
+ * Limits how often open pages reload after a change: one at a time with a pause in between, so that the cost stays
+ * small with any number of open pages. Five hundred pages that watch the same account reload within seconds of one
+ * another, and more slowly while the process is busy. Accounts take turns, so a merchant with many open pages does not
+ * delay the others.
  */
 import { performance } from "node:perf_hooks"
 import type { AccountId } from "../../engine/log/Document.ts"
 import { measureUtilisation } from "../../engine/process/EventLoop.ts"
 
-/** Between two pages, in milliseconds. */
+/** Pause between two reloads. */
 const PAUSE_MILLIS = 20
-/** The same while the process is busy: the pages of all people take a small part of it. */
+/** Pause while the process is busy. */
 const BUSY_PAUSE_MILLIS = 400
-/** An event loop that works for a larger share of the time is busy. */
+/** Event-loop utilisation above which the process counts as busy. */
 const BUSY_SHARE = 0.8
 /** Shortest time over which the event-loop utilisation is measured, in milliseconds. */
 const MEASURED_MILLIS_MIN = 250
 
 export class ReloadQueue {
-  /** Whoever waits, by account: the account whose turn it is first, and of each whoever came first. */
+  /** Waiting pages by account. Accounts are in the order of their turns, pages in the order of their requests. */
   readonly #waiting = new Map<AccountId, Set<() => void>>()
   readonly #shareNow: () => number
   #timer: NodeJS.Timeout | undefined
@@ -28,7 +28,7 @@ export class ReloadQueue {
     this.#shareNow = shareNow
   }
 
-  /** Calls it once when its turn has come. Whoever waits already keeps its place. */
+  /** Calls `go` once when its turn comes. A page that waits already keeps its place. */
   ask(account: AccountId, go: () => void): void {
     const others = this.#waiting.get(account)
     if (others === undefined) this.#waiting.set(account, new Set([go]))

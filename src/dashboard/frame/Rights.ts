@@ -1,16 +1,16 @@
-/** What people may do by their role (semantics 9.61). This is the one table. */
+/** Rights of each role (semantics 9.61), all in one table. */
 import type { Role } from "../../domain/Person.ts"
 
 export type Right =
-  /** Look at everything but keys and the team. */
+  /** See everything except keys and the team. */
   | "see"
-  /** Move money of payments that there are: refund, capture, cancel. */
+  /** Refund, capture and cancel payments. */
   | "settle"
-  /** Change what is sold and how it is sold: products, customers, checkouts, webhooks, keys of test mode, settings. */
+  /** Edit products, customers, checkouts, webhooks, settings and test keys. */
   | "build"
-  /** Make, roll and revoke keys of live mode. */
+  /** Create, roll and revoke live keys. */
   | "live_keys"
-  /** Add people, change their roles, remove them, and see what everybody did. */
+  /** Manage people and roles, and read the audit log. */
   | "team"
 
 const RIGHTS: Readonly<Record<Role, ReadonlySet<Right>>> = {

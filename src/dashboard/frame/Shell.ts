@@ -1,4 +1,4 @@
-/** What every page of the dashboard has around its content: the way to the others, the environment, and the way out. */
+/** The frame around every page of the dashboard: navigation, environment switch and sign-out. */
 import type { Child, Html } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
 import { layout } from "../../html/Layout.ts"
@@ -8,16 +8,16 @@ import type { Visit } from "./Visit.ts"
 
 interface Section {
   readonly name: string
-  /** Below the environment. */
+  /** Path below the environment. */
   readonly path: "" | `/${string}`
   readonly right: Right
-  /** Leads there after a `g`. */
+  /** The key that opens the section after `g`. */
   readonly key: string
-  /** Lines of its icon, on 16 by 16. */
+  /** SVG path of the icon, on a 16 by 16 grid. */
   readonly icon: string
 }
 
-/** The parts of the dashboard, in their order. A page names the one that it belongs to. */
+/** Sections of the navigation, in order. A page names the section that it belongs to. */
 export const SECTIONS = [
   { name: "Home", path: "", right: "see", key: "h", icon: "M 2.5 7.5 8 3l5.5 4.5v6h-4v-4h-3v4h-4z" },
   { name: "Payments", path: "/payments", right: "see", key: "p", icon: "m1.5 3.5h13v9h-13zM1.5 6.5h13M4 10h2" },
@@ -54,19 +54,19 @@ export interface PageContent {
   readonly title: string
   readonly section: SectionName | null
   readonly content: Child
-  /** Beside the title: badges, or what can be done. */
+  /** Badges or buttons beside the title. */
   readonly aside?: Child
-  /** The way back, to a list: its path below the environment, and its name. */
+  /** A link back to the list: path below the environment, and label. */
   readonly back?: readonly [path: `/${string}`, name: string]
   /** 200 by default. */
   readonly status?: number
-  /** The page is shown again when documents of these kinds change, or `event` or `delivery`. */
+  /** Kinds of documents, or `event` or `delivery`, whose changes reload the page. */
   readonly live?: ReadonlyArray<string>
-  /** Addresses of pictures from elsewhere that the page shows. */
+  /** URLs of external images on the page. */
   readonly pictures?: ReadonlyArray<string | null>
-  /** Said at the top: what came of a form. */
+  /** Shown at the top after a form has succeeded. */
   readonly notice?: string | null
-  /** Said at the top as well: what was wrong with a form that is not on the page any more. */
+  /** Shown at the top: the error of a form that the page does not have. */
   readonly refusal?: string | null
 }
 
@@ -131,7 +131,7 @@ const sidebar = (visit: Visit, current: SectionName | null): Html =>
 
 const sectionsOf = (visit: Visit) => SECTIONS.filter(({ right }) => visit.may(right))
 
-/** Leads to the same part of the other environment. An object is in one of them only. */
+/** Switches to the same section in the other environment. An object exists in one environment only. */
 const switchOf = (visit: Visit): Html => {
   const [, , part = ""] = visit.location.path.split("/")
   const path = SECTIONS.find((section) => section.path === `/${part}`)?.path ?? ""
@@ -150,11 +150,11 @@ const signOutForm = (visit: Visit): Html =>
     <button type="submit" class="link">Sign out</button>
   </form>`
 
-/** Whether keys of one letter do something, in this browser; the script keeps and shows it. */
+/** The setting for single-key shortcuts in this browser. The script stores it and shows the checkbox. */
 export const keysSetting = (): Html =>
   html`<label class="check" hidden><input type="checkbox" data-keys="" /> Keys of one letter lead around</label>`
 
-/** What keys do; the script shows it. */
+/** The list of keyboard shortcuts. The script opens it. */
 const keys = (visit: Visit): Html =>
   html`<dialog class="keys" aria-label="Keys">
     <h2>Keys</h2>
@@ -178,7 +178,7 @@ const keys = (visit: Visit): Html =>
     <form method="dialog"><button>Close</button></form>
   </dialog>`
 
-/** A page for somebody who is not signed in, or who has to do something first. */
+/** A page without navigation, for visitors who are not signed in or have to do something first. */
 export const plainPage = ({ content, depth, title }: { title: string; depth: number; content: Child }): Html =>
   layout({
     title: `${title} · Till`,

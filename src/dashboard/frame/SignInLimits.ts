@@ -1,14 +1,14 @@
 /**
- * Holds back whoever guesses passwords (semantics 9.64). Three counts of a quarter of an hour each allow an attempt, in
- * this order: the failed attempts of an address, those for one person from that address, and those for the person from
- * all addresses. An attempt that one of them refuses counts in none, so an address that is refused changes nothing any
- * more; and one address can use up a third of a person's attempts at most, so by itself it keeps nobody else out.
+ * Limits password guesses (semantics 9.64). An attempt must pass three counters of 15 minutes each, in this order:
+ * failures of the IP address, attempts for the person from that address, and attempts for the person from all
+ * addresses. A refused attempt counts nowhere, so a blocked address has no further effect; and one address uses up a
+ * third of a person's attempts at most, so it cannot lock out other addresses.
  *
- * What an attempt counts for a person it counts whether it succeeds or not: an email address may be that of people of
- * several merchants, and a password that is right for one of them is a guess at the others'.
+ * The person's counters include successful attempts: the same email address may belong to people of several merchants,
+ * and a password that is right for one of them is a guess at the others'.
  *
- * People are counted by what was entered, whether there is such a person or not, and by its hash, so memory is bounded
- * by the number of keys. Counts are in memory: a start forgets them. Who is held back still comes in by a link.
+ * People are counted by a hash of the entered email or id, whether they exist or not, so memory is bounded by the
+ * number of keys. Counters are in memory only: a restart clears them. A blocked person can still sign in by a link.
  */
 import { hash } from "node:crypto"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -16,7 +16,7 @@ import { addressGroup } from "../../domain/Networks.ts"
 import { FixedWindows } from "../../http/RateLimits.ts"
 
 const WINDOW_MILLIS = 15 * 60 * 1000
-/** Failed attempts per address and window: an office has several people. */
+/** Failures per address and window; an office shares one address. */
 export const ADDRESS_FAILURES_MAX = 50
 /** Attempts per person, address and window. */
 export const PERSON_ATTEMPTS_MAX = 10
@@ -25,20 +25,20 @@ export const PERSON_ATTEMPTS_MAX_ANYWHERE = 3 * PERSON_ATTEMPTS_MAX
 const DELAY_MILLIS_MAX = 1000
 const DELAY_MILLIS = 50
 
-/** What an attempt comes to that was not made. */
+/** The outcome of an attempt that was refused. */
 export const HELD_BACK = "held back"
 
 export interface Attempted {
-  /** An email address or a person's id, as it was entered. */
+  /** The email address or person id, as entered. */
   readonly who: string
-  /** The IP address that it comes from. */
+  /** The client's IP address. */
   readonly address: string
 }
 
 export interface SignInLimitsShape {
   /**
-   * Runs a check that answers with undefined for a wrong password, or answers that there were too many attempts. A
-   * failure is answered after a while, longer each time. A check that cannot be made, and fails, counts as none.
+   * Runs a check, which returns undefined for a wrong password. Returns `HELD_BACK` after too many attempts. Each
+   * failure is delayed longer than the one before. A check that fails with an error does not count.
    */
   readonly attempt: <A, E, R>(
     of: Attempted,
@@ -48,7 +48,7 @@ export interface SignInLimitsShape {
 
 const delayAfter = (attempts: number): number => Math.min(DELAY_MILLIS * 2 ** attempts, DELAY_MILLIS_MAX)
 
-/** A key of a fixed length, whatever was entered. */
+/** A key of fixed length for any input. */
 const keyOf = (...parts: ReadonlyArray<string>): string => hash("sha256", parts.join("\n"), "base64url")
 
 export class SignInLimits extends Context.Service<SignInLimits, SignInLimitsShape>()("till/dashboard/SignInLimits") {

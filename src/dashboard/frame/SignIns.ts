@@ -1,4 +1,4 @@
-/** When somebody has signed in, newest first. */
+/** A table of sign-ins, newest first. */
 import type { SignIn } from "../../domain/Person.ts"
 import type { Html } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
@@ -22,14 +22,14 @@ const SYSTEMS = [
   ["Linux", /\bLinux\b/]
 ] as const
 
-/** `Firefox on Windows`; what is none of the well-known browsers as it calls itself. */
+/** `Firefox on Windows`; for unknown browsers, the user agent itself. */
 const browserName = (agent: string): string => {
   const named = (names: typeof BROWSERS | typeof SYSTEMS) => names.find(([, mark]) => mark.test(agent))?.[0]
   const [browser, system] = [named(BROWSERS), named(SYSTEMS)]
   return browser === undefined ? agent : system === undefined ? browser : `${browser} on ${system}`
 }
 
-/** Where somebody came from: an address, and a browser by its name. */
+/** IP address and browser. */
 export const originHtml = ({ address, agent }: Pick<SignIn, "address" | "agent">): Html =>
   html`${address} <small title="${agent}">${browserName(agent)}</small>`
 

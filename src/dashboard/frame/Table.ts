@@ -1,4 +1,4 @@
-/** Tables whose rows lead somewhere, and the way from page to page. */
+/** Tables with a link per row, and links from page to page. */
 import type { Child, Html } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
 import type { Visit } from "./Visit.ts"
@@ -6,25 +6,25 @@ import type { Visit } from "./Visit.ts"
 export interface Column<Row> {
   readonly name: string
   readonly cell: (row: Row) => Child
-  /** Where it stands in its column; `end` is for numbers. */
+  /** Alignment; `end` is for numbers. */
   readonly align?: "end"
-  /** True for a text of any length: it takes the room that the others leave, on one line. */
+  /** True for a text of any length: it takes the remaining width, on one line. */
   readonly long?: boolean
-  /** True for what is left out where there is little room. */
+  /** True for a column that narrow screens leave out. */
   readonly wide?: boolean
 }
 
 export interface Table<Row> {
-  /** Says what is in it, for those who hear the page, or for everybody. */
+  /** Describes the table for screen readers, and visibly with `isCaptionSeen`. */
   readonly caption: string
   readonly isCaptionSeen?: boolean
-  /** The first column has the link of each row. */
+  /** The first column carries the row's link. */
   readonly columns: ReadonlyArray<Column<Row>>
   readonly rows: ReadonlyArray<Row>
   readonly href?: (row: Row) => string
-  /** Stands before a row's link, and is no part of it: a box to choose the row by. */
+  /** A checkbox that selects the row, before the row's link. */
   readonly box?: (row: Row) => Html
-  /** Stands in its place if there are no rows. */
+  /** Shown instead of the table if it has no rows. */
   readonly empty: Child
 }
 
@@ -32,8 +32,8 @@ const classOf = ({ align, long, wide }: Pick<Column<never>, "align" | "long" | "
   [align === "end" ? "end" : "", long === true ? "long" : "", wide === true ? "wide" : ""].filter(Boolean).join(" ")
 
 /**
- * On a phone each row is a block of lines, and no table to the browser any more, so the roles are written down. The
- * names of the columns are not seen there: from the third cell on, the style sheet writes them before the values.
+ * On phones a row is shown as a block, which browsers do not treat as a table, so roles are explicit. Column headers
+ * are hidden there: from the third cell on, the style sheet writes each column's name before the value.
  */
 export const table = <Row>({ box, caption, columns, empty, href, isCaptionSeen, rows }: Table<Row>): Html => {
   const firstOf = (row: Row): First => ({ box: box?.(row), href: href?.(row) })
@@ -63,7 +63,7 @@ export const table = <Row>({ box, caption, columns, empty, href, isCaptionSeen, 
       </div>`
 }
 
-/** What only the first cell of a row has. */
+/** Parts that only the first cell has. */
 interface First {
   readonly box?: Html | undefined
   readonly href?: string | undefined
@@ -76,23 +76,23 @@ const cellOf = <Row>(column: Column<Row>, row: Row, { box, href }: First): Html 
   </td>`
 }
 
-/** A page of a list, newest first, as the address names it. */
+/** A position in a list, newest first, from the query. */
 export interface Cursor {
   readonly olderThan?: string
   readonly newerThan?: string
 }
 
-/** Ids are all that a cursor can be. */
+/** The format of cursors, which are ids. */
 const ID = /^[0-9A-Za-z_]{1,64}$/
 
-/** The page that the query asks for. A cursor that is none begins at the newest. */
+/** The requested position. An invalid cursor means the newest page. */
 export const cursorIn = (query: URLSearchParams): Cursor => {
   const [after, before] = [query.get("after") ?? "", query.get("before") ?? ""]
   if (ID.test(after)) return { olderThan: after }
   return ID.test(before) ? { newerThan: before } : {}
 }
 
-/** Links to the pages before and behind the one of `rows`. Nothing where there is one page only. */
+/** Links to the newer and the older page; null if there is only one page. */
 export const pageLinks = (
   { here, query }: Pick<Visit, "here" | "query">,
   rows: ReadonlyArray<{ readonly id: string }>,
@@ -114,10 +114,13 @@ const links = (newer: string | false, older: string | false): Child =>
     ${older === false ? html`<span>Older</span>` : html`<a rel="next" href="${older}">Older</a>`}
   </nav>`
 
-/** An address names so many of the pages on the way to this one. */
+/** Number of previous pages that the address remembers. */
 const TRAIL_MAX = 40
 
-/** The same of what a search finds, which goes from newer to older only: the address has the way to this page in it. */
+/**
+ * Links for search results. A search only continues from newer to older, so the address keeps the trail of pages before
+ * this one.
+ */
 export const searchPageLinks = (
   { here, query }: Pick<Visit, "here" | "query">,
   rows: ReadonlyArray<{ readonly id: string }>,

@@ -1,14 +1,14 @@
-/** Values as the dashboard shows them: amounts, times, ids, statuses. */
+/** Values for display: amounts, times, ids and statuses. */
 import type { Child, Html } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
 import { moneyOf } from "../../html/Money.ts"
 import * as Amounts from "../../html/assets/amount.js"
 
-/** An amount in minor units without its currency, as it is entered and in files: `432100`, `usd` → `4321.00`. */
+/** An amount in minor units without its currency, for input fields and files: `432100`, `usd` → `4321.00`. */
 export const plainAmount = (minor: number, currency: string): string =>
   Amounts.decimalAmount(minor, moneyOf(currency, "en"))
 
-/** The digits of an amount in groups, as it is read: `4321.00` → `4,321.00`. No amount has 19 digits. */
+/** Groups the digits of an amount: `4321.00` → `4,321.00`. Amounts have fewer than 19 digits. */
 export const grouped = (amount: string): string => {
   const [whole = "", ...decimals] = amount.split(".")
   return [whole.replaceAll(/\B(?=(?:\d{3}){1,6}$)/g, ","), ...decimals].join(".")
@@ -18,25 +18,25 @@ export const grouped = (amount: string): string => {
 export const amountText = (minor: number, currency: string): string =>
   `${grouped(plainAmount(minor, currency))} ${currency.toUpperCase()}`
 
-/** Plain digits as they are read, with their currency; a program that reads the page finds the plain ones. */
+/** A decimal amount with grouped digits and its currency. The `data` element carries the plain number. */
 export const moneyOfDigits = (plain: string, currency: string): Html =>
   html`<data class="money" value="${plain}">${grouped(plain)} <abbr>${currency.toUpperCase()}</abbr></data>`
 
-/** An amount in minor units, where there is more than text. */
+/** An amount in minor units as HTML. */
 export const money = (minor: number, currency: string): Html => moneyOfDigits(plainAmount(minor, currency), currency)
 
-/** A time in Unix seconds. It is written in UTC, and the script makes it the reader's own. */
+/** A time in Unix seconds. It is rendered in UTC, and the script converts it to the reader's time zone. */
 export const time = (seconds: number): Html => {
   const iso = new Date(seconds * 1000).toISOString()
   return html`<time datetime="${iso}" title="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)}</time>`
 }
 
-/** An id or another value that is copied: the script puts a button beside it. */
+/** An id or another value to copy. The script adds a copy button. */
 export const code = (value: string): Html => html`<code class="copy">${value}</code>`
 
 export type Tone = "good" | "bad" | "wait" | "plain"
 
-/** Words for what has a status, in the colour of what it means. */
+/** Colours of statuses. */
 const TONES: Readonly<Record<string, Tone>> = {
   succeeded: "good",
   paid: "good",
@@ -65,10 +65,10 @@ export const words = (text: string): string => text.replaceAll("_", " ")
 export const badge = (status: string, tone: Tone = TONES[status] ?? "plain"): Html =>
   html`<span class="badge ${tone}">${words(status)}</span>`
 
-/** What stands where there is nothing to show. */
+/** Shown in place of a missing value. */
 export const NOTHING: Child = html`<span class="nothing">–</span>`
 
-/** Names with their values, one below the other. What is null is left out. */
+/** Names and values in a list. Entries with null are left out. */
 export const facts = (entries: ReadonlyArray<readonly [name: string, value: Child]>): Html =>
   html`<dl class="facts">
     ${entries.map(([name, value]) =>
@@ -81,11 +81,11 @@ export const facts = (entries: ReadonlyArray<readonly [name: string, value: Chil
     )}
   </dl>`
 
-/** What a merchant has written beside an object; nothing where there is nothing. */
+/** An object's metadata; false if it has none. */
 export const metadataSection = (metadata: Readonly<Record<string, string>>): Child =>
   Object.keys(metadata).length > 0 && section("Metadata", facts(Object.entries(metadata)))
 
-/** A part of a page under a heading of its own; the actions stand beside the heading. */
+/** A part of a page with its own heading; actions are beside the heading. */
 export const section = (title: string, content: Child, actions: Child = null): Html =>
   html`<section>
     <header>

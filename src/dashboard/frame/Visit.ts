@@ -1,4 +1,4 @@
-/** Somebody looks at a page of the dashboard, in one of the two environments of their merchant. */
+/** A request for a dashboard page by a signed-in person, in one of the merchant's two environments. */
 import type { HttpServerRequest } from "effect/http"
 import type { DashboardSession, Person } from "../../domain/Person.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
@@ -21,23 +21,23 @@ export interface Visit {
   readonly merchant: Merchant
   readonly mode: Mode
   readonly livemode: boolean
-  /** The account of the merchant in this environment. */
+  /** The merchant's account in this environment. */
   readonly account: AccountId
   readonly location: PageLocation
   readonly query: URLSearchParams
   readonly publicUrl: string
   readonly may: (right: Right) => boolean
-  /** A link to a page of this environment: `visit.to("/payments", { status: "succeeded" })`. */
+  /** A link within this environment: `visit.to("/payments", { status: "succeeded" })`. */
   readonly to: (path: DashboardPath, query?: Query) => string
-  /** A link to a page of no environment: `visit.at("/account")`. */
+  /** A link outside of the environments: `visit.at("/account")`. */
   readonly at: (path: DashboardPath, query?: Query) => string
-  /** A link to this page with another query. What is null goes, what is not named stays. */
+  /** A link to this page with a changed query: null removes a parameter, other parameters stay. */
   readonly here: (query: Query) => string
-  /** What makes a form's submission happen once, and nobody else's. `path` is that of `at`. */
+  /** A form token: it makes the submission happen once, for this session only. `path` is as in `at`. */
   readonly token: (path: DashboardPath) => string
 }
 
-/** What a form's token is good for: one action, in one session. */
+/** The subject of a form token: one action in one session. */
 export const subjectOf = (session: DashboardSession, path: DashboardPath): string => `dashboard ${session.id} ${path}`
 
 export const visitOf = (
@@ -72,7 +72,10 @@ const locationFields = (location: PageLocation, query: URLSearchParams): Pick<Vi
   here: (changes) => link(location, location.path, { ...Object.fromEntries(query), done: null, ...changes })
 })
 
-/** The visit of a page that the answer to a form shows. Its links lead on from where the form was sent to. */
+/**
+ * The visit as if `path` had been requested. The response to a form shows the form's page, and its links start from the
+ * form's address.
+ */
 export const visitAt = (visit: Visit, path: DashboardPath): Visit => ({
   ...visit,
   ...locationFields({ ...visit.location, path }, visit.query)

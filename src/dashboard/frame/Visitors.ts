@@ -1,10 +1,10 @@
 /**
- * Finds out who is in front of the dashboard, by the cookie that the browser shows (semantics 9.60, 9.63).
+ * Identifies the visitor by the session cookie (semantics 9.60, 9.63).
  *
- * The cookie is for this host, for nothing that another site's page does, and out of reach of scripts. Over https it
- * has the prefix `__Host-`, by which browsers see to it that nobody else can set it. They take that for secure
- * connections only, so over http, which is for this machine, its name has the port instead: cookies do not tell ports
- * apart, and two installations on one machine would sign their people out of one another.
+ * The cookie is host-only, `SameSite=Strict` and `HttpOnly`. Over https its name has the prefix `__Host-`, so that no
+ * other host can set it. Browsers accept this prefix over https only. Over http, which serves this machine only, the
+ * name contains the port: cookies do not distinguish ports, and two installations on one machine would end each other's
+ * sessions.
  */
 import { Clock, Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
@@ -27,12 +27,12 @@ import { PERSON } from "../../payments/People.ts"
 import { readDocument } from "../../payments/ReadDocument.ts"
 import { Redacted } from "effect"
 
-/** Somebody who is signed in. */
+/** A signed-in person. */
 export interface Visitor {
   readonly session: DashboardSession
   readonly person: Person
   readonly merchant: Merchant
-  /** The person, with what only the server knows. */
+  /** The person with server-side data. */
   readonly document: PersonDocument
 }
 
@@ -52,17 +52,19 @@ const cookieOf = (publicUrl: string): CookieTerms => {
     : { name: `till_dashboard_${port === "" ? "80" : port}`, secure: false }
 }
 
-/** The value that a browser holds: a session's id, and its secret. */
+/** The cookie's value: session id and secret. */
 const HELD = /^(dse_[0-9A-Za-z]{24})\.([0-9A-Za-z]{32})$/
 
-/** The visitor behind a request; undefined if nobody is signed in. Fails with `Unavailable` if that cannot be known. */
+/**
+ * Returns the request's visitor; undefined without a valid session. Fails with `Unavailable` if the session cannot be
+ * read.
+ */
 export const visitorOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   const { publicUrl } = yield* PaymentsConfig
   const held = HELD.exec(request.cookies[cookieOf(publicUrl).name] ?? "")
   return held === null ? undefined : yield* visitorIn(held[1]!, held[2]!)
 })
 
-/** The visitor in a session. */
 const visitorIn = Effect.fnUntraced(function* (id: string, secret: string) {
   const session = yield* readInstallation(DASHBOARD_SESSION, id)
   const document = session === undefined ? undefined : yield* readInstallation(PERSON, session.value.person)
@@ -73,7 +75,7 @@ const visitorIn = Effect.fnUntraced(function* (id: string, secret: string) {
   return visitor
 })
 
-/** Has the browser hold a session from now on. */
+/** Sets the session cookie. */
 export const setSessionCookie = Effect.fnUntraced(function* (
   response: HttpServerResponse.HttpServerResponse,
   { secret, session }: OpenedSession
@@ -84,7 +86,7 @@ export const setSessionCookie = Effect.fnUntraced(function* (
   return HttpServerResponse.setCookieUnsafe(response, name, value, terms)
 })
 
-/** Has the browser forget its session. */
+/** Deletes the session cookie. */
 export const clearSessionCookie = Effect.fnUntraced(function* (response: HttpServerResponse.HttpServerResponse) {
   const { name, secure } = cookieOf((yield* PaymentsConfig).publicUrl)
   const terms = { httpOnly: true, path: "/", sameSite: "strict", secure, maxAge: 0 } as const
@@ -93,7 +95,7 @@ export const clearSessionCookie = Effect.fnUntraced(function* (response: HttpSer
 
 const AGENT_LENGTH_MAX = 200
 
-/** Where a request comes from. */
+/** IP address and user agent of a request. */
 export const originOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   const { trustedProxies } = yield* HttpConfig
   const { headers } = sourceOf(request)
@@ -107,8 +109,8 @@ export const originOf = Effect.fnUntraced(function* (request: HttpServerRequest.
 })
 
 /**
- * Tells whether a form can have been sent by one of the dashboard's own pages. Browsers say with each form from where
- * it comes. Whoever does not is no browser, or an old one, and has to have the form's token, as everybody has to.
+ * False if the browser's headers show that a form comes from another site. Old browsers and programs send no such
+ * headers; for them the form's token has to suffice.
  */
 export const isSameOrigin = (publicUrl: string, { headers }: HttpServerRequest.HttpServerRequest): boolean => {
   const { host, origin, "sec-fetch-site": site } = headers
@@ -118,8 +120,8 @@ export const isSameOrigin = (publicUrl: string, { headers }: HttpServerRequest.H
 }
 
 /**
- * The same for a form of somebody who has no session: its token is anybody's, and binds it to no browser, so the
- * browser has to say where the form comes from. All have done so since 2020.
+ * True if the browser's headers prove that a form comes from this site. Forms without a session need this: their token
+ * is not bound to a browser. All browsers have sent these headers since 2020.
  */
 export const isProvenSameOrigin = (publicUrl: string, request: HttpServerRequest.HttpServerRequest): boolean => {
   const { origin, "sec-fetch-site": site } = request.headers
