@@ -1,4 +1,4 @@
-/** A new price of a product: one amount, one that the payer chooses, or tiers. */
+/** The form for a new price: a unit amount, an amount that the payer chooses, or tiers. */
 import { Effect, Layer } from "effect"
 import type { Price, TierParameter } from "../../domain/Price.ts"
 import { CreatePrice } from "../../domain/Price.ts"
@@ -100,7 +100,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   }
 })
 
-/** The tiers of a text: in each line the last unit, the amount of each, and that of the whole tier if it has one. */
+/** Parses tiers, one per line: last unit, unit amount, and an optional flat amount for the whole tier. */
 const tiersIn = (values: FormValues, currency: string | null): ReadonlyArray<TierParameter> | Invalid => {
   const lines = (values.get("tiers") ?? "").split("\n").map((line) => line.trim())
   const tiers: Array<TierParameter> = []

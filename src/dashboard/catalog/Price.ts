@@ -1,4 +1,7 @@
-/** One price: of which product, what quantities at it come to, and its names. Its other actions are its product's. */
+/**
+ * The page of a price: its product, its names and the amounts for some quantities. Actions such as archiving are on the
+ * product's page.
+ */
 import { Effect, Layer } from "effect"
 import type { Price } from "../../domain/Price.ts"
 import { UpdatePrice } from "../../domain/Price.ts"

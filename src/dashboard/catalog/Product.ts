@@ -1,4 +1,4 @@
-/** One product: what it is, what it costs, and what quantities of it come to. */
+/** The page of a product, with its prices and payment links. */
 import { Effect, Layer } from "effect"
 import { CreateCheckoutSession } from "../../domain/CheckoutSession.ts"
 import type { Price } from "../../domain/Price.ts"
@@ -27,7 +27,7 @@ import type { Show } from "../frame/Page.ts"
 import { action, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/** So many of its newest prices are shown. */
+/** Prices on the page, newest first. */
 const PRICES_MAX = 100
 
 const editFields =
@@ -89,7 +89,7 @@ const priceColumns = (visit: Visit, product: Product, problem: Problem | null): 
     : [])
 ]
 
-/** A link is a checkout session. The payer of an amount of their choice buys one. */
+/** Fields of a payment link, which is a checkout session. With an amount that the payer chooses, the quantity is 1. */
 const linkFields =
   ({ custom_unit_amount: custom }: Price) =>
   (fields: Fields): Child => [

@@ -1,4 +1,4 @@
-/** Products: the list, with what each costs, and new ones. */
+/** The list of products with their default prices, and the form for a new product. */
 import { Effect, Layer } from "effect"
 import type { Price } from "../../domain/Price.ts"
 import { RecurringInterval } from "../../domain/Price.ts"
@@ -21,7 +21,7 @@ import type { Show } from "../frame/Page.ts"
 import { action, Invalid, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/** Fields of a product's form, filled with what is known. Pictures stand one below the other. */
+/** Fields of a product's form, with the product's values. */
 export const productFields = (fields: Fields, product?: Product): Child => [
   fields.text({ name: "name", label: "Name", value: product?.name ?? "", required: true }),
   fields.text({ name: "description", label: "Description", value: product?.description ?? "" })
@@ -43,7 +43,7 @@ const VIEWS = [
 const labelsOf = (view: string | null): Readonly<Record<string, string>> =>
   view === "all" ? {} : { active: String(view !== "archived") }
 
-/** What products cost by default, by the ids of their prices. */
+/** Default prices by id. */
 const defaultPrices = Effect.fnUntraced(function* ({ account }: Visit, products: ReadonlyArray<Product>) {
   const accounts = yield* Accounts
   const ids = products.flatMap(({ default_price }) => (default_price === null ? [] : [default_price]))
@@ -114,7 +114,7 @@ const enteredProduct = (values: FormValues) => {
   return {
     name: readText(values, "name"),
     description: readText(values, "description"),
-    // A currency alone makes no price.
+    // A currency without an amount does not make a price.
     default_price_data: readText(values, "default_price_data[unit_amount]") && {
       currency,
       unit_amount,

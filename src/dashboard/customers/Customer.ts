@@ -1,4 +1,4 @@
-/** One customer: who it is, what it has paid, and with which cards it can pay again. */
+/** The page of a customer, with payments and saved cards. */
 import { Effect, Layer } from "effect"
 import type { Customer } from "../../domain/Customer.ts"
 import { UpdateCustomer } from "../../domain/Customer.ts"
@@ -26,7 +26,7 @@ import type { Show } from "../frame/Page.ts"
 import { action, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/** So many of its newest payments are shown. */
+/** Payments on the page, newest first. */
 const PAYMENTS_MAX = 10
 
 const buttons = (visit: Visit, customer: Customer, problem: Problem | null): Child =>

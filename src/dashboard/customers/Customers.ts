@@ -1,4 +1,4 @@
-/** Customers: the list, found by their address or name, and new ones. */
+/** The list of customers, with a search by email or name, and the form for a new customer. */
 import { Effect, Layer } from "effect"
 import type { Customer } from "../../domain/Customer.ts"
 import { CreateCustomer } from "../../domain/Customer.ts"
@@ -26,7 +26,7 @@ import { isNew, listObjects, PAGE_ROWS, searchObjects } from "../frame/Queries.t
 import type { Show } from "../frame/Page.ts"
 import { action, download, page } from "../frame/Page.ts"
 
-/** The fields of a customer's form, filled with what is known. */
+/** Fields of a customer's form, with the customer's values. */
 export const customerFields =
   (customer?: Customer) =>
   (fields: Fields): Child => [
@@ -43,7 +43,7 @@ export const customerIn = (values: FormValues) => ({
   description: readText(values, "description")
 })
 
-/** A part of an address or a name will do, unless it is so short that it is part of too many. */
+/** Searches for a part of the email or name. Texts that are too short for that must match exactly. */
 const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> =>
   ["email", "name"].flatMap((field): ReadonlyArray<Clause> => {
     const value = query.get(field)?.trim() ?? ""
@@ -51,11 +51,11 @@ const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> =>
     return value === "" ? [] : [{ negated: false, field, operator, value }]
   })
 
-/** What is wrong with what the address asks for, by field. */
+/** Errors of the filters, by field. */
 const problemsOf = (query: URLSearchParams): Readonly<Record<string, string>> =>
   hasBlank(query.get("email")?.trim() ?? "") ? { email: BLANK } : {}
 
-/** A page of the customers that are like that. */
+/** A page of the customers that match. */
 const customers = (account: AccountId, clauses: ReadonlyArray<Clause>, page: { cursor: Cursor; limit: number }) =>
   clauses.length === 0
     ? listObjects(account, CUSTOMER, page)
@@ -104,7 +104,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
             long: true,
             cell: ({ email, id, name }) => html`<bdi>${name ?? email ?? html`<code>${id}</code>`}</bdi>`
           },
-          // Who has no name is named by the address.
+          // Without a name, the first column shows the email.
           { name: "Email", cell: ({ email, name }) => (email === null ? NOTHING : name !== null && email) },
           { name: "Description", long: true, wide: true, cell: ({ description }) => description ?? NOTHING },
           { name: "Since", wide: true, cell: ({ created }) => time(created) }

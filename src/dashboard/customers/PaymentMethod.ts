@@ -1,4 +1,4 @@
-/** One payment method: a card, and whose it is. */
+/** The page of a payment method: a card and its customer. */
 import { Effect } from "effect"
 import { PAYMENT_METHOD } from "../../payments/Documents.ts"
 import { billingHtml, cardFacts, cardName } from "../frame/Cards.ts"

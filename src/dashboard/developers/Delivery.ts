@@ -1,4 +1,4 @@
-/** One delivery: what was sent, what was answered each time, and sending it again. */
+/** The page of a webhook delivery: its body, its attempts and their responses, and resending it. */
 import { Effect, Layer } from "effect"
 import { ParameterInvalid, ResourceMissing } from "../../domain/Errors.ts"
 import type { WebhookDelivery } from "../../domain/WebhookDelivery.ts"
@@ -43,7 +43,7 @@ const attemptsTable = ({ attempts }: WebhookDelivery) =>
     empty: "None yet."
   })
 
-/** What the newest answer that was no success said. */
+/** The response body of the newest attempt that has one. */
 const saidSection = ({ attempts }: WebhookDelivery) => {
   const said = attempts.findLast(({ response_body }) => response_body !== null)
   return (
@@ -108,8 +108,9 @@ const again = action({
   notice: "It is sent again.",
   prepare: Effect.fnUntraced(function* (visit, params, values) {
     const { endpoint, row } = yield* readDelivery(visit, params)
-    // Whoever asks for an attempt now wants no second delivery of what has arrived meanwhile. The command refuses: sent
-    // a second time, the form finds the delivery over by its own attempt, and is answered as the first time.
+    // A request for an immediate attempt must not create a second delivery after this one has arrived. The command
+    // itself refuses, so that the stored response of the form stays: when the form is sent twice, the second submission
+    // already finds the delivery ended by the first.
     const isOver = values.has("pending") && row.state !== "pending"
     return {
       entered: {},

@@ -1,4 +1,4 @@
-/** Developers: how the API is reached, and in which version it answers by default. */
+/** The page for developers: the API's address, its default version, and an example request. */
 import { Effect, Layer, Schema } from "effect"
 import { API_VERSIONS, ApiVersion } from "../../domain/ApiVersion.ts"
 import { ResourceMissing } from "../../domain/Errors.ts"
@@ -11,7 +11,7 @@ import type { Show } from "../frame/Page.ts"
 import { action, Invalid, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/** A payment, made by whoever pastes this into a shell. */
+/** A payment as a shell command. */
 const example = ({ mode, publicUrl }: Visit): string =>
   `curl ${publicUrl}/v1/payment_intents -u sk_${mode}_…: \\
   -H 'Content-Type: application/json' -H 'Idempotency-Key: first' \\

@@ -1,4 +1,4 @@
-/** Events: what happened, by type, and what each of them said and changed. */
+/** The list of events, filtered by type, and the page of an event. */
 import { Effect, Layer } from "effect"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { StoredEvent } from "../../engine/log/Events.ts"
@@ -36,7 +36,7 @@ const TYPE = /^[a-z_]+(\.[a-z_]+)*(\.\*)?$/
 
 const typedIn = ({ query }: Visit): string => query.get("type")?.trim() ?? ""
 
-/** Which events an address asks for; undefined for a type that there is not. */
+/** The filter of the query; undefined if its type is unknown. */
 const askedBy = (visit: Visit): { readonly type?: EventTypeFilter } | undefined => {
   const typed = typedIn(visit)
   if (typed === "") return {}
@@ -44,7 +44,7 @@ const askedBy = (visit: Visit): { readonly type?: EventTypeFilter } | undefined 
   return type && { type }
 }
 
-/** A page of the events that an address asks for. */
+/** A page of the events that match the query. */
 const events = (visit: Visit, { cursor, limit }: { readonly cursor: Cursor; readonly limit: number }) => {
   const asked = askedBy(visit)
   if (asked === undefined) return Effect.succeed<Listed<StoredEvent>>({ rows: [], hasMore: false })
@@ -90,7 +90,7 @@ const showAll: Show = Effect.fnUntraced(function* (visit) {
 const shown = (value: unknown) =>
   value === undefined ? NOTHING : html`<code class="value">${JSON.stringify(value)}</code>`
 
-/** What an update has changed: before, and after. */
+/** The fields that an update has changed, with old and new values. */
 const changes = ({ object, previous }: StoredEvent) => {
   if (previous === null) return null
   const after = parseJson(object) as Readonly<Record<string, unknown>>
@@ -109,7 +109,7 @@ const changes = ({ object, previous }: StoredEvent) => {
   )
 }
 
-/** So many of an event's deliveries are shown, its newest. */
+/** Deliveries on an event's page, newest first. */
 const DELIVERIES_MAX = 100
 
 const deliveriesSection = Effect.fnUntraced(function* (visit: Visit, event: string) {

@@ -1,6 +1,6 @@
 /**
- * How the installation does (semantics 9.80): versions, the journal and the webhooks of this environment, and the
- * processes that serve it. Of other merchants it says nothing.
+ * Health of the installation (semantics 9.80): versions, the journal and the webhooks of this environment, and the
+ * running processes. Other merchants' data is not shown.
  */
 import { Clock, Effect } from "effect"
 import { getHeapStatistics } from "node:v8"
@@ -39,7 +39,7 @@ const spanOf = (seconds: number): string => {
   return (first === -1 ? parts.slice(3) : parts.slice(first, first + 2)).map((part) => part.join(" ")).join(" ")
 }
 
-/** Whether the installation has one merchant: the size of its database is then nobody else's business. */
+/** True if the installation has one merchant. Only then is the size of its database shown. */
 const isAlone = Effect.map(
   Accounts.use((accounts) =>
     accounts.list(INSTALLATION, { kind: MERCHANT.name, prefix: MERCHANT.prefix, labels: {}, limit: 2 })
@@ -87,7 +87,7 @@ const runnersTable = (runners: ReadonlyArray<RunnerSeen> | null): Child =>
     empty: runners === null ? "The database knows them." : "One process has the installation to itself."
   })
 
-/** The one word for those who have no time: whether everybody answers who should. */
+/** The summary badge: whether the database and all runners respond. */
 const verdict = (standing: StorageStanding | null, runners: ReadonlyArray<RunnerSeen> | null): Child => {
   const isWell = standing !== null && runners?.every(({ healthy, leaving }) => healthy || leaving) === true
   return isWell ? badge("all answer", "good") : badge("not all answer", "bad")

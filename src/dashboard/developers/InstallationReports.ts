@@ -1,29 +1,29 @@
-/** What the dashboard asks about the installation that serves it. The composition root says who answers. */
+/** A port to measurements of the installation. The composition root provides the implementation. */
 import { Context, Effect } from "effect"
 import { Unavailable } from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
 
-/** How an account stands in the storage. */
+/** Storage statistics of an account. */
 export interface StorageStanding {
-  /** Of the database server. */
+  /** Version of the database server. */
   readonly version: string
-  /** Of all accounts together. */
+  /** Size of the whole database, all accounts. */
   readonly database_bytes: number
   readonly records: number
-  /** About. */
+  /** An estimate. */
   readonly record_bytes: number
   readonly lag_records: number
   readonly pending: number
   readonly due: number
-  /** Milliseconds; null if nothing is due. */
+  /** Due time of the oldest delivery in milliseconds; null if none is due. */
   readonly due_since: number | null
 }
 
-/** A process that serves the installation beside others. */
+/** A runner of the installation. */
 export interface RunnerSeen {
   readonly url: string
   readonly version: string
-  /** Milliseconds. */
+  /** Start time in milliseconds. */
   readonly since: number
   readonly healthy: boolean
   readonly leaving: boolean
@@ -32,16 +32,16 @@ export interface RunnerSeen {
 }
 
 export interface InstallationReportsShape {
-  /** Of Till. */
+  /** Till's version. */
   readonly version: string
   readonly standing: (account: AccountId) => Effect.Effect<StorageStanding, Unavailable>
-  /** None where one process has the installation to itself. */
+  /** Empty if the installation has a single process. */
   readonly runners: Effect.Effect<ReadonlyArray<RunnerSeen>, Unavailable>
 }
 
 const unknown = Effect.fail(new Unavailable({ reason: "Nobody tells how the installation does." }))
 
-/** Nobody answers unless somebody provides for it: an engine in memory has no storage. */
+/** Fails unless an implementation is provided: an in-memory engine has no storage. */
 export const InstallationReports: Context.Reference<InstallationReportsShape> = Context.Reference(
   "till/dashboard/InstallationReports",
   { defaultValue: (): InstallationReportsShape => ({ version: "", standing: () => unknown, runners: unknown }) }

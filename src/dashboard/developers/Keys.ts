@@ -1,6 +1,6 @@
 /**
- * API keys of an environment (semantics A7, A8, 9.17, 9.68). Those of live mode take another right, and whoever changes
- * one of them has to prove who they are. A new key is shown once, by the answer to the form that has made it.
+ * API keys of an environment (semantics A7, A8, 9.17, 9.68). Live keys require their own right, and a recent password
+ * for each change. A new key is shown once, in the response to the form that has created it.
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { API_KEY_GRACE_SECONDS_MAX, ApiKeyType } from "../../domain/ApiKey.ts"
@@ -30,7 +30,7 @@ const masked = ({ last4, prefix }: ApiKey) => html`<code>${prefix}…${last4}</c
 const revealed = ({ secret, value }: ApiKeys.IssuedApiKey) =>
   new Revealed(value, { secret: Redacted.value(secret) }, "object")
 
-/** Shows a new key. Whoever sends the form again is told that it was shown: nothing keeps it. */
+/** Shows a new key. A form that is sent again cannot show it, because the key is not stored. */
 const newKey =
   (visit: Visit) =>
   (made: { readonly id?: string } & Readonly<Record<string, unknown>>): PageContent => ({
@@ -105,7 +105,7 @@ const showAll: Show = Effect.fnUntraced(function* (visit, _, problem) {
   }
 })
 
-/** A key of this environment. Fails with `ResourceMissing` for another's. */
+/** Returns a key of this environment. Fails with `ResourceMissing` for any other. */
 const find = Effect.fnUntraced(function* (visit: Visit, id: string) {
   const key = (yield* readInstallation(ApiKeys.API_KEY, id))?.value
   if (key === undefined || !ApiKeys.belongsTo(key, visit.account)) {
@@ -114,7 +114,7 @@ const find = Effect.fnUntraced(function* (visit: Visit, id: string) {
   return key
 })
 
-/** For how long an old key may go on: none is longer than a day. */
+/** Grace periods of a rolled key, at most one day. */
 const GRACES: ReadonlyArray<readonly [seconds: string, label: string]> = [
   [String(API_KEY_GRACE_SECONDS_MAX), "A day"],
   ["3600", "An hour"],

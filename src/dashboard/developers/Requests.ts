@@ -1,4 +1,4 @@
-/** Requests: what was asked of the API and how it was answered, as far as the log of requests has it. */
+/** The request log: list, filters, grouped errors and the page of a request. */
 import { Effect, Layer } from "effect"
 import { API_VERSIONS } from "../../domain/ApiVersion.ts"
 import { statusesOf } from "../../domain/RequestLog.ts"
@@ -28,13 +28,13 @@ const toneOf = (status: number): Tone => (status < 400 ? "good" : status < 500 ?
 
 const secondsOf = (millis: number): number => Math.floor(millis / 1000)
 
-/** What is wrong with what the address asks for, by field; null if nothing is. */
+/** Errors of the filters, by field; null if there are none. */
 const problemsOf = (query: URLSearchParams): Readonly<Record<string, string>> | null => {
   const status = query.get("status")?.trim() ?? ""
   return status === "" || statusesOf(status) !== undefined ? null : { status: "Enter a status such as 402, or 4xx." }
 }
 
-/** What the address asks for. */
+/** The filter of the query. */
 const filterOf = (query: URLSearchParams): RequestFilter => {
   const given = (name: string) => {
     const text = query.get(name)?.trim().replaceAll("\0", "") ?? ""
@@ -145,7 +145,7 @@ const views = (visit: Visit): Child =>
     }
   </p>`
 
-/** What the log does not have. */
+/** Retention of the log, and the number of requests that it dropped. */
 const bounds = (days: number, leftOut: number): Child =>
   html`<p class="hint">
     Kept for ${days} ${days === 1 ? "day" : "days"}, without card data and secrets.
@@ -226,7 +226,9 @@ const errorHtml = ({ publicUrl }: Visit, { error }: LoggedRequest): Child =>
     ])
   )
 
-/** The answer, as the journal has it: answers that are of nothing that was done are not kept, but for their errors. */
+/**
+ * The response from the journal. Responses of requests that changed nothing are not stored, except for their errors.
+ */
 const answerHtml = (visit: Visit, { error, originalRequest }: LoggedRequest, answer: string | null): Child =>
   section(
     "Answer",
@@ -245,7 +247,7 @@ const answerHtml = (visit: Visit, { error, originalRequest }: LoggedRequest, ans
         </p>`
   )
 
-/** The record that a request has written, if it did something. */
+/** The journal record that the request has written, if any. */
 const recordOf = Effect.fnUntraced(function* (account: AccountId, { at, id, method, millis, objects }: LoggedRequest) {
   if (method === "GET" || objects.length === 0) return undefined
   const query = { request: id, ids: objects, at, millis }

@@ -1,4 +1,4 @@
-/** Sending an endpoint's deliveries again (semantics 9.75): those that were chosen, or failed in a window of time. */
+/** Resends an endpoint's deliveries (semantics 9.75): selected ones, or failed ones of a time window. */
 import { Effect } from "effect"
 import { ParameterInvalid } from "../../domain/Errors.ts"
 import type { Unavailable } from "../../engine/Accounts.ts"
@@ -16,13 +16,13 @@ import { findObject, PAGE_ROWS } from "../frame/Queries.ts"
 import type { Action, Show } from "../frame/Page.ts"
 import { action, Invalid } from "../frame/Page.ts"
 
-/** So many deliveries are sent again at a time: they are one record. */
+/** Deliveries per resend. All of them are in one record. */
 const AGAIN_MAX = 100
-/** So many deliveries are looked through at a time. */
+/** Deliveries that one search reads at most. */
 export const LOOKED_THROUGH_MAX = 1000
 const LOOK = 100
 
-/** Looks through deliveries, newest first, until so many are found. What was looked through ends with `end`. */
+/** Reads deliveries, newest first, until `max` match. `end` is the last delivery that was read. */
 export const findDeliveries = Effect.fnUntraced(function* (
   accounts: Accounts["Service"],
   { account, destination, olderThan }: { readonly account: string; readonly destination: string; olderThan?: string },
@@ -49,7 +49,7 @@ export const findDeliveries = Effect.fnUntraced(function* (
   return { deliveries: found, hasMore: true, end }
 })
 
-/** Boxes of the deliveries of a page: two of one type are apart by their time. */
+/** The checkbox of a delivery. Its label has the time, which distinguishes deliveries of one event type. */
 export const boxOf = (rows: ReadonlyArray<TypedDelivery>) => (row: TypedDelivery) => {
   const i = rows.indexOf(row)
   const made = new Date(row.delivery.created * 1000).toISOString().slice(0, 19).replace("T", " ")
@@ -76,7 +76,7 @@ export const windowFields = (fields: Fields): Child => [
 const MINUTE_MILLIS = 60_000
 const DAY_MILLIS = 86_400_000
 
-/** What a minute or a day spans, in UTC; undefined for what is neither. */
+/** The span of a minute or a day in UTC; undefined for other texts. */
 const spanOf = (text: string): { readonly from: number; readonly until: number } | undefined => {
   const [, day, minute] = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2})?$/.exec(text) ?? []
   const from = Date.parse(`${day}${minute ?? "T00:00"}Z`)
@@ -91,7 +91,7 @@ const NOTHING_FAILED = new ParameterInvalid({
 
 const NO_TIME = "This must be a minute or a day, such as 2026-11-25T17:30 or 2026-11-25."
 
-/** The window that was entered, open where nothing was; or what is wrong with it. */
+/** The entered window, unbounded where a field is empty; or the error about it. */
 const windowIn = (values: FormValues) => {
   const [first, last] = [values.get("from") ?? "", values.get("until") ?? ""]
   const begin = first === "" ? { from: -Infinity } : spanOf(first)
@@ -101,13 +101,13 @@ const windowIn = (values: FormValues) => {
   return { entered: { from: first, until: last }, isIn: (at: number) => at >= begin.from && at < end.until }
 }
 
-/** The deliveries that a form means, with what was entered; or what is wrong with it. */
+/** The deliveries to resend, with the submitted values. */
 interface Meant {
   readonly entered: unknown
   readonly deliveries: ReadonlyArray<DeliveryRow>
 }
 
-/** An action on the page of an endpoint, which `show` shows, that sends those deliveries of its own again. */
+/** Builds an action on the endpoint's page that resends the deliveries that `meantBy` selects. */
 const resending = (
   { name, path, show }: Pick<Action, "name" | "path" | "show">,
   meantBy: (
@@ -129,7 +129,8 @@ const resending = (
       if (meant instanceof Invalid) return meant
       const { deliveries, entered } = meant
       const count = eventsOf(deliveries).length
-      // The command refuses: sent a second time, the form finds nothing any more, and is answered as the first time.
+      // The command itself refuses, so that the stored response of the form stays: a second submission finds no failed
+      // delivery because the first has resent them.
       const command = count === 0 ? Effect.fail(NOTHING_FAILED) : yield* resendDeliveries(account, id, deliveries)
       return { entered, detail: count === 1 ? "1 event" : `${count} events`, command }
     })

@@ -1,4 +1,4 @@
-/** The clock of the test environment, and what happens next by it (semantics §8.27). */
+/** The clock of the test environment and its next timers (semantics §8.27). */
 import { Effect, Layer } from "effect"
 import { Accounts } from "../../engine/Accounts.ts"
 import { html } from "../../html/Html.ts"
@@ -16,7 +16,7 @@ const SHOWN_MAX = 25
 
 const outlookOf = ({ account }: Visit) => Accounts.use((accounts) => accounts.outlook(account, SHOWN_MAX))
 
-/** What fires, in words. */
+/** Descriptions of timers. */
 const WORDS: Readonly<Record<string, string>> = {
   "payment_intent.settle": "A payment settles",
   "payment_intent.expire_hold": "An authorization expires",
@@ -35,7 +35,7 @@ const STEPS: ReadonlyArray<readonly [seconds: string, label: string]> = [
 ]
 
 const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
-  // Live mode has no clock but the wall's.
+  // Live mode runs on real time.
   if (visit.livemode) return undefined
   const { clockOffset, now, timers } = yield* outlookOf(visit)
   const advance = dialog("Advance the clock", {
@@ -97,7 +97,7 @@ const advance = action({
     let seconds = Number(asked)
     if (asked === "next") {
       const { now, timers } = yield* outlookOf(visit)
-      // A form that is sent again finds another time, or none: what it came to the first time is what counts.
+      // A repeated submission would compute another duration. The stored result of the first one applies.
       seconds = Math.max(1, Math.ceil(((timers[0]?.dueAt ?? now) - now) / 1000))
     }
     if (!Number.isSafeInteger(seconds) || seconds < 1) {

@@ -1,6 +1,6 @@
 /**
- * Makes an event happen in test mode (semantics 9.79), as `till trigger` does: by the same recipe, through the same
- * lifecycles as requests. All steps of a recipe are one command, so either all of it has happened or nothing.
+ * Triggers an event in test mode (semantics 9.79) with the same recipes as `till trigger`, through the same lifecycles
+ * as API requests. The steps of a recipe are one command: all of them take effect, or none.
  */
 import { Effect, Layer, Result } from "effect"
 import type { EmittedEventType } from "../../domain/Event.ts"
@@ -28,7 +28,7 @@ import { objectLink } from "../frame/ObjectLinks.ts"
 import type { Show } from "../frame/Page.ts"
 import { action, Invalid, page } from "../frame/Page.ts"
 
-/** A decline fails here, and leaves what led to it nevertheless: a command is undone only if it fails as a whole. */
+/** Turns a decline into a failure. The failed payment stays: a command is only undone if it fails as a whole. */
 const orFails = <A, E, R>(made: Effect.Effect<Result.Result<A, CardDeclined>, E, R>) =>
   Effect.flatMap(made, Effect.fromResult)
 
@@ -50,7 +50,9 @@ const steps: Steps<Effect.Error<Command> | CardDeclined, Effect.Services<Command
   }
 }
 
-/** Fails with `TestModeOnly` in live mode; answers with the ID of what the event is about. */
+/**
+ * Runs the recipe of an event type and returns the id of the event's object. Fails with `TestModeOnly` in live mode.
+ */
 export const trigger = (account: AccountId, type: EmittedEventType): Command =>
   isLive(account)
     ? Effect.fail(new TestModeOnly())
@@ -59,7 +61,7 @@ export const trigger = (account: AccountId, type: EmittedEventType): Command =>
           till: steps,
           changed: (body) => body,
           orDeclined: Effect.catchTag("CardDeclined", ({ paymentIntent }) => Effect.succeed(paymentIntent)),
-          // Everything else in the environment would notice that the clock has moved: people move it themselves.
+          // Advancing the clock would affect the whole environment, so it is left to the user.
           passHold: Effect.void
         }),
         (id) => ({ id })
@@ -67,7 +69,7 @@ export const trigger = (account: AccountId, type: EmittedEventType): Command =>
 
 export const isEmitted = (type: string): type is EmittedEventType => Object.hasOwn(EMITTED_EVENT_TYPES, type)
 
-/** What is chosen among these types; `type` names the field. */
+/** The selected type, or an error if it is not one of these. */
 export const chosenType = (
   type: string,
   types: ReadonlyArray<EmittedEventType> = EVENT_TYPES
@@ -76,11 +78,11 @@ export const chosenType = (
 
 export const EVENT_TYPES = Object.keys(EMITTED_EVENT_TYPES) as ReadonlyArray<EmittedEventType>
 
-/** Types to choose from, with what else they take. */
+/** Types to choose from, with a note where the clock has to be advanced. */
 export const typeOptions = (types: ReadonlyArray<EmittedEventType>) =>
   types.map((type) => [type, type === "charge.expired" ? `${type}, once you advance the clock` : type] as const)
 
-/** Where it is shown what a trigger has made. */
+/** The page that shows the triggered object. */
 export const madePath = (id: string) => `/developers/trigger/${id}` as const
 
 const show: Show = (visit, _, problem) =>
@@ -140,7 +142,7 @@ const showMade: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
         ["Object", objectLink(visit, id)],
         ["Kind", entry.kind.replaceAll(/[._]/g, " ")]
       ]),
-      // What is made along with it, attempts and refunds, says which payment it is of.
+      // Charges and refunds belong to the payment by this label.
       yield* historySection(visit, { ids: [id], labels: { payment_intent: id } })
     ]
   }

@@ -1,4 +1,4 @@
-/** One webhook endpoint: its deliveries, and what can be done with it. */
+/** The page of a webhook endpoint, with its deliveries and actions. */
 import { Effect, Layer } from "effect"
 import type { WebhookEndpoint } from "../../domain/WebhookEndpoint.ts"
 import { ALL_EVENTS, WEBHOOK_SECRET_GRACE_SECONDS_MAX } from "../../domain/WebhookEndpoint.ts"
@@ -35,7 +35,9 @@ const STATES = [
 const isInState = (row: DeliveryRow, state: string): boolean =>
   state === "" || row.state === state || (state === "failed" && hasFailed(row))
 
-/** A page of an endpoint's deliveries in a state, newest first, which ends with `end`. */
+/**
+ * A page of the endpoint's deliveries in the requested state, newest first. `end` is the last delivery that was read.
+ */
 const read = Effect.fnUntraced(function* ({ account, query }: Visit, destination: string) {
   const accounts = yield* Accounts
   const state = query.get("state") ?? ""
@@ -52,7 +54,7 @@ const read = Effect.fnUntraced(function* ({ account, query }: Visit, destination
   return { ...page, end: page.deliveries.at(-1)?.id }
 })
 
-/** Types of events that it gets and that can be triggered. */
+/** Event types that the endpoint receives and that can be triggered. */
 const typesOf = ({ enabled_events }: WebhookEndpoint) =>
   (enabled_events as ReadonlyArray<string>).includes(ALL_EVENTS) ? EVENT_TYPES : enabled_events.filter(isEmitted)
 

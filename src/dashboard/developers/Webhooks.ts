@@ -1,4 +1,4 @@
-/** Webhooks: the endpoints, how they fare, what failed lately, and making one. */
+/** The list of webhook endpoints with their health and recent failures, and the form for a new endpoint. */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { ALL_EVENTS, EnabledEvents, WebhookEndpointUrl } from "../../domain/WebhookEndpoint.ts"
 import type { WebhookEndpoint } from "../../domain/WebhookEndpoint.ts"
@@ -20,7 +20,7 @@ import { objectLink } from "../frame/ObjectLinks.ts"
 import type { PageContent } from "../frame/Shell.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/** Event types as they are entered: apart by spaces, commas or lines. */
+/** Splits event types at spaces, commas and line breaks. */
 export const typesIn = (text: string): ReadonlyArray<string> => text.split(/[\s,]+/).filter((type) => type !== "")
 
 export const endpointFields = (fields: Fields, endpoint?: WebhookEndpoint) => [
@@ -34,7 +34,7 @@ export const endpointFields = (fields: Fields, endpoint?: WebhookEndpoint) => [
   fields.text({ name: "description", label: "Description", value: endpoint?.description ?? "" })
 ]
 
-/** What the fields say; what is wrong with them. */
+/** The entered endpoint, or the errors of its fields. */
 export const enteredEndpoint = (values: ReadonlyMap<string, string>) => {
   const url = values.get("url")?.trim() ?? ""
   const enabledEvents: unknown = typesIn(values.get("enabled_events") ?? "")
@@ -105,7 +105,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
   }
 })
 
-/** Whoever sends the form again sees it again, as over the API (semantics W2). */
+/** A form that is sent again shows the secret again, as over the API (semantics W2). */
 export const revealSecret = ({ secret, value }: WithSecret) =>
   new Revealed(value, { secret: Redacted.value(secret) }, "all")
 

@@ -1,4 +1,4 @@
-/** Forgets everything in the test environment (semantics §8.27, 9.79). */
+/** Deletes all data of the test environment (semantics §8.27, 9.79). */
 import { Effect, Layer } from "effect"
 import { html } from "../../html/Html.ts"
 import { requireHere } from "../../html/Routing.ts"
@@ -52,7 +52,7 @@ const wipe = action({
     if (visit.livemode || (values.get("name") ?? "").trim() !== visit.merchant.name.trim()) {
       return new Invalid({ name: `This is not ${visit.merchant.name}. Nothing was done.` })
     }
-    // The entry would come before the request has found the account.
+    // The audit entry is written first, so the request must already be on the account's process.
     yield* requireHere(visit.account)
     return { entered: {}, subject: visit.account, auditedBefore: true, command: TestHelpers.deleteData }
   })

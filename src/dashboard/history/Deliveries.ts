@@ -1,4 +1,4 @@
-/** Deliveries as the pages show them: what came of the attempts, and how one is sent again. */
+/** Webhook deliveries on pages: their state, the last response, and resending. */
 import { Effect } from "effect"
 import { ResourceMissing } from "../../domain/Errors.ts"
 import type { WebhookDelivery, WebhookDeliveryStatus } from "../../domain/WebhookDelivery.ts"
@@ -18,14 +18,14 @@ const TONES: Readonly<Record<WebhookDeliveryStatus, Tone>> = {
   canceled: "plain"
 }
 
-/** The state: `pending` after an attempt that failed is a failure that will be tried again. */
+/** The state. `pending` with a failed attempt is shown as failed. */
 export const stateOf = ({ attempt_count, status }: WebhookDelivery) =>
   status === "pending" && attempt_count > 0 ? badge("failed, retrying", "bad") : badge(status, TONES[status])
 
 export const hasFailed = ({ attempts, state }: DeliveryRow): boolean =>
   state === "exhausted" || (state === "pending" && attempts.length > 0)
 
-/** Tells of an endpoint's deliveries, which are given newest first, whether each is what has become of its event. */
+/** Returns a predicate for an endpoint's deliveries, newest first: true for the newest delivery of each event. */
 export const newestOfEvents = () => {
   const seen = new Set<string>()
   return ({ event }: DeliveryRow): boolean => {
@@ -35,21 +35,21 @@ export const newestOfEvents = () => {
   }
 }
 
-/** Those that failed, but for what was sent again since: that has arrived, or is on its way, or has failed itself. */
+/** Failed deliveries, except those of events that were sent again since. */
 export const pickFailing = (deliveries: ReadonlyArray<DeliveryRow>): ReadonlyArray<DeliveryRow> =>
   deliveries.filter(newestOfEvents()).filter(hasFailed)
 
-/** Why there was no answer; nothing before the first attempt. */
+/** The error of the last attempt; a dash before the first one. */
 const errorOf = ({ last_error }: WebhookDelivery) =>
   last_error === null ? NOTHING : html`<span class="sentence">${last_error}</span>`
 
-/** What the last attempt came to. */
+/** The outcome of the last attempt. */
 export const answerOf = (delivery: WebhookDelivery) =>
   delivery.last_response_status === null
     ? errorOf(delivery)
     : html`<span class="whole">answered ${delivery.last_response_status}</span>`
 
-/** A delivery, with the type of its event. */
+/** A delivery with the type of its event. */
 export interface TypedDelivery {
   readonly id: string
   readonly delivery: WebhookDelivery
@@ -59,7 +59,7 @@ export interface TypedDelivery {
 export const deliveryPath = ({ id, webhook_endpoint }: WebhookDelivery) =>
   `/webhooks/${webhook_endpoint}/${id}` as const
 
-/** Columns of one endpoint's deliveries, or, with `urls` by the ids of endpoints, of several ones'. */
+/** Columns of a table of deliveries. With `urls`, by endpoint id, each row names its endpoint. */
 export const deliveryColumns = (urls?: ReadonlyMap<string, string>): ReadonlyArray<Column<TypedDelivery>> => [
   {
     name: "Event",
@@ -74,7 +74,7 @@ export const deliveryColumns = (urls?: ReadonlyMap<string, string>): ReadonlyArr
   { name: "Date", cell: ({ delivery }) => time(delivery.created) }
 ]
 
-/** Rows with the types of their events. */
+/** Adds the event's type to each delivery. */
 export const withEventTypes = (account: AccountId, rows: ReadonlyArray<DeliveryRow>) =>
   Effect.forEach(
     rows,
@@ -86,7 +86,9 @@ export const withEventTypes = (account: AccountId, rows: ReadonlyArray<DeliveryR
     { concurrency: 8 }
   )
 
-/** An event, and how many of its deliveries are under way. Fails with `ResourceMissing` if there is none. */
+/**
+ * Returns an event and the number of its pending deliveries. Fails with `ResourceMissing` if there is no such event.
+ */
 export const findEvent = Effect.fnUntraced(function* (account: AccountId, id: string) {
   const accounts = yield* Accounts
   const event = yield* accounts.event(account, id)
@@ -95,13 +97,13 @@ export const findEvent = Effect.fnUntraced(function* (account: AccountId, id: st
   return { event, pendingWebhooks: pendingWebhooks! }
 })
 
-/** So many of an event's deliveries, its newest, are looked through for those that are still tried. */
+/** Deliveries of an event that are searched for pending ones, newest first. */
 const LOOKED_THROUGH_MAX = 100
 
 /**
- * Sends events again to one endpoint, or, with null, to all that are subscribed to them now. Where a delivery is still
- * tried, its next attempt is made now, and there is no second delivery beside it (semantics 9.83): of several, that of
- * those that are `meant`, or else the newest.
+ * Sends events again to one endpoint, or with null to all endpoints that are subscribed now. A pending delivery is
+ * attempted immediately instead of getting a second one beside it (semantics 9.83); of several pending ones, a delivery
+ * in `meant` takes precedence over the newest.
  */
 export const resendEvents = Effect.fnUntraced(function* (
   account: AccountId,
@@ -120,7 +122,7 @@ export const resendEvents = Effect.fnUntraced(function* (
   )
 })
 
-/** Sends what some of an endpoint's deliveries are of to it again, each event once. */
+/** Resends the events of these deliveries to the endpoint, each event once. */
 export const resendDeliveries = (account: AccountId, webhookEndpoint: string, meant: ReadonlyArray<DeliveryRow>) =>
   resendEvents(account, eventsOf(meant), webhookEndpoint, meant)
 

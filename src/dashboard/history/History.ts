@@ -1,6 +1,6 @@
 /**
- * What has touched some objects (semantics 9.77): every record that has written one of them, with what it left of them,
- * the events that it told of them, what became of the deliveries of these, and who or what was behind it.
+ * The history of some objects (semantics 9.77): every record that has written one of them, with its changes, its
+ * events, their deliveries, and the request or person that caused it.
  */
 import { Effect } from "effect"
 import type { AuditEntry } from "../../domain/AuditEntry.ts"
@@ -29,27 +29,29 @@ import type { RecordSummary } from "./RecordSummary.ts"
 import { summarizeRecord } from "./RecordSummary.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/** Records of a page. */
+/** Records per page. */
 const PAGE_RECORDS = 50
-/** Of each event so many deliveries are shown, its newest: it may have been sent again any number of times. */
+/** Deliveries per event, newest first: an event can be resent any number of times. */
 const DELIVERIES_MAX = 20
 
-/** ObjectLinks: those of these ids, the first of which has the page, and those that have all of the labels, if any. */
+/**
+ * The objects of a history: those with these ids, the first of which owns the page, and those with all of the labels.
+ */
 export interface About {
   readonly ids: ReadonlyArray<string>
   readonly labels?: Labels
 }
 
-/** A record, and what is known beside it. */
+/** A record with its deliveries, endpoints and logged request. */
 interface Touch extends HistoryEntry {
   readonly deliveries: ReadonlyMap<string, ReadonlyArray<DeliveryRow>>
-  /** Those of the deliveries, without what was deleted. */
+  /** Endpoints of the deliveries, without deleted ones. */
   readonly endpoints: ReadonlyMap<string, WebhookEndpoint>
-  /** Undefined if the log of requests does not have it. */
+  /** Undefined if the request log does not have the request. */
   readonly logged: LoggedRequest | undefined
 }
 
-/** Of records, cursors are numbers. */
+/** Cursors of records are numbers. */
 const recordCursorIn = (query: URLSearchParams): Cursor => {
   const cursor = cursorIn(query)
   return /^\d{16}$/.test(cursor.olderThan ?? cursor.newerThan ?? "") ? cursor : {}
@@ -63,7 +65,7 @@ const touchesOf = Effect.fnUntraced(function* ({ account }: Visit, entries: Read
   const [rows, logged] = yield* Effect.all(
     [
       accounts.eventDeliveries(account, events, DELIVERIES_MAX + 1),
-      // Nothing depends on the log.
+      // The history is shown without the log if the log fails.
       Effect.orElseSucceed(log.find(account, requests), () => new Map<string, LoggedRequest>())
     ],
     { concurrency: "unbounded" }
@@ -79,7 +81,7 @@ const touchesOf = Effect.fnUntraced(function* ({ account }: Visit, entries: Read
   }))
 })
 
-/** What has touched the objects, newest first, a page at a time. */
+/** The objects' history, newest first, one page at a time. */
 export const historySection = Effect.fnUntraced(function* (visit: Visit, about: About) {
   const asked = { ...about, ...recordCursorIn(visit.query), limit: PAGE_RECORDS }
   const { entries, hasMore } = yield* Accounts.use((accounts) => accounts.history(visit.account, asked))
@@ -88,7 +90,7 @@ export const historySection = Effect.fnUntraced(function* (visit: Visit, about: 
   return section("What happened", [timeline(happenings), pageLinks(visit, entries, hasMore)])
 })
 
-/** What a record did. */
+/** The changes of one record. */
 export const recordSection = Effect.fnUntraced(function* (visit: Visit, entry: HistoryEntry) {
   const touches = yield* touchesOf(visit, [entry])
   return section("What it did", timeline(touches.map((touch) => happening(visit, touch))))
@@ -115,7 +117,7 @@ const timeline = (happenings: ReadonlyArray<Happening>): Html =>
     )}
   </ol>`
 
-/** `own` is the object that the page is of. */
+/** Renders a record. `own` is the object that owns the page. */
 const happening = (visit: Visit, touch: Touch, own?: string): Happening => {
   const told = summarizeRecord(touch)
   return {
@@ -137,7 +139,7 @@ const toldHtml = (visit: Visit, { detail, headline, id }: RecordSummary, own: st
     <strong>${headline}</strong> ${detail && html`<small>${detail}</small>`} ${id !== own && objectLink(visit, id)}
   </div>`
 
-/** `customer.updated`, and its deliveries beside it: `delivered 200 shop.example/hooks`. */
+/** `customer.updated`, with its deliveries: `delivered 200 shop.example/hooks`. */
 const eventHtml = (visit: Visit, { id, type }: StoredEvent, { deliveries, endpoints }: Touch): Child => {
   const rows = deliveries.get(id) ?? []
   return html`<div class="event">
@@ -170,18 +172,18 @@ const addressOf = ({ url }: WebhookEndpoint): string => {
   return host + (pathname === "/" ? "" : pathname)
 }
 
-/** Who was behind it: the person in the dashboard, the payer, whoever has keys, or nobody. */
+/** The actor: a person in the dashboard, the payer, an API client, or a timer. */
 const byHtml = ({ others, request }: Touch): Child => {
   if (request === null) return "by itself, when it was due"
   const entry = others.find(({ kind }) => kind === AUDIT_ENTRY.name) as Document<AuditEntry> | undefined
   if (entry !== undefined) return `by ${entry.value.email ?? "somebody"} (${entry.value.role}) in the dashboard`
   const { idempotencyKey } = request
   const sent = sentKey(idempotencyKey)
-  // Whoever pays on a page of Till's sends a form, and on the merchant's own a key that is kept apart (9.4).
+  // Payers on Till's pages submit forms, payers on a shop's own page send keys that are kept apart (9.4).
   return sent === idempotencyKey ? "by your server" : sent === null ? "by the payer" : "by the payer's browser"
 }
 
-/** The request, and its keys, for whoever looks for it in logs. */
+/** The request with its keys, for searching in logs. */
 const traceHtml = (visit: Visit, { logged, request }: Touch): Child => {
   if (request === null) return null
   const key = sentKey(request.idempotencyKey)

@@ -1,6 +1,6 @@
 /**
- * What a record comes to, in the words of somebody who sells things: `Refunded 10.00 USD`, `Declined: insufficient
- * funds`. The newest of what happened to the money is told, and not each object that had a part in it.
+ * Summarizes a record in a merchant's words: `Refunded 10.00 USD`, `Declined: insufficient funds`. Only the last
+ * movement of money is reported, not each object that took part in it.
  */
 import type { Charge } from "../../domain/Charge.ts"
 import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
@@ -31,44 +31,44 @@ import { priceHtml } from "../frame/Prices.ts"
 import type { Tone } from "../frame/Values.ts"
 import { amountText, words } from "../frame/Values.ts"
 
-/** One thing that happened. */
+/** One change in a record. */
 export interface RecordSummary {
-  /** The object that it happened to. */
+  /** The changed object. */
   readonly id: string
   readonly headline: Child
-  /** Why, or with what. */
+  /** The reason, or further details. */
   readonly detail?: Child
   readonly tone?: Tone
 }
 
-/** What these are in is one story, whichever of them the page is of. */
+/** Kinds whose changes are reported together as one payment. */
 const MONEY: ReadonlySet<string> = new Set([CHECKOUT_SESSION, PAYMENT_INTENT, CHARGE, REFUND].map(({ name }) => name))
 const isMoney = ({ kind }: Document | Tombstone): boolean => MONEY.has(kind)
 
-/** A record, with the events that it tells of each object. */
+/** A record with its events by object. */
 interface Seen extends Pick<HistoryEntry, "at" | "documents"> {
   readonly events: ReadonlyMap<string, ReadonlyArray<StoredEvent>>
 }
 
-/** What a record comes to, the first of which is its headline. */
+/** Summarizes a record; the first summary is its headline. */
 export const summarizeRecord = (entry: HistoryEntry): ReadonlyArray<RecordSummary> => {
   const { at, documents, others } = entry
   const events = Map.groupBy(entry.events, ({ object }) => (parseJson(object) as Identified).id)
   const seen: Seen = { at, documents, events }
   const money = documents.some(isMoney) ? summarizeMoney(seen, [...documents, ...others].filter(isMoney)) : []
   const things = documents.filter((it) => !isMoney(it))
-  // A new price is written into its product, too, of which nothing is told.
+  // A new price also updates its product, without an event of the product: only the price is reported.
   const told = things.filter(({ id }) => events.has(id))
   return [...money, ...(told.length > 0 ? told : things).map((it) => summarizeObject(seen, it))]
 }
 
 const typesOf = ({ events }: Seen, id: string): ReadonlyArray<string> => (events.get(id) ?? []).map(({ type }) => type)
 
-/** The fields that an update has changed. */
+/** Fields changed by an update. */
 const changedOf = ({ events }: Seen, id: string): ReadonlyArray<string> =>
   (events.get(id) ?? []).flatMap(({ previous }) => Object.keys(previous ?? {}))
 
-/** Whether the record has made the object, of which there is no event to say so: not for sure, but to the second. */
+/** True if the record has created the object, judged by the creation time to the second: no event reports it. */
 const isNew = ({ at }: Seen, value: object): boolean => "created" in value && value.created === Math.floor(at / 1000)
 
 const listed = (fields: ReadonlyArray<string>): string => fields.map(words).join(", ")
@@ -109,7 +109,7 @@ const summarizeRefund = (
   }
 }
 
-/** What came of an attempt to pay; undefined if the record has only changed something else of it. */
+/** The outcome of a charge; undefined if the record has only changed other fields of it. */
 const summarizeCharge = (seen: Seen, charge: Charge, intent: PaymentIntent | undefined): RecordSummary | undefined => {
   const { amount, amount_captured, captured, currency, decline_code, id, released_at, status } = charge
   const types = typesOf(seen, id)
@@ -171,7 +171,7 @@ const nameOfKind = (kind: string): string => {
   return name.slice(0, 1).toUpperCase() + name.slice(1)
 }
 
-/** What became of an object that no money is in. */
+/** The change of an object other than a payment. */
 const summarizeObject = (seen: Seen, document: Document | Tombstone): RecordSummary => {
   const { id, kind } = document
   if (document.deleted) return { id, headline: `${nameOfKind(kind)} deleted`, tone: "bad" }

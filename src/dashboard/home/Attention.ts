@@ -1,4 +1,4 @@
-/** What needs somebody's attention: what will fail, or has been left lying, unless somebody looks after it. */
+/** Warnings on the home page: problems that need action. */
 import { Effect } from "effect"
 import type { ApiKey } from "../../domain/ApiKey.ts"
 import type { PaymentIntentStatus } from "../../domain/PaymentIntentStates.ts"
@@ -16,9 +16,9 @@ import { findPayments } from "../payments/PaymentSearch.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const KEYS_MAX = 100
-/** More are counted as "100 or more". */
+/** Larger counts are shown as "100 or more". */
 const COUNT_MAX = 100
-/** The processor answers within seconds; what is open for so long is nobody's mere impatience. */
+/** The processor responds within seconds. A payment that is open for longer than this is reported. */
 const UNRESOLVED_SECONDS = 15 * 60
 
 export interface Matter {
@@ -41,7 +41,7 @@ const spanOf = (seconds: number): string => {
   return `${Math.max(1, Math.round(count))} ${unit}`
 }
 
-/** Payments in a status that are older than so many seconds. */
+/** Payments in a status that were created before a time in Unix seconds. */
 const waiting = ({ account }: Visit, status: PaymentIntentStatus, before: number) => {
   const clause = (field: string, operator: Clause["operator"], value: string | number): Clause => {
     return { negated: false, field, operator, value }
@@ -67,7 +67,7 @@ const keysOf = ({ account, livemode, merchant }: Visit) =>
         .filter((key) => key.merchant_id === merchant.id && key.livemode === livemode)
   )
 
-/** What there is to look after, the worst first. `now` is by the account's clock. */
+/** Returns the warnings, most urgent first. `now` is the account's clock. */
 export const findMatters = Effect.fnUntraced(function* (
   visit: Visit,
   { ahead, now }: AccountClock,
@@ -123,7 +123,7 @@ export const findMatters = Effect.fnUntraced(function* (
   return found
 })
 
-/** The matters as a list; nothing where there are none. */
+/** The warnings as a list; false if there are none. */
 export const attentionSection = (found: ReadonlyArray<Matter>): Child =>
   found.length > 0 &&
   html`<section class="attention" aria-labelledby="attention">

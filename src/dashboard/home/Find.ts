@@ -1,6 +1,6 @@
 /**
- * Leads to whatever somebody has in hand: the id of any object to its page, in whichever environment it is, and what
- * else finds payments or customers to a list of those (semantics 9.73).
+ * The search in the navigation: an object's id leads to its page in either environment, other texts lead to a list of
+ * payments or customers (semantics 9.73).
  */
 import { Effect } from "effect"
 import { hasBlank } from "../../domain/Text.ts"
@@ -22,7 +22,7 @@ import { page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 import { readInstallation } from "../frame/Visitors.ts"
 
-/** So many endpoints are asked whether a delivery is theirs. */
+/** Endpoints that are searched for a delivery. */
 const ENDPOINTS_MAX = 100
 
 const deliveryPage = Effect.fnUntraced(function* (account: AccountId, id: string) {
@@ -40,7 +40,7 @@ const deliveryPage = Effect.fnUntraced(function* (account: AccountId, id: string
   return found.find((page) => page !== undefined)
 })
 
-/** A session and its lines are made by one command, so by their ids nothing is between them. */
+/** A session and its line items are created by one command, so their ids are adjacent. */
 const linePage = Effect.fnUntraced(function* (account: AccountId, id: string) {
   const cursor = `${CHECKOUT_SESSION.prefix}${id.slice(id.indexOf("_"))}`
   for (const near of [{ olderThan: cursor }, { newerThan: cursor }]) {
@@ -51,7 +51,7 @@ const linePage = Effect.fnUntraced(function* (account: AccountId, id: string) {
   }
 })
 
-/** What the installation keeps of a merchant: people and keys. */
+/** The page of a person or an API key of this merchant. */
 const ownPage = Effect.fnUntraced(function* ({ account, merchant, person: own }: Visit, id: string) {
   const person = (yield* readInstallation(PERSON, id))?.value
   if (person?.id === own.id) return "/account"
@@ -83,7 +83,7 @@ const pageIn = Effect.fnUntraced(function* (visit: Visit, account: AccountId, id
   }
 })
 
-/** The page of an object: in this environment, or else in the other one. */
+/** The object's page in this environment, otherwise in the other one. */
 const foundAt = Effect.fnUntraced(function* (visit: Visit, id: string) {
   for (const livemode of [visit.livemode, !visit.livemode]) {
     const page = yield* pageIn(visit, accountOf(visit.merchant.id, livemode), id)
@@ -91,7 +91,7 @@ const foundAt = Effect.fnUntraced(function* (visit: Visit, id: string) {
   }
 })
 
-/** Whatever is no id: a query, the last digits of a card, an email, or else a name. */
+/** The list for a text that is not an id: a query, a card's last digits, an email, or a name. */
 const listOf = (text: string): readonly [path: DashboardPath, query: Readonly<Record<string, string>>] => {
   if (/[:<>~"]|^\d{4}$/.test(text)) return ["/payments", { query: text }]
   return ["/customers", text.includes("@") && !hasBlank(text) ? { email: text } : { name: text }]
@@ -100,7 +100,7 @@ const listOf = (text: string): readonly [path: DashboardPath, query: Readonly<Re
 const show: Show = Effect.fnUntraced(function* (visit) {
   const text = visit.query.get("query")?.trim() ?? ""
   if (isEmail(text) && (yield* customersWith(visit.account, text)).rows.length === 0) {
-    // Guests have payments only.
+    // Guests have payments but no customer.
     return seeOther(visit.to("/payments", { query: text }))
   }
   if (text !== "" && !isId(text)) return seeOther(visit.to(...listOf(text)))

@@ -1,4 +1,4 @@
-/** Home: what happened to the money lately, in numbers, and what needs somebody's attention. */
+/** The home page: payment volume, recent payments, and warnings. */
 import { Effect, Schema } from "effect"
 import { DeclineCode } from "../../domain/Cards.ts"
 import { Accounts } from "../../engine/Accounts.ts"
@@ -23,7 +23,7 @@ import type { Visit } from "../frame/Visit.ts"
 
 const LATELY = 8
 
-/** Of payments that were tried, how many went through: `83 %`. Never a hundred while one has failed. */
+/** The share of attempted payments that succeeded: `83 %`. Rounded down, so 100 % means no failure. */
 const rateOf = ({ failed, paid }: Pick<Sums, "failed" | "paid">): string =>
   paid + failed === 0 ? "–" : `${Math.floor((100 * paid) / (paid + failed))} %`
 
@@ -45,7 +45,7 @@ const figures = (entries: ReadonlyArray<readonly [name: string, value: Child, mo
     )}
   </dl>`
 
-/** When a step begins, in UTC: an hour or a day. */
+/** The start of an interval in UTC: an hour or a day. */
 const labelOf = (range: RangeName, from: number, index: number): string => {
   const iso = new Date((from + index * RANGES[range].seconds) * 1000).toISOString()
   return range === "24h" ? `${iso.slice(5, 10)} ${iso.slice(11, 16)}` : iso.slice(0, 10)
@@ -94,7 +94,7 @@ const declined = (visit: Visit, from: number, { currency, declines }: Counted): 
       name: reason,
       values: [count],
       text: String(count),
-      // Those that nothing came of later.
+      // The link finds payments that still have this decline.
       ...(Schema.is(DeclineCode)(id) && {
         href: visit.to("/payments", { decline: id, currency, from: labelOf("7d", from, 0) })
       })
@@ -175,7 +175,7 @@ const healthTable = (visit: Visit, endpoints: ReadonlyArray<Health>) =>
     empty: null
   })
 
-/** `12 of 36 taken, 20 failing, 4 waiting`. */
+/** `12 of 36 delivered, 20 failing, 4 waiting`. */
 const saidOf = ({ delivered, failing, waiting }: Health): string => {
   const all = delivered + failing.length + waiting
   if (all === 0) return "no deliveries"

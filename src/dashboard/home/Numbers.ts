@@ -1,6 +1,6 @@
 /**
- * What became of the payments of some time, in numbers. The views keep them by the hour (`payments/Tallies.ts`), so
- * they are exact, and take no longer for a million payments than for ten.
+ * Payment statistics over a time range. The views maintain hourly totals (`payments/Tallies.ts`), so the numbers are
+ * exact and take as long for a million payments as for ten.
  */
 import { Effect } from "effect"
 import type { AccountId } from "../../engine/log/Document.ts"
@@ -9,7 +9,7 @@ import * as Tallies from "../../payments/Tallies.ts"
 const HOUR = 3600
 const DAY = 24 * HOUR
 
-/** The times that can be looked at, in so many steps of so many seconds, the one under way included. */
+/** Time ranges: number of intervals, including the current one, and seconds per interval. */
 export const RANGES = {
   "24h": { name: "24 hours", steps: 24, seconds: HOUR },
   "7d": { name: "7 days", steps: 7, seconds: DAY },
@@ -23,11 +23,11 @@ export const rangeNamed = (name: string | null): RangeName =>
 
 /** Counts, and amounts in minor units. */
 export interface Sums {
-  /** Payments that were tried and are paid or authorized. */
+  /** Payments that were attempted and are paid or authorized. */
   paid: number
   /** Payments whose last attempt failed. */
   failed: number
-  /** What was received, before refunds. */
+  /** Amount received, before refunds. */
   volume: number
   refunds: number
   refunded: number
@@ -35,20 +35,20 @@ export interface Sums {
 
 export interface Counted extends Sums {
   readonly currency: string
-  /** In the order of time. Payments count when they were created, refunds when they were made. */
+  /** Oldest first. A payment counts at its creation, a refund at its own. */
   readonly steps: ReadonlyArray<Sums>
-  /** Attempts that were declined, by the code of the decline. */
+  /** Declined attempts by decline code. */
   readonly declines: ReadonlyMap<string, number>
 }
 
 export interface Numbered {
-  /** When the first step begins, in Unix seconds of the account's clock. */
+  /** Start of the first interval, in Unix seconds of the account's clock. */
   readonly from: number
-  /** The one with the most payments first. */
+  /** Sorted by number of payments, largest first. */
   readonly currencies: ReadonlyArray<Counted>
 }
 
-/** The numbers of a range that ends with the step in which `now` is, in Unix seconds of the account's clock. */
+/** Statistics of a range whose last interval contains `now`, in Unix seconds of the account's clock. */
 export const numbersOf = Effect.fnUntraced(function* (account: AccountId, range: RangeName, now: number) {
   const { seconds, steps } = RANGES[range]
   const from = now - (now % seconds) - (steps - 1) * seconds
@@ -82,7 +82,7 @@ const countedOf = (
       counted.declines.set(of.code, (counted.declines.get(of.code) ?? 0) + count)
       continue
     }
-    // A clock that was set back has left some in what is still to come.
+    // If the clock was set back, totals of later hours can remain. They count to the last interval.
     for (const sums of [counted, counted.steps[Math.min(step, length - 1)]!]) {
       if (of.what === "refunded") {
         sums.refunds += count

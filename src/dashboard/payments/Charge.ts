@@ -1,4 +1,4 @@
-/** One charge: an attempt to pay, with what card and how the issuer answered. */
+/** The page of a charge: one attempt to pay, its card, and the issuer's answer. */
 import { Effect } from "effect"
 import { CHARGE } from "../../payments/Documents.ts"
 import { billingHtml, cardFacts } from "../frame/Cards.ts"

@@ -1,4 +1,4 @@
-/** One checkout session: its page for the payer, what is bought, and what came of it. */
+/** The page of a checkout session: its payment link, its line items and its outcome. */
 import { Effect, Layer } from "effect"
 import type { CheckoutSession, LineItem } from "../../domain/CheckoutSession.ts"
 import { UpdateCheckoutSession } from "../../domain/CheckoutSession.ts"

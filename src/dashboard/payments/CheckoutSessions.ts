@@ -1,4 +1,4 @@
-/** Checkout sessions: the pages on which payers pay, by their status. */
+/** The list of checkout sessions, filtered by status. */
 import { Effect } from "effect"
 import { CheckoutSessionStatus } from "../../domain/CheckoutSession.ts"
 import { CHECKOUT_SESSION } from "../../payments/Documents.ts"

@@ -1,4 +1,4 @@
-/** What can still be changed of a payment, from its page (semantics I-3): what its status allows, and nothing else. */
+/** The edit form of a payment (semantics I-3): fields that its status allows to change. */
 import { Effect } from "effect"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import { UpdatePaymentIntent } from "../../domain/PaymentIntent.ts"
@@ -16,7 +16,7 @@ import type { Show } from "../frame/Page.ts"
 import { action, Invalid } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/** `session` is the checkout session that has settled its terms, if it has one (I-18). */
+/** The edit form. `session` is the payment's checkout session, which fixes amount and customer (I-18). */
 export const editDialog = (
   visit: Visit,
   { amount, currency, customer, description, id, statement_descriptor, status }: PaymentIntent,
@@ -49,7 +49,7 @@ export const editDialog = (
   })
 }
 
-/** The action behind it; `show` is the payment's page. */
+/** The action of the form; `show` renders the payment's page. */
 export const editAction = (show: Show) =>
   action({
     name: "payment_intent.update",

@@ -1,4 +1,4 @@
-/** Who pays: customers by their names, and guests by what they have written. */
+/** Payers on pages: customers by name, guests by their billing details. */
 import type { BillingDetails } from "../../domain/Address.ts"
 import type { Customer } from "../../domain/Customer.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
@@ -10,15 +10,15 @@ import { NOTHING } from "../frame/Values.ts"
 import { findObjects } from "../frame/Queries.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/** Customers by their ids. Those that were deleted are not among them. */
+/** Existing customers by id. */
 export type Customers = ReadonlyMap<string, Customer>
 
-/** What knows its customer by the id. */
+/** An object with a customer id. */
 interface Paid {
   readonly customer: string | null
 }
 
-/** The customers of some objects, looked up together. */
+/** Reads the customers of some objects together. */
 export const customersOf = (account: AccountId, objects: ReadonlyArray<Paid>) =>
   findObjects(
     account,
@@ -26,7 +26,7 @@ export const customersOf = (account: AccountId, objects: ReadonlyArray<Paid>) =>
     objects.flatMap(({ customer }) => customer ?? [])
   )
 
-/** A customer by name or email, with a link. One that has neither has its id, and one that was deleted nothing else. */
+/** A link to a customer, labelled with the name, else the email, else the id. A deleted customer is shown as its id. */
 export const customerLink = (visit: Visit, customers: Customers, id: string): Html => {
   const customer = customers.get(id)
   if (customer === undefined) return html`<code>${id}</code>`
@@ -35,7 +35,7 @@ export const customerLink = (visit: Visit, customers: Customers, id: string): Ht
   return html`<a href="${visit.to(`/customers/${id}`)}">${content}</a>`
 }
 
-/** Whoever pays: the customer, or else the name or email of a guest. */
+/** The payer: the customer, or else a guest's name or email. */
 export const payerHtml = (
   visit: Visit,
   customers: Customers,
@@ -47,6 +47,6 @@ export const payerHtml = (
   return name == null ? NOTHING : html`<bdi>${name}</bdi>`
 }
 
-/** The payer of a payment, as whom the newest attempt names. */
+/** The payer of a payment, by its newest attempt. */
 export const paymentPayerHtml = (visit: Visit, customers: Customers, payment: PaymentIntent): Child =>
   payerHtml(visit, customers, payment, payment.charges.data[0]?.billing_details)

@@ -1,4 +1,4 @@
-/** One payment: everything that touched it, and what can be done with it. */
+/** The page of a payment, with its history and actions. */
 import { Effect, Layer, Schema } from "effect"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import { CapturePaymentIntent, RequestedCancellationReason, UpdatePaymentIntent } from "../../domain/PaymentIntent.ts"
@@ -33,7 +33,7 @@ import type { Visit } from "../frame/Visit.ts"
 
 const REFUNDS_MAX = 100
 
-/** What can still be refunded, in minor units. */
+/** The refundable amount in minor units. */
 const refundableOf = (payment: PaymentIntent): number => payment.amount_received - refundedOf(payment)
 
 const CANCELABLE: ReadonlySet<string> = new Set([
@@ -144,7 +144,7 @@ const factsOf = (visit: Visit, payment: PaymentIntent, customer: Child, checkout
   ])
 }
 
-/** Leads to the page that the payer pays on, while it is open. A session may have gone with a wipe. */
+/** A link to the checkout page while it is open. A wipe may have deleted the session. */
 const checkoutLink = Effect.fnUntraced(function* ({ account }: Visit, id: string | undefined) {
   if (id === undefined) return null
   const session = yield* readDocument(account, CHECKOUT_SESSION, id)
@@ -162,7 +162,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const [{ rows: refunds }, history, checkout, customers] = yield* Effect.all(
     [
       listObjects(visit.account, REFUND, { labels: { payment_intent: id }, limit: REFUNDS_MAX }),
-      // Attempts and refunds say which payment they are of.
+      // Charges and refunds belong to the payment by this label.
       historySection(visit, { ids: [id, ...(session === undefined ? [] : [session])], labels: { payment_intent: id } }),
       checkoutLink(visit, session),
       customersOf(visit.account, [payment])
@@ -185,10 +185,10 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   }
 })
 
-/** The amount that was entered, in minor units; what is wrong with it, or undefined for none, which means all. */
+/** The entered amount in minor units, or an error; undefined for an empty field, which means the full amount. */
 const enteredAmount = (text: string, currency: string): number | Invalid | undefined => {
   if (text === "") return undefined
-  // How much there is, the command knows.
+  // The command checks the upper limit.
   const bounds = { minimum: 1, maximum: Number.MAX_SAFE_INTEGER }
   const read = Amounts.readAmountWithin(text, { ...moneyOf(currency, "en"), ...bounds })
   return "minor" in read ? read.minor : new Invalid({}, read.problem)
@@ -197,7 +197,7 @@ const enteredAmount = (text: string, currency: string): number | Invalid | undef
 const literalIn = <A extends string>(schema: Schema.Codec<A>, value: string | undefined): A | undefined =>
   Schema.is(schema)(value) ? value : undefined
 
-/** Asks for the password where much live money would be given up without it (semantics 9.63). */
+/** Requires the password where a large live amount would be given up without it (semantics 9.63). */
 const limited = ({ livemode, session }: Visit, id: string, givesUp: GivenUp.GivesUp, command: Command): Command =>
   livemode ? GivenUp.runWithinLimit(session, id, givesUp, command) : command
 

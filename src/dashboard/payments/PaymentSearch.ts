@@ -1,4 +1,4 @@
-/** Which payments an address asks for: by filters, and by a query in the API's own language (semantics 9.19, 9.70). */
+/** Finds payments by filters and by a query in the API's query language (semantics 9.19, 9.70). */
 import { Effect, Result, Schema } from "effect"
 import { DeclineCode } from "../../domain/Cards.ts"
 import { Currency } from "../../domain/Money.ts"
@@ -31,10 +31,10 @@ const clause = (
 
 const givenIn = (query: URLSearchParams) => (name: string) => query.get(name)?.trim() ?? ""
 
-/** What a filter asks for, or what is wrong with it. */
+/** The clauses of a filter, or the error about it. */
 type Read = ReadonlyArray<Clause> | string
 
-/** One amount, or a range such as `10-50`. */
+/** Parses one amount, or a range such as `10-50`. */
 const amountClauses = (text: string, given: string): Read => {
   if (text === "") return []
   const currency = Schema.is(Currency)(given) ? given.toLowerCase() : "usd"
@@ -50,10 +50,10 @@ const amountClauses = (text: string, given: string): Read => {
   return [clause("amount", ">=", least.minor!), clause("amount", "<=", most.minor!)]
 }
 
-/** What is wrong with an email that is looked for, where a plus was not encoded. */
+/** The error about an email with a blank: usually a plus sign that was not encoded in a link. */
 export const BLANK = "This has a blank, and no email has one. In a link, + is written as %2B."
 
-/** A customer's id. For an email, `paidBy` has the clauses. */
+/** Clauses for a customer id. An email is handled by `payerQuery`. */
 const customerClauses = (text: string): Read => {
   if (text === "" || isEmail(text)) return []
   if (text.includes("@") && hasBlank(text)) return BLANK
@@ -76,11 +76,11 @@ const metadataClauses = (text: string): Read => {
 
 interface Filtered {
   readonly clauses: ReadonlyArray<Clause>
-  /** By field. */
+  /** Errors by field. */
   readonly problems: Readonly<Record<string, string>>
 }
 
-/** What the filters ask for. */
+/** Reads the filters. */
 const filteredBy = (query: URLSearchParams): Filtered => {
   const given = givenIn(query)
   const decline = given("decline")
@@ -108,24 +108,26 @@ const filteredBy = (query: URLSearchParams): Filtered => {
 
 export const isEmail = (text: string): boolean => /^[^\s"'@]+@[^\s"'@]+$/.test(text)
 
-/** Of a payer's customers with the same email so many are asked for: with the email itself, as many as a query has. */
+/**
+ * Customers with the same email that a query covers. Together with the email itself they fill the clauses of a query.
+ */
 const CUSTOMERS_MAX = CLAUSES_MAX - 1
 
-/** The customers that have an email, whatever its case. */
+/** Customers with an email, ignoring case. */
 export const customersWith = (account: AccountId, email: string) =>
   listObjects(account, CUSTOMER, { labels: { email: email.toLowerCase() }, limit: CUSTOMERS_MAX })
 
-/** Whoever has this email has paid: a guest, or a customer. */
+/** A query for payments by this email's guest or customers. */
 const payerQuery = (account: AccountId, email: string) =>
   Effect.map(customersWith(account, email), ({ rows }): SearchQuery => ({
     connective: "OR",
     clauses: [clause("payer_email", ":", email), ...rows.map(({ id }) => clause("customer", ":", id))]
   }))
 
-/** A database's searches for one page: each alternative of one query, with each of the other, is a search. */
+/** Database searches per page at most: each alternative of one query is combined with each alternative of the other. */
 export const SEARCHES_MAX = 2 * CLAUSES_MAX
 
-/** What is wrong with queries that together would take too long. */
+/** The error about queries that would take too long together. */
 const problemOf = (queries: ReadonlyArray<SearchQuery>): string | undefined => {
   const alternatives = queries.map(({ clauses, connective }) => (connective === "OR" ? clauses.length : 1))
   const searches = alternatives.reduce((product, count) => product * count, 1)
@@ -135,7 +137,7 @@ const problemOf = (queries: ReadonlyArray<SearchQuery>): string | undefined => {
         "alternatives (OR), or filter by the id of one customer."
 }
 
-/** Fits a query, which is a text in quotes; an id alone, the end of a card's number or an email are meant as such. */
+/** Parses a query. A bare id, card ending or email is a query of its own; in the query language, a text has quotes. */
 const queryOf = Effect.fnUntraced(function* (account: AccountId, text: string) {
   const only = (...clauses: ReadonlyArray<Clause>) => Result.succeed<SearchQuery>({ connective: "OR", clauses })
   if (/^pi_\w+$/.test(text)) return only(clause("id", ":", text))
@@ -145,11 +147,11 @@ const queryOf = Effect.fnUntraced(function* (account: AccountId, text: string) {
   return parse(text, SEARCHED_PAYMENT_INTENT.fields)
 })
 
-/** What an address asks for. */
+/** The search of an address. */
 export interface PaymentQuery {
-  /** What is wrong with it, by field; of its query in the API's words. Null if nothing is. */
+  /** Errors by field; the query's error is in the API's words. Null if there are none. */
   readonly problems: Readonly<Record<string, string>> | null
-  /** All must hold; none asks for every payment. */
+  /** All of them must match; an empty list matches every payment. */
   readonly queries: ReadonlyArray<SearchQuery>
 }
 
@@ -175,7 +177,7 @@ export const readPaymentQuery = Effect.fnUntraced(function* ({
   return { problems: null, queries }
 })
 
-/** A page of the payments that were asked for, newest first. */
+/** A page of the payments that match, newest first. */
 export const findPayments = (
   account: AccountId,
   { queries: [first, ...others] }: Pick<PaymentQuery, "queries">,

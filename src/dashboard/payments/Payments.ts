@@ -1,4 +1,4 @@
-/** Payments: the list, with filters that lie in the address. */
+/** The list of payments. Its filters are part of the address. */
 import { Effect, Layer } from "effect"
 import { DeclineCode } from "../../domain/Cards.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
@@ -22,17 +22,17 @@ import type { Show } from "../frame/Page.ts"
 import { download, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/** Brand and last digits of the card that a payment was last tried with; nothing before that. */
+/** The card of the last attempt; a dash before the first one. */
 export const cardOf = ({ charges }: PaymentIntent) => {
   const card = charges.data[0]?.payment_method_details.card
   return card === undefined ? NOTHING : html`<span class="whole">${cardName(card)}</span>`
 }
 
-/** What was given back of a payment, in minor units. */
+/** The refunded amount in minor units. */
 export const refundedOf = ({ charges }: PaymentIntent): number =>
   charges.data.reduce((sum, { amount_refunded }) => sum + amount_refunded, 0)
 
-/** What became of a payment: its status, and for what that does not tell, words that do. */
+/** The payment's status, refined to failed, refunded or partly refunded. */
 export const paymentBadge = (payment: PaymentIntent): Html => {
   const { amount_received, last_payment_error, status } = payment
   const refunded = refundedOf(payment)
@@ -42,7 +42,7 @@ export const paymentBadge = (payment: PaymentIntent): Html => {
   return status === "requires_payment_method" && last_payment_error !== undefined ? badge("failed") : badge(status)
 }
 
-/** The columns of a list, with the customers of its payments, or null if all are one customer's. */
+/** Columns of a list of payments. `customers` is null if all payments belong to one customer. */
 export const paymentColumns = (visit: Visit, customers: Customers | null): ReadonlyArray<Column<PaymentIntent>> => [
   { name: "Amount", align: "end", cell: ({ amount, currency }) => money(amount, currency) },
   {
@@ -69,7 +69,7 @@ export const paymentColumns = (visit: Visit, customers: Customers | null): Reado
 
 const EXAMPLE = 'amount>=5000 AND metadata["order"]:"6735"'
 
-/** What somebody can do who has no payments yet. */
+/** Next steps for a merchant without payments. */
 export const noPayments = (visit: Visit): Child =>
   html`No payments yet.
   ${
@@ -82,7 +82,7 @@ export const noPayments = (visit: Visit): Child =>
 
 const show: Show = Effect.fnUntraced(function* (visit) {
   const text = visit.query.get("query")?.trim() ?? ""
-  // Payments are found by their own ids and by their customers'; all others lead to their pages.
+  // The list finds payments by their own ids and by customer ids. Other ids lead to their objects.
   if (isId(text) && !/^(?:pi|cus)_/.test(text)) return seeOther(visit.to("/find", { query: text }))
   const asked = yield* readPaymentQuery(visit)
   const { problems } = asked

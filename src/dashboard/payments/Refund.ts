@@ -1,4 +1,4 @@
-/** One refund: of which payment it is, and what became of it. */
+/** The page of a refund. */
 import { Effect, Layer } from "effect"
 import { UpdateRefund } from "../../domain/Refund.ts"
 import { REFUND } from "../../payments/Documents.ts"

@@ -1,4 +1,4 @@
-/** Somebody's own account: what they sign in with, where they are signed in, and when they were. */
+/** The signed-in person's own account: credentials, sessions and sign-ins. */
 import { Effect, Layer, Schema } from "effect"
 import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "../../domain/Person.ts"
 import { Email } from "../../domain/Text.ts"
@@ -88,7 +88,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
   }
 })
 
-/** What is wrong with a password; undefined if nothing is. */
+/** The error about a password; undefined if it is acceptable. */
 const complaint = (password: string): string | undefined => {
   if (hasLengthAtMost(password, PASSWORD_LENGTH_MIN - 1)) return `Take at least ${PASSWORD_LENGTH_MIN} characters.`
   return hasLengthAtMost(password, PASSWORD_LENGTH_MAX) ? undefined : `Take at most ${PASSWORD_LENGTH_MAX} characters.`

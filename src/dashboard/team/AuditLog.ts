@@ -1,6 +1,6 @@
 /**
- * The audit log (semantics 9.62, 9.69): what everybody did, newest first. An entry lies in the account that the action
- * has changed, so there are two logs: of the merchant (people, keys, settings), and of each environment.
+ * The audit log (semantics 9.62, 9.69), newest first. An entry is in the account that the action has changed, so there
+ * are two logs: the merchant's (people, keys, settings) and the environment's.
  */
 import { Effect } from "effect"
 import type { AuditEntry } from "../../domain/AuditEntry.ts"
@@ -19,7 +19,7 @@ import { actionNames, page } from "../frame/Page.ts"
 import { membersOf, nameOf } from "./Team.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/** What the address asks for. What cannot be meant is left out. */
+/** The filter of the query. Invalid values are ignored. */
 const askedIn = ({ query }: Visit) => {
   const [action = "", person = ""] = [query.get("action") ?? "", query.get("person") ?? ""]
   return {
@@ -48,7 +48,7 @@ const read = Effect.fnUntraced(function* (visit: Visit) {
 const show: Show = Effect.fnUntraced(function* (visit) {
   const { hasMore, rows } = yield* read(visit)
   const people = yield* membersOf(visit.merchant.id)
-  // Whoever came by the first link had no email then.
+  // The first owner had no email when signing in by the first link.
   const emails = new Map(people.map(({ email, id }) => [id, email] as const))
   const isFiltered = Object.keys(askedIn(visit).labels).length > 0
   return {

@@ -1,4 +1,4 @@
-/** What payers see of the merchant (semantics 9.15): its name, icon and colour, and where they can turn to. */
+/** The merchant's brand on payers' pages (semantics 9.15): name, icon, colour, and links. */
 import { Effect, Layer } from "effect"
 import type { Brand } from "../../domain/Brand.ts"
 import { BRAND_SETTING_NAMES } from "../../domain/Brand.ts"
@@ -16,7 +16,10 @@ import type { Show } from "../frame/Page.ts"
 import { action, Invalid, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/** A button in the merchant's colour, as on a light page. The page's policy lets no style in, so it is a drawing. */
+/**
+ * A button in the merchant's colour on a light page. It is drawn as SVG because the page's policy forbids inline
+ * styles.
+ */
 const buttonIn = (accent: string) => {
   const { "on-accent": text, accent: ground } = paletteOf(accent, "light")
   return html`<svg width="160" height="40" viewBox="0 0 160 40" role="img" aria-label="A button in ${accent}">

@@ -1,4 +1,4 @@
-/** One person of the team: role, sessions, sign-ins, and the way out (semantics 9.69). */
+/** The page of a team member: role, sessions, sign-ins and removal (semantics 9.69). */
 import { Effect, Layer, Schema } from "effect"
 import { ResourceMissing } from "../../domain/Errors.ts"
 import type { DashboardSession } from "../../domain/Person.ts"
@@ -20,7 +20,7 @@ import { readInstallation } from "../frame/Visitors.ts"
 
 const SHOWN_MAX = 25
 
-/** A person of the visitor's merchant. Fails with `ResourceMissing` for another's. */
+/** Returns a person of this merchant. Fails with `ResourceMissing` for any other. */
 const find = Effect.fnUntraced(function* (visit: Visit, id: string) {
   const person = (yield* readInstallation(People.PERSON, id))?.value
   return person?.merchant_id === visit.merchant.id
@@ -99,7 +99,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
 
 const PAGE = "/team/:id"
 
-/** What all actions on a person have in common. */
+/** Properties that all actions on a person share. */
 const common = { right: "team", page: PAGE, show, confirms: () => true } as const
 
 const setRole = action({
@@ -157,7 +157,7 @@ const remove = action({
   path: `${PAGE}/remove`,
   notice: "The person is removed.",
   prepare: Effect.fnUntraced(function* (visit, { id = "" }) {
-    // Sent a second time, the form finds nobody any more, and is answered as it was the first time.
+    // A repeated submission finds no person and gets the stored response.
     const person = yield* readInstallation(People.PERSON, id)
     return {
       account: INSTALLATION,

@@ -1,9 +1,9 @@
 /**
- * The way in and out: with a password, by a link, and by the button on every page (semantics 9.60, 9.63, 9.64).
+ * Sign-in with a password or by a link, and sign-out (semantics 9.60, 9.63, 9.64).
  *
- * Whoever comes in gets a session that nobody had before, and the one that the browser held ends. An answer says the
- * same, and takes as long, whether there is such a person or not: a failed attempt writes nothing. Only forms sign in
- * and out: what a browser or a mail program loads by itself, such as a link, changes nothing.
+ * Signing in creates a new session and ends the browser's previous one. Response and duration do not reveal whether a
+ * person exists, and a failed attempt writes nothing. Only forms sign in and out: requests that a browser or a mail
+ * program sends by itself, such as opening a link, change nothing.
  */
 import { Clock, Effect, Layer, Redacted } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -44,7 +44,7 @@ import {
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-/** Where people come in, unless they wanted to go elsewhere. */
+/** The page after signing in, unless another one was requested. */
 export const HOME: DashboardPath = "/test"
 
 const SUBJECT = "dashboard sign-in"
@@ -100,14 +100,14 @@ const show = Effect.fnUntraced(function* (request: Request) {
   return yield* signInForm(request, { status: 200, message: null, email: "", to: isReturnPath(to) ? to : "" })
 })
 
-/** The values of a form that somebody without a session has sent from one of these pages; undefined for any other. */
+/** Reads a form without a session that was sent from one of these pages; undefined for any other form. */
 const readOwnForm = Effect.fnUntraced(function* (request: Request, subject: string) {
   const config = yield* PaymentsConfig
   const values = isProvenSameOrigin(config.publicUrl, request) ? yield* readForm(request) : undefined
   return idempotencyKeyOf(config, subject, values?.get("token") ?? "") === undefined ? undefined : values
 })
 
-/** Leads on in a new session. The one that the browser held before ends. */
+/** Starts the session, ends the browser's previous one, and redirects. */
 const enter = Effect.fnUntraced(function* (request: Request, opened: OpenedSession, to: string) {
   const before = yield* visitorOf(request)
   if (before !== undefined) {
@@ -118,7 +118,7 @@ const enter = Effect.fnUntraced(function* (request: Request, opened: OpenedSessi
   return yield* setSessionCookie(seeOther(link(locationOf(request), isReturnPath(to) ? to : HOME)), opened)
 })
 
-/** The people who have an address, each of another merchant. */
+/** People with an email, each of another merchant. */
 const peopleWith = Effect.fnUntraced(function* (email: string) {
   const entry = yield* readInstallation(People.PERSON_EMAIL, People.personEmailId(email))
   const ids = Object.values(entry?.value.people ?? {})
@@ -162,13 +162,13 @@ const signIn = Effect.fnUntraced(function* (request: Request) {
           Accounts.use((accounts) => accounts.run(INSTALLATION, DashboardSessions.open(person, "password", origin))),
           (opened) => enter(request, opened, to)
         )
-  // The person has gone, or got another password, while this one was looked at.
+  // The person was removed or got another password while this one was checked.
   return yield* Effect.catchTag(entered, "ResourceMissing", () => again(401, WRONG))
 })
 
 const linkPath = (secret: string): DashboardPath => `/link/${secret}`
 
-/** Signs in by a link. */
+/** The form that signs in by a link. */
 const linkForm = Effect.fnUntraced(function* (request: Request, secret: string, button: Child, to: string = "") {
   const path = linkPath(secret)
   return html`<form method="post" action="${link(locationOf(request), path)}">
@@ -178,7 +178,7 @@ const linkForm = Effect.fnUntraced(function* (request: Request, secret: string, 
   </form>`
 })
 
-/** Asks whose dashboard it is to be, of merchants of whose people the password is right. */
+/** Lets a person choose between merchants where the same email and password are valid. */
 const choose = Effect.fnUntraced(function* (
   request: Request,
   people: ReadonlyArray<People.PersonDocument>,
@@ -203,7 +203,7 @@ const choose = Effect.fnUntraced(function* (
   )
 })
 
-/** Who signs in by a link, and where; undefined if it is of no use any more. */
+/** The person and merchant of a link; undefined if it has expired or was used. */
 const behindLink = Effect.fnUntraced(function* (secret: string) {
   const entry = yield* readInstallation(DashboardSessions.DASHBOARD_LINK, DashboardSessions.linkIdOf(secret))
   const person = entry === undefined ? undefined : yield* readInstallation(People.PERSON, entry.value.person)
@@ -213,7 +213,7 @@ const behindLink = Effect.fnUntraced(function* (secret: string) {
   return { person: person.value, merchant }
 })
 
-/** What a link leads to before it is used. */
+/** The page behind a link, before its button is pressed. */
 const showLink = Effect.fnUntraced(function* (request: Request, secret: string) {
   const { refusal } = yield* DashboardConfig
   if (refusal !== null) return refused(request, refusal)
@@ -243,7 +243,7 @@ const showLink = Effect.fnUntraced(function* (request: Request, secret: string) 
   )
 })
 
-/** A link that is of no use any more leads somebody on who is signed in. */
+/** The page for an invalid link. A signed-in person is redirected to the dashboard. */
 const usedUp = Effect.fnUntraced(function* (request: Request) {
   if ((yield* visitorOf(request)) !== undefined) return seeOther(link(locationOf(request), HOME))
   return said(
@@ -272,7 +272,7 @@ const openLink = Effect.fnUntraced(function* (request: Request, secret: string) 
     )
   }
   const origin = yield* originOf(request)
-  // A link cannot be guessed, so nobody is held back who tries one.
+  // Links cannot be guessed, so these attempts are not limited.
   const open = Accounts.use((accounts) => accounts.run(INSTALLATION, DashboardSessions.openByLink(secret, origin)))
   return yield* open.pipe(
     Effect.flatMap((opened) => enter(request, opened, values.get("to") ?? "")),

@@ -1,6 +1,6 @@
 /**
- * The team (semantics 9.69): who signs in here, in which role. Whoever changes something about it has to prove who they
- * are. `Member.ts` shows one person, `AuditLog.ts` what everybody did.
+ * The team (semantics 9.69): people who can sign in, and their roles. Every change requires a recent password.
+ * `Member.ts` shows one person, `AuditLog.ts` everybody's actions.
  */
 import { Clock, Effect, Layer, Redacted, Schema } from "effect"
 import type { Person, SignIn } from "../../domain/Person.ts"
@@ -22,14 +22,14 @@ import type { PageContent } from "../frame/Shell.ts"
 import type { Visit } from "../frame/Visit.ts"
 import { readInstallation } from "../frame/Visitors.ts"
 
-/** The people of a merchant, in the order in which they came. */
+/** People of a merchant, oldest first. */
 export const membersOf = Effect.fnUntraced(function* (merchantId: string) {
   const team = yield* readInstallation(People.TEAM, People.teamId(merchantId))
   const people = yield* Effect.forEach(team?.value.people ?? [], (id) => readInstallation(People.PERSON, id))
   return people.flatMap((person) => (person === undefined ? [] : [person.value]))
 })
 
-/** The newest sign-ins of a person. */
+/** A person's sign-ins, newest first. */
 export const signInsOf = Effect.fnUntraced(function* (person: string, limit: number) {
   const { documents } = yield* Accounts.use((accounts) =>
     accounts.list(INSTALLATION, {
@@ -42,7 +42,7 @@ export const signInsOf = Effect.fnUntraced(function* (person: string, limit: num
   return documents.map((document) => (document as Document<SignIn>).value)
 })
 
-/** Newest first. */
+/** A person's open sessions, newest first. */
 export const sessionsOf = Effect.fnUntraced(function* (person: string) {
   const of = yield* readInstallation(People.PERSON, person)
   if (of === undefined) return []
@@ -104,14 +104,14 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
   }
 })
 
-/** A person with a link that signs them in. The link is in the first answer, and nowhere else. */
+/** A person with a new sign-in link, which only the first response contains. */
 export const withLink = (person: Person) =>
   Effect.map(
     DashboardSessions.makeLink(person),
     (link) => new Revealed(person, { link: Redacted.value(link) }, "object")
   )
 
-/** Shows the link of somebody, once. */
+/** Shows a person's sign-in link once. */
 export const linkPage =
   (visit: Visit) =>
   (made: { readonly id?: string } & Readonly<Record<string, unknown>>): PageContent => ({
