@@ -1,10 +1,10 @@
 /**
- * A merchant's colour, made readable: whatever colour it is, what is written on it or in it has enough contrast (WCAG
- * 2.2, 1.4.3 and 1.4.11), in the light and in the dark.
+ * Derives readable shades from a merchant's colour: text on it and in it has enough contrast (WCAG 2.2, 1.4.3 and
+ * 1.4.11) in light and dark mode.
  *
- * Buttons have the very colour, and black or white on it, whichever is easier to read. As a text, or as a border, a
- * colour is shifted towards black or white until it stands out from all that it can stand on. No more than it has to
- * be: a colour that is fine is left alone.
+ * Buttons use the colour itself, with black or white text, whichever contrasts more. As text or border, the colour is
+ * shifted towards black or white until it contrasts with every background, and no further: a readable colour is
+ * unchanged.
  */
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
@@ -12,7 +12,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 /** Red, green and blue, 0 to 255. */
 type Color = readonly [number, number, number]
 
-/** What a colour can stand on: ground, panels and the panel of test mode, as `till.css` has them. */
+/** Backgrounds: page, panel and test-mode panel, as in `till.css`. */
 export const GROUNDS = {
   light: ["#f4f6f9", "#ffffff", "#fff1d1"],
   dark: ["#0e1116", "#171c23", "#3a2c0c"]
@@ -20,7 +20,7 @@ export const GROUNDS = {
 
 export type Scheme = keyof typeof GROUNDS
 
-/** Contrast that texts need, and all else that has to be seen. */
+/** Minimum contrast of text, and of other visible parts. */
 const TEXT_CONTRAST = 4.5
 const SHAPE_CONTRAST = 3
 
@@ -42,13 +42,13 @@ const luminance = (hex: string): number => {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/** The contrast of two colours, from 1 to 21 (WCAG 2.2). */
+/** The contrast ratio of two colours, from 1 to 21 (WCAG 2.2). */
 export const contrast = (one: string, other: string): number => {
   const [darker, lighter] = [luminance(one), luminance(other)].toSorted((a, b) => a - b) as [number, number]
   return (lighter + 0.05) / (darker + 0.05)
 }
 
-/** A colour with a share of another one, from 0 to 1. */
+/** Mixes a share of another colour into a colour; 0 to 1. */
 const mixed = (hex: string, other: string, share: number): string => {
   const [from, to] = [parsed(hex), parsed(other)]
   return written(from.map((part, index) => Math.round(part + (to[index]! - part) * share)) as unknown as Color)
@@ -56,7 +56,7 @@ const mixed = (hex: string, other: string, share: number): string => {
 
 const STEPS = 64
 
-/** The nearest shade of a colour that stands out from all of these. */
+/** The nearest shade of a colour with enough contrast to all of these backgrounds. */
 const shifted = (hex: string, grounds: ReadonlyArray<string>, towards: string, enough: number): string => {
   for (let step = 0; step < STEPS; step++) {
     const shade = mixed(hex, towards, step / STEPS)
@@ -65,21 +65,21 @@ const shifted = (hex: string, grounds: ReadonlyArray<string>, towards: string, e
   return towards
 }
 
-/** Custom properties of the style sheet, by their names. */
+/** Custom properties of the style sheet by name. */
 export interface Palette {
-  /** A button's own colour. */
+  /** Background of a button. */
   readonly accent: string
-  /** The same under the pointer. */
+  /** Background of a button under the pointer. */
   readonly "accent-strong": string
-  /** Text on either of them. */
+  /** Text on both backgrounds. */
   readonly "on-accent": string
-  /** Links, and the ring around what has the focus. */
+  /** Links and focus rings. */
   readonly "accent-text": string
-  /** The border of a button. */
+  /** Border of a button. */
   readonly "accent-edge": string
 }
 
-/** The colours of a page in one scheme, for a colour `#rrggbb`. */
+/** Shades of a colour `#rrggbb` for one colour scheme. */
 export const paletteOf = (accent: string, scheme: Scheme): Palette => {
   const towards = scheme === "light" ? BLACK : WHITE
   const on = contrast(accent, WHITE) >= contrast(accent, BLACK) ? WHITE : BLACK
@@ -97,16 +97,19 @@ const declarations = (palette: Palette): string =>
     .map(([name, value]) => `--${name}:${value}`)
     .join(";")}}`
 
-/** A style sheet that gives pages this colour, behind their own. */
+/** A style sheet that overrides the default accent colours. */
 export const styleSheetOf = (accent: string): string =>
   `${declarations(paletteOf(accent, "light"))}
 @media (prefers-color-scheme:dark){${declarations(paletteOf(accent, "dark"))}}
 `
 
-/** Path of the style sheet for a colour `#rrggbb`. */
+/**
+ * Path of the style sheet for a colour `#rrggbb`. Pages forbid inline styles, so a merchant's colour is a file
+ * (semantics 9.15). Its content depends on the path alone and reveals nothing about merchants.
+ */
 export const pathOf = (accent: string): string => `/accent/${accent.slice(1)}.css`
 
-/** The same colour may become another style sheet with another Till. */
+/** Not immutable: another version of Till may derive other shades. */
 const HEADERS = { "cache-control": "public, max-age=3600", "cross-origin-resource-policy": "cross-origin" }
 
 export const layer = HttpRouter.add(

@@ -1,9 +1,9 @@
 /**
- * Serves the files that pages load: one style sheet and one script for Till's own pages, and the scripts of embedded
- * and custom checkouts.
+ * Serves the files that pages load: style sheets and scripts of Till's own pages, and the scripts for embedded and
+ * custom checkouts.
  *
- * Pages name a file by its content (`/assets/till-<hash>.css`), so browsers may keep it for good: another content has
- * another name. `stable` serves a file under a fixed name, which merchants write into their pages.
+ * File names contain a hash of the content (`/assets/till-<hash>.css`), so browsers cache them forever. `stable` serves
+ * a file under a fixed name for use in merchants' pages.
  */
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -12,7 +12,7 @@ import * as fs from "node:fs"
 import { gzipSync } from "node:zlib"
 
 export interface Asset {
-  /** Path that changes with the content. */
+  /** Path with the content's hash. */
   readonly path: string
   readonly contentType: string
   readonly text: string
@@ -26,10 +26,10 @@ const CONTENT_TYPES = {
   "d.ts": "text/plain; charset=utf-8"
 } as const
 
-/** Parts of a script import one another. In the one file of all parts, everything is in reach. */
+/** Imports and exports, removed where several modules are joined in one file. */
 const MODULE_WORDS = /^import .*\n|^export /gm
 
-/** A file of the folder `assets`, read once; or several in one, named after the last. */
+/** Reads a file of the folder `assets`, or joins several into one that is named after the last. */
 export const load = (names: string | ReadonlyArray<string>, extension: keyof typeof CONTENT_TYPES): Asset => {
   const all = [names].flat()
   const name = all.at(-1)!
@@ -45,33 +45,36 @@ export const load = (names: string | ReadonlyArray<string>, extension: keyof typ
   }
 }
 
-/** The style sheet of payers' pages and of the documentation. */
+/** Style sheet of payers' pages and of the documentation. */
 export const stylesheet = load(["tokens", "till"], "css")
 
-/** The style sheet of the dashboard, of the same tokens. */
+/** Style sheet of the dashboard, with the same tokens. */
 export const dashboardStylesheet = load(["tokens", "dashboard"], "css")
 
-/** The script that makes the dashboard live. */
+/** Script for live updates of the dashboard. */
 export const dashboardScript = load("dashboard", "js")
 
-/** The script that makes forms comfortable. They work without it. It shapes card details as the server reads them. */
+/**
+ * Script that enhances forms, which also work without it. It formats card details by the same code that the server
+ * reads them with.
+ */
 export const script = load(["card", "till"], "js")
 
-/** A checkout page whose payer chooses the amount loads this module as well. The server runs it, too. */
+/** Module for amounts that the payer chooses, loaded by such checkout pages. The server runs it too. */
 export const amountScript = load("amount", "js")
 
-/** A checkout page in a frame loads this script as well. It talks to the page around it. */
+/** Script of an embedded checkout page. It talks to the surrounding page. */
 export const embeddedScript = load("embedded", "js")
 
-/** A shop's own pages load this script from Till. Its types are served beside it. */
+/** Script for merchants' own pages. Its types are served beside it. */
 export const checkoutScript = load("checkout", "js")
 const checkoutTypes = load("checkout", "d.ts")
 
-/** Serves an asset under its changing name. Browsers keep it for good. */
+/** Serves an asset under its hashed name. Browsers cache it forever. */
 export const immutable = (asset: Asset): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
   serve(asset, asset.path, "public, max-age=31536000, immutable")
 
-/** Serves an asset under a fixed name. Browsers keep it for five minutes. */
+/** Serves an asset under a fixed name. Browsers cache it for five minutes. */
 const stable = (asset: Asset, path: `/${string}`): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
   serve(asset, path, "public, max-age=300")
 
@@ -94,7 +97,7 @@ const respond = (
   return HttpServerResponse.uint8Array(gzipped, { contentType, headers: { ...headers, "content-encoding": "gzip" } })
 }
 
-/** The files of all pages. */
+/** Assets of payers' pages and of merchants' pages. */
 export const layer = Layer.mergeAll(
   immutable(stylesheet),
   immutable(script),

@@ -1,6 +1,6 @@
 /**
- * A merchant's brand on the pages of its payers (semantics 9.15): its icon above, its colour where a page has one, and
- * below where a payer can turn to.
+ * A merchant's brand on payers' pages (semantics 9.15): icon at the top, accent colour, and links for payers at the
+ * bottom.
  */
 import type { Brand as Settings } from "../domain/Brand.ts"
 import type { Merchant } from "../payments/Merchants.ts"
@@ -8,26 +8,26 @@ import type { Child, Html } from "./Html.ts"
 import { html } from "./Html.ts"
 import { pictureHtml, pictureOf } from "./Images.ts"
 
-/** Null is what is not shown. */
+/** Settings that are null are not shown. */
 export interface Brand extends Settings {
   /** The merchant's name. */
   readonly name: string
 }
 
 /**
- * The brand as a page can show it. In live mode pages are served over TLS, and no browser shows a picture there that
- * comes without it.
+ * The brand without settings that a page cannot show. Live pages are served over TLS, where browsers block images over
+ * plain http.
  */
 export const brandOf = ({ brand, name }: Pick<Merchant, "brand" | "name">, livemode: boolean): Brand => {
   const icon = pictureOf(brand.icon)
   return { ...brand, name, icon: livemode && icon?.startsWith("http:") === true ? null : icon }
 }
 
-/** The icon and the name on top of a page that does not begin with them. */
+/** Icon and name at the top of a page that does not start with them. */
 export const headHtml = (brand: Brand): Html =>
   html`<header class="brand-head">${iconHtml(brand)}<bdi>${brand.name}</bdi></header>`
 
-/** The merchant's icon; nothing if there is none. */
+/** The merchant's icon, if there is one. */
 export const iconHtml = ({ icon }: Brand): Child => icon !== null && pictureHtml(icon, "icon")
 
 const LINKS = [
@@ -36,7 +36,7 @@ const LINKS = [
   ["privacy", "Privacy"]
 ] as const
 
-/** The links at a page's foot; nothing if there are none. A payer who follows one keeps the page. */
+/** Links at the bottom of a page. They open in a new tab, so that the payer keeps the page. */
 export const footHtml = (brand: Brand): Child => {
   const links = LINKS.flatMap(([setting, text]) => {
     const href = brand[setting]

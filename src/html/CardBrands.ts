@@ -1,4 +1,4 @@
-/** Card schemes by their own names. */
+/** Display names of card brands. */
 const NAMES: Readonly<Record<string, string>> = {
   visa: "Visa",
   mastercard: "Mastercard",
@@ -9,5 +9,4 @@ const NAMES: Readonly<Record<string, string>> = {
   unionpay: "UnionPay"
 }
 
-/** What payers call the brand of a card. */
 export const brandName = (brand: string): string => NAMES[brand] ?? "Card"

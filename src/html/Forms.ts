@@ -1,8 +1,7 @@
 /**
- * Forms of pages, as browsers send them. Each form that is shown gets a token of its own, which makes its submission
- * happen once, however often it is sent. Only Till can make a token, and it is good for one subject only, so no other
- * site's page can have a form sent to Till. The subject is the id of an object, together with what the form shows of it
- * if that may change meanwhile.
+ * Reads forms as browsers send them. Each rendered form has a new token, which makes its submission happen once,
+ * however often it is sent. Only Till can create a token, and a token is valid for one subject only, so no other site
+ * can submit a form. The subject is the id of an object, and, if they may change, the terms that the form shows.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 import { Effect, Redacted } from "effect"
@@ -15,17 +14,17 @@ import { BODY_BYTES_MAX } from "../server/RequestBody.ts"
 import { formKey } from "../payments/IdempotencyKeys.ts"
 import type { PaymentsConfigShape } from "../payments/PaymentsConfig.ts"
 
-/** The values of a form by name. If a name is given twice, its first value counts. */
+/** Form values by name. The first of several values with one name counts. */
 export type FormValues = ReadonlyMap<string, string>
 
-/** No form of a page is this long, in bytes, unless it says so. Longer ones are refused. */
+/** Maximum length of a form in bytes, unless the form is long. Longer forms are refused. */
 const FORM_BYTES_MAX = 65_536
-/** No form has so many fields: a megabyte of empty ones takes a second to parse. */
+/** Maximum number of fields: parsing a megabyte of empty fields takes a second. */
 const FIELDS_MAX = 1000
-/** No value is this long, in characters. The rest of a longer one is cut off. */
+/** Maximum length of a value in characters. Longer values are truncated. */
 const VALUE_LENGTH_MAX = 5000
 
-/** Reads the form; undefined if the body is of another type. A long one may be as long as any request. */
+/** Reads a form; undefined for another content type. A long form may be as large as an API request. */
 export const readForm = (
   request: HttpServerRequest.HttpServerRequest,
   { isLong = false }: { readonly isLong?: boolean } = {}
@@ -48,20 +47,20 @@ const valuesIn = ({ headers }: HttpServerRequest.HttpServerRequest, text: string
   return values
 }
 
-/** Takes off white space around a value, and what cannot be stored; lines end as they did before the form was sent. */
+/** Trims a value, removes characters that cannot be stored, and restores line breaks, which browsers send as CRLF. */
 const clean = (value: string): string =>
   value.slice(0, VALUE_LENGTH_MAX).replaceAll("\0", "").replaceAll("\r\n", "\n").toWellFormed().trim()
 
 /**
- * True if the browser says that another site's page has sent this. Old browsers say nothing; for them the form's token
- * must suffice, which such a page cannot have.
+ * True if the browser reports that another site has sent the request. Old browsers report nothing; for them the token
+ * suffices, which another site cannot have.
  */
 export const isCrossSite = ({ headers }: HttpServerRequest.HttpServerRequest): boolean => {
   const site = headers["sec-fetch-site"]
   return site === "cross-site" || site === "same-site"
 }
 
-/** True if the page's script asks, which wants data instead of a page. */
+/** True if the page's script requests data instead of a page. */
 export const wantsData = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   headers["accept"] === "application/json"
 
@@ -69,13 +68,13 @@ type Keys = Pick<PaymentsConfigShape, "fingerprintKey">
 
 const NONCE_BYTES = 16
 
-/** A new token for a form about this subject. */
+/** Creates a token for a form about a subject. */
 export const makeToken = (keys: Keys, subject: string): string => {
   const nonce = randomBytes(NONCE_BYTES).toString("base64url")
   return `${nonce}.${macOf(keys, subject, nonce)}`
 }
 
-/** The idempotency key of a form's submission; undefined if the token was not made for this subject. */
+/** Returns the idempotency key of a submission; undefined if the token is not valid for the subject. */
 export const idempotencyKeyOf = (keys: Keys, subject: string, token: string): string | undefined => {
   const [nonce = "", mac = ""] = token.split(".", 2)
   const expected = Buffer.from(macOf(keys, subject, nonce))
@@ -83,6 +82,6 @@ export const idempotencyKeyOf = (keys: Keys, subject: string, token: string): st
   return sent.length === expected.length && timingSafeEqual(sent, expected) ? formKey(subject, nonce) : undefined
 }
 
-/** The prefix keeps this use of the key apart from card numbers' fingerprints, which begin with an account. */
+/** The prefix separates this use of the key from fingerprints of card numbers, which start with an account. */
 const macOf = ({ fingerprintKey }: Keys, subject: string, nonce: string): string =>
   createHmac("sha256", Redacted.value(fingerprintKey)).update(`form token|${subject}|${nonce}`).digest("base64url")

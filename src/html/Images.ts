@@ -1,8 +1,7 @@
 /**
- * Pictures of merchants on Till's pages: from wherever the merchant has them, and from nowhere else.
- *
- * A page's content security policy names the origins of its own pictures. One whose origin a policy cannot name (IPv6)
- * is not shown. Pictures are asked for without a referrer, so nobody who serves one learns a session's address.
+ * Merchants' images on Till's pages. A page's content security policy names the origins of its own images only. An
+ * image with an origin that a policy cannot name (IPv6) is not shown. Images are requested without a referrer, so their
+ * servers do not learn a session's address.
  */
 import { isWebOrigin } from "../domain/Text.ts"
 import type { Html } from "./Html.ts"
@@ -10,17 +9,14 @@ import { html } from "./Html.ts"
 
 const originOf = (url: string): string | undefined => URL.parse(url)?.origin
 
-/** The address of a picture that a page can show; null if there is none. */
+/** The URL of an image that a page can show, otherwise null. */
 export const pictureOf = (url: string | null | undefined): string | null =>
   url != null && isWebOrigin(originOf(url) ?? "") ? url : null
 
-/** A policy may be so long. Servers in front of Till have as little room as 4 KB for all headers. */
+/** Maximum length of the sources in a policy: some proxies accept only 4 KB of headers. */
 const SOURCES_CHARACTERS_MAX = 1500
 
-/**
- * The sources of these pictures for `img-src`: their origins, each once. Too many of them would be a header that nobody
- * takes: then it is the schemes alone.
- */
+/** Origins of these images for `img-src`. If they are too long for a header, their schemes. */
 export const sourcesOf = (pictures: ReadonlyArray<string | null>): ReadonlyArray<string> => {
   const urls = pictures.flatMap((picture) => (picture === null ? [] : [new URL(picture)]))
   const origins = [...new Set(urls.map(({ origin }) => origin))]
@@ -29,12 +25,12 @@ export const sourcesOf = (pictures: ReadonlyArray<string | null>): ReadonlyArray
 }
 
 /**
- * A picture beside a name, which says what it is of: screen readers need not tell of it. Its place is as large without
- * it, be it late or broken.
+ * An image beside the name of its subject. Its `alt` is empty, because the name says the same to screen readers. The
+ * space is reserved while the image loads and if it fails.
  */
 export const pictureHtml = (url: string, kind: "icon" | "picture"): Html => {
   const size = kind === "icon" ? 40 : 64
-  // Chromium loads a lazy picture in sight at once.
+  // Chromium loads a visible lazy image immediately.
   return html`<span class="${kind}"
     ><img
       src="${url}"

@@ -1,4 +1,4 @@
-/** The document that every page puts its content into. */
+/** The HTML document around every page. */
 import * as Accent from "./Accent.ts"
 import * as Assets from "./Assets.ts"
 import type { Brand } from "./Brand.ts"
@@ -8,40 +8,40 @@ import { html } from "./Html.ts"
 
 export interface Layout {
   readonly title: string
-  /** Class of the body, for the style sheet. */
+  /** CSS class of the body. */
   readonly kind: "checkout" | "notice" | "documentation" | "dashboard" | "dashboard door"
-  /** True if the page has a form, which the script makes comfortable. */
+  /** True if the page has a form for the script to enhance. */
   readonly script?: boolean
-  /** Folders between Till's base address and the page: 1, the default, for `/checkout/{id}`. */
+  /** Number of folders between Till's base address and the page: 1, the default, for `/checkout/{id}`. */
   readonly depth?: number
-  /** The frame that the page is shown in; null or left out if it stands for itself. */
+  /** The surrounding frame; null if the page is not in a frame. */
   readonly frame?: Frame | null
-  /** The merchant's brand; null or left out on pages that are no merchant's. */
+  /** The merchant's brand; null on pages that belong to no merchant. */
   readonly brand?: Brand | null
-  /** True if the page says something else soon. The script looks, and without it the browser loads the page again. */
+  /** True if the page will change soon. The script polls for the change; without it the browser reloads the page. */
   readonly awaitsResult?: boolean
   readonly content: Child
 }
 
-/** A page in a frame tells these to the page around it. */
+/** Values that an embedded page reports to the surrounding page. */
 export interface Frame {
-  /** Origin of the page around it, the only one that may frame this one and that is told anything. */
+  /** The only origin that may frame the page and receives its messages. */
   readonly origin: string
   /** Status of the session. */
   readonly status: string
-  /** Address to go to when the session is complete; null if there is none. */
+  /** The address to open when the session is complete; null if there is none. */
   readonly location: string | null
 }
 
 const PAYERS = { stylesheet: Assets.stylesheet, script: Assets.script }
 const DASHBOARD = { stylesheet: Assets.dashboardStylesheet, script: Assets.dashboardScript }
 
-/** Without a script, a page that awaits a result is loaded again after so long: seldom enough to be read in between. */
+/** Interval of reloads without a script, long enough to read the page in between. */
 const REFRESH_SECONDS = 10
 
 /**
- * A whole document. Its files are named relative to it, because Till's base address may have a path of its own. The
- * language is that of its texts; amounts are in the payer's own.
+ * Renders the document. File paths are relative because Till may be served below a path. Texts are in English, amounts
+ * in the payer's language.
  */
 export const layout = ({ awaitsResult = false, brand = null, content, depth = 1, ...page }: Layout): Html => {
   const { frame = null, kind, script = awaitsResult, title } = page

@@ -1,6 +1,6 @@
 /**
- * A notice is a page without a form: it says that a payment was made, that a session has expired, or that there is
- * nothing at an address. The notices that several pages show are here, and the words for a payment that has failed.
+ * Notices are pages without a form: a payment was made, a session has expired, or the address does not exist. This file
+ * has the notices that several pages share, and the texts about a failed payment.
  */
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { Brand } from "./Brand.ts"
@@ -14,9 +14,9 @@ import { testModePanel } from "./TestModePanel.ts"
 export interface Notice {
   readonly tone: "good" | "waiting" | "bad"
   readonly title: string
-  /** Sentences, each a paragraph. */
+  /** Paragraphs. */
   readonly texts: ReadonlyArray<string>
-  /** The way on: one of Till's own addresses or of the merchant's own. */
+  /** A link to one of Till's addresses or the merchant's. */
   readonly link?: { readonly href: string; readonly text: string } | null
   readonly testMode?: boolean
   /** As in `Layout`. */
@@ -42,21 +42,21 @@ export const notice = ({ brand = null, link, testMode, texts, title, tone, ...pa
   return layout({ ...page, title, kind: "notice", brand, content })
 }
 
-/** Nothing is found under the address. The page says no more, whatever is wrong, so that nobody can probe ids. */
+/** The address does not exist. The reason is not given, so that ids cannot be probed. */
 export const NOT_FOUND: Notice = {
   tone: "bad",
   title: "Page not found",
   texts: ["There is no payment at this address. Check the link, or go back to the shop and start again."]
 }
 
-/** The service cannot answer now. Nothing was done, or it is done once only. */
+/** The service is unavailable. A repeated submission takes effect once. */
 export const UNAVAILABLE: Notice = {
   tone: "bad",
   title: "Please try again",
   texts: ["The payment service cannot answer at the moment. Try again in a minute: you will not pay twice."]
 }
 
-/** A form came from somewhere else than from the page. */
+/** A form did not come from the page. */
 export const NOT_FROM_HERE: Notice = {
   tone: "bad",
   title: "This form was not sent from the payment page",
@@ -64,8 +64,8 @@ export const NOT_FROM_HERE: Notice = {
 }
 
 /**
- * Says in words for the payer why the last attempt to pay has failed; null if none has. The API's messages are meant
- * for payers, except the one about an authentication, which speaks of the payer as somebody else (semantics §3).
+ * Explains the last failed attempt to the payer; null if there is none. The API's messages are written for payers,
+ * except the one about authentication, which speaks about the payer in the third person (semantics §3).
  */
 export const failureTextOf = ({ last_payment_error: failure }: PaymentIntent): string | null => {
   if (failure == null) return null

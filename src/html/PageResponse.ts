@@ -1,7 +1,6 @@
 /**
- * Pages as HTTP responses. Every page gets the same headers, by which the browser loads nothing from elsewhere but the
- * page's own pictures, runs no script and no style within the page, tells the page's address to nobody, and keeps no
- * copy.
+ * Pages as HTTP responses. Their headers restrict the browser: it loads nothing from other origins except the page's
+ * own images, runs no inline scripts or styles, sends no referrer, and does not cache.
  */
 import { HttpServerResponse } from "effect/http"
 import type { Html } from "./Html.ts"
@@ -10,19 +9,19 @@ import { sourcesOf } from "./Images.ts"
 export interface PageOptions {
   /** 200 by default. */
   readonly status?: number
-  /** URLs that a form of the page may be redirected to, beside Till's own. Only their scheme counts. */
+  /** URLs that a form may redirect to, besides Till's own. Only the scheme is used. */
   readonly formTargets?: ReadonlyArray<string | null>
-  /** Addresses of the pictures that the page shows from elsewhere; null stands for none. */
+  /** URLs of external images on the page; null for none. */
   readonly pictures?: ReadonlyArray<string | null>
-  /** Origins that may show the page in a frame; none by default. */
+  /** Origins that may frame the page; none by default. */
   readonly frameAncestors?: ReadonlyArray<string>
-  /** The `Referrer-Policy` header. By default nobody is told the page's address, as payers' pages need. */
+  /** The `Referrer-Policy` header. The default, for payers' pages, sends no referrer. */
   readonly referrerPolicy?: "no-referrer" | "same-origin"
-  /** The `Cache-Control` header. By default browsers keep nothing, as payers' pages need. */
+  /** The `Cache-Control` header. The default, for payers' pages, forbids caching. */
   readonly cacheControl?: string
 }
 
-/** A whole page, sent as HTML. */
+/** An HTML page. */
 export const page = (document: Html, options: PageOptions = {}): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(document.text, {
     status: options.status ?? 200,
@@ -30,15 +29,15 @@ export const page = (document: Html, options: PageOptions = {}): HttpServerRespo
     headers: headersOf(options)
   })
 
-/** Leads a browser on with GET. Callers pass only URLs of Till's own or of the merchant's own. */
+/** Redirects with GET. The location must be Till's own or the merchant's own. */
 export const seeOther = (location: string): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.empty({ status: 303, headers: { ...COMMON, "cache-control": "no-store", location } })
 
-/** Leads a browser on. The page's script gets the location as data instead. */
+/** Redirects. The page's script gets the location as data instead. */
 export const redirect = (wantsData: boolean, location: string): HttpServerResponse.HttpServerResponse =>
   wantsData ? data(200, { location }) : seeOther(location)
 
-/** An answer for a page's script, which wants data instead of a page. */
+/** A JSON response to the page's script. */
 export const data = (status: number, body: object): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(body, { status, headers: { ...COMMON, "cache-control": "no-store" } })
 
@@ -55,14 +54,15 @@ const headersOf = ({
   "cache-control": cacheControl,
   "content-security-policy": contentSecurityPolicy({ formTargets, frameAncestors, pictures }),
   "cross-origin-opener-policy": "same-origin",
-  // Old browsers know no `frame-ancestors`. This header cannot name origins, so it is left out where some are allowed.
+  // For old browsers without `frame-ancestors`. The header cannot name origins, so it is left out where a frame is
+  // allowed.
   ...(frameAncestors.length === 0 && { "x-frame-options": "DENY" })
 })
 
 /**
- * Browsers hold every redirect that a form leads to against `form-action`: those of Till, and those that the merchant's
- * own address goes on with, of which Till knows nothing. One that is refused would leave a payer who has paid on the
- * form, so the policy names the scheme and not the origin.
+ * Browsers check every redirect after a form against `form-action`, including redirects of the merchant's server, which
+ * Till does not know. A blocked redirect would leave a payer who has paid on the form, so the policy allows the scheme
+ * instead of the origin.
  */
 const contentSecurityPolicy = ({
   formTargets,

@@ -1,4 +1,4 @@
-/** Adds the routes of pages. Every route answers a failure with a page as well, and logs no more than a path. */
+/** Routes of pages. Each route answers failures with a page too, and logs only the path. */
 import { Cause, Context, Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpRouter, HttpServerResponse } from "effect/http"
@@ -15,29 +15,29 @@ import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { NOT_FROM_HERE, notice, UNAVAILABLE } from "./Notice.ts"
 import { page } from "./PageResponse.ts"
 
-/** The services that pages use. */
+/** Services that pages use. */
 export type PageServices = Accounts | HttpConfig | PaymentsConfig | RequestBodies
 
-/** The pages that take the place of one that cannot be shown. */
+/** Pages for failures. */
 export interface Failures {
-  /** 413: a form is too long to be Till's own. */
+  /** 413: the form is too long. */
   readonly tooLarge: (request: HttpServerRequest.HttpServerRequest) => HttpServerResponse.HttpServerResponse
-  /** 503 if the storage does not answer, 500 for a defect. */
+  /** 503 if the storage is unavailable, 500 for a defect. */
   readonly unavailable: (
     request: HttpServerRequest.HttpServerRequest,
     status: 500 | 503
   ) => HttpServerResponse.HttpServerResponse
-  /** A path as logs may show it. */
+  /** The path with secrets removed, for logs. */
   readonly shownPath: (path: string) => string
 }
 
-/** The handler gets the path's parameters, decoded. */
+/** Handles a request; path parameters are decoded. */
 export type PageHandler<E, R> = (
   request: HttpServerRequest.HttpServerRequest,
   params: Readonly<Record<string, string | undefined>>
 ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 
-/** Makes routes whose failures look like the pages beside them. */
+/** Builds routes with these failure pages. */
 export const routeWith =
   (failures: Failures) =>
   <E, R>(
@@ -63,17 +63,17 @@ export const routeWith =
       })
     ) as Layer.Layer<never, never, HttpRouter.HttpRouter | HttpConfig | R>
 
-/** A payer's page, or one of the documentation. */
+/** A route for payers' pages and the documentation. */
 export const route = routeWith({
   tooLarge: () => page(notice(NOT_FROM_HERE), { status: 413 }),
   unavailable: (_, status) => page(notice(UNAVAILABLE), { status }),
   shownPath: withoutCardNumbers
 })
 
-/** A request follows its account so often. */
+/** Number of forwards of one request. */
 const MOVES_MAX = 4
 
-/** Has a page answered where its account is, once its handler has found that it is elsewhere. */
+/** Forwards a request to the process that owns its account, if the handler fails because the account is elsewhere. */
 const following = <E, R>(
   request: HttpServerRequest.HttpServerRequest,
   answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
@@ -89,21 +89,23 @@ const following = <E, R>(
   })
 
 /**
- * Goes on if the account is served here. Otherwise the request goes where it is, whole: this is all that a page needs
- * that is about an account and does not begin by reading it.
+ * Fails if another process owns the account; the request is then forwarded. A page whose first step does not read the
+ * account calls this.
  */
 export const requireHere = (account: AccountId): Effect.Effect<void, Unavailable> =>
   Effect.flatMap(Forwarder, ({ isHere }) =>
     isHere(account) ? Effect.void : Effect.fail(Unavailable.elsewhere(account))
   )
 
-/** The query. Only the first question mark begins one. */
+/** The query parameters. Only the first question mark starts the query. */
 export const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): URLSearchParams => {
   const mark = url.indexOf("?")
   return new URLSearchParams(mark === -1 ? "" : url.slice(mark + 1))
 }
 
-/** Fails if the storage hangs. A command that has begun still ends when the journal says so, as over the API. */
+/**
+ * Fails if the storage does not respond in time. A started command still ends by its journal record, as over the API.
+ */
 const within =
   (millis: number) =>
   <A, E, R>(answer: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> =>
@@ -113,9 +115,8 @@ const within =
     })
 
 /**
- * Answers with a page, whatever happens: 413 for a form that is too long to be Till's own, 503 if the storage does not
- * answer, 500 for a defect. A defect is logged with the path alone, because queries hold client secrets, and bodies
- * card data.
+ * Turns every failure into a page: 413 for a form that is too long, 503 if the storage is unavailable, 500 for a
+ * defect. A defect is logged with the path only, because queries contain client secrets and bodies contain card data.
  */
 const guarded = <E, R>(
   { shownPath, tooLarge, unavailable }: Failures,
@@ -134,9 +135,8 @@ const guarded = <E, R>(
   })
 
 /**
- * Leads to the same page without the slash at the end of its path; undefined if there is none. Paths match with and
- * without it, but links of pages are relative, because Till may lie below a path: behind a slash they would lead
- * elsewhere.
+ * Redirects a path with a trailing slash to the path without it; undefined for other paths. The router matches both,
+ * but relative links would resolve differently below a slash.
  */
 export const withoutSlash = (url: string): HttpServerResponse.HttpServerResponse | undefined => {
   const mark = url.indexOf("?")

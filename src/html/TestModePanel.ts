@@ -1,4 +1,4 @@
-/** The panel on top of a page in test mode. It says that no money moves, and offers the test cards (semantics §5). */
+/** The test-mode panel at the top of a page: no money moves, and the test cards to try (semantics §5). */
 import type { TestCard } from "../domain/TestCards.ts"
 import { outcomeOf, TEST_CARDS } from "../domain/TestCards.ts"
 import { brandName } from "./CardBrands.ts"
@@ -18,12 +18,12 @@ const row = (testCard: TestCard): Html => {
   </li>`
 }
 
-/** The plain success comes first, then everything else that can happen, and at last the other ways to succeed. */
+/** The plain success first, then declines and other outcomes, then further cards that succeed. */
 const [plain, ...others] = TEST_CARDS
 const isPlain = ({ refunds, result }: TestCard): boolean => result.kind === "approves" && refunds === "succeed"
 const rows = [plain!, ...others.filter((one) => !isPlain(one)), ...others.filter(isPlain)].map(row)
 
-/** Without the page's script, the payer can copy the cards. */
+/** Cards fill in the form by a click with the script; without it they can be copied. */
 export const testModePanel = (withCards: boolean): Html =>
   html`<aside class="test-mode" aria-label="Test mode">
     <p><strong>Test mode.</strong> No real money moves.</p>

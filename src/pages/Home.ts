@@ -1,5 +1,6 @@
 /**
- * Serves `GET /` (semantics 9.28): a page for people, and for everybody else the error of an address where nothing is.
+ * Serves `GET /` (semantics 9.28): a page for browsers, and the usual 404 for other clients. The page says what Till
+ * is, whether live payments are on, where the documentation is, and how to try a checkout. It shows no merchant's data.
  */
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -10,13 +11,13 @@ import { layout } from "../html/Layout.ts"
 import { page } from "../html/PageResponse.ts"
 
 interface HomePage {
-  /** Where Till is, without a slash at the end. */
+  /** Till's public address without a trailing slash. */
   readonly publicUrl: string
-  /** Whether cards are charged in live mode. */
+  /** True if live cards can be charged. */
   readonly takesLiveCards: boolean
 }
 
-/** Commands that make a session in test mode, for a shell; nothing in them has to be filled in but the key. */
+/** Shell commands that create a checkout session in test mode; only the key has to be filled in. */
 export const tryOut = (publicUrl: string): string =>
   `export TILL_KEY=sk_test_…
 
@@ -66,14 +67,14 @@ const render = ({ publicUrl, takesLiveCards }: HomePage): Html =>
     </main>`
   })
 
-/** Browsers name the type; programs take anything, or JSON. */
+/** Browsers accept `text/html` explicitly; other clients accept anything, or JSON. */
 const wantsHtml = (accept: string | undefined): boolean =>
   (accept ?? "").split(",").some((range) => /^\s*text\/html\s*(?:;(?!\s*q=0(?:\.0*)?\s*$)|$)/i.test(range))
 
 const isHome = ({ headers, method, url }: HttpServerRequest.HttpServerRequest): boolean =>
   (method === "GET" || method === "HEAD") && /^\/(?:\?|$)/.test(url) && wantsHtml(headers["accept"])
 
-/** Stands in front of the router, which knows no other `/` and so refuses everybody else as usual. */
+/** A middleware, because the router has no route for `/` and answers other clients with a 404. */
 export const layer = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const { liveProcessor, publicUrl } = yield* PaymentsConfig

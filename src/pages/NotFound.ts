@@ -1,25 +1,25 @@
 /**
- * Whatever is asked for below the paths of payers' pages is answered with a page: a link that was cut off or mangled on
- * its way is followed by a person. Only what a page's own route can take goes on to it.
+ * Answers invalid addresses below the paths of payers' pages with a page, because people follow links that were
+ * truncated or mangled. Addresses that a page's own route can handle go to that route.
  */
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { NOT_FOUND, notice } from "../html/Notice.ts"
 import { page } from "../html/PageResponse.ts"
 
-/** The methods of the pages that have an id. */
+/** Methods of the pages with an id. */
 const METHODS: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["authenticate", ["GET", "HEAD", "POST"]],
   ["challenge", ["GET", "HEAD"]],
   ["checkout", ["GET", "HEAD", "POST"]]
 ])
 
-/** Nothing that the router would have to decode, or that is too long for it. */
+/** The format of ids that the router handles without decoding. */
 const ID = /^[0-9A-Za-z_]{1,100}$/
 
 /**
- * Folders between Till's base address and a stray page at this path; undefined if the path is no stray one: it is
- * somebody else's, or that of a page which may be there. A slash at its end leads to the page (`withoutSlash`).
+ * Number of folders between Till's base address and an invalid address; undefined if the path may be a page's own or is
+ * not one of these paths. A trailing slash is redirected to the page (`withoutSlash`).
  */
 export const strayDepth = (method: string, url: string): number | undefined => {
   const [first, ...rest] = url.split("?", 1)[0]!.slice(1).split("/") as [string, ...Array<string>]

@@ -1,4 +1,4 @@
-/** All routes that a person sees in a browser. They are served together with the API's routes. */
+/** All routes for browsers. They are served together with the API's routes. */
 import { Layer } from "effect"
 import * as Accent from "../html/Accent.ts"
 import * as Assets from "../html/Assets.ts"

@@ -1,21 +1,21 @@
-/** Types of `amount.js`, which the server runs as well as the browser. */
+/** Types of `amount.js`, which runs in the browser and on the server. */
 
-/** How amounts of a currency are written. */
+/** Formatting parameters of a currency. */
 export interface Money {
-  /** Three letters, in either case. */
+  /** Three letters in either case. */
   readonly currency: string
-  /** Digits behind the decimal point. */
+  /** Decimal places. */
   readonly decimals: number
   readonly locale: string
 }
 
-/** The least and the most that can be entered, in minor units. */
+/** Bounds of an amount in minor units. */
 export interface Bounds {
   readonly minimum: number
   readonly maximum: number
 }
 
-/** An amount in minor units, or what is wrong with it, in words for the payer. */
+/** An amount in minor units, or the error about it for the payer. */
 export type Read =
   | { readonly minor: number; readonly problem?: never }
   | { readonly minor?: never; readonly problem: string }

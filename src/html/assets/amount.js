@@ -1,22 +1,22 @@
 /**
- * Amounts as payers write them and read them. What is read is exactly what was written, or nothing: what could mean two
- * amounts is refused, in words for the payer. Server and browser run this one file, so both say the same.
+ * Reads and formats amounts in the payer's language. An amount is read exactly, or refused with an error for the payer
+ * if it could mean two amounts. Server and browser run this file, so both report the same.
  *
- * No amount passes through a fraction: digits become minor units as they are (semantics N3, 9.14). Types:
+ * No amount becomes a floating-point fraction: digits are converted to minor units as text (semantics N3, 9.14). Types:
  * `amount.d.ts`.
  */
 
-/** An amount in minor units as is usual in a language: `1050`, `usd`, `en` → `$10.50`. */
+/** Formats an amount in minor units: `1050`, `usd`, `en` → `$10.50`. */
 export function formatAmount(minor, money) {
   return format(minor, money, { style: "currency", currency: money.currency })
 }
 
-/** The same without its currency and without groups, as a payer may well write it: `10.50`. */
+/** Formats an amount without currency and grouping, as a payer might type it: `10.50`. */
 export function plainAmount(minor, money) {
   return format(minor, money, { useGrouping: false })
 }
 
-/** Reads an amount: `{ minor }`, or `{ problem }` in words for the payer. */
+/** Reads an amount: `{ minor }`, or `{ problem }` with the error for the payer. */
 export function readAmount(text, money) {
   const { decimals } = money
   const written = normalized(text, money)
@@ -32,7 +32,7 @@ export function readAmount(text, money) {
     const [one, other] = meanings.map((minor) => plainAmount(minor, money))
     return { problem: `This can mean two amounts. Enter ${one} or ${other}.` }
   }
-  // A point where the language has it before decimals is meant so, though the same digits could be a group elsewhere.
+  // The language's own decimal point counts as such, although the digits could form a group in another language.
   if (whole !== undefined && !isUsual) return { minor: minorOf(whole, "", decimals) }
   const example = plainAmount(decimals === 0 ? 1050 : 10.5 * 10 ** decimals, money)
   if (broken === undefined) return { problem: `Enter an amount such as ${example}.` }
@@ -40,7 +40,7 @@ export function readAmount(text, money) {
   return { problem: `Enter at most ${decimals} decimals, as in ${example}.` }
 }
 
-/** Reads an amount that has to lie within bounds, in minor units. */
+/** Reads an amount within bounds in minor units. */
 export function readAmountWithin(text, field) {
   const read = readAmount(text, field)
   if (read.problem !== undefined) return read
@@ -49,7 +49,7 @@ export function readAmountWithin(text, field) {
   return read
 }
 
-/** In digits from 0 to 9 with a point before decimals, whatever the language: `10.50`. */
+/** Formats with digits 0 to 9 and a decimal point in any language: `10.50`. */
 export function decimalAmount(minor, { decimals }) {
   const digits = String(minor).padStart(decimals + 1, "0")
   return decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
@@ -61,27 +61,27 @@ function format(minor, money, options) {
   return new Intl.NumberFormat(locale, shown).format(decimalAmount(minor, money))
 }
 
-/** Digits that are too many for any amount make one that is above every bound. */
+/** Too many digits result in a number above every bound. */
 function minorOf(whole, fraction, decimals) {
   return Number(whole + fraction.padEnd(decimals, "0"))
 }
 
-/** The one never stands between groups, and the other never before decimals. */
+/** Arabic separators: this one only stands before decimals, the other only between groups. */
 const ARABIC_DECIMAL = "\u066b"
 const ARABIC_GROUP = "\u066c"
 
-/** No amount is this long, in characters: to normalize a text can take the square of its length. */
+/** Maximum length of an amount in characters: normalizing a text can take quadratic time. */
 const LENGTH_MAX = 1000
 const NO_AMOUNT = "?"
 
-/** Marks that only say in which direction a text runs. */
+/** Marks of text direction. */
 const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 const unified = (text) => text.normalize("NFKC").replace(DIRECTIONS, "").replace(/\s/g, " ").trim()
 
 /**
- * The digits as 0 to 9, with what separates them, and without the currency. An apostrophe has one form; what a language
- * alone has between groups or before decimals is written as in Arabic, which has no other use for its own.
+ * Digits as 0 to 9 with their separators, without the currency. Apostrophes get one form. Separators that only this
+ * language uses are replaced by the Arabic ones, which have one meaning each.
  */
 function normalized(text, money) {
   if (text.length > LENGTH_MAX) return NO_AMOUNT
@@ -98,7 +98,7 @@ function normalized(text, money) {
     .join("")
 }
 
-/** A currency may stand before or behind its amount, as its code or as its sign. */
+/** Removes the currency's code or sign before or after the amount. */
 function withoutCurrency(text, { currency, locale }) {
   const names = currencyNamesOf(currency, locale)
   const first = longest(names.filter((name) => text.toLowerCase().startsWith(name)))
@@ -107,7 +107,7 @@ function withoutCurrency(text, { currency, locale }) {
   return rest.slice(0, rest.length - last.length).trim()
 }
 
-/** One name may begin with another. */
+/** The longest match: one name may start with another. */
 function longest(names) {
   return names.reduce((best, name) => (name.length > best.length ? name : best), "")
 }
@@ -122,7 +122,7 @@ function currencyNamesOf(currency, locale) {
   return [...names, ...names.map((name) => name.replace(/(^|[^.])\.+$/, "$1"))]
 }
 
-/** What a language writes before decimals and between groups, which in a price may be others, and its digits. */
+/** The language's decimal and group separators, including those of prices, and its digits. */
 function charactersOf({ currency, locale }) {
   const price = { style: "currency", currency, minimumFractionDigits: 1 }
   const parts = [{}, price].flatMap((options) => new Intl.NumberFormat(locale, options).formatToParts(1_234_567.8))
@@ -131,7 +131,7 @@ function charactersOf({ currency, locale }) {
   return { decimalsMarks: own("decimal"), groupMarks: own("group"), digits }
 }
 
-/** `1234`, `1,234,567` or, as in India, `12,34,567`: the digits of a whole number; undefined for anything else. */
+/** Digits of a whole number: `1234`, `1,234,567` or Indian grouping `12,34,567`; undefined for anything else. */
 function wholeOf(written) {
   if (/^[0-9]+$/.test(written)) return written
   const separator = /[^0-9]/.exec(written)?.[0]
@@ -146,7 +146,7 @@ function wholeOf(written) {
   return isGrouped ? groups.join("") : undefined
 }
 
-/** `1234.5`, `1,234.50` or `.5`: a whole number with a fraction; undefined for anything else. */
+/** A whole number with a fraction: `1234.5`, `1,234.50` or `.5`; undefined for anything else. */
 function brokenOf(written) {
   const found = /^([^]*)([.,\u066b])([0-9]*)$/.exec(written)
   if (found === null) return undefined

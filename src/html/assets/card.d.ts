@@ -1,4 +1,4 @@
-/** Types of `card.js`, which the server runs as well as the browser. */
+/** Types of `card.js`, which runs in the browser and on the server. */
 
 export function readNumber(text: string): string | undefined
 export function readCode(text: string): string | undefined

@@ -1,40 +1,43 @@
 /**
- * Card details as payers and browsers enter them. The server reads a field by this file, and the page's script shapes
- * it: it reads the same then, whatever is typed behind it (semantics 9.85). Types: `card.d.ts`.
+ * Card details as payers and browsers enter them. The server reads fields by this file and the page's script formats
+ * them by it, so a formatted value reads the same (semantics 9.85). Types: `card.d.ts`.
  */
 
-/** The digits of any script as 0 to 9, without what is not seen, which comes along with copied texts. */
+/** Converts digits of any script to 0 to 9, and removes invisible characters of copied text. */
 function plain(text) {
   return text.replace(/\p{Cf}/gu, "").replace(/[^0-9\P{Nd}]/gu, asciiDigit)
 }
 
-/** A script's ten digits are neighbours, and several such tens may be. */
+/** The ten digits of a script are consecutive, and several scripts may follow one another. */
 function asciiDigit(digit) {
   let before = 0
   while (/\p{Nd}/u.test(String.fromCodePoint(digit.codePointAt(0) - before - 1))) before++
   return String(before % 10)
 }
 
-/** The digits of a number, with white space, dots and dashes between; undefined if it has anything else in it. */
+/** Digits of a card number, with spaces, dots and dashes in between; undefined if it contains anything else. */
 export function readNumber(text) {
   const number = plain(text).replace(/[\s.．\p{Pd}]/gu, "")
   return /^\d*$/.test(number) ? number : undefined
 }
 
-/** The digits of a security code; undefined if it has anything else in it. */
+/** Digits of a security code; undefined if it contains anything else. */
 export function readCode(text) {
   const code = plain(text).replace(/\s/g, "")
   return /^\d*$/.test(code) ? code : undefined
 }
 
-/** With one slash for whatever stands between month and year. */
+/** Replaces any separators between month and year by one slash. */
 function slashed(text) {
   return plain(text)
     .trimStart()
     .replace(/[\s.．/／\p{Pd}]+/gu, "/")
 }
 
-/** `12 / 34`, `1/34`, `1234`, `534`, `12/2034`, `122034`, `2034-12`, `203412`; undefined if it is no date. */
+/**
+ * Reads an expiry date: `12 / 34`, `1/34`, `1234`, `534`, `12/2034`, `122034`, `2034-12`, `203412`; undefined if it is
+ * not a date.
+ */
 export function readExpiry(text) {
   const parts = slashed(text).split("/").filter(Boolean)
   const [first, second] = parts.length === 1 ? partsOf(parts[0]) : parts
@@ -44,7 +47,7 @@ export function readExpiry(text) {
   return month >= 1 && month <= 12 ? { month: Number(month), year: 2000 + (year % 100) } : undefined
 }
 
-/** With nothing between, month and year are told apart by what they can be. */
+/** Splits digits without a separator where only one reading is possible. */
 function partsOf(digits) {
   const found =
     /^(20\d\d)(\d\d)$/.exec(digits) ??
@@ -53,7 +56,7 @@ function partsOf(digits) {
   return found?.slice(1) ?? []
 }
 
-/** A number in groups of these lengths. Digits that are too many stay, for the payer to see. */
+/** Groups the digits of a card number. Excess digits stay visible. */
 export function shapeNumber(text, groups) {
   const number = readNumber(text)
   if (!number) return text
@@ -70,10 +73,10 @@ export function shapeCode(text) {
   return readCode(text) || text
 }
 
-/** `12` → `12 / `, `1/34` → `01 / 34`, `534` → `05 / 34`, `2034-12` → `12 / 34`. */
+/** Formats an expiry date: `12` → `12 / `, `1/34` → `01 / 34`, `534` → `05 / 34`, `2034-12` → `12 / 34`. */
 export function shapeExpiry(text) {
   const typed = slashed(text)
-  // Behind the 20 of 2020, the 34 of 2034 may follow.
+  // 2020 is not shortened: more digits could continue its `20` to 2034.
   const [, year, last] = /^20(?!20)(\d\d)\/?(0[1-9]|1[0-2])$/.exec(typed) ?? []
   if (last !== undefined) return `${last} / ${year}`
   const [, month, rest] =

@@ -1,6 +1,6 @@
 /** Types of `checkout.js`, which a page loads from Till: `<script src="{base}/checkout.js"></script>`. */
 
-/** A failure. `message` is for the payer and can be shown as it is; all else is as the API says it. */
+/** A failure. `message` can be shown to the payer; the other fields are the API's. */
 export interface CheckoutError {
   readonly type: string
   readonly code: string
@@ -15,7 +15,7 @@ export interface Address {
   readonly city?: string | null
   readonly state?: string | null
   readonly postal_code?: string | null
-  /** Two letters, of ISO 3166-1. */
+  /** ISO 3166-1, two letters. */
   readonly country?: string | null
 }
 
@@ -26,7 +26,7 @@ export interface CustomerDetails {
   readonly address?: Address | null
 }
 
-/** The Checkout Session, as far as a publishable key sees it: never its metadata. */
+/** The Checkout Session as a publishable key sees it, without metadata. */
 export interface CheckoutSession {
   readonly id: string
   readonly object: "checkout.session"
@@ -37,7 +37,7 @@ export interface CheckoutSession {
   /** In the currency's smallest unit. */
   readonly amount_total: number | null
   readonly amount_subtotal: number | null
-  /** Three letters, lower case. */
+  /** Three lower-case letters. */
   readonly currency: string | null
   readonly total_details: {
     readonly amount_discount: number
@@ -60,77 +60,77 @@ export interface CheckoutSession {
 export interface EmbeddedCheckoutOptions {
   /** The session's `client_secret`, from your server. */
   readonly clientSecret: string
-  /** Called once the session is complete. Without it, the page goes on to the session's `success_url`. */
+  /** Called once when the session is complete. Without it, the page opens the session's `success_url`. */
   readonly onComplete?: (completed: { readonly sessionId: string }) => void
 }
 
-/** The checkout in a frame that is as high as what it shows. */
+/** The checkout in a frame that adjusts its height to its content. */
 export interface EmbeddedCheckout {
-  /** Shows the checkout within an element, or the first that a selector finds. */
+  /** Shows the checkout inside an element, or inside the first match of a selector. */
   mount(where: string | Element): void
-  /** Takes the checkout away. */
+  /** Removes the checkout. */
   unmount(): void
 }
 
 export interface Card {
-  /** Spaces and hyphens do not matter. */
+  /** Spaces and hyphens are ignored. */
   readonly number: string
   readonly exp_month: number
   /** Four digits. */
   readonly exp_year: number
-  /** 4 digits for American Express, 3 for all others. */
+  /** 4 digits for American Express, 3 for other brands. */
   readonly cvc?: string
 }
 
 export interface ConfirmParameters {
-  /** The card that the payer entered. It goes to Till, and nowhere else. */
+  /** The card that the payer entered. It is sent to Till only. */
   readonly card?: Card
-  /** Or a payment method (`pm_…`) that exists already. */
+  /** An existing payment method (`pm_…`) instead of a card. */
   readonly payment_method?: string
   /**
-   * The amount that the payer chose, for a session with a price that has a `custom_unit_amount`. In the currency's
-   * smallest unit. Without it the amount stays what it is; if there is none yet, the payment is refused.
+   * The amount that the payer chose, in the currency's smallest unit, for a session whose price has
+   * `custom_unit_amount`. Without it the amount is unchanged; if no amount was chosen yet, the payment is refused.
    */
   readonly custom_unit_amount?: number
   readonly customer_details?: CustomerDetails
-  /** Address to which the payer comes back from an authentication; this very page by default. */
+  /** The address that the payer returns to after authentication; the current page by default. */
   readonly return_url?: string
 }
 
 export interface CheckoutState {
-  /** `requires_action`: the payer is being led to an authentication, and comes back to `return_url`. */
+  /** `requires_action`: the payer is being redirected to authentication, and returns to `return_url`. */
   readonly status: "open" | "confirming" | "requires_action" | "complete" | "expired"
   readonly session: CheckoutSession
-  /** The failure of the last attempt. While `status` is `open`, the payer can try again. */
+  /** The failure of the last attempt. The payer can try again while `status` is `open`. */
   readonly error: CheckoutError | null
 }
 
-/** A session that a form of the shop's own pays for. */
+/** A session that the shop's own form pays. */
 export interface Checkout {
   readonly state: CheckoutState
   readonly session: CheckoutSession
-  /** Calls a listener with each new state, until the function that it returns is called. */
+  /** Calls a listener with each new state, until the returned function is called. */
   subscribe(listener: (state: CheckoutState) => void): () => void
   /**
-   * Pays. Never rejects: a failure is in the state. A call while another is under way joins that one, and a session is
-   * paid for once, however often this is called.
+   * Pays. Never rejects: failures are in the state. A call during another one joins it, and a session is paid once,
+   * however often this is called.
    */
   confirm(parameters?: ConfirmParameters): Promise<CheckoutState>
 }
 
 export interface TillCheckout {
-  /** Needs a session with `ui_mode` `embedded`. Throws if the text is no client secret. */
+  /** Requires a session with `ui_mode` `embedded`. Throws if the text is not a client secret. */
   embeddedCheckout(options: EmbeddedCheckoutOptions): EmbeddedCheckout
-  /** Needs a session with `ui_mode` `custom`. Rejects if there is no such session, or Till cannot be reached. */
+  /** Requires a session with `ui_mode` `custom`. Rejects if the session does not exist or Till cannot be reached. */
   checkout(options: { readonly clientSecret: string }): Promise<Checkout>
 }
 
 export interface TillOptions {
-  /** Till's address; by default the one that the script came from. */
+  /** Till's address; the script's own address by default. */
   readonly baseUrl?: string
 }
 
 declare global {
-  /** Takes a publishable key, `pk_…`. Throws for any other. */
+  /** Takes a publishable key, `pk_…`. Throws for other keys. */
   function Till(publishableKey: string, options?: TillOptions): TillCheckout
 }

@@ -1,10 +1,9 @@
 /**
- * Till in a shop's own pages: `Till(publishableKey).embeddedCheckout(…)` shows Till's checkout in a frame, and
- * `Till(publishableKey).checkout(…)` pays for a session with a form of the shop's own. Types: `checkout.d.ts`.
+ * Till in a shop's own pages: `Till(publishableKey).embeddedCheckout(…)` shows Till's checkout in a frame,
+ * `Till(publishableKey).checkout(…)` pays a session with the shop's own form. Types: `checkout.d.ts`.
  *
- * Card data goes to Till and nowhere else: it is in the frame, or in the one request that `confirm` sends. Nothing of
- * it is kept. Messages are only taken from the frame's own window and origin, and Till's address is the one that this
- * script came from.
+ * Card data is sent to Till only: it is in the frame, or in the one request of `confirm`, and is not stored. Messages
+ * are accepted from the frame's own window and origin only. Till's address is the address of this script.
  */
 ;(() => {
   "use strict"
@@ -75,12 +74,12 @@
     }
   }
 
-  /** Goes to an address that Till names, unless it is a script. */
+  /** Opens an address that Till has sent, unless it is a script. */
   function goTo(address) {
     if (!/^\s*javascript:/i.test(address)) location.assign(address)
   }
 
-  /** A browser does not tell a page that a frame of it was refused. */
+  /** Warns the developer if the frame was blocked, which browsers do not report to the page. */
   function warnOfRefusal(frame) {
     if (!frame.isConnected || "ready" in frame.dataset) return
     console.warn(
@@ -90,7 +89,7 @@
 
   // Custom
 
-  /** Calls the API. Answers with the status and the JSON; throws if nothing was answered. */
+  /** Calls the API and returns status and JSON. Throws without a response. */
   async function call(base, key, path, body, idempotencyKey) {
     const response = await fetch(new URL(`v1/${path}`, base), {
       method: body === undefined ? "GET" : "POST",
@@ -105,12 +104,15 @@
     return { status: response.status, body: await response.json() }
   }
 
-  /** Pages without TLS have no `crypto.randomUUID`; a shop on a laptop that is tried out on a phone is one. */
+  /**
+   * A random key. Pages without TLS, such as a shop under development that is opened on a phone, have no
+   * `crypto.randomUUID`.
+   */
   function randomKey() {
     return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("")
   }
 
-  /** Repeats a call as long as it may have been in vain. With one idempotency key, it happens once. */
+  /** Retries a call that may have failed. One idempotency key makes it happen once. */
   async function callSafely(...parameters) {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -130,7 +132,7 @@
     param: null
   }
 
-  /** Texts for payers, found by an error's parameter or else by its code, as on Till's own checkout page. */
+  /** Texts for payers by an error's parameter, or else its code, the same as on Till's own checkout page. */
   const TEXTS = {
     "payment_method_data[card][number]": "Check the card number.",
     "payment_method_data[card][exp_month]": "Check the expiry date.",
@@ -145,21 +147,19 @@
     "customer_details[address][state]": "Check the state or region.",
     "customer_details[address][postal_code]": "Check the postal code.",
     "customer_details[address][country]": "Check the country.",
-    // `refused` says this only of a session that has expired: a payer who has paid meanwhile is not told of an error.
+    // `refused` uses this for expired sessions only: a payer who has paid sees no error.
     checkout_session_unexpected_state: "This checkout has expired. You have not been charged.",
     payment_intent_authentication_failure: "Your bank could not confirm that it was you.",
     processor_unavailable: "The card network did not answer. You have not been charged. Please try again.",
     processor_not_configured: "This shop cannot take card payments yet. You have not been charged.",
-    // An earlier try of the same attempt may have gone through.
+    // An earlier try of the same attempt may have succeeded.
     idempotency_key_in_use: "Your payment is still being processed. Please wait a moment.",
     internal_error: "Something went wrong. Try again: you will not pay twice.",
     rate_limit_exceeded: "There were too many attempts at the moment. Try again later: you will not pay twice.",
     service_unavailable: "The payment service cannot answer at the moment. Try again: you will not pay twice."
   }
 
-  /**
-   * Puts a text for the payer in place of the API's message, which is for programs. A decline's is for payers already.
-   */
+  /** Replaces the API's message, which is for programs. A decline's message is for payers already. */
   function forPayer(error) {
     if (error.code === "card_declined") return error
     const otherwise = "The payment could not be made. You have not been charged. Please try again."
@@ -195,12 +195,12 @@
         confirmationOf(parameters, clientSecret),
         (idempotencyKey ??= randomKey())
       )
-      // An earlier attempt, whose end nobody knows, had other parameters. Both may run, for a session is paid for once.
+      // An earlier attempt with other parameters has an unknown outcome. Both may run, because a session is paid once.
       if (body.error?.code === "idempotency_key_reuse") {
         idempotencyKey = undefined
         return pay(parameters)
       }
-      // The next call is another attempt, with a key of its own, unless nobody knows what came of this one.
+      // The next call is a new attempt with its own key, unless the outcome of this one is unknown.
       if (status < 500) idempotencyKey = undefined
       if (status !== 200) return refused(body.error)
       if (body.status !== "open") return change({ status: body.status, session: body })
@@ -210,7 +210,7 @@
     }
 
     async function refused(error) {
-      // An earlier attempt went through, or the session has expired. Only the API knows which.
+      // An earlier attempt has succeeded, or the session has expired: read the session again.
       const isOver = error.code === "checkout_session_unexpected_state"
       const current = isOver ? await retrieve() : state.session
       const failure = current.status === "complete" ? null : forPayer(error)
@@ -229,13 +229,13 @@
         listeners.add(listener)
         return () => void listeners.delete(listener)
       },
-      /** A second call while the first is under way joins it. */
+      /** A call during another one joins it. */
       confirm(parameters = {}) {
         if (confirming !== undefined) return confirming
         if (state.status !== "open") return Promise.resolve(state)
         confirming = pay(parameters)
           .catch((error) => {
-            // The payer is told what to do, and the console tells the developer why.
+            // The payer sees what to do; the console has the cause for the developer.
             console.error(error)
             return change({ status: "open", error: UNREACHABLE })
           })
@@ -250,7 +250,7 @@
     return {
       client_secret,
       return_url,
-      // JSON has no NaN, and null stands for the amount as it is: what is no number is sent as a text, and refused.
+      // JSON has no NaN, and null means an unchanged amount: other values are sent as text, and refused.
       ...(custom_unit_amount !== undefined && {
         custom_unit_amount: Number.isFinite(custom_unit_amount) ? custom_unit_amount : String(custom_unit_amount)
       }),
@@ -262,7 +262,7 @@
     }
   }
 
-  /** This page's address, without what an earlier authentication has left there. The rest keeps its bytes. */
+  /** The current address without the parameters of an earlier authentication; the rest is unchanged byte by byte. */
   function hereAgain() {
     const [, address, query, fragment] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(location.href)
     const own = (query ?? "").slice(1).split("&")
@@ -271,7 +271,7 @@
     return address + (kept.length === 0 ? "" : `?${kept.join("&")}`) + (fragment ?? "")
   }
 
-  /** Finds out why an authentication failed from which the payer comes back. Clears the secret from the address. */
+  /** After a failed authentication, reads why it failed. Removes the secret from the address. */
   async function failureOnReturn(base, key, { payment_intent, status }) {
     const returned = new URL(location.href).searchParams
     if (payment_intent === null || returned.get("payment_intent") !== payment_intent) return null

@@ -1,12 +1,12 @@
 /**
- * Makes the dashboard live: pages show what changes, times are the reader's own, values can be copied, and keys lead
- * around. Without it, pages are the same, and true when they are loaded.
+ * Makes the dashboard live: pages update by themselves, times are in the reader's time zone, values have copy buttons,
+ * and shortcuts navigate. Without this script, pages work and are current when they are loaded.
  */
 "use strict"
 
 let main = document.getElementById("content")
 
-/** Tells those who hear the page what those who see it have seen. */
+/** Announces a text to screen readers. */
 function say(text) {
   document.getElementById("heard").textContent = text
 }
@@ -61,12 +61,12 @@ let source
 let pending = false
 let running = false
 
-/** Whoever is about to enter something must not lose it. */
+/** True while an update would lose input, a selection, an open form or an error. */
 function isBusy() {
   const active = document.activeElement
   const enters = main.contains(active) && /^(INPUT|SELECT|TEXTAREA)$/.test(active.tagName)
   const hasChosen = main.querySelector("td input:checked") !== null
-  // Why a form was refused that is not on the page any more is said nowhere else.
+  // The error of a form that is no longer on the page would be lost.
   const isRefused = main.querySelector(":scope > [role=alert]") !== null
   return (
     enters ||
@@ -79,7 +79,9 @@ function isBusy() {
 
 const FOCUSABLE = "a[href], button, summary, [tabindex]"
 
-/** What had the focus has it again: what has its name and leads to where it led, the nearest if there are several. */
+/**
+ * Restores the focus after an update: to the element with the same text and link that is nearest to the old position.
+ */
 function focusAgain(place, before) {
   const found = [...main.querySelectorAll(FOCUSABLE)]
     .map((element, i) => ({ element, distance: Math.abs(i - place) }))
@@ -88,12 +90,12 @@ function focusAgain(place, before) {
   found[0]?.element.focus({ preventScroll: true })
 }
 
-/** Where the page is its own; the answer to a form is at the form's address, and would send it again. */
+/** The page's own address. The response to a form has the form's address; reloading it would send the form again. */
 function ownAddress() {
   return new URL(main.dataset.page, location.href)
 }
 
-/** Asks for the page again, and takes its content over. */
+/** Fetches the page again and replaces the content. */
 async function refresh() {
   if (running || document.hidden || isBusy()) {
     pending = true
@@ -110,12 +112,12 @@ async function refresh() {
     if (!response.ok || pending) return
     const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("content")
     if (fresh === null) return
-    // What came of a form stays said, whatever changes.
+    // Notices of forms stay visible.
     fresh.prepend(...main.querySelectorAll(":scope > .said"))
     const focused = document.activeElement
     const place = [...main.querySelectorAll(FOCUSABLE)].indexOf(focused)
     const open = [...main.querySelectorAll("details")].map((details) => details.open)
-    // What is entered to filter by stays, though it was not asked for yet.
+    // Filter values that were entered but not submitted stay.
     for (const field of main.querySelectorAll(".filters [id]")) {
       const same = fresh.querySelector(`#${CSS.escape(field.id)}`)
       if (field.value !== undefined && same !== null) same.value = field.value
@@ -133,7 +135,7 @@ async function refresh() {
   }
 }
 
-/** The session has ended: what is shown is nobody's to see any more. */
+/** The session has ended: the content must not stay visible. */
 function leave() {
   source?.close()
   loadAgain()
@@ -158,7 +160,7 @@ function listen(wasOpen = false) {
   source = new EventSource(stream)
   let opened = wasOpen
   source.addEventListener("open", () => {
-    // After a sleep, or a start of the service, whatever was missed is in the page itself.
+    // After a sleep or a restart of the service, changes may have been missed.
     if (opened) refreshSoon()
     opened = true
     document.documentElement.dataset.live = "on"
@@ -166,7 +168,7 @@ function listen(wasOpen = false) {
   source.addEventListener("error", () => {
     delete document.documentElement.dataset.live
     if (source.readyState !== EventSource.CLOSED) return
-    // Refused: there are too many, or the service ends. The browser alone would not come back.
+    // Too many streams, or the service is stopping. The browser does not reconnect by itself.
     source = undefined
     setTimeout(() => document.hidden || listen(true), AGAIN_MILLIS)
   })
@@ -185,18 +187,18 @@ addEventListener("focusout", () => {
   if (pending) refreshSoon()
 })
 document.addEventListener("toggle", () => pending && refreshSoon(), true)
-// A page out of the browser's memory may be somebody's who has signed out since.
+// A page from the browser's back-forward cache may belong to a person who has signed out.
 addEventListener("pageshow", ({ persisted }) => persisted && loadAgain())
 addEventListener("pagehide", () => {
   source?.close()
   source = undefined
 })
 
-/* Choosing rows */
+/* Selecting rows */
 
 const boxesOf = (form) => [...form.querySelectorAll("td .box input")]
 
-/** On each form whose rows can be chosen: how many are, and whether that is all of them. */
+/** Shows the number of selected rows on each form, and whether all are selected. */
 function showChosen() {
   for (const all of main.querySelectorAll("[data-choose-all]")) {
     const boxes = boxesOf(all.form)
@@ -219,8 +221,8 @@ addEventListener("change", ({ target }) => {
 /* Keys */
 
 /**
- * Keys of one letter can be turned off, in this browser (semantics 9.74): who speaks to their machine, or hits a key by
- * accident, would be led around by them.
+ * Single-key shortcuts can be turned off in this browser (semantics 9.74): speech input and accidental key presses
+ * would trigger them.
  */
 const KEYS_SETTING = "till-keys"
 const areKeysOn = () => localStorage.getItem(KEYS_SETTING) !== "off"
@@ -244,13 +246,13 @@ let led = false
 function move(step) {
   const links = [...main.querySelectorAll("tbody td:first-child > a")]
   if (links.length === 0) return
-  // What is new may have moved the row that has the focus.
+  // An update may have moved the focused row.
   const focused = links.indexOf(document.activeElement)
   row = Math.min(Math.max((focused < 0 ? row : focused) + step, 0), links.length - 1)
   links[row].focus()
 }
 
-/** To the page's first filter, or to what finds everything; out of its fold if it is in one. */
+/** Focuses the page's first filter, or the search field; opens its fold. */
 function search() {
   const field =
     main.querySelector(".filters :is(input:not([type=hidden]), select)") ?? document.querySelector(".find input")
@@ -259,7 +261,7 @@ function search() {
   field.focus()
 }
 
-/** Closes the form that the focus is in, and goes back to its button. */
+/** Closes the form with the focus, and focuses its button. */
 function close() {
   const open = document.activeElement?.closest("details[open]")
   if (!open) return
@@ -278,7 +280,7 @@ addEventListener("keydown", (event) => {
   const { altKey, ctrlKey, key, metaKey, target } = event
   if (key === "Escape") return close()
   if (!areKeysOn()) return
-  // What is in a dialog keeps the focus for a moment after it is closed.
+  // A closed dialog keeps the focus for a moment.
   const enters = target.checkVisibility() && target.closest("input, select, textarea, dialog[open]") !== null
   if (altKey || ctrlKey || metaKey || enters) return
   if (led) {

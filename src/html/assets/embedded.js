@@ -1,7 +1,6 @@
 /**
- * Runs in a frame of the shop's page. It tells that page how high the checkout is, when the payer has to go elsewhere,
- * and when the session is complete. It speaks to the one origin that the server lets show this page, and listens to
- * nobody.
+ * Runs in a frame of the shop's page. Reports the checkout's height, redirects and completion to that page. It sends
+ * messages only to the one origin that the server allows to frame the page, and accepts none.
  */
 "use strict"
 ;(() => {
@@ -13,7 +12,7 @@
     tell({ type: "resize", height: Math.ceil(document.documentElement.getBoundingClientRect().height) })
   ).observe(document.body)
 
-  // A bank's page does not let itself be framed, so the whole page goes there.
+  // A bank's page cannot be framed, so the whole page is redirected.
   addEventListener("leave", (event) => {
     if (event.detail.location === undefined) return
     event.preventDefault()

@@ -1,22 +1,22 @@
 /**
- * Makes the checkout form comfortable: formats the card as it is typed, says what is wrong beside the field, and pays
- * without loading the page again. The form works without it.
+ * Enhances the checkout form: formats the card while it is typed, shows errors beside the fields, and pays without
+ * reloading the page. The form works without it.
  *
- * No card data is kept: it is in the fields while the payer types, goes into one request, and is taken out of the
- * fields as soon as that is answered.
+ * Card data is not stored: it is in the fields while the payer types, is sent in one request, and is removed from the
+ * fields after the response.
  */
 import { readCode, readExpiry, readNumber, shapeCode, shapeExpiry, shapeNumber } from "./card.js"
 
 document.documentElement.classList.add("scripted")
 
-// The browser may show a page from its memory, as it was when the payer left it. The payment may have changed since.
+// The back-forward cache may restore an old state of the page. The payment may have changed since.
 addEventListener("pageshow", (event) => {
   if (event.persisted) location.reload()
 })
 
 const UNREACHABLE = "The payment service could not be reached. Try again: you will not pay twice."
 
-/** Schemes by the beginning of their numbers; the first that fits counts. Security codes have 3 digits by default. */
+/** Card brands by the beginning of the number; the first match counts. Security codes have 3 digits by default. */
 const BRANDS = [
   { name: "American Express", start: /^3[47]/, groups: [4, 6, 5], cvc: 4 },
   { name: "Diners Club", start: /^3(0[0-5]|6|[89])/, groups: [4, 4, 4, 4, 3] },
@@ -77,7 +77,7 @@ function enhanceCheckout(form) {
       forgetCard()
       return goOn(answer)
     }
-    // With the same token the payer should send the same form again, so the card stays in it.
+    // The same token means that the payer should send the same form again, so the card stays.
     if (answer.token !== form.elements.namedItem("token").value) forgetCard()
     form.elements.namedItem("token").value = answer.token
     setBusy(false)
@@ -86,7 +86,7 @@ function enhanceCheckout(form) {
     focusMistake()
   }
 
-  /** The first of the page, whose fields may have changed places. */
+  /** Focuses the first field with an error, in the page's current order. */
   function focusMistake() {
     const wrong = controlsIn().find((control) => control.getAttribute("aria-invalid") === "true")
     wrong?.focus()
@@ -105,7 +105,7 @@ function enhanceCheckout(form) {
   }
 }
 
-/** Asks for a card only where no saved one is chosen. The page's style hides its fields. */
+/** Disables the card fields while a saved card is selected; the style sheet hides them. */
 function enhanceChoice(form, fields) {
   const radios = [...form.querySelectorAll('[name="payment_method"]')]
   const follow = () => {
@@ -121,7 +121,7 @@ function enhanceChoice(form, fields) {
   follow()
 }
 
-/** Has the cards of test mode fill themselves in; `goOn` leads the payer to what is left to do. */
+/** Makes the test cards fill in the form; `goOn` then focuses the next field to fill in. */
 function offerTestCards(number, expiry, cvc, goOn) {
   for (const card of document.querySelectorAll(".test-card")) {
     card.addEventListener("click", () => {
@@ -138,13 +138,13 @@ function offerTestCards(number, expiry, cvc, goOn) {
   }
 }
 
-/** The fields of an address by their letters in `data-formats`, and what they are called where that says nothing. */
+/** Address fields by their letters in `data-formats`, and their default names. */
 const PARTS = { A: "line1", C: "city", S: "state", Z: "postal_code" }
 const NAMES = { A: "address", C: "city", S: "province", Z: "postal code" }
 
 /**
- * Puts the fields of an address into the order of the chosen country, and names them as they are called there. What a
- * country's addresses do not have is hidden and not sent; its value comes back with another country.
+ * Orders and names the address fields for the selected country. Fields that the country does not use are hidden and not
+ * sent; their values return with another country.
  */
 function enhanceAddress(form, country) {
   const formats = country.dataset.formats.split(";").map((entry) => {
@@ -177,15 +177,15 @@ function enhanceAddress(form, country) {
     control.dataset.missing = `Enter your ${text}.`
   }
 
-  // A browser may have put back another country than the page came with.
+  // The browser may have restored another country than the page was sent with.
   const first = [...country.options].find((option) => option.defaultSelected)
   if (country.value !== (first?.value ?? "")) arrange()
   country.addEventListener("change", arrange)
 }
 
 /**
- * Has the prices, and with `show` whatever else, follow the amount that the payer chooses. `show` gets the total, null
- * while there is none. The server's own module reads the field; where it cannot be loaded, the server alone does.
+ * Updates prices while the payer chooses an amount. `show` receives the total, or null while there is none. The field
+ * is read by the server's own module; if it cannot be loaded, only the server reads the field.
  */
 async function followAmount(amount, show) {
   const { formatAmount, readAmountWithin } = await import(new URL(amount.dataset.script, document.baseURI))
@@ -208,18 +208,18 @@ async function followAmount(amount, show) {
   follow()
 }
 
-/** Groups the digits in card fields while the payer types. */
+/** Formats the card fields while the payer types. */
 function enhanceCard(number, expiry, cvc) {
   shapeWith(number, (text) => shapeNumber(text, groupsOf(text)))
   number.addEventListener("input", () => showBrand(number))
-  // The length of the security code depends on the number, so another number may make it wrong or right.
+  // The code's length depends on the card, so another number can make the code valid or invalid.
   number.addEventListener("change", () => cvc.value !== "" && showError(cvc, complaint(cvc)))
   shapeWith(expiry, shapeExpiry)
   shapeWith(cvc, shapeCode)
   showBrand(number)
 }
 
-/** Shapes a field while the payer types, once an input method has composed it. */
+/** Formats a field on input, except while an input method is composing. */
 function shapeWith(control, shape) {
   control.addEventListener("input", (event) => {
     const isKept = control.name === "card_expiry" && event.inputType === "deleteContentBackward"
@@ -228,7 +228,7 @@ function shapeWith(control, shape) {
   control.addEventListener("compositionend", (event) => reformat(control, shape, event))
 }
 
-/** Sends the answer to a challenge once, whichever of the two buttons is pressed. */
+/** Sends the answer to a challenge once, with the button that was pressed. */
 function enhanceAuthentication(form) {
   let busy = false
   form.addEventListener("submit", async (event) => {
@@ -245,7 +245,9 @@ function enhanceAuthentication(form) {
   })
 }
 
-/** Sends a form and asks for data. Browsers check a script's way on against no policy of forms. */
+/**
+ * Sends a form and requests data. The content security policy does not restrict where a script navigates after a form.
+ */
 async function post(form, values) {
   const response = await fetch(form.action, {
     method: "POST",
@@ -256,11 +258,11 @@ async function post(form, values) {
 }
 
 function goOn(answer) {
-  // Within a frame, the way on may lead out of it.
+  // Inside a frame, the redirect may have to leave it.
   if (!dispatchEvent(new CustomEvent("leave", { detail: answer, cancelable: true }))) return
   if (answer.reload === true) return location.reload()
   location.assign(answer.location)
-  // An app's own address opens the app and leaves this page open. Loaded again, it says what was paid.
+  // An address of an app opens the app and leaves this page open. Reloaded, it shows the payment.
   if (!/^https?:/i.test(answer.location)) setTimeout(() => location.reload(), 2000)
 }
 
@@ -270,7 +272,7 @@ function showMessage(text) {
   if (text !== "") message.focus()
 }
 
-/** The text about a mistake in a field; empty if there is none. */
+/** The error about a field; empty if it is valid. */
 function complaint(control) {
   if (control.disabled) return ""
   const value = control.value.trim()
@@ -294,7 +296,7 @@ function isValid({ form, name }, value) {
   }
 }
 
-/** A code must be as long as the card's scheme has it; without a number, any length will do. */
+/** The code must have the length of the card's brand; without a number, 3 or 4 digits are accepted. */
 function isSecurityCode(code, number) {
   return /^[0-9]{3,4}$/.test(code) && (number === "" || code.length === (brandOf(number)?.cvc ?? 3))
 }
@@ -329,8 +331,8 @@ function groupsOf(text) {
 }
 
 /**
- * Shapes a value and keeps the caret behind the digit that it was behind. After a forward Delete, it stays before the
- * digit that it was before: otherwise the next Delete would take a space that shaping has put back.
+ * Formats a value and keeps the caret after the same digit. After a forward Delete, the caret stays before the same
+ * digit; otherwise the next Delete would remove a space that formatting has inserted.
  */
 function reformat(control, shape, { inputType }) {
   const shaped = shape(control.value)
@@ -350,7 +352,7 @@ function count(text) {
   return text.match(/\p{Nd}/gu)?.length ?? 0
 }
 
-/** Browsers that cannot open an order by its style show it open on a desk all the same. */
+/** Opens the order on desktop screens in browsers that cannot open it by CSS. */
 function openOrder(order) {
   if (CSS.supports("selector(::details-content)") || order.classList.contains("folded")) return
   order.open = matchMedia("(min-width: 56rem)").matches
@@ -358,16 +360,13 @@ function openOrder(order) {
 
 const RESULT_SECONDS = [2, 3, 5, 10, 20, 30, 60]
 
-/**
- * Asks for the page again, less and less often, and shows it once it says something else. Nobody is disturbed before.
- * A page that nobody looks at does not ask.
- */
+/** Polls the page at growing intervals, and reloads it when its text has changed. A hidden page does not poll. */
 function awaitResult(attempt = 0) {
   const textIn = (page) => page.querySelector("main").textContent
   const look = async () => {
     if (document.visibilityState === "hidden") return
     const response = await fetch(location.href, { cache: "no-store" })
-    // What is over says so; anything else is a problem that passes.
+    // Other statuses are temporary problems.
     if (response.status !== 200 && response.status !== 410) return
     const page = new DOMParser().parseFromString(await response.text(), "text/html")
     if (textIn(page) !== textIn(document)) location.reload()

@@ -1,9 +1,9 @@
 /**
- * Authentication of a payer: `GET /authenticate/{pi}` asks, `POST` takes the answer (semantics I-12 to I-14, §8.11,
- * §8.29), and `GET /challenge/{cs}` leads the payer of a custom checkout there.
+ * Payer authentication: `GET /authenticate/{pi}` shows the challenge, `POST` takes the answer (semantics I-12 to I-14,
+ * §8.11, §8.29), and `GET /challenge/{cs}` redirects the payer of a custom checkout there.
  *
- * Only somebody with the client secret gets in; anybody else is told nothing. Afterwards the payer is led to the
- * `return_url` of this very confirmation, and nowhere else.
+ * Access requires the client secret; without it, the answer is a 404. Afterwards the payer is redirected to the
+ * `return_url` of this confirmation only.
  */
 import { Effect, Layer, Result } from "effect"
 import type { HttpServerRequest } from "effect/http"
@@ -26,7 +26,7 @@ import { queryOf, route } from "../../html/Routing.ts"
 import type { Submissions } from "../../html/FormSubmission.ts"
 import * as FormSubmission from "../../html/FormSubmission.ts"
 
-/** Finds the PaymentIntent for somebody who has its secret. */
+/** Returns the PaymentIntent if the secret matches. */
 const open = Effect.fnUntraced(function* (id: string, secret: string) {
   const found = yield* findPaymentIntent(id)
   return found !== undefined && matchesClientSecret(found.paymentIntent, secret) ? found : undefined
@@ -34,32 +34,30 @@ const open = Effect.fnUntraced(function* (id: string, secret: string) {
 
 const returnUrl = ({ next_action }: PaymentIntent): string | null => next_action?.redirect_to_url.return_url ?? null
 
-/** The page for somebody who has nothing to answer, or nothing any more. */
+/** The page for a payer who has no challenge to answer. */
 const donePage = Effect.fnUntraced(function* (found: FoundPaymentIntent) {
   return page(notice(AuthenticationPage.noticeOf({ ...found, checkoutUrl: yield* checkoutUrlOf(found) })), {
     pictures: [found.brand.icon]
   })
 })
 
-/**
- * The hosted checkout to go back to. Other sessions have pages of the shop's, and Till does not know their addresses.
- */
+/** The hosted checkout to return to. Other sessions are on pages of the shop, whose addresses Till does not know. */
 const checkoutUrlOf = Effect.fnUntraced(function* ({ checkoutSession }: FoundPaymentIntent) {
   const session = checkoutSession === undefined ? undefined : (yield* findSession(checkoutSession))?.session
   return session?.ui_mode === "hosted" ? (yield* PaymentsConfig).publicUrl + pathOf(session) : null
 })
 
-/** Tells the page's script to load its page again, which says something else now. */
+/** Makes the page's script reload the page, whose content has changed. */
 const reload = data(200, { reload: true })
 
-/** The payer agrees to these terms. The merchant may change all of them while the payer looks at the page. */
+/** The terms that the payer agrees to. The merchant may change them while the page is open. */
 const termsOf = ({ amount, currency, payment_method }: PaymentIntent): string =>
   `${amount} ${currency} ${payment_method}`
 
-/** The subject of a form's token: an answer counts for one PaymentIntent and one set of terms. */
+/** The subject of a form's token: an answer is valid for one PaymentIntent and one set of terms. */
 const subjectOf = (id: string, terms: string): string => `${id} ${terms}`
 
-/** Asks the payer, unless the PaymentIntent no longer waits for an answer. */
+/** Shows the challenge, or a notice if the PaymentIntent does not wait for an answer. */
 const ask = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, found: FoundPaymentIntent) {
   const { brand, merchant, paymentIntent } = found
   if (paymentIntent.status !== "requires_action") return yield* donePage(found)
@@ -78,7 +76,7 @@ const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRe
 })
 
 /**
- * A checkout page to which the payer comes back leads on at once, so the policy must allow its `success_url` as well.
+ * The checkout page that the payer returns to redirects immediately, so the policy must allow its `success_url` too.
  */
 const successUrlBehind = Effect.fnUntraced(function* (paymentIntent: PaymentIntent) {
   const { publicUrl } = yield* PaymentsConfig
@@ -89,7 +87,7 @@ const successUrlBehind = Effect.fnUntraced(function* (paymentIntent: PaymentInte
   return found?.session.payment_intent === paymentIntent.id ? found.session.success_url : null
 })
 
-/** Kept for a form that is sent again: by then the PaymentIntent no longer has its `return_url`. */
+/** Stored for a repeated submission: the PaymentIntent has no `return_url` after the answer. */
 interface Kept {
   readonly returnUrl: string | null
   readonly succeeded: boolean
@@ -99,7 +97,7 @@ const NOWHERE: Kept = { returnUrl: null, succeeded: false }
 
 interface Answer {
   readonly outcome: AuthenticationOutcome
-  /** The terms as the form showed them. */
+  /** The terms that the form showed. */
   readonly terms: string
   readonly idempotencyKey: string
 }
@@ -111,11 +109,11 @@ const answer = (
 ) => {
   const command = Effect.gen(function* () {
     const { value: paymentIntent } = yield* PaymentIntentTransitions.find(id)
-    // The merchant has changed the payment meanwhile, so the payer is asked anew.
+    // The merchant has changed the terms, so the payer is asked again.
     if (termsOf(paymentIntent) !== terms) return NOWHERE
     const url = returnUrl(paymentIntent)
     const result = yield* PaymentIntents.authenticate(id, outcome)
-    // The payer has answered, even if the card was declined afterwards; the page behind `return_url` tells of that.
+    // The payer has answered even if the card was declined afterwards. The page at `return_url` reports the decline.
     const succeeded = Result.isSuccess(result) && result.success.status !== "requires_payment_method"
     const kept: Kept = { returnUrl: url, succeeded }
     return kept
@@ -141,7 +139,7 @@ const post = Effect.fnUntraced(function* (
   }
   const submitted = yield* Effect.catchTag(
     answer(submissions, found, { outcome, terms, idempotencyKey }),
-    // The payer has sent the same form with the other answer before. The first one counts.
+    // The same form was submitted before with the other answer. The first answer counts.
     "IdempotencyKeyReuse",
     () => Effect.succeed(null)
   )
@@ -169,9 +167,9 @@ const wayBack = (
 }
 
 /**
- * Leads the payer of a custom checkout to the challenge. Its address takes the PaymentIntent's secret, and a session
- * does not tell that: with a publishable key, a shop's page learns it from a decline at most (semantics A6, §8.28). So
- * the page sends the payer here. Somebody without the session's secret is told nothing.
+ * Redirects the payer of a custom checkout to the challenge. The challenge requires the PaymentIntent's secret, which a
+ * session does not contain: with a publishable key, a shop's page only receives it with a decline (semantics A6,
+ * §8.28). So that page sends the payer here. Without the session's secret, the answer is a 404.
  */
 const leadToChallenge = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
   const found = yield* findSession(id)

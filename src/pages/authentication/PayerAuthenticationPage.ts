@@ -1,4 +1,7 @@
-/** On this page a payer answers the bank's challenge (semantics I-14). It is the simulator's: the payer chooses. */
+/**
+ * The page on which a payer answers the bank's challenge (semantics I-14). It belongs to the simulator: the payer
+ * chooses the outcome.
+ */
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import type { Brand } from "../../html/Brand.ts"
 import { headHtml } from "../../html/Brand.ts"
@@ -16,7 +19,7 @@ export interface AuthenticationPage {
   readonly brand: Brand
   /** Language of the amounts. */
   readonly locale: string
-  /** The terms that the payer agrees to. The answer counts for these alone. */
+  /** The terms that the payer agrees to. The answer is valid for these terms only. */
   readonly terms: string
   /** Makes the form's submission happen once. */
   readonly token: string
@@ -50,11 +53,11 @@ export interface Answered {
   readonly paymentIntent: PaymentIntent
   readonly merchant: string
   readonly brand: Brand
-  /** The page of the hosted session that is paid for; null if there is none. */
+  /** Page of the hosted session that is paid for; null if there is none. */
   readonly checkoutUrl: string | null
 }
 
-/** The notice for a payer who has answered and whom no `return_url` awaits. */
+/** The notice after an answer without a `return_url`. */
 export const noticeOf = (answered: Answered): Notice => {
   const { brand, checkoutUrl, merchant, paymentIntent } = answered
   const link = checkoutUrl === null ? null : { href: checkoutUrl, text: `Go back to ${merchant}` }

@@ -1,7 +1,6 @@
 /**
- * The fields of the checkout form for an address, as the payer's country has them: which there are, in which order,
- * which of them must be filled in, and what they are called (semantics 9.8). Without a country all are there, and which
- * of them it will take is open.
+ * Address fields of the checkout form by country: which fields exist, their order, which are required, and their names
+ * (semantics 9.8). Without a country all fields are shown, and the country decides later which are required.
  */
 import { COUNTRY_CODES, isCountry } from "../../domain/Address.ts"
 import type { AddressPart } from "../../domain/AddressFormats.ts"
@@ -9,13 +8,13 @@ import { addressFormatOf } from "../../domain/AddressFormats.ts"
 
 export type AddressField = AddressPart | "line2"
 
-/** Whether a field must be filled in. `depends`: the country that is yet to be chosen decides. */
+/** Whether a field is required. `depends`: the country is not chosen yet. */
 type Need = "required" | "optional" | "depends"
 
 interface Part {
   readonly field: AddressPart
   readonly need: Need
-  /** As within a sentence. */
+  /** The name within a sentence. */
   readonly name: string
 }
 
@@ -39,7 +38,7 @@ const partsOf = (country: string): ReadonlyArray<Part> => {
 const partOf = (field: AddressPart, country: string): Part | undefined =>
   partsOf(country).find((part) => part.field === field)
 
-/** The fields of a country's addresses in its order, and behind them those that they do not have. */
+/** The country's fields in its order, followed by the fields that it does not use. */
 export const orderOf = (country: string): ReadonlyArray<AddressField> => {
   const parts = [...partsOf(country), ...ANYWHERE].map(({ field }) => field)
   return [...new Set(parts)].flatMap((field) => (field === "line1" ? [field, "line2"] : [field]))
@@ -61,14 +60,14 @@ export const labelOf = (field: AddressField, country: string): string => {
   return name.charAt(0).toUpperCase() + name.slice(1)
 }
 
-/** What the payer is told who leaves the field empty; undefined if it may be. */
+/** The error for an empty field; undefined if the field is optional. */
 export const missingTextOf = (field: AddressField, country: string): string | undefined =>
   field !== "line2" && needOf(field, country) === "required" ? `Enter your ${nameOf(field, country)}.` : undefined
 
 const LETTERS: Readonly<Record<AddressPart, string>> = { line1: "A", city: "C", state: "S", postal_code: "Z" }
 const MARKS: Readonly<Record<Need, string>> = { required: "!", optional: "?", depends: "*" }
 
-/** The script knows these, so that not every country has to name them. */
+/** Default names, which the script knows, so that `formatsText` can leave them out. */
 const NAMES = addressFormatOf("").names
 
 const textOf = (country: string): string =>
@@ -79,8 +78,8 @@ const textOf = (country: string): string =>
 let formats: string | undefined
 
 /**
- * All of this for the page's script: `ATDE:A!,Z!,C!;USVI:A!,C!,S!state,Z!ZIP code;…`. Countries that have the same
- * fields share an entry; the first one, without countries, is for when none is chosen.
+ * The formats of all countries for the page's script: `ATDE:A!,Z!,C!;USVI:A!,C!,S!state,Z!ZIP code;…`. Countries with
+ * the same fields share an entry; the first entry, without countries, applies before a country is chosen.
  */
 export const formatsText = (): string => {
   if (formats !== undefined) return formats

@@ -1,6 +1,6 @@
 /**
- * The field in which a payer chooses an amount (semantics 9.14): its bounds, what it shows at first, and what is said
- * wherever the page shows an amount that hangs on it. `assets/amount.js` reads what is in it, here and in the browser.
+ * The field in which a payer chooses an amount (semantics 9.14): its bounds, its first value, and the prices that
+ * depend on it. `assets/amount.js` reads the field here and in the browser.
  */
 import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
 import { AMOUNT_MAX } from "../../domain/Money.ts"
@@ -11,11 +11,11 @@ import { moneyOf } from "../../html/Money.ts"
 
 /** Amounts in minor units. */
 export interface AmountField extends Money, Bounds {
-  /** Place of the line that the amount is of, from 0. */
+  /** Index of the line that the amount belongs to. */
   readonly line: number
-  /** The other lines come to this. */
+  /** Sum of the other lines. */
   readonly others: number
-  /** The amount that was chosen last, or is proposed; null if there is none. */
+  /** The amount chosen last, or the suggested one; null if there is none. */
   readonly offered: number | null
 }
 
@@ -24,7 +24,7 @@ interface Choosable {
   readonly hidden: CheckoutSessionHidden
 }
 
-/** The field of a session; null if its payer has no amount to choose. */
+/** The session's amount field; null if the payer does not choose an amount. */
 export const amountFieldOf = ({ hidden, session }: Choosable, locale: string): AmountField | null => {
   if (hidden.customAmount === null) return null
   const { line, maximum, minimum, others } = hidden.customAmount
@@ -34,24 +34,24 @@ export const amountFieldOf = ({ hidden, session }: Choosable, locale: string): A
     others,
     minimum,
     maximum: Math.min(maximum ?? AMOUNT_MAX, AMOUNT_MAX - others),
-    // Without a payment, nothing was chosen, and nothing is proposed.
+    // Without a payment, no amount was chosen or suggested.
     offered: session.payment_intent === null ? null : session.amount_total! - others
   }
 }
 
-/** What is in the field at first. */
+/** The field's first value. */
 export const offeredIn = (field: AmountField): string =>
   field.offered === null ? "" : plainAmount(field.offered, field)
 
-/** The amount in the field, in minor units; null if it is none that the payer can choose. */
+/** The entered amount in minor units; null if it is invalid or out of bounds. */
 export const chosenIn = (field: AmountField, entered: string): number | null =>
   readAmountWithin(entered, field).minor ?? null
 
-/** What is wrong with the field, in words for the payer; undefined if nothing is. */
+/** The error about the entered amount; undefined if it is valid. */
 export const complaintAbout = (field: AmountField, entered: string): string | undefined =>
   readAmountWithin(entered, field).problem
 
-/** Says what can be entered. */
+/** The hint about possible amounts. */
 export const hintOf = (field: AmountField): string => {
   const { maximum, minimum, others } = field
   const [least, most] = [formatAmount(minimum, field), formatAmount(maximum, field)]
@@ -61,7 +61,7 @@ export const hintOf = (field: AmountField): string => {
   return minimum > 1 ? `At least ${least}.` : "You choose how much."
 }
 
-/** The price of the line, and the total, with the amount that was chosen; null if it is yet to be. */
+/** Price of the line and total with the chosen amount, or texts in their place while it is null. */
 export const pricesWith = (
   field: AmountField,
   chosen: number | null

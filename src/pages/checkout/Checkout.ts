@@ -2,9 +2,9 @@
  * Serves the hosted and the embedded checkout: `GET /checkout/{cs}` shows a session, `POST` pays for it (semantics S12
  * to S17).
  *
- * The form pays by the same lifecycle as `POST /v1/checkout_sessions/{id}/confirm`, and once per form. Its answer is a
- * page or a redirect; the page's script asks for the same as data, so that nothing has to be loaded again. Payers are
- * only ever led to Till's own pages and to the session's own URLs. No card data is in any answer.
+ * The form pays by the same lifecycle as `POST /v1/checkout_sessions/{id}/confirm`, once per form. The response is a
+ * page or a redirect; the page's script requests the same as data. Payers are only redirected to Till's own pages and
+ * to the session's own URLs. No response contains card data.
  */
 import { Effect, Layer } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -33,27 +33,27 @@ import { ANOTHER, CHOICE, GONE } from "./SavedCards.ts"
 import type { Submissions, Submitted } from "../../html/FormSubmission.ts"
 import * as FormSubmission from "../../html/FormSubmission.ts"
 
-/** One request for a session's page. */
+/** A request for a session's page. */
 interface Visit {
   readonly found: FoundSession
   readonly locale: string
-  /** The amount that the payer chooses; null if there is none. */
+  /** The field for an amount that the payer chooses; null if there is none. */
   readonly amount: AmountField | null
   readonly wantsData: boolean
   readonly publicUrl: string
   /** As in `CheckoutPage`. */
   readonly takesCards: boolean
-  /** The origin whose page shows this one in a frame; null if none may. */
+  /** The origin that may frame the page; null if none may. */
   readonly embedder: string | null
 }
 
-/** The form after an attempt: its status, what it says, and the values that are shown again. */
+/** The form after an attempt: status, message, and the values to show again. */
 interface Problem {
   readonly status: number
   readonly message: string | null
   readonly details: Details
   readonly errors?: FieldErrors
-  /** Token of the form that is shown. It is the one that was sent if the payer should send the same form again. */
+  /** Token of the shown form: the submitted one if the payer should send the same form again. */
   readonly token: string
 }
 
@@ -62,14 +62,14 @@ type Answer = HttpServerResponse.HttpServerResponse
 /** The page's own address. */
 const pageOf = ({ found, publicUrl }: Visit): string => publicUrl + pathOf(found.session)
 
-/** A session that had too many failed attempts has no form for a while (semantics 9.29). */
+/** True for an open session, unless it is closed for a while after too many failed attempts (semantics 9.29). */
 const isPayable = ({ hidden, session }: FoundSession): boolean =>
   session.status === "open" && hidden.closedUntil === null
 
 const frameOf = ({ embedder, found: { session } }: Visit): Frame | null =>
   embedder === null ? null : { origin: embedder, status: session.status, location: successUrlOf(session) }
 
-/** The session's form; or, for the page's script, what has changed in it. */
+/** The session's form, or the changes to it as data for the page's script. */
 const formPage = (visit: Visit, problem: Problem): Answer => {
   const { amount, embedder, found, locale, takesCards, wantsData } = visit
   const { brand, goods, lines, merchant, saved, session } = found
@@ -86,7 +86,7 @@ const formPage = (visit: Visit, problem: Problem): Answer => {
   })
 }
 
-/** Tells how a session that can no longer be paid has ended, or until when it cannot be. */
+/** The notice for a session that cannot be paid, or not before a time. */
 const closedPage = (visit: Visit): Answer => {
   const { embedder, found, locale, wantsData } = visit
   const { closedUntil } = found.hidden
@@ -101,41 +101,41 @@ const closedPage = (visit: Visit): Answer => {
 }
 
 /**
- * Leads the payer of a complete session back to the shop. In a frame it reloads instead: the frame then tells the
- * shop's page, which knows the way.
+ * Redirects the payer of a complete session to the shop. In a frame the page is reloaded instead, and then reports to
+ * the shop's page, which knows the next address.
  */
 const completed = (visit: Visit): Answer => {
   if (visit.embedder !== null && visit.wantsData) return data(200, { reload: true })
   return redirect(visit.wantsData, successUrlOf(visit.found.session) ?? pageOf(visit))
 }
 
-/** The page before anybody has sent its form. It says what became of an earlier attempt. */
+/** The page before its form is sent, with the outcome of an earlier attempt. */
 const show = (visit: Visit, query: URLSearchParams, token: string): Answer => {
   const { hidden, paymentIntent, saved, session } = visit.found
   const secret = query.get("payment_intent_client_secret")
   const returns = paymentIntent !== null && secret !== null && matchesClientSecret(paymentIntent, secret)
-  // A payer with the payment's secret comes back from an authentication and has just paid. Anybody else paid before.
+  // A payer with the payment's secret has just authenticated and paid. Without it, the session was paid before.
   if (session.status === "complete" && returns) return completed(visit)
   if (!isPayable(visit.found)) return closedPage(visit)
-  // The payment's secret must not stay in the address bar. The session's own secret does: it opens an embedded page.
+  // Removes the payment's secret from the address bar. The session's own secret stays: an embedded page requires it.
   if (secret !== null || (query.size > 0 && session.client_secret === null)) return seeOther(pageOf(visit))
   const failure = failureOf(visit.found)
   const details = detailsOf(hidden.collected ?? session.customer_details, visit.amount, saved)
   return formPage(visit, { status: 200, ...failure, details: { ...details, ...choiceAfter(failure) }, token })
 }
 
-/** What the page says of the last attempt, if that has failed: what has happened, and beside a field what to do. */
+/** The message about a failed last attempt, with advice beside a field. */
 const failureOf = ({ paymentIntent, saved }: FoundSession): Pick<Problem, "message" | "errors"> => {
   const text = paymentIntent === null ? null : failureTextOf(paymentIntent)
   if (paymentIntent === null || text === null) return { message: null }
   return { message: `${text} You have not been charged.`, errors: adviceOf(paymentIntent, saved) }
 }
 
-/** Where it was not a saved card that failed, the fields of another one are shown, with what to do next. */
+/** Selects the fields of a new card, with the advice, unless a saved card has failed. */
 const choiceAfter = ({ errors }: Pick<Problem, "errors">): Details =>
   errors === undefined || CHOICE in errors ? {} : { [CHOICE]: ANOTHER }
 
-/** Confirms the session with what was entered. */
+/** Confirms the session with the entered values. */
 const confirm = (
   submissions: Submissions,
   visit: Visit,
@@ -155,7 +155,7 @@ const confirm = (
   )
 }
 
-/** Answers a submission. `visit` shows the session as the submission left it. */
+/** Answers a submission. `visit` has the session's state after the submission. */
 const outcomeOf = (visit: Visit, submitted: Submitted, details: Details, token: string): Answer => {
   const { paymentIntent, session } = visit.found
   if (submitted.ok) {
@@ -175,11 +175,11 @@ const outcomeOf = (visit: Visit, submitted: Submitted, details: Details, token: 
   return formPage(visit, { status: submitted.status, ...problem, details, token })
 }
 
-/** Mistakes beside their fields. A page that has no saved card to offer any more says at its top that one is gone. */
+/** Errors beside their fields. If a saved card is gone and none is left to offer, the message is at the top. */
 const placed = (visit: Visit, errors: FieldErrors): Pick<Problem, "message" | "errors"> =>
   CHOICE in errors && visit.found.saved.length === 0 && !visit.wantsData ? { message: GONE } : { message: null, errors }
 
-/** Says in words for the payer why nothing was paid. */
+/** Explains to the payer why the payment failed. */
 const messageOf = ({ code }: Submitted & { readonly ok: false }): string => {
   switch (code) {
     case "processor_unavailable":
@@ -191,7 +191,7 @@ const messageOf = ({ code }: Submitted & { readonly ok: false }): string => {
   }
 }
 
-/** Pays with a form that was sent, unless it is invalid or not one of Till's own. */
+/** Pays with a submitted form, unless it is invalid or not from this page. */
 const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit, values: FormValues) {
   const config = yield* PaymentsConfig
   const { id } = visit.found.session
@@ -228,7 +228,7 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
       retry(409, "Your payment is still being processed. Please wait a moment.", token)
     ),
     Effect.catchTag("Unavailable", (unavailable) =>
-      // Nothing was tried yet where the account is.
+      // Nothing was tried yet; the process that owns the account will try.
       unavailable.isElsewhere
         ? Effect.fail(unavailable)
         : Effect.succeed(

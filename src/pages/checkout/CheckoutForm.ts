@@ -1,7 +1,7 @@
 /**
- * Reads the form of the checkout page: its fields, and the mistakes in them (semantics S14, §8.26).
+ * Reads the checkout form and reports mistakes (semantics S14, §8.26).
  *
- * Card data is read into `payment_method_data` and nowhere else, so a page that is shown again never has it.
+ * Card data is read into `payment_method_data` only, so a page that is shown again never contains it.
  */
 import { Schema } from "effect"
 import type { BillingDetailsParameter } from "../../domain/Address.ts"
@@ -42,10 +42,10 @@ export type Field = DetailField | CardField
 
 export type Details = Readonly<Partial<Record<DetailField, string>>>
 
-/** Mistakes by field, in words for the payer. */
+/** Errors by field, for the payer. */
 export type FieldErrors = Readonly<Partial<Record<Field, string>>>
 
-/** A field's texts for when it must not be empty and is, and for when its value is not valid. */
+/** Errors for an empty required field and for an invalid value. */
 export interface Complaints {
   readonly missing?: string
   readonly invalid?: string
@@ -53,9 +53,9 @@ export interface Complaints {
 
 const TOO_LONG = `Enter at most ${TEXT_LENGTH_MAX} characters.`
 
-/** Which parts of an address must not be empty, and what they are called, depends on its country. */
+/** Errors by field, except address fields, whose names and requirements depend on the country. */
 const COMPLAINTS: Readonly<Record<Exclude<Field, AddressField>, Complaints>> = {
-  // Its other texts hang on its bounds and on what was entered.
+  // Further errors depend on the bounds and the entered value.
   amount: { missing: "Enter an amount." },
   payment_method: {},
   email: { missing: "Enter your email address.", invalid: "Enter an email address such as name@example.com." },
@@ -74,19 +74,19 @@ const isCardField = (field: Field): field is CardField => (CARD_FIELDS as Readon
 
 const isAddressField = (field: Field): field is AddressField => ADDRESS_FIELDS.includes(field)
 
-/** A field's texts, in a form with this country; empty if none is chosen. */
+/** Errors of a field; `country` is empty if none is chosen. */
 export const complaintsOf = (field: Field, country: string): Complaints => {
   if (!isAddressField(field)) return COMPLAINTS[field]
   const missing = missingTextOf(field, country)
   return { ...(missing !== undefined && { missing }), invalid: TOO_LONG }
 }
 
-/** The parts of the form that a session needs. */
+/** The parts of a session's form. */
 export interface FormParts {
-  /** Null if the payer has no amount to choose. */
+  /** Null if the payer does not choose an amount. */
   readonly amount: AmountField | null
   readonly card: boolean
-  /** The saved cards to choose from. */
+  /** Saved cards to choose from. */
   readonly saved: ReadonlyArray<PaymentMethod>
   readonly address: boolean
 }
@@ -98,14 +98,14 @@ export const formPartsOf = (
 ): FormParts => ({
   amount,
   saved,
-  // An amount that is yet to be chosen has no payment yet, and is more than nothing.
+  // An amount that is still to be chosen has no payment yet, and is not zero.
   card: payment_intent !== null || amount !== null,
   address: billing_address_collection === "required"
 })
 
 const ADDRESS_FIELDS: ReadonlyArray<Field> = ["line1", "line2", "city", "state", "postal_code"]
 
-/** The fields of a session's form, in the order of the page. */
+/** Fields of a session's form in the order of the page. */
 export const fieldsOf = ({ address, amount, card, saved }: FormParts, country: string): ReadonlyArray<Field> => [
   ...(amount === null ? [] : (["amount"] as const)),
   ...CONTACT_FIELDS,
@@ -114,25 +114,25 @@ export const fieldsOf = ({ address, amount, card, saved }: FormParts, country: s
   ...(card ? CARD_FIELDS : [])
 ]
 
-/** The payer's input: details to show again, mistakes, and, if there are none, the confirmation's parameters. */
+/** The entered values: details to show again, errors, and without errors the parameters of the confirmation. */
 export interface Entered {
   readonly details: Details
   readonly errors: FieldErrors
   readonly confirmation: {
     readonly customer_details: BillingDetailsParameter
     readonly payment_method_data: PaymentMethodData | null
-    /** A saved card; left out if the payer has entered one. */
+    /** The selected saved card; undefined for a new card. */
     readonly payment_method?: string
-    /** Minor units; left out if the payer has no amount to choose. */
+    /** The chosen amount in minor units; undefined if the payer does not choose one. */
     readonly custom_unit_amount?: number
   } | null
 }
 
-/** Reads the form of a session. */
+/** Reads a session's form. */
 export const readEntered = (asked: FormParts, values: FormValues): Entered => {
   const country = values.get("country") ?? ""
   const choice = asked.card ? (values.get(CHOICE) ?? ANOTHER) : ANOTHER
-  // Where a saved card is chosen, it does not matter what the fields of another one hold.
+  // With a saved card, the fields of a new card are ignored.
   const fields = fieldsOf(asked, country).filter((field) => choice === ANOTHER || !isCardField(field))
   const details: Details = Object.fromEntries(
     DETAIL_FIELDS.filter((field) => fields.includes(field)).map((field) => [field, values.get(field) ?? ""])
@@ -169,7 +169,7 @@ const complaintAbout = (field: Exclude<Field, "amount">, country: string, values
 
 const isAddressText = Schema.is(AddressText)
 
-/** Each rule is true if its field is valid. Some look at other fields, too. */
+/** Rules by field; true means valid. Some rules read other fields too. */
 const RULES: Readonly<Record<Exclude<Field, "amount">, (value: string, values: FormValues) => boolean>> = {
   email: Schema.is(Email),
   name: Schema.is(PersonName),
@@ -180,16 +180,17 @@ const RULES: Readonly<Record<Exclude<Field, "amount">, (value: string, values: F
   state: isAddressText,
   postal_code: isAddressText,
   country: isCountry,
-  // It is held against the cards that there are.
+  // Checked against the saved cards instead.
   payment_method: () => true,
   card_number: (value) => isCardNumber(readNumber(value) ?? ""),
-  // A past date is no mistake of the form: the card is declined (semantics I-9).
+  // A past date is not an error of the form: the card is declined (semantics I-9).
   card_expiry: (value) => readExpiry(value) !== undefined,
   card_cvc: (value, values) => isSecurityCode(readCode(value) ?? "", readNumber(values.get("card_number") ?? "") ?? "")
 }
 
 /**
- * A code must be as long as the card's scheme has it (semantics 9.7); without a valid card number, any length will do.
+ * The code must have the length of the card's brand (semantics 9.7); without a valid number, 3 or 4 digits are
+ * accepted.
  */
 const isSecurityCode = (code: string, cardNumber: string): boolean =>
   /^[0-9]{3,4}$/.test(code) && (!isCardNumber(cardNumber) || code.length === cvcLengthOf(cardNumber))
@@ -210,7 +211,7 @@ const customerDetailsOf = (details: Details, { address }: FormParts): BillingDet
     : null
 })
 
-/** The card that was entered, whose fields have no mistakes. */
+/** The entered card, after its fields were validated. */
 const paymentMethodDataOf = (values: FormValues, billing_details: BillingDetailsParameter): PaymentMethodData => {
   const [number, expiry, code] = CARD_FIELDS.map((field) => values.get(field) ?? "") as [string, string, string]
   const { month, year } = readExpiry(expiry)!
@@ -221,7 +222,7 @@ const paymentMethodDataOf = (values: FormValues, billing_details: BillingDetails
   }
 }
 
-/** The form's first values: the payer's earlier input, or what the merchant knew of the payer (semantics S11). */
+/** First values of the form: the payer's earlier input, or the merchant's data about the payer (semantics S11). */
 export const detailsOf = (
   known: CheckoutSession["customer_details"] | null,
   amount: AmountField | null,
@@ -240,7 +241,7 @@ export const detailsOf = (
   country: known?.address?.country ?? ""
 })
 
-/** The field from which a parameter of the confirmation was made. */
+/** The field that a parameter of the confirmation was read from. */
 export const fieldOf = (param: string | null): Field | undefined => PARAMS[param ?? ""]
 
 const PARAMS: Readonly<Record<string, Field>> = {

@@ -1,10 +1,10 @@
 /**
- * The order on a checkout page: what is bought, and what it costs (semantics S14, 9.15). It stands beside the form. On
- * a phone, where it stands above it, the lines are folded away, and so are more than eight of them anywhere: without a
- * script, and by keyboard as well.
+ * The order on a checkout page: items and costs (semantics S14, 9.15), beside the form. On phones, where the order is
+ * above the form, the lines are folded; more than eight lines are folded everywhere. Folding works without a script and
+ * by keyboard.
  *
- * Names and amounts are those of the session's lines, as they were when it was created. Pictures and descriptions are
- * the product's, as they are now: a merchant who mends one mends it on the pages that are open as well.
+ * Names and amounts are from the session's lines, as of its creation. Images and descriptions are the product's current
+ * ones, so a correction also reaches open pages.
  */
 import type { CheckoutSession, LineItem } from "../../domain/CheckoutSession.ts"
 import { cancelUrlOf } from "../../domain/CheckoutSession.ts"
@@ -17,17 +17,17 @@ import { html } from "../../html/Html.ts"
 import { pictureHtml, pictureOf } from "../../html/Images.ts"
 import { formatAmount, formatDecimal } from "../../html/Money.ts"
 
-/** What a line is of; null if it is not there any more. */
+/** Price and product of a line; null if deleted. */
 export interface Goods {
   readonly price: Price | null
   readonly product: Product | null
 }
 
-/** What is shown of an amount that the payer is choosing. The page's script writes it anew as it is chosen. */
+/** The shown prices while the payer chooses an amount. The page's script updates them. */
 export interface ChosenPrices {
-  /** Place of its line, from 0. */
+  /** Index of the line. */
   readonly index: number
-  /** The amount of the line, and that of the whole order. */
+  /** The amount of the line, and the total. */
   readonly line: string
   readonly total: string
 }
@@ -39,20 +39,20 @@ export interface Order {
   readonly goods: ReadonlyArray<Goods>
   readonly merchant: string
   readonly brand: Brand
-  /** Null if the payer has no amount to choose. */
+  /** Null if the payer does not choose an amount. */
   readonly chosen: ChosenPrices | null
   /** Language of the amounts. */
   readonly locale: string
 }
 
-/** Longer amounts are written smaller, so that they fit on a phone's line. */
+/** Longer amounts get a smaller font, to fit a phone's line. */
 const LARGE_CHARACTERS_MAX = 12
-/** More lines are folded away on a desk too. */
+/** More lines than this are folded on desktop too. */
 const OPEN_LINES_MAX = 8
-/** So much of a description is shown. It may have 5000 characters, and a session a hundred lines. */
+/** Shown part of a description. It may have 5000 characters, and a session a hundred lines. */
 const DESCRIPTION_CHARACTERS_MAX = 160
 
-/** The pictures that the order shows; null for a line without one. */
+/** Images of the order; null for a line without one. */
 export const picturesOf = (goods: ReadonlyArray<Goods>): ReadonlyArray<string | null> =>
   goods.map(({ product }) => pictureOf(product?.images[0]))
 
@@ -116,24 +116,24 @@ const lineItem = (
   </li>`
 }
 
-/** How the line comes to its amount, and how often that is charged. */
+/** Quantity, unit price and interval of a line. */
 const details = ({ quantity }: LineItem, price: Price | null, currency: string, locale: string): Child => [
   quantity > 1 && html`<small>${countOf(quantity, price, currency, locale)}</small> `,
   price?.recurring !== undefined && html`<small>${intervalOf(price.recurring)}</small>`
 ]
 
-/** `3 × $12.00`, where each of them costs the same. */
+/** `3 × $12.00` if every unit costs the same. */
 const countOf = (quantity: number, price: Price | null, currency: string, locale: string): string => {
   const count = new Intl.NumberFormat(locale).format(quantity)
   if (price?.unit_amount_decimal == null || price.transform_quantity !== undefined) return `Quantity ${count}`
   return `${count} × ${formatDecimal(price.unit_amount_decimal, currency, locale)}`
 }
 
-/** Nothing is charged again, whatever the price says (semantics S5). */
+/** The interval of a recurring price, which is charged once only (semantics S5). */
 const intervalOf = ({ interval, interval_count: count }: NonNullable<Price["recurring"]>): string =>
   `Every ${count === 1 ? interval : `${count} ${interval}s`}, charged once`
 
-/** The beginning of a text, up to the end of a word where there is one. */
+/** The beginning of a text, cut between words if possible. */
 const shortened = (text: string): string => {
   const characters = Array.from(text.slice(0, 2 * DESCRIPTION_CHARACTERS_MAX + 2))
   if (characters.length <= DESCRIPTION_CHARACTERS_MAX) return text

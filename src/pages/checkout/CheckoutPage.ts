@@ -1,7 +1,7 @@
 /**
- * The checkout page (semantics S14). It shows what is bought, what it costs, and the form to pay with. Where nobody
- * could take a card, it says so and has no form (semantics 9.9). For a session that can no longer be paid, there is a
- * notice instead, which tells the truth about the money.
+ * The checkout page (semantics S14): the order and the payment form. If no card can be processed, the page says so and
+ * has no form (semantics 9.9). A session that cannot be paid has a notice instead, which says whether the payer was
+ * charged.
  */
 import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
 import { cancelUrlOf, successUrlOf } from "../../domain/CheckoutSession.ts"
@@ -28,17 +28,17 @@ import { ANOTHER, CHOICE, savedCardsHtml } from "./SavedCards.ts"
 import { testModePanel } from "../../html/TestModePanel.ts"
 
 export interface CheckoutPage extends Omit<Order, "chosen"> {
-  /** The amount that the payer chooses; null if there is none. */
+  /** The field for an amount that the payer chooses; null if there is none. */
   readonly amount: AmountField | null
-  /** The cards that the session's customer holds, as far as they are offered. */
+  /** Saved cards of the session's customer to choose from. */
   readonly saved: ReadonlyArray<PaymentMethod>
-  /** False if the installation has no processor for cards. */
+  /** False if the installation has no card processor. */
   readonly takesCards: boolean
   /** Makes the form's submission happen once. */
   readonly token: string
   readonly details: Details
   readonly errors: FieldErrors
-  /** The problem with the last attempt to pay, in words for the payer; null if there is none. */
+  /** The error of the last attempt, for the payer; null if there is none. */
   readonly message: string | null
   /** As in `Layout`. */
   readonly frame: Frame | null
@@ -60,14 +60,14 @@ export const render = (page: CheckoutPage): Html => {
   })
 }
 
-/** What the page says where it shows the amount in the field, or what hangs on it; null if there is no such field. */
+/** Prices that depend on the amount field; null if there is no such field. */
 const chosenPrices = ({ amount, details }: CheckoutPage): ChosenPrices | null =>
   amount && { index: amount.line, ...pricesWith(amount, chosenIn(amount, details.amount ?? "")) }
 
 const totalOf = (page: CheckoutPage): string =>
   chosenPrices(page)?.total ?? formatAmount(page.session.amount_total!, page.session.currency!, page.locale)
 
-/** The page says this before the payer enters a card, which would be of no use. */
+/** Shown instead of the form, before the payer enters a card in vain. */
 const noCards = ({ merchant, session }: CheckoutPage): Html => {
   const back = cancelUrlOf(session)
   return html`<section class="no-cards" aria-labelledby="no-cards">
@@ -99,17 +99,17 @@ const form = (page: CheckoutPage, asked: FormParts): Html => {
   </form>`
 }
 
-/** The box is there from the beginning, because screen readers announce only what is put into it later. */
+/** Always rendered, because screen readers only announce text that is inserted later. */
 const messageBox = ({ errors, message }: CheckoutPage): Html => {
   if (message === null) return html`<div id="message" class="message" role="alert" tabindex="-1"></div>`
-  // A field that is marked gets the focus instead.
+  // A field with an error gets the focus instead.
   const isFirst = Object.keys(errors).length === 0
   return html`<div id="message" class="message" role="alert" tabindex="-1" ${isFirst && "autofocus"}>
     <p>${message}</p>
   </div>`
 }
 
-/** The script reads what is in it as the server does, and so needs to know what the server knows. */
+/** The script reads the field like the server, and needs the same parameters. */
 const amountField = (page: CheckoutPage, amount: AmountField): Html => {
   const { currency, decimals, locale, maximum, minimum, others } = amount
   const open = pricesWith(amount, null)
@@ -141,7 +141,7 @@ const contactFields = (page: CheckoutPage): Html =>
     input(page, "phone", "Phone", { type: "tel", autocomplete: "tel", inputmode: "tel" })
   ])
 
-/** Autofill knows the fields by these names, whatever they are called in a country. */
+/** Names for autofill, which do not depend on the country. */
 const AUTOCOMPLETE: Readonly<Record<AddressField, string>> = {
   line1: "billing address-line1",
   line2: "billing address-line2",
@@ -151,8 +151,8 @@ const AUTOCOMPLETE: Readonly<Record<AddressField, string>> = {
 }
 
 /**
- * The fields in the country's order. One that the country's addresses do not have is hidden, for the script to show
- * with another country, unless something was entered there.
+ * Address fields in the country's order. A field that the country does not use is hidden, unless it has a value; the
+ * script shows it for other countries.
  */
 const addressFields = (page: CheckoutPage): Html => {
   const { country = "", ...details } = page.details
@@ -166,7 +166,7 @@ const addressFields = (page: CheckoutPage): Html => {
   return group("Billing address", [countrySelect(page), ...fields])
 }
 
-/** The fields of another card follow the saved ones, where there are any, and are shown if none of those is chosen. */
+/** Fields of a new card come after the saved cards, and are visible if none of those is selected. */
 const cardFields = (page: CheckoutPage): Html => {
   const { details, errors, saved } = page
   const fields = newCardFields(page)
@@ -208,9 +208,9 @@ interface InputOptions {
   readonly autocomplete: string
   readonly inputmode?: "email" | "tel" | "numeric"
   readonly placeholder?: string
-  /** Two such fields stand side by side. */
+  /** Two such fields are side by side. */
   readonly half?: boolean
-  /** The form has the field, and neither shows nor sends it. */
+  /** The field is in the form, but neither shown nor sent. */
   readonly hidden?: boolean
   readonly after?: Html
 }
@@ -233,7 +233,7 @@ const input = (page: CheckoutPage, name: Field, label: string, options: InputOpt
   ])
 }
 
-/** Fills in the payer's earlier value. Card fields have none in `details`, so they stay empty. */
+/** The payer's earlier value. `details` never contains card fields, so they stay empty. */
 const shownAgain = ({ details }: CheckoutPage, name: Field): Child => {
   const value = details[name as DetailField]
   return value !== undefined && value !== "" && html`value="${value}"`
@@ -273,7 +273,7 @@ const isOptional = (name: Field, { country = "" }: Details): boolean =>
     ? needOf(name as AddressField, country) === "optional"
     : complaintsOf(name, country).missing === undefined
 
-/** The attributes that all controls share. They carry the texts that the page's script shows beside the field. */
+/** Attributes shared by all controls, including the errors that the page's script shows. */
 const attributes = ({ details, errors }: CheckoutPage, name: Field, hint?: string): Html => {
   const { invalid, missing } = complaintsOf(name, details.country ?? "")
   return html`aria-describedby="${hint !== undefined && `${hint} `}${name}-error"
@@ -296,14 +296,14 @@ const COUNTRIES: ReadonlyArray<Country> = COUNTRY_CODES.map((code) => ({
   name: names.of(code) ?? code
 })).toSorted((a, b) => a.name.localeCompare(b.name, "en"))
 
-// The options are nearly all of a page's weight. So they leave out closing tags, which HTML does not need, and the text
-// of the unselected list is made once.
+// The options make up most of the page's size. They omit closing tags, which HTML does not require, and the list
+// without a selection is rendered once.
 const optionOf = ({ code, name }: Country, selected: string): string =>
   `<option value="${escape(code)}"${selected}>${escape(name)}`
 
 const unselected = new Html(COUNTRIES.map((country) => optionOf(country, "")).join("\n"))
 
-/** The countries to choose from. `code` selects one; undefined or an unknown code selects none. */
+/** Options of the country list. An unknown or undefined `code` selects none. */
 const countryOptions = (code: string | undefined): Html => {
   if (code === undefined || !isCountry(code)) return unselected
   return new Html(COUNTRIES.map((country) => optionOf(country, country.code === code ? " selected" : "")).join("\n"))
@@ -319,21 +319,21 @@ export interface ClosedSession {
   readonly locale: string
 }
 
-/** The notice for a session that is complete or has expired. */
+/** The notice for a complete or expired session. */
 export const noticeOf = (closed: ClosedSession): Notice => {
   const { brand, merchant, session } = closed
   const said = session.status === "expired" ? expired(closed) : completed(closed)
-  // At its `success_url` the shop thanks its payer, so a payer whose payment came to nothing is not led there.
+  // The shop thanks the payer at `success_url`, so a payer whose payment failed is not sent there.
   const href = said.tone === "bad" ? cancelUrlOf(session) : successUrlOf(session)
-  // A shop without a page for who has paid leads its payers to this one.
+  // A session without a page of the shop has this page as its `success_url`.
   const isHere = href?.endsWith(`/checkout/${session.id}`) === true
   const link = href === null || isHere ? null : { href, text: `Go back to ${merchant}` }
   return { ...said, link, brand, testMode: !session.livemode }
 }
 
-/** The notice for an open session of which so many attempts have failed that it takes none until a time (9.29). */
+/** The notice for a session that is closed until a time after too many failed attempts (9.29). */
 export const pauseOf = ({ brand, merchant, session }: ClosedSession, closedUntil: number): Notice => {
-  // Minutes are shown, so that of the end is the next.
+  // Rounded up to the next minute.
   const time = new Date(closedUntil + 59_999).toISOString().slice(11, 16)
   const isLast = session.expires_at * 1000 <= closedUntil
   const back = cancelUrlOf(session)

@@ -1,7 +1,6 @@
 /**
- * What a payer does next whose payment has failed: the page marks a field of the card, and says it there (semantics
- * 9.29). The words tell a payer no more than the decline's own message does, which keeps it to itself that a card was
- * reported lost or stolen.
+ * Advice after a failed payment, beside the card field that it is about (semantics 9.29). It reveals no more than the
+ * decline's own message, which does not say that a card was reported lost or stolen.
  */
 import type { DeclineCode } from "../../domain/Cards.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
@@ -16,7 +15,7 @@ interface Advice {
 
 const ANOTHER_CARD: Advice = { field: "card_number", text: "Try another card, or ask your bank about this one." }
 
-/** The payer was not there to be asked, or has failed to answer. */
+/** The payer was absent, or failed to authenticate. */
 export const AFTER_AUTHENTICATION: Advice = {
   field: "card_number",
   text: "Enter your card again to confirm it once more, or pay with another card."
@@ -34,7 +33,7 @@ export const ADVICE: Readonly<Record<DeclineCode, Advice>> = {
   authentication_required: AFTER_AUTHENTICATION
 }
 
-/** What to do about the last attempt to pay, beside the field that it is about; nothing if none has failed. */
+/** The advice for the last attempt by field; empty if it has not failed. */
 export const adviceOf = (
   { last_payment_error: failure }: PaymentIntent,
   saved: ReadonlyArray<PaymentMethod>

@@ -1,9 +1,9 @@
 /**
- * Decides who may open a session's page, and which page may show it in a frame.
+ * Decides who may open a session's page, and which site may frame it.
  *
- * A hosted session's page is open to whoever has its address. An embedded one takes the client secret, and may be
- * framed by the one origin that the frame's address names, if the installation allows that origin. The browser holds
- * the frame to that name, so a page cannot pass for another.
+ * The page of a hosted session is open to anybody with its address. The page of an embedded session requires the client
+ * secret, and may be framed by the one origin in its address, if the installation allows that origin. The browser
+ * enforces the origin, so a site cannot claim to be another.
  */
 import { Context } from "effect"
 import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
@@ -12,8 +12,8 @@ import { matchesClientSecret } from "../../payments/ClientSecrets.ts"
 
 export interface PagesConfigShape {
   /**
-   * The origins whose pages may show an embedded checkout in a frame. Null if the operator has named none: then all may
-   * in test mode, and none may in live mode.
+   * Origins that may frame an embedded checkout. Null if the operator has not configured any: then every origin may in
+   * test mode, and none in live mode.
    */
   readonly embedOrigins: ReadonlySet<string> | null
 }
@@ -23,16 +23,16 @@ export const PagesConfig: Context.Reference<PagesConfigShape> = Context.Referenc
   { defaultValue: () => ({ embedOrigins: null }) }
 )
 
-/** True if the session has a page for a request with this query. Custom sessions only have the shop's own page. */
+/** True if a request with this query may open the session's page. Custom sessions only have the shop's own page. */
 export const mayOpen = (session: CheckoutSession, query: URLSearchParams): boolean =>
   session.ui_mode === "hosted" ||
   (session.ui_mode === "embedded" && matchesClientSecret(session, query.get("client_secret") ?? ""))
 
-/** The path of the session's page below Till's address, with the secret that it takes. */
+/** Path of the session's page with its secret. */
 export const pathOf = ({ client_secret, id }: CheckoutSession): string =>
   client_secret === null ? `/checkout/${id}` : `/checkout/${id}?client_secret=${client_secret}`
 
-/** The origin that may show the session's page in a frame; null if none may. */
+/** The origin that may frame the session's page; null if none may. */
 export const embedderOf = (
   { livemode, ui_mode }: CheckoutSession,
   query: URLSearchParams,

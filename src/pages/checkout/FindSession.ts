@@ -1,6 +1,6 @@
 /**
- * Payers' pages find an object by nothing but its id. Anybody who has the id of a hosted session may see its page,
- * because an id cannot be guessed (semantics T21).
+ * Reads a session or PaymentIntent by its id alone. Anybody who has the id of a hosted session may see its page,
+ * because ids cannot be guessed (semantics T21).
  */
 import { Clock, Effect } from "effect"
 import type { CheckoutSession, LineItem } from "../../domain/CheckoutSession.ts"
@@ -32,33 +32,33 @@ import { offeredOf } from "./SavedCards.ts"
 /** A session with everything that its page shows. */
 export interface FoundSession {
   readonly account: AccountId
-  /** The name that the merchant shows to payers. */
+  /** The merchant's name for payers. */
   readonly merchant: string
   readonly brand: Brand
   readonly session: CheckoutSession
   readonly hidden: CheckoutSessionHidden
   readonly lines: ReadonlyArray<LineItem>
-  /** What each line is of; empty if the session is not open, because only its form shows that. */
+  /** Price and product of each line; empty if the session is not open, because only the form shows them. */
   readonly goods: ReadonlyArray<Goods>
   readonly paymentIntent: PaymentIntent | null
-  /** The cards of the session's customer that its form offers. */
+  /** Saved cards of the session's customer that the form offers. */
   readonly saved: ReadonlyArray<PaymentMethod>
 }
 
 export interface FoundPaymentIntent {
   readonly account: AccountId
-  /** The name that the merchant shows to payers. */
+  /** The merchant's name for payers. */
   readonly merchant: string
   readonly brand: Brand
   readonly paymentIntent: PaymentIntent
-  /** The id of the session that it belongs to; undefined if it belongs to none. */
+  /** Id of the checkout session; undefined without one. */
   readonly checkoutSession: string | undefined
 }
 
-/** Ids begin with the prefix of their kind; nothing else is worth looking for. */
+/** True if the id has the prefix and the format of its kind. */
 const isId = (prefix: string, id: string): boolean => new RegExp(`^${prefix}_[0-9A-Za-z]{1,64}$`).test(id)
 
-/** The session with this id; undefined if there is none. */
+/** Returns the session; undefined if there is none. */
 export const findSession = Effect.fnUntraced(function* (id: string) {
   const accounts = yield* Accounts
   const account = isId(PREFIXES["checkout.session"], id) ? yield* accounts.holder(id) : undefined
@@ -68,7 +68,7 @@ export const findSession = Effect.fnUntraced(function* (id: string) {
   const lines = yield* readDocument(account, LINE_ITEMS, lineItemsId(id))
   const payment = document.value.payment_intent
   const paymentIntent = payment === null ? null : yield* readDocument(account, PAYMENT_INTENT, payment)
-  // A test environment can be emptied between two reads.
+  // The test environment may be wiped between two reads.
   if (lines === undefined || paymentIntent === undefined) return undefined
   const session: FoundSession = {
     account,
@@ -83,7 +83,7 @@ export const findSession = Effect.fnUntraced(function* (id: string) {
   return session
 })
 
-/** The PaymentIntent with this id; undefined if there is none. */
+/** Returns the PaymentIntent; undefined if there is none. */
 export const findPaymentIntent = Effect.fnUntraced(function* (id: string) {
   const accounts = yield* Accounts
   const account = isId(PREFIXES.payment_intent, id) ? yield* accounts.holder(id) : undefined
@@ -98,12 +98,11 @@ export const findPaymentIntent = Effect.fnUntraced(function* (id: string) {
   return found
 })
 
-/** So many prices and products are read at once. */
+/** Parallel reads of prices, products and cards. */
 const READS_MAX = 8
 
 /**
- * What the lines are of, in their order (semantics 9.15). A test environment can be emptied meanwhile; then there is
- * nothing to show of them.
+ * Reads price and product of each line, in order (semantics 9.15). After a wipe of the test environment they are null.
  */
 const findGoods = Effect.fnUntraced(function* (account: AccountId, lines: ReadonlyArray<LineItem>) {
   return yield* Effect.forEach(
@@ -119,8 +118,8 @@ const findGoods = Effect.fnUntraced(function* (account: AccountId, lines: Readon
 })
 
 /**
- * The cards to offer, those first that were attached last (semantics 9.18). A form that is sent again asks for them
- * after its session is complete.
+ * Reads the saved cards to offer, the most recently attached first (semantics 9.18). They are also read for a complete
+ * session, whose form may be sent again.
  */
 const findSaved = Effect.fnUntraced(function* (account: AccountId, { customer }: CheckoutSession) {
   if (customer === null) return []
@@ -133,7 +132,7 @@ const findSaved = Effect.fnUntraced(function* (account: AccountId, { customer }:
   return offeredOf(held, yield* Clock.currentTimeMillis)
 })
 
-/** What the merchant of an account shows to payers. */
+/** Reads the merchant's name and brand. */
 const merchantOf = Effect.fnUntraced(function* (account: AccountId) {
   const { value } = (yield* readDocument(INSTALLATION, MERCHANT, merchantIdOf(account)))!
   return { merchant: value.name, brand: brandOf(value, isLive(account)) }

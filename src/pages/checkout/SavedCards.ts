@@ -1,6 +1,6 @@
 /**
- * The cards that a session's customer holds, for the payer to choose from (semantics 9.18). Whoever has the session's
- * link sees them, so there is no more of them than brand, last four digits and expiry date.
+ * Saved cards of a session's customer, for the payer to choose from (semantics 9.18). Anybody with the session's link
+ * sees them, so they only show brand, last four digits and expiry date.
  */
 import { isExpired } from "../../domain/Cards.ts"
 import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
@@ -8,19 +8,16 @@ import { brandName } from "../../html/CardBrands.ts"
 import type { Child, Html } from "../../html/Html.ts"
 import { html } from "../../html/Html.ts"
 
-/** Cards that a page offers, at most: those that were attached last. */
+/** Maximum number of offered cards: the most recently attached ones. */
 export const OFFERED_MAX = 5
 
-/** The choice of none of them. */
+/** The choice of a new card. */
 export const ANOTHER = ""
 
-/** The field with the choice: the id of a payment method, or `ANOTHER`. */
+/** Name of the field with the chosen payment method's id, or `ANOTHER`. */
 export const CHOICE = "payment_method"
 
-/**
- * The cards to offer of those that a customer holds, in the same order: each number once, and none that has expired at
- * a time in milliseconds.
- */
+/** Selects the cards to offer, in order: unexpired at `now` in milliseconds, and each card number once. */
 export const offeredOf = (held: ReadonlyArray<PaymentMethod>, now: number): ReadonlyArray<PaymentMethod> => {
   const valid = held.filter(({ card }) => !isExpired(card, now))
   const numbers = valid.map(({ card }) => card.fingerprint)
@@ -33,10 +30,12 @@ export const isSaved = (saved: ReadonlyArray<PaymentMethod>, choice: string | un
 
 export const GONE = "This card is not saved any more. Choose another card."
 
-/** What to do about a saved card that was declined, or whose payer failed to authenticate. */
+/** Advice after a saved card was declined, or its payer failed to authenticate. */
 export const AFTER_FAILURE = "Choose another card, or ask your bank about this one."
 
-/** The choice between saved cards and another one. `described` are attributes of the first, which gets the focus. */
+/**
+ * The choice between saved cards and a new one. `described` are attributes of the first option, which gets the focus.
+ */
 export const savedCardsHtml = (
   saved: ReadonlyArray<PaymentMethod>,
   chosen: string,

@@ -1,4 +1,4 @@
-/** The contract for machines at `/openapi.json`, and for people at `/docs`. Without authentication, outside of /v1. */
+/** Serves the API's contract as data at `/openapi.json` and as a page at `/docs`, without authentication. */
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import * as Document from "../../api/openapi/Document.ts"
@@ -6,13 +6,13 @@ import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
 import * as DocumentationPage from "./DocumentationPage.ts"
 import { withoutSlash } from "../../html/Routing.ts"
 
-/** The document does not change while the service runs, but a new version of the service may bring another one. */
+/** Short, because a new version of Till may serve another document. */
 const CACHING = "public, max-age=300"
 
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | PaymentsConfig> = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const { publicUrl } = yield* PaymentsConfig
-    // Made when it is first asked for: most starts are for payments.
+    // Rendered on the first request, because most processes never serve it.
     let made: { readonly json: string; readonly page: string } | undefined
     const documentation = Effect.sync(() => {
       if (made === undefined) {

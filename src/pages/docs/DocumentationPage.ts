@@ -1,6 +1,6 @@
 /**
- * The contract's document as a page for people: plain HTML with one style sheet in it, no script, nothing from
- * elsewhere. Its content security policy says as much.
+ * Renders the OpenAPI document as a page: plain HTML with one inline style sheet, no scripts and no external resources.
+ * The content security policy enforces this.
  */
 import { hash } from "node:crypto"
 import type { Document, Operation, Parameter, Response } from "../../api/openapi/Document.ts"
@@ -38,12 +38,11 @@ pre { background: var(--soft); overflow-x: auto; padding: .8rem }
 small { opacity: .7 }
 `
 
-/** For the page's `Content-Security-Policy`. */
+/** The `Content-Security-Policy` header. */
 export const contentSecurityPolicy =
   `default-src 'none'; style-src 'sha256-${hash("sha256", STYLE, "base64")}'; ` +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** The whole page. */
 export const render = (document: Document): string => {
   const { info, paths, servers, tags } = document
   const webhooks = Object.values(document.webhooks).map(({ post }) => post)
@@ -75,7 +74,7 @@ ${testCards()}
 `
 }
 
-/** Test cards are not in the contract: to it, their ids and numbers are like any others. */
+/** Test cards are not in the contract, where their ids and numbers are like any others. */
 const testCards = (): string => `<section id="test_cards"><h2>Test cards</h2>
 <p>${prose(
   "In test mode, each of these is a `payment_method`, and its numbers can be paid with in any month to come and with any " +
@@ -97,7 +96,7 @@ const isOf =
   ({ tags }: { readonly tags: ReadonlyArray<string> }): boolean =>
     tags.includes(tag)
 
-/** The request goes the other way, to an address of the merchant's. */
+/** A webhook is a request from Till to an address of the merchant. */
 const renderWebhook = ({ description, operationId, ...webhook }: Webhook, { components }: Document): string => {
   const { example, schema } = webhook.requestBody.content["application/json"]
   const answers = Object.entries(webhook.responses).map(
@@ -170,7 +169,7 @@ const memberRows = (schema: JsonSchema, schemas: JsonSchemas): ReadonlyArray<Row
   }))
 }
 
-/** A schema in a few words: `string, at most 256 characters, or null`. */
+/** A short description of a schema: `string, at most 256 characters, or null`. */
 const typeOf = (schema: JsonSchema, schemas: JsonSchemas): string => {
   if (schema.$ref !== undefined) {
     const { anyOf, type } = resolve(schema, schemas)
@@ -183,7 +182,7 @@ const typeOf = (schema: JsonSchema, schemas: JsonSchemas): string => {
   if (merged.type === "array")
     return `array of ${merged.items === undefined ? "anything" : typeOf(merged.items, schemas)}`
   const limits = [
-    // What every number of JSON's is bound by goes without saying.
+    // Bounds that every JSON number has are left out.
     merged.minimum !== undefined && merged.minimum !== Number.MIN_SAFE_INTEGER && `at least ${merged.minimum}`,
     merged.maximum !== undefined && merged.maximum !== Number.MAX_SAFE_INTEGER && `at most ${merged.maximum}`,
     merged.maxLength !== undefined && `at most ${merged.maxLength} characters`,
@@ -208,7 +207,7 @@ const table = (rows: ReadonlyArray<Row>): string => {
 const json = (value: unknown): string =>
   `<pre tabindex="0" role="group" aria-label="Example">${text(JSON.stringify(value, null, 2) ?? "")}</pre>`
 
-/** Text with `code` in backticks. */
+/** Escapes text and renders `code` in backticks. */
 const prose = (markdown: string): string => text(markdown).replaceAll(/`([^`]+)`/g, "<code>$1</code>")
 
 const ENTITIES: Readonly<Record<string, string>> = {

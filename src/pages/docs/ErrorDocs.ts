@@ -1,6 +1,7 @@
 /**
- * Serves the error documentation: `GET {docs_url}/errors/<code>` for every code that the API can answer with, and an
- * index. The pages are the same for everybody, so browsers and proxies may keep them for a few minutes.
+ * Serves the error documentation: `GET {docs_url}/errors/<code>` for every error code of the API, and an index. Pages
+ * are public, so browsers and proxies may cache them for a few minutes. They have no scripts, and relative links,
+ * because Till may be served below a path.
  */
 import { Effect, Layer } from "effect"
 import type { HttpServerResponse } from "effect/http"
@@ -17,7 +18,7 @@ import { layout } from "../../html/Layout.ts"
 import { page } from "../../html/PageResponse.ts"
 import { route } from "../../html/Routing.ts"
 
-/** Path of the index, below Till's own address. */
+/** Path of the index below Till's address. */
 const INDEX_PATH = "/docs/errors"
 
 /** The index of all codes. */
@@ -53,10 +54,10 @@ const ofCode = (examples: ReadonlyArray<ErrorExample>, code: string): ReadonlyAr
 const statusesOf = (examples: ReadonlyArray<ErrorExample>, code: string): string =>
   [...new Set(ofCode(examples, code).map(({ status }) => status))].join(", ")
 
-/** Longer names are written smaller, so that they fit on a phone's line. */
+/** Longer codes get a smaller font, to fit a phone's line. */
 const LARGE_CHARACTERS_MAX = 24
 
-/** The page of a code; undefined if there is no such code. */
+/** The page of a code; undefined if the code does not exist. */
 const renderCode = (examples: ReadonlyArray<ErrorExample>, code: string): Html | undefined => {
   const explanation = EXPLANATIONS.get(code)
   const [first, ...others] = ofCode(examples, code)
@@ -94,7 +95,7 @@ const declineCodes = (): Html =>
       )}
     </dl>`
 
-/** Shows the bodies as the API answers them; `pre` keeps their line breaks. */
+/** Response bodies as the API sends them; `pre` keeps their line breaks. */
 const responses = (examples: ReadonlyArray<ErrorExample>): Child => {
   const bodies = examples.flatMap(({ body }) => (body === null ? [] : [JSON.stringify(parseJson(body), null, 2)]))
   if (bodies.length === 0) return null
@@ -102,7 +103,7 @@ const responses = (examples: ReadonlyArray<ErrorExample>): Child => {
     ${bodies.map((body) => html`<pre tabindex="0" role="region" aria-label="Response">${body}</pre>`)}`
 }
 
-/** The page for a code that does not exist. */
+/** The page for an unknown code. */
 const renderUnknown = (): Html =>
   documentation(
     "Unknown error code",

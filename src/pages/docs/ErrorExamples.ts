@@ -1,6 +1,6 @@
 /**
- * One failure of each kind, as the API answers it. The examples on the error pages come from the very table that
- * answers requests, so they cannot say anything else. The compiler refuses a kind of failure without an example.
+ * One failure of each kind, rendered by the table that answers requests, so that the examples on the error pages are
+ * always right. The compiler rejects a kind of failure without an example.
  */
 import * as Domain from "../../domain/Errors.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
@@ -9,7 +9,7 @@ import type { Failure, WireError } from "../../http/ErrorTable.ts"
 import { envelope, internalError, wireErrorOf } from "../../http/ErrorTable.ts"
 import * as Http from "../../server/HttpErrors.ts"
 
-/** A decline's `payment_intent`, cut down to the fields that a reader of the page looks for. */
+/** A decline's `payment_intent`, reduced to the relevant fields. */
 const PAYMENT_INTENT = {
   id: "pi_1fK3dV9ab7Qe0TzXw5MnR2Lc",
   object: "payment_intent",
@@ -92,7 +92,7 @@ export const FAILURES: { readonly [Tag in Failure["_tag"]]: Extract<Failure, { r
   Unavailable: new Unavailable({ reason: "Till stops." })
 }
 
-/** An error as the page of its code shows it. */
+/** An error as its page shows it. */
 export interface ErrorExample {
   readonly status: number
   readonly type: string
@@ -110,7 +110,7 @@ const example = (error: WireError, docsUrl: string): ErrorExample => ({
   body: envelope(error, docsUrl)
 })
 
-/** An authentication that failed is found in the PaymentIntent; no response has this code. */
+/** An authentication failure appears in the PaymentIntent; no response has this code. */
 const AUTHENTICATION_FAILURE: ErrorExample = {
   status: 402,
   type: "payment_error",
@@ -119,7 +119,7 @@ const AUTHENTICATION_FAILURE: ErrorExample = {
   body: null
 }
 
-/** All examples, in the order in which a reader meets them; some codes have several. */
+/** All examples in the order of the index; some codes have several. */
 export const examples = (docsUrl: string): ReadonlyArray<ErrorExample> => [
   ...Object.values(FAILURES).map((failure) => example(wireErrorOf(failure), docsUrl)),
   AUTHENTICATION_FAILURE,

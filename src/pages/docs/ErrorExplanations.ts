@@ -1,4 +1,4 @@
-/** Explains each error to a developer: its meaning, its causes and its remedies (semantics §3). */
+/** Explains each error to developers: its meaning, causes and remedies (semantics §3). */
 
 export interface Explanation {
   /** One sentence. */
@@ -299,7 +299,7 @@ const TRANSPORT: Readonly<Record<string, Explanation>> = {
   }
 }
 
-/** The groups of the index, and the codes of each. */
+/** Groups of the index with their codes. */
 export const GROUPS: ReadonlyArray<{ readonly title: string; readonly codes: Readonly<Record<string, Explanation>> }> =
   [
     { title: "Parameters and objects", codes: PARAMETERS },
