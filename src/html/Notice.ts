@@ -53,14 +53,14 @@ export const NOT_FOUND: Notice = {
 export const UNAVAILABLE: Notice = {
   tone: "bad",
   title: "Please try again",
-  texts: ["The payment service cannot answer at the moment. Try again in a minute: you will not pay twice."]
+  texts: ["The payment service is not available right now. Try again in a minute: you will not be charged twice."]
 }
 
 /** A form did not come from the page. */
 export const NOT_FROM_HERE: Notice = {
   tone: "bad",
   title: "This form was not sent from the payment page",
-  texts: ["Nothing was paid. Open the payment page again and send its own form."]
+  texts: ["You have not been charged. Open the payment page again and use its form."]
 }
 
 /**

@@ -50,18 +50,18 @@ const render = ({ publicUrl, takesLiveCards }: HomePage): Html =>
         <dt>Test mode</dt>
         <dd>On, for keys that begin with <code>sk_test_</code> and <code>pk_test_</code>. No real money moves.</dd>
         <dt>Live mode</dt>
-        <dd>${takesLiveCards ? "On." : "Takes no cards: no processor is configured."}</dd>
+        <dd>${takesLiveCards ? "On." : "Off: no card processor is configured."}</dd>
       </dl>
       <h2>Read on</h2>
       <ul>
-        <li><a href="./docs">The API</a>, and the same <a href="./openapi.json">for machines</a></li>
-        <li><a href="./docs/errors">Errors</a>, with their causes and what to do</li>
+        <li><a href="./docs">API reference</a>, also as <a href="./openapi.json">OpenAPI</a></li>
+        <li><a href="./docs/errors">Errors</a>, with causes and fixes</li>
         <li><a href="./healthz">Health</a>, and <a href="./readyz">readiness</a> of the storage</li>
       </ul>
       <h2>Try a checkout</h2>
       <p>
-        With the secret key of test mode, which the first start has shown, make a session, and open the address that
-        comes back. Its page offers the test cards.
+        Use the secret test key that Till printed at its first start. Create a session and open the URL in the response.
+        The page offers test cards.
       </p>
       <pre tabindex="0" role="region" aria-label="Commands"><code>${tryOut(publicUrl)}</code></pre>
     </main>`

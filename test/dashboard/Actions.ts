@@ -1,4 +1,4 @@
-/** All that can be done on the pages of the dashboard, with what it takes. */
+/** Every action on the pages of the dashboard, with its input. */
 import { Effect } from "effect"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as ApiKeys from "../../src/payments/ApiKeys.ts"
@@ -7,16 +7,16 @@ import { fail } from "../support/fixtures/FailedDelivery.ts"
 import { signedIn } from "./People.ts"
 
 export interface TriedAction {
-  /** As in the audit log. */
+  /** Name in the audit log. */
   readonly name: string
-  /** Makes what it is done to, and answers with the page that its form is on. */
+  /** Creates the object and returns the page with the action's form. */
   readonly page: (server: MemoryTillWithPages) => Promise<string>
-  /** Of the address that the form is sent to. */
+  /** End of the form's address. */
   readonly end: string
   readonly entered: Readonly<Record<string, string>>
-  /** Where its audit entry is. */
+  /** The account with the audit entry. */
   readonly account: "test" | "installation"
-  /** Whether support may do it. */
+  /** True if the support role may do it. */
   readonly support: boolean
 }
 
@@ -73,7 +73,7 @@ const memberPage = async (server: MemoryTillWithPages) => {
   return `/team/${person}`
 }
 
-/** Every action but those on one's own account, which change who is signed in. */
+/** Every action except those on the person's own account, which change the session. */
 export const ACTIONS: ReadonlyArray<TriedAction> = [
   {
     name: "refund.create",
@@ -345,7 +345,7 @@ export const ACTIONS: ReadonlyArray<TriedAction> = [
   },
   {
     name: "price.archive",
-    // The product itself cannot be archived again.
+    // The product itself can only be archived once.
     page: async (server) => {
       const { id } = await withPrice(server)
       await server.post(`/v1/products/${id}`, { active: false })

@@ -1,4 +1,4 @@
-/** Amounts as the dashboard shows them: in groups of three digits, and read back as what they are (semantics 9.72). */
+/** Amounts on the dashboard: grouped digits that can be entered again (semantics 9.72). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { amountText, grouped, money, plainAmount } from "../../src/dashboard/frame/Values.ts"
@@ -14,24 +14,20 @@ const amount = Schema.Union([
 const currency = Schema.Literals([...ISO_CODES, "xyz"])
 
 describe("an amount in the dashboard", () => {
-  it.prop(
-    "has its digits in groups, and can be entered as it is shown",
-    { amount, currency },
-    ({ amount, currency }) => {
-      const shown = amountText(amount, currency)
-      assert.match(shown, /^\d{1,3}(,\d{3})*(\.\d+)? [A-Z]{3}$/)
-      assert.strictEqual(shown.replaceAll(",", ""), `${plainAmount(amount, currency)} ${currency.toUpperCase()}`)
-      assert.deepStrictEqual(readAmount(shown, moneyOf(currency, "en")), { minor: amount })
-      assert.include(money(amount, currency).text, ` value="${plainAmount(amount, currency)}">`)
-    }
-  )
+  it.prop("has grouped digits, and can be entered as shown", { amount, currency }, ({ amount, currency }) => {
+    const shown = amountText(amount, currency)
+    assert.match(shown, /^\d{1,3}(,\d{3})*(\.\d+)? [A-Z]{3}$/)
+    assert.strictEqual(shown.replaceAll(",", ""), `${plainAmount(amount, currency)} ${currency.toUpperCase()}`)
+    assert.deepStrictEqual(readAmount(shown, moneyOf(currency, "en")), { minor: amount })
+    assert.include(money(amount, currency).text, ` value="${plainAmount(amount, currency)}">`)
+  })
 
   it.each([
     ["1234.567891234567", "1,234.567891234567"],
     ["0.000000000001", "0.000000000001"],
     ["999", "999"],
     ["1000000", "1,000,000"]
-  ])("that need not be whole has none behind its point: %s", (amount, shown) => {
+  ])("with a fraction has no groups after the decimal point: %s", (amount, shown) => {
     assert.strictEqual(grouped(amount), shown)
   })
 })

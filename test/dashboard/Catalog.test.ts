@@ -1,4 +1,4 @@
-/** Customers, products and prices, as merchants keep them without a script (semantics 9.72). */
+/** Customers, products and prices on the dashboard, without scripts (semantics 9.72). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { amountText, plainAmount } from "../../src/dashboard/frame/Values.ts"
@@ -15,7 +15,7 @@ const textIn = (html: string): string =>
     .replaceAll(/\s+/g, " ")
     .trim()
 
-/** What somebody reads, in one line. */
+/** The page's text in one line. */
 const textOf = ({ text }: Page): string => textIn(text.replace(/^[\s\S]*<main/, "<main"))
 
 const { server, tab } = await openDashboard()
@@ -28,29 +28,29 @@ describe("the dashboard's", () => {
   const idIn = ({ url }: Page): string => new URL(url).pathname.split("/").at(-1)!
 
   describe("customers", () => {
-    it("are made, found by a part of their address or name, changed and deleted", async () => {
+    it("are created, found by part of the email or name, changed and deleted", async () => {
       const made = await send("/customers", "/create", { email: "Ada@Example.com", name: "Ada Lovelace" })
       const id = idIn(made)
       assert.match(id, /^cus_/)
-      assert.include(textOf(made), "The customer is created.")
+      assert.include(textOf(made), "Customer created.")
       await send("/customers", "/create", { email: "charles@example.com", name: "Charles" })
       for (const query of ["email=ada%40ex", "name=LOVELACE", "email=ada@example.com&name=ada"]) {
         const found = textOf(await tab.get(`/dashboard/test/customers?${query}`))
         assert.include(found, "Ada Lovelace")
         assert.notInclude(found, "Charles")
       }
-      assert.include(textOf(await tab.get("/dashboard/test/customers?name=nobody")), "No customer is like that.")
-      assert.include(textOf(await tab.get("/dashboard/test/customers?name=no")), "if it has 3 characters or more.")
+      assert.include(textOf(await tab.get("/dashboard/test/customers?name=nobody")), "No customers match this search.")
+      assert.include(textOf(await tab.get("/dashboard/test/customers?name=no")), "Enter at least 3 characters")
       const changed = await send(`/customers/${id}`, "/edit", { email: "", name: "Countess" })
       assert.include(textOf(changed), "Countess")
       assert.deepInclude(await server.get(`/v1/customers/${id}`), { email: null, name: "Countess" })
       const gone = await send(`/customers/${id}`, "/delete", {})
-      assert.include(textOf(gone), "The customer is deleted.")
+      assert.include(textOf(gone), "Customer deleted.")
       assert.isTrue((await server.get(`/v1/customers/${id}`)).deleted)
       assert.strictEqual((await tab.get(`/dashboard/test/customers/${id}`)).status, 404)
     })
 
-    it("are listed with their address once if they have no name", async () => {
+    it("are listed with their email once if they have no name", async () => {
       const { id } = await server.post("/v1/customers", { email: "nameless@example.com" })
       const list = textOf(await tab.get("/dashboard/test/customers"))
       assert.lengthOf(list.match(/nameless@example\.com/g)!, 1)
@@ -72,12 +72,12 @@ describe("the dashboard's", () => {
       assert.match(textOf(page), /43\.21 USD .*Mastercard ···· 4444/)
       assert.include(page.text, `/payments/${payment.id}"`)
       const detached = textOf(await send(`/customers/${id}`, `/${card}/detach`, {}))
-      assert.include(detached, "The card is detached.")
+      assert.include(detached, "Card detached.")
       assert.include(detached, "None. A payment with setup_future_usage saves its card.")
       assert.isNull((await server.get(`/v1/payment_methods/${card}`)).customer)
     })
 
-    it("are refused beside the field that is wrong, with the words of the API", async () => {
+    it("are refused beside the invalid field, in the API's words", async () => {
       const wrong = await send("/customers", "/create", { email: "nobody", name: "x" })
       assert.strictEqual(wrong.status, 400)
       const { error } = await server.post("/v1/customers", { email: "nobody" }, { status: 400 })
@@ -87,7 +87,7 @@ describe("the dashboard's", () => {
   })
 
   describe("products", () => {
-    it("are made with a price, changed, archived and activated", async () => {
+    it("are created with a price, changed, archived and activated", async () => {
       const made = await send("/products", "/create", {
         name: "Tea",
         "default_price_data[unit_amount]": "12.5",
@@ -101,13 +101,13 @@ describe("the dashboard's", () => {
       await send(`/products/${id}`, "/edit", { name: "Green tea", images })
       assert.deepInclude(await server.get(`/v1/products/${id}`), { name: "Green tea", images: images.split("\n") })
       const archived = await send(`/products/${id}`, `${id}/archive`, {})
-      assert.include(textOf(archived), "The product is archived")
+      assert.include(textOf(archived), "Product archived.")
       assert.notInclude(textOf(await tab.get("/dashboard/test/products")), "Green tea")
       assert.include(textOf(await tab.get("/dashboard/test/products?status=archived")), "Green tea")
-      assert.include(textOf(await send(`/products/${id}`, `${id}/activate`, {})), "The product is active.")
+      assert.include(textOf(await send(`/products/${id}`, `${id}/activate`, {})), "Product activated.")
     })
 
-    it("say what is wrong with an amount or a currency", async () => {
+    it("report an invalid amount or currency", async () => {
       const amount = "default_price_data[unit_amount]"
       const currency = "default_price_data[currency]"
       for (const [entered, field] of [
@@ -130,7 +130,7 @@ describe("the dashboard's", () => {
     const add = async (id: string, entered: Readonly<Record<string, string>>) =>
       await send(`/products/${id}/prices`, "/prices/create", entered)
 
-    it("are of tiers, whose quantities come to what is billed", async () => {
+    it("with tiers show the amounts that are billed", async () => {
       const id = await product()
       const page = await add(id, { tiers_mode: "graduated", tiers: "10 5.00\n20 4 2.50\ninf 3.00" })
       assert.strictEqual(page.status, 200, textOf(page))
@@ -159,7 +159,7 @@ describe("the dashboard's", () => {
       }
     })
 
-    it("are of packages, of an amount that the payer chooses, and recur", async () => {
+    it("can have packages, a payer-chosen amount, and an interval", async () => {
       const id = await product()
       const packages = await add(id, {
         unit_amount: "50",
@@ -185,7 +185,7 @@ describe("the dashboard's", () => {
       assert.include(textOf(recurring), "500 JPY every 2 weeks")
     })
 
-    it("are made the default, archived and activated", async () => {
+    it("can become the default, be archived and activated", async () => {
       const id = await product()
       await add(id, { unit_amount: "5" })
       const [price] = (await server.get(`/v1/prices?product=${id}`)).data
@@ -197,7 +197,7 @@ describe("the dashboard's", () => {
       assert.isTrue((await server.get(`/v1/prices/${price.id}`)).active)
     })
 
-    /** The same form, sent by its other button. */
+    /** The same form, sent by its preview button. */
     const preview = async (id: string, entered: Readonly<Record<string, string>>) =>
       await add(id, { ...entered, preview: "on" })
 
@@ -211,7 +211,7 @@ describe("the dashboard's", () => {
     })
 
     it.effect.prop(
-      "come to the same in a preview as once they are added",
+      "have the same amounts in the preview and after creation",
       {
         tiers: Schema.NonEmptyArray(tier).check(Schema.isMaxLength(4)),
         mode: Schema.Literals(["graduated", "volume"]),
@@ -245,11 +245,11 @@ describe("the dashboard's", () => {
       { arbitrary: { runs: 10 } }
     )
 
-    it("are previewed as they are entered, of whatever kind, and nothing comes of it", async () => {
+    it("are previewed in every kind, without being created", async () => {
       const id = await product()
       const form = formTo(await tab.get(`/dashboard/test/products/${id}/prices`), "/prices/create")
       const before = await server.journal()
-      const table = "Quantities at this price, with what they come to Quantity Amount"
+      const table = "Amounts by quantity for this price Quantity Amount"
       for (const [entered, shown] of [
         [
           { unit_amount: "12", "recurring[interval]": "month" },
@@ -265,29 +265,29 @@ describe("the dashboard's", () => {
             "custom_unit_amount[minimum]": "3",
             "custom_unit_amount[preset]": "5"
           },
-          "At least 3.00 USD At most – Shown first 5.00 USD Nothing"
+          "Minimum 3.00 USD Maximum – Suggested 5.00 USD This"
         ]
       ] as const) {
         const page = await tab.post(form.action, { ...form.values, ...entered, preview: "on" })
         assert.strictEqual(page.status, 200)
         const seen = textOf(page)
         assert.include(seen, shown)
-        assert.include(seen, "Nothing is added yet.")
+        assert.include(seen, "This price is not added yet.")
         const again = formTo(page, "/prices/create").values
         for (const [name, value] of Object.entries(entered)) {
           if (!/interval\]|round/.test(name)) assert.strictEqual(again[name], value, name)
         }
       }
       assert.strictEqual(await server.journal(), before)
-      // The form that was previewed can still be sent, and so can the one of the preview.
+      // After a preview, the previewed form and the form of the preview page can both be sent.
       const last = formTo(await tab.post(form.action, { ...form.values, unit_amount: "1", preview: "on" }), "/create")
       for (const { action, values } of [form, last, form]) {
-        assert.include(textOf(await tab.post(action, { ...values, unit_amount: "1" })), "The price is added.")
+        assert.include(textOf(await tab.post(action, { ...values, unit_amount: "1" })), "Price added.")
       }
       assert.lengthOf((await server.get(`/v1/prices?product=${id}`)).data, 2)
     })
 
-    it("say what is wrong, at their field or above the form, in a preview as well", async () => {
+    it("report errors at the field or above the form, in previews too", async () => {
       const id = await product()
       await add(id, { unit_amount: "5", lookup_key: "taken" })
       for (const [entered, said] of [
@@ -296,7 +296,7 @@ describe("the dashboard's", () => {
         [{ unit_amount: "5", "custom_unit_amount[enabled]": "on" }, /-unit_amount-error">/],
         [{ tiers_mode: "volume" }, /-tiers-error">/],
         [{ tiers: "10 1.00\ninf 2" }, /-tiers_mode-error">/],
-        [{ tiers_mode: "volume", tiers: "ten 1.00" }, /Line 1: write a number/],
+        [{ tiers_mode: "volume", tiers: "ten 1.00" }, /Line 1: enter a number/],
         [{ tiers_mode: "volume", tiers: "10 1.001" }, /Line 1: Enter at most 2 decimals/],
         [{ tiers_mode: "volume", tiers: "10 1.00\n5 2.00\ninf 1" }, /-tiers-error">[^<]*tiers\[1\]\[up_to\]/],
         [{ unit_amount: "5", lookup_key: "taken" }, /-lookup_key-error">/],
@@ -315,7 +315,7 @@ describe("the dashboard's", () => {
         for (const wrong of [previewed, await add(id, entered)]) {
           assert.strictEqual(wrong.status, 400, JSON.stringify(entered))
           assert.match(wrong.text, said, JSON.stringify(entered))
-          assert.notInclude(textOf(wrong), "Nothing is added yet.")
+          assert.notInclude(textOf(wrong), "This price is not added yet.")
         }
       }
       assert.lengthOf((await server.get(`/v1/prices?product=${id}`)).data, 1)
@@ -326,7 +326,7 @@ describe("the dashboard's", () => {
     const tea = () =>
       server.post("/v1/products", { name: "Tea", default_price_data: { currency: "usd", unit_amount: 1250 } })
 
-    it("are made as a payment link, shown with what became of them, and expired", async () => {
+    it("are created as a payment link, shown with their outcome, and expired", async () => {
       const { default_price, id } = await tea()
       const entered = { "line_items[0][quantity]": "3", success_url: "https://shop.example/thanks" }
       const made = await send(`/products/${id}`, `${default_price}/link`, entered)
@@ -339,13 +339,13 @@ describe("the dashboard's", () => {
       assert.include(payment.text, `/checkout-sessions/${session.id}"`)
       assert.include((await tab.get("/dashboard/test/checkout-sessions?status=open")).text, session.id)
       const expired = await send(`/checkout-sessions/${session.id}`, "/expire", {})
-      assert.include(textOf(expired), "The session has expired.")
+      assert.include(textOf(expired), "Session expired.")
       assert.notInclude(textOf(expired), "Payment link")
       assert.notInclude((await tab.get("/dashboard/test/checkout-sessions?status=open")).text, session.id)
       assert.include((await tab.get("/dashboard/test/checkout-sessions")).text, session.id)
     })
 
-    it("lead whoever has paid by a link without an address of the shop's to a page that says so", async () => {
+    it("end on Till's own confirmation page without a success URL", async () => {
       const { default_price, id } = await tea()
       const made = await send(`/products/${id}`, `${default_price}/link`, {})
       const session = await server.get(`/v1/checkout_sessions/${idIn(made)}`)
@@ -357,7 +357,7 @@ describe("the dashboard's", () => {
       assert.notInclude(said.text, "Go back to")
     })
 
-    it("show who has paid, and never the secret with which one pays", async () => {
+    it("show the payer, and never the client secret", async () => {
       const { default_price } = await tea()
       const session = await server.post("/v1/checkout_sessions", {
         mode: "payment",
@@ -374,7 +374,7 @@ describe("the dashboard's", () => {
       assert.match(textOf(await tab.get("/dashboard/test/checkout-sessions")), /complete Somebody cs_/)
     })
 
-    it("say what makes none", async () => {
+    it("explain invalid input", async () => {
       const { default_price, id } = await tea()
       for (const [entered, said] of [
         [{ success_url: "javascript:alert(1)" }, /-success_url-error">/],
@@ -388,14 +388,14 @@ describe("the dashboard's", () => {
     })
   })
 
-  it("filters take any text for a currency", async () => {
+  it("filters accept any text as a currency", async () => {
     for (const currency of ["x", "<s>", "EUR"]) {
       const page = await tab.get(`/dashboard/test/payments?${new URLSearchParams({ currency, amount: "1" })}`)
       assert.strictEqual(page.status, 200, currency)
     }
   })
 
-  it("pages show nothing of another merchant, nor of the other environment", async () => {
+  it("pages show nothing of another merchant or environment", async () => {
     const other = await start({ merchantName: "Other" })
     const stranger = await signedIn(other)
     const { id: customer } = await server.post("/v1/customers", { name: "Mine" })

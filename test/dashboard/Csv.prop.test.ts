@@ -1,4 +1,4 @@
-/** Cells of CSV files: no reader finds a formula in them, and the text can be had back (semantics 9.70). */
+/** CSV cells: spreadsheets find no formula, and the text can be restored (semantics 9.70). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { csvCell } from "../../src/dashboard/frame/CsvFile.ts"
@@ -16,12 +16,12 @@ const PIECES = [
 const text = Schema.Array(Schema.Union([Schema.Literals(PIECES), Schema.String])).check(Schema.isMaxLength(12))
 const file = Schema.NonEmptyArray(Schema.NonEmptyArray(text).check(Schema.isMaxLength(4))).check(Schema.isMaxLength(4))
 
-/** A cell without what a spreadsheet may leave out before it looks for a sign. */
+/** A cell without characters that a spreadsheet may skip before a sign. */
 const trimmed = (cell: string): string => cell.replace(/^[\s"\p{C}]+/u, "")
 
 describe("a CSV file", () => {
   it.prop(
-    "has no cell that begins like a formula, whatever separates cells for its reader",
+    "has no cell that starts like a formula, with any separator",
     { file },
     ({ file }) => {
       const rows = file.map((row) => row.map((pieces) => pieces.join("")))
@@ -56,7 +56,7 @@ describe("a CSV file", () => {
     assert.strictEqual(csvCell(text), cell)
   })
 
-  it.each(["\t", ";", "'", " ", '"', "=", "\n", "\u200b", "; "])("has a cell for a megabyte of %j, soon", (piece) => {
+  it.each(["\t", ";", "'", " ", '"', "=", "\n", "\u200b", "; "])("encodes a megabyte of %j quickly", (piece) => {
     const text = piece.repeat(500_000 / piece.length)
     assert.strictEqual(textOf(cellsIn(csvCell(text))[0]?.[0] ?? ""), text)
   })

@@ -1,6 +1,6 @@
 /**
- * The cells of a file's rows, as a spreadsheet reads them: quotes hold a cell together where it begins with one, and
- * what stands behind its closing quote belongs to the cell.
+ * Parses CSV like a spreadsheet: quotes group a cell that starts with one, and text after the closing quote belongs to
+ * the cell.
  */
 export const cellsIn = (text: string, separator = ","): ReadonlyArray<ReadonlyArray<string>> => {
   const rows: Array<Array<string>> = []
@@ -28,7 +28,7 @@ export const cellsIn = (text: string, separator = ","): ReadonlyArray<ReadonlyAr
   return rows
 }
 
-/** The text of a cell (semantics 9.70): without one apostrophe at each place where a formula could begin. */
+/** Restores the text of a cell (semantics 9.70) by removing one apostrophe at each possible formula. */
 export const textOf = (cell: string): string => {
   let text = ""
   let isBegin = true
@@ -41,7 +41,7 @@ export const textOf = (cell: string): string => {
 
 const SEPARATORS: ReadonlySet<string> = new Set([";", "|", "\t", "\r", "\n"])
 
-/** True if a sign comes next, but for what is not seen and for quotes. */
+/** True if a sign follows, possibly after invisible characters and quotes. */
 const isBeforeSign = (cell: string, from: number): boolean => {
   for (const character of cell.slice(from)) {
     if (/[=+\-@＝＋－＠]/u.test(character)) return true

@@ -1,4 +1,4 @@
-/** Somebody in a real browser signs in, finds a payment and refunds it, with a script and without. */
+/** The dashboard in a real browser: signing in, finding and refunding a payment, with and without scripts. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { TcpProxy } from "../faults/TcpProxy.ts"
@@ -36,7 +36,7 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
       ...parameters
     })
 
-  /** A page of somebody who has just come in by a link, with the browser's complaints. */
+  /** A page of a person who has just signed in by a link, with the browser's errors. */
   const enter = async (options: BrowserContextOptions = {}) => {
     const context = await browser.newContext({ locale: "en-US", ...options })
     context.setDefaultTimeout(120_000)
@@ -56,7 +56,7 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.getByRole("button", { name: "Refund", exact: true }).click()
   }
 
-  it("works by links and forms alone", async () => {
+  it("works with links and forms alone", async () => {
     const { page } = await enter({ javaScriptEnabled: false })
     const names = await page.getByRole("navigation", { name: "Dashboard" }).getByRole("link").allTextContents()
     assert.includeMembers(names, ["Home", "Payments", "Developers"])
@@ -79,7 +79,7 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     assert.strictEqual(await page.getByLabel("Amount").inputValue(), "99999")
     await page.getByLabel("Amount").fill("1.21")
     await page.getByRole("button", { name: "Refund", exact: true }).click()
-    await page.getByRole("status").getByText("The refund is made.").waitFor()
+    await page.getByRole("status").getByText("Refund created.").waitFor()
     await page.getByText("refund.created").waitFor()
     await page.getByRole("button", { name: "Sign out" }).click()
     await page.getByLabel("Password").waitFor()
@@ -88,7 +88,7 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.context().close()
   })
 
-  it("shows what happens without being loaded again, and leads around by keys", async () => {
+  it("updates without a reload, and navigates by shortcuts", async () => {
     const { complaints, page } = await enter()
     await page.keyboard.press("g")
     await page.keyboard.press("p")
@@ -97,7 +97,7 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.evaluate(() => ((globalThis as { stayed?: boolean }).stayed = true))
     const made = await pay({ amount: 987_654 })
     await page.getByText("9,876.54 USD").waitFor()
-    // The row that has the focus keeps it, wherever what is new moves it.
+    // The focused row keeps the focus when new rows move it.
     await page.keyboard.press("j")
     const newer = await pay({ amount: 987_654 })
     await page.locator(`a[href$="${newer.id}"]`).first().waitFor()
@@ -108,14 +108,14 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.keyboard.press("k")
     assert.isTrue(await page.evaluate(() => (globalThis as { stayed?: boolean }).stayed))
     await page.keyboard.press("?")
-    await page.getByRole("heading", { name: "Keys" }).waitFor()
+    await page.getByRole("heading", { name: "Keyboard shortcuts" }).waitFor()
     await page.keyboard.press("Escape")
-    // The browser closes it a moment later, and keys are the dialog's until then.
-    await page.getByRole("heading", { name: "Keys" }).waitFor({ state: "hidden" })
+    // The browser closes the dialog a moment later; until then the dialog receives the keys.
+    await page.getByRole("heading", { name: "Keyboard shortcuts" }).waitFor({ state: "hidden" })
     await page.keyboard.press("j")
     await page.keyboard.press("Enter")
     await page.waitForURL(address(`/payments/${made.id}`))
-    // A form that is open is left alone.
+    // An open form is not replaced.
     await page.locator("html[data-live=on]").waitFor()
     await page.locator("summary", { hasText: "Refund" }).click()
     await page.getByLabel("Amount").fill("5")
@@ -128,7 +128,7 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.context().close()
   })
 
-  it("asks for nothing while it is hidden, and has caught up when it is seen again, its stream cut or not", async () => {
+  it("makes no requests while hidden, and updates when visible again, with or without its stream", async () => {
     const { complaints, page } = await enter()
     const proxy = await TcpProxy.start(Number(new URL(server.url).port))
     await page.goto(`http://127.0.0.1:${proxy.port}/dashboard/test/payments`)
@@ -151,13 +151,13 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
       await setHidden(page, false)
       await page.locator(`a[href$="${made.id}"]`).first().waitFor()
     }
-    // The browser says itself that it has lost the connection.
+    // The browser itself reports the lost connection.
     assert.isTrue(complaints.every((complaint) => complaint.includes("ERR_")))
     await page.context().close()
     proxy.close()
   })
 
-  it("sends no form again that was refused, however much changes afterwards", async () => {
+  it("never resubmits a refused form during updates", async () => {
     const { page } = await enter()
     const held = await pay({ capture_method: "manual", amount: 2000 })
     await page.goto(address(`/payments/${held.id}`))
@@ -178,7 +178,7 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.context().close()
   })
 
-  it("changes what somebody has changed in its forms, and nothing of what a browser writes anew", async () => {
+  it("saves edited fields only, in spite of the browser's rewriting", async () => {
     const written = {
       name: " Ada\tLovelace ",
       description: "Two\nlines\r\nand three",
@@ -191,12 +191,12 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
       await page.locator("summary", { hasText: /^Edit$/ }).click()
       await page.getByRole("textbox", { name: "Email" }).fill("countess@example.com")
       await page.getByRole("button", { name: "Save" }).click()
-      await page.getByText("The customer is changed.").waitFor()
+      await page.getByText("Customer updated.").waitFor()
       await page.locator("summary", { hasText: "Edit metadata" }).click()
       await page.getByLabel("New key").first().fill("size")
-      await page.getByLabel("Its value").first().fill("L\nor XL")
+      await page.getByLabel("Value", { exact: true }).first().fill("L\nor XL")
       await page.getByRole("button", { name: "Save" }).click()
-      await page.getByText("The metadata is saved.").waitFor()
+      await page.getByText("Metadata saved.").waitFor()
       assert.deepInclude(await server.get(`/v1/customers/${id}`), {
         ...written,
         email: "countess@example.com",
@@ -207,7 +207,7 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     }
   })
 
-  it("sends again the deliveries that somebody chooses, which no change takes from them", async () => {
+  it("resends selected deliveries, whose selection survives updates", async () => {
     const { complaints, page } = await enter()
     const url = "http://127.0.0.1:9/chosen"
     const endpoint = await server.post("/v1/webhook_endpoints", { url, enabled_events: ["payment_intent.succeeded"] })
@@ -219,25 +219,25 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     const before: ReadonlyArray<Answer> = await deliveries()
     await page.goto(address(`/webhooks/${endpoint.id}`))
     await page.locator("html[data-live=on]").waitFor()
-    const boxes = page.getByRole("checkbox", { name: "Choose payment_intent.succeeded" })
-    const all = page.getByRole("checkbox", { name: "Choose all on this page" })
-    const chosen = () => page.getByRole("checkbox", { name: "Choose payment_intent", checked: true }).count()
+    const boxes = page.getByRole("checkbox", { name: "Select payment_intent.succeeded" })
+    const all = page.getByRole("checkbox", { name: "Select all on this page" })
+    const chosen = () => page.getByRole("checkbox", { name: "Select payment_intent", checked: true }).count()
     await all.check()
     assert.strictEqual(await chosen(), 3)
-    await page.getByRole("button", { name: "Send the chosen ones again (3)" }).waitFor()
+    await page.getByRole("button", { name: "Resend selected (3)" }).waitFor()
     await boxes.nth(1).click()
     assert.isFalse(await all.isChecked())
     assert.isTrue(await all.evaluate((box) => "indeterminate" in box && box.indeterminate))
     await pay()
     await page.waitForTimeout(500)
     assert.strictEqual(await chosen(), 2)
-    await page.getByRole("button", { name: "Send the chosen ones again (2)" }).click()
-    await page.getByRole("status").getByText("They are sent again.").waitFor()
+    await page.getByRole("button", { name: "Resend selected (2)" }).click()
+    await page.getByRole("status").getByText("The deliveries are being sent again.").waitFor()
     await page.locator("html[data-live=on]").waitFor()
     await page.evaluate(() => (document.getElementById("heard")!.textContent = ""))
     await pay()
-    await page.getByText("The page has changed").waitFor({ state: "attached" })
-    assert.isTrue(await page.getByRole("status").getByText("They are sent again.").isVisible())
+    await page.getByText("Page updated").waitFor({ state: "attached" })
+    assert.isTrue(await page.getByRole("status").getByText("The deliveries are being sent again.").isVisible())
     const after: ReadonlyArray<Answer> = await deliveries()
     assert.sameMembers(
       after.slice(1, 3).map(({ event }) => event as string),
@@ -247,16 +247,16 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.context().close()
   })
 
-  it("keeps what is entered to filter by, and why a form was refused, however much changes", async () => {
+  it("keeps entered filters and the error of a form during updates", async () => {
     const { page } = await enter()
     await page.goto(address("/payments"))
     await page.locator("html[data-live=on]").waitFor()
-    await page.getByLabel("Search").fill("half a wor")
+    await page.getByLabel("Search", { exact: true }).fill("half a wor")
     await page.getByLabel("Status").selectOption("canceled")
-    await page.getByLabel("Search").blur()
+    await page.getByLabel("Search", { exact: true }).blur()
     await pay({ amount: 135_791 })
     await page.getByText("1,357.91 USD").waitFor()
-    assert.strictEqual(await page.getByLabel("Search").inputValue(), "half a wor")
+    assert.strictEqual(await page.getByLabel("Search", { exact: true }).inputValue(), "half a wor")
     assert.strictEqual(await page.getByLabel("Status").inputValue(), "canceled")
     const held = await pay({ capture_method: "manual" })
     await page.goto(address(`/payments/${held.id}`))
@@ -272,7 +272,7 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.context().close()
   })
 
-  it("says in which zone its times are, also after a change", async () => {
+  it("shows the time zone, also after an update", async () => {
     const shownOn = async (page: Page) => ({
       zone: await page.locator(".zone").textContent(),
       at: await page
@@ -297,13 +297,13 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
       ...there
     } = await shownOn(page)
     assert.deepStrictEqual([there.zone, same], ["Times are in Australia/Adelaide.", iso])
-    // It is half an hour there when it is an hour in UTC.
+    // The time zone is half an hour off UTC.
     const minutes = (text: string, place: RegExp) => Number(place.exec(text)![1])
     assert.strictEqual((minutes(iso!, /:(\d\d):/) + 30) % 60, minutes(local!, /:(\d\d) [AP]M$/))
     for (const opened of [plain, page]) await opened.context().close()
   })
 
-  it("leads from either environment to the other, with a script and without, on pages that are live and that are not", async () => {
+  it("switches between environments, with and without scripts, on live and other pages", async () => {
     for (const javaScriptEnabled of [true, false]) {
       const { page } = await enter({ javaScriptEnabled })
       for (const part of ["", "/payments", "/developers"]) {
@@ -321,7 +321,7 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     }
   })
 
-  it("names the type of every delivery in full at a desk, and lets them be chosen without a script", async () => {
+  it("shows event types in full on desktop, and selects deliveries without scripts", async () => {
     const { page } = await enter({ javaScriptEnabled: false, viewport: { width: 1280, height: 800 } })
     const type = "payment_intent.amount_capturable_updated"
     const endpoint = await server.post("/v1/webhook_endpoints", {
@@ -333,14 +333,14 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.goto(address(`/webhooks/${endpoint.id}`))
     const cell = page.getByRole("cell", { name: type })
     assert.isTrue(await cell.evaluate((it: ScrollWidths) => it.scrollWidth <= it.clientWidth))
-    assert.isFalse(await page.getByText("Choose all on this page").isVisible())
-    await page.getByRole("checkbox", { name: `Choose ${type}` }).check()
-    await page.getByRole("button", { name: "Send the chosen ones again" }).click()
-    await page.getByRole("status").getByText("They are sent again.").waitFor()
+    assert.isFalse(await page.getByText("Select all on this page").isVisible())
+    await page.getByRole("checkbox", { name: `Select ${type}` }).check()
+    await page.getByRole("button", { name: "Resend selected" }).click()
+    await page.getByRole("status").getByText("The deliveries are being sent again.").waitFor()
     await page.context().close()
   })
 
-  it("is left on a phone, from its menu, without a script", async () => {
+  it("signs out on a phone, from the menu, without scripts", async () => {
     const { page } = await enter({ javaScriptEnabled: false, viewport: { width: 360, height: 740 } })
     assert.isFalse(await page.getByRole("link", { name: "Payments", exact: true }).isVisible())
     await page.getByText("Menu").click()
@@ -357,11 +357,11 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
 })
 
 interface Hideable {
-  /** The page has wanted to know whether it is hidden. */
+  /** True after the page has queried its visibility. */
   isAsked?: boolean
 }
 
-/** Has a page believe that its tab is in the background, or in front again. */
+/** Simulates a tab in the background or in front. */
 const setHidden = (page: Page, isHidden: boolean): Promise<void> =>
   page.evaluate((hidden) => {
     const hideable = globalThis as Hideable

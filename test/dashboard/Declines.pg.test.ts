@@ -1,7 +1,7 @@
 /**
- * Payments are found by why they were declined (semantics 9.70) as a filter over all of them would, page after page,
- * whatever has happened to them: on Postgres, after an upgrade from a Till that did not index it, after more payments,
- * and after the views were made anew.
+ * Finding payments by decline reason (semantics 9.70) equals a filter over all payments, page by page and in any
+ * history: on Postgres, after an upgrade from a Till without this index, after further payments, and after the views
+ * were rebuilt.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -25,7 +25,7 @@ const KINDS_WITHOUT_DECLINES: ReadonlyArray<Formatted> = KINDS.map((kind) =>
   kind === PAYMENT_INTENT ? { ...PAYMENT_INTENT, search: searchable(SEARCHED_PAYMENT_INTENT) } : kind
 )
 
-/** All pages of what an address asks for, the newest first. */
+/** All pages of a query, newest first. */
 const found = Effect.fnUntraced(function* (account: string, query: Readonly<Record<string, string>>, limit: number) {
   const accounts = yield* Accounts
   const asked = yield* readPaymentQuery({ account, query: new URLSearchParams(query) })
@@ -55,7 +55,7 @@ const agree = Effect.fnUntraced(function* (engine: RunningEngine, account: strin
       const shown = yield* found(account, { decline, currency, query }, limit).pipe(
         Effect.provideService(Accounts, engine.accounts)
       )
-      // Timers may have fired meanwhile: payments settle by themselves.
+      // Payments settle by timers, so the comparison is repeated if something has changed.
       if (!isDeepStrictEqual(before, yield* all(engine, account))) continue
       const expected = before.filter(
         (payment) =>

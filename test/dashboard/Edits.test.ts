@@ -1,4 +1,4 @@
-/** Forms that edit: what nobody has changed in them stays as it is by now (semantics 9.84). */
+/** Edit forms keep the current value of fields that were not edited (semantics 9.84). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
@@ -11,11 +11,11 @@ const { server, tab } = await openDashboard()
 describe("forms that edit", () => {
   interface Edited {
     readonly of: string
-    /** Makes it, and answers with the paths of its page and over the API. */
+    /** Creates the object and returns its paths on the dashboard and in the API. */
     readonly make: () => Promise<readonly [page: string, path: string]>
-    /** What others do while the form is open. */
+    /** Concurrent changes while the form is open. */
     readonly theirs: Readonly<Record<string, unknown>>
-    /** What is entered, and what it is then. */
+    /** Entered values, and the resulting object. */
     readonly mine: Readonly<Record<string, string>>
     readonly becomes: Readonly<Record<string, unknown>>
     readonly wrong: Readonly<Record<string, string>>
@@ -92,14 +92,14 @@ describe("forms that edit", () => {
     return { ...form, current: () => server.get(`/v1/${path}`) }
   }
 
-  it.each(EDITED)("of $of leave alone what others have changed meanwhile", async (edited) => {
+  it.each(EDITED)("of $of keep concurrent changes", async (edited) => {
     const { action, current, values } = await opened(edited)
     const done = await tab.post(action, { ...values, ...edited.mine })
     assert.include(done.text, 'class="said"')
     assert.deepInclude(await current(), { ...edited.theirs, ...edited.becomes })
   })
 
-  it.each(EDITED)("of $of leave it alone after a mistake, too", async (edited) => {
+  it.each(EDITED)("of $of keep concurrent changes after a mistake, too", async (edited) => {
     const { action, current, values } = await opened(edited)
     const refused = await tab.post(action, { ...values, ...edited.wrong })
     assert.strictEqual(refused.status, 400)
@@ -112,12 +112,12 @@ describe("forms that edit", () => {
     assert.deepInclude(await current(), { ...edited.theirs, ...edited.becomes })
   })
 
-  it("of the brand leave alone what others have changed meanwhile", async () => {
+  it("of the brand keep concurrent changes", async () => {
     const { action, values } = formTo(await tab.get("/dashboard/test/developers/brand"), "/set")
     const { accounts, merchantId } = server
     await Effect.runPromise(accounts.run(INSTALLATION, Merchants.changeAppearance(merchantId, { accent: "#1b7f5e" })))
     const done = await tab.post(action, { ...values, name: "Lumen Tea" })
-    assert.include(done.text, "The brand is saved.")
+    assert.include(done.text, "Brand saved.")
     assert.deepInclude(formTo(done, "/set").values, { name: "Lumen Tea", accent: "#1b7f5e" })
   })
 
@@ -128,7 +128,7 @@ describe("forms that edit", () => {
     const fieldsOf = async (id: string) =>
       Object.keys((await formOf(id)).values).filter((name) => name !== "token" && !name.startsWith("seen["))
 
-    it("have what its status lets one change", async () => {
+    it("have the fields that its status allows to change", async () => {
       const all = ["description", "amount", "customer", "statement_descriptor"]
       assert.deepStrictEqual(await fieldsOf((await pay({})).id), all)
       const waiting = await pay({ payment_method: "pm_card_authenticationRequired", confirm: true })
@@ -146,7 +146,7 @@ describe("forms that edit", () => {
       assert.deepStrictEqual(await fieldsOf(payment_intent), ["description", "statement_descriptor"])
     })
 
-    it("give it a customer, and say what is wrong at its field", async () => {
+    it("set its customer, and report errors at the field", async () => {
       const { id } = await pay({})
       const { id: customer } = await server.post("/v1/customers", { name: "Ada" })
       for (const [entered, field] of [
@@ -168,7 +168,7 @@ describe("forms that edit", () => {
       assert.deepStrictEqual([amount, description, changed.customer], [4321, "First\nsecond", customer])
     })
 
-    it("are refused once it is paid, with what was entered", async () => {
+    it("are refused once it is paid, and keep the entered values", async () => {
       const { id } = await pay({ payment_method: "pm_card_visa" })
       const { action, values } = await formOf(id)
       await server.post(`/v1/payment_intents/${id}/confirm`, {})

@@ -8,7 +8,7 @@ import { cellsIn, textOf } from "./Csv.ts"
 import type { Tab } from "./People.ts"
 import { openTab, signedIn } from "./People.ts"
 
-/** More than are read at once. */
+/** More than one page of the file. */
 const MANY = 260
 
 describe("files of the dashboard", () => {
@@ -33,7 +33,7 @@ describe("files of the dashboard", () => {
   })
   afterAll(() => server.close())
 
-  /** The file that a list leads to, by its columns. */
+  /** The file that a list links to, by column. */
   const fileOf = async (list: string) => {
     const page = await tab.get(`/dashboard/test${list}`)
     const [, href] = /<a class="button" href="([^"]+)" download="">/.exec(page.text)!
@@ -47,7 +47,7 @@ describe("files of the dashboard", () => {
     })
   }
 
-  it("have all customers that a list shows, on every page, with texts that are no formulas", async () => {
+  it("have the customers of all pages of a list, without formulas", async () => {
     const rows = await fileOf("/customers")
     assert.deepStrictEqual(
       rows.map(({ name }) => name).toSorted(),
@@ -68,7 +68,7 @@ describe("files of the dashboard", () => {
     )
   })
 
-  it("are offered once there is something, or as soon as something is looked for", async () => {
+  it("are offered for lists with objects or a filter", async () => {
     const asked = {
       "/payments": "currency=usd",
       "/customers": "name=x",
@@ -96,7 +96,7 @@ describe("files of the dashboard", () => {
     assert.strictEqual(product!["idempotency_key"], newest.request.idempotency_key ?? "")
   })
 
-  it("have the requests that the filters ask for, of all pages, without what was sent", async () => {
+  it("have the filtered requests of all pages, without bodies", async () => {
     await server.post("/v1/customers", { email: "nobody", description: "Kept to ourselves" }, { status: 400 })
     await vi.waitFor(async () => assert.strictEqual((await fileOf("/requests?status=4xx")).length, 1), 120_000)
     const [refused] = await fileOf("/requests?status=4xx")
@@ -105,12 +105,12 @@ describe("files of the dashboard", () => {
     assert.isAtLeast((await fileOf("/requests?status=200&path=/v1/customers")).length, MANY)
   })
 
-  it.each(["customers", "events", "requests"])("are given to nobody who is not signed in: %s", async (list) => {
+  it.each(["customers", "events", "requests"])("require a session: %s", async (list) => {
     assert.include((await openTab(server).get(`/dashboard/test/${list}.csv`)).url, "/sign-in")
   })
 
   it.each(["customers", "events", "payments", "requests"])(
-    "begin so that Excel reads %s.csv as UTF-8",
+    "start so that Excel reads %s.csv as UTF-8",
     async (list) => {
       const file = await fetch(`${server.url}/dashboard/test/${list}.csv`, { headers: { cookie: tab.cookie } })
       const bytes = Buffer.from(await file.arrayBuffer())

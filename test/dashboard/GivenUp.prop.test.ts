@@ -1,6 +1,6 @@
 /**
- * Live money that is given up without a password: never more than a sum, in whatever currencies, and however it is
- * split (semantics 9.63).
+ * Live money given up without a password stays below a limit, in any currencies and any number of parts (semantics
+ * 9.63).
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -25,7 +25,7 @@ const giving = Schema.Struct({
 type Giving = typeof giving.Type
 const givings = Schema.NonEmptyArray(giving).check(Schema.isMaxLength(6))
 
-/** A capture of so much leaves the rest of what is held. */
+/** A capture of this amount releases the rest of the authorization. */
 const CAPTURED = 7
 
 describe("live money that is given up", () => {
@@ -38,7 +38,7 @@ describe("live money that is given up", () => {
   afterAll(() => server.close())
 
   let proofs = 0
-  /** Puts the person's last proof to more than ten minutes ago, and after the one before. */
+  /** Sets the person's last confirmation to more than ten minutes ago, after the one before. */
   const proveLongAgo = async () => {
     const session = /dse_\w+/.exec(tab.cookie)![0]
     const age = Effect.gen(function* () {
@@ -61,7 +61,7 @@ describe("live money that is given up", () => {
     return await server.post("/v1/payment_intents", parameters, { key: server.secretLive })
   }
 
-  /** Sends the form of a payment's page. */
+  /** Sends a form of a payment's page. */
   const give = async ({ amount, by, currency }: Giving, { id }: Answer): Promise<"done" | "asked"> => {
     const page = await tab.get(`/dashboard/live/payments/${id}`)
     const { action, values } = formTo(page, by.startsWith("refund") ? "/refund" : `/${by}`)
@@ -73,12 +73,12 @@ describe("live money that is given up", () => {
     }[by]
     const { status, text } = await tab.post(action, { ...values, ...entered })
     assert.strictEqual(status, 200)
-    const isAsked = text.includes("Open a new link first")
-    if (!isAsked) assert.match(text, /The refund is made|The payment is (captured|canceled)/)
+    const isAsked = text.includes("Sign in with a new link first")
+    if (!isAsked) assert.match(text, /Refund created|Payment (captured|canceled)/)
     return isAsked ? "asked" : "done"
   }
 
-  /** What the API says was given up of a payment. */
+  /** The amount given up of a payment, according to the API. */
   const givenUpOf = async ({ by }: Giving, { id }: Answer): Promise<number> => {
     const { amount, amount_received, charges, status } = await server.get(
       `/v1/payment_intents/${id}`,
@@ -90,7 +90,7 @@ describe("live money that is given up", () => {
   }
 
   it.effect.prop(
-    "asks for the password as soon as the sum would be too much",
+    "asks for the password when the sum would exceed the limit",
     { givings },
     ({ givings }) =>
       Effect.promise(async () => {
@@ -108,7 +108,7 @@ describe("live money that is given up", () => {
   )
 
   it.effect.prop(
-    "is no more for forms that are sent at once",
+    "has the same limit for concurrent forms",
     { givings },
     ({ givings }) =>
       Effect.promise(async () => {
@@ -128,7 +128,7 @@ describe("live money that is given up", () => {
     { arbitrary: { runs: 15 }, timeout: 120_000 }
   )
 
-  it("is 1,000.00 KWD, or 1,000.00 USD four times, only for who is asked", async () => {
+  it("is 1,000.00 KWD, or 1,000.00 USD four times, only with the password", async () => {
     await proveLongAgo()
     const refund = (amount: number, currency: string): Giving => ({ amount, by: "refund", currency })
     assert.strictEqual(await give(refund(1_000_000, "kwd"), await pay(refund(1_000_000, "kwd"))), "asked")
@@ -137,10 +137,10 @@ describe("live money that is given up", () => {
     assert.deepStrictEqual(outcomes, ["done", "asked"])
   })
 
-  it("is the payer's, and asks for nothing, where all that is held is captured", async () => {
+  it("is zero, and needs no password, for a full capture", async () => {
     await proveLongAgo()
     const held = await pay({ amount: 5_000_000, by: "cancel", currency: "usd" })
     const { action, values } = formTo(await tab.get(`/dashboard/live/payments/${held.id}`), "/capture")
-    assert.include((await tab.post(action, { ...values, amount_to_capture: "" })).text, "The payment is captured.")
+    assert.include((await tab.post(action, { ...values, amount_to_capture: "" })).text, "Payment captured.")
   })
 })

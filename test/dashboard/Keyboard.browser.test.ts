@@ -1,6 +1,6 @@
 /**
- * All that can be done on the dashboard is done by the keyboard alone (9.74): reached by Tab, filled in by typing and
- * arrows, sent by Enter or Space. Nothing here points or sets the focus.
+ * Every action of the dashboard works by keyboard alone (9.74): reached by Tab, filled in by typing and arrow keys,
+ * sent by Enter or Space. The tests never point or set the focus.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core"
@@ -16,7 +16,7 @@ import { formTo, linkFor, openTab, signInBy } from "./People.ts"
 const PASSWORD = "correct horse battery"
 const STEPS_MAX = 150
 
-/** Presses Tab until the focus is where it is to go. */
+/** Presses Tab until the element has the focus. */
 const tabTo = async (page: Page, wanted: Locator) => {
   for (let steps = 0; steps < STEPS_MAX; steps++) {
     if (await wanted.evaluate((element) => element === document.activeElement)) return
@@ -25,9 +25,9 @@ const tabTo = async (page: Page, wanted: Locator) => {
   assert.fail(`${page.url()}: Tab does not come to ${String(wanted)}`)
 }
 
-/** Past the navigation, as whoever has no pointer goes. */
+/** Skips the navigation like keyboard users. */
 const skipToContent = async (page: Page) => {
-  await tabTo(page, page.getByRole("link", { name: "To the content" }))
+  await tabTo(page, page.getByRole("link", { name: "Skip to content" }))
   await page.keyboard.press("Enter")
 }
 
@@ -50,14 +50,14 @@ const fill = async (page: Page, field: Locator, value: string) => {
 }
 
 const fillAll = async (page: Page, form: Locator, entered: Readonly<Record<string, string>>) => {
-  // In the order of the form: Tab goes forward.
+  // In form order, because Tab moves forward.
   const names = await form.locator("[name]").evaluateAll((fields) => fields.map((field) => field.getAttribute("name")!))
   for (const name of names.filter((name) => name in entered)) {
     await fill(page, form.locator(`[name="${name}"]`), entered[name]!)
   }
 }
 
-/** Opens the form, if a button hides it, fills it in and sends it. */
+/** Opens the form if it is behind a button, fills it in and sends it. */
 const send = async (page: Page, form: Locator, entered: TriedAction["entered"], key: "Enter" | "Space") => {
   const opener = page.locator("details:not([open]) > summary").and(form.locator("xpath=ancestor::details/summary"))
   if ((await opener.count()) > 0) {
@@ -81,7 +81,7 @@ describe.skipIf(!hasBrowser)("whoever has no pointer", () => {
     const page = await context.newPage()
     await signInBy(page, await linkFor(server))
     await page.close()
-    // Where there is nothing, there is nothing to filter.
+    // Empty lists have no filters.
     const customer = await server.post("/v1/customers", { email: "ada@example.com", name: "Ada" })
     await server.post("/v1/payment_intents", { amount: 4321, currency: "usd", customer: customer.id })
   })
@@ -93,7 +93,7 @@ describe.skipIf(!hasBrowser)("whoever has no pointer", () => {
   const address = (path: string) => `${server.url}/dashboard/test${path}`
   const saidIn = (page: Page) => page.locator("main > .said")
 
-  it("filters every list, and finds anything", async () => {
+  it("filters every list, and searches", async () => {
     const page = await context.newPage()
     for (const [path, entered] of [
       ["/payments", { query: "amount>5", status: "succeeded" }],
@@ -119,7 +119,7 @@ describe.skipIf(!hasBrowser)("whoever has no pointer", () => {
     await page.close()
   })
 
-  it("turns keys of one letter off, and on again", async () => {
+  it("turns single-key shortcuts off and on again", async () => {
     const page = await context.newPage()
     await page.goto(address("/customers"))
     const list = page.locator("dialog.keys")
@@ -135,7 +135,7 @@ describe.skipIf(!hasBrowser)("whoever has no pointer", () => {
     assert.isTrue(await page.evaluate(() => document.activeElement === document.body))
     assert.isFalse(await list.isVisible())
     assert.strictEqual(page.url(), address("/customers"))
-    // Other pages know, and one's account has the way back.
+    // Other pages share the setting, and the account page can change it back.
     await page.goto(address("/account"))
     const again = page.locator("main").getByRole("checkbox")
     assert.isFalse(await again.isChecked())
@@ -159,7 +159,7 @@ describe.skipIf(!hasBrowser)("whoever has no pointer", () => {
     })
     afterAll(() => page.close())
 
-    // A wipe deletes the objects of the other actions, so it is the last one.
+    // A wipe deletes the objects of the other actions, so it runs last.
     const isWipe = ({ name }: TriedAction) => name === "test_data.wipe"
     const ordered = [...ACTIONS.filter((action) => !isWipe(action)), ...ACTIONS.filter(isWipe)]
     for (const [index, { end, entered, name, page: pathOf }] of ordered.entries()) {
@@ -174,7 +174,7 @@ describe.skipIf(!hasBrowser)("whoever has no pointer", () => {
     }
   })
 
-  it("sees what a price comes to before adding it", async () => {
+  it("previews a price before adding it", async () => {
     const { id } = await server.post("/v1/products", { name: "Seat" })
     const page = await context.newPage()
     await page.goto(address(`/products/${id}/prices`))
@@ -184,7 +184,7 @@ describe.skipIf(!hasBrowser)("whoever has no pointer", () => {
     await page.keyboard.press("Space")
     const preview = page.getByRole("heading", { name: "Preview" }).locator("xpath=ancestor::section")
     await preview.getByRole("row", { name: "11 44.00 USD" }).waitFor()
-    // Who hears the page is where the preview is.
+    // The focus is on the preview.
     assert.isTrue(await preview.evaluate((element) => element === document.activeElement))
     assert.deepStrictEqual((await server.get(`/v1/prices?product=${id}`)).data, [])
     await page.close()
@@ -206,7 +206,7 @@ describe.skipIf(!hasBrowser)("whoever has no pointer", () => {
     await page.goto(address("/account"))
     await skipToContent(page)
     await send(page, page.locator('main form[action$="/end"]'), {}, "Space")
-    await saidIn(page).getByText("The session has ended.").waitFor()
+    await saidIn(page).getByText("Session ended.").waitFor()
     assert.include((await other.get("/dashboard/test")).url, "/sign-in")
     await tabTo(page, page.getByRole("button", { name: "Sign out" }))
     await page.keyboard.press("Enter")

@@ -1,7 +1,6 @@
 /**
- * Every page, for everybody: in light and dark, at a desk, on tablets and phones, in forced colours, in text of twice
- * the size, and for whoever has no pointer. Loading axe into a page takes most of the time, so each page is loaded once
- * for all looks.
+ * Every page in light and dark mode, on desktop, tablets and phones, in forced colours, with text of twice the size,
+ * and by keyboard. Injecting axe takes most of the time, so each page is loaded once for all checks.
  */
 import { afterAll, assert, beforeAll, beforeEach, describe, it, vi } from "@effect/vitest"
 import * as fs from "node:fs"
@@ -16,7 +15,7 @@ import { makeWorld } from "../support/fixtures/World.ts"
 
 const SOURCES = new URL("../../src/dashboard/", import.meta.url)
 
-/** The routes of all pages, as the sources declare them. */
+/** Routes of all pages, as declared in the sources. */
 const routes = (): ReadonlyArray<string> =>
   fs
     .readdirSync(SOURCES)
@@ -48,10 +47,10 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
     await shared.close()
   })
 
-  /** Returns the problems of a page that is open. */
+  /** Returns the problems of an open page. */
   type Look = (page: Page) => Promise<ReadonlyArray<string>>
 
-  /** A test for each page, in one context of the browser: its own problems, and the errors that the browser logs. */
+  /** A test per page in one browser context: the page's own problems and the browser's errors. */
   const eachPage = (options: BrowserContextOptions & { readonly textPixels?: number }, look: Look) => {
     const { textPixels, ...ofContext } = options
     let page: Page
@@ -76,9 +75,9 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
       const preview = page.getByRole("button", { name: "Preview" })
       if ((await preview.count()) > 0) {
         await page.getByLabel("Tiers", { exact: true }).selectOption("volume")
-        await page.getByLabel("Tiers, one in a line").fill("10 999999999.99 0.01\ninf 12345678.90")
+        await page.getByLabel("Tiers, one per line").fill("10 999999999.99 0.01\ninf 12345678.90")
         await preview.click()
-        await page.getByText("Nothing is added yet.").waitFor()
+        await page.getByText("This price is not added yet.").waitFor()
         problems.push(...(await look(page)).map((problem) => `Preview: ${problem}`))
       }
       return problems
@@ -96,11 +95,11 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
     })
   }
 
-  it("is among these", () => {
+  it("is in this list", () => {
     assert.deepStrictEqual(Object.keys(world.pages).toSorted(), [...routes()].toSorted())
   })
 
-  describe("is accessible in light and in the dark, at a desk and on a phone, with its forms open, and by keyboard", () => {
+  describe("is accessible in light and dark mode, on desktop and phone, with open forms, and by keyboard", () => {
     eachPage({}, async (page) => {
       await page.emulateMedia({ colorScheme: "light" })
       await page.setViewportSize(DESK)
@@ -116,15 +115,15 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
     })
   })
 
-  describe("keeps to its window in forced colours and large text, with its forms open, without a script", () => {
+  describe("fits its window in forced colours and large text, with open forms, without scripts", () => {
     eachPage({ forcedColors: "active", javaScriptEnabled: false }, async (page) => {
       await page.evaluate(() => (document.documentElement.style.fontSize = "200%"))
       return await widths(page)
     })
   })
 
-  describe("keeps to its window in text of twice the size, with its forms open, at a desk and on a phone", () => {
-    // The widths of layouts are measured in the reader's text size as well.
+  describe("fits its window with text of twice the size, with open forms, on desktop and phone", () => {
+    // Breakpoints follow the reader's text size.
     eachPage({ textPixels: 32 }, async (page) => {
       await page.setViewportSize(DESK)
       assert.isTrue(await page.evaluate(() => matchMedia("(width: 40em)").matches))
@@ -139,11 +138,11 @@ const DESK = { width: 1280, height: 720 }
 const TABLET = { width: 768, height: 1024 }
 const PHONE = { width: 360, height: 740 }
 
-/** What of a page is wider than its window: the page, or one of its forms, each open by itself. */
+/** Parts of a page that are wider than its window: the page, or one of its forms, opened one at a time. */
 const widths: (page: Page) => Promise<ReadonlyArray<string>> = (page) =>
   page.evaluate(() => {
     const { documentElement } = document
-    // What reaches beyond the left edge cannot even be scrolled to, or is upon the navigation.
+    // Parts beyond the left edge cannot be scrolled to, or cover the navigation.
     const leftOf = (element: Element) => element.getBoundingClientRect().left
     const edge = leftOf(document.querySelector("main")!)
     const isCut = () => [...document.querySelectorAll("[open] > .sheet")].some((sheet) => leftOf(sheet) < edge)
@@ -159,12 +158,12 @@ const widths: (page: Page) => Promise<ReadonlyArray<string>> = (page) =>
     return isTooWide() ? ["wider than its window", ...forms] : forms
   })
 
-/** Tabs that are pressed at a time. */
+/** Number of Tab presses at a time. */
 const TABS = 20
 
 /**
- * Goes through the content of a page by the keyboard alone, with all forms open. Says which buttons it has not come to,
- * and where it could not be seen where it was. `Keyboard.browser` opens the forms by keyboard.
+ * Goes through a page's content by Tab with all forms open. Returns buttons without focus, and places where the focus
+ * was hidden. `Keyboard.browser` opens the forms by keyboard.
  */
 const tabThrough = async (page: Page): Promise<ReadonlyArray<string>> => {
   await page.evaluate(() => {

@@ -1,4 +1,4 @@
-/** What holds for every page of the dashboard (semantics 9.61, 9.63), without a script. */
+/** Properties of every page of the dashboard (semantics 9.61, 9.63), without scripts. */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
 import { start } from "../support/MemoryTillWithPages.ts"
@@ -8,7 +8,7 @@ import { formTo, openTab, signedIn } from "./People.ts"
 import type { World } from "../support/fixtures/World.ts"
 import { makeWorld } from "../support/fixtures/World.ts"
 
-/** Those that support does not see. */
+/** Pages that support does not see. */
 const OTHERS = /^\/(?:team|developers\/.+|products\/:id\/prices)/
 
 describe("every page", () => {
@@ -28,7 +28,7 @@ describe("every page", () => {
     for (const [route, path] of Object.entries(world.pages)) await check(route, path)
   }
 
-  it("has the way to the others and the way out, and is kept by no cache", () =>
+  it("has navigation and sign-out, and is not cached", () =>
     eachPage(async (_, path) => {
       const page = await owner.get(`/dashboard/test${path}`)
       assert.deepStrictEqual([path, page.status], [path, 200])
@@ -39,7 +39,7 @@ describe("every page", () => {
       }
     }))
 
-  it("leads nowhere where there is nothing, and shows no client secret", async () => {
+  it("has no broken links, and shows no client secret", async () => {
     const seen = new Set<string>()
     const kindOf = (link: string) => link.replaceAll(/(?<=[a-z]_)\w{24}/g, "").replaceAll(/\d/g, "")
     const linksOf = async (link: string): Promise<ReadonlyArray<string>> => {
@@ -51,7 +51,7 @@ describe("every page", () => {
         .filter(({ href }) => href.startsWith(`${shared.url}/dashboard/`) && !/\.(?:csv|svg)/.test(href))
         .map(({ pathname, search }) => pathname + search)
     }
-    // Of each kind of page the first one that is led to, and on from there.
+    // Follows the first link to each kind of page.
     const left = ["/dashboard/test", "/dashboard/live"]
     for (let link = left.pop(); link !== undefined; link = left.pop()) {
       if (seen.has(kindOf(link))) continue
@@ -62,14 +62,14 @@ describe("every page", () => {
     assert.includeMembers([...seen], ["/dashboard/test/prices/price_", "/dashboard/test/webhooks/we_/whd_"])
   })
 
-  it("of an object is nothing to another merchant, nor in the other environment", async () => {
+  it("of an object is a 404 for another merchant and in the other environment", async () => {
     const stranger = await signedIn(shared)
     await eachPage(async (route, path) => {
       if (!route.includes(":")) return
       const page = await stranger.get(`/dashboard/test${path}`)
       assert.deepStrictEqual([path, page.status], [path, 404])
       assert.notInclude(page.text, "kettle", path)
-      // People are of a merchant, in both environments.
+      // People belong to a merchant, in both environments.
       if (route === "/team/:id") return
       const elsewhere = await owner.get(`/dashboard/live${path}`)
       assert.deepStrictEqual([path, elsewhere.status], [path, 404])
@@ -79,7 +79,7 @@ describe("every page", () => {
     })
   })
 
-  it("is shown to support unless it is about keys, settings or the team, and to nobody who is not signed in", async () => {
+  it("is shown to support unless it is about keys, settings or the team, and requires a session", async () => {
     const support = await signedIn(world.server, "support")
     await eachPage(async (route, path) => {
       const { status } = await support.get(`/dashboard/test${path}`)

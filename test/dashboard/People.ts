@@ -1,4 +1,4 @@
-/** People in front of the dashboard: how they come in, and what they send. */
+/** Visitors of the dashboard: signing in, opening pages and sending forms. */
 import { Effect } from "effect"
 import type { Page as BrowserPage } from "playwright-core"
 import type { Person, Role } from "../../src/domain/Person.ts"
@@ -16,7 +16,7 @@ export const linkFor = (server: MemoryTillWithPages, role?: Role): Promise<strin
     role === undefined ? People.ensureOwner(server.merchantId) : People.add(server.merchantId, { email: null, role })
   )
 
-/** A link that signs a person in. */
+/** A sign-in link of a person. */
 export const linkTo = async <E>(
   { accounts, url }: MemoryTillWithPages,
   person: Effect.Effect<Pick<Person, "id">, E, Transaction>
@@ -25,14 +25,14 @@ export const linkTo = async <E>(
   return url + DashboardSessions.pathOf(await Effect.runPromise(Effect.orDie(accounts.run(INSTALLATION, link))))
 }
 
-/** What a browser would send back of the cookies that it was given. */
+/** The `Cookie` header of a browser after this response. */
 export const cookieOf = (headers: Headers): string =>
   headers
     .getSetCookie()
     .map((cookie) => cookie.split(";", 1)[0]!)
     .join("; ")
 
-/** A browser without scripts: it keeps its cookie, and follows where it is led. */
+/** A browser without scripts that keeps its cookie and follows redirects. */
 export interface Tab {
   cookie: string
   readonly get: (path: string, headers?: Readonly<Record<string, string>>) => Promise<Page>
@@ -41,7 +41,7 @@ export interface Tab {
     values: Readonly<Record<string, string>>,
     headers?: Readonly<Record<string, string>>
   ) => Promise<Page>
-  /** Opens a sign-in link, and sends its form. */
+  /** Opens a sign-in link and sends its form. */
   readonly signIn: (link: string) => Promise<Page>
 }
 
@@ -105,7 +105,7 @@ export const signedIn = async (server: MemoryTillWithPages, role?: Role): Promis
   return tab
 }
 
-/** Text as HTML has it, as it was. */
+/** Decodes the entities of HTML text. */
 const unescape = (text: string): string =>
   text
     .replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)))
@@ -114,7 +114,7 @@ const unescape = (text: string): string =>
     .replaceAll("&quot;", '"')
     .replaceAll("&amp;", "&")
 
-/** The forms of a page: where they are sent to, and what they hold. A choice is left empty. */
+/** Forms of a page with address and values. Choices are left empty. */
 export const formsIn = ({ text, url }: Page) =>
   [...text.matchAll(/<form method="post" action="([^"]+)">([\s\S]*?)<\/form>/g)].map(([, action, content]) => ({
     action: new URL(action!, url).pathname,
@@ -128,7 +128,7 @@ export const formsIn = ({ text, url }: Page) =>
     ) as Record<string, string>
   }))
 
-/** The form of a page that is sent to a path with this end. */
+/** The form of a page whose address ends like this. */
 export const formTo = (page: Page, end: string) => {
   const form = formsIn(page).find(({ action }) => action.endsWith(end))
   if (form === undefined) throw new Error(`No form to ${end} in ${page.url}: ${page.text}`)

@@ -1,8 +1,8 @@
-/** A code says what it was made of: module for module as another encoder has it (semantics 9.80). */
+/** QR codes equal those of another encoder, module by module (semantics 9.80). */
 import { assert, describe, it } from "@effect/vitest"
 import { qrCode } from "../../src/dashboard/frame/QrCode.ts"
 
-/** Of `https://pay.example/c/1`, by python-qrcode 8.2: bytes, version 2, level M, mask 1. */
+/** `https://pay.example/c/1` by python-qrcode 8.2: bytes, version 2, level M, mask 1. */
 const KNOWN = `
 #######.#..##.#...#######
 #.....#....##.#...#.....#
@@ -32,7 +32,7 @@ const KNOWN = `
 
 const MARGIN = 4
 
-/** The modules that a picture's path fills. */
+/** The modules that an image's path fills. */
 const modulesIn = (svg: string): string => {
   const size = Number(/viewBox="0 0 (\d+) /.exec(svg)![1])
   const lines = Array.from({ length: size }, () => Array<string>(size).fill("."))
@@ -59,7 +59,7 @@ describe("a QR code", () => {
     assert.match(file, /^<svg\s+xmlns="http:\/\/www\.w3\.org\/2000\/svg"/)
   })
 
-  it("holds as long a text as an address may be", () => {
+  it("holds the longest address", () => {
     const of = (length: number) => modulesIn(qrCode({ text: "x".repeat(length), label: "", name: "" }).text)
     assert.isAbove(of(2048).length, of(24).length)
   })

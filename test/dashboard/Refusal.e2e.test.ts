@@ -1,4 +1,4 @@
-/** Where nobody can sign in, Till prints no link, and says why (semantics 9.63). */
+/** If sign-in is turned off, Till prints no link and gives the reason (semantics 9.63). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { freshDatabase } from "../support/Postgres.ts"
@@ -9,8 +9,8 @@ const started = (settings: Readonly<Record<string, string>>) =>
     return yield* startTill({ variables: { DATABASE_URL: Redacted.value(yield* freshDatabase), ...settings } })
   })
 
-describe("a dashboard that nobody can sign in to", () => {
-  it.live("is said to be so by the start, by `till dashboard` and by its pages, where others can listen", () =>
+describe("a dashboard without sign-in", () => {
+  it.live("is reported at the start, by `till dashboard` and on its pages, if the connection is not private", () =>
     Effect.gen(function* () {
       const server = yield* started({ HOST: "0.0.0.0" })
       yield* Effect.promise(async () => {
@@ -26,7 +26,7 @@ describe("a dashboard that nobody can sign in to", () => {
     })
   )
 
-  it.live("is not there where it is turned off, and no link leads to it", () =>
+  it.live("does not exist if it is turned off, and nothing links to it", () =>
     Effect.gen(function* () {
       const server = yield* started({ TILL_DASHBOARD: "off" })
       yield* Effect.promise(async () => {

@@ -1,6 +1,6 @@
 /**
- * GET, HEAD and OPTIONS change nothing, wherever they are sent and by whomever (semantics 9.63): browsers, mail
- * scanners and previews of links send them by themselves. Every route is asked, those of forms and commands as well.
+ * GET, HEAD and OPTIONS never change anything, on any route (semantics 9.63): browsers, mail scanners and link previews
+ * send them without a person's action. All routes are tested, including those of forms and commands.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { basic } from "../support/HttpExchange.ts"
@@ -37,7 +37,7 @@ describe("GET, HEAD and OPTIONS", () => {
   })
   afterAll(() => shared.close())
 
-  /** Ids of the world, by what the API calls their lists. */
+  /** Ids of the world by list of the API. */
   const idsOf = async (): Promise<Readonly<Record<string, string>>> => {
     const { get } = world.server
     const { id: event } = (await get("/v1/events?limit=1")).data[0]
@@ -50,7 +50,7 @@ describe("GET, HEAD and OPTIONS", () => {
     return { ...Object.fromEntries(newest), events: event }
   }
 
-  /** Puts the ids of the world into a route's path. */
+  /** Fills ids of the world into the routes' paths. */
   const filled = async () => {
     const ids = await idsOf()
     const pages = Object.entries(world.pages).toSorted(([a], [b]) => b.length - a.length)
@@ -85,7 +85,7 @@ describe("GET, HEAD and OPTIONS", () => {
     ["the dashboard in live mode", /^\/dashboard\/live(?:\/|$)/, 10],
     ["all other addresses", /^(?!\/v1\/|\/dashboard\/(?:test|live)(?:\/|$))/, 10]
   ] as const)("write nothing, set no cookie and open no session, at %s, for anybody", async (_, pattern, shownMin) => {
-    // A stream of changes does not end.
+    // A live stream does not end.
     const paths = [...new Set(shared.routes.flatMap(pathsOf))].filter((path) => !/^\/dashboard\/\w+\/live$/.test(path))
     const here = paths.filter((path) => pattern.test(path))
     const before = await shared.journalOfAll()
@@ -103,7 +103,7 @@ describe("GET, HEAD and OPTIONS", () => {
     assert.strictEqual(await shared.journalOfAll(), before)
   })
 
-  it("leave a link as good as it was", async () => {
+  it("leave a sign-in link valid", async () => {
     assert.strictEqual(new URL((await openTab(shared).signIn(link)).url).pathname, "/dashboard/test")
   })
 })

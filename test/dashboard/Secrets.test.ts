@@ -1,4 +1,4 @@
-/** No page, file or stream of the dashboard has a secret in it, whoever looks at it (semantics 9.67). */
+/** No page, file or stream of the dashboard contains a secret, for any role (semantics 9.67). */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
@@ -14,7 +14,7 @@ import { makeWorld } from "../support/fixtures/World.ts"
 
 const LISTS = ["customers", "events", "payments", "requests"]
 
-/** What a page or a file reads as: without tags, and with whatever is encoded in it decoded, however often. */
+/** All readings of a page or file: without tags, and decoded as often as possible. */
 const readingsOf = (text: string): ReadonlySet<string> => {
   const readings = new Set([text, text.replaceAll(/<[^>]*>/g, "")])
   for (const reading of readings) {
@@ -36,7 +36,7 @@ describe("secrets", () => {
   let server: MemoryTillWithPages
   let world: World
   let tabs: ReadonlyArray<readonly [role: string, tab: Tab]>
-  /** By what they are: all that would do as one, which is the part that nobody can know. */
+  /** Secrets by kind, without their public prefixes. */
   const secrets = new Map<string, string>()
   const paths: Array<string> = []
 
@@ -50,7 +50,7 @@ describe("secrets", () => {
       keep(name, key)
     paths.push(...Object.values(world.pages))
 
-    // Payments that wait for their payers, in each way in which an address has the secret.
+    // Payments that wait for their payers, in every form in which an address contains the secret.
     const challenged = { amount: 500, currency: "usd", payment_method: "pm_card_authenticationRequired", confirm: true }
     const payment = await post("/v1/payment_intents", { ...challenged, return_url: "https://shop.example/back?a=b" })
     assert.include(payment.next_action.redirect_to_url.url, payment.client_secret)
@@ -75,7 +75,7 @@ describe("secrets", () => {
     const key = await Effect.runPromise(server.accounts.run(INSTALLATION, issued))
     keep("key", Redacted.value(key.secret))
     paths.push(`/webhooks/${endpoint.id}`)
-    // A payer's browser has its secret in addresses and bodies.
+    // A payer's browser sends its secret in addresses and bodies.
     const secret = payment.client_secret.replace("_secret_", "%5fsecret%5F")
     await world.server.get(`/v1/payment_intents/${payment.id}?client_secret=${secret}`, publishableTest)
     const confirmation = {

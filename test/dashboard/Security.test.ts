@@ -1,4 +1,4 @@
-/** Who gets in, and what nobody gets done (semantics 9.60 to 9.64). */
+/** Access to the dashboard, and refused requests (semantics 9.60 to 9.64). */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { get } from "node:http"
 import { Effect } from "effect"
@@ -26,7 +26,7 @@ describe("the dashboard", () => {
   let another: Tab
   let support: Tab
   beforeAll(async () => {
-    // Attempts are counted by the quarter of an hour, so this file begins with one.
+    // Attempts are counted per quarter of an hour, so this file starts with a new one.
     const ago = Date.now() % (15 * 60_000)
     const clock = clockOf(() => Date.now() - ago)
     server = await start({ clock })
@@ -65,10 +65,10 @@ describe("the dashboard", () => {
   const setPassword = async (tab: Tab, email: string, password: string = PASSWORD) => {
     const { action, values } = formTo(await tab.get("/dashboard/test/account"), "/credentials")
     const page = await tab.post(action, { ...values, email, password })
-    assert.include(page.text, "From now on you sign in with this")
+    assert.include(page.text, "Saved. Use this email and password")
   }
 
-  /** The id of the merchant's person with this address. */
+  /** Id of the merchant's person with this email. */
   const idOf = async (email: string): Promise<string> => {
     const { text } = await owner.get("/dashboard/test/team")
     return /\bper_\w+/.exec(text.split(email)[0]!.split("<tr").at(-1)!)![0]
@@ -80,7 +80,7 @@ describe("the dashboard", () => {
   }
 
   describe("signing in", () => {
-    it("takes a link's button, once, and nothing that only looks at the link", async () => {
+    it("accepts the button of a link, once, and no request that only opens the link", async () => {
       const link = await linkFor(server)
       const before = await server.journalOfAll()
       assert.strictEqual((await fetch(link, { method: "HEAD" })).status, 200)
@@ -91,7 +91,7 @@ describe("the dashboard", () => {
       const tab = openTab(server)
       const page = await tab.get(link)
       assert.include(page.text, "Sign in to Lumen Coffee")
-      assert.include(page.text, "You sign in as owner, with no email yet.")
+      assert.include(page.text, "You are signing in as owner, with no email yet.")
       assert.notInclude(page.text, "<script")
       const { action, values } = formTo(page, new URL(link).pathname)
       const elsewhere = { origin: "https://evil.example", "sec-fetch-site": "cross-site" }
@@ -105,7 +105,7 @@ describe("the dashboard", () => {
       ] as const) {
         assert.strictEqual((await tab.post(action, sent, headers)).status, 403)
       }
-      // Whoever has a link has a token for it, so the browser has to say where the form comes from.
+      // The link contains the token, so the browser's headers have to prove the origin.
       const silent = await fetch(link, { method: "POST", body: new URLSearchParams(values) })
       assert.strictEqual(silent.status, 403)
       assert.strictEqual(await server.journalOfAll(), before)
@@ -118,14 +118,14 @@ describe("the dashboard", () => {
       const other = openTab(server)
       for (const late of [await other.get(link), await other.post(action, values)]) {
         assert.strictEqual(late.status, 410)
-        assert.include(late.text, "A link signs in once")
+        assert.include(late.text, "A link works once")
       }
       assert.strictEqual(other.cookie, "")
-      // Somebody who is signed in is led on.
+      // A signed-in person is redirected.
       assert.strictEqual(new URL((await tab.get(link)).url).pathname, "/dashboard/test")
     })
 
-    it("opens one session by a link, however many forms are sent at once", async () => {
+    it("opens one session per link for concurrent forms", async () => {
       const link = await linkFor(server)
       const tabs = Array.from({ length: 8 }, () => openTab(server))
       const { action, values } = formTo(await tabs[0]!.get(link), new URL(link).pathname)
@@ -133,17 +133,14 @@ describe("the dashboard", () => {
       assert.deepStrictEqual(statuses.toSorted(), [200, ...Array<number>(7).fill(410)])
     })
 
-    it("says who is signed in whose session a link would end", async () => {
+    it("names the person whose session a link would end", async () => {
       const tab = await withPassword("before@example.com")
       const page = await tab.get(await linkFor(server, "developer"))
-      assert.match(
-        page.text,
-        /In this browser you are signed in to <bdi>Lumen Coffee<\/bdi> as <b><bdi>before@example.com/
-      )
-      assert.include(page.text, "You sign in as developer, with no email yet.")
+      assert.match(page.text, /This browser is signed in to <bdi>Lumen Coffee<\/bdi> as <b><bdi>before@example.com/)
+      assert.include(page.text, "You are signing in as developer, with no email yet.")
     })
 
-    it("takes no link from before another password or role", async () => {
+    it("rejects a link from before a new password or role", async () => {
       const email = "again@example.com"
       const tab = await withPassword(email)
       const id = await idOf(email)
@@ -159,7 +156,7 @@ describe("the dashboard", () => {
       assert.strictEqual((await openTab(server).get(await linkOf())).status, 200)
     })
 
-    it("shows nothing to whoever has not, and leads back to where they wanted", async () => {
+    it("shows nothing without a session, and leads back to the requested page", async () => {
       const { id } = await payment()
       for (const path of ["/dashboard", "/dashboard/test", `/dashboard/test/payments/${id}`, "/dashboard/nothing"]) {
         const page = await openTab(server).get(path)
@@ -176,7 +173,7 @@ describe("the dashboard", () => {
     })
 
     it.each(["https://evil.example/", "//evil.example", "/\\evil.example", "/test/../../x", "javascript:alert(1)"])(
-      "leads nobody to %s",
+      "does not redirect to %s",
       async (to) => {
         const tab = openTab(server)
         const shown = await tab.get(`/dashboard/sign-in?to=${encodeURIComponent(to)}`)
@@ -188,7 +185,7 @@ describe("the dashboard", () => {
       }
     )
 
-    it("gives a session that nobody had before, and ends the one before it", async () => {
+    it("creates a new session and ends the previous one", async () => {
       const tab = await withPassword("fixed@example.com")
       const before = tab.cookie
       const attacker = openTab(server)
@@ -196,19 +193,19 @@ describe("the dashboard", () => {
       tab.cookie = ""
       await signIn(tab, "fixed@example.com", PASSWORD)
       assert.notStrictEqual(tab.cookie, before)
-      // The link of another person, opened in the same browser.
+      // Another person's link, opened in the same browser.
       const held = tab.cookie
       await tab.signIn(await linkFor(server))
       assert.notStrictEqual(tab.cookie, held)
       attacker.cookie = held
       assert.include((await attacker.get("/dashboard/test")).url, "/sign-in")
-      // A value that somebody has planted is not taken over.
+      // A planted cookie value is not accepted.
       const planted = openTab(server)
       planted.cookie = tab.cookie.replace(/\..*$/, `.${"x".repeat(32)}`)
       assert.include((await planted.get("/dashboard/test")).url, "/sign-in")
     })
 
-    it("says the same of a wrong password and of nobody", async () => {
+    it("answers a wrong password and an unknown person the same", async () => {
       await withPassword("known@example.com")
       const [wrong, nobody] = await Promise.all(
         ["known@example.com", "unknown@example.com"].map((email) => signIn(openTab(server), email, "wrong"))
@@ -218,7 +215,7 @@ describe("the dashboard", () => {
       assert.strictEqual(plain(wrong!.text), plain(nobody!.text))
     })
 
-    it("holds back whoever guesses, and nobody else", async () => {
+    it("blocks only those who guess", async () => {
       const email = "guessed@example.com"
       await withPassword(email)
       const tab = openTab(server)
@@ -230,7 +227,7 @@ describe("the dashboard", () => {
       assert.strictEqual((await signIn(openTab(server), "known@example.com", PASSWORD)).status, 200)
     })
 
-    it("lets in who comes by a link or knows their password, however many they are at an address", async () => {
+    it("accepts links and right passwords from any number of people at an address", async () => {
       const tab = openTab(server)
       for (let i = 0; i <= ADDRESS_FAILURES_MAX; i++) {
         assert.strictEqual((await visit(`${server.url}/dashboard/link/${"x".repeat(32)}`)).status, 410)
@@ -249,7 +246,7 @@ describe("the dashboard", () => {
       assert.strictEqual((await tab.signIn(await linkFor(server, "support"))).status, 200)
     })
 
-    it("sends a cookie that is for this host, and for nobody's script", async () => {
+    it("sends a cookie for this host only, which scripts cannot read", async () => {
       const tab = openTab(server)
       const link = await linkFor(server)
       const { values } = formTo(await tab.get(link), new URL(link).pathname)
@@ -276,7 +273,7 @@ describe("the dashboard", () => {
       text.replaceAll(/\b(?:per|mer|dse)_\w+|value="[^"]*"|link\/\w+|<time.*?<\/time>|id="[^"]*"/g, "")
     ]
 
-    it("leads each of them to their own, by their own password", async () => {
+    it("leads each of them to their own merchant, by their own password", async () => {
       await withPassword("both@example.com", "the first password")
       await withPassword("BOTH@example.com", "the other password", stranger)
       const [first, other] = [openTab(server), openTab(server)]
@@ -284,7 +281,7 @@ describe("the dashboard", () => {
       assert.strictEqual(merchantIn(await signIn(other, "both@example.com", "the other password")), "Stranger")
     })
 
-    it("asks whose dashboard it is to be where one password is right for both, and for nobody else", async () => {
+    it("asks for the merchant if one password is right for both, and only then", async () => {
       const [email, to] = ["same@example.com", "/test/payments"]
       const tab = await withPassword(email)
       await withPassword(email, PASSWORD, stranger)
@@ -309,12 +306,12 @@ describe("the dashboard", () => {
         assert.match(text, /Sign-ins, newest first[^]*?<td[^>]*>\s*<time[^]*?<td[^>]*>\s*password\b/)
       })
       assert.strictEqual((await openTab(server).post(forms[1]!.action, forms[1]!.values)).status, 410)
-      // The other button is a link, and dies as one.
+      // The other button is a link too, and expires like one.
       await setPassword(tab, email)
       assert.strictEqual((await openTab(server).post(forms[0]!.action, forms[0]!.values)).status, 410)
     })
 
-    it("is taken by neither from the other, and says to neither whether the other has it", async () => {
+    it("is not transferred, and reveals nothing about the other merchant", async () => {
       await withPassword("theirs@example.com", "the password of a stranger", stranger)
       const add = async (email: string) => {
         const { action, values } = formTo(await owner.get("/dashboard/test/team"), "/add")
@@ -324,7 +321,7 @@ describe("the dashboard", () => {
       const named = (page: Page) => plain(page).map((part) => String(part).replaceAll(/(?:theirs|nobody)@/g, "@"))
       assert.deepStrictEqual(named(known), named(unknown))
       assert.strictEqual(known.status, 200)
-      // With a password for the address, one merchant's person is still told nothing of the other's.
+      // One merchant's owner learns nothing about the other merchant's person, with or without a password.
       for (const page of [known, unknown]) {
         const email = page === known ? "theirs@example.com" : "nobody@example.com"
         const tab = openTab(server)
@@ -344,7 +341,7 @@ describe("the dashboard", () => {
       assert.strictEqual(merchantIn(found), "Stranger")
     })
 
-    it("is guessed at as often as any, also by somebody who knows the password of one of the two", async () => {
+    it("has the usual limit of guesses, also for a person with one of the passwords", async () => {
       await withPassword("guess@example.com", "the password of a stranger", stranger)
       await withPassword("guess@example.com", "what an owner has made up")
       for (let i = 0; i < PERSON_ATTEMPTS_MAX; i++) {
@@ -355,7 +352,7 @@ describe("the dashboard", () => {
       assert.strictEqual(page.status, 429)
     })
 
-    it("leaves nothing in the journal of who has tried a wrong password", async () => {
+    it("leaves nothing about wrong passwords in the journal", async () => {
       await withPassword("tried@example.com")
       const before = await server.journalOfAll()
       for (const email of ["tried@example.com", "untried@example.com", "x".repeat(400)]) {
@@ -365,7 +362,7 @@ describe("the dashboard", () => {
     })
   })
 
-  it("is for this machine by its own names only, where it has no other address", async () => {
+  it("answers to this machine's own names only, without a public address", async () => {
     const { port } = new URL(server.url)
     const statusAs = (host: string | undefined, path: string) =>
       new Promise<readonly [number, number]>((resolve, reject) => {
@@ -388,12 +385,12 @@ describe("the dashboard", () => {
       for (const path of ["/dashboard/test", "/dashboard/sign-in", "/dashboard/link/x", "/dashboard/test/live"]) {
         assert.deepStrictEqual(await statusAs(host, path), [403, 0], `${host} ${path}`)
       }
-      // Whoever has a key may ask by any name.
+      // API requests are accepted under any host name.
       assert.deepStrictEqual(await statusAs(host, "/v1/customers"), [200, 0], host)
     }
   })
 
-  it("ends a session with a sign-out: its cookie is of no use to whoever has stolen it", async () => {
+  it("ends a session with a sign-out, so a stolen cookie is useless", async () => {
     const tab = await signedIn(server)
     const stolen = openTab(server)
     stolen.cookie = tab.cookie
@@ -406,7 +403,7 @@ describe("the dashboard", () => {
     const form = formTo(developers, "/version")
     const left = await stolen.post(form.action, form.values)
     assert.strictEqual(left.status, 401)
-    // Signed in again, somebody is where the form was.
+    // Signing in again leads back to the form's page.
     const back = new URL(/href="([^"]*\/sign-in[^"]*)"/.exec(left.text)![1]!, left.url)
     assert.strictEqual(back.searchParams.get("to"), "/test/developers/version")
     const again = await signedIn(server)
@@ -415,7 +412,7 @@ describe("the dashboard", () => {
     assert.strictEqual((await visit(`${server.url}/dashboard/test/live`, { cookie: stolen.cookie })).status, 401)
   })
 
-  it("shows no session that another password has ended", async () => {
+  it("shows no session that a new password has ended", async () => {
     const [tab, other] = [await withPassword("shown@example.com"), openTab(server)]
     await signIn(other, "shown@example.com", PASSWORD)
     const member = `/dashboard/test/team/${await idOf("shown@example.com")}`
@@ -427,7 +424,7 @@ describe("the dashboard", () => {
     assert.include((await other.get("/dashboard/test")).url, "/sign-in")
   })
 
-  it("has its sessions ended by their person, and no other's", async () => {
+  it("ends a person's own sessions only", async () => {
     const [tab, other] = [await withPassword("two@example.com"), openTab(server)]
     await signIn(other, "two@example.com", PASSWORD)
     const stranger = await signedIn(server)
@@ -435,11 +432,11 @@ describe("the dashboard", () => {
     const { action, values } = formTo(page, "/end")
     assert.strictEqual((await stranger.post(action, values)).status, 403)
     assert.strictEqual((await other.get("/dashboard/test")).status, 200)
-    assert.include((await tab.post(action, values)).text, "The session has ended")
+    assert.include((await tab.post(action, values)).text, "Session ended.")
     assert.include((await other.get("/dashboard/test")).url, "/sign-in")
   })
 
-  it("keeps nothing in caches, and runs nothing that is not its own", async () => {
+  it("is not cached, and runs no foreign scripts", async () => {
     const { id } = await payment()
     for (const path of [
       "/dashboard/test",
@@ -465,7 +462,7 @@ describe("the dashboard", () => {
     }
     const countOf = async () => (await audits(accountId())).filter((action) => action === name).length
 
-    it("is done by whoever sends its form, once, and leaves an entry in the audit log", async () => {
+    it("runs once per form, and leaves an entry in the audit log", async () => {
       const before = await countOf()
       const { action, values } = await fill()
       const first = await owner.post(action, values)
@@ -475,7 +472,7 @@ describe("the dashboard", () => {
       assert.strictEqual(await countOf(), before + 1)
     })
 
-    it("is not done without its token, with another's, from elsewhere, or without a session", async () => {
+    it("does not run without its token, with another token, from another site, or without a session", async () => {
       const before = await countOf()
       const { action, values } = await fill()
       const { token: _, ...without } = values
@@ -496,7 +493,7 @@ describe("the dashboard", () => {
       assert.strictEqual(await countOf(), before)
     })
 
-    it(`is ${may ? "" : "not "}done by support`, async () => {
+    it(`is ${may ? "" : "not "}allowed for support`, async () => {
       const before = await countOf()
       const path = `/dashboard/test${await page(server)}`
       const shown = await support.get(path)
@@ -512,7 +509,7 @@ describe("the dashboard", () => {
     })
   })
 
-  it("shows what a price would come to only to whoever may add it, and has sent its form", async () => {
+  it("previews a price only with the right to add it, and only for its own form", async () => {
     const { id } = await server.post("/v1/products", { name: "Tea" })
     const form = formTo(await owner.get(`/dashboard/test/products/${id}/prices`), "/prices/create")
     const { action } = form
@@ -531,12 +528,12 @@ describe("the dashboard", () => {
       [401, await openTab(server).post(action, values)]
     ] as const) {
       assert.strictEqual(page.status, status)
-      assert.strictEqual(page.text.includes("Nothing is added yet."), status === 200)
+      assert.strictEqual(page.text.includes("This price is not added yet."), status === 200)
     }
     assert.strictEqual(await server.journal(), before)
   })
 
-  it("shows and does nothing with another merchant's objects, nor with the other environment's", async () => {
+  it("shows and changes nothing of another merchant or environment", async () => {
     const { id } = await payment()
     const stranger = await Effect.runPromise(
       Effect.provideService(
@@ -560,7 +557,7 @@ describe("the dashboard", () => {
     assert.strictEqual((await server.get(`/v1/payment_intents/${id}`)).charges.data[0].amount_refunded, 0)
   })
 
-  it("refuses what is wrong beside its field, with the status and the words of the API", async () => {
+  it("reports errors beside the field, with the API's status and words", async () => {
     const { id } = await payment()
     const { action, values } = formTo(await owner.get(`/dashboard/test/payments/${id}`), "/refund")
     const tooMuch = await owner.post(action, { ...values, amount: "43.22" })
@@ -570,7 +567,7 @@ describe("the dashboard", () => {
     const nonsense = await owner.post(action, { ...values, amount: "<script>" })
     assert.strictEqual(nonsense.status, 400)
     assert.include(nonsense.text, "&lt;script&gt;")
-    // No label has the name of a parameter.
+    // Messages use labels instead of parameter names.
     for (const [path, end, entered, said] of [
       ["/customers", "/create", { email: "x" }, "This must be a valid email address of at most 320 characters."],
       ["/products", "/create", { name: "" }, "This is required."]
@@ -582,10 +579,10 @@ describe("the dashboard", () => {
     const version = formTo(await owner.get("/dashboard/test/developers"), "/version")
     const wrong = await owner.post(version.action, { ...version.values, version: "1999-01-01" })
     assert.strictEqual(wrong.status, 400)
-    assert.include(wrong.text, "There is no such version")
+    assert.include(wrong.text, "Unknown version.")
   })
 
-  it("says why a form is refused that what was done meanwhile has taken from its page", async () => {
+  it("shows the error of a form that a concurrent change has removed", async () => {
     const { id } = await payment()
     const tabs = [await signedIn(server, "owner"), await signedIn(server, "support")]
     const pages = await Promise.all(tabs.map((tab) => tab.get(`/dashboard/test/payments/${id}`)))
@@ -594,14 +591,14 @@ describe("the dashboard", () => {
     const refused = await tabs[1]!.post(forms[1]!.action, forms[1]!.values)
     const { error } = await server.post("/v1/refunds", { payment_intent: id, amount: 4321 }, { status: refused.status })
     assert.deepStrictEqual(/<p class="message" role="alert">([^<]*)</.exec(refused.text)?.[1], error.message)
-    // Said once: beside the form, as long as there is one.
+    // The message is shown once, beside the form while the page has it.
     const other = await payment()
     const tooMuch = formTo(await tabs[1]!.get(`/dashboard/test/payments/${other.id}`), "/refund")
     const beside = await tabs[1]!.post(tooMuch.action, { ...tooMuch.values, amount: "43.22" })
     assert.notInclude(beside.text, 'role="alert"')
   })
 
-  it("moves no money for an amount of nothing, less, or what is none", async () => {
+  it("moves no money for an amount that is zero, negative or invalid", async () => {
     const paid = await payment()
     const held: Answer = await server.post("/v1/payment_intents", {
       amount: 4321,
@@ -625,19 +622,19 @@ describe("the dashboard", () => {
     }
   })
 
-  it("takes no password that is soon guessed, and no address that somebody has", async () => {
+  it("rejects weak passwords and emails in use", async () => {
     await withPassword("taken@example.com")
     const tab = await signedIn(server, "developer")
     const { action, values } = formTo(await tab.get("/dashboard/test/account"), "/credentials")
     const short = await tab.post(action, { ...values, email: "free@example.com", password: "short" })
     assert.strictEqual(short.status, 400)
-    assert.include(short.text, "Take at least 12 characters")
+    assert.include(short.text, "Use at least 12 characters")
     const taken = await tab.post(action, { ...values, email: "TAKEN@example.com", password: PASSWORD })
     assert.strictEqual(taken.status, 400)
     assert.include(taken.text, "an address that nobody else in the team signs in with")
   })
 
-  /** As if the person had last proved who they are a while ago. */
+  /** Simulates a last confirmation a while ago. */
   const forgetProof = async ({ accounts }: MemoryTillWithPages, { cookie }: Tab) => {
     const session = /dse_\w+/.exec(cookie)![0]
     const forget = Effect.gen(function* () {
@@ -648,22 +645,22 @@ describe("the dashboard", () => {
     await Effect.runPromise(accounts.run(INSTALLATION, forget))
   }
 
-  it("leads somebody without a password, who came in a while ago, to another link, and not around in a circle", async () => {
+  it("asks a person without a password for a new link, without a redirect loop", async () => {
     const tab = await signedIn(server, "owner")
     await forgetProof(server, tab)
     const { action, values } = formTo(await tab.get("/dashboard/test/account"), "/credentials")
     const entered = { ...values, email: "late@example.com", password: "correct horse battery" }
     const asked = (await tab.post(action, entered)).text.replaceAll(/\s+/g, " ")
     for (const text of [
-      "<h1>Open a new link first</h1>",
-      "Open a new one, from <code>till dashboard</code> or an owner"
+      "<h1>Sign in with a new link first</h1>",
+      "Get a new link from <code>till dashboard</code> or from an owner"
     ]) {
       assert.include(asked, text)
     }
-    assert.include((await tab.get("/dashboard/test")).text.replaceAll(/\s+/g, " "), "</a> within ten minutes of that")
+    assert.include((await tab.get("/dashboard/test")).text.replaceAll(/\s+/g, " "), "</a> in the next 10 minutes")
   })
 
-  it("asks for the password before live keys, the team, credentials and a wipe, and not before keys of test mode", async () => {
+  it("asks for the password before live keys, the team, credentials and a wipe, but not before test keys", async () => {
     const tab = await signedIn(server, "owner")
     await setPassword(tab, "asked@example.com")
     const entriesOf = async () =>
@@ -673,12 +670,12 @@ describe("the dashboard", () => {
       const { action, values } = formTo(await tab.get(path), end)
       const before = await entriesOf()
       const asked = await tab.post(action, { ...values, ...entered })
-      assert.include(asked.text, "Is it you?", path)
+      assert.include(asked.text, "Confirm it&#39;s you", path)
       assert.strictEqual(formTo(asked, "/sign-out").action, "/dashboard/sign-out")
       assert.strictEqual(await entriesOf(), before, path)
       const done = await tab.post(action, { ...values, ...entered, confirm_password: PASSWORD })
       assert.strictEqual(done.status, 200, path)
-      assert.notInclude(done.text, "Is it you?", path)
+      assert.notInclude(done.text, "Confirm it&#39;s you", path)
       return done
     }
     const keys = "/dashboard/live/developers/keys"
@@ -689,16 +686,16 @@ describe("the dashboard", () => {
     await asks("/dashboard/test/account", "/credentials", { email: "asked@example.com", password: PASSWORD })
     for (const { end, entered, name, page } of ACTIONS) {
       if (!/^person\.|^test_data/.test(name)) continue
-      // An address is one person's.
+      // An email belongs to one person.
       const own = "email" in entered ? { email: "asked-too@example.com" } : {}
       await asks(`/dashboard/test${await page(server)}`, end, { ...entered, ...own })
     }
     await forgetProof(server, tab)
     const { action, values } = formTo(await tab.get("/dashboard/test/developers/keys"), "/create")
-    assert.notInclude((await tab.post(action, { ...values, type: "secret" })).text, "Is it you?")
+    assert.notInclude((await tab.post(action, { ...values, type: "secret" })).text, "Confirm it&#39;s you")
   })
 
-  it("asks for the password before a large live refund, goes on with it, and not again", async () => {
+  it("asks for the password before a large live refund, continues with it, and does not ask again", async () => {
     const live = await start({ merchantName: "Live", liveProcessor: "simulator" })
     const pay = () =>
       live.post(
@@ -728,7 +725,7 @@ describe("the dashboard", () => {
 
     const { action, values } = await formFor(large.id)
     const asked = await tab.post(action, { ...values, amount: "" })
-    assert.include(asked.text, "Is it you?")
+    assert.include(asked.text, "Confirm it&#39;s you")
     assert.strictEqual(await refunded(large.id), 0)
     const kept = { ...values, amount: "" }
     const wrong = await tab.post(action, { ...kept, confirm_password: "wrong" })
@@ -736,17 +733,17 @@ describe("the dashboard", () => {
     assert.notInclude(wrong.text, "wrong&quot;")
     assert.strictEqual(await refunded(large.id), 0)
     const done = await tab.post(action, { ...kept, confirm_password: PASSWORD })
-    assert.include(done.text, "The refund is made.")
+    assert.include(done.text, "Refund created.")
     assert.strictEqual(await refunded(large.id), 200_000)
     const another = await pay()
     const again = await formFor(another.id)
-    assert.include((await tab.post(again.action, { ...again.values, amount: "" })).text, "The refund is made.")
+    assert.include((await tab.post(again.action, { ...again.values, amount: "" })).text, "Refund created.")
     await live.close()
   })
 })
 
-describe("an installation that others can listen to", () => {
-  it("signs nobody in, and says why", async () => {
+describe("an installation without a private connection", () => {
+  it("refuses sign-in with the reason", async () => {
     const server = await start({ merchantName: "Open", refusal: "Till listens on 0.0.0.0" })
     const link = await linkFor(server)
     for (const path of [link, `${server.url}/dashboard/sign-in`]) {

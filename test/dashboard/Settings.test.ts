@@ -1,4 +1,4 @@
-/** Brand and test clock over the dashboard: what is saved, what is refused, and what becomes due (9.68). */
+/** Brand and test clock on the dashboard: saving, refusing, and timers that become due (9.68). */
 import { assert, describe, it } from "@effect/vitest"
 import { openSession } from "../pages/Shop.ts"
 import { formTo, signedIn } from "./People.ts"
@@ -12,14 +12,14 @@ describe("settings", () => {
     return await tab.post(action, { ...values, ...entered })
   }
 
-  it("saves the brand, shows it, and takes settings away", async () => {
+  it("saves the brand, shows it, and removes settings", async () => {
     const saved = await submit("/dashboard/test/developers/brand", "/set", {
       name: "Lumen <b>",
       icon: "https://cdn.example/icon.png",
       accent: "#FFDD00",
       support: "mailto:help@lumen.example"
     })
-    assert.include(saved.text, "The brand is saved.")
+    assert.include(saved.text, "Brand saved.")
     assert.include(saved.text, `fill="#ffdd00"`)
     assert.include(saved.text, "Lumen &lt;b&gt;")
     assert.match(saved.headers.get("content-security-policy")!, /img-src 'self' data: https:\/\/cdn\.example;/)
@@ -29,7 +29,7 @@ describe("settings", () => {
     assert.include(without.text, "mailto:help@lumen.example")
   })
 
-  it("refuses what pages could not show, beside its field, and saves nothing of it", async () => {
+  it("refuses invalid settings beside the field, and saves nothing", async () => {
     const wrong = { name: "", icon: "javascript:alert(1)", accent: "red", terms: "/terms" }
     const refused = await submit("/dashboard/test/developers/brand", "/set", wrong)
     assert.strictEqual(refused.status, 400)
@@ -38,9 +38,9 @@ describe("settings", () => {
     assert.notInclude((await tab.get("/dashboard/test/developers/brand")).text, "javascript:")
   })
 
-  it("shows what is due next, and moves the clock until it has happened", async () => {
+  it("shows scheduled events, and advances the clock past them", async () => {
     const empty = await tab.get("/dashboard/test/developers/clock")
-    assert.include(empty.text, "Nothing waits for its time")
+    assert.include(empty.text, "Nothing is scheduled")
     const { id } = await server.post("/v1/payment_intents", {
       amount: 4321,
       currency: "usd",
@@ -57,15 +57,15 @@ describe("settings", () => {
     await server.post(`/v1/checkout_sessions/${session.id}/expire`, {})
     const { action, values } = formTo(due, "/advance")
     const moved = await tab.post(action, { ...values, step: "next" })
-    assert.include(moved.text, "what was due has happened")
-    assert.include(moved.text, "Nothing waits for its time")
+    assert.include(moved.text, "Everything due until then has happened.")
+    assert.include(moved.text, "Nothing is scheduled")
     assert.strictEqual((await server.get(`/v1/payment_intents/${id}`)).status, "canceled")
     const aheadIn = (text: string) => /([\d,]+) seconds/.exec(text)![1]
-    // Sent again, the form moves nothing.
+    // A repeated submission does not move the clock.
     assert.strictEqual(aheadIn((await tab.post(action, { ...values, step: "next" })).text), aheadIn(moved.text))
   })
 
-  it("moves the clock neither back, nor too far, nor in live mode", async () => {
+  it("moves the clock neither back nor too far, and not in live mode", async () => {
     for (const seconds of ["0", "-5", "1.5", "soon", "63072001"]) {
       const refused = await submit("/dashboard/test/developers/clock", "/advance", { seconds })
       assert.strictEqual(refused.status, 400, seconds)
@@ -74,7 +74,7 @@ describe("settings", () => {
     assert.strictEqual((await tab.get("/dashboard/live/developers/clock")).status, 404)
   })
 
-  it("wipes test data for whoever names the merchant, once, and keeps who did it", async () => {
+  it("wipes test data after the merchant's name was entered, once, with an audit entry", async () => {
     const pay = () => server.post("/v1/payment_intents", { amount: 4321, currency: "usd" })
     const { id } = await pay()
     await submit("/dashboard/test/developers/brand", "/set", { name: "Lumen <b>" })
@@ -85,11 +85,11 @@ describe("settings", () => {
     assert.strictEqual((await server.get(`/v1/payment_intents/${id}`)).id, id)
     const name = "Lumen <b>"
     const wiped = await tab.post(action, { ...values, name })
-    assert.include(wiped.text, "The test data is wiped.")
+    assert.include(wiped.text, "Test data wiped.")
     assert.strictEqual((await server.get(`/v1/payment_intents/${id}`)).error.code, "resource_missing")
-    // Sent again, the form wipes nothing of what came since, and leaves no second entry.
+    // A repeated submission deletes no newer data and leaves no second entry.
     const later = await pay()
-    assert.include((await tab.post(action, { ...values, name })).text, "The test data is wiped.")
+    assert.include((await tab.post(action, { ...values, name })).text, "Test data wiped.")
     assert.strictEqual((await server.get(`/v1/payment_intents/${later.id}`)).id, later.id)
     const owner = await signedIn(server, "owner")
     const audit = await owner.get("/dashboard/test/team/audit?action=test_data.wipe")

@@ -1,4 +1,4 @@
-/** Whatever payers and merchants have written is text on the dashboard's pages, and nothing else. */
+/** Texts of payers and merchants stay text on the dashboard's pages. */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
@@ -39,7 +39,7 @@ const textsOf = (all: ReadonlyArray<ReadonlyArray<string>>): Text => {
   }
 }
 
-/** A page without its texts: its tags, with their attributes' names. Nothing but colours and links is in JSON. */
+/** A page without its texts: tags with attribute names. In JSON, only colours and links. */
 const skeletonOf = (page: string): string =>
   page
     .replaceAll(/<pre\b[\s\S]*?<\/pre>/g, (json) => {
@@ -53,7 +53,7 @@ const skeletonOf = (page: string): string =>
     .replaceAll(/"[^"<>]*"/g, '""')
     .replaceAll(/>[^<]+</g, "><")
 
-/** The links that lead to another origin than the page's own, or run something. */
+/** Links to other origins, or with scripts. */
 const strayLinks = ({ text, url }: Page): ReadonlyArray<string> =>
   [...text.matchAll(/<(?:a|form)\b[^>]*\s(?:href|action)="([^"]*)"/g)]
     .map(([, address]) => address!.replaceAll("&amp;", "&"))
@@ -68,7 +68,7 @@ describe("pages of the dashboard", () => {
   })
   afterAll(() => server.close())
 
-  /** The skeletons of all pages of a merchant of whom everything has such texts, also asked for with them. */
+  /** Skeletons of all pages of a merchant whose objects and queries consist of such texts. */
   const pagesWith = async (text: Text): Promise<ReadonlyMap<string, string>> => {
     const world = await makeWorld(server, text)
     const tab = await signedIn(world.server)
@@ -83,9 +83,9 @@ describe("pages of the dashboard", () => {
     }, 120_000)
     for (const [route, path] of Object.entries(world.pages)) add(route, await tab.get(`/dashboard/test${path}`))
     const asked = ["customer", "email", "idempotency_key", "object", "path", "done", "type", "state"]
-    // None of it is found, whatever it is.
+    // The search finds nothing.
     const query = new URLSearchParams(asked.map((name) => [name, `${text(90)} of nobody`]))
-    // A blank in an email is refused.
+    // An email with a blank is refused.
     for (const name of ["customer", "email"]) query.set(name, query.get(name)!.replaceAll(/\s/g, "+"))
     query.set("metadata", `order:${text(90)} of nobody`)
     for (const route of ["/payments", "/customers", "/requests"]) {
@@ -95,7 +95,7 @@ describe("pages of the dashboard", () => {
   }
 
   it.effect.prop(
-    "have the same tags, and lead nowhere else, whatever is in them",
+    "have the same tags and links for any texts",
     { texts: Schema.NonEmptyArray(pieces).check(Schema.isMinLength(7), Schema.isMaxLength(11)) },
     ({ texts }) =>
       Effect.promise(async () => {

@@ -1,4 +1,4 @@
-/** Whatever colour a merchant chooses, everything that it colours can be read (semantics 9.15; WCAG 2.2). */
+/** Any colour that a merchant chooses stays readable on pages (semantics 9.15; WCAG 2.2). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { Palette, Scheme } from "../../src/html/Accent.ts"
@@ -23,16 +23,16 @@ const assertReadable = (color: string, scheme: Scheme): Palette => {
 }
 
 describe("a merchant's colour", () => {
-  it.prop("can be read wherever it stands", { rgb, scheme }, ({ rgb, scheme }) => {
+  it.prop("is readable on every background", { rgb, scheme }, ({ rgb, scheme }) => {
     const color = hex(rgb)
     const palette = assertReadable(color, scheme)
     assert.strictEqual(palette.accent, color)
-    // What is fine is left alone.
+    // A colour with enough contrast is unchanged.
     const isFine = GROUNDS[scheme].every((ground) => contrast(color, ground) >= 4.5)
     assert.strictEqual(palette["accent-text"] === color, isFine)
   })
 
-  it("can be read if it is one of those in between, where neither black nor white is easy", () => {
+  it("is readable in medium brightness, where black and white contrast least", () => {
     for (let part = 0; part < 256; part++) {
       for (const color of [
         [part, part, part],
@@ -47,13 +47,13 @@ describe("a merchant's colour", () => {
     }
   })
 
-  it("is measured as WCAG measures contrast", () => {
+  it("has contrasts as WCAG computes them", () => {
     assert.strictEqual(contrast("#000000", "#ffffff"), 21)
     assert.strictEqual(contrast("#123456", "#123456"), 1)
     assert.approximately(contrast("#ffffff", "#767676"), 4.54, 0.01)
   })
 
-  it("stands on the grounds that the style sheet has, and sets what it uses", () => {
+  it("uses the backgrounds and sets the properties of the style sheet", () => {
     const [light = "", dark = ""] = [...stylesheet.text.matchAll(/:root \{([^}]*)\}/g)].map(([, block]) => block!)
     const valuesIn = (block: string) =>
       ["ground", "panel", "test"].map((name) => new RegExp(`--${name}: (#[0-9a-f]{6})`).exec(block)?.[1])

@@ -1,4 +1,4 @@
-/** The pages' files: found under the name of their content, and kept by browsers for good. */
+/** Assets: served under the hash of their content, and cached forever by browsers. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Assets from "../../src/html/Assets.ts"
 import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
@@ -15,7 +15,7 @@ describe.each([
   ["script", Assets.script],
   ["module of amounts", Assets.amountScript]
 ])("the %s", (_, asset) => {
-  it("is served with its type, for good", async () => {
+  it("is served with its type and cached forever", async () => {
     const response = await fetch(server.url + asset.path)
     assert.strictEqual(response.status, 200)
     assert.strictEqual(await response.text(), asset.text)
@@ -24,7 +24,7 @@ describe.each([
     assert.strictEqual(response.headers.get("x-content-type-options"), "nosniff")
   })
 
-  it("is sent compressed to those who can read that, and to no other", async () => {
+  it("is compressed for clients that accept it only", async () => {
     const [plain, gzip] = await Promise.all(
       ["identity", "gzip"].map((encoding) =>
         fetch(server.url + asset.path, { headers: { "accept-encoding": encoding } })
@@ -35,14 +35,14 @@ describe.each([
     assert.strictEqual(await gzip!.text(), asset.text)
   })
 
-  it("is not sent again to those who have it", async () => {
+  it("is not sent again if the client has it", async () => {
     const response = await fetch(server.url + asset.path, { headers: { "if-none-match": asset.etag } })
     assert.strictEqual(response.status, 304)
     assert.strictEqual(await response.text(), "")
   })
 })
 
-it("an asset of another content does not exist", async () => {
+it("an asset with another hash does not exist", async () => {
   const response = await fetch(`${server.url}/assets/till-other.css`)
   assert.strictEqual(response.status, 404)
 })

@@ -1,4 +1,4 @@
-/** A merchant's brand: what it can be, and that every page of its payers shows it (semantics 9.15, 9.23). */
+/** A merchant's brand: valid settings, and their display on all payers' pages (semantics 9.15, 9.23). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Accounts } from "../../src/engine/Accounts.ts"
@@ -11,7 +11,7 @@ let server: MemoryTillWithPages
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 
-/** What `till merchants brand` sends. */
+/** The request of `till merchants brand`. */
 const brand = (settings: Readonly<Record<string, string | null>>, name?: string, merchant = server.merchantId) =>
   administer({ _tag: "BrandMerchant", merchant, brand: settings, ...(name !== undefined && { name }) }).pipe(
     Effect.provideService(Accounts, server.accounts),
@@ -32,7 +32,7 @@ const BRAND = {
 const NONE = { icon: null, accent: null, support: null, terms: null, privacy: null }
 
 describe("a brand", () => {
-  it("9.23: is kept, changed setting by setting, and taken away", async () => {
+  it("9.23: is stored, changed setting by setting, and removed", async () => {
     const set = { ...BRAND, accent: "#1b7f5e" }
     assert.deepInclude(await brand(BRAND), { brand: set, name: "Lumen Coffee" })
     assert.deepInclude(await brand({ terms: "http://shop.example/agb" }, "Lumen"), {
@@ -57,7 +57,7 @@ describe("a brand", () => {
     ["terms", "javascript:alert(1)", "an absolute http or https URL"],
     ["terms", "https://shop.example/\u001b[31m", "an absolute http or https URL"],
     ["privacy", "mailto:help@shop.example", "an absolute http or https URL"]
-  ])("9.23: has no %s %j, and says what it must be; nothing changes", async (setting, value, rule) => {
+  ])("9.23: refuses the %s %j with the rule, and changes nothing", async (setting, value, rule) => {
     await brand({ ...NONE, terms: "https://shop.example/before" })
     const refused = await brand({ terms: "https://shop.example/after", [setting]: value })
     assert.include(refused, { _tag: "AdministrationFailed" })
@@ -68,7 +68,7 @@ describe("a brand", () => {
     assert.deepInclude(await brand({}), { brand: { ...NONE, terms: "https://shop.example/before" } })
   })
 
-  it("9.23: is of a merchant that there is", async () => {
+  it("9.23: requires an existing merchant", async () => {
     assert.include(await brand({}, undefined, "mer_x"), { message: "There is no merchant mer_x." })
   })
 })
@@ -87,7 +87,7 @@ describe("a page of a merchant with a brand", () => {
     assert.include(text, `<a href="https://shop.example/privacy" ${outside}`)
   }
 
-  it("9.15: shows it on the form and on what comes of it", async () => {
+  it("9.15: shows it on the form and on its outcome", async () => {
     const session = await openSession(server)
     assertShown(await visit(session.url))
     await pay(session)
@@ -100,7 +100,7 @@ describe("a page of a merchant with a brand", () => {
     assertShown(await visit(processing.url))
   })
 
-  it("9.15: shows it where the bank asks, and where it has been answered", async () => {
+  it("9.15: shows it during and after authentication", async () => {
     const session = await openSession(server)
     const challenge = (await pay(session, filledIn(CARDS.challenged))).headers.get("location")!
     assertShown(await visit(challenge))
@@ -124,7 +124,7 @@ describe("a page of a merchant with a brand", () => {
     await brand(BRAND)
   })
 
-  it("9.15: gets its colours by a style sheet, which says nothing of whose they are", async () => {
+  it("9.15: gets its colours by a style sheet that does not name the merchant", async () => {
     const { headers, status, text } = await visit(`${server.url}/accent/1b7f5e.css`)
     assert.strictEqual(status, 200)
     assert.strictEqual(headers.get("content-type"), "text/css; charset=utf-8")

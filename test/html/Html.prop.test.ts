@@ -1,12 +1,12 @@
-/** No text that is put into a template gets out of where it was put. */
+/** A text in a template stays within its element or attribute. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { escape, html } from "../../src/html/Html.ts"
 
-/** Under another name, the formatter leaves the templates below as they are written. */
+/** Another name keeps the formatter from reformatting the templates below. */
 const template = html
 
-/** Reads a text or an attribute's value as a browser does, for the entities that the template writes. */
+/** Decodes a text or attribute like a browser, for the entities that the template writes. */
 const read = (escaped: string): string =>
   escaped.replaceAll(/&(amp|lt|gt|quot|#39|#96);/g, (_, name: string) => READ[name]!)
 const READ: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", "#96": "`" }
@@ -28,13 +28,13 @@ describe("the template", () => {
     assert.deepStrictEqual(found!.slice(1).map(read), [title, title, text].map(withoutNul))
   })
 
-  it("takes over only the HTML that it made", () => {
+  it("inserts only its own HTML unescaped", () => {
     assert.strictEqual(template`<ul>${[1, "<2>", template`<li>3</li>`]}</ul>`.text, "<ul>1&lt;2&gt;<li>3</li></ul>")
     assert.strictEqual(template`a${null}b${undefined}c${false}d`.text, "abcd")
     assert.throws(() => template`<p>${{ text: "<b>" } as never}</p>`)
   })
 
-  it("leaves its own indentation out, and nothing of what is put in", () => {
+  it("removes its own indentation, but nothing of the values", () => {
     assert.strictEqual(
       template`<p>
     ${"a\n    b"}
@@ -43,11 +43,11 @@ describe("the template", () => {
     )
   })
 
-  it("refuses a value that would stand without quotes in a tag", () => {
+  it("refuses an unquoted value in a tag", () => {
     assert.throws(() => template`<p title=${"a b"}></p>`, /without quotes/)
   })
 
-  it("escapes by the characters that HTML knows", () => {
+  it("escapes every special character of HTML", () => {
     assert.strictEqual(escape(`<a href="x" id='y'>&\`\0`), "&lt;a href=&quot;x&quot; id=&#39;y&#39;&gt;&amp;&#96;")
   })
 })

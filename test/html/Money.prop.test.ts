@@ -1,4 +1,4 @@
-/** Amounts as payers read them: exactly the amount, with the decimals of its currency (semantics N3). */
+/** Amounts for payers: exact, with the decimals of the currency (semantics N3). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { AMOUNT_MAX } from "../../src/domain/Money.ts"
@@ -7,18 +7,18 @@ import { formatAmount, formatDecimal, localeOf, moneyOf } from "../../src/html/M
 import { ISO_CODES } from "../support/Currencies.ts"
 
 const amount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: AMOUNT_MAX }))
-/** As programs write it. */
+/** The decimal notation of programs. */
 const decimalOf = (amount: number, currency: string) => decimalAmount(amount, moneyOf(currency, "en"))
 const currency = Schema.Literals([...ISO_CODES, "xyz"])
 
-/** Some with digits of their own, some that no browser sends. */
+/** Languages, some with their own digits, some that no browser sends. */
 const language = Schema.Union([
   Schema.Literals(["fa", "ar-EG", "de-CH", "mr-IN", "hi-IN", "en-IN", "fr", "en-US,en;q=0.9"]),
   Schema.String
 ])
 
 describe("an amount", () => {
-  it.prop("is written with all its digits and no other", { amount, currency }, ({ amount, currency }) => {
+  it.prop("is written with exactly its digits", { amount, currency }, ({ amount, currency }) => {
     const decimal = decimalOf(amount, currency)
     assert.strictEqual(BigInt(decimal.replace(".", "")), BigInt(amount))
     assert.strictEqual(decimal.split(".")[1]?.length ?? 0, moneyOf(currency, "en").decimals)
@@ -29,7 +29,7 @@ describe("an amount", () => {
   })
 
   it.prop(
-    "that need not be whole is the same amount, and is written to its last digit",
+    "with a fraction is written exactly, to its last digit",
     { amount, currency, part: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 999_999_999_999 })) },
     ({ amount, currency, part }) => {
       assert.strictEqual(formatDecimal(String(amount), currency, "en"), formatAmount(amount, currency, "en"))

@@ -92,7 +92,7 @@ describe("errors", () => {
       )
     } else assert.strictEqual(message, other)
     const { remedies } = EXPLANATIONS.get(code)!
-    assert.strictEqual(stored, /answer is kept|attempt is kept/.test(remedies.join(" ")), "I9, I10")
+    assert.strictEqual(stored, /response is stored|attempt is stored/.test(remedies.join(" ")), "I9, I10")
     const body = JSON.parse(envelope(error, "https://docs.example.test"))
     assert.deepInclude(body.error, { type, code, message, param, doc_url: `https://docs.example.test/errors/${code}` })
   })

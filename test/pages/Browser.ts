@@ -1,21 +1,21 @@
-/** What tests of pages do in a browser. */
+/** Helpers for tests of pages in a browser. */
 import type { AxeResults, RunOptions } from "axe-core"
 import axe from "axe-core"
 import type { Frame, Page } from "playwright-core"
 
 export { connect, hasBrowser } from "../support/Chromium.ts"
 
-/** Sets the size that a page's reader has chosen for text, in pixels. */
+/** Sets the reader's default text size in pixels. */
 export const setTextSize = async (page: Page, pixels: number): Promise<void> => {
   const session = await page.context().newCDPSession(page)
   await session.send("Page.setFontSizes", { fontSizes: { standard: pixels } })
 }
 
-/** The problems that axe-core finds in a page or a frame, a line each. */
+/** Accessibility problems that axe-core finds in a page or a frame, one per line. */
 export const accessibilityProblems = async (page: Page | Frame): Promise<ReadonlyArray<string>> => {
-  // Evaluated by the browser's debugger: the page's own policy lets no script in.
+  // Runs in the debugger, because the page's own policy blocks foreign scripts.
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source)
-  // Lists of what is right, with an address of each element, would take half of the time.
+  // Without lists of passed elements, which would take half of the time.
   const { violations } = await page.evaluate(() =>
     (globalThis as unknown as { axe: { run: (options: RunOptions) => Promise<AxeResults> } }).axe.run({
       resultTypes: ["violations"],
@@ -29,10 +29,10 @@ export const accessibilityProblems = async (page: Page | Frame): Promise<Readonl
 export const overflows = (page: Page): Promise<boolean> =>
   page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth)
 
-/** A name of more characters may be longer than a phone's line. It is held to its words instead. */
+/** Longer names may exceed a phone's line; their words are checked instead. */
 const NAME_CHARACTERS_MAX = 40
 
-/** The names of a page that do not stand whole on one line, in whatever place. */
+/** Names on a page that break across lines. */
 export const brokenNames = (page: Page): Promise<ReadonlyArray<string>> =>
   page.evaluate((longest) => {
     const broken = new Set<string>()
@@ -41,7 +41,7 @@ export const brokenNames = (page: Page): Promise<ReadonlyArray<string>> =>
     while (texts.nextNode() !== null) all.push(texts.currentNode as Text)
     const isFirst = ({ previousSibling }: Text) => previousSibling?.nodeName !== "WBR"
     for (const first of all.filter(isFirst)) {
-      // Places where a name may be broken do not make it two.
+      // Line-break opportunities do not split a name.
       const parts = [first]
       for (let at: ChildNode = first; at.nextSibling?.nodeName === "WBR" && at.nextSibling.nextSibling !== null;) {
         at = at.nextSibling.nextSibling

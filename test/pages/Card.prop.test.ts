@@ -1,4 +1,4 @@
-/** Card fields: what the page's script makes of a text is read by the server as the text itself (semantics 9.85). */
+/** Card fields: the server reads a formatted text like the original (semantics 9.85). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { FormParts, CardField } from "../../src/pages/checkout/CheckoutForm.ts"
@@ -14,9 +14,9 @@ const GOOD: Readonly<Record<string, string>> = {
   card_cvc: "123"
 }
 
-/** The card that a form comes to, or what is wrong with it. */
+/** The card of a form, or its errors. */
 const readBy = (field: CardField, text: string) => {
-  // A form's values come without white space around them.
+  // Form values are trimmed.
   const { confirmation, errors } = readEntered(ASKED, new Map(Object.entries({ ...GOOD, [field]: text.trim() })))
   return confirmation?.payment_method_data?.card ?? errors
 }
@@ -27,12 +27,12 @@ const SHAPES: Readonly<Record<CardField, (text: string) => string>> = {
   card_cvc: shapeCode
 }
 
-/** A field into which a text is typed character by character, or put as a whole. */
+/** A field after typing a text character by character, or after pasting it. */
 const typed = (shape: (text: string) => string, text: string): string =>
   Array.from(text).reduce((shown, character) => shape(shown + character), "")
 
 const literals = (texts: ReadonlyArray<string>) => Schema.Array(Schema.Literals(texts)).check(Schema.isMaxLength(9))
-/** Dates are of few characters; all that are short are tried in some run. */
+/** Characters of dates; every short text occurs in some run. */
 const dates = literals([..."0123459", "20", "2034", "12", "/", "-", " ", " / ", ".", "／", "１", "３４", "۱", "x"])
 const numbers = literals([
   ..."01",
@@ -52,7 +52,7 @@ const texts = Schema.Union([dates, numbers, Schema.Array(Schema.String).check(Sc
 
 describe("9.85: a card's field", () => {
   it.prop(
-    "is read alike with the script and without, typed and pasted",
+    "is read the same with and without the script, typed and pasted",
     { texts, field: Schema.Literals(CARD_FIELDS) },
     ({ field, texts }) => {
       const text = texts.join("")
@@ -64,7 +64,7 @@ describe("9.85: a card's field", () => {
     { arbitrary: { runs: 3000 } }
   )
 
-  it("is read alike for every short text of digits and what stands between them", () => {
+  it("is read the same for every short text of digits and separators", () => {
     const same = (one: ReturnType<typeof readExpiry>, other: typeof one) =>
       one?.month === other?.month && one?.year === other?.year
     const wrong: Array<readonly [text: string, shown: string]> = []
@@ -84,7 +84,7 @@ describe("9.85: a card's field", () => {
   const separator = Schema.Literals(["/", " / ", "-", " /", ".", " ", "／", ""])
 
   it.prop(
-    "takes an expiry date as it is usual to write it, in the digits of any script",
+    "accepts common notations of an expiry date, in digits of any script",
     { month, year, separator, zero: Schema.Literals(["0", "０", "٠", "०"]) },
     ({ month, separator, year, zero }) => {
       const inScript = (text: string) =>
@@ -126,7 +126,7 @@ describe("9.85: a card's field", () => {
   })
 
   it.each(["20341", "134", "2034-13", "00/34", "13/34", "12/3", "12/034", "1912-12", "12/34/56", "", "/"])(
-    "takes %j for no expiry date",
+    "rejects the expiry date %j",
     (text) => {
       assert.isUndefined(readExpiry(text))
     }

@@ -1,6 +1,6 @@
 /**
- * `checkout.js` as a shop gets it. It refuses mistakes at once; and the compiler checks that its types, imported as
- * `till/checkout`, fit the examples' use of it.
+ * `checkout.js` as a shop loads it: it rejects mistakes immediately, and its types, imported as `till/checkout`, fit
+ * the examples.
  */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as vm from "node:vm"
@@ -10,7 +10,7 @@ import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages
 import { start } from "../support/MemoryTillWithPages.ts"
 import { CARDS, openSession } from "../support/fixtures/CheckoutPages.ts"
 
-/** The function that a page gets from a script that came from an address; undefined for a script without one. */
+/** The `Till` function of a script that was loaded from an address; undefined for a script without one. */
 const load = (src?: string, browser: object = {}): typeof Till => {
   const document = { currentScript: src === undefined ? null : { src } }
   const context = { document, URL, TypeError, ...browser } as { Till?: typeof Till }
@@ -18,7 +18,7 @@ const load = (src?: string, browser: object = {}): typeof Till => {
   return context.Till!
 }
 
-/** The compiler checks that the types let a shop do all of this; nobody runs it. */
+/** Only compiled, never run: the types allow a shop all of this. */
 export const shop = async (till: TillCheckout): Promise<CheckoutState["status"]> => {
   const embedded = till.embeddedCheckout({
     clientSecret: "cs_1_secret_a",
@@ -42,18 +42,21 @@ export const shop = async (till: TillCheckout): Promise<CheckoutState["status"]>
 describe("checkout.js", () => {
   const Till = load("https://pay.example/till/checkout.js")
 
-  it.each(["sk_test_12345678", "sk_live_12345678", "", "whsec_1"])("takes no key but a publishable one: %j", (key) => {
-    assert.throws(() => Till(key), /publishable key/)
-  })
+  it.each(["sk_test_12345678", "sk_live_12345678", "", "whsec_1"])(
+    "rejects the key %j, which is not publishable",
+    (key) => {
+      assert.throws(() => Till(key), /publishable key/)
+    }
+  )
 
   it.each(["", "cs_1", "pi_1_secret_a", "cs_1_secret_a/../x", "cs_1_secret_a?b"])(
-    "takes nothing for a client secret that is none: %j",
+    "rejects the client secret %j",
     (clientSecret) => {
       assert.throws(() => Till("pk_test_12345678").embeddedCheckout({ clientSecret }), /client_secret/)
     }
   )
 
-  it("has to know where Till is", () => {
+  it("requires Till's address", () => {
     assert.throws(() => load()("pk_test_12345678"), /baseUrl/)
     assert.isFunction(load()("pk_test_12345678", { baseUrl: "https://pay.example/till" }).checkout)
   })
@@ -70,18 +73,18 @@ describe("checkout.js", () => {
   })
 })
 
-describe("what a custom checkout tells a payer", () => {
+describe("messages of a custom checkout to the payer", () => {
   let server: MemoryTillWithPages
   beforeAll(async () => void (server = await start()))
   afterAll(() => server.close())
 
   const PAGE = "https://shop.example/pay"
 
-  /** Lines in the console, for the developer of the page. */
+  /** Console messages for the page's developer. */
   const complaints: Array<string> = []
   afterEach(() => void (complaints.length = 0))
 
-  /** The checkout in a page at this address, which asks again at once where a payer's would wait. */
+  /** A custom checkout at this address, with retries without delay. */
   const checkoutAt = (address: string, { client_secret }: Answer) => {
     const page = {
       location: { href: address, assign: () => {} },
@@ -89,7 +92,7 @@ describe("what a custom checkout tells a payer", () => {
       setTimeout: (then: () => void) => setTimeout(then),
       URLSearchParams,
       btoa,
-      // A page without TLS has no `randomUUID`.
+      // Pages without TLS have no `randomUUID`.
       crypto: { getRandomValues: (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes) },
       console: { error: (error: unknown) => complaints.push(String(error)) },
       fetch
@@ -97,7 +100,7 @@ describe("what a custom checkout tells a payer", () => {
     return load(`${server.url}/checkout.js`, page)(server.publishableTest).checkout({ clientSecret: client_secret })
   }
 
-  it("comes back to its page as it was, without what an earlier authentication has left there (T24)", async () => {
+  it("returns to its page without the parameters of an earlier authentication (T24)", async () => {
     const returned = "payment_intent=pi_1&payment_intent_client_secret=pi_1_secret_a&redirect_status=failed"
     for (const [address, expected] of [
       ["/pay?next=/a&flag&q=a%20b#/c?d", "/pay?next=/a&flag&q=a%20b#/c?d"],
@@ -148,24 +151,24 @@ describe("what a custom checkout tells a payer", () => {
     }
   )
 
-  it("says what to check of an address that the shop asks for", async () => {
+  it("names the part of an address to check", async () => {
     const checkout = await checkoutAt(PAGE, await openCustom({ billing_address_collection: "required" }))
     const { error } = await checkout.confirm({ customer_details: { ...customer_details, address: {} }, card })
     assert.strictEqual(error?.param, "customer_details[address][line1]")
     assert.strictEqual(error?.message, "Check the address.")
   })
 
-  it("blames the network for what the page did wrong, and tells the page's maker more", async () => {
+  it("reports a mistake of the page as a network problem, and details to the developer", async () => {
     const checkout = await checkoutAt(PAGE, await openCustom())
     const { error } = await checkout.confirm({ card: null as never })
     assert.match(error!.message, /could not be reached/)
     assert.match(complaints.join(), /^TypeError: .*null/)
-    // To confirm without a card is a mistake as well, but one that the API can name.
+    // Confirming without a card is an error that the API reports.
     assert.strictEqual((await checkout.confirm()).error?.type, "invalid_request_error")
     assert.lengthOf(complaints, 1)
   })
 
-  it("says that it has expired", async () => {
+  it("reports an expired session", async () => {
     const session = await openCustom()
     const checkout = await checkoutAt(PAGE, session)
     await server.post(`/v1/checkout_sessions/${session.id}/expire`, {})
@@ -177,7 +180,7 @@ describe("what a custom checkout tells a payer", () => {
   it.each([
     [CARDS.challenged, "failure", "Your bank could not confirm that it was you."],
     [CARDS.challengedThenDeclined, "success", "Your card has insufficient funds."]
-  ])("says to who comes back from an authentication what came of it: %s, %s", async (number, outcome, said) => {
+  ])("reports the outcome of an authentication on return: %s, %s", async (number, outcome, said) => {
     const session = await openCustom()
     const checkout = await checkoutAt(PAGE, session)
     const { status } = await checkout.confirm({ customer_details, card: { ...card, number } })

@@ -1,4 +1,4 @@
-/** Semantics 9.14: a payer chooses the amount in a real browser, with and without script, on all kinds of pages. */
+/** Semantics 9.14: a payer chooses the amount in a real browser, with and without scripts, on all kinds of pages. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Frame, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, overflows } from "./Browser.ts"
@@ -8,7 +8,7 @@ import { CARDS, openSession } from "../support/fixtures/CheckoutPages.ts"
 import type { ShopWindow } from "../support/fixtures/ShopWindow.ts"
 import { openShop } from "../support/fixtures/ShopWindow.ts"
 
-/** What a page says of its amount, and what the server says to a browser without script that sends its form. */
+/** The page's error about an amount, and the server's for a form without scripts. */
 const readings = async () => {
   const form = document.querySelector("form")!
   const body = new URLSearchParams([...new FormData(form)] as Array<[string, string]>)
@@ -60,7 +60,7 @@ describe.skipIf(!hasBrowser)("an amount that the payer chooses, in a browser", (
 
   const amountIn = (page: Page | Frame) => page.getByLabel("Amount in")
   const button = (page: Page | Frame) => page.locator("button[type=submit]")
-  /** What the page shows of the line and of the total, of which each place says the same. */
+  /** Prices of the line and of the total, each the same everywhere on the page. */
   const pricesOf = async (page: Page): Promise<ReadonlyArray<string>> => {
     const texts = async (kind: string) => [...new Set(await page.locator(`[data-amount=${kind}]`).allTextContents())]
     return [...(await texts("line")), ...(await texts("total"))].map((text) => text.replaceAll("\u00a0", " "))
@@ -105,7 +105,7 @@ describe.skipIf(!hasBrowser)("an amount that the payer chooses, in a browser", (
   })
 
   describe.each(ways)("%s", (_, options) => {
-    it("comes back with the mistake, and keeps what is no card", async () => {
+    it("shows the error and keeps everything but the card", async () => {
       const session = await gift({ minimum: 300 }, { others: 500 })
       const page = await open(session, options)
       await amountIn(page).fill("2.99")
@@ -122,7 +122,7 @@ describe.skipIf(!hasBrowser)("an amount that the payer chooses, in a browser", (
       await atShop(page, session, 800)
     })
 
-    it("takes another amount after a decline and an authentication", async () => {
+    it("accepts another amount after a decline and an authentication", async () => {
       const session = await gift({ preset: 700 })
       const page = await open(session, options)
       await amountIn(page).fill("5")
@@ -147,7 +147,7 @@ describe.skipIf(!hasBrowser)("an amount that the payer chooses, in a browser", (
     })
   })
 
-  it("has the prices and the button follow it", async () => {
+  it("updates the prices and the button", async () => {
     const session = await gift({ maximum: 99_999_999 }, { others: 500 })
     const page = await open(session)
     const open_ = ["Your amount", "$5.00 + your amount"]
@@ -178,7 +178,7 @@ describe.skipIf(!hasBrowser)("an amount that the payer chooses, in a browser", (
     await page.getByText("Enter at most 2 decimals, as in 10.50.").waitFor()
   })
 
-  it("reads in the browser what the server reads", async () => {
+  it("is read the same in the browser and on the server", async () => {
     for (const [currency, locale, entered] of [
       ["usd", "en-US", ["10", "10,5", "1,234", "1.234", "$5", "-1", "1e3", ".5", "€5"]],
       ["jpy", "ja-JP", ["1050", "１０５０", "1,050", "10.5", "￥5"]],
@@ -196,7 +196,7 @@ describe.skipIf(!hasBrowser)("an amount that the payer chooses, in a browser", (
     }
   })
 
-  it("is paid with the keyboard alone, and says where it is wrong", async () => {
+  it("is paid by keyboard alone, with errors beside the field", async () => {
     const session = await gift({ minimum: 300 })
     const page = await open(session)
     const focused = () => page.evaluate(() => document.activeElement?.getAttribute("name"))
@@ -231,7 +231,7 @@ describe.skipIf(!hasBrowser)("an amount that the payer chooses, in a browser", (
     await atShop(page, session, 420)
   })
 
-  it("is left to the server where its module cannot be loaded", async () => {
+  it("is read by the server alone if the module cannot be loaded", async () => {
     const session = await gift()
     const context = await browser.newContext({ locale: "en-US" })
     const page = await context.newPage()
@@ -279,7 +279,7 @@ describe.skipIf(!hasBrowser)("an amount that the payer chooses, in a browser", (
       const path = `${folder}/${name} ${state}.png`.replaceAll(" ", "-")
       if (folder !== undefined) await page.screenshot({ path, fullPage: true })
       assert.isFalse(await overflows(page), `${state} is too wide`)
-      // The page's own script is off, and with it the one that looks for problems.
+      // Scripts are off, including the one that checks accessibility.
       if (name.endsWith("without script")) return
       assert.deepStrictEqual(await accessibilityProblems(page), [], state)
     }

@@ -11,7 +11,7 @@ let server: MemoryTillWithPages
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 
-/** A session for a gift, and for what else there is. */
+/** A session for a gift and further items. */
 const gift = async (
   terms: object = {},
   parameters: Readonly<Record<string, unknown>> = {},
@@ -30,12 +30,12 @@ const stateOf = (session: Answer): Promise<Answer> => server.get(`/v1/checkout_s
 const buttonIn = (text: string): string => /class="action">([^<]*)</.exec(text)![1]!
 const valueIn = (text: string): string | undefined => /id="amount"[^>]*?\svalue="([^"]*)"/.exec(text)?.[1]
 const errorIn = (text: string): string => /id="amount-error">([^<]*)</.exec(text)![1]!
-/** The total, or what the places that show it say where they differ. */
+/** The total, or all totals if they differ. */
 const totalIn = (text: string): string =>
   [...new Set(Array.from(text.matchAll(/data-amount="total"[^>]*>([^<]*)</g), ([, total]) => total))].join()
 
 describe("the page of a session whose payer chooses the amount", () => {
-  it("asks for an amount that nobody has proposed, and says nothing of an order for free", async () => {
+  it("asks for an amount without a suggestion, and does not offer a free order", async () => {
     const { text } = await visit((await gift()).url)
     assert.strictEqual(buttonIn(text), "Pay")
     assert.strictEqual(totalIn(text), "Your amount")
@@ -54,7 +54,7 @@ describe("the page of a session whose payer chooses the amount", () => {
     [{ minimum: 500, maximum: 500 }, "usd", "5.00", "Exactly $5.00.", "Pay $5.00"],
     [{ preset: 1050, maximum: 90_000 }, "jpy", "1050", "Up to ¥90,000.", "Pay ¥1,050"],
     [{ preset: 1050, minimum: 500 }, "kwd", "1.050", "At least KWD 0.500.", "Pay KWD 1.050"]
-  ])("proposes the preset or the minimum: %j in %s", async (terms, currency, value, hint, button) => {
+  ])("suggests the preset or the minimum: %j in %s", async (terms, currency, value, hint, button) => {
     const { text } = await visit((await gift(terms, {}, { currency })).url)
     assert.strictEqual(valueIn(text), value)
     assert.include(text.replaceAll("\u00a0", " "), hint)
@@ -62,7 +62,7 @@ describe("the page of a session whose payer chooses the amount", () => {
     assert.include(text, `inputmode="${currency === "jpy" ? "numeric" : "decimal"}"`)
   })
 
-  it("is paid with the amount, and shows it then", async () => {
+  it("charges the amount and shows it afterwards", async () => {
     const session = await gift()
     const { headers, status } = await pay(session, giving("$1,234.5"))
     assert.strictEqual(status, 303)
@@ -91,7 +91,7 @@ describe("the page of a session whose payer chooses the amount", () => {
     ["2.99", "Enter at least $3.00."],
     ["0", "Enter at least $3.00."],
     ["6.01", "Enter at most $6.00."]
-  ])("comes back with the mistake and all else but the card: %j, %s", async (entered, said) => {
+  ])("shows the error and everything but the card again: %j, %s", async (entered, said) => {
     const session = await gift({ minimum: 300, maximum: 600 })
     const { status, text } = await pay(session, giving(entered))
     assert.strictEqual(status, 400)
@@ -104,20 +104,20 @@ describe("the page of a session whose payer chooses the amount", () => {
     assert.deepInclude(await stateOf(session), { status: "open", amount_total: 300 })
   })
 
-  it("never takes nothing, or what it did not show", async () => {
+  it("never charges zero or an amount that was not shown", async () => {
     const session = await gift()
     const { amount: _, ...without } = giving("5")
     for (const values of [without, giving("0.00"), giving("-5")]) {
       assert.strictEqual((await pay(session, values)).status, 400)
     }
     assert.deepInclude(await stateOf(session), { status: "open", payment_status: "unpaid", payment_intent: null })
-    // A session without such a line takes no amount from the form.
+    // A session without an amount to choose ignores the form's amount.
     const fixed = await openSession(server)
     assert.strictEqual((await pay(fixed, giving("1"))).status, 303)
     assert.strictEqual((await stateOf(fixed)).amount_total, 2450)
   })
 
-  it("keeps the amount of a card that is declined, and takes another", async () => {
+  it("keeps the amount after a decline, and accepts another", async () => {
     const session = await gift({}, {}, { others: 250 })
     const opened = await visit(session.url)
     assert.strictEqual(totalIn(opened.text), "$2.50 + your amount")
@@ -133,7 +133,7 @@ describe("the page of a session whose payer chooses the amount", () => {
     assert.deepInclude(await stateOf(session), { status: "complete", amount_total: 1050 })
   })
 
-  it("takes no second amount with one form", async () => {
+  it("charges one amount per form", async () => {
     const session = await gift()
     const token = tokenIn((await visit(session.url)).text)
     assert.strictEqual((await send(session.url, { token, ...giving("5", CARDS.declined) })).status, 402)

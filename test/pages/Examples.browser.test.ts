@@ -1,4 +1,7 @@
-/** The example shops in a real browser: hosted, embedded and custom checkout, from the shop's page to its thanks. */
+/**
+ * The example shops in a real browser: hosted, embedded and custom checkout, from the shop's page to its thank-you
+ * page.
+ */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, FrameLocator, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, overflows } from "./Browser.ts"
@@ -26,9 +29,9 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
 
   interface Watched {
     readonly page: Page
-    /** The browser's complaints. */
+    /** Errors that the browser logged. */
     readonly complaints: Array<string>
-    /** Bodies that the browser sent to the shop. */
+    /** Request bodies that the browser sent to the shop. */
     readonly sentToShop: Array<string>
   }
 
@@ -40,7 +43,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
     const sentToShop: Array<string> = []
     page.on("pageerror", (error) => complaints.push(String(error)))
     page.on("console", (message) => {
-      // A refusal's status is no mistake of the page, and a shop has no icon.
+      // Expected: refusals by status, and the shop's missing icon.
       if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) complaints.push(message.text())
     })
     page.on("request", (request) => {
@@ -59,7 +62,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
 
   const thanks = (page: Page) => page.getByText("Thank you, it is paid").waitFor()
 
-  /** The newest session and how often it was tried to charge. */
+  /** The newest session and its number of charges. */
   const newest = async () => {
     const session = (await server.get("/v1/checkout_sessions?limit=1")).data[0]
     const intent = await server.get(`/v1/payment_intents/${session.payment_intent}`)
@@ -93,7 +96,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
     }
     const payIn = (frame: FrameLocator) => frame.getByRole("button", { name: "Pay $24.50" }).click()
 
-    it("pays in the shop's page, which the card never reaches", async () => {
+    it("pays inside the shop's page, which never sees the card", async () => {
       const { complaints, frame, page, sentToShop } = await buy()
       await fill(frame)
       await payIn(frame)
@@ -104,7 +107,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       assert.notInclude(sentToShop.join("\n").replaceAll(/[^0-9]/g, ""), CARDS.approved)
     })
 
-    it("keeps a declined card's form, and takes another card", async () => {
+    it("keeps the form after a decline, and accepts another card", async () => {
       const { frame, page } = await buy()
       await fill(frame, CARDS.declined)
       await payIn(frame)
@@ -128,7 +131,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       await thanks(page)
     })
 
-    it.each([360, 1280])("is as high as what it shows, and no wider than its place, at %i px", async (width) => {
+    it.each([360, 1280])("is as high as its content and no wider than its place, at %i px", async (width) => {
       const { frame, page } = await buy(width)
       await frame.getByRole("button", { name: "Pay $24.50" }).waitFor()
       const fits = () => {
@@ -139,7 +142,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       const inner = page.frames()[1]!
       const isWhole = () => document.documentElement.scrollHeight <= window.innerHeight
       await inner.waitForFunction(isWhole)
-      // It grows with what it shows, and shrinks again.
+      // The frame grows and shrinks with its content.
       await frame.getByText("Test cards").click()
       await inner.waitForFunction(isWhole)
       const open = await page.locator("iframe").evaluate((element) => element.clientHeight)
@@ -156,7 +159,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       assert.deepStrictEqual(await accessibilityProblems(page.frames()[1]!), [])
     })
 
-    it("listens to nobody but the frame", async () => {
+    it("accepts messages from the frame only", async () => {
       const { frame, page } = await buy()
       await frame.getByRole("button", { name: "Pay $24.50" }).waitFor()
       await page.evaluate(() => {
@@ -168,7 +171,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
           window.postMessage(message, "*")
         }
       })
-      // Messages arrive in their order: when the last one has, the others have had their effect.
+      // Messages arrive in order: after the last one, all others have been handled.
       await page.evaluate(
         () =>
           new Promise((resolve) => {
@@ -177,13 +180,13 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
           })
       )
       assert.isAbove(await page.locator("iframe").evaluate((element) => element.clientHeight), 1)
-      // The page is where it was, and the payment still to be made.
+      // The page is unchanged, and the payment still possible.
       await fill(frame)
       await payIn(frame)
       await thanks(page)
     })
 
-    it("tells a browser to refuse the frame of another origin", async () => {
+    it("is blocked in a frame of another origin", async () => {
       const { client_secret, id } = await openSession(server, { ui_mode: "embedded", cancel_url: null })
       const { page } = await open(shops.embedded.url)
       const query = new URLSearchParams({ client_secret, origin: "https://other.example" })
@@ -210,7 +213,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       assert.notInclude(sentToShop.join("\n").replaceAll(/[^0-9]/g, ""), CARDS.approved)
     })
 
-    it("begins anew where Till has forgotten the session, and takes years as browsers fill them in", async () => {
+    it("starts again if the session is gone, and accepts years as browsers fill them in", async () => {
       const { page } = await open(shops.custom.url)
       await page.locator("button:enabled").waitFor()
       await page.evaluate(() => {
@@ -224,7 +227,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       await assertPaidOnce()
     })
 
-    it("asks nobody to pay again because Till could not be reached for a moment", async () => {
+    it("survives a short outage of Till without a second payment", async () => {
       const { page } = await open(shops.custom.url)
       const secret = async () => {
         await page.locator("button:enabled").waitFor()
@@ -240,7 +243,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       assert.strictEqual(await secret(), before)
     })
 
-    it("cannot be sent before Till is there to take it", async () => {
+    it("cannot be sent before Till has loaded", async () => {
       const { page } = await open("about:blank")
       const wanted = Promise.withResolvers<void>()
       const held = Promise.withResolvers<void>()
@@ -259,7 +262,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       await assertPaidOnce()
     })
 
-    it("says why a card is declined, and takes another one", async () => {
+    it("shows the reason of a decline, and accepts another card", async () => {
       const { page } = await open(shops.custom.url)
       await fill(page, CARDS.insufficientFunds)
       await pay(page)
@@ -270,7 +273,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       assert.strictEqual((await newest()).charges, 2)
     })
 
-    it("says what is wrong with a card, and takes another one", async () => {
+    it("shows the error of a card, and accepts another one", async () => {
       const { page } = await open(shops.custom.url)
       await fill(page, "4242424242424241")
       await pay(page)
@@ -293,7 +296,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       await assertPaidOnce()
     })
 
-    it("pays once if an answer is lost on the way", async () => {
+    it("pays once if a response is lost", async () => {
       const { page } = await open(shops.custom.url)
       let lost = 0
       await page.route("**/confirm", async (route) => {
@@ -310,7 +313,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       await assertPaidOnce()
     })
 
-    it("goes on with another card after Till could not be reached, and pays once", async () => {
+    it("accepts another card after an outage of Till, and pays once", async () => {
       const { page } = await open(shops.custom.url)
       let isCut = true
       await page.route("**/confirm", async (route) => {
@@ -320,16 +323,16 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       })
       await fill(page, CARDS.declined)
       await pay(page)
-      await page.getByText("you will not pay twice").waitFor()
+      await page.getByText("you will not be charged twice").waitFor()
       isCut = false
       await fill(page)
       await pay(page)
       await thanks(page)
-      // The declined attempt had reached Till; however often it was sent, it was made once.
+      // The declined attempt had reached Till, and was made once in spite of the retries.
       assert.strictEqual((await newest()).charges, 2)
     })
 
-    it("comes back from an authentication, and is paid", async () => {
+    it("is paid after an authentication", async () => {
       const { page } = await open(shops.custom.url)
       await fill(page, CARDS.challenged)
       await pay(page)
@@ -339,7 +342,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       await assertPaidOnce()
     })
 
-    it("comes back from an authentication that failed with the reason, and without a secret in its address", async () => {
+    it("shows why an authentication failed, without a secret in the address", async () => {
       const { page } = await open(shops.custom.url)
       await fill(page, CARDS.challenged)
       await pay(page)
@@ -351,7 +354,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       await thanks(page)
     })
 
-    it("does nothing for a secret key in a page", async () => {
+    it("refuses a secret key in a page", async () => {
       const { page } = await open(shops.custom.url)
       const refused = await page.evaluate(
         async ([url, key]) => {

@@ -1,4 +1,4 @@
-/** A shopper looks at the goods in a real browser: pictures, an order that folds, a brand, a result that is awaited. */
+/** The order in a real browser: images, folding, brand, and a pending result. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as http from "node:http"
@@ -11,7 +11,7 @@ import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages
 import { start } from "../support/MemoryTillWithPages.ts"
 import { CARDS, filledIn, openSession, pay } from "../support/fixtures/CheckoutPages.ts"
 
-/** The merchant's own server of pictures, which writes down what it is asked for. */
+/** The merchant's image server, which records its requests. */
 const servePictures = async () => {
   const requests: Array<http.IncomingMessage> = []
   const server = http.createServer((request, response) => {
@@ -50,7 +50,7 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
       Effect.runPromise
     )
 
-  /** Lines with a picture, a broken one, and none, in turn. */
+  /** Lines with an image, a broken image and no image, in turn. */
   const sell = async (count: number, parameters: object = {}): Promise<Answer> => {
     const names = ["/cup.svg", "/broken.png"].map((path) => [`${cdn.url}${path}`])
     const products = await Promise.all(
@@ -75,7 +75,7 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
 
   const lines = (page: Page) => page.locator(".lines")
 
-  it("9.15: are asked for without telling where they are shown, and only those in sight", async () => {
+  it("9.15: are requested without a referrer, and only if visible", async () => {
     const session = await sell(3)
     cdn.requests.length = 0
     const phone = await open(session.url, PHONE)
@@ -104,7 +104,7 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
     }
   })
 
-  it("9.15: take the same room with a picture of any size and with a broken one", async () => {
+  it("9.15: reserve the same space for images of any size and broken ones", async () => {
     const page = await open((await sell(2)).url)
     await page.waitForFunction(() => [...document.images].every((image) => image.complete))
     const sizes = await page
@@ -125,7 +125,7 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
   ]
 
   describe.each(ways)("%s", (_, options) => {
-    it("9.15: fold away on a phone, and come by keyboard", async () => {
+    it("9.15: fold on a phone, and unfold by keyboard", async () => {
       const page = await open((await sell(3)).url, { ...PHONE, ...options })
       const summary = page.locator(".order summary")
       assert.strictEqual((await summary.innerText()).replaceAll(/\s+/g, " "), "Total · show order (3) $72.00")
@@ -143,7 +143,7 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
       assert.isFalse(await lines(page).isVisible())
     })
 
-    it("9.15: stand open on a desk up to eight, and fold from nine on", async () => {
+    it("9.15: are open on desktop up to eight lines, and fold from nine on", async () => {
       const eight = await open((await sell(8)).url, { ...DESK, ...options })
       assert.isTrue(await lines(eight).isVisible())
       assert.isFalse(await eight.locator(".order summary").isVisible())
@@ -156,7 +156,7 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
     })
   })
 
-  // Colours differ by the merchant's and by the scheme of light and dark, room by the window and by the text's size.
+  // Colours differ by merchant and scheme, the layout by window and text size.
   it.each([
     ["on a desk", null, DESK, ""],
     ["on a desk, in the dark", "#ffe600", { ...DESK, colorScheme: "dark" }, ""],
@@ -180,7 +180,7 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
     assert.strictEqual(linesOfLabel, 1, "the word Subtotal is broken")
   })
 
-  it("9.15: have the merchant's colour on the button and around what has the focus", async () => {
+  it("9.15: have the merchant's colour on the button and the focus ring", async () => {
     await brand({ accent: "#ffe600" })
     const page = await open((await sell(1)).url)
     const button = page.getByRole("button", { name: /^Pay / })
@@ -203,7 +203,7 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
     }
     const settle = () => server.post("/v1/test_helpers/clock/advance", { seconds: 60 })
 
-    it("shows its result as soon as it is known, and is not loaded again before", async () => {
+    it("shows its result when it is known, and does not reload before", async () => {
       const session = await processing()
       const page = await (await browser.newContext()).newPage()
       let loads = 0
@@ -211,7 +211,7 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
       await page.goto(session.url)
       await page.getByRole("heading", { name: "Your payment is being processed" }).waitFor()
       const before = await page.content()
-      // The first time that the script asks there is an outage, the second time there is nothing new.
+      // The script's first poll fails, the second finds nothing new.
       const answers = [
         { status: 503, body: "<main>Please try again</main>" },
         { status: 410, body: before }
@@ -224,12 +224,12 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
       await settle()
       await page.getByRole("heading", { name: "This order is paid" }).waitFor()
       assert.deepStrictEqual([asked, loads], [3, 2])
-      // What is final neither asks nor refreshes.
+      // A final result neither polls nor refreshes.
       assert.notInclude(await page.content(), "refresh")
       assert.strictEqual(await page.locator("script").count(), 0)
     })
 
-    it("shows its result without script as well", async () => {
+    it("shows its result without scripts too", async () => {
       const session = await processing()
       const page = await open(session.url, { javaScriptEnabled: false })
       await page.getByRole("heading", { name: "Your payment is being processed" }).waitFor()

@@ -1,4 +1,4 @@
-/** Till's own address, and whatever else is asked for where pages are (semantics 9.28). */
+/** Till's home page, and invalid addresses below pages (semantics 9.28). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
 import { start } from "../support/MemoryTillWithPages.ts"
@@ -11,7 +11,7 @@ afterAll(() => server.close())
 const BROWSER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" }
 
 describe("Till's own address", () => {
-  it("9.28: is a page for a browser, all of whose links lead somewhere", async () => {
+  it("9.28: is a page for browsers, with working links", async () => {
     const { headers, status, text } = await visit(`${server.url}/`, BROWSER)
     assert.strictEqual(status, 200)
     assert.strictEqual(headers.get("content-type"), "text/html; charset=utf-8")
@@ -19,7 +19,7 @@ describe("Till's own address", () => {
     assert.strictEqual(headers.get("x-frame-options"), "DENY")
     assert.include(headers.get("content-security-policy")!, "default-src 'self'")
     assert.include(text, server.url)
-    assert.include(text, "no processor is configured")
+    assert.include(text, "no card processor is configured")
     const links = linksIn(text)
     assert.includeMembers([...links], ["./docs", "./docs/errors", "./openapi.json", "./healthz", "./readyz"])
     for (const link of links) assert.strictEqual((await visit(new URL(link, `${server.url}/`).href)).status, 200, link)
@@ -28,13 +28,13 @@ describe("Till's own address", () => {
     assert.notMatch(text, /<form|<script|dashboard/i)
   })
 
-  it("9.28: says whether live mode takes cards", async () => {
+  it("9.28: says whether live cards can be charged", async () => {
     const simulating = await start({ merchantName: "Shop", liveProcessor: "simulator" })
-    assert.notInclude((await visit(`${simulating.url}/`, BROWSER)).text, "no processor")
+    assert.notInclude((await visit(`${simulating.url}/`, BROWSER)).text, "no card processor")
     await simulating.close()
   })
 
-  it("9.28: has a head for a browser, and a query changes nothing", async () => {
+  it("9.28: answers HEAD, and ignores a query", async () => {
     const response = await fetch(`${server.url}/`, { method: "HEAD", headers: BROWSER })
     assert.strictEqual(response.status, 200)
     assert.include(response.headers.get("content-type")!, "text/html")
@@ -50,7 +50,7 @@ describe("Till's own address", () => {
     ["GET", "text/htmlx"],
     ["POST", "text/html"],
     ["DELETE", "*/*"]
-  ])("9.28: is nothing for a %s that accepts %s", async (method, accept) => {
+  ])("9.28: is a 404 for a %s that accepts %s", async (method, accept) => {
     const response = await fetch(`${server.url}/`, { method, headers: { accept } })
     assert.strictEqual(response.status, 404)
     assert.strictEqual(response.headers.get("content-type"), "application/json")
@@ -61,7 +61,7 @@ describe("Till's own address", () => {
   })
 })
 
-describe("a stray address", () => {
+describe("an invalid address", () => {
   const assertPage = async (method: string, path: string) => {
     const response = await fetch(server.url + path, { method, headers: { accept: "application/json" } })
     assert.strictEqual(response.status, 404, path)
@@ -92,7 +92,7 @@ describe("a stray address", () => {
       "/%2e%2e%2fv1",
       "?client_secret=x"
     ])(`9.28: below /${page} gets a page: %s`, async (rest) => {
-      // A slash behind what may be an id leads to the address without it first.
+      // A trailing slash after a possible id is redirected first.
       const path = rest === "/cs_1/" ? "/cs_1" : rest
       const text = await assertPage("GET", `/${page}${path}`)
       assert.include(text, "Page not found")

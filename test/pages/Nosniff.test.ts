@@ -1,4 +1,4 @@
-/** Every answer of the service, of whatever kind, tells browsers not to guess at its type. */
+/** Every response of the service forbids browsers to guess its type. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { connect } from "node:net"
 import { stylesheet } from "../../src/html/Assets.ts"
@@ -58,7 +58,7 @@ describe("an answer over HTTP", () => {
     })
   }
 
-  it("of a session's page, from its form to what its script is told and where it leads", async () => {
+  it("of a session's page: form, data for the script, and redirects", async () => {
     const form = await visit(session.url)
     const refused = await send(session.url, { token: tokenIn(form.text) })
     const asData = await send(session.url, { token: tokenIn(form.text) }, { accept: "application/json" })

@@ -1,4 +1,4 @@
-/** While the storage fails, payers get a page, which tells them truly that sending a form again does not pay twice. */
+/** During a storage failure payers get an error page, and sending the form again does not charge them twice. */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { StorageFailure } from "../../src/engine/log/Journal.ts"
@@ -29,8 +29,8 @@ describe("a form that is sent while the storage fails", () => {
     failing = point
     const lost = await send(session.url, form)
     assert.strictEqual(lost.status, 503)
-    assert.include(lost.text, "you will not pay twice")
-    // The same form once more: its token is what keeps it from paying twice.
+    assert.include(lost.text, "you will not be charged twice")
+    // The same form again: its token prevents a second payment.
     assert.strictEqual(tokenIn(lost.text), form.token)
     assert.notInclude(lost.text, 'value="4242')
     failing = null
@@ -43,7 +43,7 @@ describe("a form that is sent while the storage fails", () => {
 })
 
 describe("a page that is opened while the storage fails", () => {
-  it("says so, and is there again afterwards", async () => {
+  it("reports the outage, and works again afterwards", async () => {
     failing = "read"
     const unknown = `${server.url}/checkout/cs_000000000000000000000000`
     const { headers, status, text } = await visit(unknown)
@@ -57,7 +57,7 @@ describe("a page that is opened while the storage fails", () => {
 })
 
 describe("a page that is opened while the storage hangs", () => {
-  it("says so when it has waited for long enough", async () => {
+  it("reports the outage after a time-out", async () => {
     let hangs = false
     const hanging = await start({
       merchantName: "Lumen Coffee",
@@ -79,7 +79,7 @@ describe("a page that is opened while the storage hangs", () => {
 })
 
 describe("a session whose time has come", () => {
-  it("is expired on its page, by the clock of its account", async () => {
+  it("is expired on its page by its account's clock", async () => {
     const session = await openSession(server)
     await server.post("/v1/test_helpers/clock/advance", { seconds: 86_400 + 1 })
     const { status, text } = await visit(session.url)

@@ -27,25 +27,25 @@ const amount = (fields: Fields, name: string, label: string): Child =>
 
 const priceFields = (fields: Fields): Child => [
   group("Amount", [
-    amount(fields, "unit_amount", "Amount of one"),
+    amount(fields, "unit_amount", "Unit price"),
     fields.text({ name: "currency", label: "Currency", value: "usd", required: true }),
     fields.choice({ name: "recurring[interval]", label: "Charged", options: INTERVALS }),
     fields.text({
       name: "recurring[interval_count]",
-      label: "Intervals from one charge to the next",
+      label: "Number of intervals between charges",
       inputmode: "numeric",
-      hint: "1 if you leave it out."
+      hint: "1 if empty."
     })
   ]),
   group("Name", [
-    fields.text({ name: "nickname", label: "Name", hint: "Only you see it." }),
-    fields.text({ name: "lookup_key", label: "Lookup key", hint: "Your code finds the price by it." })
+    fields.text({ name: "nickname", label: "Name", hint: "Only visible to you." }),
+    fields.text({ name: "lookup_key", label: "Lookup key", hint: "Your code can find the price by this key." })
   ]),
-  group("Or the payer chooses", [
+  group("Or let the payer choose", [
     fields.check({ name: "custom_unit_amount[enabled]", label: "The payer chooses the amount" }),
-    amount(fields, "custom_unit_amount[minimum]", "At least"),
-    amount(fields, "custom_unit_amount[maximum]", "At most"),
-    amount(fields, "custom_unit_amount[preset]", "Shown first")
+    amount(fields, "custom_unit_amount[minimum]", "Minimum"),
+    amount(fields, "custom_unit_amount[maximum]", "Maximum"),
+    amount(fields, "custom_unit_amount[preset]", "Suggested amount")
   ]),
   group("By quantity", [
     fields.choice({
@@ -53,24 +53,24 @@ const priceFields = (fields: Fields): Child => [
       label: "Tiers",
       options: [
         ["", "None"],
-        ["graduated", "Graduated: each unit costs what its tier says"],
-        ["volume", "Volume: all units cost what the last one's tier says"]
+        ["graduated", "Graduated: each unit at the price of its own tier"],
+        ["volume", "Volume: all units at the price of the last unit's tier"]
       ]
     }),
     fields.area({
       name: "tiers",
-      label: "Tiers, one in a line",
-      hint: html`The tier's last unit, or <code>inf</code>; what a unit costs; and what is added once, if anything.
-        <code>10 5.00</code>: up to 10 units, at 5.00 each. <code>inf 4.50 20.00</code>: any more, at 4.50 each, and
+      label: "Tiers, one per line",
+      hint: html`Last unit of the tier or <code>inf</code>, price per unit, and optionally a flat fee.
+        <code>10 5.00</code>: up to 10 units at 5.00 each. <code>inf 4.50 20.00</code>: further units at 4.50 each, plus
         20.00 once.`
     }),
     fields.text({ name: "transform_quantity[divide_by]", label: "Sold in packages of", inputmode: "numeric" }),
     fields.choice({
       name: "transform_quantity[round]",
-      label: "A broken package counts",
+      label: "Partial packages",
       options: [
-        ["up", "as a whole one"],
-        ["down", "as none"]
+        ["up", "Round up"],
+        ["down", "Round down"]
       ]
     })
   ])
@@ -86,14 +86,14 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
       ${form({
         visit,
         action: `/products/${id}/prices/create`,
-        submit: "Add the price",
+        submit: "Add price",
         preview: PREVIEW,
         problem,
         content: (fields) => html`<div class="groups">${priceFields(fields)}</div>`
       })}
       ${
         problem?.preview === undefined
-          ? html`<p class="empty">A preview shows what quantities come to, before the price is added.</p>`
+          ? html`<p class="empty">Preview the amounts for some quantities before you add the price.</p>`
           : pricePreview(problem.preview as Price)
       }
     </div>`
@@ -108,7 +108,7 @@ const tiersIn = (values: FormValues, currency: string | null): ReadonlyArray<Tie
     const wrong = (problem: string) => new Invalid({ tiers: `Line ${index + 1}: ${problem}` })
     const [end = "", each = "", flat = "", ...more] = line.split(/\s+/)
     if (!/^(inf|[1-9]\d{0,14})$/.test(end) || each === "" || more.length > 0) {
-      return wrong("write a number or inf, an amount, and perhaps another.")
+      return wrong("enter a number or inf, an amount, and optionally a second amount.")
     }
     const amounts = new Map([
       ["unit_amount", each],
@@ -173,7 +173,7 @@ const create = action({
   page: "/products/:id/prices",
   path: "/products/:id/prices/create",
   show,
-  notice: "The price is added.",
+  notice: "Price added.",
   prepare: (_, { id = "" }, values) => {
     const entered = priceIn(id, values)
     if (entered instanceof Invalid) return Effect.succeed(entered)

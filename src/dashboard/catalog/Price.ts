@@ -34,14 +34,14 @@ const editDialog = (visit: Visit, { id, lookup_key, nickname }: Price, problem: 
       problem,
       isEdit: true,
       content: (fields) => [
-        fields.text({ name: "nickname", label: "Name", value: nickname ?? "", hint: "Only you see it." }),
+        fields.text({ name: "nickname", label: "Name", value: nickname ?? "", hint: "Only visible to you." }),
         fields.text({
           name: "lookup_key",
           label: "Lookup key",
           value: lookup_key ?? "",
-          hint: "Your code finds the price by it."
+          hint: "Your code can find the price by this key."
         }),
-        html`<p class="field">What it costs cannot change: add another price, and archive this one.</p>`
+        html`<p class="field">The amount of a price cannot be changed. Add a new price and archive this one.</p>`
       ]
     })}
   </div>`
@@ -59,12 +59,12 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     content: [
       facts([
         ["Price", priceHtml(price)],
-        ["Id", code(id)],
+        ["ID", code(id)],
         ["Product", objectLink(visit, product.id)],
         ["Lookup key", lookup_key && code(lookup_key)],
-        ["Kind", words(type)],
+        ["Type", words(type)],
         ["Tax", words(tax_behavior)],
-        ["Since", time(created)]
+        ["Created", time(created)]
       ]),
       metadataEditor(visit, `/prices/${id}`, metadata, problem),
       quantitiesSection(price),
@@ -85,7 +85,7 @@ const edit = action({
   page: "/prices/:id",
   path: "/prices/:id/edit",
   show,
-  notice: "The price is changed.",
+  notice: "Price updated.",
   prepare: (_, { id = "" }, values) => {
     const entered = pickChanged(values, namesIn(values))
     return Effect.succeed({

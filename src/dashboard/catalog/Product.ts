@@ -34,17 +34,17 @@ const editFields =
   (product: Product) =>
   (fields: Fields): Child => [
     productFields(fields, product),
-    fields.text({ name: "url", label: "Page", type: "url", value: product.url ?? "" }),
+    fields.text({ name: "url", label: "Web page", type: "url", value: product.url ?? "" }),
     fields.area({
       name: "images",
-      label: "Pictures",
+      label: "Images",
       value: product.images.join("\n"),
-      hint: "Their addresses, one in a line."
+      hint: "One URL per line."
     }),
-    fields.text({ name: "unit_label", label: "Unit", value: product.unit_label ?? "" }),
+    fields.text({ name: "unit_label", label: "Unit label", value: product.unit_label ?? "" }),
     fields.text({
       name: "statement_descriptor",
-      label: "On the payer's statement",
+      label: "Statement descriptor",
       value: product.statement_descriptor ?? ""
     })
   ]
@@ -83,7 +83,7 @@ const priceColumns = (visit: Visit, product: Product, problem: Problem | null): 
     name: "Status",
     cell: ({ active, id }) => [stateBadge(active), id === product.default_price && [" ", badge("default")]]
   },
-  { name: "Id", wide: true, cell: ({ id }) => html`<a href="${visit.to(`/prices/${id}`)}">${code(id)}</a>` },
+  { name: "ID", wide: true, cell: ({ id }) => html`<a href="${visit.to(`/prices/${id}`)}">${code(id)}</a>` },
   ...(visit.may("build")
     ? [{ name: "Actions", cell: (price: Price) => priceButtons(visit, product, price, problem) }]
     : [])
@@ -97,9 +97,9 @@ const linkFields =
       fields.text({ name: "line_items[0][quantity]", label: "Quantity", inputmode: "numeric", value: "1" }),
     fields.text({
       name: "success_url",
-      label: "Leads to",
+      label: "Page after payment",
       type: "url",
-      hint: "A page of yours for whoever has paid; without one, Till says so. The link can be paid once, within 24 hours."
+      hint: "A page on your site; Till shows its own if empty. The link works for one payment within 24 hours."
     })
   ]
 
@@ -113,7 +113,7 @@ const priceButtons = (visit: Visit, product: Product, price: Price, problem: Pro
       dialog("Payment link", {
         visit,
         action: at("link"),
-        submit: "Make the link",
+        submit: "Create link",
         problem,
         content: linkFields(price)
       })
@@ -134,14 +134,14 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     aside: [stateBadge(product.active), buttons(visit, product, problem)],
     content: [
       facts([
-        ["Id", code(id)],
+        ["ID", code(id)],
         ["Description", product.description],
-        ["Page", product.url && code(product.url)],
-        ["Pictures", product.images.length > 0 ? product.images.map((image) => html`<div>${code(image)}</div>`) : null],
-        ["Unit", product.unit_label],
-        ["On the payer's statement", product.statement_descriptor],
-        ["Since", time(product.created)],
-        ["Changed", product.updated > product.created ? time(product.updated) : null]
+        ["Web page", product.url && code(product.url)],
+        ["Images", product.images.length > 0 ? product.images.map((image) => html`<div>${code(image)}</div>`) : null],
+        ["Unit label", product.unit_label],
+        ["Statement descriptor", product.statement_descriptor],
+        ["Created", time(product.created)],
+        ["Updated", product.updated > product.created ? time(product.updated) : null]
       ]),
       metadataEditor(visit, `/products/${id}`, product.metadata, problem),
       section(
@@ -150,7 +150,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
           caption: "Prices of this product, newest first",
           columns: priceColumns(visit, product, problem),
           rows: prices,
-          empty: "None yet. A product without a price cannot be paid for."
+          empty: "No prices yet. Add one to sell this product."
         }),
         visit.may("build") && html`<a class="button" href="${visit.to(`/products/${id}/prices`)}">Add a price</a>`
       ),
@@ -167,7 +167,7 @@ const edit = action({
   page: "/products/:id",
   path: "/products/:id/edit",
   show,
-  notice: "The product is changed.",
+  notice: "Product updated.",
   prepare: (_, { id = "" }, values) => {
     const entered = pickChanged(values, productIn(values))
     return Effect.succeed({
@@ -211,7 +211,7 @@ const makeDefault = action({
   page: "/products/:id",
   path: "/products/:id/prices/:price/default",
   show,
-  notice: "The product has another default price.",
+  notice: "Default price changed.",
   prepare: (_, { id = "", price = "" }) => {
     const entered = { default_price: price }
     return Effect.succeed({ entered, detail: price, command: Commands.update(id, entered) })
@@ -224,7 +224,7 @@ const makeLink = action({
   page: "/products/:id",
   path: "/products/:id/prices/:price/link",
   show,
-  notice: "The payment link is made.",
+  notice: "Payment link created.",
   prepare: ({ publicUrl }, { price = "" }, values) => {
     const entered = {
       mode: "payment",
@@ -253,10 +253,10 @@ export const layer = Layer.mergeAll(
   page("/products/:id", "see", show),
   edit,
   updateMetadata,
-  setActive("archive", "The product is archived: nobody can begin to pay for it."),
-  setActive("activate", "The product is active."),
-  setPriceActive("archive", "The price is archived."),
-  setPriceActive("activate", "The price is active."),
+  setActive("archive", "Product archived. New checkouts cannot include it."),
+  setActive("activate", "Product activated."),
+  setPriceActive("archive", "Price archived."),
+  setPriceActive("activate", "Price activated."),
   makeDefault,
   makeLink
 )

@@ -28,7 +28,7 @@ export const productFields = (fields: Fields, product?: Product): Child => [
 ]
 
 export const INTERVALS = [
-  ["", "One-off"],
+  ["", "One-time"],
   ...RecurringInterval.literals.map((interval) => [interval, `Every ${interval}`] as const)
 ] as const
 
@@ -95,11 +95,13 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
           { name: "Product", long: true, cell: ({ name }) => html`<bdi>${name}</bdi>` },
           { name: "Price", cell: priceOf },
           { name: "Status", cell: ({ active }) => stateBadge(active) },
-          { name: "Since", wide: true, cell: ({ created }) => time(created) }
+          { name: "Created", wide: true, cell: ({ created }) => time(created) }
         ],
         rows,
         href: ({ id }) => visit.to(`/products/${id}`),
-        empty: view ? "No product is like that." : "No products yet. A product has prices, and a price can be paid for."
+        empty: view
+          ? "No products match these filters."
+          : "No products yet. Add a product, give it a price, and you can start selling."
       }),
       pageLinks(visit, rows, hasMore)
     ]
@@ -129,7 +131,7 @@ const create = action({
   page: "/products",
   path: "/products/create",
   show,
-  notice: "The product is created.",
+  notice: "Product created.",
   prepare: (_, __, values) => {
     const entered = enteredProduct(values)
     if (entered instanceof Invalid) return Effect.succeed(entered)

@@ -46,7 +46,8 @@ const buttons = (visit: Visit, customer: Customer, problem: Problem | null): Chi
       submit: "Delete the customer",
       tone: "danger",
       problem,
-      content: () => html`<p class="field">The customer and its saved cards go for good. Its payments stay.</p>`
+      content: () =>
+        html`<p class="field">The customer and its saved cards are deleted for good. Payments are kept.</p>`
     })}
   </div>`
 
@@ -61,7 +62,7 @@ const cardColumns = (visit: Visit, customer: string, problem: Problem | null): R
     wide: true,
     cell: ({ id }) => html`<a href="${visit.to(`/payment-methods/${id}`)}">${code(id)}</a>`
   },
-  { name: "Since", wide: true, cell: ({ created }) => time(created) },
+  { name: "Created", wide: true, cell: ({ created }) => time(created) },
   ...(visit.may("build")
     ? [
         {
@@ -74,7 +75,7 @@ const cardColumns = (visit: Visit, customer: string, problem: Problem | null): R
               submit: "Detach the card",
               tone: "danger",
               problem,
-              content: () => html`<p class="field">Nobody can pay with it again.</p>`
+              content: () => html`<p class="field">This card can no longer be used for payments.</p>`
             })
         }
       ]
@@ -95,12 +96,12 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     aside: buttons(visit, customer, problem),
     content: [
       facts([
-        ["Id", code(id)],
+        ["ID", code(id)],
         ["Email", customer.email && code(customer.email)],
         ["Name", customer.name],
         ["Phone", customer.phone],
         ["Description", customer.description],
-        ["Since", time(customer.created)]
+        ["Created", time(customer.created)]
       ]),
       metadataEditor(visit, `/customers/${id}`, customer.metadata, problem),
       section(
@@ -117,7 +118,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
       section(
         "Saved cards",
         table({
-          caption: "Cards that the customer can pay with again, newest first",
+          caption: "Saved cards, newest first",
           columns: cardColumns(visit, id, problem),
           rows: cards.rows,
           empty: "None. A payment with setup_future_usage saves its card."
@@ -135,7 +136,7 @@ const edit = action({
   page: "/customers/:id",
   path: "/customers/:id/edit",
   show,
-  notice: "The customer is changed.",
+  notice: "Customer updated.",
   prepare: (_, { id = "" }, values) => {
     const entered = pickChanged(values, customerIn(values))
     return Effect.succeed({
@@ -151,7 +152,7 @@ const remove = action({
   page: "/customers/:id",
   path: "/customers/:id/delete",
   show,
-  notice: "The customer is deleted.",
+  notice: "Customer deleted.",
   prepare: (_, { id = "" }) =>
     Effect.succeed({ entered: {}, next: () => "/customers" as const, command: Commands.remove(id) })
 })
@@ -162,7 +163,7 @@ const detach = action({
   page: "/customers/:id",
   path: "/customers/:id/cards/:card/detach",
   show,
-  notice: "The card is detached.",
+  notice: "Card detached.",
   prepare: (_, { card = "" }) =>
     Effect.succeed({ entered: {}, subject: card, command: PaymentMethodAttachments.detach(card) })
 })

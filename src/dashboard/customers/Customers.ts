@@ -52,23 +52,23 @@ const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> =>
   })
 
 /** Errors of the filters, by field. */
-const problemsOf = (query: URLSearchParams): Readonly<Record<string, string>> =>
+const filterErrors = (query: URLSearchParams): Readonly<Record<string, string>> =>
   hasBlank(query.get("email")?.trim() ?? "") ? { email: BLANK } : {}
 
 /** A page of the customers that match. */
-const customers = (account: AccountId, clauses: ReadonlyArray<Clause>, page: { cursor: Cursor; limit: number }) =>
+const findCustomers = (account: AccountId, clauses: ReadonlyArray<Clause>, page: { cursor: Cursor; limit: number }) =>
   clauses.length === 0
     ? listObjects(account, CUSTOMER, page)
     : searchObjects(account, CUSTOMER, SEARCHED_CUSTOMER, [{ connective: "AND", clauses }], page)
 
 const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
   const { account, query } = visit
-  const errors = problemsOf(query)
+  const errors = filterErrors(query)
   const isWrong = Object.keys(errors).length > 0
   const clauses = clausesOf(query)
   const { hasMore, rows } = isWrong
     ? { hasMore: false, rows: [] }
-    : yield* customers(account, clauses, { cursor: cursorIn(query), limit: PAGE_ROWS })
+    : yield* findCustomers(account, clauses, { cursor: cursorIn(query), limit: PAGE_ROWS })
   return {
     title: "Customers",
     section: "Customers",
@@ -107,17 +107,17 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
           // Without a name, the first column shows the email.
           { name: "Email", cell: ({ email, name }) => (email === null ? NOTHING : name !== null && email) },
           { name: "Description", long: true, wide: true, cell: ({ description }) => description ?? NOTHING },
-          { name: "Since", wide: true, cell: ({ created }) => time(created) }
+          { name: "Created", wide: true, cell: ({ created }) => time(created) }
         ],
         rows,
         href: ({ id }) => visit.to(`/customers/${id}`),
         empty: isWrong
-          ? "This cannot be looked for."
+          ? "We couldn't read this search. Correct the marked field."
           : clauses.length > 0
             ? clauses.some(({ operator }) => operator === ":")
-              ? `No customer has just that. A part is looked for if it has ${SUBSTRING_LENGTH_MIN} characters or more.`
-              : "No customer is like that."
-            : "No customers yet. A customer keeps payments and saved cards of one payer together."
+              ? `No exact match. Enter at least ${SUBSTRING_LENGTH_MIN} characters to search for a part.`
+              : "No customers match this search."
+            : "No customers yet. A customer groups the payments and saved cards of one payer."
       }),
       (clauses.length === 0 ? pageLinks : searchPageLinks)(visit, rows, hasMore)
     ]
@@ -130,7 +130,7 @@ const create = action({
   page: "/customers",
   path: "/customers/create",
   show,
-  notice: "The customer is created.",
+  notice: "Customer created.",
   prepare: (_, __, values) => {
     const entered = customerIn(values)
     return Effect.succeed({
@@ -152,12 +152,12 @@ const columns: CsvFile<Customer>["columns"] = [
 ]
 
 const file = download("/customers.csv", "see", (visit) =>
-  Object.keys(problemsOf(visit.query)).length > 0
+  Object.keys(filterErrors(visit.query)).length > 0
     ? Effect.succeed(seeOther(visit.to("/customers", Object.fromEntries(visit.query))))
     : csvFile(visit, {
         name: "customers",
         columns,
-        read: (page) => customers(visit.account, clausesOf(visit.query), page)
+        read: (page) => findCustomers(visit.account, clausesOf(visit.query), page)
       })
 )
 

@@ -17,16 +17,16 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   return {
     title: cardName(card),
     section: "Customers",
-    back: customer === null ? ["/customers", "Customers"] : [`/customers/${customer}`, "The customer"],
+    back: customer === null ? ["/customers", "Customers"] : [`/customers/${customer}`, "Customer"],
     live: ["payment_method", "event", "delivery"],
     aside: hidden.detached && badge("detached"),
     content: [
       facts([
-        ["Id", code(id)],
+        ["ID", code(id)],
         ["Customer", customer && customerLink(visit, customers, customer)],
         ...cardFacts(card),
         ["Billed to", billingHtml(billing_details)],
-        ["Since", time(created)]
+        ["Created", time(created)]
       ]),
       metadataSection(metadata),
       yield* historySection(visit, { ids: [id] }),

@@ -30,27 +30,27 @@ const attemptsTable = ({ attempts }: WebhookDelivery) =>
     columns: [
       { name: "Attempt", align: "end", cell: ({ attempt }) => attempt },
       {
-        name: "Answer",
+        name: "Response",
         cell: ({ error, response_status }) =>
           response_status === null
             ? badge(error ?? "none", "bad")
             : badge(String(response_status), response_status < 300 && response_status >= 200 ? "good" : "bad")
       },
-      { name: "Took", align: "end", cell: ({ duration_ms }) => html`<span class="whole">${duration_ms} ms</span>` },
-      { name: "Begun", cell: ({ started_at }) => time(started_at) }
+      { name: "Duration", align: "end", cell: ({ duration_ms }) => html`<span class="whole">${duration_ms} ms</span>` },
+      { name: "Started", cell: ({ started_at }) => time(started_at) }
     ],
     rows: attempts,
     empty: "None yet."
   })
 
 /** The response body of the newest attempt that has one. */
-const saidSection = ({ attempts }: WebhookDelivery) => {
-  const said = attempts.findLast(({ response_body }) => response_body !== null)
+const responseSection = ({ attempts }: WebhookDelivery) => {
+  const answered = attempts.findLast(({ response_body }) => response_body !== null)
   return (
-    said !== undefined &&
+    answered !== undefined &&
     section(
-      `What attempt ${said.attempt} was answered`,
-      html`<pre tabindex="0" role="region" aria-label="The answer">${said.response_body}</pre>`
+      `Response to attempt ${answered.attempt}`,
+      html`<pre tabindex="0" role="region" aria-label="Response body">${answered.response_body}</pre>`
     )
   )
 }
@@ -79,25 +79,25 @@ const show: Show = Effect.fnUntraced(function* (visit, params, problem) {
     aside: [stateOf(delivery), again],
     content: [
       facts([
-        ["Id", code(delivery.id)],
-        ["To", endpoint.url],
+        ["ID", code(delivery.id)],
+        ["URL", endpoint.url],
         ["Endpoint", html`<a href="${visit.to(`/webhooks/${endpoint.id}`)}"><code>${endpoint.id}</code></a>`],
         ["Event", html`<a href="${visit.to(`/events/${event.id}`)}"><code>${event.id}</code></a>`],
-        ["Last answer", answerOf(delivery)],
+        ["Last response", answerOf(delivery)],
         ["Next attempt", delivery.next_attempt_at === null ? null : time(delivery.next_attempt_at)],
-        ["Made", time(delivery.created)]
+        ["Created", time(delivery.created)]
       ]),
       section("Attempts", attemptsTable(delivery)),
-      saidSection(delivery),
+      responseSection(delivery),
       section(
-        "What is sent",
+        "Request body",
         json(visit, render(event, { account: visit.account, pendingWebhooks }), "The body as JSON")
       )
     ]
   }
 })
 
-const OVER = new ParameterInvalid({ param: "delivery", rule: "one that is still tried, and this one has ended" })
+const OVER = new ParameterInvalid({ param: "delivery", rule: "a pending delivery, and this one has ended" })
 
 const again = action({
   name: "event.resend",
@@ -105,7 +105,7 @@ const again = action({
   page: "/webhooks/:id/:delivery",
   path: "/webhooks/:id/:delivery/resend",
   show,
-  notice: "It is sent again.",
+  notice: "The event is being sent again.",
   prepare: Effect.fnUntraced(function* (visit, params, values) {
     const { endpoint, row } = yield* readDelivery(visit, params)
     // A request for an immediate attempt must not create a second delivery after this one has arrived. The command

@@ -34,7 +34,7 @@ const show: Show = (visit, _, problem) => {
             label: "Default version",
             value: merchant.api_version,
             options: API_VERSIONS.map((version) => [version, version]),
-            hint: "Of requests that name none, and of events from then on."
+            hint: "Applies to requests without a version header, and to new events."
           })
       })
     : html`<p>${merchant.api_version}</p>`
@@ -52,14 +52,14 @@ const show: Show = (visit, _, problem) => {
     content: [
       section("Default API version", version),
       section(
-        "Reach the API",
+        "API access",
         facts([
-          ["Address", code(`${publicUrl}/v1`)],
-          ["Merchant", code(merchant.id)],
-          ["Since", time(merchant.created)],
+          ["Base URL", code(`${publicUrl}/v1`)],
+          ["Merchant ID", code(merchant.id)],
+          ["Created", time(merchant.created)],
           [
             "Documentation",
-            html`<a href="${publicUrl}/docs">The API</a>, <a href="${publicUrl}/docs/errors">errors</a>`
+            html`<a href="${publicUrl}/docs">API reference</a>, <a href="${publicUrl}/docs/errors">errors</a>`
           ]
         ])
       ),
@@ -77,11 +77,11 @@ const setVersion = action({
   page: "/developers",
   path: "/developers/version",
   show,
-  notice: "The default version is changed.",
+  notice: "Default version changed.",
   prepare: ({ merchant }, _, values) => {
     const version = values.get("version")
     if (!Schema.is(ApiVersion)(version)) {
-      return Effect.succeed(new Invalid({ version: `There is no such version. There is ${API_VERSIONS.join(", ")}.` }))
+      return Effect.succeed(new Invalid({ version: `Unknown version. Available: ${API_VERSIONS.join(", ")}.` }))
     }
     return Effect.succeed({
       account: INSTALLATION,

@@ -10,7 +10,7 @@ import { pickFailing } from "../history/Deliveries.ts"
 
 const ENDPOINTS_MAX = 50
 /** Number of an endpoint's newest deliveries that its health is computed from. */
-const LATELY = 100
+const DELIVERIES_MAX = 100
 
 /** An endpoint and the counts of its newest deliveries by state. */
 export interface Health {
@@ -37,7 +37,7 @@ export const readHealth = Effect.fnUntraced(function* ({ account }: Pick<Visit, 
   return yield* Effect.forEach(
     rows,
     (endpoint) =>
-      Effect.map(accounts.deliveries(account, { destination: endpoint.id, limit: LATELY }), ({ deliveries }) =>
+      Effect.map(accounts.deliveries(account, { destination: endpoint.id, limit: DELIVERIES_MAX }), ({ deliveries }) =>
         healthOf(endpoint, deliveries)
       ),
     { concurrency: 4 }

@@ -25,19 +25,19 @@ import type { Show } from "../frame/Page.ts"
 import { action, download, page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-interface Told {
+interface EventObject {
   readonly id: string
   readonly object: string
 }
 
-const objectOf = ({ object }: StoredEvent): Told => parseJson(object) as Told
+const objectOf = ({ object }: StoredEvent): EventObject => parseJson(object) as EventObject
 
 const TYPE = /^[a-z_]+(\.[a-z_]+)*(\.\*)?$/
 
 const typedIn = ({ query }: Visit): string => query.get("type")?.trim() ?? ""
 
 /** The filter of the query; undefined if its type is unknown. */
-const askedBy = (visit: Visit): { readonly type?: EventTypeFilter } | undefined => {
+const readFilter = (visit: Visit): { readonly type?: EventTypeFilter } | undefined => {
   const typed = typedIn(visit)
   if (typed === "") return {}
   const type = TYPE.test(typed) ? eventTypeFilterOf(typed as never) : undefined
@@ -45,16 +45,16 @@ const askedBy = (visit: Visit): { readonly type?: EventTypeFilter } | undefined 
 }
 
 /** A page of the events that match the query. */
-const events = (visit: Visit, { cursor, limit }: { readonly cursor: Cursor; readonly limit: number }) => {
-  const asked = askedBy(visit)
+const listEvents = (visit: Visit, { cursor, limit }: { readonly cursor: Cursor; readonly limit: number }) => {
+  const asked = readFilter(visit)
   if (asked === undefined) return Effect.succeed<Listed<StoredEvent>>({ rows: [], hasMore: false })
   const page = Accounts.use((accounts) => accounts.events(visit.account, { limit, ...cursor, ...asked }))
   return Effect.map(page, ({ events, hasMore }): Listed<StoredEvent> => ({ rows: events, hasMore }))
 }
 
 const showAll: Show = Effect.fnUntraced(function* (visit) {
-  const { hasMore, rows } = yield* events(visit, { cursor: cursorIn(visit.query), limit: PAGE_ROWS })
-  const isWrong = askedBy(visit) === undefined
+  const { hasMore, rows } = yield* listEvents(visit, { cursor: cursorIn(visit.query), limit: PAGE_ROWS })
+  const isWrong = readFilter(visit) === undefined
   return {
     title: "Events",
     section: "Webhooks",
@@ -66,45 +66,45 @@ const showAll: Show = Effect.fnUntraced(function* (visit) {
       filters(
         visit,
         "/events",
-        (fields) => fields.text({ name: "type", label: "Type", hint: html`Such as <code>payment_intent.*</code>` }),
-        { errors: isWrong ? { type: "There is no such type." } : {} }
+        (fields) => fields.text({ name: "type", label: "Type", hint: html`For example <code>payment_intent.*</code>` }),
+        { errors: isWrong ? { type: "Unknown event type." } : {} }
       ),
       table({
         caption: "Events, newest first",
         columns: [
           { name: "Type", long: true, cell: ({ type }) => html`<strong>${type}</strong>` },
-          { name: "About", cell: (event) => objectLink(visit, objectOf(event).id) },
+          { name: "Object", cell: (event) => objectLink(visit, objectOf(event).id) },
           { name: "Deliveries", align: "end", cell: ({ deliveries }) => deliveries, wide: true },
-          { name: "Id", cell: ({ id }) => html`<code>${id}</code>`, wide: true },
+          { name: "ID", cell: ({ id }) => html`<code>${id}</code>`, wide: true },
           { name: "Date", cell: ({ at }) => time(Math.floor(at / 1000)) }
         ],
         rows,
         href: ({ id }) => visit.to(`/events/${id}`),
-        empty: typedIn(visit) === "" ? "Nothing has happened yet." : "No event of this type."
+        empty: typedIn(visit) === "" ? "No events yet." : "No events of this type."
       }),
       pageLinks(visit, rows, hasMore)
     ]
   }
 })
 
-const shown = (value: unknown) =>
+const valueHtml = (value: unknown) =>
   value === undefined ? NOTHING : html`<code class="value">${JSON.stringify(value)}</code>`
 
 /** The fields that an update has changed, with old and new values. */
-const changes = ({ object, previous }: StoredEvent) => {
+const changesSection = ({ object, previous }: StoredEvent) => {
   if (previous === null) return null
   const after = parseJson(object) as Readonly<Record<string, unknown>>
   return section(
-    "What changed",
+    "Changes",
     table({
       caption: "Changed fields",
       columns: [
         { name: "Field", cell: ([field]) => field },
-        { name: "Before", cell: ([, before]) => shown(before) },
-        { name: "After", cell: ([field]) => shown(after[field]) }
+        { name: "Before", cell: ([, before]) => valueHtml(before) },
+        { name: "After", cell: ([field]) => valueHtml(after[field]) }
       ],
       rows: Object.entries(previous),
-      empty: "Nothing."
+      empty: "None."
     })
   )
 }
@@ -124,18 +124,18 @@ const deliveriesSection = Effect.fnUntraced(function* (visit: Visit, event: stri
       caption: "Deliveries of this event, newest first",
       columns: [
         {
-          name: "To",
+          name: "Endpoint",
           long: true,
           cell: ({ webhook_endpoint: id }) => endpoints.get(id)?.url ?? html`<code>${id}</code>`
         },
         { name: "State", cell: stateOf },
-        { name: "Last answer", cell: answerOf },
+        { name: "Last response", cell: answerOf },
         { name: "Attempts", align: "end", cell: ({ attempt_count }) => attempt_count, wide: true },
         { name: "Date", cell: ({ created }) => time(created) }
       ],
       rows,
       href: (delivery) => visit.to(deliveryPath(delivery)),
-      empty: "None: no endpoint was subscribed to it."
+      empty: "None. No endpoint was subscribed to this event type."
     })
   )
 })
@@ -157,14 +157,14 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     ],
     content: [
       facts([
-        ["Id", code(id)],
-        ["About", objectLink(visit, objectOf(event).id)],
+        ["ID", code(id)],
+        ["Object", objectLink(visit, objectOf(event).id)],
         ["Date", time(Math.floor(event.at / 1000))],
         ["Request", event.request && objectLink(visit, event.request.id)],
         ["Idempotency key", key],
         ["API version", event.apiVersion]
       ]),
-      changes(event),
+      changesSection(event),
       yield* deliveriesSection(visit, id),
       section("JSON", json(visit, render(event, { account: visit.account, pendingWebhooks }), "The event as JSON"))
     ]
@@ -177,7 +177,7 @@ const again = action({
   page: "/events/:id",
   path: "/events/:id/resend",
   show,
-  notice: "It is sent again to all endpoints that are subscribed to its type.",
+  notice: "The event is being sent again to all endpoints that are subscribed to its type.",
   prepare: Effect.fnUntraced(function* ({ account }, { id = "" }) {
     return { entered: {}, command: yield* resendEvents(account, [id], null) }
   })
@@ -195,7 +195,7 @@ const columns: CsvFile<StoredEvent>["columns"] = [
 ]
 
 const file = download("/events.csv", "see", (visit) =>
-  csvFile(visit, { name: "events", columns, read: (page) => events(visit, page) })
+  csvFile(visit, { name: "events", columns, read: (page) => listEvents(visit, page) })
 )
 
 export const layer = Layer.mergeAll(page("/events", "see", showAll), page("/events/:id", "see", show), again, file)

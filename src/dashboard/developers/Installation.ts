@@ -49,8 +49,8 @@ const isAlone = Effect.map(
 
 const database = (standing: StorageStanding, millis: number, alone: boolean): Child =>
   facts([
-    ["State", badge("answers", "good")],
-    ["Answered in", `${Math.ceil(millis)} ms`],
+    ["State", badge("available", "good")],
+    ["Response time", `${Math.ceil(millis)} ms`],
     ["Postgres", standing.version],
     ["Size", alone ? bytesOf(standing.database_bytes) : null]
   ])
@@ -59,38 +59,38 @@ const journal = ({ lag_records, record_bytes, records }: StorageStanding): Child
   facts([
     ["Records", countOf(records)],
     ["Size", `about ${bytesOf(record_bytes)}`],
-    ["Not yet in lists", countOf(lag_records)]
+    ["Not yet indexed", countOf(lag_records)]
   ])
 
 const webhooks = ({ due, due_since, pending }: StorageStanding, now: number): Child =>
   facts([
-    ["Waiting", countOf(pending)],
+    ["Pending", countOf(pending)],
     ["Due now", countOf(due)],
     ["Oldest due", due_since === null ? null : `for ${spanOf(Math.max(0, now - due_since) / 1000)}`]
   ])
 
 const stateOf = ({ healthy, leaving }: RunnerSeen): Child =>
-  leaving ? badge("leaving", "wait") : healthy ? badge("serving", "good") : badge("does not answer", "bad")
+  leaving ? badge("stopping", "wait") : healthy ? badge("running", "good") : badge("not responding", "bad")
 
 const runnersTable = (runners: ReadonlyArray<RunnerSeen> | null): Child =>
   table({
-    caption: "Processes that serve the installation",
+    caption: "Processes of the installation",
     columns: [
       { name: "Runner", cell: ({ url }) => url },
       { name: "State", cell: stateOf },
       { name: "Partitions", align: "end", cell: ({ partitions }) => partitions.length },
       { name: "Till", cell: ({ version }) => version, wide: true },
-      { name: "Since", cell: ({ since }) => time(Math.floor(since / 1000)) },
+      { name: "Started", cell: ({ since }) => time(Math.floor(since / 1000)) },
       { name: "Clock ahead", align: "end", cell: ({ clock_ahead_millis }) => `${clock_ahead_millis} ms`, wide: true }
     ],
     rows: runners ?? [],
-    empty: runners === null ? "The database knows them." : "One process has the installation to itself."
+    empty: runners === null ? "Unknown while the database is not responding." : "The installation has a single process."
   })
 
 /** The summary badge: whether the database and all runners respond. */
 const verdict = (standing: StorageStanding | null, runners: ReadonlyArray<RunnerSeen> | null): Child => {
   const isWell = standing !== null && runners?.every(({ healthy, leaving }) => healthy || leaving) === true
-  return isWell ? badge("all answer", "good") : badge("not all answer", "bad")
+  return isWell ? badge("healthy", "good") : badge("not healthy", "bad")
 }
 
 const show: Show = Effect.fnUntraced(function* ({ account }) {
@@ -120,14 +120,14 @@ const show: Show = Effect.fnUntraced(function* ({ account }) {
         facts([
           ["Till", reports.version],
           ["Node.js", process.version.slice(1)],
-          ["Up for", spanOf(process.uptime())],
+          ["Uptime", spanOf(process.uptime())],
           ["Memory", `${bytesOf(rss)}; heap ${bytesOf(heapUsed)} of ${bytesOf(getHeapStatistics().heap_size_limit)}`],
-          ["Requests left out of the log", log.days === 0 ? "it is off" : countOf(log.leftOut())]
+          ["Requests not logged", log.days === 0 ? "the log is off" : countOf(log.leftOut())]
         ])
       ),
       section(
         "Database",
-        standing === null ? facts([["State", badge("does not answer", "bad")]]) : database(standing, millis, alone)
+        standing === null ? facts([["State", badge("not responding", "bad")]]) : database(standing, millis, alone)
       ),
       standing !== null && section("Journal of this environment", journal(standing)),
       standing !== null && section("Webhooks of this environment", webhooks(standing, now)),

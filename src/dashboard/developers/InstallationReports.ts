@@ -39,7 +39,7 @@ export interface InstallationReportsShape {
   readonly runners: Effect.Effect<ReadonlyArray<RunnerSeen>, Unavailable>
 }
 
-const unknown = Effect.fail(new Unavailable({ reason: "Nobody tells how the installation does." }))
+const unknown = Effect.fail(new Unavailable({ reason: "This installation has no reports." }))
 
 /** Fails unless an implementation is provided: an in-memory engine has no storage. */
 export const InstallationReports: Context.Reference<InstallationReportsShape> = Context.Reference(

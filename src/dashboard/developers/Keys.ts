@@ -25,30 +25,28 @@ import type { Visit } from "../frame/Visit.ts"
 const neededIn = ({ livemode }: Visit) => (livemode ? "live_keys" : "build")
 const confirms = ({ livemode }: Visit) => livemode
 
-const masked = ({ last4, prefix }: ApiKey) => html`<code>${prefix}…${last4}</code>`
+const maskedKey = ({ last4, prefix }: ApiKey) => html`<code>${prefix}…${last4}</code>`
 
-const revealed = ({ secret, value }: ApiKeys.IssuedApiKey) =>
+const revealKey = ({ secret, value }: ApiKeys.IssuedApiKey) =>
   new Revealed(value, { secret: Redacted.value(secret) }, "object")
 
 /** Shows a new key. A form that is sent again cannot show it, because the key is not stored. */
 const newKey =
   (visit: Visit) =>
   (made: { readonly id?: string } & Readonly<Record<string, unknown>>): PageContent => ({
-    title: "The new key",
+    title: "Your new key",
     section: "Developers",
     back: ["/developers/keys", "API keys"],
     notice:
-      typeof made["secret"] === "string"
-        ? "This is the only time that the key is shown. Put it where your server reads its secrets."
-        : null,
+      typeof made["secret"] === "string" ? "This key is shown only once. Store it with your server's secrets." : null,
     content:
       typeof made["secret"] === "string"
         ? facts([
             ["Key", code(made["secret"])],
-            ["Id", html`<a href="${visit.to(`/developers/keys/${made.id!}`)}"><code>${made.id!}</code></a>`]
+            ["ID", html`<a href="${visit.to(`/developers/keys/${made.id!}`)}"><code>${made.id!}</code></a>`]
           ])
         : html`<div class="empty">
-            This key was shown before, and nothing keeps it. If it is lost,
+            This key was already shown and is not stored. If you have lost it,
             <a href="${visit.to(`/developers/keys/${made.id!}`)}">roll it</a>.
           </div>`
   })
@@ -67,13 +65,13 @@ const showAll: Show = Effect.fnUntraced(function* (visit, _, problem) {
   const create = dialog("Create a key", {
     visit,
     action: "/developers/keys/create",
-    submit: "Create the key",
+    submit: "Create key",
     tone: "primary",
     problem,
     content: (fields) =>
       fields.choice({
         name: "type",
-        label: "Kind",
+        label: "Type",
         value: "secret",
         options: [
           ["secret", "Secret: for your server"],
@@ -90,15 +88,15 @@ const showAll: Show = Effect.fnUntraced(function* (visit, _, problem) {
       table({
         caption: `API keys of the ${visit.mode} environment, newest first`,
         columns: [
-          { name: "Key", cell: masked },
-          { name: "Kind", cell: ({ type }) => type },
+          { name: "Key", cell: maskedKey },
+          { name: "Type", cell: ({ type }) => type },
           { name: "Status", cell: ({ status }) => badge(status) },
-          { name: "Ends", cell: ({ expires_at }) => (expires_at === null ? NOTHING : time(expires_at)), wide: true },
+          { name: "Expires", cell: ({ expires_at }) => (expires_at === null ? NOTHING : time(expires_at)), wide: true },
           { name: "Created", cell: ({ created }) => time(created), wide: true }
         ],
         rows,
         href: ({ id }) => visit.to(`/developers/keys/${id}`),
-        empty: "No keys yet. Create one, and requests with it reach this environment."
+        empty: "No keys yet. Create one to send API requests to this environment."
       }),
       pageLinks(visit, rows, hasMore)
     ]
@@ -116,10 +114,10 @@ const find = Effect.fnUntraced(function* (visit: Visit, id: string) {
 
 /** Grace periods of a rolled key, at most one day. */
 const GRACES: ReadonlyArray<readonly [seconds: string, label: string]> = [
-  [String(API_KEY_GRACE_SECONDS_MAX), "A day"],
-  ["3600", "An hour"],
-  ["300", "Five minutes"],
-  ["0", "Not at all: it has leaked"]
+  [String(API_KEY_GRACE_SECONDS_MAX), "1 day"],
+  ["3600", "1 hour"],
+  ["300", "5 minutes"],
+  ["0", "0 minutes: it has leaked"]
 ]
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
@@ -132,9 +130,9 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     content: (fields) =>
       fields.choice({
         name: "expires_in",
-        label: "The old key goes on for",
+        label: "Keep the old key valid for",
         options: GRACES,
-        hint: "A new key takes its place at once."
+        hint: "The new key works immediately."
       })
   })
   const revoke = dialog("Revoke", {
@@ -143,7 +141,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     submit: "Revoke the key",
     tone: "danger",
     problem,
-    content: () => html`<p>Requests with this key are refused from now on. That cannot be undone.</p>`
+    content: () => html`<p>Requests with this key will be refused. This cannot be undone.</p>`
   })
   return {
     title: `${key.prefix}…${key.last4}`,
@@ -153,12 +151,12 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     content: section(
       "Key",
       facts([
-        ["Id", code(key.id)],
-        ["Kind", key.type],
+        ["ID", code(key.id)],
+        ["Type", key.type],
         ["Environment", visit.mode],
-        ["Its requests", html`<a href="${visit.to("/requests", { key: key.id })}">Requests with this key</a>`],
+        ["Requests", html`<a href="${visit.to("/requests", { key: key.id })}">Requests with this key</a>`],
         ["Created", time(key.created)],
-        [key.status === "expired" ? "Ended" : "Ends", key.expires_at === null ? null : time(key.expires_at)]
+        [key.status === "expired" ? "Expired" : "Expires", key.expires_at === null ? null : time(key.expires_at)]
       ])
     )
   }
@@ -170,16 +168,16 @@ const create = action({
   page: "/developers/keys",
   path: "/developers/keys/create",
   show: showAll,
-  notice: "The key is made.",
+  notice: "Key created.",
   confirms,
   prepare: (visit, _, values) => {
     const type = values.get("type")
-    if (!Schema.is(ApiKeyType)(type)) return Effect.succeed(new Invalid({ type: "Choose one of the two." }))
+    if (!Schema.is(ApiKeyType)(type)) return Effect.succeed(new Invalid({ type: "Choose secret or publishable." }))
     return Effect.succeed({
       account: INSTALLATION,
       entered: { type },
       detail: `${visit.mode} ${type}`,
-      command: Effect.map(ApiKeys.issue(visit.merchant.id, { type, livemode: visit.livemode }), revealed),
+      command: Effect.map(ApiKeys.issue(visit.merchant.id, { type, livemode: visit.livemode }), revealKey),
       next: newKey(visit)
     })
   }
@@ -191,17 +189,18 @@ const roll = action({
   page: "/developers/keys/:id",
   path: "/developers/keys/:id/roll",
   show,
-  notice: "The key is rolled.",
+  notice: "Key rolled.",
   confirms,
   prepare: (visit, { id = "" }, values) => {
     const given = values.get("expires_in") ?? ""
     const grace = GRACES.find(([seconds]) => seconds === given)
-    if (grace === undefined) return Effect.succeed(new Invalid({ expires_in: "Choose how long the old key goes on." }))
+    if (grace === undefined)
+      return Effect.succeed(new Invalid({ expires_in: "Choose how long the old key stays valid." }))
     return Effect.succeed({
       account: INSTALLATION,
       entered: { expires_in: given },
-      detail: `${visit.mode}, the old one goes on for ${given} seconds`,
-      command: Effect.map(ApiKeys.roll(id, { account: visit.account, expiresIn: Number(given) }), revealed),
+      detail: `${visit.mode}, old key valid for ${given} seconds`,
+      command: Effect.map(ApiKeys.roll(id, { account: visit.account, expiresIn: Number(given) }), revealKey),
       next: newKey(visit)
     })
   }
@@ -213,7 +212,7 @@ const revoke = action({
   page: "/developers/keys/:id",
   path: "/developers/keys/:id/revoke",
   show,
-  notice: "The key is revoked.",
+  notice: "Key revoked.",
   confirms,
   prepare: (visit, { id = "" }) =>
     Effect.succeed({

@@ -29,13 +29,13 @@ const toneOf = (status: number): Tone => (status < 400 ? "good" : status < 500 ?
 const secondsOf = (millis: number): number => Math.floor(millis / 1000)
 
 /** Errors of the filters, by field; null if there are none. */
-const problemsOf = (query: URLSearchParams): Readonly<Record<string, string>> | null => {
+const filterErrors = (query: URLSearchParams): Readonly<Record<string, string>> | null => {
   const status = query.get("status")?.trim() ?? ""
   return status === "" || statusesOf(status) !== undefined ? null : { status: "Enter a status such as 402, or 4xx." }
 }
 
 /** The filter of the query. */
-const filterOf = (query: URLSearchParams): RequestFilter => {
+const readFilter = (query: URLSearchParams): RequestFilter => {
   const given = (name: string) => {
     const text = query.get(name)?.trim().replaceAll("\0", "") ?? ""
     return text === "" ? undefined : text
@@ -68,20 +68,21 @@ const filterForm = (visit: Visit) =>
         options: [["", "Any"], ...["GET", "POST", "DELETE"].map((method) => [method, method] as const)]
       }),
       fields.text({ name: "path", label: "Path begins with" }),
-      fields.text({ name: "object", label: "Object’s id" }),
+      fields.text({ name: "object", label: "Object ID" }),
       fields.text({ name: "code", label: "Error code" }),
       fields.text({ name: "idempotency_key", label: "Idempotency key" }),
-      fields.text({ name: "key", label: "API key’s id" }),
+      fields.text({ name: "key", label: "API key ID" }),
       fields.choice({
         name: "version",
         label: "API version",
         options: [["", "Any"], ...API_VERSIONS.map((version) => [version, version] as const)]
       })
     ],
-    { errors: problemsOf(visit.query) ?? {} }
+    { errors: filterErrors(visit.query) ?? {} }
   )
 
-const replayed = ({ originalRequest }: LoggedRequest): Child => originalRequest !== null && badge("replayed", "plain")
+const replayBadge = ({ originalRequest }: LoggedRequest): Child =>
+  originalRequest !== null && badge("replayed", "plain")
 
 const requestsTable = (visit: Visit, requests: ReadonlyArray<LoggedRequest>, isFiltered: boolean) =>
   table({
@@ -90,7 +91,7 @@ const requestsTable = (visit: Visit, requests: ReadonlyArray<LoggedRequest>, isF
       { name: "Request", long: true, cell: ({ method, path }) => html`${method} ${path}` },
       {
         name: "Status",
-        cell: (request) => html`${badge(String(request.status), toneOf(request.status))} ${replayed(request)}`
+        cell: (request) => html`${badge(String(request.status), toneOf(request.status))} ${replayBadge(request)}`
       },
       {
         name: "Error",
@@ -102,19 +103,19 @@ const requestsTable = (visit: Visit, requests: ReadonlyArray<LoggedRequest>, isF
         wide: true,
         cell: ({ idempotencyKey }) => (idempotencyKey === null ? NOTHING : html`<code>${idempotencyKey}</code>`)
       },
-      { name: "Took", align: "end", cell: ({ millis }) => `${millis.toFixed(1)}\u00a0ms`, wide: true },
+      { name: "Duration", align: "end", cell: ({ millis }) => `${millis.toFixed(1)}\u00a0ms`, wide: true },
       { name: "Date", cell: ({ at }) => time(secondsOf(at)) }
     ],
     rows: requests,
     href: ({ id }) => visit.to(`/requests/${id}`),
     empty: isFiltered
-      ? "No request that is kept is like that."
-      : html`No requests yet. <a href="${visit.to("/developers")}">Developers</a> says how one is made.`
+      ? "No requests match these filters."
+      : html`No requests yet. See <a href="${visit.to("/developers")}">Developers</a> for an example.`
   })
 
 const errorsTable = (visit: Visit, groups: ReadonlyArray<ErrorGroup>) =>
   table({
-    caption: "Errors among the newest requests, the most frequent first",
+    caption: "Errors in recent requests, most frequent first",
     columns: [
       { name: "Error", cell: ({ code }) => html`<code class="whole">${code}</code>` },
       {
@@ -124,15 +125,15 @@ const errorsTable = (visit: Visit, groups: ReadonlyArray<ErrorGroup>) =>
       },
       { name: "Requests", align: "end", cell: ({ count }) => String(count) },
       { name: "Parameter", cell: ({ param }) => (param === null ? NOTHING : html`<code>${param}</code>`), wide: true },
-      { name: "Message of the newest", long: true, cell: ({ last }) => last.message, wide: true },
+      { name: "Latest message", long: true, cell: ({ last }) => last.message, wide: true },
       {
-        name: "Newest",
+        name: "Latest",
         cell: ({ last }) => html`<a href="${visit.to(`/requests/${last.id}`)}">${time(secondsOf(last.at))}</a>`
       }
     ],
     rows: groups,
     href: ({ code, method, status }) => visit.here({ view: null, code, method, status: String(status), after: null }),
-    empty: "No request has failed."
+    empty: "No failed requests."
   })
 
 const views = (visit: Visit): Child =>
@@ -149,7 +150,7 @@ const views = (visit: Visit): Child =>
 const bounds = (days: number, leftOut: number): Child =>
   html`<p class="hint">
     Kept for ${days} ${days === 1 ? "day" : "days"}, without card data and secrets.
-    ${leftOut > 0 && html`<strong>${leftOut}</strong> were left out lately: there were too many at once.`}
+    ${leftOut > 0 && html`<strong>${leftOut}</strong> recent requests were not logged: there were too many at once.`}
   </p>`
 
 const showAll: Show = Effect.fnUntraced(function* (visit) {
@@ -158,13 +159,17 @@ const showAll: Show = Effect.fnUntraced(function* (visit) {
   if (log.days === 0) {
     return {
       ...frame,
-      content: html`<p class="empty">Requests are not kept here: <code>TILL_REQUEST_LOG_DAYS</code> is 0.</p>`
+      content: html`<p class="empty">The request log is off: <code>TILL_REQUEST_LOG_DAYS</code> is 0.</p>`
     }
   }
-  const filter = filterOf(visit.query)
+  const filter = readFilter(visit.query)
   const above = [views(visit), filterForm(visit)]
-  if (problemsOf(visit.query) !== null) {
-    return { ...frame, status: 400, content: [...above, html`<p class="empty">This cannot be looked for.</p>`] }
+  if (filterErrors(visit.query) !== null) {
+    return {
+      ...frame,
+      status: 400,
+      content: [...above, html`<p class="empty">We couldn't read this search. Correct the marked field.</p>`]
+    }
   }
   if (isErrors(visit)) {
     const groups = yield* log.errors(visit.account, filter)
@@ -186,22 +191,22 @@ const showAll: Show = Effect.fnUntraced(function* (visit) {
 
 const objectHtml = (visit: Visit, id: string): Child =>
   html`<div>
-    ${objectLink(visit, id)} <a class="whole" href="${visit.to("/requests", { object: id })}">its requests</a>
+    ${objectLink(visit, id)} <a class="whole" href="${visit.to("/requests", { object: id })}">requests</a>
   </div>`
 
-const filtered = (visit: Visit, name: string, value: string): Child =>
+const filterLink = (visit: Visit, name: string, value: string): Child =>
   html`<a href="${visit.to("/requests", { [name]: value })}"><code>${value}</code></a>`
 
 const factsOf = (visit: Visit, request: LoggedRequest) =>
   facts([
-    ["Id", code(request.id)],
+    ["ID", code(request.id)],
     ["Date", time(secondsOf(request.at))],
-    ["Took", `${request.millis.toFixed(1)}\u00a0ms`],
-    ["API key", filtered(visit, "key", request.apiKey)],
-    ["API version", filtered(visit, "version", request.apiVersion)],
+    ["Duration", `${request.millis.toFixed(1)}\u00a0ms`],
+    ["API key", filterLink(visit, "key", request.apiKey)],
+    ["API version", filterLink(visit, "version", request.apiVersion)],
     [
       "Idempotency key",
-      request.idempotencyKey === null ? null : filtered(visit, "idempotency_key", request.idempotencyKey)
+      request.idempotencyKey === null ? null : filterLink(visit, "idempotency_key", request.idempotencyKey)
     ],
     [
       "Replay of",
@@ -211,7 +216,7 @@ const factsOf = (visit: Visit, request: LoggedRequest) =>
             ><code>${request.originalRequest}</code></a
           >`
     ],
-    ["ObjectLinks", request.objects.length === 0 ? null : request.objects.map((id) => objectHtml(visit, id))]
+    ["Objects", request.objects.length === 0 ? null : request.objects.map((id) => objectHtml(visit, id))]
   ])
 
 const errorHtml = ({ publicUrl }: Visit, { error }: LoggedRequest): Child =>
@@ -231,18 +236,18 @@ const errorHtml = ({ publicUrl }: Visit, { error }: LoggedRequest): Child =>
  */
 const answerHtml = (visit: Visit, { error, originalRequest }: LoggedRequest, answer: string | null): Child =>
   section(
-    "Answer",
+    "Response",
     answer?.startsWith("{") === true
-      ? json(visit, answer, "The answer as JSON")
+      ? json(visit, answer, "The response as JSON")
       : html`<p class="empty">
           ${
             answer !== null
-              ? "Not shown: it has a secret in it, and is sealed."
+              ? "Not shown, because it contains a secret."
               : originalRequest !== null
-                ? "That of the request that it replays."
+                ? "The response of the original request."
                 : error === null
-                  ? "Not kept: it changed nothing."
-                  : "The error above; nothing was done."
+                  ? "Not stored, because the request changed nothing."
+                  : "The error above. Nothing was changed."
           }
         </p>`
   )
@@ -263,7 +268,7 @@ const showOne: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
     title: `${request.method} ${request.path}`,
     section: "Requests",
     back: ["/requests", "Requests"],
-    aside: [badge(String(request.status), toneOf(request.status)), replayed(request)],
+    aside: [badge(String(request.status), toneOf(request.status)), replayBadge(request)],
     content: [
       factsOf(visit, request),
       errorHtml(visit, request),
@@ -271,8 +276,8 @@ const showOne: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
       section(
         request.method === "GET" ? "Query" : "Body",
         request.sent === null
-          ? html`<p class="empty">None, or more than is kept.</p>`
-          : json(visit, request.sent, "What was sent, as it is kept")
+          ? html`<p class="empty">Empty, or too large for the log.</p>`
+          : json(visit, request.sent, "The request as it was logged")
       ),
       answerHtml(visit, request, record?.answer ?? null)
     ]
@@ -300,9 +305,9 @@ const file = download(
   "/requests.csv",
   "see",
   Effect.fnUntraced(function* (visit) {
-    if (problemsOf(visit.query) !== null) return seeOther(visit.to("/requests", Object.fromEntries(visit.query)))
+    if (filterErrors(visit.query) !== null) return seeOther(visit.to("/requests", Object.fromEntries(visit.query)))
     const log = yield* RequestLog
-    const filter = filterOf(visit.query)
+    const filter = readFilter(visit.query)
     const read: CsvFile<LoggedRequest>["read"] = ({ cursor, limit }) =>
       Effect.map(log.list(visit.account, { filter, limit, ...cursor }), ({ hasMore, requests }) => ({
         rows: requests,

@@ -54,7 +54,7 @@ export const boxOf = (rows: ReadonlyArray<TypedDelivery>) => (row: TypedDelivery
   const i = rows.indexOf(row)
   const made = new Date(row.delivery.created * 1000).toISOString().slice(0, 19).replace("T", " ")
   return html`<input type="hidden" name="delivery[${i}]" value="${row.id}" /><label class="box"
-      ><input type="checkbox" name="chosen[${i}]" value="on" aria-label="Choose ${row.type} of ${made} UTC"
+      ><input type="checkbox" name="chosen[${i}]" value="on" aria-label="Select ${row.type} of ${made} UTC"
     /></label>`
 }
 
@@ -64,12 +64,12 @@ const chosenIn = (values: FormValues): ReadonlyArray<string> =>
   ).filter((id) => id !== undefined)
 
 export const windowFields = (fields: Fields): Child => [
-  fields.text({ name: "from", label: "Made from (UTC)", type: "datetime-local" }),
+  fields.text({ name: "from", label: "Created from (UTC)", type: "datetime-local" }),
   fields.text({
     name: "until",
     label: "Until (UTC)",
     type: "datetime-local",
-    hint: `The newest ${AGAIN_MAX} at most, and none whose event was sent again since. What is still tried is tried now.`
+    hint: `Up to ${AGAIN_MAX}, newest first, without events that were sent again since. Pending ones are attempted now.`
   })
 ]
 
@@ -86,10 +86,10 @@ const spanOf = (text: string): { readonly from: number; readonly until: number }
 
 const NOTHING_FAILED = new ParameterInvalid({
   param: "from",
-  rule: "before a delivery that has failed, and was not sent again since"
+  rule: "earlier than a failed delivery that was not sent again since"
 })
 
-const NO_TIME = "This must be a minute or a day, such as 2026-11-25T17:30 or 2026-11-25."
+const NO_TIME = "Enter a time such as 2026-11-25T17:30, or a day such as 2026-11-25."
 
 /** The entered window, unbounded where a field is empty; or the error about it. */
 const windowIn = (values: FormValues) => {
@@ -122,7 +122,7 @@ const resending = (
     page: "/webhooks/:id",
     path,
     show,
-    notice: "They are sent again.",
+    notice: "The deliveries are being sent again.",
     prepare: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
       yield* findObject(account, WEBHOOK_ENDPOINT, id)
       const meant = yield* meantBy(yield* Accounts, { account, destination: id }, values)
@@ -145,7 +145,7 @@ export const resendChosen = (show: Show) =>
         concurrency: 8
       })
       const deliveries = found.filter((row) => row !== undefined)
-      if (deliveries.length === 0) return new Invalid({}, "Choose at least one delivery.")
+      if (deliveries.length === 0) return new Invalid({}, "Select at least one delivery.")
       return { entered: { chosen }, deliveries }
     })
   )

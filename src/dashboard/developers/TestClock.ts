@@ -22,15 +22,15 @@ const WORDS: Readonly<Record<string, string>> = {
   "payment_intent.expire_hold": "An authorization expires",
   "refund.settle": "A refund settles",
   "checkout.session.expire": "A checkout session expires",
-  "checkout.session.reopen": "A checkout session takes payments again"
+  "checkout.session.reopen": "A checkout session accepts payments again"
 }
 
 /** Durations to choose from, in seconds. */
 const STEPS: ReadonlyArray<readonly [seconds: string, label: string]> = [
-  ["next", "Until the next one has happened"],
-  ["3600", "An hour"],
-  ["86400", "A day"],
-  ["604800", "A week"],
+  ["next", "To the next scheduled event"],
+  ["3600", "1 hour"],
+  ["86400", "1 day"],
+  ["604800", "1 week"],
   ["2592000", "30 days"]
 ]
 
@@ -48,9 +48,9 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
       fields.choice({ name: "step", label: "By", options: STEPS }),
       fields.text({
         name: "seconds",
-        label: "Or by seconds",
+        label: "Or by a number of seconds",
         inputmode: "numeric",
-        hint: "The clock never goes back, but with all data of the environment."
+        hint: "The clock cannot go back. Only wiping the test data resets it."
       })
     ]
   })
@@ -64,20 +64,20 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
     ],
     content: [
       facts([
-        ["Now, in the test environment", time(Math.floor(now / 1000))],
-        ["Ahead by", clockOffset === 0 ? "nothing" : `${Math.ceil(clockOffset / 1000).toLocaleString("en")} seconds`]
+        ["Current time", time(Math.floor(now / 1000))],
+        ["Ahead by", clockOffset === 0 ? "0 seconds" : `${Math.ceil(clockOffset / 1000).toLocaleString("en")} seconds`]
       ]),
       section(
-        "Due next",
+        "Scheduled",
         table({
-          caption: "What is due next, soonest first",
+          caption: "Scheduled events, soonest first",
           columns: [
-            { name: "What", long: true, cell: ({ name }) => WORDS[name] ?? name },
-            { name: "Of", cell: ({ id }) => objectLink(visit, subjectOf(id)) },
-            { name: "When", cell: ({ dueAt }) => time(Math.ceil(dueAt / 1000)) }
+            { name: "Event", long: true, cell: ({ name }) => WORDS[name] ?? name },
+            { name: "Object", cell: ({ id }) => objectLink(visit, subjectOf(id)) },
+            { name: "Due", cell: ({ dueAt }) => time(Math.ceil(dueAt / 1000)) }
           ],
           rows: timers,
-          empty: "Nothing waits for its time: no session, no authorization and no settlement is open."
+          empty: "Nothing is scheduled: there are no open sessions, authorizations or settlements."
         })
       )
     ]
@@ -90,7 +90,7 @@ const advance = action({
   page: "/developers/clock",
   path: "/developers/clock/advance",
   show,
-  notice: "The clock is advanced, and what was due has happened.",
+  notice: "Clock advanced. Everything due until then has happened.",
   prepare: Effect.fnUntraced(function* (visit, _, values) {
     const [step, entered] = [values.get("step") ?? "", values.get("seconds") ?? ""]
     const asked = entered === "" ? step : entered

@@ -80,7 +80,7 @@ export const EVENT_TYPES = Object.keys(EMITTED_EVENT_TYPES) as ReadonlyArray<Emi
 
 /** Types to choose from, with a note where the clock has to be advanced. */
 export const typeOptions = (types: ReadonlyArray<EmittedEventType>) =>
-  types.map((type) => [type, type === "charge.expired" ? `${type}, once you advance the clock` : type] as const)
+  types.map((type) => [type, type === "charge.expired" ? `${type} (after you advance the clock)` : type] as const)
 
 /** The page that shows the triggered object. */
 export const madePath = (id: string) => `/developers/trigger/${id}` as const
@@ -97,7 +97,7 @@ const show: Show = (visit, _, problem) =>
             form({
               visit,
               action: "/developers/trigger/make",
-              submit: "Make it happen",
+              submit: "Trigger event",
               problem,
               content: (fields) =>
                 fields.choice({
@@ -105,7 +105,7 @@ const show: Show = (visit, _, problem) =>
                   label: "Type",
                   value: "payment_intent.succeeded",
                   options: typeOptions(EVENT_TYPES),
-                  hint: "What it takes is really made in test mode, and your endpoints are told of it."
+                  hint: "Creates real objects in test mode and notifies your endpoints."
                 })
             }),
             html`<p class="hint">From a shell: <code>till trigger payment_intent.succeeded</code></p>`
@@ -119,7 +119,7 @@ const make = action({
   page: "/developers/trigger",
   path: "/developers/trigger/make",
   show,
-  notice: "It is made. What follows from it shows here as well.",
+  notice: "Event triggered. Events that follow also appear here.",
   prepare: ({ account }, _, values) => {
     const type = chosenType(values.get("type") ?? "")
     if (type instanceof Invalid) return Effect.succeed(type)
@@ -132,7 +132,7 @@ const showMade: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   const entry = yield* Accounts.use((accounts) => accounts.read(visit.account, id))
   if (visit.livemode || entry === undefined) return undefined
   return {
-    title: "What was made",
+    title: "Triggered event",
     section: "Developers",
     back: ["/developers/trigger", "Trigger an event"],
     live: ["event", "delivery"],
@@ -140,7 +140,7 @@ const showMade: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
     content: [
       facts([
         ["Object", objectLink(visit, id)],
-        ["Kind", entry.kind.replaceAll(/[._]/g, " ")]
+        ["Type", entry.kind.replaceAll(/[._]/g, " ")]
       ]),
       // Charges and refunds belong to the payment by this label.
       yield* historySection(visit, { ids: [id], labels: { payment_intent: id } })

@@ -38,7 +38,7 @@ const isInState = (row: DeliveryRow, state: string): boolean =>
 /**
  * A page of the endpoint's deliveries in the requested state, newest first. `end` is the last delivery that was read.
  */
-const read = Effect.fnUntraced(function* ({ account, query }: Visit, destination: string) {
+const readDeliveries = Effect.fnUntraced(function* ({ account, query }: Visit, destination: string) {
   const accounts = yield* Accounts
   const state = query.get("state") ?? ""
   const cursor = cursorIn(query)
@@ -79,15 +79,15 @@ const buttons = (visit: Visit, endpoint: WebhookEndpoint, problem: Problem | nul
       content: (fields) =>
         fields.text({
           name: "hours",
-          label: "Hours for which the old secret signs as well",
+          label: "Keep the old secret valid for (hours)",
           inputmode: "numeric",
           value: "24",
-          hint: "0 ends it now."
+          hint: "0 revokes it immediately."
         })
     })}
     ${
       isEnabled &&
-      dialog("Send failed ones again", {
+      dialog("Resend failed deliveries", {
         visit,
         action: `${of}/resend`,
         submit: "Send again",
@@ -101,14 +101,14 @@ const buttons = (visit: Visit, endpoint: WebhookEndpoint, problem: Problem | nul
       dialog("Send a test event", {
         visit,
         action: `${of}/test`,
-        submit: "Make it happen",
+        submit: "Send",
         problem,
         content: (fields) =>
           fields.choice({
             name: "type",
             label: "Type",
             options: typeOptions(typesOf(endpoint)),
-            hint: "It really happens in test mode: other endpoints with this type are told as well."
+            hint: "Creates real objects in test mode. Other endpoints with this event type are notified too."
           })
       })
     }
@@ -130,7 +130,7 @@ const deliveriesSection = (
   problem: Problem | null
 ): Child => {
   const isSearched = (visit.query.get("state") ?? "") !== ""
-  const shown = (box?: (row: TypedDelivery) => Html) =>
+  const deliveriesTable = (box?: (row: TypedDelivery) => Html) =>
     table({
       caption: "Deliveries, newest first",
       columns: deliveryColumns(),
@@ -138,7 +138,7 @@ const deliveriesSection = (
       ...(box !== undefined && { box }),
       href: ({ delivery }) => visit.to(deliveryPath(delivery)),
       empty: hasMore
-        ? `None of the ${LOOKED_THROUGH_MAX.toLocaleString("en")} that were looked through. There are older ones.`
+        ? `No match in these ${LOOKED_THROUGH_MAX.toLocaleString("en")} deliveries. Continue with older ones.`
         : "None."
     })
   return section("Deliveries", [
@@ -147,12 +147,12 @@ const deliveriesSection = (
       ? form({
           visit,
           action: `/webhooks/${id}/resend-chosen`,
-          submit: "Send the chosen ones again",
+          submit: "Resend selected",
           tone: "quiet",
           problem,
-          choices: shown(boxOf(rows))
+          choices: deliveriesTable(boxOf(rows))
         })
-      : shown(),
+      : deliveriesTable(),
     isSearched
       ? searchPageLinks(visit, end === undefined ? [] : [{ id: end }], hasMore)
       : pageLinks(visit, rows, hasMore)
@@ -161,7 +161,7 @@ const deliveriesSection = (
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const endpoint = (yield* findObject(visit.account, WEBHOOK_ENDPOINT, id)).value
-  const { deliveries, ...page } = yield* read(visit, id)
+  const { deliveries, ...page } = yield* readDeliveries(visit, id)
   const rows = yield* withEventTypes(visit.account, deliveries)
   return {
     title: endpoint.url,
@@ -171,9 +171,9 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     aside: [badge(endpoint.status), buttons(visit, endpoint, problem)],
     content: [
       facts([
-        ["Id", code(id)],
+        ["ID", code(id)],
         ["Description", endpoint.description],
-        ["Events", endpoint.enabled_events.join(", ")],
+        ["Event types", endpoint.enabled_events.join(", ")],
         ["API version", endpoint.api_version],
         ["Added", time(endpoint.created)]
       ]),
@@ -188,7 +188,7 @@ const edit = action({
   page: "/webhooks/:id",
   path: "/webhooks/:id/edit",
   show,
-  notice: "The endpoint is changed.",
+  notice: "Endpoint updated.",
   prepare: (_, { id = "" }, values) => {
     const all = enteredEndpoint(values)
     if (all instanceof Invalid) return Effect.succeed(all)
@@ -203,7 +203,7 @@ const setStatus = action({
   page: "/webhooks/:id",
   path: "/webhooks/:id/status",
   show,
-  notice: "The endpoint's status is changed.",
+  notice: "Endpoint status changed.",
   prepare: Effect.fnUntraced(function* ({ account }, { id = "" }) {
     const { status } = (yield* findObject(account, WEBHOOK_ENDPOINT, id)).value
     const entered = { status: status === "enabled" ? ("disabled" as const) : ("enabled" as const) }
@@ -219,7 +219,7 @@ const rollSecret = action({
   page: "/webhooks/:id",
   path: "/webhooks/:id/roll-secret",
   show,
-  notice: "The secret is rolled.",
+  notice: "Signing secret rolled.",
   prepare: (visit, { id = "" }, values) => {
     const hours = /^\d{1,2}$/.test(values.get("hours") ?? "") ? Number(values.get("hours")) : Infinity
     if (hours > HOURS_MAX) return Effect.succeed(new Invalid({ hours: `This must be from 0 to ${HOURS_MAX}.` }))
@@ -235,7 +235,7 @@ const test = action({
   page: "/webhooks/:id",
   path: "/webhooks/:id/test",
   show,
-  notice: "It has happened, and is on its way.",
+  notice: "Event triggered. Its delivery is on its way.",
   prepare: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
     const endpoint = (yield* findObject(account, WEBHOOK_ENDPOINT, id)).value
     const type = chosenType(values.get("type") ?? "", typesOf(endpoint))
@@ -250,7 +250,7 @@ const remove = action({
   page: "/webhooks/:id",
   path: "/webhooks/:id/delete",
   show,
-  notice: "The endpoint is deleted.",
+  notice: "Endpoint deleted.",
   prepare: (_, { id = "" }) =>
     Effect.succeed({ entered: {}, command: WebhookEndpoints.remove(id), next: () => "/webhooks" as const })
 })

@@ -42,7 +42,7 @@ export const enteredEndpoint = (values: ReadonlyMap<string, string>) => {
     return new Invalid({ url: "This must be an absolute http or https URL without credentials." })
   }
   if (!Schema.is(EnabledEvents)(enabledEvents)) {
-    return new Invalid({ enabled_events: "These must be types of events, or * alone." })
+    return new Invalid({ enabled_events: "Enter event types, or * alone." })
   }
   return { url, enabled_events: enabledEvents, description: values.get("description")?.trim() ?? "" }
 }
@@ -83,18 +83,18 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
         columns: [
           { name: "URL", long: true, cell: ({ endpoint }) => endpoint.url },
           { name: "Status", cell: ({ endpoint }) => badge(endpoint.status) },
-          { name: "Delivered lately", cell: successOf },
+          { name: "Recent success rate", cell: successOf },
           { name: "Failing", align: "end", cell: ({ failing }) => failing.length },
           { name: "Added", cell: ({ endpoint }) => time(endpoint.created), wide: true }
         ],
         rows: endpoints,
         href: ({ id }) => visit.to(`/webhooks/${id}`),
-        empty: "No endpoints yet. Add one, and it is told of what happens."
+        empty: "No endpoints yet. Add one to get notified about events."
       }),
       section(
-        "Failed lately",
+        "Recent failures",
         table({
-          caption: "Deliveries that failed, newest first",
+          caption: "Failed deliveries, newest first",
           columns: deliveryColumns(new Map(endpoints.map(({ endpoint, id }) => [id, endpoint.url]))),
           rows: yield* withEventTypes(visit.account, failed),
           href: ({ delivery }) => visit.to(deliveryPath(delivery)),
@@ -112,10 +112,10 @@ export const revealSecret = ({ secret, value }: WithSecret) =>
 export const secretPage =
   (visit: Visit) =>
   (endpoint: { readonly id?: string } & Readonly<Record<string, unknown>>): PageContent => ({
-    title: "The signing secret",
+    title: "Signing secret",
     section: "Webhooks",
-    back: [`/webhooks/${endpoint.id!}`, "To the endpoint"],
-    notice: "This secret is shown now and never again. Whoever receives webhooks checks their signatures with it.",
+    back: [`/webhooks/${endpoint.id!}`, "Endpoint"],
+    notice: "This secret is shown only once. Use it on your server to verify webhook signatures.",
     content: facts([
       ["Secret", code(String(endpoint["secret"]))],
       ["Endpoint", objectLink(visit, endpoint.id!)],
@@ -129,7 +129,7 @@ const add = action({
   page: "/webhooks",
   path: "/webhooks/add",
   show,
-  notice: "The endpoint is added.",
+  notice: "Endpoint added.",
   prepare: (visit, _, values) => {
     const entered = enteredEndpoint(values)
     if (entered instanceof Invalid) return Effect.succeed(entered)

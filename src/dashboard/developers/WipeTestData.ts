@@ -16,12 +16,12 @@ const show: Show = (visit, _, problem) =>
           title: "Wipe test data",
           section: "Developers",
           back: ["/developers", "Developers"],
-          content: section("Everything in the test environment goes", [
+          content: section("This deletes everything in the test environment", [
             html`<ul>
               <li>Payments, customers, products, prices, checkout sessions, events and webhook endpoints.</li>
-              <li>Idempotency keys: a request that is repeated afterwards is done again.</li>
-              <li>The environment's part of the audit log; that you have wiped it stays in the team's.</li>
-              <li>The test clock is put back. API keys, people, settings and live mode stay as they are.</li>
+              <li>Idempotency keys: a repeated request will run again.</li>
+              <li>The environment's audit log. The wipe itself is recorded in the team's audit log.</li>
+              <li>The test clock is reset. API keys, people, settings and live mode are not affected.</li>
             </ul>`,
             form({
               visit,
@@ -32,7 +32,7 @@ const show: Show = (visit, _, problem) =>
               content: (fields) =>
                 fields.text({
                   name: "name",
-                  label: `Enter ${visit.merchant.name}, the name of the merchant`,
+                  label: `Enter the merchant's name to confirm: ${visit.merchant.name}`,
                   required: true
                 })
             })
@@ -46,11 +46,11 @@ const wipe = action({
   page: "/developers/wipe",
   path: "/developers/wipe/data",
   show,
-  notice: "The test data is wiped.",
+  notice: "Test data wiped.",
   confirms: () => true,
   prepare: Effect.fnUntraced(function* (visit, _, values) {
     if (visit.livemode || (values.get("name") ?? "").trim() !== visit.merchant.name.trim()) {
-      return new Invalid({ name: `This is not ${visit.merchant.name}. Nothing was done.` })
+      return new Invalid({ name: `This is not ${visit.merchant.name}. Nothing was deleted.` })
     }
     // The audit entry is written first, so the request must already be on the account's process.
     yield* requireHere(visit.account)

@@ -18,7 +18,7 @@ export const cardExpiry = ({ exp_month, exp_year }: Pick<Card, "exp_month" | "ex
 export const cardFacts = (card: Shown): ReadonlyArray<readonly [name: string, value: Child]> => [
   ["Card", html`<span class="whole">${cardName(card)}</span>`],
   ["Expires", cardExpiry(card)],
-  ["Kind", `${card.funding}, issued in ${card.country}`]
+  ["Type", `${card.funding}, issued in ${card.country}`]
 ]
 
 /** Billing details, one per line; null if there are none. */

@@ -70,11 +70,11 @@ export const chart = ({ bars, partName, title, unit }: Chart): Html => {
     </svg>
     <div class="axis" aria-hidden="true"><span>${first?.label}</span><span>UTC</span><span>${last?.label}</span></div>
     <details>
-      <summary>As a table</summary>
+      <summary>Show as table</summary>
       <table>
         <thead>
           <tr>
-            <th scope="col">When (UTC)</th>
+            <th scope="col">Time (UTC)</th>
             <th scope="col" class="end">${unit}</th>
           </tr>
         </thead>
@@ -149,7 +149,7 @@ export const ranking = ({ isShares = false, kinds = [], ranked, table, title }: 
       ${ranked.map((one) => lineOf(one, isShares ? sumOf(one.values) : max))}
     </ul>
     <details>
-      <summary>As a table</summary>
+      <summary>Show as table</summary>
       ${table}
     </details>
   </figure>`

@@ -32,12 +32,12 @@ export const checkPassword = Effect.fnUntraced(function* (
   { document, person, session }: Visitor,
   values: FormValues
 ) {
-  const asked = (status: number, error: string | null): PasswordPage => ({
+  const pageWith = (status: number, error: string | null): PasswordPage => ({
     document: passwordPage(visit, values, error),
     status
   })
   const password = values.get(FIELD)
-  if (password === undefined || !person.has_password) return asked(200, null)
+  if (password === undefined || !person.has_password) return pageWith(200, null)
   const limits = yield* SignInLimits
   const { address } = yield* originOf(request)
   const check = Effect.map(
@@ -45,8 +45,8 @@ export const checkPassword = Effect.fnUntraced(function* (
     ([owner]) => owner
   )
   const found = yield* limits.attempt({ who: person.id, address }, check)
-  if (found === HELD_BACK) return asked(429, "Too many attempts. Try again in a quarter of an hour.")
-  if (found === undefined) return asked(403, "This is not your password.")
+  if (found === HELD_BACK) return pageWith(429, "Too many attempts. Try again in 15 minutes.")
+  if (found === undefined) return pageWith(403, "Wrong password.")
   yield* Effect.ignore(Accounts.use((accounts) => accounts.run(INSTALLATION, DashboardSessions.confirm(session.id))))
   return null
 })
@@ -58,21 +58,21 @@ export const hasPassword = (values: FormValues): boolean => values.has(FIELD)
 export const passwordPage = (visit: Visit, values: FormValues, error: string | null): Html => {
   if (!visit.person.has_password) {
     return shell(visit, {
-      title: "Open a new link first",
+      title: "Sign in with a new link first",
       section: null,
       content: html`<p>
-        This takes somebody who can prove who they are. You have no password, and the link that you came in by proves it
-        for ten minutes. Open a new one, from <code>till dashboard</code> or an owner of ${visit.merchant.name}, set a
-        password under <a href="${visit.to("/account")}">your account</a>, and do this again.
+        This action needs a recent sign-in. You have no password, and a sign-in link counts for 10 minutes only. Get a
+        new link from <code>till dashboard</code> or from an owner of ${visit.merchant.name}, set a password under
+        <a href="${visit.to("/account")}">your account</a>, and try again.
       </p>`
     })
   }
   const kept = [...values].filter(([name]) => name !== FIELD)
   const problem = error === null ? null : { action: "" as const, message: null, errors: { [FIELD]: error }, values }
   return shell(visit, {
-    title: "Is it you?",
+    title: "Confirm it's you",
     section: null,
-    content: html`<p>Enter your password, and it goes on.</p>
+    content: html`<p>Enter your password to continue.</p>
       <form method="post">
         ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
         ${fieldsOf("confirm", problem).text({
@@ -82,7 +82,7 @@ export const passwordPage = (visit: Visit, values: FormValues, error: string | n
           autocomplete: "current-password",
           required: true
         })}
-        <button type="submit" class="primary">Go on</button>
+        <button type="submit" class="primary">Continue</button>
       </form>`
   })
 }

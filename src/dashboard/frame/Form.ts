@@ -118,7 +118,7 @@ export const seenField = (name: string): string => `seen[${name}]`
 export const fieldsOf = (prefix: string, problem: Problem | null, isEdit = false): Fields => {
   const { errors = {}, values } = problem ?? {}
   /** The submitted value. In an edit form, a field that was left unchanged shows the current value instead. */
-  const sent = (name: string, value = "") =>
+  const valueFor = (name: string, value = "") =>
     values === undefined || (isEdit && values.get(name) === values.get(seenField(name)))
       ? value
       : (values.get(name) ?? value)
@@ -139,7 +139,7 @@ export const fieldsOf = (prefix: string, problem: Problem | null, isEdit = false
           name="${name}"
           type="${type}"
           autocomplete="${autocomplete}"
-          value="${type === "password" ? "" : sent(name, value)}"
+          value="${type === "password" ? "" : valueFor(name, value)}"
           ${inputmode !== undefined && html`inputmode="${inputmode}"`}
           ${required && html`required=""`}${ariaOf(id, hint, error)}
         />
@@ -152,13 +152,13 @@ export const fieldsOf = (prefix: string, problem: Problem | null, isEdit = false
         ${seen(name, value)}
         <label for="${id}">${label}</label>
         <textarea id="${id}" name="${name}" rows="${rows}" ${required && html`required=""`}${ariaOf(id, hint, error)}>
-${sent(name, value)}</textarea>
+${valueFor(name, value)}</textarea>
         ${noteOf(id, hint, error)}
       </div>`
     },
     choice: ({ hint, label, name, options, value }) => {
       const [id, error] = [`${prefix}-${name}`, errorOf(name)]
-      const chosen = sent(name, value)
+      const chosen = valueFor(name, value)
       return html`<div class="field">
         ${seen(name, value)}
         <label for="${id}">${label}</label>
@@ -195,10 +195,10 @@ export const readDay = (text: string): number | undefined =>
 const prefixOf = (action: string): string => `f${action.replaceAll(/[^0-9A-Za-z]+/g, "-")}`
 
 /** The row above a table with checkboxes. Selecting all rows and showing the count need the script. */
-const choosing = (button: Html, choices: Html): Html =>
+const choicesHtml = (button: Html, choices: Html): Html =>
   html`<div class="choosing">
       <span hidden=""
-        ><label class="check"><input type="checkbox" data-choose-all="" /> Choose all on this page</label></span
+        ><label class="check"><input type="checkbox" data-choose-all="" /> Select all on this page</label></span
       >
       ${button}
     </div>
@@ -214,7 +214,7 @@ export const form = (made: Form): Html => {
     <input type="hidden" name="token" value="${visit.token(`/${visit.mode}${action}`)}" />
     ${message !== null && html`<p class="message" role="alert">${message}</p>`}
     ${content?.(fieldsOf(prefixOf(action), problem, isEdit))}
-    ${choices === undefined ? button : choosing(button, choices)}
+    ${choices === undefined ? button : choicesHtml(button, choices)}
     ${
       preview !== undefined &&
       html`<button type="submit" name="preview" value="on" formaction="${visit.to(action)}#${preview}">Preview</button>`

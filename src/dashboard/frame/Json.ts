@@ -12,7 +12,7 @@ const PARTS = /("(?:[^"\\]|\\.)*"?)(:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b/g
 /** The minimum length tells ids from words such as `"per_unit"`. */
 const ID = /^"[a-z]+_[0-9A-Za-z]{16,}"$/
 
-const colored = (visit: Visit, text: string): Child => {
+const colorTokens = (visit: Visit, text: string): Child => {
   const parts: Array<Child> = []
   let end = 0
   for (const match of text.matchAll(PARTS)) {
@@ -33,16 +33,16 @@ const colored = (visit: Visit, text: string): Child => {
 }
 
 /** Removes client secrets, as fields and within URLs: they allow paying, and the dashboard does not need them. */
-const shown = (name: string, value: unknown): unknown =>
+const redact = (name: string, value: unknown): unknown =>
   name === "client_secret" ? undefined : typeof value === "string" ? withoutSecrets(value) : value
 
 /** Renders a value, or JSON text, without client secrets and keys. */
 export const json = (visit: Visit, value: unknown, label: string): Html => {
-  const text = JSON.stringify(typeof value === "string" ? parseJson(value) : value, shown, 2)
+  const text = JSON.stringify(typeof value === "string" ? parseJson(value) : value, redact, 2)
   return html`<pre
     class="json copy"
     tabindex="0"
     role="region"
     aria-label="${label}"
-  ><code>${colored(visit, text)}</code></pre>`
+  ><code>${colorTokens(visit, text)}</code></pre>`
 }

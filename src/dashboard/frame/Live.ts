@@ -43,14 +43,14 @@ const PULSE = ": still here\n\n"
 const eventOf = (event: "changed" | "ended", data: object): string =>
   Sse.encoder.write({ _tag: "Event", event, id: undefined, data: JSON.stringify(data) })
 
-type Told = (kinds: ReadonlySet<string>) => void
+type Listener = (kinds: ReadonlySet<string>) => void
 
 /** Collects the changes of an account for all of its open pages, many records into one message. */
-const accountNews = Effect.fnUntraced(function* (account: AccountId) {
-  const pages = new Set<Told>()
+const watchAccount = Effect.fnUntraced(function* (account: AccountId) {
+  const pages = new Set<Listener>()
   const changed = new Set<string>()
   let timer: NodeJS.Timeout | undefined
-  const tell = () => {
+  const notify = () => {
     timer = undefined
     const kinds = new Set(changed)
     changed.clear()
@@ -58,7 +58,7 @@ const accountNews = Effect.fnUntraced(function* (account: AccountId) {
   }
   const note = (kinds: Iterable<string>) => {
     for (const kind of kinds) changed.add(kind)
-    timer ??= setTimeout(tell, TOGETHER_MILLIS)
+    timer ??= setTimeout(notify, TOGETHER_MILLIS)
   }
   yield* Effect.addFinalizer(() => Effect.sync(() => clearTimeout(timer)))
   yield* CommitFeed.use((outbox) => outbox.watch(account, note))
@@ -67,17 +67,17 @@ const accountNews = Effect.fnUntraced(function* (account: AccountId) {
 })
 
 /** Calls the listener with the kinds of changed documents until the scope closes. */
-type Hear = (account: AccountId, told: Told) => Effect.Effect<void, never, Scope.Scope>
+type Listen = (account: AccountId, told: Listener) => Effect.Effect<void, never, Scope.Scope>
 
 /** Open streams with the ids of their people. */
 class OpenStreams {
   readonly #wakeUp = new Map<() => void, string>()
-  readonly turns = new ReloadQueue()
-  readonly hear: Hear
+  readonly reloads = new ReloadQueue()
+  readonly listen: Listen
   isClosing = false
 
-  constructor(hear: Hear) {
-    this.hear = hear
+  constructor(listen: Listen) {
+    this.listen = listen
   }
 
   get size(): number {
@@ -89,7 +89,7 @@ class OpenStreams {
     return [...this.#wakeUp.values()].filter((other) => other === person).length < PERSON_STREAMS_MAX
   }
 
-  readonly opened = (person: string, wakeUp: () => void) =>
+  readonly register = (person: string, wakeUp: () => void) =>
     Effect.acquireRelease(
       Effect.sync(() => this.#wakeUp.set(wakeUp, person)),
       () => Effect.sync(() => this.#wakeUp.delete(wakeUp))
@@ -102,17 +102,17 @@ class OpenStreams {
 }
 
 const makeStreams = Effect.gen(function* () {
-  const news = yield* RcMap.make({ lookup: accountNews })
-  const hear: Hear = (account, told) =>
+  const news = yield* RcMap.make({ lookup: watchAccount })
+  const listen: Listen = (account, listener) =>
     Effect.flatMap(RcMap.get(news, account), (pages) =>
       Effect.asVoid(
         Effect.acquireRelease(
-          Effect.sync(() => pages.add(told)),
-          () => Effect.sync(() => pages.delete(told))
+          Effect.sync(() => pages.add(listener)),
+          () => Effect.sync(() => pages.delete(listener))
         )
       )
     )
-  return new OpenStreams(hear)
+  return new OpenStreams(listen)
 })
 
 /** All open streams of this process. */
@@ -132,20 +132,20 @@ const streamOf = Effect.fnUntraced(function* (
 ) {
   const signal = yield* Queue.sliding<true>(1)
   const changed = new Set<string>()
-  let mayTell = false
+  let mayReload = false
   let mayHaveEnded = false
   const wakeUp = () => void Queue.offerUnsafe(signal, true)
   const turn = () => {
-    mayTell = true
+    mayReload = true
     wakeUp()
   }
-  yield* streams.opened(person, wakeUp)
-  yield* Effect.addFinalizer(() => Effect.sync(() => streams.turns.forget(account, turn)))
-  yield* streams.hear(account, (kinds) => {
+  yield* streams.register(person, wakeUp)
+  yield* Effect.addFinalizer(() => Effect.sync(() => streams.reloads.remove(account, turn)))
+  yield* streams.listen(account, (kinds) => {
     for (const kind of kinds) changed.add(kind)
-    streams.turns.ask(account, turn)
+    streams.reloads.enqueue(account, turn)
   })
-  yield* streams.hear(INSTALLATION, (kinds) => {
+  yield* streams.listen(INSTALLATION, (kinds) => {
     if (!kinds.has(DASHBOARD_SESSION.name) && !kinds.has(PERSON.name)) return
     mayHaveEnded = true
     wakeUp()
@@ -158,8 +158,8 @@ const streamOf = Effect.fnUntraced(function* (
       mayHaveEnded = false
       if (!(yield* isGood)) return { text: eventOf("ended", {}), goesOn: false }
     }
-    if (!mayTell) return { text: PULSE, goesOn: true }
-    mayTell = false
+    if (!mayReload) return { text: PULSE, goesOn: true }
+    mayReload = false
     const kinds = [...changed]
     changed.clear()
     return { text: eventOf("changed", { kinds }), goesOn: true }
@@ -172,7 +172,7 @@ const streamOf = Effect.fnUntraced(function* (
 
 const HEADERS = { "cache-control": "no-store", "x-accel-buffering": "no" }
 
-const open = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, mode: string) {
+const openStream = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, mode: string) {
   const streams = yield* Streams
   const visitor = yield* visitorOf(request)
   if (visitor === undefined || (mode !== "test" && mode !== "live")) return HttpServerResponse.empty({ status: 401 })
@@ -190,4 +190,4 @@ const open = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerR
   return HttpServerResponse.stream(stream, { contentType: "text/event-stream", headers: HEADERS })
 })
 
-export const layer = route("GET", "/dashboard/:mode/live", (request, { mode = "" }) => open(request, mode))
+export const layer = route("GET", "/dashboard/:mode/live", (request, { mode = "" }) => openStream(request, mode))

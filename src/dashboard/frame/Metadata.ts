@@ -76,9 +76,9 @@ const changedRows = (values: FormValues): ReadonlyArray<SentRow> | Invalid => {
   const added: Array<SentRow> = []
   for (const [row, sent] of newRowsIn(values).entries()) {
     if (sent.key === "" && sent.value === "") continue
-    if (sent.key === "") return new Invalid({ [newKeyField(row)]: "Enter the key of this value." })
+    if (sent.key === "") return new Invalid({ [newKeyField(row)]: "Enter a key for this value." })
     if (sent.value === "") return new Invalid({ [sent.field]: "Enter a value." })
-    if (keys.has(sent.key)) return new Invalid({ [newKeyField(row)]: "This key has a row above." })
+    if (keys.has(sent.key)) return new Invalid({ [newKeyField(row)]: "This key already exists above." })
     keys.add(sent.key)
     added.push(sent)
   }
@@ -96,10 +96,10 @@ const fieldOf = (param: string, values: FormValues): string => {
 }
 
 /** The error beside a row whose key was changed by another request since the form was opened. */
-const meanwhileOf = ({ field, key }: SentRow, now: string | undefined): string => {
-  if (now === undefined) return "Somebody has removed this key meanwhile. Save again to have it anew."
-  if (field !== valueField(key)) return "Somebody has added this key meanwhile: it has a row above now."
-  return `Somebody has changed this to “${now}” meanwhile. Save again to replace it.`
+const conflictOf = ({ field, key }: SentRow, now: string | undefined): string => {
+  if (now === undefined) return "This key was removed while you were editing. Save again to add it back."
+  if (field !== valueField(key)) return "This key was added while you were editing. Edit it in its row above."
+  return `This was changed to “${now}” while you were editing. Save again to replace it.`
 }
 
 /**
@@ -114,7 +114,7 @@ const shownAgain = (problem: Problem, metadata: Metadata): Problem => {
   for (const row of [...oldRowsIn(problem.values), ...newRowsIn(problem.values)]) {
     const now = valueOf(metadata, row.key)
     if (row.value === row.seen) values.delete(row.field)
-    else if (normalizeValue(now) !== row.seen) errors.set(row.field, meanwhileOf(row, now))
+    else if (normalizeValue(now) !== row.seen) errors.set(row.field, conflictOf(row, now))
   }
   return { ...problem, errors: Object.fromEntries(errors), values }
 }
@@ -131,12 +131,12 @@ const rows =
         (row) =>
           html`<div class="pair">
             ${fields.text({ name: newKeyField(row), label: "New key" })}
-            ${fields.area({ name: newValueField(row), label: "Its value", rows: 1 })}
+            ${fields.area({ name: newValueField(row), label: "Value", rows: 1 })}
           </div>`
       ),
       html`<p class="hint field">
-        Without its value, a key goes. At most ${METADATA_KEYS_MAX} keys of ${METADATA_KEY_LENGTH_MAX} characters,
-        without square brackets, with values of ${METADATA_VALUE_LENGTH_MAX}.
+        Clear a value to remove its key. Up to ${METADATA_KEYS_MAX} keys of ${METADATA_KEY_LENGTH_MAX} characters
+        without square brackets, with values of up to ${METADATA_VALUE_LENGTH_MAX} characters.
       </p>`
     ]
   }
@@ -181,7 +181,7 @@ export const metadataAction = <A extends WithMetadata, H>({ kind, name, page, sh
     page,
     path: `${page}/metadata`,
     show,
-    notice: "The metadata is saved.",
+    notice: "Metadata saved.",
     isLong: true,
     prepare: (_, { id = "" }, values) => {
       const changed = changedRows(values)

@@ -67,8 +67,8 @@ const failurePage = (request: Request, status: 413 | 500 | 503): Response =>
       content: html`<p>
         ${
           status === 413
-            ? "Nothing was done."
-            : "Till cannot answer at the moment. What you sent happens once, however often you send it."
+            ? "Nothing was changed."
+            : "Till is not available right now. Try again in a minute. Sending the form twice has no further effect."
         }
       </p>`
     }),
@@ -99,8 +99,8 @@ const wrongHostPage = (request: Request): Response =>
       title: "Open the dashboard as localhost",
       depth: locationOf(request).depth,
       content: html`<p>
-        This Till is for its own machine, and was asked for by another name. Open it as <code>localhost</code>, or set
-        TILL_PUBLIC_URL to the address that it is to have.
+        This Till only serves its own machine, but was opened under another name. Open it as <code>localhost</code>, or
+        set TILL_PUBLIC_URL to its public address.
       </p>`
     }),
     403
@@ -136,17 +136,17 @@ export const refusalPage = (visit: Visit, status: 403 | 404): Response =>
       section: null,
       ...(status === 403
         ? {
-            title: "Not with your role",
+            title: "You don't have permission",
             content: html`<p class="empty">
-              This takes another role than yours, ${visit.person.role}. An owner of ${visit.merchant.name} can change
-              that.
+              Your role, ${visit.person.role}, does not allow this. An owner of ${visit.merchant.name} can change your
+              role.
             </p>`
           }
         : {
-            title: "Nothing here",
+            title: "Page not found",
             content: html`<p class="empty">
-              There is nothing at this address in the ${visit.mode} environment of ${visit.merchant.name}. Perhaps it is
-              in ${otherModeLink(visit)}.
+              This page does not exist in the ${visit.mode} environment of ${visit.merchant.name}. It may be in
+              ${otherModeLink(visit)}.
             </p>`
           })
     }),
@@ -178,8 +178,8 @@ const render = <R>(
       const document = shell(visit, page)
       // If a concurrent change has removed the form from the page, the error is shown at the top.
       const isLost = problem !== null && !document.text.includes(` action="${visit.at(problem.action)}"`)
-      const said = isLost ? shell(visit, { ...page, refusal: textOf(problem) }) : document
-      return respond(said, page.status, page.pictures)
+      const shown = isLost ? shell(visit, { ...page, refusal: textOf(problem) }) : document
+      return respond(shown, page.status, page.pictures)
     })
   )
 
@@ -223,7 +223,7 @@ export const signedOutPage = (request: Request): Response => {
     plainPage({
       title: "You are signed out",
       depth: place.depth,
-      content: html`<p>Nothing was done.</p>
+      content: html`<p>Nothing was changed.</p>
         <p><a class="button primary" href="${link(place, "/sign-in", { to })}">Sign in</a></p>`
     }),
     401
@@ -235,10 +235,10 @@ const foreignFormPage = (request: Request): Response => {
   const place = locationOf(request)
   return respond(
     plainPage({
-      title: "This form is not from here",
+      title: "This form was not sent from the dashboard",
       depth: place.depth,
-      content: html`<p>Nothing was done. Open the page again, and send its own form.</p>
-        <p><a class="button primary" href="${link(place, "")}">To the dashboard</a></p>`
+      content: html`<p>Nothing was changed. Open the page again and use its form.</p>
+        <p><a class="button primary" href="${link(place, "")}">Go to the dashboard</a></p>`
     }),
     403
   )
@@ -363,7 +363,7 @@ const submit = Effect.fnUntraced(function* (
 ) {
   const { account = visit.account, entered } = prepared
   const path = `/dashboard${visit.location.path}`
-  const refused = (status: number, message: string): Submitted => ({
+  const refusal = (status: number, message: string): Submitted => ({
     ok: false,
     status,
     code: "",
@@ -373,8 +373,11 @@ const submit = Effect.fnUntraced(function* (
   return yield* submissions.submit({ account, path, id, idempotencyKey, entered }, command).pipe(
     Effect.catchTags({
       IdempotencyKeyReuse: () =>
-        Effect.succeed(refused(409, "This form was sent before, with other values. Look whether that has been done.")),
-      IdempotencyKeyInUse: () => Effect.succeed(refused(409, "This is still being done. Wait a moment."))
+        Effect.succeed(
+          refusal(409, "This form was already sent with other values. Check whether that change was made.")
+        ),
+      IdempotencyKeyInUse: () =>
+        Effect.succeed(refusal(409, "This is still in progress. Wait a moment, then try again."))
     })
   )
 })

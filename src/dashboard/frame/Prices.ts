@@ -66,14 +66,14 @@ const isStepped = ({ tiers, transform_quantity }: Price): boolean =>
 /** Amounts for some quantities, by the same arithmetic as the bill. */
 const quantityTable = (price: Price, name: string): Html =>
   table({
-    caption: `Quantities at ${name}, with what they come to`,
+    caption: `Amounts by quantity for ${name}`,
     isCaptionSeen: true,
     columns: [
       { name: "Quantity", align: "end", cell: ({ quantity }) => String(quantity) },
       {
         name: "Amount",
         align: "end",
-        cell: ({ amount }) => (amount === undefined ? "More than one payment can be" : money(amount, price.currency))
+        cell: ({ amount }) => (amount === undefined ? "Too large for one payment" : money(amount, price.currency))
       }
     ],
     rows: quantitiesOf(price).map((quantity) => ({ quantity, amount: lineAmount(price, quantity) })),
@@ -89,8 +89,8 @@ const tierTable = ({ currency, tiers = [] }: Price, name: string): Html => {
     isCaptionSeen: true,
     columns: [
       { name: "Units", cell: ({ from, up_to }) => (up_to === null ? `${from} and more` : `${from} to ${up_to}`) },
-      { name: "Each", align: "end", cell: ({ unit_amount_decimal }) => amount(unit_amount_decimal) },
-      { name: "Flat", align: "end", cell: ({ flat_amount_decimal }) => amount(flat_amount_decimal) }
+      { name: "Per unit", align: "end", cell: ({ unit_amount_decimal }) => amount(unit_amount_decimal) },
+      { name: "Flat fee", align: "end", cell: ({ flat_amount_decimal }) => amount(flat_amount_decimal) }
     ],
     rows: tiers.map((tier, index) => ({ ...tier, from: from(index) })),
     empty: null
@@ -101,9 +101,9 @@ const tierTable = ({ currency, tiers = [] }: Price, name: string): Html => {
 const customFacts = ({ currency, custom_unit_amount: custom }: Price): Html => {
   const amount = (minor: number | undefined) => (minor === undefined ? NOTHING : money(minor, currency))
   return facts([
-    ["At least", amount(custom?.minimum)],
-    ["At most", amount(custom?.maximum)],
-    ["Shown first", amount(custom?.preset)]
+    ["Minimum", amount(custom?.minimum)],
+    ["Maximum", amount(custom?.maximum)],
+    ["Suggested", amount(custom?.preset)]
   ])
 }
 
@@ -116,7 +116,7 @@ export const pricePreview = (price: Price): Html =>
     </header>
     ${price.tiers !== undefined && tierTable(price, "this price")}
     ${price.custom_unit_amount === undefined ? quantityTable(price, "this price") : customFacts(price)}
-    <p class="hint">Nothing is added yet.</p>
+    <p class="hint">This price is not added yet.</p>
   </section>`
 
 /** Amounts for some quantities; null where the unit price says it all. */
@@ -125,7 +125,7 @@ export const quantitiesSection = (price: Price): Child => {
   const name = price.nickname ?? price.lookup_key ?? price.id
   const tiers = price.tiers !== undefined && tierTable(price, name)
   return section(
-    `Quantities at ${name}`,
+    `Amounts for ${name}`,
     html`<div class="beside">${tiers}${quantityTable(price, name)}</div>`,
     priceHtml(price)
   )

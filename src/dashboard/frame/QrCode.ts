@@ -52,5 +52,5 @@ export const qrCode = ({
   const svg = picture(text, label)
   const file = `data:image/svg+xml,${encodeURIComponent(svg.text)}`
   return html`<p>${svg}</p>
-    <p><a class="button" download="${name}" href="${file}">Save the QR code</a></p>`
+    <p><a class="button" download="${name}" href="${file}">Download QR code</a></p>`
 }

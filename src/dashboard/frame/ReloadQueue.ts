@@ -29,14 +29,14 @@ export class ReloadQueue {
   }
 
   /** Calls `go` once when its turn comes. A page that waits already keeps its place. */
-  ask(account: AccountId, go: () => void): void {
+  enqueue(account: AccountId, go: () => void): void {
     const others = this.#waiting.get(account)
     if (others === undefined) this.#waiting.set(account, new Set([go]))
     else others.add(go)
     this.#arm()
   }
 
-  forget(account: AccountId, go: () => void): void {
+  remove(account: AccountId, go: () => void): void {
     const others = this.#waiting.get(account)
     if (others?.delete(go) === true && others.size === 0) this.#waiting.delete(account)
   }
@@ -44,10 +44,10 @@ export class ReloadQueue {
   #arm(): void {
     if (this.#timer !== undefined) return
     const pause = this.#shareNow() > BUSY_SHARE ? BUSY_PAUSE_MILLIS : PAUSE_MILLIS
-    this.#timer = setTimeout(() => this.#next(), Math.max(0, this.#last + pause - performance.now()))
+    this.#timer = setTimeout(() => this.#reloadNext(), Math.max(0, this.#last + pause - performance.now()))
   }
 
-  #next(): void {
+  #reloadNext(): void {
     this.#timer = undefined
     const [first] = this.#waiting
     if (first === undefined) return

@@ -76,7 +76,7 @@ export const shell = (visit: Visit, page: PageContent): Html =>
     kind: "dashboard",
     depth: visit.location.depth,
     script: true,
-    content: html`<a class="skip" href="#content">To the content</a>
+    content: html`<a class="skip" href="#content">Skip to content</a>
       ${sidebar(visit, page.section)}
       <main id="content" tabindex="-1" data-page="${visit.here({})}" ${liveData(visit, page.live)}>
         ${page.notice != null && html`<p class="said" role="status">${page.notice}</p>`}
@@ -106,8 +106,8 @@ const sidebar = (visit: Visit, current: SectionName | null): Html =>
         <input
           type="search"
           name="query"
-          aria-label="Find by id, email or name"
-          placeholder="Find"
+          aria-label="Search by ID, email or name"
+          placeholder="Search"
           autocomplete="off"
         />
       </form>
@@ -152,20 +152,20 @@ const signOutForm = (visit: Visit): Html =>
 
 /** The setting for single-key shortcuts in this browser. The script stores it and shows the checkbox. */
 export const keysSetting = (): Html =>
-  html`<label class="check" hidden><input type="checkbox" data-keys="" /> Keys of one letter lead around</label>`
+  html`<label class="check" hidden><input type="checkbox" data-keys="" /> Single-key shortcuts</label>`
 
 /** The list of keyboard shortcuts. The script opens it. */
 const keys = (visit: Visit): Html =>
-  html`<dialog class="keys" aria-label="Keys">
-    <h2>Keys</h2>
+  html`<dialog class="keys" aria-label="Keyboard shortcuts">
+    <h2>Keyboard shortcuts</h2>
     <dl>
       ${[
-        ["/", "Filter, or find"],
+        ["/", "Filter or search"],
         ["j, k", "Next or previous row"],
         ["Enter", "Open the row"],
         ...sectionsOf(visit).map(({ key, name }) => [`g, then ${key}`, name] as const),
         ["Escape", "Close a form"],
-        ["?", "This list"]
+        ["?", "Show this list"]
       ].map(
         ([key, text]) =>
           html`<div>

@@ -38,9 +38,9 @@ export const signInTable = (rows: ReadonlyArray<SignIn>): Html =>
     caption: "Sign-ins, newest first",
     columns: [
       { name: "When", cell: ({ created }) => time(created) },
-      { name: "By", cell: ({ means }) => means },
+      { name: "Method", cell: ({ means }) => means },
       { name: "From", cell: originHtml, wide: true }
     ],
     rows,
-    empty: "Never."
+    empty: "None yet."
   })

@@ -47,7 +47,7 @@ const errorOf = ({ last_error }: WebhookDelivery) =>
 export const answerOf = (delivery: WebhookDelivery) =>
   delivery.last_response_status === null
     ? errorOf(delivery)
-    : html`<span class="whole">answered ${delivery.last_response_status}</span>`
+    : html`<span class="whole">responded ${delivery.last_response_status}</span>`
 
 /** A delivery with the type of its event. */
 export interface TypedDelivery {
@@ -69,7 +69,7 @@ export const deliveryColumns = (urls?: ReadonlyMap<string, string>): ReadonlyArr
         ${urls && html`<small class="under">${urls.get(delivery.webhook_endpoint)}</small>`}`
   },
   { name: "State", cell: ({ delivery }) => stateOf(delivery) },
-  { name: "Last answer", cell: ({ delivery }) => delivery.last_response_status ?? errorOf(delivery) },
+  { name: "Last response", cell: ({ delivery }) => delivery.last_response_status ?? errorOf(delivery) },
   { name: "Attempts", align: "end", cell: ({ delivery }) => delivery.attempt_count, wide: true },
   { name: "Date", cell: ({ delivery }) => time(delivery.created) }
 ]

@@ -87,13 +87,13 @@ export const historySection = Effect.fnUntraced(function* (visit: Visit, about: 
   const { entries, hasMore } = yield* Accounts.use((accounts) => accounts.history(visit.account, asked))
   const touches = yield* touchesOf(visit, entries)
   const happenings = touches.map((touch) => happening(visit, touch, about.ids[0]))
-  return section("What happened", [timeline(happenings), pageLinks(visit, entries, hasMore)])
+  return section("History", [timeline(happenings), pageLinks(visit, entries, hasMore)])
 })
 
 /** The changes of one record. */
 export const recordSection = Effect.fnUntraced(function* (visit: Visit, entry: HistoryEntry) {
   const touches = yield* touchesOf(visit, [entry])
-  return section("What it did", timeline(touches.map((touch) => happening(visit, touch))))
+  return section("Changes", timeline(touches.map((touch) => happening(visit, touch))))
 })
 
 interface Happening {
@@ -119,11 +119,11 @@ const timeline = (happenings: ReadonlyArray<Happening>): Html =>
 
 /** Renders a record. `own` is the object that owns the page. */
 const happening = (visit: Visit, touch: Touch, own?: string): Happening => {
-  const told = summarizeRecord(touch)
+  const summaries = summarizeRecord(touch)
   return {
     at: Math.floor(touch.at / 1000),
-    tone: told.find(({ tone }) => tone !== undefined)?.tone ?? "plain",
-    title: told.map((it) => toldHtml(visit, it, own)),
+    tone: summaries.find(({ tone }) => tone !== undefined)?.tone ?? "plain",
+    title: summaries.map((it) => summaryHtml(visit, it, own)),
     by: byHtml(touch),
     detail: [
       touch.events.length > 0 &&
@@ -134,7 +134,7 @@ const happening = (visit: Visit, touch: Touch, own?: string): Happening => {
 }
 
 /** `Refunded 10.00 USD requested by customer ref_…` */
-const toldHtml = (visit: Visit, { detail, headline, id }: RecordSummary, own: string | undefined): Child =>
+const summaryHtml = (visit: Visit, { detail, headline, id }: RecordSummary, own: string | undefined): Child =>
   html`<div class="told">
     <strong>${headline}</strong> ${detail && html`<small>${detail}</small>`} ${id !== own && objectLink(visit, id)}
   </div>`
@@ -146,10 +146,7 @@ const eventHtml = (visit: Visit, { id, type }: StoredEvent, { deliveries, endpoi
     <a href="${visit.to(`/events/${id}`)}"><code>${type}</code></a>
     <div>
       ${rows.slice(0, DELIVERIES_MAX).map((row) => deliveryHtml(visit, row, endpoints))}
-      ${
-        rows.length > DELIVERIES_MAX &&
-        html`<div class="delivery">It was sent more often: these are the newest ones.</div>`
-      }
+      ${rows.length > DELIVERIES_MAX && html`<div class="delivery">Only the newest deliveries are shown.</div>`}
     </div>
   </div>`
 }
@@ -174,9 +171,9 @@ const addressOf = ({ url }: WebhookEndpoint): string => {
 
 /** The actor: a person in the dashboard, the payer, an API client, or a timer. */
 const byHtml = ({ others, request }: Touch): Child => {
-  if (request === null) return "by itself, when it was due"
+  if (request === null) return "automatically, when due"
   const entry = others.find(({ kind }) => kind === AUDIT_ENTRY.name) as Document<AuditEntry> | undefined
-  if (entry !== undefined) return `by ${entry.value.email ?? "somebody"} (${entry.value.role}) in the dashboard`
+  if (entry !== undefined) return `by ${entry.value.email ?? "a teammate"} (${entry.value.role}) in the dashboard`
   const { idempotencyKey } = request
   const sent = sentKey(idempotencyKey)
   // Payers on Till's pages submit forms, payers on a shop's own page send keys that are kept apart (9.4).

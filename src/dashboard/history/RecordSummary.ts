@@ -71,7 +71,7 @@ const changedOf = ({ events }: Seen, id: string): ReadonlyArray<string> =>
 /** True if the record has created the object, judged by the creation time to the second: no event reports it. */
 const isNew = ({ at }: Seen, value: object): boolean => "created" in value && value.created === Math.floor(at / 1000)
 
-const listed = (fields: ReadonlyArray<string>): string => fields.map(words).join(", ")
+const listFields = (fields: ReadonlyArray<string>): string => fields.map(words).join(", ")
 
 const summarizeMoney = (seen: Seen, written: ReadonlyArray<Document | Tombstone>): ReadonlyArray<RecordSummary> => {
   const of = <A extends Identified, H>(kind: Kind<A, H>): ReadonlyArray<A> =>
@@ -94,7 +94,7 @@ const summarizeRefund = (
   const changed = changedOf(seen, id)
   const text = amountText(amount, currency)
   if (changed.length > 0 && !changed.includes("status")) {
-    return { id, headline: `Refund of ${text} changed`, detail: listed(changed) }
+    return { id, headline: `Refund of ${text} changed`, detail: listFields(changed) }
   }
   const detail = words(failure_reason ?? reason ?? "")
   switch (status) {
@@ -105,7 +105,7 @@ const summarizeRefund = (
     case "canceled":
       return { id, headline: `Refund of ${text} canceled`, detail }
     default:
-      return { id, headline: `Refund of ${text} is on its way`, detail, tone: "wait" }
+      return { id, headline: `Refund of ${text} is pending`, detail, tone: "wait" }
   }
 }
 
@@ -121,12 +121,12 @@ const summarizeCharge = (seen: Seen, charge: Charge, intent: PaymentIntent | und
   if (released_at !== null) {
     const reason = intent?.cancellation_reason ?? "automatic"
     const [headline, why] = reason === "automatic" ? ["The authorization expired", null] : ["Canceled", words(reason)]
-    return { id, headline: `${headline}: ${text} went back to the payer`, detail: why, tone: "bad" }
+    return { id, headline: `${headline}: ${text} was released to the payer`, detail: why, tone: "bad" }
   }
-  if (!captured) return { id, headline: `Authorized ${text}, to be captured`, detail: card, tone: "wait" }
+  if (!captured) return { id, headline: `Authorized ${text}, not captured yet`, detail: card, tone: "wait" }
   if (!types.includes("charge.captured"))
     return { id, headline: `Payment of ${text} succeeded`, detail: card, tone: "good" }
-  const detail = amount_captured < amount && `of ${text}; the rest went back to the payer`
+  const detail = amount_captured < amount && `of ${text}; the rest was released to the payer`
   return { id, headline: `Captured ${amountText(amount_captured, currency)}`, detail, tone: "good" }
 }
 
@@ -151,11 +151,11 @@ const summarizeIntent = (seen: Seen, intent: PaymentIntent): RecordSummary => {
   if (types.includes("payment_intent.payment_failed")) {
     const code = error?.decline_code ?? null
     return error?.code === "payment_intent_authentication_failure"
-      ? { id, headline: "The payer has failed to authenticate", tone: "bad" }
+      ? { id, headline: "The payer failed to authenticate", tone: "bad" }
       : { id, ...summarizeDecline(code) }
   }
   if (types.includes("payment_intent.requires_action")) {
-    return { id, headline: "The payer is asked to authenticate", tone: "wait" }
+    return { id, headline: "Waiting for the payer to authenticate", tone: "wait" }
   }
   if (types.includes("payment_intent.canceled")) {
     return { id, headline: "Canceled", detail: cancellation_reason && words(cancellation_reason), tone: "bad" }
@@ -177,7 +177,7 @@ const summarizeObject = (seen: Seen, document: Document | Tombstone): RecordSumm
   if (document.deleted) return { id, headline: `${nameOfKind(kind)} deleted`, tone: "bad" }
   const { value } = document
   const changed = changedOf(seen, id)
-  return { id, headline: [...nameOfThing(document), " ", becameOf(seen, value, changed)], detail: listed(changed) }
+  return { id, headline: [...nameOfThing(document), " ", becameOf(seen, value, changed)], detail: listFields(changed) }
 }
 
 const nameOfThing = ({ kind, value }: Document): ReadonlyArray<Child> => {

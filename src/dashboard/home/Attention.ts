@@ -42,7 +42,7 @@ const spanOf = (seconds: number): string => {
 }
 
 /** Payments in a status that were created before a time in Unix seconds. */
-const waiting = ({ account }: Visit, status: PaymentIntentStatus, before: number) => {
+const findOlder = ({ account }: Visit, status: PaymentIntentStatus, before: number) => {
   const clause = (field: string, operator: Clause["operator"], value: string | number): Clause => {
     return { negated: false, field, operator, value }
   }
@@ -51,7 +51,7 @@ const waiting = ({ account }: Visit, status: PaymentIntentStatus, before: number
   return findPayments(account, asked, { cursor: {}, limit: COUNT_MAX })
 }
 
-const keysOf = ({ account, livemode, merchant }: Visit) =>
+const readKeys = ({ account, livemode, merchant }: Visit) =>
   Effect.map(
     Accounts.use((accounts) =>
       accounts.list(INSTALLATION, {
@@ -74,27 +74,31 @@ export const findMatters = Effect.fnUntraced(function* (
   endpoints: ReadonlyArray<Health>
 ) {
   const found: Array<Matter> = []
-  const unresolved = yield* waiting(visit, "processing", now - UNRESOLVED_SECONDS)
+  const unresolved = yield* findOlder(visit, "processing", now - UNRESOLVED_SECONDS)
   if (unresolved.rows.length > 0) {
     found.push({
       tone: "bad",
       title: several(unresolved.rows.length, unresolved.hasMore, "payment", "payments") + " unresolved",
-      text: `The processor has not said what became of what is older than ${spanOf(UNRESOLVED_SECONDS)}.`,
+      text: `The processor has not reported a result for more than ${spanOf(UNRESOLVED_SECONDS)}.`,
       href: visit.to("/payments", { status: "processing" })
     })
   }
   for (const { endpoint, failing } of endpoints) {
-    if (failing.length === 0 && endpoint.status === "enabled") continue
+    const isEnabled = endpoint.status === "enabled"
+    if (failing.length === 0 && isEnabled) continue
+    const url = html`<bdi>${endpoint.url}</bdi>`
+    const deliveries = failing.length === 1 ? "1 recent delivery" : `${failing.length} recent deliveries`
+    const were = failing.length === 1 ? "was" : "were"
     found.push({
-      tone: endpoint.status === "enabled" ? "bad" : "wait",
-      title: endpoint.status === "enabled" ? "Webhooks fail" : "Webhooks are off",
-      text: html`<bdi>${endpoint.url}</bdi>${
-          endpoint.status === "enabled" && html`: ${failing.length} of the newest deliveries were not taken.`
-        }`,
+      tone: isEnabled ? "bad" : "wait",
+      title: isEnabled ? "Webhooks are failing" : "Webhooks are off",
+      text: isEnabled
+        ? html`${deliveries} to ${url} ${were} rejected or timed out.`
+        : html`Deliveries to ${url} are disabled.`,
       href: visit.to(`/webhooks/${endpoint.id}`)
     })
   }
-  for (const { expires_at, last4, prefix, status } of yield* keysOf(visit)) {
+  for (const { expires_at, last4, prefix, status } of yield* readKeys(visit)) {
     if (status !== "rolling" || expires_at === null) continue
     found.push({
       tone: "wait",
@@ -103,12 +107,12 @@ export const findMatters = Effect.fnUntraced(function* (
       href: visit.to("/developers")
     })
   }
-  const held = yield* waiting(visit, "requires_capture", now)
+  const held = yield* findOlder(visit, "requires_capture", now)
   if (held.rows.length > 0) {
     found.push({
       tone: "wait",
       title: several(held.rows.length, held.hasMore, "payment", "payments") + " to capture",
-      text: "What is authorized and not captured goes back to the payer after some days.",
+      text: "Authorized payments that are not captured are released to the payer after a few days.",
       href: visit.to("/payments", { status: "requires_capture" })
     })
   }
@@ -116,7 +120,7 @@ export const findMatters = Effect.fnUntraced(function* (
     found.push({
       tone: "plain",
       title: "The test clock is ahead",
-      text: `By ${spanOf(ahead)}: what is made now has a date in the future.`,
+      text: `By ${spanOf(ahead)}. New objects get a date in the future.`,
       href: visit.to("/developers")
     })
   }

@@ -108,14 +108,14 @@ const show: Show = Effect.fnUntraced(function* (visit) {
   if (address !== undefined) return seeOther(address)
   const { merchant } = visit
   return {
-    title: "Find",
+    title: "Search",
     section: null,
     ...(text !== "" && { status: 404 }),
     content: html`<div class="empty">
-      ${text !== "" && html`<p>Nothing of ${merchant.name} has the id <code>${text}</code>.</p>`}
+      ${text !== "" && html`<p>Nothing in ${merchant.name} has the ID <code>${text}</code>.</p>`}
       <p>
-        The id of anything leads to its page. An email or a name finds customers; the last four digits of a card, or a
-        query such as <code>amount>=5000</code>, payments.
+        Enter any ID to open its page. An email or a name finds customers. The last 4 digits of a card, or a query such
+        as <code>amount>=5000</code>, finds payments.
       </p>
     </div>`
   }

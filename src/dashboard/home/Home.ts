@@ -21,7 +21,7 @@ import type { Show } from "../frame/Page.ts"
 import { page } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-const LATELY = 8
+const PAYMENTS_MAX = 8
 
 /** The share of attempted payments that succeeded: `83 %`. Rounded down, so 100 % means no failure. */
 const rateOf = ({ failed, paid }: Pick<Sums, "failed" | "paid">): string =>
@@ -54,7 +54,7 @@ const labelOf = (range: RangeName, from: number, index: number): string => {
 const charts = (range: RangeName, from: number, { currency, refunds, steps }: Counted): Child => {
   const per = range === "24h" ? "per hour" : "per day"
   const amount = (minor: number) => amountText(minor, currency)
-  const drawn = (
+  const drawChart = (
     title: string,
     unit: string,
     barOf: (sums: Sums) => Omit<Parameters<typeof chart>[0]["bars"][0], "label">,
@@ -67,10 +67,10 @@ const charts = (range: RangeName, from: number, { currency, refunds, steps }: Co
       bars: steps.map((sums, index) => ({ label: labelOf(range, from, index), ...barOf(sums) }))
     })
   return html`<div class="charts">
-    ${drawn("Volume", "Received", ({ volume }) => ({ value: volume, text: amount(volume) }))}
-    ${drawn(
+    ${drawChart("Volume", "Received", ({ volume }) => ({ value: volume, text: amount(volume) }))}
+    ${drawChart(
       "Payments",
-      "Tried",
+      "Attempted",
       ({ failed, paid }) => ({
         value: paid + failed,
         part: failed,
@@ -78,16 +78,16 @@ const charts = (range: RangeName, from: number, { currency, refunds, steps }: Co
       }),
       "Failed"
     )}
-    ${refunds > 0 && drawn("Refunds", "Refunded", (sums) => ({ value: sums.refunded, text: amount(sums.refunded) }))}
+    ${refunds > 0 && drawChart("Refunds", "Refunded", (sums) => ({ value: sums.refunded, text: amount(sums.refunded) }))}
   </div>`
 }
 
-const declined = (visit: Visit, from: number, { currency, declines }: Counted): Child => {
+const declinesChart = (visit: Visit, from: number, { currency, declines }: Counted): Child => {
   const total = declines.values().reduce((sum, count) => sum + count, 0)
   const rows = [...declines]
     .map(([id, count]) => ({ id, count, reason: words(id) }))
     .toSorted((one, other) => other.count - one.count)
-  if (rows.length === 0) return html`<div class="empty">No attempt was declined.</div>`
+  if (rows.length === 0) return html`<div class="empty">No declined payments.</div>`
   return ranking({
     title: "Declined attempts by reason",
     ranked: rows.map(({ count, id, reason }) => ({
@@ -100,7 +100,7 @@ const declined = (visit: Visit, from: number, { currency, declines }: Counted): 
       })
     })),
     table: table({
-      caption: "Attempts that were declined, by the reason",
+      caption: "Declined attempts by reason",
       columns: [
         { name: "Reason", cell: ({ reason }) => reason },
         { name: "Attempts", align: "end", cell: ({ count }) => count },
@@ -112,7 +112,7 @@ const declined = (visit: Visit, from: number, { currency, declines }: Counted): 
   })
 }
 
-const numbers = (visit: Visit, range: RangeName, { currencies, from }: Numbered): Child => {
+const overview = (visit: Visit, range: RangeName, { currencies, from }: Numbered): Child => {
   const [first] = currencies
   const asked = visit.query.get("currency")
   const counted = currencies.find(({ currency }) => currency === asked) ?? first
@@ -131,32 +131,32 @@ const numbers = (visit: Visit, range: RangeName, { currencies, from }: Numbered)
         ])
       )
     }
-    ${choice("Time", ranges)}
+    ${choice("Time range", ranges)}
   </div>`
   if (counted === undefined) {
-    return section("In numbers", html`<div class="empty">No payments in these ${RANGES[range].name}.</div>`, chosen)
+    return section("Overview", html`<div class="empty">No payments in the last ${RANGES[range].name}.</div>`, chosen)
   }
   const { currency, failed, paid, refunded, refunds, volume } = counted
   return [
     section(
-      "In numbers",
+      "Overview",
       [
         figures([
           ["Volume", money(volume, currency), "received, before refunds"],
-          ["Success rate", rateOf(counted), `${paid} of ${paid + failed} payments that were tried`],
+          ["Success rate", rateOf(counted), `${paid} of ${paid + failed} attempted payments`],
           ["Refunds", money(refunded, currency), refunds === 1 ? "one refund" : `${refunds} refunds`]
         ]),
         charts(range, from, counted)
       ],
       chosen
     ),
-    section("Declines", declined(visit, from, counted))
+    section("Declines", declinesChart(visit, from, counted))
   ]
 }
 
 const healthTable = (visit: Visit, endpoints: ReadonlyArray<Health>) =>
   table({
-    caption: "Webhook endpoints, and how their newest deliveries did",
+    caption: "Webhook endpoints with their recent deliveries",
     columns: [
       { name: "Endpoint", long: true, cell: ({ endpoint }) => endpoint.url },
       { name: "Status", cell: ({ endpoint }) => badge(endpoint.status) },
@@ -166,7 +166,7 @@ const healthTable = (visit: Visit, endpoints: ReadonlyArray<Health>) =>
         cell: ({ delivered, failing }) =>
           delivered + failing.length === 0 ? NOTHING : rateOf({ paid: delivered, failed: failing.length })
       },
-      { name: "Taken", align: "end", cell: ({ delivered }) => delivered },
+      { name: "Delivered", align: "end", cell: ({ delivered }) => delivered },
       { name: "Failing", align: "end", cell: ({ failing }) => failing.length },
       { name: "Waiting", align: "end", cell: ({ waiting }) => waiting }
     ],
@@ -176,27 +176,29 @@ const healthTable = (visit: Visit, endpoints: ReadonlyArray<Health>) =>
   })
 
 /** `12 of 36 delivered, 20 failing, 4 waiting`. */
-const saidOf = ({ delivered, failing, waiting }: Health): string => {
+const healthText = ({ delivered, failing, waiting }: Health): string => {
   const all = delivered + failing.length + waiting
   if (all === 0) return "no deliveries"
   const others = [failing.length > 0 && `${failing.length} failing`, waiting > 0 && `${waiting} waiting`]
-  return [`${delivered} of ${all} taken`, ...others].filter(Boolean).join(", ")
+  return [`${delivered} of ${all} delivered`, ...others].filter(Boolean).join(", ")
 }
 
 const webhooks = (visit: Visit, endpoints: ReadonlyArray<Health>): Child => {
   const to = visit.to("/webhooks")
   if (endpoints.length === 0) {
-    return html`<div class="empty">No endpoints yet. <a href="${to}">Webhooks</a> tell your server what happens.</div>`
+    return html`<div class="empty">
+      No endpoints yet. <a href="${to}">Webhooks</a> notify your server about events.
+    </div>`
   }
   return ranking({
-    title: "Newest deliveries of each endpoint",
-    kinds: ["Taken", "Failing", "Waiting"],
+    title: "Recent deliveries by endpoint",
+    kinds: ["Delivered", "Failing", "Waiting"],
     isShares: true,
     ranked: endpoints.map((one) => ({
       name: one.endpoint.url,
       href: visit.to(`/webhooks/${one.id}`),
       values: [one.delivered, one.failing.length, one.waiting],
-      text: saidOf(one)
+      text: healthText(one)
     })),
     table: healthTable(visit, endpoints)
   })
@@ -205,7 +207,7 @@ const webhooks = (visit: Visit, endpoints: ReadonlyArray<Health>): Child => {
 const show: Show = Effect.fnUntraced(function* (visit) {
   const range = rangeNamed(visit.query.get("range"))
   const clock = yield* Accounts.use((accounts) => accounts.run(visit.account, readClock))
-  const { rows } = yield* listObjects(visit.account, PAYMENT_INTENT, { limit: LATELY })
+  const { rows } = yield* listObjects(visit.account, PAYMENT_INTENT, { limit: PAYMENTS_MAX })
   const customers = yield* customersOf(visit.account, rows)
   const counted = yield* numbersOf(visit.account, range, clock.now)
   const endpoints = yield* readHealth(visit)
@@ -218,15 +220,15 @@ const show: Show = Effect.fnUntraced(function* (visit) {
       visit.person.has_password
         ? null
         : html`<p class="message">
-            You came in by a link. <a href="${visit.to("/account")}">Set an email and a password</a> within ten minutes
-            of that, and you can come back.
+            You signed in with a one-time link. <a href="${visit.to("/account")}">Set an email and password</a> in the
+            next 10 minutes so you can sign in again.
           </p>`,
       attentionSection(found),
-      numbers(visit, range, counted),
+      overview(visit, range, counted),
       section(
-        "Payments lately",
+        "Recent payments",
         table({
-          caption: "The newest payments",
+          caption: "Newest payments",
           columns: paymentColumns(visit, customers),
           rows,
           href: ({ id }) => visit.to(`/payments/${id}`),

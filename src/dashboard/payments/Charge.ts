@@ -18,18 +18,18 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   return {
     title: `Charge of ${amountText(amount, currency)}`,
     section: "Payments",
-    back: [`/payments/${charge.payment_intent}`, "The payment"],
+    back: [`/payments/${charge.payment_intent}`, "Payment"],
     live: ["charge", "event", "delivery"],
     aside: badge(charge.status),
     content: [
       facts([
-        ["Id", code(id)],
+        ["ID", code(id)],
         ["Payment", objectLink(visit, charge.payment_intent)],
         ["Description", charge.description],
         ["Failure", charge.failure_message && [charge.failure_message, " ", code(charge.failure_code!)]],
         ["Captured", amount_captured > 0 ? money(amount_captured, currency) : null],
         ["Refunded", amount_refunded > 0 ? money(amount_refunded, currency) : null],
-        ["Given back", charge.released_at && time(charge.released_at)],
+        ["Released", charge.released_at && time(charge.released_at)],
         ...cardFacts(charge.payment_method_details.card),
         ["Payment method", objectLink(visit, payment_method)],
         ["Customer", customer && customerLink(visit, customers, customer)],

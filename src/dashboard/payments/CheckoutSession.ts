@@ -34,13 +34,13 @@ const buttons = (visit: Visit, { id, status, url }: CheckoutSession, problem: Pr
       submit: "Expire the session",
       tone: "danger",
       problem,
-      content: () => html`<p class="field">Nobody can pay on its page any more.</p>`
+      content: () => html`<p class="field">The payer can no longer pay on its page.</p>`
     })}
   </div>`
 
 const linesTable = (visit: Visit, lines: ReadonlyArray<LineItem>): Child =>
   table({
-    caption: "What is bought",
+    caption: "Items",
     columns: [
       { name: "Item", long: true, cell: ({ description }) => html`<bdi>${description}</bdi>` },
       { name: "Quantity", align: "end", cell: ({ quantity }) => String(quantity) },
@@ -48,7 +48,7 @@ const linesTable = (visit: Visit, lines: ReadonlyArray<LineItem>): Child =>
       { name: "Amount", align: "end", cell: ({ amount_total, currency }) => money(amount_total, currency) }
     ],
     rows: lines,
-    empty: "Nothing."
+    empty: "None."
   })
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
@@ -68,25 +68,25 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
       url !== null &&
         section(
           "Payment link",
-          html`<p class="hint">Whoever opens it can pay, once, until ${time(session.expires_at)}.</p>
+          html`<p class="hint">Anyone with this link can pay once until ${time(session.expires_at)}.</p>
             <p>${code(url)}</p>
             ${qrCode({ text: url, label: "The payment link as a QR code", name: `payment-link-${id}.svg` })}`
         ),
       section(
         "Details",
         facts([
-          ["Id", code(id)],
+          ["ID", code(id)],
           ["Payment", payment_intent && objectLink(visit, payment_intent)],
           ["Customer", customer && customerLink(visit, customers, customer)],
           ["Payer", billingHtml(session.customer_details ?? {})],
-          ["Since", time(session.created)],
+          ["Created", time(session.created)],
           [session.status === "expired" ? "Would have expired" : "Expires", time(session.expires_at)],
-          ["Afterwards", session.success_url && code(session.success_url)],
+          ["After payment", session.success_url && code(session.success_url)],
           ["Reference", session.client_reference_id]
         ])
       ),
       metadataEditor(visit, `/checkout-sessions/${id}`, session.metadata, problem),
-      section("What is bought", linesTable(visit, lines)),
+      section("Items", linesTable(visit, lines)),
       yield* historySection(visit, { ids: [id] }),
       section("JSON", json(visit, { ...rest, customer, payment_intent, url }, "The session as JSON"))
     ]
@@ -99,7 +99,7 @@ const expire = action({
   page: "/checkout-sessions/:id",
   path: "/checkout-sessions/:id/expire",
   show,
-  notice: "The session has expired.",
+  notice: "Session expired.",
   prepare: (_, { id = "" }) => Effect.succeed({ entered: {}, command: Commands.expire(id) })
 })
 

@@ -51,8 +51,8 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         href: ({ id }) => visit.to(`/checkout-sessions/${id}`),
         empty:
           status === undefined
-            ? "None yet. A payment link, made at a product's price, is one, and so is what the API makes."
-            : "No session is like that."
+            ? "No sessions yet. Create one as a payment link on a product's page, or through the API."
+            : "No sessions match these filters."
       }),
       pageLinks(visit, rows, hasMore)
     ]

@@ -35,14 +35,16 @@ export const editDialog = (
       fields.area({ name: "description", label: "Description", value: description ?? "", rows: 1 }),
       hasTerms && [
         fields.text({ name: "amount", label: "Amount", inputmode: "decimal", value: plainAmount(amount, currency) }),
-        fields.text({ name: "customer", label: "Customer", value: customer ?? "", hint: "Its id." }),
+        fields.text({ name: "customer", label: "Customer", value: customer ?? "", hint: "A customer ID." }),
         status === "requires_action" &&
-          html`<p class="hint field">With others of these, the payer has to confirm and authenticate anew.</p>`
+          html`<p class="hint field">
+            If you change the amount or the customer, the payer has to confirm and authenticate again.
+          </p>`
       ],
       isUncharged &&
         fields.text({
           name: "statement_descriptor",
-          label: "On the payer's statement",
+          label: "Statement descriptor",
           value: statement_descriptor ?? ""
         })
     ]
@@ -57,7 +59,7 @@ export const editAction = (show: Show) =>
     page: "/payments/:id",
     path: "/payments/:id/edit",
     show,
-    notice: "The payment is changed.",
+    notice: "Payment updated.",
     prepare: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
       const { currency } = (yield* findObject(account, PAYMENT_INTENT, id)).value
       const amount = readAmount(values, "amount", currency)

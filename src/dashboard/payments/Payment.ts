@@ -52,12 +52,12 @@ const buttons = (visit: Visit, payment: PaymentIntent, session: string | undefin
   if (!visit.may("settle")) return null
   const { amount_capturable, currency, id, status } = payment
   const refundable = refundableOf(payment)
-  const amountIn = (name: string, label: string, most: number) => ({
+  const amountIn = (name: string, most: number, verb: "capture" | "refund") => ({
     name,
-    label,
+    label: "Amount",
     inputmode: "decimal" as const,
     value: plainAmount(most, currency),
-    hint: html`At most ${money(most, currency)}; all of it if left empty.`
+    hint: html`Up to ${money(most, currency)}. Leave empty to ${verb} everything.`
   })
   return html`<div class="buttons">
     ${visit.may("build") && editDialog(visit, payment, session, problem)}
@@ -69,7 +69,7 @@ const buttons = (visit: Visit, payment: PaymentIntent, session: string | undefin
         submit: "Refund",
         problem,
         content: (fields) => [
-          fields.text(amountIn("amount", "Amount", refundable)),
+          fields.text(amountIn("amount", refundable, "refund")),
           fields.choice({ name: "reason", label: "Reason", options: optionsOf(RefundReason.literals) })
         ]
       })
@@ -81,7 +81,7 @@ const buttons = (visit: Visit, payment: PaymentIntent, session: string | undefin
         action: `/payments/${id}/capture`,
         submit: "Capture",
         problem,
-        content: (fields) => fields.text(amountIn("amount_to_capture", "Amount", amount_capturable))
+        content: (fields) => fields.text(amountIn("amount_to_capture", amount_capturable, "capture"))
       })
     }
     ${
@@ -121,13 +121,13 @@ const refundsTable = (visit: Visit, refunds: ReadonlyArray<Refund>) =>
 const factsOf = (visit: Visit, payment: PaymentIntent, customer: Child, checkoutSession: string | undefined) => {
   const { amount_capturable, amount_received, currency, description, id, last_payment_error } = payment
   return facts([
-    ["Id", code(id)],
+    ["ID", code(id)],
     ["Date", time(payment.created)],
     ["Description", description],
     ["Received", money(amount_received, currency)],
-    ["Capturable", amount_capturable > 0 ? money(amount_capturable, currency) : null],
+    ["Available to capture", amount_capturable > 0 ? money(amount_capturable, currency) : null],
     ["Refunded", refundedOf(payment) > 0 ? money(refundedOf(payment), currency) : null],
-    ["Refundable", refundableOf(payment) > 0 ? money(refundableOf(payment), currency) : null],
+    ["Available to refund", refundableOf(payment) > 0 ? money(refundableOf(payment), currency) : null],
     ["Card", cardOf(payment)],
     ["Customer", customer],
     ["Payer", billingHtml(payment.charges.data[0]?.billing_details ?? {})],
@@ -207,7 +207,7 @@ const refund = action({
   page: "/payments/:id",
   path: "/payments/:id/refund",
   show,
-  notice: "The refund is made.",
+  notice: "Refund created.",
   prepare: Effect.fnUntraced(function* (visit, { id = "" }, values) {
     const { currency } = (yield* findObject(visit.account, PAYMENT_INTENT, id)).value
     const amount = enteredAmount(values.get("amount") ?? "", currency)
@@ -231,7 +231,7 @@ const capture = action({
   page: "/payments/:id",
   path: "/payments/:id/capture",
   show,
-  notice: "The payment is captured.",
+  notice: "Payment captured.",
   prepare: Effect.fnUntraced(function* (visit, { id = "" }, values) {
     const { currency } = (yield* findObject(visit.account, PAYMENT_INTENT, id)).value
     const amount = enteredAmount(values.get("amount_to_capture") ?? "", currency)
@@ -250,7 +250,7 @@ const cancel = action({
   page: "/payments/:id",
   path: "/payments/:id/cancel",
   show,
-  notice: "The payment is canceled.",
+  notice: "Payment canceled.",
   prepare: (visit, { id = "" }, values) => {
     const reason = literalIn(RequestedCancellationReason, values.get("cancellation_reason"))
     const entered = reason === undefined ? {} : { cancellation_reason: reason }

@@ -51,7 +51,7 @@ const amountClauses = (text: string, given: string): Read => {
 }
 
 /** The error about an email with a blank: usually a plus sign that was not encoded in a link. */
-export const BLANK = "This has a blank, and no email has one. In a link, + is written as %2B."
+export const BLANK = "An email cannot contain a blank. In a link, write + as %2B."
 
 /** Clauses for a customer id. An email is handled by `payerQuery`. */
 const customerClauses = (text: string): Read => {
@@ -133,8 +133,8 @@ const problemOf = (queries: ReadonlyArray<SearchQuery>): string | undefined => {
   const searches = alternatives.reduce((product, count) => product * count, 1)
   return searches <= SEARCHES_MAX
     ? undefined
-    : `With the email beside it, this is ${searches} searches, and ${SEARCHES_MAX} are the most. Leave out some of the ` +
-        "alternatives (OR), or filter by the id of one customer."
+    : `Together with the email, this takes ${searches} searches; the maximum is ${SEARCHES_MAX}. Remove some ` +
+        "alternatives (OR), or filter by a customer ID."
 }
 
 /** Parses a query. A bare id, card ending or email is a query of its own; in the query language, a text has quotes. */

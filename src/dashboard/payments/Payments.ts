@@ -74,10 +74,10 @@ export const noPayments = (visit: Visit): Child =>
   html`No payments yet.
   ${
     visit.may("build")
-      ? html`${visit.livemode ? "Sell" : html`<a href="${visit.to("/developers/trigger")}">Make one happen</a>, sell`} a
-          <a href="${visit.to("/products")}">product</a> by a payment link, or see how your server
-          <a href="${visit.to("/developers")}">takes one</a>.`
-      : "They are here as soon as somebody pays."
+      ? html`${visit.livemode ? "Sell" : html`<a href="${visit.to("/developers/trigger")}">Trigger one</a>, sell`} a
+          <a href="${visit.to("/products")}">product</a> with a payment link, or see how your server
+          <a href="${visit.to("/developers")}">takes payments</a>.`
+      : "They appear here after the first payment."
   }`
 
 const show: Show = Effect.fnUntraced(function* (visit) {
@@ -111,8 +111,8 @@ const show: Show = Effect.fnUntraced(function* (visit) {
           "/payments",
           (fields) => [
             fields.choice({ name: "status", label: "Status", options: options(PaymentIntentStatus.literals) }),
-            fields.choice({ name: "decline", label: "Declined for", options: options(DeclineCode.literals) }),
-            fields.text({ name: "amount", label: "Amount or 10-50" }),
+            fields.choice({ name: "decline", label: "Decline reason", options: options(DeclineCode.literals) }),
+            fields.text({ name: "amount", label: "Amount (or 10-50)" }),
             fields.text({ name: "currency", label: "Currency" }),
             fields.text({ name: "last4", label: "Card ends in", inputmode: "numeric" }),
             fields.text({ name: "customer", label: "Customer or email" }),
@@ -127,7 +127,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
                 name: "query",
                 label: "Search",
                 type: "search",
-                hint: html`An id, an email, the last four digits of a card, or a query such as <code>${EXAMPLE}</code>.`
+                hint: html`An ID, an email, the last 4 digits of a card, or a query such as <code>${EXAMPLE}</code>.`
               })
           }
         ),
@@ -138,8 +138,8 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         href: ({ id }) => visit.to(`/payments/${id}`),
         empty: isFiltered
           ? problems === null
-            ? "No payment is like that."
-            : "This cannot be looked for."
+            ? "No payments match this search."
+            : "We couldn't read this search. Try an email, the last 4 digits, or a payment ID."
           : noPayments(visit)
       }),
       (isFiltered ? searchPageLinks : pageLinks)(visit, rows, hasMore)

@@ -19,16 +19,16 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   return {
     title: `Refund of ${amountText(amount, currency)}`,
     section: "Payments",
-    back: [`/payments/${payment_intent}`, "The payment"],
+    back: [`/payments/${payment_intent}`, "Payment"],
     live: ["refund", "event", "delivery"],
     aside: badge(status),
     content: [
       facts([
-        ["Id", code(id)],
+        ["ID", code(id)],
         ["Payment", objectLink(visit, payment_intent)],
         ["Charge", objectLink(visit, charge)],
         ["Reason", reason && words(reason)],
-        ["Why it failed", failure_reason && words(failure_reason)],
+        ["Failure reason", failure_reason && words(failure_reason)],
         ["Date", time(created)]
       ]),
       metadataEditor(visit, `/refunds/${id}`, metadata, problem),

@@ -36,8 +36,8 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
         type: "password",
         autocomplete: "new-password",
         hint: [
-          `At least ${PASSWORD_LENGTH_MIN} characters. Every other browser is signed out.`,
-          !has_password && " This takes a link that was opened within the last ten minutes."
+          `At least ${PASSWORD_LENGTH_MIN} characters. All other browsers are signed out.`,
+          !has_password && " You must have signed in with a link in the last 10 minutes."
         ]
       })
     ]
@@ -47,21 +47,21 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
     section: null,
     aside: badge(role, "plain"),
     content: [
-      section(has_password ? "What you sign in with" : "Set an email and a password", credentials),
+      section(has_password ? "Email and password" : "Set an email and password", credentials),
       section(
-        "Where you are signed in",
+        "Active sessions",
         table({
           caption: "Your sessions",
           columns: [
-            { name: "Since", cell: ({ created }) => time(created) },
+            { name: "Signed in", cell: ({ created }) => time(created) },
             { name: "From", cell: originHtml },
-            { name: "Until", cell: ({ expires_at }) => time(expires_at), wide: true },
+            { name: "Expires", cell: ({ expires_at }) => time(expires_at), wide: true },
             {
               name: "End",
               align: "end",
               cell: ({ id }) =>
                 id === visit.session.id
-                  ? badge("this one", "good")
+                  ? badge("this session", "good")
                   : dialog("End", {
                       visit,
                       action: `/account/sessions/${id}/end`,
@@ -72,16 +72,13 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
             }
           ],
           rows: sessions,
-          empty: "Nowhere."
+          empty: "None."
         })
       ),
-      section("When you signed in", signInTable(signIns)),
+      section("Recent sign-ins", signInTable(signIns)),
       section(
-        "Keys",
-        html`<p class="hint">
-            Where the browser runs scripts, <kbd>?</kbd> lists keys that lead around. This browser remembers whether
-            they are on.
-          </p>
+        "Keyboard shortcuts",
+        html`<p class="hint">Press <kbd>?</kbd> for a list of shortcuts. This setting is stored in your browser.</p>
           ${keysSetting()}`
       )
     ]
@@ -90,8 +87,8 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
 
 /** The error about a password; undefined if it is acceptable. */
 const complaint = (password: string): string | undefined => {
-  if (hasLengthAtMost(password, PASSWORD_LENGTH_MIN - 1)) return `Take at least ${PASSWORD_LENGTH_MIN} characters.`
-  return hasLengthAtMost(password, PASSWORD_LENGTH_MAX) ? undefined : `Take at most ${PASSWORD_LENGTH_MAX} characters.`
+  if (hasLengthAtMost(password, PASSWORD_LENGTH_MIN - 1)) return `Use at least ${PASSWORD_LENGTH_MIN} characters.`
+  return hasLengthAtMost(password, PASSWORD_LENGTH_MAX) ? undefined : `Use at most ${PASSWORD_LENGTH_MAX} characters.`
 }
 
 const credentials = action({
@@ -100,7 +97,7 @@ const credentials = action({
   page: "/account",
   path: "/account/credentials",
   show,
-  notice: "From now on you sign in with this email and password. Every other browser is signed out.",
+  notice: "Saved. Use this email and password to sign in. All other browsers are signed out.",
   confirms: () => true,
   prepare: Effect.fnUntraced(function* ({ person, session }, _, values) {
     const [email, password] = [values.get("email") ?? "", values.get("password") ?? ""]
@@ -130,7 +127,7 @@ const endSession = action({
   page: "/account",
   path: "/account/sessions/:id/end",
   show,
-  notice: "The session has ended.",
+  notice: "Session ended.",
   prepare: (visit, { id = "" }) =>
     Effect.succeed({
       account: INSTALLATION,

@@ -20,7 +20,7 @@ import { membersOf, nameOf } from "./Team.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 /** The filter of the query. Invalid values are ignored. */
-const askedIn = ({ query }: Visit) => {
+const readFilter = ({ query }: Visit) => {
   const [action = "", person = ""] = [query.get("action") ?? "", query.get("person") ?? ""]
   return {
     isOfEnvironment: query.get("of") === "environment",
@@ -31,8 +31,8 @@ const askedIn = ({ query }: Visit) => {
   }
 }
 
-const read = Effect.fnUntraced(function* (visit: Visit) {
-  const { isOfEnvironment, labels } = askedIn(visit)
+const readEntries = Effect.fnUntraced(function* (visit: Visit) {
+  const { isOfEnvironment, labels } = readFilter(visit)
   const { documents, hasMore } = yield* Accounts.use((accounts) =>
     accounts.list(isOfEnvironment ? visit.account : INSTALLATION, {
       kind: Audit.AUDIT_ENTRY.name,
@@ -46,11 +46,11 @@ const read = Effect.fnUntraced(function* (visit: Visit) {
 })
 
 const show: Show = Effect.fnUntraced(function* (visit) {
-  const { hasMore, rows } = yield* read(visit)
+  const { hasMore, rows } = yield* readEntries(visit)
   const people = yield* membersOf(visit.merchant.id)
   // The first owner had no email when signing in by the first link.
   const emails = new Map(people.map(({ email, id }) => [id, email] as const))
-  const isFiltered = Object.keys(askedIn(visit).labels).length > 0
+  const isFiltered = Object.keys(readFilter(visit).labels).length > 0
   return {
     title: "Audit log",
     section: "Team",
@@ -59,7 +59,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
       filters(visit, "/team/audit", (fields) => [
         fields.choice({
           name: "of",
-          label: "Of",
+          label: "Log",
           options: [
             ["", "Team and settings"],
             ["environment", `The ${visit.mode} environment`]
@@ -68,7 +68,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         fields.choice({
           name: "person",
           label: "Person",
-          options: [["", "Everybody"], ...people.map(({ email, id }) => [id, email ?? id] as const)]
+          options: [["", "Everyone"], ...people.map(({ email, id }) => [id, email ?? id] as const)]
         }),
         fields.choice({
           name: "action",
@@ -77,11 +77,11 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         })
       ]),
       table({
-        caption: "What was done, newest first",
+        caption: "Actions, newest first",
         columns: [
-          { name: "When", cell: ({ created }) => time(created) },
+          { name: "Time", cell: ({ created }) => time(created) },
           {
-            name: "Who",
+            name: "Person",
             cell: ({ email, person, role }) =>
               html`<a href="${visit.here({ person, after: null, before: null })}"
                   >${nameOf({ email: email ?? emails.get(person) ?? null })}</a
@@ -90,11 +90,11 @@ const show: Show = Effect.fnUntraced(function* (visit) {
           },
           { name: "Action", cell: ({ action }) => html`<code class="whole">${action}</code>` },
           {
-            name: "Of",
+            name: "Object",
             cell: ({ subject }) => (subject === null ? NOTHING : objectLink(visit, subject)),
             wide: true
           },
-          { name: "What", long: true, cell: ({ detail }) => detail ?? NOTHING },
+          { name: "Details", long: true, cell: ({ detail }) => detail ?? NOTHING },
           {
             name: "Request",
             cell: ({ request }) => (request === null ? NOTHING : html`<code>${request}</code>`),
@@ -102,7 +102,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
           }
         ],
         rows,
-        empty: isFiltered ? "Nobody did that." : "Nothing was done here yet."
+        empty: isFiltered ? "No actions match these filters." : "No actions yet."
       }),
       pageLinks(visit, rows, hasMore)
     ]

@@ -45,7 +45,7 @@ const show: Show = (visit, _, problem) => {
     back: ["/developers", "Developers"],
     pictures: [brandOf(visit.merchant, visit.livemode).icon],
     content: [
-      section("As payers see it", preview(visit)),
+      section("Preview", preview(visit)),
       section(
         "Settings",
         form({
@@ -56,8 +56,8 @@ const show: Show = (visit, _, problem) => {
           isEdit: true,
           content: (fields) => [
             fields.text({ name: "name", label: "Name", value: name, required: true }),
-            fields.text({ name: "icon", label: "Icon", value: brand.icon ?? "", hint: "URL of a square picture" }),
-            fields.text({ name: "accent", label: "Colour", value: brand.accent ?? "", hint: "Such as #1b7f5e" }),
+            fields.text({ name: "icon", label: "Icon", value: brand.icon ?? "", hint: "URL of a square image" }),
+            fields.text({ name: "accent", label: "Colour", value: brand.accent ?? "", hint: "For example #1b7f5e" }),
             fields.text({
               name: "support",
               label: "Support",
@@ -65,7 +65,12 @@ const show: Show = (visit, _, problem) => {
               hint: "URL of a page, or mailto: and an address"
             }),
             fields.text({ name: "terms", label: "Terms", value: brand.terms ?? "", hint: "URL of the terms of sale" }),
-            fields.text({ name: "privacy", label: "Privacy", value: brand.privacy ?? "", hint: "URL of the policy" })
+            fields.text({
+              name: "privacy",
+              label: "Privacy",
+              value: brand.privacy ?? "",
+              hint: "URL of the privacy policy"
+            })
           ]
         })
       )
@@ -79,7 +84,7 @@ const set = action({
   page: "/developers/brand",
   path: "/developers/brand/set",
   show,
-  notice: "The brand is saved.",
+  notice: "Brand saved.",
   prepare: ({ merchant }, _, values) => {
     const name = values.get("name") ?? ""
     const wrongName = nameComplaint(name)

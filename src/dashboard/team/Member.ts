@@ -32,9 +32,9 @@ const sessionTable = (visit: Visit, person: string, rows: ReadonlyArray<Dashboar
   table({
     caption: "Open sessions, newest first",
     columns: [
-      { name: "Since", cell: ({ created }) => time(created) },
+      { name: "Signed in", cell: ({ created }) => time(created) },
       { name: "From", cell: originHtml },
-      { name: "Until", cell: ({ expires_at }) => time(expires_at), wide: true },
+      { name: "Expires", cell: ({ expires_at }) => time(expires_at), wide: true },
       {
         name: "End",
         align: "end",
@@ -42,7 +42,7 @@ const sessionTable = (visit: Visit, person: string, rows: ReadonlyArray<Dashboar
           form({
             visit,
             action: `/team/${person}/end`,
-            submit: id === visit.session.id ? "Sign yourself out" : "End",
+            submit: id === visit.session.id ? "End this session" : "End",
             tone: "danger",
             problem,
             content: () => html`<input type="hidden" name="session" value="${id}" />`
@@ -50,7 +50,7 @@ const sessionTable = (visit: Visit, person: string, rows: ReadonlyArray<Dashboar
       }
     ],
     rows,
-    empty: "Signed in nowhere."
+    empty: "No active sessions."
   })
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
@@ -63,12 +63,13 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     problem,
     content: (fields) => fields.choice({ name: "role", label: "Role", value: person.role, options: ROLES })
   })
-  const link = dialog("Make a link", {
+  const link = dialog("Create a sign-in link", {
     visit,
     action: `/team/${id}/link`,
-    submit: "Make the link",
+    submit: "Create link",
     problem,
-    content: () => html`<p>It signs in as this person, once: for somebody new, or who has forgotten the password.</p>`
+    content: () =>
+      html`<p>The link signs in as this person once, for a first sign-in or after a forgotten password.</p>`
   })
   const remove = dialog("Remove", {
     visit,
@@ -76,7 +77,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     submit: "Remove this person",
     tone: "danger",
     problem,
-    content: () => html`<p>Their sessions end at once. What they did stays in the audit log.</p>`
+    content: () => html`<p>Their sessions end immediately. Their actions stay in the audit log.</p>`
   })
   return {
     title: person.email ?? "No email yet",
@@ -85,13 +86,13 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     aside: [badge(person.role, "plain"), html`<div class="buttons">${role} ${link} ${remove}</div>`],
     content: [
       facts([
-        ["Id", code(person.id)],
+        ["ID", code(person.id)],
         ["Email", nameOf(person)],
-        ["Password", person.has_password ? "set" : "none yet: only a link leads in"],
-        ["Since", time(person.created)],
-        ["What they did", html`<a href="${visit.to("/team/audit", { person: id })}">Audit log</a>`]
+        ["Password", person.has_password ? "set" : "not set: sign-in by link only"],
+        ["Created", time(person.created)],
+        ["Actions", html`<a href="${visit.to("/team/audit", { person: id })}">Audit log</a>`]
       ]),
-      section("Signed in at", sessionTable(visit, id, sessions, problem)),
+      section("Active sessions", sessionTable(visit, id, sessions, problem)),
       section("Sign-ins", signInTable(signIns))
     ]
   }
@@ -106,7 +107,7 @@ const setRole = action({
   ...common,
   name: "person.set_role",
   path: `${PAGE}/role`,
-  notice: "The role is changed.",
+  notice: "Role changed.",
   prepare: (visit, { id = "" }, values) => {
     const role = values.get("role")
     if (!Schema.is(Role)(role)) return Effect.succeed(new Invalid({ role: "Choose a role." }))
@@ -123,7 +124,7 @@ const link = action({
   ...common,
   name: "person.link",
   path: `${PAGE}/link`,
-  notice: "The link is made.",
+  notice: "Link created.",
   prepare: (visit, { id = "" }) =>
     Effect.succeed({
       account: INSTALLATION,
@@ -137,7 +138,7 @@ const endSession = action({
   ...common,
   name: "person.end_session",
   path: `${PAGE}/end`,
-  notice: "The session has ended.",
+  notice: "Session ended.",
   prepare: (visit, { id = "" }, values) => {
     const session = values.get("session") ?? ""
     return Effect.succeed({
@@ -155,7 +156,7 @@ const remove = action({
   ...common,
   name: "person.remove",
   path: `${PAGE}/remove`,
-  notice: "The person is removed.",
+  notice: "Person removed.",
   prepare: Effect.fnUntraced(function* (visit, { id = "" }) {
     // A repeated submission finds no person and gets the stored response.
     const person = yield* readInstallation(People.PERSON, id)

@@ -49,11 +49,11 @@ export const HOME: DashboardPath = "/test"
 
 const SUBJECT = "dashboard sign-in"
 
-const said = (request: Request, title: string, status: number, content: Child): Response =>
+const messagePage = (request: Request, title: string, status: number, content: Child): Response =>
   respond(plainPage({ title, depth: locationOf(request).depth, content }), status)
 
-const refused = (request: Request, refusal: string): Response =>
-  said(request, "Nobody can sign in here", 403, html`<p>${refusal}</p>`)
+const signInOffPage = (request: Request, refusal: string): Response =>
+  messagePage(request, "Sign-in is turned off", 403, html`<p>${refusal}</p>`)
 
 interface Shown {
   readonly status: number
@@ -66,7 +66,7 @@ const signInForm = Effect.fnUntraced(function* (request: Request, { email, messa
   const config = yield* PaymentsConfig
   const problem: Problem = { action: "", message, errors: {}, values: new Map([["email", email]]) }
   const fields = fieldsOf("sign-in", problem)
-  return said(
+  return messagePage(
     request,
     "Sign in",
     status,
@@ -85,14 +85,15 @@ const signInForm = Effect.fnUntraced(function* (request: Request, { email, messa
         <button type="submit" class="primary">Sign in</button>
       </form>
       <p class="fine">
-        No password yet, or forgotten? Whoever runs this installation gets a link from <code>till dashboard</code>.
+        No password, or forgotten it? The operator of this installation can create a sign-in link with
+        <code>till dashboard</code>.
       </p>`
   )
 })
 
-const show = Effect.fnUntraced(function* (request: Request) {
+const showSignIn = Effect.fnUntraced(function* (request: Request) {
   const { refusal } = yield* DashboardConfig
-  if (refusal !== null) return refused(request, refusal)
+  if (refusal !== null) return signInOffPage(request, refusal)
   const to = queryOf(request).get("to") ?? ""
   if ((yield* visitorOf(request)) !== undefined) {
     return seeOther(link(locationOf(request), isReturnPath(to) ? to : HOME))
@@ -108,7 +109,7 @@ const readOwnForm = Effect.fnUntraced(function* (request: Request, subject: stri
 })
 
 /** Starts the session, ends the browser's previous one, and redirects. */
-const enter = Effect.fnUntraced(function* (request: Request, opened: OpenedSession, to: string) {
+const startSession = Effect.fnUntraced(function* (request: Request, opened: OpenedSession, to: string) {
   const before = yield* visitorOf(request)
   if (before !== undefined) {
     yield* Effect.ignore(
@@ -126,11 +127,11 @@ const peopleWith = Effect.fnUntraced(function* (email: string) {
   return people.filter((person) => person !== undefined)
 })
 
-const WRONG = "Email or password is wrong."
+const WRONG = "Wrong email or password."
 
 const signIn = Effect.fnUntraced(function* (request: Request) {
   const { refusal } = yield* DashboardConfig
-  if (refusal !== null) return refused(request, refusal)
+  if (refusal !== null) return signInOffPage(request, refusal)
   yield* requireHere(INSTALLATION)
   const values = yield* readOwnForm(request, SUBJECT)
   const [email, password, to] = ["email", "password", "to"].map((name) => values?.get(name) ?? "") as [
@@ -140,7 +141,7 @@ const signIn = Effect.fnUntraced(function* (request: Request) {
   ]
   const again = (status: number, message: string) =>
     signInForm(request, { status, message, email, to: isReturnPath(to) ? to : "" })
-  if (values === undefined) return yield* again(403, "This form was not sent from here. Try again.")
+  if (values === undefined) return yield* again(403, "This form was not sent from this page. Try again.")
   if (!hasLengthAtMost(email, EMAIL_LENGTH_MAX)) return yield* again(401, WRONG)
   const limits = yield* SignInLimits
   const origin = yield* originOf(request)
@@ -151,16 +152,16 @@ const signIn = Effect.fnUntraced(function* (request: Request) {
   })
   const found = yield* limits.attempt({ who: email, address: origin.address }, check)
   if (found === HELD_BACK) {
-    return yield* again(429, "Too many attempts. Try again in a quarter of an hour, or with a link.")
+    return yield* again(429, "Too many attempts. Try again in 15 minutes, or sign in with a link.")
   }
   if (found === undefined) return yield* again(401, WRONG)
   const [person, ...others] = found
   const entered =
     others.length > 0
-      ? choose(request, found, to)
+      ? chooseMerchant(request, found, to)
       : Effect.flatMap(
           Accounts.use((accounts) => accounts.run(INSTALLATION, DashboardSessions.open(person, "password", origin))),
-          (opened) => enter(request, opened, to)
+          (opened) => startSession(request, opened, to)
         )
   // The person was removed or got another password while this one was checked.
   return yield* Effect.catchTag(entered, "ResourceMissing", () => again(401, WRONG))
@@ -179,7 +180,7 @@ const linkForm = Effect.fnUntraced(function* (request: Request, secret: string, 
 })
 
 /** Lets a person choose between merchants where the same email and password are valid. */
-const choose = Effect.fnUntraced(function* (
+const chooseMerchant = Effect.fnUntraced(function* (
   request: Request,
   people: ReadonlyArray<People.PersonDocument>,
   to: string
@@ -194,17 +195,17 @@ const choose = Effect.fnUntraced(function* (
     })
   )
   const sorted = forms.toSorted((a, b) => a.name.localeCompare(b.name))
-  return said(
+  return messagePage(
     request,
-    "Which dashboard?",
+    "Choose a dashboard",
     200,
-    html`<p>You sign in to several with this email and password.</p>
+    html`<p>This email and password are valid for several merchants.</p>
       ${sorted.map(({ form }) => form)}`
   )
 })
 
 /** The person and merchant of a link; undefined if it has expired or was used. */
-const behindLink = Effect.fnUntraced(function* (secret: string) {
+const readLink = Effect.fnUntraced(function* (secret: string) {
   const entry = yield* readInstallation(DashboardSessions.DASHBOARD_LINK, DashboardSessions.linkIdOf(secret))
   const person = entry === undefined ? undefined : yield* readInstallation(People.PERSON, entry.value.person)
   if (entry === undefined || person === undefined) return undefined
@@ -216,43 +217,43 @@ const behindLink = Effect.fnUntraced(function* (secret: string) {
 /** The page behind a link, before its button is pressed. */
 const showLink = Effect.fnUntraced(function* (request: Request, secret: string) {
   const { refusal } = yield* DashboardConfig
-  if (refusal !== null) return refused(request, refusal)
+  if (refusal !== null) return signInOffPage(request, refusal)
   yield* requireHere(INSTALLATION)
-  const [found, visitor] = [yield* behindLink(secret), yield* visitorOf(request)]
-  if (found === undefined) return yield* usedUp(request)
+  const [found, visitor] = [yield* readLink(secret), yield* visitorOf(request)]
+  if (found === undefined) return yield* invalidLinkPage(request)
   const { merchant, person } = found
   const whose = ({ email, role }: Pick<Person, "email" | "role">): Html =>
     email === null
       ? html`${role}, with no email yet`
       : html`<b><bdi>${email}</bdi></b
           >, ${role}`
-  return said(
+  return messagePage(
     request,
     `Sign in to ${merchant.name}`,
     200,
-    html`<p>You sign in as ${whose(person)}.</p>
+    html`<p>You are signing in as ${whose(person)}.</p>
       ${
         visitor !== undefined &&
         html`<p>
-          In this browser you are signed in to <bdi>${visitor.merchant.name}</bdi> as ${whose(visitor.person)}. That
-          ends.
+          This browser is signed in to <bdi>${visitor.merchant.name}</bdi> as ${whose(visitor.person)}. That session
+          will end.
         </p>`
       }
       ${yield* linkForm(request, secret, "Sign in")}
-      <p class="fine">The link signs in once. If this is not you, close the page.</p>`
+      <p class="fine">The link works once. If this is not you, close this page.</p>`
   )
 })
 
 /** The page for an invalid link. A signed-in person is redirected to the dashboard. */
-const usedUp = Effect.fnUntraced(function* (request: Request) {
+const invalidLinkPage = Effect.fnUntraced(function* (request: Request) {
   if ((yield* visitorOf(request)) !== undefined) return seeOther(link(locationOf(request), HOME))
-  return said(
+  return messagePage(
     request,
-    "This link is of no use any more",
+    "This link is no longer valid",
     410,
     html`<p>
-        A link signs in once, within ten minutes, and not after its person got another password or role.
-        <code>till dashboard</code> prints another, and so does an owner's team page.
+        A link works once, within 10 minutes, and not after the person's password or role has changed. Get a new one
+        from <code>till dashboard</code> or from an owner's team page.
       </p>
       <p><a class="button" href="${link(locationOf(request), "/sign-in")}">Sign in with a password</a></p>`
   )
@@ -260,23 +261,23 @@ const usedUp = Effect.fnUntraced(function* (request: Request) {
 
 const openLink = Effect.fnUntraced(function* (request: Request, secret: string) {
   const { refusal } = yield* DashboardConfig
-  if (refusal !== null) return refused(request, refusal)
+  if (refusal !== null) return signInOffPage(request, refusal)
   yield* requireHere(INSTALLATION)
   const values = yield* readOwnForm(request, linkPath(secret))
   if (values === undefined) {
-    return said(
+    return messagePage(
       request,
-      "Nobody is signed in",
+      "You were not signed in",
       403,
-      html`<p>This form was not sent from here. Open the link again, and use its own button.</p>`
+      html`<p>This form was not sent from this page. Open the link again and use its button.</p>`
     )
   }
   const origin = yield* originOf(request)
   // Links cannot be guessed, so these attempts are not limited.
   const open = Accounts.use((accounts) => accounts.run(INSTALLATION, DashboardSessions.openByLink(secret, origin)))
   return yield* open.pipe(
-    Effect.flatMap((opened) => enter(request, opened, values.get("to") ?? "")),
-    Effect.catchTag("ResourceMissing", () => usedUp(request))
+    Effect.flatMap((opened) => startSession(request, opened, values.get("to") ?? "")),
+    Effect.catchTag("ResourceMissing", () => invalidLinkPage(request))
   )
 })
 
@@ -288,7 +289,7 @@ const signOut = Effect.fnUntraced(function* (request: Request) {
   const values = isSameOrigin(config.publicUrl, request) ? yield* readForm(request) : undefined
   const subject = subjectOf(visitor.session, SIGN_OUT)
   if (idempotencyKeyOf(config, subject, values?.get("token") ?? "") === undefined) {
-    return said(request, "You are still signed in", 403, html`<p>This form was not sent from here.</p>`)
+    return messagePage(request, "You are still signed in", 403, html`<p>This form was not sent from the dashboard.</p>`)
   }
   yield* Effect.ignore(
     Accounts.use((accounts) => accounts.run(INSTALLATION, DashboardSessions.end(visitor.session.id)))
@@ -297,7 +298,7 @@ const signOut = Effect.fnUntraced(function* (request: Request) {
 })
 
 export const layer = Layer.mergeAll(
-  route("GET", "/dashboard/sign-in", show),
+  route("GET", "/dashboard/sign-in", showSignIn),
   route("POST", "/dashboard/sign-in", signIn),
   route("GET", "/dashboard/link/:secret", (request, { secret = "" }) => showLink(request, secret)),
   route("POST", "/dashboard/link/:secret", (request, { secret = "" }) => openLink(request, secret)),

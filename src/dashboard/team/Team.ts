@@ -1,6 +1,6 @@
 /**
  * The team (semantics 9.69): people who can sign in, and their roles. Every change requires a recent password.
- * `Member.ts` shows one person, `AuditLog.ts` everybody's actions.
+ * `Member.ts` shows one person, `AuditLog.ts` all actions.
  */
 import { Clock, Effect, Layer, Redacted, Schema } from "effect"
 import type { Person, SignIn } from "../../domain/Person.ts"
@@ -62,8 +62,8 @@ export const nameOf = ({ email }: Pick<Person, "email">) => email ?? html`<i cla
 
 export const ROLES: ReadonlyArray<readonly [Role, string]> = [
   ["owner", "Owner: everything"],
-  ["developer", "Developer: everything but the team and live keys"],
-  ["support", "Support: sees payments, and refunds"]
+  ["developer", "Developer: everything except the team and live keys"],
+  ["support", "Support: views payments and refunds them"]
 ]
 
 const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
@@ -73,10 +73,10 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
     (person) => Effect.map(signInsOf(person.id, 1), ([last]) => ({ ...person, lastIn: last?.created })),
     { concurrency: 4 }
   )
-  const add = dialog("Add somebody", {
+  const add = dialog("Invite a teammate", {
     visit,
     action: "/team/add",
-    submit: "Add",
+    submit: "Invite",
     tone: "primary",
     problem,
     content: (fields) => [
@@ -89,17 +89,17 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
     section: "Team",
     aside: html`<div class="buttons"><a class="button" href="${visit.to("/team/audit")}">Audit log</a> ${add}</div>`,
     content: table({
-      caption: "People who sign in here",
+      caption: "People who can sign in",
       columns: [
         { name: "Email", long: true, cell: nameOf },
         { name: "Role", cell: ({ role }) => badge(role, "plain") },
         { name: "You", cell: ({ id }) => (id === visit.person.id ? badge("you", "good") : null), wide: true },
         { name: "Last sign-in", cell: ({ lastIn }) => (lastIn === undefined ? NOTHING : time(lastIn)) },
-        { name: "Since", cell: ({ created }) => time(created), wide: true }
+        { name: "Created", cell: ({ created }) => time(created), wide: true }
       ],
       rows,
       href: ({ id }) => visit.to(`/team/${id}`),
-      empty: "Nobody."
+      empty: "None."
     })
   }
 })
@@ -115,12 +115,12 @@ export const withLink = (person: Person) =>
 export const linkPage =
   (visit: Visit) =>
   (made: { readonly id?: string } & Readonly<Record<string, unknown>>): PageContent => ({
-    title: "A link to sign in",
+    title: "Sign-in link",
     section: "Team",
-    back: [`/team/${made.id!}`, "To the person"],
+    back: [`/team/${made.id!}`, "Teammate"],
     notice:
       typeof made["link"] === "string"
-        ? "Send this link to nobody else. It signs in once, within ten minutes, and is shown this once."
+        ? "Send this link to this person only. It works once, within 10 minutes, and is not shown again."
         : null,
     content:
       typeof made["link"] === "string"
@@ -129,7 +129,7 @@ export const linkPage =
             ["Role", badge(String(made["role"]), "plain")],
             ["Link", code(visit.publicUrl + DashboardSessions.pathOf(Redacted.make(made["link"])))]
           ])
-        : html`<div class="empty">This link was shown before. Make another on the person's page.</div>`
+        : html`<div class="empty">This link was already shown. Create another on the person's page.</div>`
   })
 
 const add = action({
@@ -138,7 +138,7 @@ const add = action({
   page: "/team",
   path: "/team/add",
   show,
-  notice: "The person is added.",
+  notice: "Teammate added.",
   confirms: () => true,
   prepare: (visit, _, values) => {
     const [email, role] = [values.get("email"), values.get("role")]

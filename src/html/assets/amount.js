@@ -30,7 +30,7 @@ export function readAmount(text, money) {
   if (fits) {
     const meanings = [minorOf(broken.whole, broken.fraction, decimals), minorOf(whole, "", decimals)]
     const [one, other] = meanings.map((minor) => plainAmount(minor, money))
-    return { problem: `This can mean two amounts. Enter ${one} or ${other}.` }
+    return { problem: `This could mean two amounts. Enter ${one} or ${other}.` }
   }
   // The language's own decimal point counts as such, although the digits could form a group in another language.
   if (whole !== undefined && !isUsual) return { minor: minorOf(whole, "", decimals) }

@@ -14,7 +14,7 @@
 
   function Till(publishableKey, { baseUrl = source } = {}) {
     if (!/^pk_(test|live)_/.test(publishableKey)) throw new TypeError("Till needs a publishable key: pk_…")
-    if (baseUrl === undefined) throw new TypeError("Till needs baseUrl where this is no script of a page")
+    if (baseUrl === undefined) throw new TypeError("Till needs baseUrl when no script tag has loaded it")
     const base = new URL(baseUrl === source ? "." : `${baseUrl.replace(/(^|[^/])\/+$/, "$1")}/`, baseUrl)
     return {
       embeddedCheckout: (options) => embeddedCheckout(base, options),
@@ -33,7 +33,7 @@
   function embeddedCheckout(base, { clientSecret, onComplete }) {
     const sessionId = sessionIdOf(clientSecret)
     let frame
-    let isTold = false
+    let isReported = false
 
     function receive({ data, origin, source }) {
       if (frame === undefined || source !== frame.contentWindow || origin !== base.origin) return
@@ -45,8 +45,8 @@
     }
 
     function complete(successUrl) {
-      if (isTold) return
-      isTold = true
+      if (isReported) return
+      isReported = true
       if (onComplete !== undefined) onComplete({ sessionId })
       else if (successUrl !== null) goTo(successUrl)
     }
@@ -54,8 +54,8 @@
     return {
       mount(where) {
         const place = typeof where === "string" ? document.querySelector(where) : where
-        if (!(place instanceof Element)) throw new TypeError(`There is no element ${where} to mount the checkout in`)
-        if (frame !== undefined) throw new Error("This checkout is mounted already")
+        if (!(place instanceof Element)) throw new TypeError(`No element ${where} to mount the checkout in`)
+        if (frame !== undefined) throw new Error("This checkout is already mounted")
         const url = new URL(`checkout/${sessionId}`, base)
         url.searchParams.set("client_secret", clientSecret)
         url.searchParams.set("origin", location.origin)
@@ -83,7 +83,8 @@
   function warnOfRefusal(frame) {
     if (!frame.isConnected || "ready" in frame.dataset) return
     console.warn(
-      `The checkout does not answer. Is the client secret that of an embedded session, and may ${location.origin} show it (TILL_EMBED_ORIGINS)?`
+      `The checkout does not respond. Does the client secret belong to an embedded session, ` +
+        `and does TILL_EMBED_ORIGINS allow ${location.origin}?`
     )
   }
 
@@ -128,7 +129,7 @@
   const UNREACHABLE = {
     type: "api_error",
     code: "service_unavailable",
-    message: "The payment service could not be reached. Try again: you will not pay twice.",
+    message: "The payment service could not be reached. Try again: you will not be charged twice.",
     param: null
   }
 
@@ -147,16 +148,16 @@
     "customer_details[address][state]": "Check the state or region.",
     "customer_details[address][postal_code]": "Check the postal code.",
     "customer_details[address][country]": "Check the country.",
-    // `refused` uses this for expired sessions only: a payer who has paid sees no error.
+    // `handleRefusal` uses this for expired sessions only: a payer who has paid sees no error.
     checkout_session_unexpected_state: "This checkout has expired. You have not been charged.",
     payment_intent_authentication_failure: "Your bank could not confirm that it was you.",
     processor_unavailable: "The card network did not answer. You have not been charged. Please try again.",
     processor_not_configured: "This shop cannot take card payments yet. You have not been charged.",
     // An earlier try of the same attempt may have succeeded.
     idempotency_key_in_use: "Your payment is still being processed. Please wait a moment.",
-    internal_error: "Something went wrong. Try again: you will not pay twice.",
-    rate_limit_exceeded: "There were too many attempts at the moment. Try again later: you will not pay twice.",
-    service_unavailable: "The payment service cannot answer at the moment. Try again: you will not pay twice."
+    internal_error: "Something went wrong. Try again: you will not be charged twice.",
+    rate_limit_exceeded: "Too many attempts right now. Try again later: you will not be charged twice.",
+    service_unavailable: "The payment service is not available right now. Try again: you will not be charged twice."
   }
 
   /** Replaces the API's message, which is for programs. A decline's message is for payers already. */
@@ -202,14 +203,14 @@
       }
       // The next call is a new attempt with its own key, unless the outcome of this one is unknown.
       if (status < 500) idempotencyKey = undefined
-      if (status !== 200) return refused(body.error)
+      if (status !== 200) return handleRefusal(body.error)
       if (body.status !== "open") return change({ status: body.status, session: body })
       change({ status: "requires_action", session: body })
       location.assign(new URL(`challenge/${id}?${query}`, base))
       return state
     }
 
-    async function refused(error) {
+    async function handleRefusal(error) {
       // An earlier attempt has succeeded, or the session has expired: read the session again.
       const isOver = error.code === "checkout_session_unexpected_state"
       const current = isOver ? await retrieve() : state.session

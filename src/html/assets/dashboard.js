@@ -7,7 +7,7 @@
 let main = document.getElementById("content")
 
 /** Announces a text to screen readers. */
-function say(text) {
+function announce(text) {
   document.getElementById("heard").textContent = text
 }
 
@@ -42,10 +42,10 @@ function offerCopy(element) {
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(text)
     button.classList.add("done")
-    say("Copied")
+    announce("Copied")
     setTimeout(() => {
       button.classList.remove("done")
-      say("")
+      announce("")
     }, 1500)
   })
   if (element.tagName !== "PRE") return (element.closest("a") ?? element).after(" ", button)
@@ -127,7 +127,7 @@ async function refresh() {
     ;[...main.querySelectorAll("details")].forEach((details, i) => (details.open = open[i] ?? false))
     enhance()
     if (place >= 0) focusAgain(place, focused)
-    say("The page has changed")
+    announce("Page updated")
   } catch {
     pending = true
   } finally {
@@ -215,7 +215,7 @@ addEventListener("change", ({ target }) => {
   if (!isAll && target.closest(".box") === null) return
   if (isAll) for (const box of boxesOf(target.form)) box.checked = target.checked
   showChosen()
-  say(`${boxesOf(target.form).filter(({ checked }) => checked).length} chosen`)
+  announce(`${boxesOf(target.form).filter(({ checked }) => checked).length} selected`)
 })
 
 /* Keys */

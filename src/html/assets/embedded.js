@@ -6,18 +6,18 @@
 ;(() => {
   if (parent === window) return
   const { embedder, location: successUrl, status } = document.body.dataset
-  const tell = (message) => parent.postMessage({ till: "checkout", ...message }, embedder)
+  const report = (message) => parent.postMessage({ till: "checkout", ...message }, embedder)
 
   new ResizeObserver(() =>
-    tell({ type: "resize", height: Math.ceil(document.documentElement.getBoundingClientRect().height) })
+    report({ type: "resize", height: Math.ceil(document.documentElement.getBoundingClientRect().height) })
   ).observe(document.body)
 
   // A bank's page cannot be framed, so the whole page is redirected.
   addEventListener("leave", (event) => {
     if (event.detail.location === undefined) return
     event.preventDefault()
-    tell({ type: "leave", location: event.detail.location })
+    report({ type: "leave", location: event.detail.location })
   })
 
-  if (status === "complete") tell({ type: "complete", location: successUrl ?? null })
+  if (status === "complete") report({ type: "complete", location: successUrl ?? null })
 })()

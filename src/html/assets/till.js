@@ -14,7 +14,7 @@ addEventListener("pageshow", (event) => {
   if (event.persisted) location.reload()
 })
 
-const UNREACHABLE = "The payment service could not be reached. Try again: you will not pay twice."
+const UNREACHABLE = "The payment service could not be reached. Try again: you will not be charged twice."
 
 /** Card brands by the beginning of the number; the first match counts. Security codes have 3 digits by default. */
 const BRANDS = [
@@ -363,7 +363,7 @@ const RESULT_SECONDS = [2, 3, 5, 10, 20, 30, 60]
 /** Polls the page at growing intervals, and reloads it when its text has changed. A hidden page does not poll. */
 function awaitResult(attempt = 0) {
   const textIn = (page) => page.querySelector("main").textContent
-  const look = async () => {
+  const poll = async () => {
     if (document.visibilityState === "hidden") return
     const response = await fetch(location.href, { cache: "no-store" })
     // Other statuses are temporary problems.
@@ -374,7 +374,7 @@ function awaitResult(attempt = 0) {
   const seconds = RESULT_SECONDS[Math.min(attempt, RESULT_SECONDS.length - 1)]
   setTimeout(
     () =>
-      look()
+      poll()
         .catch(() => {})
         .finally(() => awaitResult(attempt + 1)),
     seconds * 1000

@@ -27,7 +27,7 @@ import type { Submissions } from "../../html/FormSubmission.ts"
 import * as FormSubmission from "../../html/FormSubmission.ts"
 
 /** Returns the PaymentIntent if the secret matches. */
-const open = Effect.fnUntraced(function* (id: string, secret: string) {
+const findWithSecret = Effect.fnUntraced(function* (id: string, secret: string) {
   const found = yield* findPaymentIntent(id)
   return found !== undefined && matchesClientSecret(found.paymentIntent, secret) ? found : undefined
 })
@@ -35,7 +35,7 @@ const open = Effect.fnUntraced(function* (id: string, secret: string) {
 const returnUrl = ({ next_action }: PaymentIntent): string | null => next_action?.redirect_to_url.return_url ?? null
 
 /** The page for a payer who has no challenge to answer. */
-const donePage = Effect.fnUntraced(function* (found: FoundPaymentIntent) {
+const outcomePage = Effect.fnUntraced(function* (found: FoundPaymentIntent) {
   return page(notice(AuthenticationPage.noticeOf({ ...found, checkoutUrl: yield* checkoutUrlOf(found) })), {
     pictures: [found.brand.icon]
   })
@@ -58,9 +58,12 @@ const termsOf = ({ amount, currency, payment_method }: PaymentIntent): string =>
 const subjectOf = (id: string, terms: string): string => `${id} ${terms}`
 
 /** Shows the challenge, or a notice if the PaymentIntent does not wait for an answer. */
-const ask = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, found: FoundPaymentIntent) {
+const showChallenge = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  found: FoundPaymentIntent
+) {
   const { brand, merchant, paymentIntent } = found
-  if (paymentIntent.status !== "requires_action") return yield* donePage(found)
+  if (paymentIntent.status !== "requires_action") return yield* outcomePage(found)
   const terms = termsOf(paymentIntent)
   const token = makeToken(yield* PaymentsConfig, subjectOf(paymentIntent.id, terms))
   const locale = localeOf(request.headers["accept-language"])
@@ -71,8 +74,8 @@ const ask = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRe
 })
 
 const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
-  const found = yield* open(id, queryOf(request).get("client_secret") ?? "")
-  return found === undefined ? page(notice(NOT_FOUND), { status: 404 }) : yield* ask(request, found)
+  const found = yield* findWithSecret(id, queryOf(request).get("client_secret") ?? "")
+  return found === undefined ? page(notice(NOT_FOUND), { status: 404 }) : yield* showChallenge(request, found)
 })
 
 /**
@@ -128,7 +131,7 @@ const post = Effect.fnUntraced(function* (
 ) {
   if (isCrossSite(request)) return page(notice(NOT_FROM_HERE), { status: 403 })
   const values = yield* readForm(request)
-  const found = yield* open(id, values?.get("client_secret") ?? "")
+  const found = yield* findWithSecret(id, values?.get("client_secret") ?? "")
   if (values === undefined || found === undefined) return page(notice(NOT_FOUND), { status: 404 })
   const isScript = wantsData(request)
   const outcome = values.get("outcome")
@@ -145,7 +148,7 @@ const post = Effect.fnUntraced(function* (
   )
   const kept = submitted?.ok === true ? (submitted.body as Kept) : undefined
   if (kept?.returnUrl == null) {
-    return isScript ? reload : yield* ask(request, (yield* findPaymentIntent(id)) ?? found)
+    return isScript ? reload : yield* showChallenge(request, (yield* findPaymentIntent(id)) ?? found)
   }
   return redirect(isScript, wayBack(found, kept.returnUrl, kept.succeeded))
 })

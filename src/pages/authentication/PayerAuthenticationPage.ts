@@ -36,7 +36,9 @@ export const render = ({ brand, locale, merchant, paymentIntent, terms, token }:
       <main class="waiting">
         <p class="mark" aria-hidden="true">?</p>
         <h1>Confirm your payment</h1>
-        <p>Your bank asks whether it is you who pays <strong>${amount}</strong> to <strong>${merchant}</strong>.</p>
+        <p>
+          Your bank wants to confirm that you are paying <strong>${amount}</strong> to <strong>${merchant}</strong>.
+        </p>
         <form id="authentication" method="post" action="./${paymentIntent.id}">
           <input type="hidden" name="terms" value="${terms}" />
           <input type="hidden" name="token" value="${token}" />
@@ -71,14 +73,14 @@ const outcomeOf = ({ merchant, paymentIntent }: Answered): Notice => {
       return {
         tone: "good",
         title: "Your payment went through",
-        texts: [`${merchant} has received it. You can close this page.`]
+        texts: [`${merchant} has received your payment. You can close this page.`]
       }
     case "processing":
     case "requires_confirmation":
       return {
         tone: "waiting",
         title: "Thank you for confirming",
-        texts: [`${merchant} completes your payment now. You can close this page.`]
+        texts: [`${merchant} is completing your payment. You can close this page.`]
       }
     default: {
       const reason = failureTextOf(paymentIntent)

@@ -94,10 +94,10 @@ const closedPage = (visit: Visit): Answer => {
   const status = isOpen ? 429 : 410
   if (wantsData) return data(status, { reload: true })
   const closed = { ...found, locale }
-  const said = isOpen ? CheckoutPage.pauseOf(closed, closedUntil!) : CheckoutPage.noticeOf(closed)
+  const closedNotice = isOpen ? CheckoutPage.pauseOf(closed, closedUntil!) : CheckoutPage.noticeOf(closed)
   const pictures = [found.brand.icon]
-  if (embedder === null) return page(notice(said), { status, pictures })
-  return page(notice({ ...said, frame: frameOf(visit) }), { pictures, frameAncestors: [embedder] })
+  if (embedder === null) return page(notice(closedNotice), { status, pictures })
+  return page(notice({ ...closedNotice, frame: frameOf(visit) }), { pictures, frameAncestors: [embedder] })
 }
 
 /**
@@ -110,7 +110,7 @@ const completed = (visit: Visit): Answer => {
 }
 
 /** The page before its form is sent, with the outcome of an earlier attempt. */
-const show = (visit: Visit, query: URLSearchParams, token: string): Answer => {
+const showSession = (visit: Visit, query: URLSearchParams, token: string): Answer => {
   const { hidden, paymentIntent, saved, session } = visit.found
   const secret = query.get("payment_intent_client_secret")
   const returns = paymentIntent !== null && secret !== null && matchesClientSecret(paymentIntent, secret)
@@ -171,12 +171,12 @@ const outcomeOf = (visit: Visit, submitted: Submitted, details: Details, token: 
   }
   const field = fieldOf(submitted.param)
   const errors: FieldErrors = field === undefined ? {} : { [field]: field === CHOICE ? GONE : submitted.message }
-  const problem = field === undefined ? { message: messageOf(submitted) } : placed(visit, errors)
+  const problem = field === undefined ? { message: messageOf(submitted) } : placeErrors(visit, errors)
   return formPage(visit, { status: submitted.status, ...problem, details, token })
 }
 
 /** Errors beside their fields. If a saved card is gone and none is left to offer, the message is at the top. */
-const placed = (visit: Visit, errors: FieldErrors): Pick<Problem, "message" | "errors"> =>
+const placeErrors = (visit: Visit, errors: FieldErrors): Pick<Problem, "message" | "errors"> =>
   CHOICE in errors && visit.found.saved.length === 0 && !visit.wantsData ? { message: GONE } : { message: null, errors }
 
 /** Explains to the payer why the payment failed. */
@@ -202,11 +202,11 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
   const idempotencyKey = idempotencyKeyOf(config, id, token)
   if (confirmation === null) {
     if (!isPayable(visit.found)) return closedPage(visit)
-    return formPage(visit, { status: 400, ...placed(visit, errors), details, token: newToken() })
+    return formPage(visit, { status: 400, ...placeErrors(visit, errors), details, token: newToken() })
   }
   if (idempotencyKey === undefined) {
     if (!isPayable(visit.found)) return closedPage(visit)
-    const message = "This page was open for too long. Nothing was paid. Please enter your card again."
+    const message = "This page was open for too long. You have not been charged. Please enter your card again."
     return formPage(visit, { status: 400, message, details, token: newToken() })
   }
   const retry = (status: number, message: string, token: string) =>
@@ -234,7 +234,7 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
         : Effect.succeed(
             formPage(visit, {
               status: 503,
-              message: "The payment service cannot answer at the moment. Try again: you will not pay twice.",
+              message: "The payment service is not available right now. Try again: you will not be charged twice.",
               details,
               token
             })
@@ -265,7 +265,7 @@ const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRe
   const visit = yield* visitOf(request, id)
   if (visit === undefined) return page(notice(NOT_FOUND), { status: 404 })
   const config = yield* PaymentsConfig
-  return show(visit, queryOf(request), makeToken(config, visit.found.session.id))
+  return showSession(visit, queryOf(request), makeToken(config, visit.found.session.id))
 })
 
 const post = (submissions: Submissions) =>

@@ -61,7 +61,7 @@ const COMPLAINTS: Readonly<Record<Exclude<Field, AddressField>, Complaints>> = {
   email: { missing: "Enter your email address.", invalid: "Enter an email address such as name@example.com." },
   name: { invalid: "Enter a name of at most 256 characters." },
   phone: { invalid: "Enter a phone number of at most 64 characters." },
-  country: { missing: "Choose your country.", invalid: "Choose a country of the list." },
+  country: { missing: "Choose your country.", invalid: "Choose a country from the list." },
   card_number: { missing: "Enter your card number.", invalid: "This card number is not valid. Check its digits." },
   card_expiry: { missing: "Enter your card's expiry date.", invalid: "Enter the expiry date as MM / YY." },
   card_cvc: {

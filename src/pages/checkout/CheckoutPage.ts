@@ -322,13 +322,13 @@ export interface ClosedSession {
 /** The notice for a complete or expired session. */
 export const noticeOf = (closed: ClosedSession): Notice => {
   const { brand, merchant, session } = closed
-  const said = session.status === "expired" ? expired(closed) : completed(closed)
+  const outcome = session.status === "expired" ? expired(closed) : completed(closed)
   // The shop thanks the payer at `success_url`, so a payer whose payment failed is not sent there.
-  const href = said.tone === "bad" ? cancelUrlOf(session) : successUrlOf(session)
+  const href = outcome.tone === "bad" ? cancelUrlOf(session) : successUrlOf(session)
   // A session without a page of the shop has this page as its `success_url`.
   const isHere = href?.endsWith(`/checkout/${session.id}`) === true
   const link = href === null || isHere ? null : { href, text: `Go back to ${merchant}` }
-  return { ...said, link, brand, testMode: !session.livemode }
+  return { ...outcome, link, brand, testMode: !session.livemode }
 }
 
 /** The notice for a session that is closed until a time after too many failed attempts (9.29). */
@@ -339,12 +339,12 @@ export const pauseOf = ({ brand, merchant, session }: ClosedSession, closedUntil
   const back = cancelUrlOf(session)
   return {
     tone: "bad",
-    title: "Too many payments have failed here",
+    title: "Too many failed payments",
     texts: [
       "You have not been charged.",
       isLast
-        ? "This checkout takes no more cards. To buy, go back to the shop and start again."
-        : `This page takes cards again in at most an hour, at ${time} UTC. Open it again then.`
+        ? "This checkout no longer accepts payments. To buy, go back to the shop and start again."
+        : `You can try again on this page at ${time} UTC, within an hour at most.`
     ],
     link: back === null ? null : { href: back, text: `Go back to ${merchant}` },
     brand,
@@ -379,7 +379,7 @@ const completed = ({ locale, merchant, paymentIntent, session }: ClosedSession):
       return {
         tone: "good",
         title: "Your payment is authorized",
-        texts: [`${merchant} has reserved ${total} on your card. The amount is taken when your order is confirmed.`]
+        texts: [`${merchant} has reserved ${total} on your card. You will be charged when your order is confirmed.`]
       }
     case "processing":
       return {
@@ -387,7 +387,7 @@ const completed = ({ locale, merchant, paymentIntent, session }: ClosedSession):
         title: "Your payment is being processed",
         texts: [
           `Your bank has not yet confirmed the payment of ${total} to ${merchant}.`,
-          "You need not do anything, and should not pay again. This page shows the result as soon as it is known."
+          "You don't need to do anything. Please do not pay again. This page shows the result as soon as it is known."
         ],
         awaitsResult: true
       }
@@ -395,7 +395,7 @@ const completed = ({ locale, merchant, paymentIntent, session }: ClosedSession):
       return {
         tone: "bad",
         title: "Your payment was canceled",
-        texts: [`Nothing was taken by ${merchant}. What was reserved on your card is released.`]
+        texts: [`${merchant} has not charged you. Any amount reserved on your card is being released.`]
       }
     default:
       return {

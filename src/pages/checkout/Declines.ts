@@ -27,9 +27,9 @@ export const ADVICE: Readonly<Record<DeclineCode, Advice>> = {
   lost_card: ANOTHER_CARD,
   stolen_card: ANOTHER_CARD,
   expired_card: { field: "card_expiry", text: "Check the date on your card, or pay with another card." },
-  incorrect_cvc: { field: "card_cvc", text: "Enter your card again, with the code that is printed on it." },
+  incorrect_cvc: { field: "card_cvc", text: "Enter your card again, with the security code printed on it." },
   processing_error: { field: "card_number", text: "Enter your card again in a moment, or pay with another card." },
-  do_not_honor: { field: "card_number", text: "Your bank can tell you why. Call it, or pay with another card." },
+  do_not_honor: { field: "card_number", text: "Ask your bank for the reason, or pay with another card." },
   authentication_required: AFTER_AUTHENTICATION
 }
 

@@ -28,7 +28,7 @@ export const offeredOf = (held: ReadonlyArray<PaymentMethod>, now: number): Read
 export const isSaved = (saved: ReadonlyArray<PaymentMethod>, choice: string | undefined): boolean =>
   saved.some(({ id }) => id === choice)
 
-export const GONE = "This card is not saved any more. Choose another card."
+export const GONE = "This card is no longer saved. Choose another card."
 
 /** Advice after a saved card was declined, or its payer failed to authenticate. */
 export const AFTER_FAILURE = "Choose another card, or ask your bank about this one."

@@ -65,8 +65,8 @@ export const render = (document: Document): string => {
 <title>${text(info.title)} API ${text(info.version)}</title><style>${STYLE}</style></head><body><main>
 <h1>${text(info.title)} API <small>${text(info.version)}</small></h1>
 <p>${prose(info.description)}</p>
-<p>Base address <code>${text(servers[0]?.url ?? "")}</code>. This page as data: <a href="openapi.json">openapi.json</a>.
-What errors mean: <a href="docs/errors">errors</a>. What to pay with in test mode: <a href="#test_cards">test cards</a>.</p>
+<p>Base address <code>${text(servers[0]?.url ?? "")}</code>. This page as OpenAPI: <a href="openapi.json">openapi.json</a>.
+Error codes: <a href="docs/errors">errors</a>. Cards for test mode: <a href="#test_cards">test cards</a>.</p>
 <nav>${contents.join("")}</nav>
 ${sections.join("\n")}
 ${testCards()}
@@ -77,11 +77,11 @@ ${testCards()}
 /** Test cards are not in the contract, where their ids and numbers are like any others. */
 const testCards = (): string => `<section id="test_cards"><h2>Test cards</h2>
 <p>${prose(
-  "In test mode, each of these is a `payment_method`, and its numbers can be paid with in any month to come and with any " +
-    "security code. A decline comes when the payment is confirmed, as a 402. A card that asks for authentication leaves the " +
-    "PaymentIntent in `requires_action`; one that takes a moment leaves it in `processing` for two seconds of the test " +
-    "environment's clock, as refunds wait that are pending or fail later. When the processor does not answer, the request " +
-    "gets a 500, nothing has changed, and it can be made again. Any other number is declined."
+  "In test mode, use one of these as `payment_method`, or its number with any future expiry date and any " +
+    "security code. A decline is a 402 in response to the confirmation. A card that requires authentication leaves " +
+    "the PaymentIntent in `requires_action`. A slow card leaves it in `processing` for two seconds of the test clock; " +
+    "pending refunds and refunds that fail later take as long. If the processor does not respond, the request gets a " +
+    "500, nothing has changed, and you can repeat it. Any other number is declined."
 )}</p>
 <table>${TEST_CARDS.map((card) => {
   const [ids, numbers] = [card.ids, card.numbers].map((all) =>

@@ -28,10 +28,9 @@ const renderIndex = (examples: ReadonlyArray<ErrorExample>): Html =>
     1,
     html`<h1>Errors</h1>
       <p>
-        An error is answered with a status of 400 or more and a JSON body: <code>error.type</code> and
-        <code>error.code</code> are for programs, <code>error.message</code> is for people,
-        <code>error.param</code> names the parameter that is meant, and <code>error.doc_url</code> leads to a page of
-        this list.
+        An error has a status of 400 or more and a JSON body: <code>error.type</code> and <code>error.code</code> are
+        for programs, <code>error.message</code> is for people, <code>error.param</code> names the affected parameter,
+        and <code>error.doc_url</code> links to one of these pages.
       </p>
       ${GROUPS.map(
         ({ codes, title }) =>
@@ -120,18 +119,18 @@ const documentation = (title: string, depth: number, content: Html): Html =>
 const prose = (text: string): ReadonlyArray<Child> =>
   text.split("`").map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part))
 
-const shown = (document: Html): HttpServerResponse.HttpServerResponse =>
+const cachedPage = (document: Html): HttpServerResponse.HttpServerResponse =>
   page(document, { cacheControl: "public, max-age=300" })
 
 export const layer = Layer.unwrap(
   Effect.map(HttpConfig, ({ docsUrl }) => {
     const all = examples(docsUrl)
     return Layer.mergeAll(
-      route("GET", INDEX_PATH, () => Effect.sync(() => shown(renderIndex(all)))),
+      route("GET", INDEX_PATH, () => Effect.sync(() => cachedPage(renderIndex(all)))),
       route("GET", `${INDEX_PATH}/:code`, (_, { code = "" }) =>
         Effect.sync(() => {
           const document = renderCode(all, code)
-          return document === undefined ? page(renderUnknown(), { status: 404 }) : shown(document)
+          return document === undefined ? page(renderUnknown(), { status: 404 }) : cachedPage(document)
         })
       )
     )

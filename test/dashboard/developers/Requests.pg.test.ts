@@ -1,4 +1,4 @@
-/** The log of requests, in Postgres, and its pages (semantics 9.66, 9.67). */
+/** The request log in Postgres, and its pages (semantics 9.66, 9.67). */
 import { PgClient } from "@effect/sql-pg"
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -37,7 +37,7 @@ describe("the pages of requests", () => {
     })
     return { id: response.headers.get("x-request-id")!, status: response.status, body: await response.json() }
   }
-  /** The page, once it has a text. */
+  /** Waits for a page to contain a text. */
   const pageWith = async (path: string, text: string): Promise<Page> =>
     await vi.waitFor(
       async () => {
@@ -48,7 +48,7 @@ describe("the pages of requests", () => {
       { timeout: 120_000, interval: 30 }
     )
 
-  it("show a request with what was sent, and its replay as one", async () => {
+  it("show a request with its body, and mark its replay", async () => {
     const customer = { email: "jo@example.com", description: "4242 4242 4242 4242" }
     const [first, again] = [
       await send("/v1/customers", customer, "once"),
@@ -65,14 +65,14 @@ describe("the pages of requests", () => {
     assert.notInclude(one.text, server.secretTest)
   })
 
-  it("say what a request did: the states it led to, its events, and its answer without secrets", async () => {
+  it("show a request's changes, events, and response without secrets", async () => {
     const paying = { amount: 4321, currency: "usd", payment_method: "pm_card_visa", confirm: true }
     const paid = await send("/v1/payment_intents", paying, "paid")
     const refunded = await send("/v1/refunds", { payment_intent: paid.body.id, amount: 121 }, "refunded")
-    // Later records of the same objects are somebody else's doing.
+    // Later records of the same objects belong to other requests.
     for (let i = 0; i < 60; i++)
       await server.post(`/v1/payment_intents/${paid.body.id}`, { metadata: { i: String(i) } })
-    const first = (await pageWith(`/requests/${paid.id}`, "What it did")).text
+    const first = (await pageWith(`/requests/${paid.id}`, "Changes")).text
     for (const text of [
       "payment_intent.created",
       "charge.succeeded",
@@ -81,26 +81,26 @@ describe("the pages of requests", () => {
     ])
       assert.include(first, text)
     for (const text of ["payment_intent.updated", "refund.created", "_secret_"]) assert.notInclude(first, text)
-    assert.match(first, /Answer[^]*amount_received[^]*4321/)
-    const second = (await pageWith(`/requests/${refunded.id}`, "What it did")).text
+    assert.match(first, /Response[^]*amount_received[^]*4321/)
+    const second = (await pageWith(`/requests/${refunded.id}`, "Changes")).text
     for (const text of ["refund.created", "charge.refunded", "1.21"]) assert.include(second, text)
     assert.notInclude(second, "payment_intent.succeeded")
     const endpoint = { url: "https://shop.example/w", enabled_events: ["charge.refunded"] }
     const sealed = await send("/v1/webhook_endpoints", endpoint, "sealed")
-    const third = (await pageWith(`/requests/${sealed.id}`, "it has a secret in it")).text
+    const third = (await pageWith(`/requests/${sealed.id}`, "it contains a secret")).text
     assert.notInclude(third, sealed.body.secret)
   })
 
-  it("say of a request that did nothing that it did nothing", async () => {
+  it("say that a request changed nothing", async () => {
     const refused = await send("/v1/payment_intents", { amount: -1, currency: "usd" }, "refused")
-    const page = (await pageWith(`/requests/${refused.id}`, "nothing was done")).text
-    assert.notInclude(page, "What it did")
+    const page = (await pageWith(`/requests/${refused.id}`, "Nothing was changed.")).text
+    assert.notInclude(page, "Changes")
     const declined = { amount: 999, currency: "usd", payment_method: "pm_card_declined", confirm: true }
     const { id } = await send("/v1/payment_intents", declined, "declined first")
-    assert.include((await pageWith(`/requests/${id}`, "What it did")).text, "payment_intent.payment_failed")
+    assert.include((await pageWith(`/requests/${id}`, "Changes")).text, "payment_intent.payment_failed")
   })
 
-  it("are filtered by the address, and grouped by error", async () => {
+  it("are filtered by their address, and grouped by error", async () => {
     const wrong = await send("/v1/customers", { email: 5 }, "wrong")
     const declined = { amount: 4321, currency: "usd", confirm: true, payment_method: "pm_card_chargeDeclined" }
     const refused = await send("/v1/payment_intents", declined, "declined")
@@ -141,7 +141,7 @@ describe("the pages of requests", () => {
     assert.include((await tab.get(`/dashboard/test/requests/${refused.id}`)).text, `payments/${payment}`)
   })
 
-  it("show nothing of another environment, and nothing that is not there", async () => {
+  it("show nothing of another environment, and a 404 for unknown ids", async () => {
     const { id } = await send("/v1/products", { name: "T" }, "product")
     await pageWith(`/requests/${id}`, "/v1/products")
     assert.strictEqual((await tab.get(`/dashboard/live/requests/${id}`)).status, 404)
@@ -166,7 +166,7 @@ describe("the pages of requests", () => {
   it("go on from page to page", async () => {
     for (let i = 0; i < 30; i++) await server.get(`/v1/customers?limit=${i + 1}`)
     let last = ""
-    /** All pages from one on, by the links of one direction. */
+    /** All pages from one on, following links in one direction. */
     const walk = async (rel = "next", from = "/dashboard/test/requests?method=GET") => {
       const pages: Array<ReadonlyArray<string>> = []
       for (let url: string | undefined = from; url !== undefined;) {
@@ -178,7 +178,7 @@ describe("the pages of requests", () => {
       }
       return (rel === "next" ? pages : pages.toReversed()).flat()
     }
-    // They are written behind their answers, not all of them at once.
+    // Log rows are written after the responses, in batches.
     let all = await walk()
     for (let tries = 0; all.length < 30 && tries < 100; tries++) {
       await new Promise((resolve) => setTimeout(resolve, 100))
@@ -189,7 +189,7 @@ describe("the pages of requests", () => {
     assert.deepStrictEqual(await walk("prev", last), all)
   })
 
-  it("say so where none are kept", async () => {
+  it("say that the log is off", async () => {
     const off = await start()
     const page = await (await signedIn(off)).get("/dashboard/test/requests")
     assert.include(page.text, "TILL_REQUEST_LOG_DAYS")
@@ -220,7 +220,7 @@ describe("the log of requests", () => {
       GROUP BY account ORDER BY account`
   )
 
-  it.live("keeps the newest of so many days, so many of an account, and so many bytes", () =>
+  it.live("keeps the newest requests within the limits of days, count and bytes", () =>
     Effect.gen(function* () {
       const log = yield* RequestLog
       const sql = yield* PgClient.PgClient
@@ -244,7 +244,7 @@ describe("the log of requests", () => {
           () => "not yet"
         )
       )
-      // 300 for a row, 1 for the path, and 2002 in UTF-8 for what was sent.
+      // 300 for a row, 1 for the path, and 2002 in UTF-8 for the body.
       const bounds = { days: 15, keptMax: 17, bytesMax: 5 * 2303 }
       for (const account of ["a", "b", "c"]) yield* RequestLogPostgres.trim(sql, account, bounds)
       const kept = yield* count
@@ -258,7 +258,7 @@ describe("the log of requests", () => {
       assert.deepStrictEqual(requests[0], requestAtWithId(requests[0]!, requestAt("b", now, 19)))
     }).pipe(Effect.provide(layerFreshLog({ batchMillis: 10 }).pipe(Layer.provideMerge(Placement.layerSole))))
   )
-  /** The end of an id is by chance. */
+  /** The end of an id is random. */
   const requestAtWithId = ({ id }: LoggedRequest, request: LoggedRequest): LoggedRequest => {
     assert.strictEqual(id.slice(0, 13), request.id.slice(0, 13))
     return { ...request, id }
@@ -286,7 +286,7 @@ describe("the log of requests", () => {
     )
   )
 
-  it.live("leaves out what it has no room for, and writes what waits when it ends", () =>
+  it.live("drops requests without room, and writes waiting ones when it ends", () =>
     Effect.gen(function* () {
       const leftOut = yield* Effect.scoped(
         Effect.gen(function* () {

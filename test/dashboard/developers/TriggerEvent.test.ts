@@ -1,4 +1,4 @@
-/** Whatever type of event there is can be made to happen in the dashboard, as `till trigger` does it (9.79). */
+/** Every event type can be triggered on the dashboard, as by `till trigger` (9.79). */
 import { assert, describe, it } from "@effect/vitest"
 import { EMITTED_EVENT_TYPES } from "../../../src/domain/Event.ts"
 import type { Page } from "../People.ts"
@@ -9,13 +9,13 @@ const types = Object.keys(EMITTED_EVENT_TYPES)
 
 const { server, tab } = await openDashboard("developer")
 
-describe("an event that is triggered", () => {
+describe("a triggered event", () => {
   const trigger = async (type: string): Promise<Page> => {
     const { action, values } = formTo(await tab.get("/dashboard/test/developers/trigger"), "/make")
     return await tab.post(action, { ...values, type })
   }
 
-  /** Settlements come two seconds after what they settle. */
+  /** Settlements happen two seconds later. */
   const shown = async (page: Page, type: string): Promise<Page> => {
     const until = Date.now() + 10_000
     for (let again = page; ; again = await tab.get(page.url)) {
@@ -26,14 +26,14 @@ describe("an event that is triggered", () => {
   }
 
   const ahead = types.filter((type) => type !== "charge.expired")
-  it.concurrent.each(ahead)("of type %s shows, with the object that it is about", async (type) => {
+  it.concurrent.each(ahead)("of type %s is shown with its object", async (type) => {
     const page = await shown(await trigger(type), type)
     const id = /\/developers\/trigger\/(\w+)/.exec(page.url)![1]!
     const event = /href="([^"]*\/events\/evt_\w+)"/.exec(page.text)![1]!
     assert.include((await tab.get(new URL(event, page.url).href)).text, id)
   })
 
-  it("of a hold that runs out happens once the clock is advanced, and not before", async () => {
+  it("of an expiring authorization happens after the clock is advanced", async () => {
     const page = await trigger("charge.expired")
     assert.include(page.text, "payment_intent.amount_capturable_updated")
     assert.notInclude(page.text, "charge.expired")
@@ -42,18 +42,18 @@ describe("an event that is triggered", () => {
     await shown(page, "charge.expired")
   })
 
-  it("is sent to the endpoint that asks for it, of a type that it has", async () => {
+  it("is sent to the endpoint, with a type that it receives", async () => {
     const enabled_events = ["customer.created", "customer.deleted"]
     const { id } = await server.post("/v1/webhook_endpoints", { url: "https://shop.example/w", enabled_events })
     const { action, values } = formTo(await tab.get(`/dashboard/test/webhooks/${id}`), "/test")
     const refused = await tab.post(action, { ...values, type: "charge.succeeded" })
     assert.strictEqual(refused.status, 400)
     const sent = await tab.post(action, { ...values, type: "customer.deleted" })
-    assert.include(sent.text, "It has happened, and is on its way.")
+    assert.include(sent.text, "Event triggered. Its delivery is on its way.")
     for (const type of enabled_events) assert.include(sent.text, `<strong>${type}</strong>`)
   })
 
-  it("is of no other type, and not of live mode", async () => {
+  it("cannot have an unknown type, or be in live mode", async () => {
     assert.strictEqual((await trigger("price.deleted")).status, 400)
     assert.strictEqual((await trigger("toString")).status, 400)
     assert.strictEqual((await tab.get("/dashboard/live/developers/trigger")).status, 404)

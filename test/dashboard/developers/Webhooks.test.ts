@@ -1,4 +1,4 @@
-/** Webhooks and events as people see them (semantics 9.75). */
+/** Webhooks and events on the dashboard (semantics 9.75). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { LOOKED_THROUGH_MAX } from "../../../src/dashboard/developers/Resending.ts"
@@ -9,7 +9,7 @@ import type { Page } from "../People.ts"
 import { formTo } from "../People.ts"
 import { openDashboard } from "../support.ts"
 
-/** Where the link of a row leads to that has this text in its cell. */
+/** The link of the row with this text in a cell. */
 const linkTo = ({ text, url }: Page, pattern: RegExp): string => {
   const href = [...text.matchAll(/href="([^"]+)"/g)].map(([, href]) => href!).find((href) => pattern.test(href))
   assert.isDefined(href, `${String(pattern)} in ${text}`)
@@ -30,7 +30,7 @@ describe("webhooks in the dashboard", () => {
     })
   const deliveriesOf = async (id: string) => (await server.get(`/v1/webhook_endpoints/${id}/deliveries`)).data
 
-  it("lead from a delivery that failed to its answers and its body, and send it again", async () => {
+  it("show a failed delivery with its responses and body, and resend it", async () => {
     const endpoint = await endpointOf(["payment_intent.succeeded"])
     const payment = await pay()
     const { delivery, event } = await fail(server, endpoint.id)
@@ -56,7 +56,7 @@ describe("webhooks in the dashboard", () => {
     assert.deepInclude(first, { id: delivery, status: "exhausted" })
   })
 
-  it("send again what has failed in a window of time, and was not sent again since", async () => {
+  it("resend failed deliveries of a time window, unless resent since", async () => {
     const endpoint = await endpointOf(["payment_intent.succeeded"])
     const failed: Array<{ readonly delivery: string; readonly event: string }> = []
     for (const next of ["exhausted", { retryAfterMillis: 60_000 }] as const) {
@@ -77,7 +77,7 @@ describe("webhooks in the dashboard", () => {
     ]) {
       const none = await sent(window)
       assert.strictEqual(none.status, 400)
-      assert.include(none.text, "before a delivery that has failed, and was not sent again since")
+      assert.include(none.text, "earlier than a failed delivery that was not sent again since")
     }
     for (const field of ["from", "until"]) {
       for (const time of ["yesterday", "2026-13-01", "2026-11-25T25:00"]) {
@@ -97,7 +97,7 @@ describe("webhooks in the dashboard", () => {
     assert.notInclude((await tab.get("/dashboard/test/webhooks")).text, failed[0]!.delivery)
   })
 
-  it("send again what is chosen, of their endpoint only: anew what is over, and now what is still tried", async () => {
+  it("resend selected deliveries of their endpoint: ended ones as new, pending ones now", async () => {
     const endpoint = await endpointOf(["payment_intent.succeeded"])
     const other = await endpointOf(["charge.refunded"])
     for (const next of ["exhausted", { retryAfterMillis: 86_400_000 }, "delivered"] as const) {
@@ -114,10 +114,10 @@ describe("webhooks in the dashboard", () => {
     for (const values of [{}, { "chosen[0]": "on", "delivery[0]": "whd_none" }, { "chosen[24]": "on" }]) {
       const refused = await sent(values)
       assert.strictEqual(refused.status, 400)
-      assert.include(refused.text, "Choose at least one delivery.")
+      assert.include(refused.text, "Select at least one delivery.")
     }
     const all = { "chosen[0]": "on", "chosen[1]": "on", "chosen[2]": "on", "chosen[3]": "on" }
-    assert.include((await sent(all)).text, "They are sent again.")
+    assert.include((await sent(all)).text, "The deliveries are being sent again.")
     const after = await deliveriesOf(endpoint.id)
     assert.sameMembers(
       after.slice(0, 2).map(({ event }: Answer) => event),
@@ -133,7 +133,7 @@ describe("webhooks in the dashboard", () => {
     assert.throws(() => formTo(none, "/resend-chosen"))
   })
 
-  it("attempt a delivery now while it is still tried, and send no second one of what has arrived meanwhile", async () => {
+  it("attempt a pending delivery now, and create no second one after its arrival", async () => {
     const endpoint = await endpointOf(["payment_intent.succeeded"])
     await pay()
     const { delivery, event } = await fail(server, endpoint.id, { retryAfterMillis: 86_400_000 })
@@ -155,14 +155,14 @@ describe("webhooks in the dashboard", () => {
     const late = formTo(stale, "/resend")
     const refused = await tab.post(late.action, late.values)
     assert.strictEqual(refused.status, 400)
-    assert.include(refused.text, "still tried, and this one has ended")
+    assert.include(refused.text, "a pending delivery, and this one has ended")
     assert.isNull(await nextAttempt())
     const anew = formTo(await tab.get(path), "/resend")
-    assert.include((await tab.post(anew.action, anew.values)).text, "It is sent again.")
+    assert.include((await tab.post(anew.action, anew.values)).text, "The event is being sent again.")
     assert.deepInclude((await deliveriesOf(endpoint.id))[0], { event, status: "pending", attempt_count: 0 })
   })
 
-  it("attempt now what is still tried, and send the rest anew, if an event is sent again to all", async () => {
+  it("attempt pending deliveries now, and create the rest, when an event is resent to all", async () => {
     const [tried, over] = [await endpointOf(["price.created"]), await endpointOf(["price.created"])]
     const product = await server.post("/v1/products", { name: "Mug" })
     await server.post("/v1/prices", { product: product.id, currency: "usd", unit_amount: 100 })
@@ -177,7 +177,7 @@ describe("webhooks in the dashboard", () => {
     assert.strictEqual(before.length, 1)
   })
 
-  it("say of a state what they have looked through, and lead on to what is older", async () => {
+  it("show how many deliveries a filter has read, and continue with older ones", async () => {
     const endpoint = await endpointOf(["customer.created"])
     await server.post("/v1/customers", {})
     const { delivery } = await fail(server, endpoint.id)
@@ -186,12 +186,12 @@ describe("webhooks in the dashboard", () => {
     await Effect.runPromise(Effect.orDie(server.accounts.run(account, many)))
     const page = await tab.get(`/dashboard/test/webhooks/${endpoint.id}?state=exhausted`)
     assert.notInclude(page.text, delivery)
-    assert.include(page.text, "There are older ones.")
+    assert.include(page.text, "Continue with older ones.")
     const next = /<a rel="next" href="([^"]+)"/.exec(page.text)![1]!.replaceAll("&amp;", "&")
     assert.include((await tab.get(new URL(next, page.url).href)).text, delivery)
   })
 
-  it("show a secret once, to whoever may see it, and never in a list", async () => {
+  it("show a secret once, with the right to see it, and never in a list", async () => {
     const { action, values } = formTo(await tab.get("/dashboard/test/webhooks"), "/add")
     const made = await tab.post(action, { ...values, url: "https://shop.example/secret", enabled_events: "*" })
     const secret = /whsec_[0-9A-Za-z]{32}/.exec(made.text)![0]
@@ -218,7 +218,7 @@ describe("webhooks in the dashboard", () => {
     assert.include(page.text, id)
   })
 
-  it("filter deliveries by their state, in the address", async () => {
+  it("filter deliveries by state in the address", async () => {
     const endpoint = await endpointOf(["payment_intent.succeeded"])
     await pay()
     const { delivery } = await fail(server, endpoint.id)
@@ -232,18 +232,18 @@ describe("webhooks in the dashboard", () => {
     ])
   })
 
-  it("show events by type, and what an update has changed", async () => {
+  it("show events by type, and changed fields", async () => {
     const customer = await server.post("/v1/customers", { name: "Before" })
     await server.post(`/v1/customers/${customer.id}`, { name: "After" })
     const wrong = await tab.get("/dashboard/test/events?type=customer.sneezed")
     assert.strictEqual(wrong.status, 400)
-    assert.include(wrong.text, "There is no such type.")
+    assert.include(wrong.text, "Unknown event type.")
     assert.notInclude(wrong.text, "customer.created")
     const list = await tab.get("/dashboard/test/events?type=customer.*")
     assert.include(list.text, "customer.updated")
     assert.notInclude(list.text, "payment_intent.succeeded")
     const page = await tab.get(linkTo(list, /\/events\/evt_/))
-    for (const shown of ["customer.updated", "Before", "After", customer.id, "What changed"]) {
+    for (const shown of ["customer.updated", "Before", "After", customer.id, "Changes"]) {
       assert.include(page.text, shown)
     }
     const { endpoint, ...failed } = await (async () => {
@@ -252,12 +252,12 @@ describe("webhooks in the dashboard", () => {
       return { endpoint, ...(await fail(server, endpoint.id)) }
     })()
     const event = await tab.get(`/dashboard/test/events/${failed.event}`)
-    assert.include(event.text, "answered 500")
+    assert.include(event.text, "responded 500")
     const delivery = await tab.get(linkTo(event, new RegExp(failed.delivery)))
     assert.include(delivery.text, endpoint.url)
   })
 
-  it("are nothing to another environment", async () => {
+  it("are a 404 in another environment", async () => {
     const endpoint = await endpointOf()
     await pay()
     const { delivery, event } = await fail(server, endpoint.id)

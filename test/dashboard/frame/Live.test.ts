@@ -1,4 +1,4 @@
-/** Pages hear of what changes while they are open, and leave nothing behind (semantics 9.65). */
+/** Open pages receive changes, and closed pages release their resources (semantics 9.65). */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect } from "effect"
 import { PERSON_STREAMS_MAX } from "../../../src/dashboard/frame/Live.ts"
@@ -16,7 +16,7 @@ describe("a page's stream", () => {
   })
   afterAll(() => server.close())
 
-  /** Opens the stream of a page; what it has said so far, and whether it has ended. */
+  /** Opens a page's stream; returns its output so far, and whether it has ended. */
   const listen = async ({ cookie }: Tab, mode = "test") => {
     const abort = new AbortController()
     const response = await fetch(`${server.url}/dashboard/${mode}/live`, { headers: { cookie }, signal: abort.signal })
@@ -31,7 +31,7 @@ describe("a page's stream", () => {
   const until = (check: () => void) => vi.waitFor(check, { timeout: 120_000, interval: 20 })
   const streams = () => server.openStreams()
 
-  it("tells of what changes in its account, and of nothing else", async () => {
+  it("reports changes of its account only", async () => {
     const tab = await signedIn(server)
     const [test, live] = [await listen(tab), await listen(tab, "live")]
     await until(() => assert.include(test.text, "retry:"))
@@ -62,7 +62,7 @@ describe("a page's stream", () => {
     await until(() => assert.strictEqual(streams(), 0))
   })
 
-  it("leaves nothing behind, be it one of fifty, and only so many are one person's, in all of their sessions", async () => {
+  it("releases its resources, and is limited per person over all sessions", async () => {
     const person = await Effect.runPromise(
       Effect.orDie(server.accounts.run(INSTALLATION, People.add(server.merchantId, { email: null, role: "support" })))
     )

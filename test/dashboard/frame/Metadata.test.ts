@@ -1,4 +1,4 @@
-/** Metadata that is edited on the pages of objects, without a script (semantics 9.84). */
+/** Editing metadata on objects' pages, without scripts (semantics 9.84). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { Metadata } from "../../../src/domain/Metadata.ts"
@@ -8,18 +8,18 @@ import type { Page } from "../People.ts"
 import { formTo, signedIn } from "../People.ts"
 import { openDashboard } from "../support.ts"
 
-/** Few keys, so that edits meet one another; some that objects have by themselves, or that HTML and forms change. */
+/** Few keys, so that edits collide; some are properties of objects, or change in HTML and forms. */
 const KEYS = ["color", "a b", "__proto__", "constructor", "%41", "line\nend", '"><i>&amp;', "größe", "+", " x "]
 const VALUES = ["green", "blue", "two\nlines", " spaced ", "<b>&quot;</b>", "100%", "🙂", "a+b", "\n", "x\r\ny"]
 const key = Schema.Literals(KEYS)
 const entries = Schema.Array(Schema.Tuple([key, Schema.Literals(VALUES)])).check(Schema.isMaxLength(8))
-/** As people write it: white space around a value goes, and lines end as the browser has it. */
+/** Entered values: trimmed, with the browser's line breaks. */
 const edits = Schema.Array(Schema.Tuple([key, Schema.Literals(["", "green", "blue", "two\nlines", "🙂"])])).check(
   Schema.isMaxLength(4)
 )
 
 const valueOf = (metadata: Metadata, key: string): string => (Object.hasOwn(metadata, key) ? metadata[key]! : "")
-/** What somebody sees of a value. */
+/** A value as shown in the form. */
 const seen = (value: string): string => value.replaceAll(/\r\n?/g, "\n").trim()
 
 const fieldFor = (key: string): string => `metadata[${encodeURIComponent(key)}]`
@@ -31,14 +31,14 @@ describe("metadata on the dashboard", () => {
   const formOf = async (id: string) => formTo(await tab.get(`/dashboard/test/customers/${id}`), "/metadata")
   const metadataOf = async (id: string): Promise<Metadata> => (await server.get(`/v1/customers/${id}`)).metadata
 
-  /** Sends a form as browsers do, which write all line ends anew. */
+  /** Sends a form like browsers, which rewrite all line breaks. */
   const send = async (action: string, values: Readonly<Record<string, string>>): Promise<Page> =>
     await tab.post(
       action,
       Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value.replaceAll(/\r\n?|\n/g, "\r\n")]))
     )
 
-  /** The form with edits, of which those of keys that it has no row for are in its empty ones. */
+  /** The form with edits; edits of keys without a row go into its empty rows. */
   const filledIn = (values: Readonly<Record<string, string>>, edits: ReadonlyMap<string, string>) => {
     const filled = { ...values }
     let row = 0
@@ -53,7 +53,7 @@ describe("metadata on the dashboard", () => {
   }
 
   it.effect.prop(
-    "is changed where somebody has changed it, and nowhere else, whatever others do meanwhile",
+    "is changed in edited keys only, with any concurrent changes",
     { before: entries, mine: edits, theirs: edits },
     ({ before, mine, theirs }) =>
       Effect.promise(async () => {
@@ -74,8 +74,11 @@ describe("metadata on the dashboard", () => {
         }
         assert.strictEqual(page.status, 400)
         assert.deepStrictEqual(await metadataOf(id), now)
-        assert.lengthOf(page.text.match(/class="error"[^>]*>Somebody has \w+ this/g)!, lost.length)
-        // Who has been told, and saves again, means it. A key that there is by now has a row of its own.
+        assert.lengthOf(
+          page.text.match(/class="error"[^>]*>This (?:key )?was \w+ [^<]*while you were editing/g)!,
+          lost.length
+        )
+        // Saving again after the message overwrites. A key that exists now has its own row.
         const again = formTo(page, "/metadata")
         const [taken] = lost.filter(([key]) => !(fieldFor(key) in values))
         const second = await send(again.action, again.values)
@@ -157,7 +160,7 @@ describe("metadata on the dashboard", () => {
       "new[2][key]": "size",
       "new[2][value]": "L"
     })
-    assert.include(added.text, "The metadata is saved.")
+    assert.include(added.text, "Metadata saved.")
     assert.deepStrictEqual(await metadata(), { color: "green", size: "L" })
     await edit({ "metadata[color]": "blue", "metadata[size]": "" })
     assert.deepStrictEqual(await metadata(), { color: "blue" })
@@ -166,16 +169,16 @@ describe("metadata on the dashboard", () => {
     assert.match(last.text, /<h2>Metadata<\/h2>[\s\S]*?<p class="hint">None\.<\/p>/)
   })
 
-  it("says what is wrong at its field, and keeps what was entered", async () => {
+  it("reports errors at the field, and keeps the entered values", async () => {
     const id = await customer({ color: "green" })
     const { action, values } = await formOf(id)
     for (const [entered, said] of [
       [{ "new[0][key]": "size" }, /-new\[0\]\[value\]-error">Enter a value/],
-      [{ "new[1][value]": "L" }, /-new\[1\]\[key\]-error">Enter the key/],
-      [{ "new[0][key]": "color", "new[0][value]": "blue" }, /-new\[0\]\[key\]-error">This key has a row above/],
+      [{ "new[1][value]": "L" }, /-new\[1\]\[key\]-error">Enter a key/],
+      [{ "new[0][key]": "color", "new[0][value]": "blue" }, /-new\[0\]\[key\]-error">This key already exists above/],
       [
         { "new[0][key]": "a", "new[0][value]": "1", "new[1][key]": "a", "new[1][value]": "2" },
-        /-new\[1\]\[key\]-error">This key has a row above/
+        /-new\[1\]\[key\]-error">This key already exists above/
       ],
       [{ "new[2][key]": "a[b]", "new[2][value]": "x" }, /-new\[2\]\[key\]-error">[^<]*without square brackets/],
       [{ "new[0][key]": "k".repeat(41), "new[0][value]": "x" }, /-new\[0\]\[key\]-error">[^<]*1 to 40 characters/],
@@ -191,7 +194,7 @@ describe("metadata on the dashboard", () => {
     assert.deepStrictEqual(await metadataOf(id), { color: "green" })
   })
 
-  it("says that there are too many keys, and takes as much as there can be", async () => {
+  it("reports too many keys, and accepts the maximum", async () => {
     const full = Object.fromEntries(
       Array.from({ length: 50 }, (_, i) => [`${"🙂".repeat(38)}${i + 10}`, "🙂".repeat(500)])
     )
@@ -202,11 +205,11 @@ describe("metadata on the dashboard", () => {
     assert.match(more.text, /role="alert">[^<]*at most 50 keys/)
     const [first] = Object.keys(full)
     const saved = await send(action, { ...values, [fieldFor(first!)]: "🙃".repeat(500) })
-    assert.include(saved.text, "The metadata is saved.")
+    assert.include(saved.text, "Metadata saved.")
     assert.deepStrictEqual(await metadataOf(id), { ...full, [first!]: "🙃".repeat(500) })
   })
 
-  it("is changed by one of those who change the same key at once, and by all who change others", async () => {
+  it("is changed by one of several concurrent edits of a key, and by all edits of other keys", async () => {
     const colors = ["blue", "red", "white", "black"]
     const id = await customer({ color: "green" })
     const page = await tab.get(`/dashboard/test/customers/${id}`)
@@ -231,13 +234,13 @@ describe("metadata on the dashboard", () => {
     for (const color of colors) assert.strictEqual((await metadataOf(id))[`by ${color}`], "y")
   })
 
-  it("is not sent in a form of thousands of fields", async () => {
+  it("refuses a form with thousands of fields", async () => {
     const id = await customer({})
     const { action, values } = await formOf(id)
     const fields = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`f${i}`, ""]))
     const page = await send(action, { ...fields, ...values })
     assert.strictEqual(page.status, 413)
-    assert.include(page.text, "Nothing was done.")
+    assert.include(page.text, "Nothing was changed.")
   })
 
   it("is shown to support, without the form", async () => {

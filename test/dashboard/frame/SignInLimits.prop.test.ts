@@ -1,6 +1,6 @@
 /**
- * Attempts to sign in, over any sequence of what one address sends beside honest people at others (semantics 9.64):
- * what it sends never changes what they are told, and memory is bounded.
+ * Sign-in attempts of one address among honest people at other addresses, in any order (semantics 9.64): they never
+ * change the outcome for honest people, and memory is bounded.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schema } from "effect"
@@ -14,9 +14,9 @@ import {
 } from "../../../src/dashboard/frame/SignInLimits.ts"
 
 const PEOPLE = ["ana@example.com", "bo@example.com", "cy@example.com"]
-/** Each person sits at an address; two share an office. */
+/** Each person's address; two people share an office. */
 const HOMES = ["192.0.2.1", "192.0.2.1", "2001:db8:1::1"]
-/** The /64 of one sender, who has all of its addresses. */
+/** The attacker's /64, all of whose addresses it controls. */
 const ATTACKER = ["2001:db8:2::1", "2001:db8:2:0:ffff::2", "2001:DB8:2::3"]
 
 const index = Schema.Literals([0, 1, 2])
@@ -35,7 +35,7 @@ type Step = typeof Step.Type
 
 type Told = "right" | "wrong" | "held back"
 
-/** One attempt, with all the time that its answer takes. */
+/** An attempt, including its delay. */
 const attempt = (who: string, address: string, isRight: boolean) =>
   Effect.gen(function* () {
     const limits = yield* SignInLimits
@@ -45,7 +45,7 @@ const attempt = (who: string, address: string, isRight: boolean) =>
     return (found === HELD_BACK ? "held back" : found === true ? "right" : "wrong") satisfies Told as Told
   })
 
-/** What honest people are told; the attacker's attempts are made or left out, and take their time in both cases. */
+/** Outcomes for honest people; the attacker's attempts run or are skipped, and take their time either way. */
 const toldTo = (steps: ReadonlyArray<Step>, isAttacked: boolean) =>
   Effect.gen(function* () {
     const told: Array<Told> = []
@@ -64,7 +64,7 @@ const toldTo = (steps: ReadonlyArray<Step>, isAttacked: boolean) =>
     return told
   }).pipe(Effect.provide(SignInLimits.layer))
 
-/** A model without windows: everything that was attempted, and when. */
+/** A model without windows: every attempt with its time. */
 const modelOf = (steps: ReadonlyArray<Step>, start: number): ReadonlyArray<Told> => {
   const QUARTER = 15 * 60_000
   let now = start
@@ -91,7 +91,7 @@ const modelOf = (steps: ReadonlyArray<Step>, start: number): ReadonlyArray<Told>
 
 describe("attempts to sign in", () => {
   it.effect.prop(
-    "of an address change nothing of what people at other addresses are told",
+    "of one address never change the outcome for other addresses",
     { steps: Schema.Array(Step).check(Schema.isMaxLength(60)) },
     ({ steps }) =>
       Effect.gen(function* () {
@@ -119,7 +119,7 @@ describe("attempts to sign in", () => {
     }).pipe(Effect.provide(SignInLimits.layer))
   )
 
-  it.effect("count for a person who knows the password as well: it is a guess at others of the same address", () =>
+  it.effect("count for a person with the right password too, as guesses at others with the same email", () =>
     Effect.gen(function* () {
       for (let i = 0; i < PERSON_ATTEMPTS_MAX; i++) {
         assert.strictEqual(yield* attempt("ana@example.com", "192.0.2.1", true), "right")
@@ -128,7 +128,7 @@ describe("attempts to sign in", () => {
     }).pipe(Effect.provide(SignInLimits.layer))
   )
 
-  it.effect("count as none where the password could not be looked at", () =>
+  it.effect("do not count if the password could not be checked", () =>
     Effect.gen(function* () {
       const limits = yield* SignInLimits
       const of = { who: "ana@example.com", address: "192.0.2.1" }
@@ -137,7 +137,7 @@ describe("attempts to sign in", () => {
     }).pipe(Effect.provide(SignInLimits.layer))
   )
 
-  it.effect("of one address, with texts of any length, are kept in next to no memory", () =>
+  it.effect("of one address with texts of any length use little memory", () =>
     Effect.gen(function* () {
       const limits = yield* SignInLimits
       const heapBytes = () => {

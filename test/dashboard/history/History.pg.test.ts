@@ -1,4 +1,4 @@
-/** What has touched an object: every record, with all that was behind it and all that followed (semantics 9.77). */
+/** The history of an object: every record, its cause and its consequences (semantics 9.77). */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect } from "effect"
 import { Accounts } from "../../../src/engine/Accounts.ts"
@@ -18,7 +18,7 @@ interface Item {
   readonly links: ReadonlyArray<string>
 }
 
-/** The entries of a page's timeline: what they say, and where they lead. */
+/** Entries of a page's timeline with their texts and links. */
 const itemsIn = ({ text, url }: Page): ReadonlyArray<Item> => {
   const list = /<ol class="timeline">([\s\S]*?)<\/ol>/.exec(text)?.[1] ?? ""
   return [...list.matchAll(/<li class="\w+">([\s\S]*?)<\/li>/g)].map(([, item]) => ({
@@ -90,7 +90,7 @@ describe("a payment's page", () => {
     await tab.post(again.action, again.values)
     const refunded = await ask("/v1/refunds", { payment_intent: id, amount: 21 }, "refund")
     const noted = await ask(`/v1/refunds/${refunded.answer.id}`, { metadata: { note: "x" } }, "note")
-    // The log of requests is written behind the answers.
+    // The request log is written after the responses.
     const page = await vi.waitFor(
       async () => {
         const page = await pageOf(id)
@@ -116,9 +116,9 @@ describe("a payment's page", () => {
       {
         says: ["Captured 43.21 USD ch_", "charge.captured", "payment_intent.succeeded", "(developer) in the dashboard"]
       },
-      { says: ["Authorized 43.21 USD, to be captured Visa ···· ", "by the payer charge.succeeded", "Request req_"] },
+      { says: ["Authorized 43.21 USD, not captured yet Visa ···· ", "by the payer charge.succeeded", "Request req_"] },
       {
-        says: ["The payer is asked to authenticate", "payment_intent.requires_action"],
+        says: ["Waiting for the payer to authenticate", "payment_intent.requires_action"],
         request: challenged.request
       },
       {
@@ -140,14 +140,14 @@ describe("a payment's page", () => {
       for (const text of says) assert.include(items[i]!.text, text)
       if (request !== undefined) assert.include(items[i]!.links, `/dashboard/test/requests/${request}`)
     }
-    // Of the delivery that failed for good, and of the one that was sent again.
+    // Entries of the exhausted delivery and of the resent one.
     const told = items.find(({ links }) => links.includes(`/dashboard/test/events/${event}`))!
-    assert.include(told.text, "pending shop.example/w exhausted answered 500, shop.example/w")
+    assert.include(told.text, "pending shop.example/w exhausted responded 500, shop.example/w")
     assert.include(told.links, `/dashboard/test/webhooks/${endpoint}/${delivery}`)
     assert.isUndefined(linkIn(page, "next"))
   })
 
-  it("shows its checkout session, and what happened by itself", async () => {
+  it("shows its checkout session, and automatic changes", async () => {
     const session = await openSession(server)
     const confirming = { payment_method: "pm_card_processing_success", customer_details: { email: "ada@example.com" } }
     await server.post(`/v1/checkout_sessions/${session.id}/confirm`, confirming)
@@ -156,14 +156,14 @@ describe("a payment's page", () => {
     const items = itemsIn(await pageOf(id))
     const says = [
       /^Payment of .* succeeded Visa/,
-      /by itself, when it was due .*checkout\.session\.async_payment_succeeded/
+      /automatically, when due .*checkout\.session\.async_payment_succeeded/
     ]
     for (const text of says) assert.match(items[0]!.text, text)
     assert.match(items[1]!.text, new RegExp(`^Payment of .* is processing Visa .* Checkout completed ${session.id} `))
     assert.match(items.at(-1)!.text, new RegExp(`^Checkout of .* opened ${session.id} `))
   })
 
-  it("shows all records, however many, page by page in both directions, in a busy account", async () => {
+  it("shows any number of records, page by page in both directions, in a busy account", async () => {
     const { id } = await pay()
     for (let n = 0; n < 60; n++) {
       await Promise.all([pay(), pay()])
@@ -184,14 +184,14 @@ describe("a payment's page", () => {
     assert.deepStrictEqual(requests.toSorted().toReversed(), requests)
     const back = await tab.get(linkIn(pages[1]!, "prev")!)
     assert.deepStrictEqual(itemsIn(back), shown[0])
-    // What cannot be meant is left out.
+    // Invalid cursors are ignored.
     for (const cursor of ["pi_1", "12", "9".repeat(17)]) {
       assert.deepStrictEqual(itemsIn(await tab.get(`/dashboard/test/payments/${id}?after=${cursor}`)), shown[0])
     }
     assert.deepStrictEqual(itemsIn(await tab.get(`/dashboard/test/payments/${id}?after=${"0".repeat(16)}`)), [])
   })
 
-  it("is not alone: customers, products, charges, refunds and sessions show what has touched them", async () => {
+  it("has a history like customers, products, charges, refunds and sessions", async () => {
     const textsOf = async (path: string) => itemsIn(await tab.get(`/dashboard/test${path}`)).map(({ text }) => text)
     const { id } = await server.post("/v1/customers", { name: "Ada <b>" })
     await server.post(`/v1/customers/${id}`, { email: "ada@example.com", description: "Countess" })
@@ -239,7 +239,7 @@ describe("a payment's page", () => {
     assert.match(opened!, /^Checkout of .* opened /)
   })
 
-  it("tells what became of the money in a headline, and each once", async () => {
+  it("summarizes the payment in headlines, each once", async () => {
     const headlinesOf = async (id: string): Promise<ReadonlyArray<string>> =>
       itemsIn(await pageOf(id)).map(({ text }) =>
         / (?=\d{4}-)/[Symbol.split](text)[0]!.replaceAll(/ (?:ch|ref|cs)_\w+/g, "")
@@ -253,17 +253,17 @@ describe("a payment's page", () => {
       return made.id ?? made.error.payment_intent.id
     }
     const held = async (): Promise<string> => paid({ capture_method: "manual" })
-    const authorized = "Authorized 43.21 USD, to be captured Visa ···· 4242"
+    const authorized = "Authorized 43.21 USD, not captured yet Visa ···· 4242"
     const captured = await held()
     await server.post(`/v1/payment_intents/${captured}/capture`, { amount_to_capture: 4000 })
     assert.deepStrictEqual(await headlinesOf(captured), [
-      "Captured 40.00 USD of 43.21 USD; the rest went back to the payer",
+      "Captured 40.00 USD of 43.21 USD; the rest was released to the payer",
       authorized
     ])
     const released = await held()
     await server.post(`/v1/payment_intents/${released}/cancel`, { cancellation_reason: "fraudulent" })
     assert.deepStrictEqual(await headlinesOf(released), [
-      "Canceled: 43.21 USD went back to the payer fraudulent",
+      "Canceled: 43.21 USD was released to the payer fraudulent",
       authorized
     ])
     const abandoned = await paid({ confirm: false, payment_method: undefined, amount: 1234, currency: "jpy" })
@@ -288,21 +288,21 @@ describe("a payment's page", () => {
     const refundsOf = async (id: string) => (await headlinesOf(id)).slice(0, 2)
     const [failed, ended] = [await refundsOf(failing), await refundsOf(pending)]
     assert.strictEqual(failed[0], "Refund of 43.21 USD failed expired or canceled card")
-    assert.match(failed[1]!, /^(Refunded 43\.21 USD|Refund of 43\.21 USD is on its way) duplicate$/)
-    assert.deepStrictEqual(ended, ["Refunded 43.21 USD duplicate", "Refund of 43.21 USD is on its way duplicate"])
+    assert.match(failed[1]!, /^(Refunded 43\.21 USD|Refund of 43\.21 USD is pending) duplicate$/)
+    assert.deepStrictEqual(ended, ["Refunded 43.21 USD duplicate", "Refund of 43.21 USD is pending duplicate"])
     assert.deepStrictEqual(await headlinesOf(expiring), [
-      "The authorization expired: 43.21 USD went back to the payer",
+      "The authorization expired: 43.21 USD was released to the payer",
       authorized
     ])
     const challenged = await paid({ payment_method: "pm_card_3ds_required", return_url: "https://shop.example/" })
     await server.post(`/v1/test_helpers/payment_intents/${challenged}/authenticate`, { outcome: "failure" })
     assert.deepStrictEqual(await headlinesOf(challenged), [
-      "The payer has failed to authenticate",
-      "The payer is asked to authenticate"
+      "The payer failed to authenticate",
+      "Waiting for the payer to authenticate"
     ])
   })
 
-  it("shows nothing of another merchant's payment, nor of what was wiped", async () => {
+  it("shows nothing of another merchant's or a wiped payment", async () => {
     const { id } = await pay()
     const run = <A, E>(effect: Effect.Effect<A, E, Accounts>): Promise<A> =>
       Effect.runPromise(Effect.orDie(Effect.provideService(effect, Accounts, server.accounts)))

@@ -1,4 +1,4 @@
-/** Every id that Till shows leads to the page of what it names, from wherever it is entered or followed (9.73). */
+/** Every id leads to the page of its object, by search and by link (9.73). */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { PREFIXES } from "../../../src/domain/Identifiers.ts"
 import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
@@ -9,7 +9,7 @@ import { signedIn } from "../People.ts"
 import type { World } from "../../support/fixtures/World.ts"
 import { makeWorld } from "../../support/fixtures/World.ts"
 
-/** Of these no page and no answer shows one, while there is something behind it. */
+/** Kinds of ids that no page and no response shows. */
 const UNSEEN: ReadonlySet<string> = new Set([PREFIXES.dashboard_session, PREFIXES.sign_in, PREFIXES.audit_entry])
 
 const ID = new RegExp(String.raw`(?<![\w@])(?:${Object.values(PREFIXES).join("|")})_[0-9A-Za-z]{20,}\b`, "g")
@@ -30,7 +30,7 @@ describe("an id", () => {
   let shared: MemoryTillWithPages
   let world: World
   let tab: Tab
-  /** All ids of the world, as answers of the API and pages have them. */
+  /** All ids of the world in API responses and pages. */
   let ids: ReadonlyArray<string>
   beforeAll(async () => {
     shared = await start({ merchantName: "Lumen", requestLog: layerFreshLog({ batchMillis: 20 }) })
@@ -51,7 +51,7 @@ describe("an id", () => {
   const open = (path: string, mode: "test" | "live" = "test"): Promise<Page> => tab.get(`/dashboard/${mode}${path}`)
   const findPath = (text: string): string => `/find?${new URLSearchParams({ query: text })}`
 
-  it("is among these, of every kind", () => {
+  it("is in this list, for every kind", () => {
     const seen = new Set(ids.map((id) => id.split("_", 1)[0]!))
     assert.deepStrictEqual(
       Object.values(PREFIXES).filter((prefix) => !seen.has(prefix)),
@@ -71,14 +71,14 @@ describe("an id", () => {
     }
   })
 
-  it("leads there out of the search for payments, which finds those of their own ids and their customers'", async () => {
+  it("leads there from the payment search, which finds payments by id and by customer", async () => {
     for (const id of ids.filter((id) => !/^(?:pi|cus)_/.test(id))) {
       const page = await open(`/payments?${new URLSearchParams({ query: id })}`)
       assert.strictEqual(page.url, (await open(findPath(id))).url, id)
     }
   })
 
-  it("is a link on every page that shows it, and the link leads there", async () => {
+  it("is a working link on every page that shows it", async () => {
     const links = new Map<string, string>()
     for (const path of Object.values(world.pages)) {
       const page = await open(path)
@@ -95,7 +95,7 @@ describe("an id", () => {
     }
   })
 
-  it("of another merchant is nothing", async () => {
+  it("of another merchant is not found", async () => {
     const other = await makeWorld(shared, (max) => "Another".slice(0, max))
     const foreign = await signedIn(other.server)
     for (const id of ids) {
@@ -104,7 +104,7 @@ describe("an id", () => {
     }
   })
 
-  it("that there is not is said not to be there, and whatever is none leads to payments or customers", async () => {
+  it("that does not exist is reported, and other texts lead to payments or customers", async () => {
     await world.server.post("/v1/customers", { email: "known@example.com" })
     const missing = await open(findPath("pi_none"))
     assert.strictEqual(missing.status, 404)

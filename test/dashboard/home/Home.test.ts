@@ -1,4 +1,4 @@
-/** The home page: its numbers are those of the payments, and it says what needs attention (semantics 9.71). */
+/** The home page: numbers of the payments, and warnings (semantics 9.71). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { numbersOf, rangeNamed } from "../../../src/dashboard/home/Numbers.ts"
@@ -11,7 +11,7 @@ import type { Page } from "../People.ts"
 import { signedIn } from "../People.ts"
 import { openDashboard } from "../support.ts"
 
-/** A page's text, as somebody reads it. */
+/** The page's text. */
 const textOf = ({ text }: Page): string =>
   text
     .replaceAll(/<[^>]+>/g, " ")
@@ -37,17 +37,17 @@ describe("the home page", () => {
       )
     )
 
-  it("says what there is not yet", async () => {
+  it("explains empty sections", async () => {
     const text = textOf(await home())
-    assert.include(text, "No payments in these 7 days.")
+    assert.include(text, "No payments in the last 7 days.")
     assert.notInclude(text, "Needs attention")
     const developer = await signedIn(server, "developer")
     const emptyOf = async (mode: string) => textOf(await developer.get(`/dashboard/${mode}`)).replaceAll(" ,", ",")
-    assert.include(await emptyOf("test"), "No payments yet. Make one happen, sell a product by a payment link")
-    assert.include(await emptyOf("live"), "No payments yet. Sell a product by a payment link")
+    assert.include(await emptyOf("test"), "No payments yet. Trigger one, sell a product with a payment link")
+    assert.include(await emptyOf("live"), "No payments yet. Sell a product with a payment link")
   })
 
-  it("shows by currency what was received, refunded, and declined and why", async () => {
+  it("shows received and refunded amounts and declines by currency", async () => {
     const first = await pay()
     await pay({ amount: 10_000 })
     await pay({ payment_method: "pm_card_visa_chargeDeclinedInsufficientFunds" }, 402)
@@ -58,16 +58,16 @@ describe("the home page", () => {
       const page = await home(range)
       const text = textOf(page)
       assert.include(text, "Volume 143.21 USD received")
-      assert.include(text, "Success rate 66 % 2 of 3 payments that were tried")
+      assert.include(text, "Success rate 66 % 2 of 3 attempted payments")
       assert.include(text, "Refunds 0.21 USD one refund")
       assert.match(text, /insufficient funds 1 100 %/)
-      // The table behind the chart has the same.
-      assert.match(text, /Volume per (day|hour) .* UTC .* When \(UTC\) .*143\.21 USD.* Payments per/)
+      // The table behind the chart has the same numbers.
+      assert.match(text, /Volume per (day|hour) .* UTC .* Time \(UTC\) .*143\.21 USD.* Payments per/)
       assert.include(text, "3, 1 failed")
     }
     const yen = textOf(await home("?currency=jpy&range=24h"))
     assert.include(yen, "Volume 500 JPY received")
-    assert.include(yen, "No attempt was declined.")
+    assert.include(yen, "No declined payments.")
     const [usd, jpy] = (await numbers()).currencies
     for (const counted of [usd!, jpy!]) {
       const total = (name: "paid" | "failed" | "volume" | "refunded") =>
@@ -76,7 +76,7 @@ describe("the home page", () => {
     }
   })
 
-  it("leads to what needs attention", async () => {
+  it("links to problems", async () => {
     await pay({ capture_method: "manual" })
     const endpoint = await server.post("/v1/webhook_endpoints", {
       url: "https://shop.example/hooks",
@@ -98,7 +98,7 @@ describe("the home page", () => {
     const page = await home()
     const text = textOf(page)
     assert.include(text, "Needs attention")
-    assert.include(text, "Webhooks fail https://shop.example/hooks : 1 of the newest deliveries were not taken.")
+    assert.include(text, "Webhooks are failing 1 recent delivery to https://shop.example/hooks was rejected")
     assert.include(text, "One payment to capture")
     assert.include(text, "A key is about to expire pk_test_")
     assert.include(text, "The test clock is ahead By 2 hours")
@@ -108,7 +108,7 @@ describe("the home page", () => {
     assert.notInclude(textOf(await tab.get("/dashboard/live")), "Needs attention")
   })
 
-  it("draws why attempts were declined, the most frequent reason first, and how endpoints do", async () => {
+  it("charts decline reasons, most frequent first, and the health of endpoints", async () => {
     const drawn = async () => {
       const { text } = await home()
       return [...text.matchAll(/<ul class="ranking">([\s\S]*?)<\/ul>/g)].map(([, lines]) =>
@@ -150,19 +150,19 @@ describe("the home page", () => {
     await fail(server, id)
     for (let i = 0; i < 2; i++) await server.post("/v1/customers", {})
     const [tried, ...others] = (await drawn())[1]!
-    assert.include(tried!.text, "0 of 3 taken, 1 failing, 2 waiting")
+    assert.include(tried!.text, "0 of 3 delivered, 1 failing, 2 waiting")
     const ofThisOne = [
       ["part", 0, 200],
       ["rest", 200, 400]
     ]
     assert.deepStrictEqual(tried!.bars, ofThisOne)
     assert.isTrue(
-      others.some(({ text }) => !text.includes("of 3 taken")),
+      others.some(({ text }) => !text.includes("of 3 delivered")),
       "a busier one does not make it shorter"
     )
   })
 
-  it("takes what is no range for the usual one", () => {
+  it("replaces an invalid range by the default", () => {
     assert.strictEqual(rangeNamed(null), "7d")
     assert.strictEqual(rangeNamed("toString"), "7d")
     assert.strictEqual(rangeNamed("90d"), "90d")

@@ -1,4 +1,4 @@
-/** Finding payments, and taking them along as a file (semantics 9.70). */
+/** Searching payments, and downloading them as a file (semantics 9.70). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { readPaymentQuery } from "../../../src/dashboard/payments/PaymentSearch.ts"
@@ -34,7 +34,7 @@ describe("payments of the dashboard", () => {
   const search = async (query: string, more: Readonly<Record<string, string>> = {}) =>
     await tab.get(`/dashboard/test/payments?${new URLSearchParams({ query, ...more })}`)
 
-  it("are said to be failed, refunded or partly refunded, in lists and on their pages", async () => {
+  it("are shown as failed, refunded or partly refunded, in lists and on their pages", async () => {
     const currency = "pln"
     const refund = (payment_intent: string, amount: number) => server.post("/v1/refunds", { payment_intent, amount })
     const [whole, part, paid] = [await pay({ currency }), await pay({ currency }), await pay({ currency })]
@@ -59,7 +59,7 @@ describe("payments of the dashboard", () => {
     }
   })
 
-  it("are not shown, nor made a file of, for a filter that means nothing, which says so", async () => {
+  it("are neither shown nor downloaded for an invalid filter, which has an error", async () => {
     await pay()
     for (const [filter, wrong] of [
       ["amount", "abc"],
@@ -78,7 +78,7 @@ describe("payments of the dashboard", () => {
     }
   })
 
-  it("are not looked for by an email with a blank, which says how a plus is written in an address", async () => {
+  it("are not searched by an email with a blank, whose error explains the plus sign", async () => {
     await server.post("/v1/customers", { email: "ada+shop@example.com" })
     for (const [list, field] of [
       ["payments", "customer"],
@@ -86,15 +86,18 @@ describe("payments of the dashboard", () => {
     ]) {
       const wrong = await tab.get(`/dashboard/test/${list}?${field}=ada+shop@example.com`)
       assert.strictEqual(wrong.status, 400)
-      assert.match(wrong.text, new RegExp(`id="filter-${field}-error">This has a blank.*, \\+ is written as %2B`))
-      assert.include(wrong.text, "This cannot be looked for.")
+      assert.match(
+        wrong.text,
+        new RegExp(`id="filter-${field}-error">An email cannot contain a blank.*, write \\+ as %2B`)
+      )
+      assert.include(wrong.text, "read this search.")
       const file = await tab.get(`/dashboard/test/${list}.csv?${field}=ada+shop@example.com`)
       assert.include(file.url, `/dashboard/test/${list}?`)
       assert.strictEqual((await tab.get(`/dashboard/test/${list}?${field}=ada%2Bshop@example.com`)).status, 200)
     }
   })
 
-  it("are not looked for by more alternatives than a page may take, and the field says so", async () => {
+  it("are not searched by too many alternatives, with an error at the field", async () => {
     const email = "many@example.com"
     for (let i = 0; i < 19; i++) await server.post("/v1/customers", { email })
     const either = (count: number) => Array.from({ length: count }, (_, i) => `amount:${i}`).join(" OR ")
@@ -107,7 +110,7 @@ describe("payments of the dashboard", () => {
       assert.strictEqual(page.status, 400)
       assert.match(
         page.text,
-        new RegExp(`id="filter-query-error">[^<]*this is ${searches} searches, and 40 are the most`)
+        new RegExp(`id="filter-query-error">[^<]*this takes ${searches} searches; the maximum is 40`)
       )
       const query_ = new URLSearchParams({ query, customer: email })
       assert.include((await tab.get(`/dashboard/test/payments.csv?${query_}`)).url, "/dashboard/test/payments?")
@@ -119,7 +122,7 @@ describe("payments of the dashboard", () => {
   })
 
   it.each(["+", " ", "- ", ".", ",", "0'", "1 ", "\u0301", "–", "1.", "9"])(
-    "are asked for by an amount of 200,000 times %j, and refused soon",
+    "are refused quickly for an amount of 200,000 times %j",
     async (piece) => {
       const query = new URLSearchParams({ amount: `1${piece.repeat(200_000)}x` })
       const asked = Effect.provideService(readPaymentQuery({ account: "mer_x:test", query }), Accounts, server.accounts)
@@ -127,7 +130,7 @@ describe("payments of the dashboard", () => {
     }
   )
 
-  it("are found by the API's queries, by an id, by a card's last digits and by a payer's email", async () => {
+  it("are found by API queries, ids, a card's last digits and a payer's email", async () => {
     const customer = await server.post("/v1/customers", { email: "Ada@Example.com" })
     const other = await server.post("/v1/customers", { email: "ada@example.com" })
     const first = await pay({ amount: 777, customer: customer.id, metadata: { order: "6735" } })
@@ -154,7 +157,7 @@ describe("payments of the dashboard", () => {
     }
   })
 
-  it("are found by why the last attempt was declined, beside every other filter", async () => {
+  it("are found by the last decline, combined with every other filter", async () => {
     const marked = { metadata: { test: "declines" } }
     const poor = await declined("pm_card_insufficient_funds", marked)
     const lost = await declined("pm_card_lost_card", marked)
@@ -181,7 +184,7 @@ describe("payments of the dashboard", () => {
   })
 
   it.each([{ currency: "gbp" }, { decline: "stolen_card" }])(
-    "are gone through in both directions where they are filtered by %o",
+    "are paged in both directions when filtered by %o",
     async (filter) => {
       const make = (i: number): Promise<unknown> =>
         "currency" in filter
@@ -211,7 +214,7 @@ describe("payments of the dashboard", () => {
     }
   )
 
-  it("are found by the email of a guest, who is no customer, and say who paid", async () => {
+  it("are found by a guest's email, and show the payer", async () => {
     const product = await server.post("/v1/products", {
       name: "Cap",
       default_price_data: { currency: "nok", unit_amount: 4321 }
@@ -256,7 +259,7 @@ describe("payments of the dashboard", () => {
     assert.match(file.text, new RegExp(`^"${first}",.*,"Grace","Grace@Example\\.com","visa",`, "m"))
   })
 
-  it("name who has paid: customers with a link, those that were deleted and guests without", async () => {
+  it("name the payer: customers with a link, deleted ones and guests without", async () => {
     const currency = "sek"
     const customer = async (parameters: object) => (await server.post("/v1/customers", parameters)).id as string
     const named = await customer({ name: "Åsa <b>", email: "asa@example.com" })
@@ -299,7 +302,7 @@ describe("payments of the dashboard", () => {
     assert.deepStrictEqual(await cells("/dashboard/test"), shown)
   })
 
-  it("say what is wrong with a query, and keep it", async () => {
+  it("show the error of a query, and keep it", async () => {
     const page = await search('amount>"x" OR <b>')
     assert.strictEqual(page.status, 400)
     assert.include(page.text, "At character 8, an integer is missing.")
@@ -308,7 +311,7 @@ describe("payments of the dashboard", () => {
     assert.include(api.error.message, "at character 8, an integer is missing")
   })
 
-  it("come as a file: all that are shown, on every page of the list, with texts that are no formulas", async () => {
+  it("are downloaded as a file with all pages of the list, without formulas", async () => {
     const made: Array<string> = []
     for (let i = 0; i < 26; i++) {
       const some = await Promise.all(Array.from({ length: 10 }, () => pay({ amount: 1234, currency: "eur" })))
@@ -342,14 +345,14 @@ describe("payments of the dashboard", () => {
     assert.notInclude(file.text, "_secret_")
   })
 
-  it("give no file to whoever is not signed in, nor of what cannot be understood", async () => {
+  it("are not downloaded without a session or for an invalid query", async () => {
     assert.include((await openTab(server).get("/dashboard/test/payments.csv")).url, "/sign-in")
     const wrong = await tab.get("/dashboard/test/payments.csv?query=nonsense")
     assert.include(wrong.url, "/dashboard/test/payments?query=nonsense")
     assert.strictEqual(wrong.status, 400)
   })
 
-  it("lead to their checkout while it is open", async () => {
+  it("link to their checkout while it is open", async () => {
     const product = await server.post("/v1/products", { name: "Mug" })
     const session = await server.post("/v1/checkout_sessions", {
       mode: "payment",

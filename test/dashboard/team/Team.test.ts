@@ -1,4 +1,4 @@
-/** Keys and people over the dashboard: what is shown once, what works afterwards, and what stays (9.68, 9.69). */
+/** API keys and people on the dashboard: secrets shown once, access, and the audit log (9.68, 9.69). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { INSTALLATION } from "../../../src/payments/AccountIds.ts"
@@ -30,14 +30,14 @@ describe("keys and the team", () => {
     (await fetch(`${server.url}/v1/payment_intents`, { headers: { authorization: basic(key) } })).status
   const hrefIn = ({ text, url }: Page, pattern: RegExp): string => new URL(pattern.exec(text)![1]!, url).href
 
-  it("makes a key that works, shows it once, rolls it and revokes it", async () => {
+  it("creates a working key, shows it once, rolls it and revokes it", async () => {
     const { action, values } = formTo(await owner.get("/dashboard/test/developers/keys"), "/create")
     const made = await owner.post(action, { ...values, type: "secret" })
     const key = KEY.exec(made.text)![0]
     assert.strictEqual(await statusWith(key), 200)
     const again = await owner.post(action, { ...values, type: "secret" })
     assert.notMatch(again.text, KEY)
-    assert.include(again.text, "shown before")
+    assert.include(again.text, "already shown")
     const page = hrefIn(made, /href="([^"]*\/developers\/keys\/key_\w+)"/)
     assert.notMatch((await owner.get(page)).text, KEY)
 
@@ -46,14 +46,14 @@ describe("keys and the team", () => {
     assert.deepStrictEqual([await statusWith(key), await statusWith(next)], [401, 200])
     assert.strictEqual((await submit(owner, page, "/roll", { expires_in: "86401" })).status, 400)
     const nextPage = hrefIn(rolled, /href="([^"]*\/developers\/keys\/key_\w+)"/)
-    assert.include((await submit(owner, nextPage, "/revoke")).text, "The key is revoked.")
+    assert.include((await submit(owner, nextPage, "/revoke")).text, "Key revoked.")
     assert.strictEqual(await statusWith(next), 401)
     const all = (await owner.get("/dashboard/test/developers/keys")).text
     for (const text of [key, next]) assert.notInclude(all, text)
     for (const text of [key.slice(-4), next.slice(-4)]) assert.include(all, text)
   })
 
-  it("shows keys of live mode to owners only, and keys of the other environment, or of a stranger, to nobody", async () => {
+  it("shows live keys to owners only, and no keys of other environments or merchants", async () => {
     const developer = await signedIn(server, "developer")
     assert.strictEqual((await developer.get("/dashboard/test/developers/keys")).status, 200)
     assert.strictEqual((await developer.get("/dashboard/live/developers/keys")).status, 403)
@@ -66,7 +66,7 @@ describe("keys and the team", () => {
     assert.strictEqual((await owner.get(`/dashboard/test/developers/keys/${id}`)).status, 404)
   })
 
-  it("adds somebody, whose link signs them in once, in the role they have", async () => {
+  it("adds a person, whose link signs in once with the person's role", async () => {
     const { action, values } = formTo(await owner.get("/dashboard/test/team"), "/add")
     const entered = { ...values, email: "new@example.com", role: "support" }
     const made = await owner.post(action, entered)
@@ -78,11 +78,11 @@ describe("keys and the team", () => {
     const page = hrefIn(made, /href="([^"]*\/team\/per_\w+)"/)
 
     assert.strictEqual((await tab.get("/dashboard/test/team")).status, 403)
-    assert.include((await submit(owner, page, "/role", { role: "owner" })).text, "The role is changed.")
+    assert.include((await submit(owner, page, "/role", { role: "owner" })).text, "Role changed.")
     assert.include((await tab.get("/dashboard/test/team")).text, "new@example.com")
     assert.strictEqual((await submit(owner, page, "/role", { role: "king" })).status, 400)
 
-    assert.include((await submit(owner, page, "/end")).text, "Signed in nowhere.")
+    assert.include((await submit(owner, page, "/end")).text, "No active sessions.")
     assert.include((await tab.get("/dashboard/test/team")).url, "/sign-in")
     const another = await submit(owner, page, "/link")
     await tab.signIn(new RegExp(`${server.url}/dashboard/link/\\w{32}`).exec(another.text)![0])
@@ -90,7 +90,7 @@ describe("keys and the team", () => {
     const taken = await submit(owner, "/dashboard/test/team", "/add", { email: "NEW@example.com", role: "owner" })
     assert.strictEqual(taken.status, 400)
 
-    assert.include((await submit(owner, page, "/remove")).text, "The person is removed.")
+    assert.include((await submit(owner, page, "/remove")).text, "Person removed.")
     assert.include((await tab.get("/dashboard/test")).url, "/sign-in")
     assert.strictEqual((await owner.get(page)).status, 404)
     const log = await owner.get("/dashboard/test/team/audit?action=person.remove")
@@ -114,7 +114,7 @@ describe("keys and the team", () => {
     await alone.close()
   })
 
-  it("does and shows nothing of another merchant's people, sessions and actions", async () => {
+  it("shows and changes nothing of another merchant's people, sessions and actions", async () => {
     const stranger = await Effect.runPromise(
       Effect.provideService(createMerchant("Stranger"), Accounts, server.accounts)
     )
@@ -154,7 +154,7 @@ describe("keys and the team", () => {
     assert.notInclude((await owner.get("/dashboard/live/team/audit?of=environment")).text, payment.id)
   })
 
-  it("names in the log who had no email then and has one now", async () => {
+  it("shows a later email in earlier log entries", async () => {
     const tab = await signedIn(server, "developer")
     await submit(tab, "/dashboard/test/developers", "/version", { version: "2026-03-09" })
     const log = async () => (await owner.get("/dashboard/test/team/audit?action=merchant.set_version")).text

@@ -1,4 +1,4 @@
-/** The authentication page (semantics I-12 to I-14, §8.11, §8.29), and the way of a payer through it. */
+/** The authentication page (semantics I-12 to I-14, §8.11, §8.29), and a payer's way through it. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
 import { start } from "../../support/MemoryTillWithPages.ts"
@@ -34,7 +34,7 @@ const challenged = (parameters: Readonly<Record<string, unknown>> = {}): Promise
 const addressOf = (paymentIntent: Answer): string => paymentIntent.next_action.redirect_to_url.url
 
 describe("the authentication page", () => {
-  it("says who wants how much, and is neither kept nor framed", async () => {
+  it("shows merchant and amount, and is neither cached nor framed", async () => {
     const { headers, status, text } = await visit(addressOf(await challenged()))
     assert.strictEqual(status, 200)
     for (const part of ["Lumen Coffee", "€20.00", "Complete authentication", "Fail authentication"]) {
@@ -45,7 +45,7 @@ describe("the authentication page", () => {
     assert.include(headers.get("content-security-policy")!, "form-action 'self' https:;")
   })
 
-  it("leads back with what came of it, and the payment is made (I-14)", async () => {
+  it("redirects back with the outcome, and the payment is made (I-14)", async () => {
     const paymentIntent = await challenged()
     const { headers, status } = await answerChallenge(addressOf(paymentIntent), "success")
     assert.strictEqual(status, 303)
@@ -98,7 +98,7 @@ describe("the authentication page", () => {
     assert.strictEqual(after.last_payment_error.code, code)
   })
 
-  it("leads back with redirect_status=failed if the card was detached meanwhile (9.18)", async () => {
+  it("redirects back with redirect_status=failed if the card was detached in between (9.18)", async () => {
     const { id: customer } = await server.post("/v1/customers", {})
     const { id: payment_method } = await server.post("/v1/payment_methods/pm_card_3ds_required/attach", { customer })
     const paymentIntent = await challenged({ customer, payment_method })
@@ -110,7 +110,7 @@ describe("the authentication page", () => {
     assert.deepInclude(after, { status: "requires_payment_method", latest_charge: null })
   })
 
-  it("takes a form once, and says the same to whoever sends it again", async () => {
+  it("takes a form once, and answers repeated submissions the same", async () => {
     const paymentIntent = await challenged()
     const { text } = await visit(addressOf(paymentIntent))
     const url = `${server.url}/authenticate/${paymentIntent.id}`
@@ -132,7 +132,7 @@ describe("the authentication page", () => {
     ["amount", { amount: 999_900 }, "€9,999.00"],
     ["currency", { currency: "usd" }, "$20.00"],
     ["payment method", { payment_method: "pm_card_authenticationRequired" }, "€20.00"]
-  ])("takes an answer for what the payer was shown alone, and asks for another %s", async (_, changes, shown) => {
+  ])("takes an answer for the shown terms only, and asks again after another %s", async (_, changes, shown) => {
     const before = await challenged()
     const { id } = before
     const url = addressOf(before)
@@ -153,7 +153,7 @@ describe("the authentication page", () => {
     assert.strictEqual((await server.get(`/v1/payment_intents/${id}`)).status, "succeeded")
   })
 
-  it("shows the result itself if there is nowhere to go back to (I-11)", async () => {
+  it("shows the result itself without a return_url (I-11)", async () => {
     const [good, bad] = [await challenged({ return_url: null }), await challenged({ return_url: null })]
     assert.include((await answerChallenge(addressOf(good), "success")).text, "Your payment went through")
     const failed = (await answerChallenge(addressOf(bad), "failure")).text
@@ -168,7 +168,7 @@ describe("the authentication page", () => {
     assert.strictEqual((await server.get(`/v1/payment_intents/${paymentIntent.id}`)).status, "requires_confirmation")
   })
 
-  it("has nothing to ask where nothing is to be authenticated", async () => {
+  it("shows a notice if there is no challenge", async () => {
     const paymentIntent = await challenged()
     const url = addressOf(paymentIntent)
     await answerChallenge(url, "success")
@@ -178,7 +178,7 @@ describe("the authentication page", () => {
     assert.notInclude(text, "<form")
   })
 
-  it("is found by what comes after another question mark", async () => {
+  it("accepts another question mark in the query", async () => {
     const url = addressOf(await challenged()).replace("?", "?from=a?b&")
     assert.strictEqual((await visit(url)).status, 200)
   })
@@ -214,7 +214,7 @@ describe("the authentication page", () => {
 })
 
 describe("a checkout whose card asks for authentication", () => {
-  it("goes there, comes back, and ends at the success_url", async () => {
+  it("is redirected there and back, and ends at the success_url", async () => {
     const session = await openSession(server)
     const challenge = await pay(session, filledIn(CARDS.challenged))
     assert.strictEqual(challenge.status, 303)
@@ -226,28 +226,31 @@ describe("a checkout whose card asks for authentication", () => {
     assert.strictEqual(end.status, 303)
     assert.strictEqual(end.headers.get("location"), `${server.url}/healthz?session=${session.id}`)
     assert.strictEqual((await server.get(`/v1/checkout_sessions/${session.id}`)).payment_status, "paid")
-    // Somebody who comes later, without the secret, gets no redirect, but a notice with a link.
+    // A later visit without the secret gets a notice with a link instead of a redirect.
     assert.strictEqual((await visit(session.url)).status, 410)
   })
 
   it.each([
     ["a failure", CARDS.challenged, "failure", "Your bank could not confirm that it was you."],
     ["a decline", CARDS.challengedThenDeclined, "success", "Your card has insufficient funds."]
-  ])("comes back from %s with the reason and what was entered, and goes on", async (_, number, outcome, message) => {
-    const session = await openSession(server)
-    const challenge = await pay(session, filledIn(number))
-    const back = await answerChallenge(challenge.headers.get("location")!, outcome)
-    const first = await visit(back.headers.get("location")!)
-    // The secret goes out of the address bar.
-    assert.strictEqual(first.headers.get("location"), session.url)
-    const { status, text } = await visit(session.url)
-    assert.strictEqual(status, 200)
-    assert.include(text, message)
-    assert.include(text, 'value="Ana Lima"')
-    assert.strictEqual((await send(session.url, { ...filledIn(), token: tokenIn(text) })).status, 303)
-  })
+  ])(
+    "returns from %s with the reason and the entered values, and can continue",
+    async (_, number, outcome, message) => {
+      const session = await openSession(server)
+      const challenge = await pay(session, filledIn(number))
+      const back = await answerChallenge(challenge.headers.get("location")!, outcome)
+      const first = await visit(back.headers.get("location")!)
+      // The secret is removed from the address bar.
+      assert.strictEqual(first.headers.get("location"), session.url)
+      const { status, text } = await visit(session.url)
+      assert.strictEqual(status, 200)
+      assert.include(text, message)
+      assert.include(text, 'value="Ana Lima"')
+      assert.strictEqual((await send(session.url, { ...filledIn(), token: tokenIn(text) })).status, 303)
+    }
+  )
 
-  it("has a way back to the checkout for who opens the challenge again, however it ended", async () => {
+  it("has a link to the checkout if the challenge is opened again, whatever its outcome", async () => {
     const session = await openSession(server)
     for (const [outcome, title] of [
       ["failure", "Your payment did not go through"],
@@ -262,7 +265,7 @@ describe("a checkout whose card asks for authentication", () => {
     }
   })
 
-  it.each(["embedded", "custom"])("knows no way back to a checkout in the shop's own page: %s", async (ui_mode) => {
+  it.each(["embedded", "custom"])("has no link to a checkout on the shop's own page: %s", async (ui_mode) => {
     const session = await openSession(server, { ui_mode, cancel_url: null })
     const { next_action } = await server.post(`/v1/payment_intents/${session.payment_intent}/confirm`, {
       payment_method: "pm_card_3ds_required"
@@ -272,14 +275,14 @@ describe("a checkout whose card asks for authentication", () => {
     assert.deepStrictEqual(linksIn(text), [])
   })
 
-  it("takes another card meanwhile", async () => {
+  it("accepts another card during the authentication", async () => {
     const session = await openSession(server)
     await pay(session, filledIn(CARDS.challenged))
     assert.strictEqual((await pay(session)).status, 303)
     assert.strictEqual((await server.get(`/v1/checkout_sessions/${session.id}`)).payment_status, "paid")
   })
 
-  it("is over when the session has expired meanwhile", async () => {
+  it("ends if the session expires during the authentication", async () => {
     const session = await openSession(server)
     const url = (await pay(session, filledIn(CARDS.challenged))).headers.get("location")!
     const { text } = await visit(url)

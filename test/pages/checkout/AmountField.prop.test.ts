@@ -1,4 +1,4 @@
-/** Semantics 9.14: amounts are read as payers write them, in their currency and language, or refused. */
+/** Semantics 9.14: amounts in the payer's notation, currency and language are read exactly or refused. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { AMOUNT_MAX } from "../../../src/domain/Money.ts"
@@ -12,7 +12,7 @@ const amount = Schema.Union([
 ])
 const currency = Schema.Literals([...ISO_CODES, "xyz"])
 
-/** Languages with all the ways to write numbers: signs, digits, groups and directions. */
+/** Languages with every notation of numbers: signs, digits, groups and directions. */
 const LOCALES =
   "en en-US en-IN en-ZA de de-AT de-CH fr fr-CH es es-MX pt pt-PT it nl da sv nb fi pl cs hu ro bg el tr ru uk he ar " +
   "ar-EG ar-SA fa ur hi mr ne bn my th vi ja ko zh zh-Hant-TW ka hy az kk sw am et lv lt is mt eu ccp ff-Adlm"
@@ -29,7 +29,7 @@ describe("the amount that a payer enters", () => {
         plainAmount(amount, money),
         plainAmount(amount, moneyOf(currency, "en"))
       ]
-      // A point may stand between groups, so before three decimals it need not be one where the language has a comma.
+      // Before three decimals, a point may also separate groups in languages with a decimal comma.
       const isAmbiguous = money.decimals === 3 && !plainAmount(1, money).includes(".")
       for (const text of isAmbiguous ? written.slice(0, 2) : written) {
         assert.deepStrictEqual(readAmount(text, money), { minor: amount }, text)
@@ -41,7 +41,7 @@ describe("the amount that a payer enters", () => {
   )
 
   it.prop(
-    "is never another than what its digits say",
+    "never differs from its digits",
     { text: Schema.String, written: Schema.Array(Schema.Literals([..."0123456789.,' $-e"])), currency, locale },
     ({ currency, locale, text, written }) => {
       const money = moneyOf(currency, locale)
@@ -55,7 +55,7 @@ describe("the amount that a payer enters", () => {
         assert.isAbove(digits, 0)
         const shown = entered.replaceAll(/[^0-9]/g, "")
         if (shown.length !== digits || shown.length > 15) continue
-        // The digits, and zeros for decimals that were left out.
+        // The digits, with zeros for missing decimals.
         const zeros = [0, 1, 2, 3, 4].filter((count) => count <= money.decimals)
         assert.include(
           zeros.map((count) => Number(shown + "0".repeat(count))),
@@ -113,8 +113,8 @@ describe("the amount that a payer enters", () => {
     ["de", "eur", "1,234", "Enter at most 2 decimals, as in 10,50."],
     ["en", "jpy", "10.5", "Enter a whole amount, such as 1050."],
     ["en", "jpy", "1.234", "Enter a whole amount, such as 1050."],
-    ["en", "kwd", "1,234", "This can mean two amounts. Enter 1.234 or 1234.000."],
-    ["de", "kwd", "1.234", "This can mean two amounts. Enter 1,234 or 1234,000."],
+    ["en", "kwd", "1,234", "This could mean two amounts. Enter 1.234 or 1234.000."],
+    ["de", "kwd", "1.234", "This could mean two amounts. Enter 1,234 or 1234,000."],
     ["en", "kwd", "1.2345", "Enter at most 3 decimals, as in 10.500."]
   ] as const)("in %s and %s: %j is refused: %s", (locale, currency, text, problem) => {
     assert.deepStrictEqual(readAmount(text, moneyOf(currency, locale)), { problem })

@@ -1,4 +1,4 @@
-/** A shopper in a real browser pays, from the page to the shop, with and without script. */
+/** A shopper in a real browser pays, from the checkout page to the shop, with and without scripts. */
 import { afterAll, afterEach, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, overflows, setTextSize } from "../Browser.ts"
@@ -28,7 +28,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       ...parameters
     })
 
-  /** A page with the browser's complaints, and its requests to others than Till and the shop. */
+  /** A page with its browser errors, and its requests to others than Till and the shop. */
   interface Watched {
     readonly page: Page
     readonly complaints: Array<string>
@@ -41,7 +41,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     const complaints: Array<string> = []
     page.on("pageerror", (error) => complaints.push(String(error)))
     page.on("console", (message) => {
-      // A refusal's status is no mistake of the page.
+      // Expected: refusals by status.
       if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) complaints.push(message.text())
     })
     page.on("dialog", (dialog) => {
@@ -83,10 +83,10 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
   ]
 
   describe.each(ways)("%s", (_, options) => {
-    // axe waits on timers of the page, which stand still there without script. The page is the same, though.
+    // axe waits for timers of the page, which do not run without scripts. The page is the same, though.
     const problemsOf = async (page: Page) => (options.javaScriptEnabled === false ? [] : accessibilityProblems(page))
 
-    it("takes a card and leads to the shop", async () => {
+    it("charges a card and redirects to the shop", async () => {
       const session = await newSession()
       const { complaints, page } = await open(session, options)
       await fill(page)
@@ -95,7 +95,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       assert.deepStrictEqual(complaints, [])
     })
 
-    it("keeps the form of a declined card for another one, but not the card", async () => {
+    it("keeps the form after a decline, but not the card", async () => {
       const session = await newSession()
       const { page } = await open(session, options)
       await fill(page, CARDS.declined)
@@ -111,7 +111,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       await atShop(page, session)
     })
 
-    it("leads through an authentication and back to the shop", async () => {
+    it("redirects to an authentication and back to the shop", async () => {
       const session = await newSession()
       const { complaints, page } = await open(session, options)
       await fill(page, CARDS.challenged)
@@ -135,7 +135,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       assert.strictEqual(await chargesOf(session), 1)
     })
 
-    it("comes back from an authentication that failed, and takes another card", async () => {
+    it("accepts another card after a failed authentication", async () => {
       const session = await newSession()
       const { page } = await open(session, options)
       await fill(page, CARDS.challenged)
@@ -148,7 +148,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       await atShop(page, session)
     })
 
-    it("says so if the session has expired meanwhile", async () => {
+    it("reports a session that has expired in between", async () => {
       const session = await newSession()
       const { page } = await open(session, options)
       await fill(page)
@@ -164,12 +164,12 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       const { page } = await open(session, options)
       await fill(page)
       await payButton(page).dblclick()
-      // Without script, the second click may cut off the way that the first one has opened, and lead there itself.
+      // Without scripts, the second click may cancel the first navigation and take its place.
       await vi.waitFor(() => atShop(page, session), { timeout: 120_000 })
       assert.strictEqual(await chargesOf(session), 1)
     })
 
-    it("says to who goes back after paying that it is paid", async () => {
+    it("shows that the session is paid after going back", async () => {
       const session = await newSession()
       const { page } = await open(session, options)
       await fill(page)
@@ -180,7 +180,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       assert.notInclude(await page.content(), CARDS.approved)
     })
 
-    it("leads back to the shop's cart", async () => {
+    it("links back to the shop's cart", async () => {
       const session = await newSession()
       const { page } = await open(session, options)
       await page.getByRole("link", { name: "Back to Lumen Coffee" }).click()
@@ -188,7 +188,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       assert.strictEqual((await server.get(`/v1/checkout_sessions/${session.id}`)).status, "open")
     })
 
-    it("puts what is missing beside the field, and the focus on the first", async () => {
+    it("shows missing values beside the fields, and focuses the first", async () => {
       const { page } = await open(await newSession({ billing_address_collection: "required" }), options)
       await payButton(page).click()
       for (const text of [
@@ -206,7 +206,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       assert.strictEqual(await page.locator("[aria-invalid=true]").count(), 7)
     })
 
-    it("9.29: marks the card of a decline, says what to do, and moves the focus there", async () => {
+    it("9.29: marks the card field after a decline, with advice and the focus", async () => {
       const session = await newSession({ billing_address_collection: "required" })
       const { page } = await open(session, options)
       await page.getByLabel("Country").selectOption("GB")
@@ -214,7 +214,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       await page.getByLabel(/City|Town/).fill("Leeds")
       await page.getByLabel("Postal code").fill("LS1 1AA")
       for (const [number, name, text] of [
-        ["4000000000000127", "card_cvc", "Enter your card again, with the code that is printed on it."],
+        ["4000000000000127", "card_cvc", "Enter your card again, with the security code printed on it."],
         ["4000000000000069", "card_expiry", "Check the date on your card, or pay with another card."],
         ["4000000000009995", "card_number", "Pay with another card, or top this one up first."]
       ] as const) {
@@ -248,7 +248,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       await atShop(page, session)
     })
 
-    it("9.29: closes after 20 attempts that failed, and says until when", async () => {
+    it("9.29: closes after 20 failed attempts, and shows until when", async () => {
       const session = await newSession()
       const { page } = await open(session, options)
       const confirm = { payment_method: "pm_card_declined", customer_details: { email: "ana@example.com" } }
@@ -257,8 +257,8 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       }
       await fill(page, CARDS.declined)
       await payButton(page).click()
-      await page.getByRole("heading", { name: "Too many payments have failed here" }).waitFor()
-      await page.getByText(/takes cards again in at most an hour, at \d\d:\d\d UTC/).waitFor()
+      await page.getByRole("heading", { name: "Too many failed payments" }).waitFor()
+      await page.getByText(/try again on this page at \d\d:\d\d UTC, within an hour/).waitFor()
       assert.strictEqual(await page.getByRole("textbox").count(), 0)
       assert.deepStrictEqual(await problemsOf(page), [])
     })
@@ -270,7 +270,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       ["HK", ["Country", "Area", "District", "Address", "Apartment"], "Enter your area."],
       ["AE", ["Country", "Address", "Apartment", "Emirate"], "Enter your emirate."],
       ["IE", ["Country", "Address", "Apartment", "City", "County", "Eircode"], "Enter your city."]
-    ])("9.8: asks for an address as %s has it", async (country, labels, missing) => {
+    ])("9.8: asks for an address in the format of %s", async (country, labels, missing) => {
       const session = await newSession({ billing_address_collection: "required" })
       const { complaints, page } = await open(session, options)
       await page.getByLabel("Country").selectOption(country)
@@ -284,7 +284,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
         labels
       )
       assert.strictEqual(await page.locator(":focus").count(), 1)
-      // The keyboard goes the way of the eyes.
+      // The keyboard order is the visual order.
       await page.getByLabel("Country").focus()
       const reached: Array<string> = ["Country"]
       for (const _ of labels.slice(1)) {
@@ -292,7 +292,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
         reached.push(await page.locator(":focus").evaluate((input: HTMLInputElement) => input.labels![0]!.textContent!))
       }
       assert.deepStrictEqual(reached, shown)
-      // Only what the fields are called differs from country to country.
+      // Between countries, only field names differ.
       if (country === "JP") assert.deepStrictEqual(await problemsOf(page), [])
       for (const label of shown.slice(1).filter((label) => !label.endsWith("optional"))) {
         await page.getByLabel(label, { exact: true }).fill(`my ${label}`)
@@ -325,7 +325,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     for (const [label, value] of Object.entries(values)) {
       assert.strictEqual(await page.getByLabel(label, { exact: true }).inputValue(), value)
     }
-    // What the country does not have is not sent.
+    // Fields that the country does not use are not sent.
     await country.selectOption("GB")
     await fillCard(page)
     await payButton(page).click()
@@ -334,7 +334,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.deepInclude(address, { country: "GB", state: null, city: "Reno" })
   })
 
-  it("9.8: shows without script what was entered where the country's addresses have nothing", async () => {
+  it("9.8: shows entered values of unused fields without scripts", async () => {
     const session = await newSession({ billing_address_collection: "required", customer_email: "ana@example.com" })
     const { page } = await open(session, { javaScriptEnabled: false })
     await page.getByLabel("Country").selectOption("JP")
@@ -369,7 +369,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       assert.strictEqual(await number.inputValue(), shown)
       assert.strictEqual(await page.locator("#brand").textContent(), brand)
     }
-    // In the middle, the caret stays where it was.
+    // In the middle of the number, the caret keeps its position.
     await number.fill("4242 4242 4242 4242")
     await number.evaluate((input: HTMLInputElement) => input.setSelectionRange(2, 2))
     await number.pressSequentially("99")
@@ -395,7 +395,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.strictEqual(await expiry.inputValue(), "12 / 56")
   })
 
-  it("takes digit after digit for the Delete key, across the gaps", async () => {
+  it("deletes digit after digit with the Delete key, across gaps", async () => {
     const { page } = await open(await newSession())
     const [number, expiry] = [page.getByLabel("Card number"), page.getByLabel("Expiry date")]
     const deleteFrom = async (field: typeof number, from: number, times: number) => {
@@ -410,12 +410,12 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     await expiry.fill("12 / 34")
     assert.deepStrictEqual(await deleteFrom(expiry, 2, 1), ["12 / 34", 5])
     assert.deepStrictEqual(await deleteFrom(expiry, 2, 2), ["12 / 4", 5])
-    // A leading zero is put back as well, until there is no month that it could be of.
+    // A leading zero is restored until no month is possible.
     await expiry.fill("12 / 34")
     assert.deepStrictEqual((await deleteFrom(expiry, 0, 5))[0], "0 / ")
   })
 
-  it("9.85: reads what the browser fills in, and the digits of an input method, as the server does", async () => {
+  it("9.85: reads autofill and input methods like the server", async () => {
     const session = await newSession({ customer_email: "ana@example.com" })
     const { complaints, page } = await open(session)
     const fields = {
@@ -427,7 +427,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       await page.getByLabel(label).fill(filled)
       assert.strictEqual(await page.getByLabel(label).inputValue(), shown)
     }
-    // Too many digits are not cut off: they would read as another code.
+    // Excess digits are kept: cut off, they would read as another code.
     await page.getByLabel("Security code").fill("12345")
     await page.getByLabel("Security code").press("Tab")
     await page.getByText("The security code has 3 digits").waitFor()
@@ -437,7 +437,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.deepStrictEqual(complaints, [])
   })
 
-  it("9.85: takes without script what the browser fills in", async () => {
+  it("9.85: accepts autofill without scripts", async () => {
     const session = await newSession({ customer_email: "ana@example.com" })
     const { page } = await open(session, { javaScriptEnabled: false })
     await page.getByLabel("Card number").fill("４２４２ ４２４２ ４２４２ ４２４２")
@@ -447,7 +447,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     await atShop(page, session)
   })
 
-  it("complains about a card number as soon as the field is left, and no longer once it is right", async () => {
+  it("reports an invalid card number on leaving the field until it is corrected", async () => {
     const { page } = await open(await newSession())
     const number = page.getByLabel("Card number")
     await number.fill("4242424242424241")
@@ -458,7 +458,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.isNull(await number.getAttribute("aria-invalid"))
   })
 
-  it("9.7: asks for as many digits of the security code as the card's scheme has", async () => {
+  it("9.7: requires the security code's length of the card's brand", async () => {
     const session = await newSession({ customer_email: "ana@example.com" })
     const { page } = await open(session)
     const cvc = page.getByLabel("Security code")
@@ -479,7 +479,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     await atShop(page, session)
   })
 
-  it("has the test cards one click away", async () => {
+  it("fills in a test card with one click", async () => {
     const session = await newSession({ customer_email: "ana@example.com" })
     const { page } = await open(session)
     await page.getByText("Test cards").click()
@@ -488,7 +488,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     await atShop(page, session)
   })
 
-  it("is paid with the keyboard alone", async () => {
+  it("is paid by keyboard alone", async () => {
     const session = await newSession()
     const { page } = await open(session)
     const focused = () => page.evaluate(() => document.activeElement?.getAttribute("name"))
@@ -513,7 +513,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     await atShop(page, session)
   })
 
-  it("says that it works while it does, and that the form is not sent twice", async () => {
+  it("shows progress and blocks a second submission", async () => {
     const session = await newSession()
     const { page } = await open(session)
     let requests = 0
@@ -536,7 +536,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.strictEqual(requests, 1)
   })
 
-  it("pays once if the answer is lost and the payer tries again", async () => {
+  it("pays once if the response is lost and the payer retries", async () => {
     const session = await newSession()
     const { page } = await open(session)
     let lost = false
@@ -548,13 +548,13 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     })
     await fill(page)
     await payButton(page).click()
-    await page.getByText("Try again: you will not pay twice.").waitFor()
+    await page.getByText("Try again: you will not be charged twice.").waitFor()
     await payButton(page).click()
     await atShop(page, session)
     assert.strictEqual(await chargesOf(session), 1)
   })
 
-  it("does not load the page again to say that a card is declined", async () => {
+  it("reports a decline without reloading the page", async () => {
     const { page } = await open(await newSession())
     await page.evaluate(() => Object.assign(globalThis, { stillHere: true }))
     await fill(page, CARDS.insufficientFunds)
@@ -564,7 +564,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.strictEqual(await page.locator(":focus").getAttribute("id"), "card_number")
   })
 
-  it("says that it is paid where the success_url opens an app and not a page", async () => {
+  it("shows that it is paid if the success_url opens an app", async () => {
     const session = await newSession({ success_url: "shop-app://paid/{CHECKOUT_SESSION_ID}" })
     const { page } = await open(session)
     await fill(page)
@@ -574,14 +574,14 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.strictEqual(await link.getAttribute("href"), `shop-app://paid/${session.id}`)
   })
 
-  it("cannot be shown in another site's frame", async () => {
+  it("cannot be framed by another site", async () => {
     const session = await newSession()
     const { page } = await open({ url: `${shop.url}/frame?${encodeURIComponent(session.url)}` })
     const frame = page.frames()[1]!
     assert.notInclude(await frame.content(), "House Espresso")
   })
 
-  it("runs nothing of what a merchant writes", async () => {
+  it("runs no code in a merchant's texts", async () => {
     const hostile = `"><script>alert(1)</script><img src=x onerror="alert(2)"><svg onload="alert(3)">'`
     const product = await server.post("/v1/products", { name: hostile })
     const line_items = [{ price_data: { currency: "usd", product: product.id, unit_amount: 100 } }]
@@ -635,7 +635,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     })
   })
 
-  it("would be told of what is not accessible", async () => {
+  it("detects accessibility problems", async () => {
     const { page } = await open(await newSession())
     await page.evaluate(() => document.querySelector("label")?.remove())
     const problems = await accessibilityProblems(page)
@@ -651,7 +651,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
   it.each([
     ["a small phone", 320, 16],
     ["large text", 360, 32]
-  ])("covers no digit with the card's scheme: %s", async (_, width, textPixels) => {
+  ])("covers no digit with the card's brand: %s", async (_, width, textPixels) => {
     const { page } = await open(await newSession(), { viewport: { width, height: 740 } })
     await setTextSize(page, textPixels)
     const number = page.getByLabel("Card number")
@@ -664,7 +664,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       return text.getBoundingClientRect().right
     })
     assert.isAtLeast(scheme.x, label)
-    // The field's own text grows as well, and is not cut off on a phone.
+    // The field's own text grows too, and is not cut off on a phone.
     const input = await number.evaluate((element) => [getComputedStyle(element).fontSize, element.scrollWidth] as const)
     assert.strictEqual(input[0], `${textPixels}px`)
     if (textPixels === 16) assert.isAtMost(input[1], field.width)
@@ -676,14 +676,14 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     ["idr", 1_250_000_000],
     ["usd", 999_999_999_000],
     ["idr", 999_999_999_999]
-  ])("breaks no amount within its number, nor a name into pieces: %s %i", async (currency, amount) => {
+  ])("breaks no amount and no name inside: %s %i", async (currency, amount) => {
     const product = await server.post("/v1/products", { name: "House Espresso" })
     const line_items = [{ price_data: { currency, product: product.id, unit_amount: amount } }]
     const { page } = await open(await newSession({ line_items }), { viewport: { width: 320, height: 740 } })
     await page.locator(".order summary").click()
     for (const width of [320, 360, 390, 896, 1280]) {
       await page.setViewportSize({ width, height: 740 })
-      // On a phone the total is in the line that opens the order.
+      // On a phone the total is in the summary line of the order.
       const total = page.locator(width < 896 ? ".order summary strong" : ".total strong")
       const [lines, text] = await total.evaluate((element) => {
         const text = document.createRange()
@@ -693,12 +693,12 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       const where = `${text} at ${width} px`
       assert.strictEqual(lines, 1, where)
       assert.isFalse(await overflows(page), where)
-      // Nor does it leave no room for what is bought.
+      // The amount leaves room for the item's name.
       assert.isAtLeast((await page.locator(".what").boundingBox())!.width, 9 * 16, where)
     }
   })
 
-  it("shows where a button is without its color", async () => {
+  it("shows the button's outline without colours", async () => {
     const { page } = await open(await newSession(), { forcedColors: "active" })
     const [style, color, background] = await payButton(page).evaluate((button) => {
       const { backgroundColor, borderTopColor, borderTopStyle } = getComputedStyle(button)
@@ -708,7 +708,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.notStrictEqual(color, background)
   })
 
-  it("writes a name from right to left as its language does, beside an amount from left to right", async () => {
+  it("writes a name from right to left beside an amount from left to right", async () => {
     const product = await server.post("/v1/products", { name: "קפה שחור!" })
     const line_items = [{ price_data: { currency: "usd", product: product.id, unit_amount: 100 } }]
     const { page } = await open(await newSession({ line_items }))
@@ -724,7 +724,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.isBelow(last, first)
   })
 
-  it("is dark for who wants it dark", async () => {
+  it("is dark in dark mode", async () => {
     const brightness = async (colorScheme: "light" | "dark") => {
       const { page } = await open(await newSession(), { colorScheme })
       const color = await page.evaluate(() => getComputedStyle(document.body).backgroundColor)

@@ -1,4 +1,4 @@
-/** The checkout page as a browser without script sees it (semantics S12 to S17, §8.26). It gives away no card data. */
+/** The checkout page for a browser without scripts (semantics S12 to S17, §8.26), and its handling of card data. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { DECLINE_MESSAGES } from "../../../src/domain/Cards.ts"
 import type { DeclineCode } from "../../../src/domain/Cards.ts"
@@ -27,7 +27,7 @@ afterAll(() => server.close())
 const retrieve = (id: string) => server.get(`/v1/checkout_sessions/${id}`)
 
 describe("the page of an open session", () => {
-  it("shows what is bought from whom, and what it costs", async () => {
+  it("shows merchant, items and costs", async () => {
     const session = await openSession(server)
     const { status, text } = await visit(session.url)
     assert.strictEqual(status, 200)
@@ -51,7 +51,7 @@ describe("the page of an open session", () => {
     assert.include(text.replaceAll("\u00a0", " "), expected)
   })
 
-  it("begins with what the merchant knows of the payer", async () => {
+  it("starts with the merchant's data about the payer", async () => {
     const { text } = await visit((await openSession(server, { customer_email: "known@example.com" })).url)
     assert.include(text, 'value="known@example.com"')
   })
@@ -63,7 +63,7 @@ describe("the page of an open session", () => {
     assert.include(required.text, 'name="line1"')
   })
 
-  it("asks for no card if there is nothing to pay", async () => {
+  it("asks for no card if the total is zero", async () => {
     const session = await openSession(server, {}, { amount: 0 })
     const { text } = await visit(session.url)
     assert.notInclude(text, "card_number")
@@ -72,7 +72,7 @@ describe("the page of an open session", () => {
     assert.strictEqual((await retrieve(session.id)).payment_status, "no_payment_required")
   })
 
-  it("is neither kept, nor framed, nor allowed to load anything from elsewhere", async () => {
+  it("is neither cached nor framed, and loads no external resources", async () => {
     const session = await openSession(server, { success_url: "https://shop.example/thanks?s={CHECKOUT_SESSION_ID}" })
     const { headers, text } = await visit(session.url)
     assert.strictEqual(headers.get("cache-control"), "no-store")
@@ -120,7 +120,7 @@ describe("the page of an open session", () => {
 })
 
 describe("paying", () => {
-  it("leads to the session's success_url, with the session's id", async () => {
+  it("redirects to the session's success_url with the session's id", async () => {
     const session = await openSession(server)
     const { headers, status } = await pay(session)
     assert.strictEqual(status, 303)
@@ -136,7 +136,7 @@ describe("paying", () => {
     })
   })
 
-  it("is a request of nobody's: its events show an id, and no key that somebody has sent", async () => {
+  it("has events with a request id, but no idempotency key", async () => {
     const session = await openSession(server)
     await pay(session)
     const { data } = await server.get("/v1/events?type=checkout.session.completed&limit=1")
@@ -145,7 +145,7 @@ describe("paying", () => {
     assert.isNull(data[0].request.idempotency_key)
   })
 
-  it("fills the id in wherever the merchant has put it, encoded or not", async () => {
+  it("fills in the id wherever the merchant has placed it, encoded or not", async () => {
     const success_url = "https://shop.example/{CHECKOUT_SESSION_ID}/ü?a=%7BCHECKOUT_SESSION_ID%7D#{CHECKOUT_SESSION_ID}"
     const session = await openSession(server, { success_url })
     const { headers } = await pay(session)
@@ -155,12 +155,12 @@ describe("paying", () => {
     )
   })
 
-  it("leads back to a signed URL byte for byte (T24)", async () => {
+  it("redirects to a signed URL byte for byte (T24)", async () => {
     const success_url = "https://shop.example/r?next=/orders/7&token=exp=16~acl=/live/*&q=a%20b&flag#done"
     assert.strictEqual((await pay(await openSession(server, { success_url }))).headers.get("location"), success_url)
   })
 
-  it("fills the id in on the way back to the cart as well, on every page that leads there (T24)", async () => {
+  it("fills in the id in every link to the cart too (T24)", async () => {
     const cancel_url = "https://shop.example/cart/{CHECKOUT_SESSION_ID}?a=%7BCHECKOUT_SESSION_ID%7D&b=x/y#ü"
     const session = await openSession(server, { cancel_url })
     const link = `href="https://shop.example/cart/${session.id}?a=${session.id}&amp;b=x/y#%C3%BC"`
@@ -170,7 +170,7 @@ describe("paying", () => {
     assert.strictEqual((await retrieve(session.id)).cancel_url, cancel_url)
   })
 
-  it("collects the address that the session asks for", async () => {
+  it("collects the address that the session requires", async () => {
     const session = await openSession(server, { billing_address_collection: "required" })
     const address = { line1: "1 Rua A", line2: "", city: "Porto", state: "", postal_code: "4000-001", country: "PT" }
     assert.strictEqual((await pay(session, { ...filledIn(), ...address })).status, 303)
@@ -181,7 +181,7 @@ describe("paying", () => {
     })
   })
 
-  it("happens once per form, however often and however fast it is sent", async () => {
+  it("happens once per form for any number of submissions", async () => {
     const session = await openSession(server)
     const form = { token: tokenIn((await visit(session.url)).text), ...filledIn() }
     const answers = await Promise.all(Array.from({ length: 8 }, () => send(session.url, form)))
@@ -193,13 +193,13 @@ describe("paying", () => {
     assert.strictEqual(charges.data.length, 1)
   })
 
-  it("happens once, even if two forms of one session are sent at once", async () => {
+  it("happens once for two concurrent forms of a session", async () => {
     const session = await openSession(server)
     const answers = await Promise.all([pay(session), pay(session), pay(session)])
     assert.deepStrictEqual(answers.map(({ status }) => status).toSorted(), [303, 410, 410])
   })
 
-  it("waits for the customer's capture if the merchant wants that", async () => {
+  it("leaves the capture to the merchant if configured", async () => {
     const session = await openSession(server, { payment_intent_data: { capture_method: "manual" } })
     assert.strictEqual((await pay(session)).status, 303)
     const { status, text } = await visit(session.url)
@@ -208,7 +208,7 @@ describe("paying", () => {
   })
 })
 
-describe("a form that is not right", () => {
+describe("an invalid form", () => {
   const complaints = (text: string): Record<string, string> =>
     Object.fromEntries(
       [...text.matchAll(/class="error" id="([a-z0-9_]+)-error">([^<]+)</g)].map(([, field, message]) => [
@@ -217,7 +217,7 @@ describe("a form that is not right", () => {
       ])
     )
 
-  it("comes back with what is wrong beside each field, and without the card (§8.26)", async () => {
+  it("is shown again with errors beside the fields, without the card (§8.26)", async () => {
     const session = await openSession(server, { billing_address_collection: "required" })
     const { status, text } = await pay(session, { card_number: "4242424242424241", card_cvc: "987" })
     assert.strictEqual(status, 400)
@@ -248,13 +248,13 @@ describe("a form that is not right", () => {
     ["card_cvc", "1234"],
     ["card_cvc", "abc"],
     ["card_cvc", ""]
-  ])("complains about %s %j, and about nothing else", async (field, value) => {
+  ])("reports %s %j and nothing else", async (field, value) => {
     const { status, text } = await pay(await openSession(server), { ...filledIn(), [field]: value })
     assert.strictEqual(status, 400)
     assert.deepStrictEqual(Object.keys(complaints(text)), [field])
   })
 
-  it("9.7: asks for the four digits of American Express", async () => {
+  it("9.7: requires four digits for American Express", async () => {
     const amex = filledIn("3782 822463 10005")
     const session = await openSession(server)
     const refused = await pay(session, amex)
@@ -263,12 +263,12 @@ describe("a form that is not right", () => {
     assert.strictEqual((await pay(session, { ...amex, card_cvc: "1234" })).status, 303)
   })
 
-  it.each(["12/34", "12 / 34", "1234", "12/2034", "12-34"])("takes the expiry date %s", async (card_expiry) => {
+  it.each(["12/34", "12 / 34", "1234", "12/2034", "12-34"])("accepts the expiry date %s", async (card_expiry) => {
     const session = await openSession(server)
     assert.strictEqual((await pay(session, { ...filledIn(), card_expiry })).status, 303)
   })
 
-  it("keeps what was entered, as text", async () => {
+  it("keeps the entered values as text", async () => {
     const name = `"><script>alert(1)</script>`
     const { text } = await pay(await openSession(server), { ...filledIn(), name, card_cvc: "" })
     assert.include(text, 'value="&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"')
@@ -277,7 +277,7 @@ describe("a form that is not right", () => {
 })
 
 describe("a country", () => {
-  it("stays chosen, and must be one of the list", async () => {
+  it("stays selected, and must be in the list", async () => {
     const session = await openSession(server, { billing_address_collection: "required" })
     const kept = await pay(session, { ...filledIn(), country: "PT" })
     assert.strictEqual(kept.status, 400)
@@ -286,13 +286,13 @@ describe("a country", () => {
       ['<option value="PT" selected>Portugal']
     )
     const unknown = await pay(session, { ...filledIn(), country: "ZZ" })
-    assert.include(unknown.text, "Choose a country of the list.")
+    assert.include(unknown.text, "Choose a country from the list.")
     assert.notInclude(unknown.text, " selected>")
   })
 })
 
 describe("a card that is declined", () => {
-  it("is said to be, and the form goes on to another card", async () => {
+  it("is reported, and the form accepts another card", async () => {
     const session = await openSession(server)
     const declined = await pay(session, filledIn(CARDS.insufficientFunds))
     assert.strictEqual(declined.status, 402)
@@ -304,7 +304,7 @@ describe("a card that is declined", () => {
     assert.strictEqual(paid.status, 303)
   })
 
-  it("is still said to be when the page is opened again", async () => {
+  it("is still reported when the page is opened again", async () => {
     const session = await openSession(server)
     await pay(session, filledIn(CARDS.declined))
     const { status, text } = await visit(session.url)
@@ -320,19 +320,19 @@ describe("a card that is declined", () => {
     assert.strictEqual(charges.data.length, 1)
   })
 
-  it("and another one with the same form are two attempts, of which the second needs a new form", async () => {
+  it("and another one need two forms, one per attempt", async () => {
     const session = await openSession(server)
     const token = tokenIn((await visit(session.url)).text)
     await send(session.url, { ...filledIn(CARDS.declined), token })
     const other = await send(session.url, { ...filledIn(), token })
     assert.strictEqual(other.status, 409)
-    // The new form comes without the card.
+    // The new form does not contain the card.
     assert.include(other.text, "Please enter your card again")
     assert.strictEqual((await retrieve(session.id)).status, "open")
     assert.strictEqual((await send(session.url, { ...filledIn(), token: tokenIn(other.text) })).status, 303)
   })
 
-  it("is another thing than a processor that does not answer", async () => {
+  it("is reported differently from a processor that does not respond", async () => {
     const session = await openSession(server)
     const { status, text } = await pay(session, filledIn(CARDS.faulty))
     assert.strictEqual(status, 500)
@@ -341,12 +341,12 @@ describe("a card that is declined", () => {
   })
 })
 
-/** The test card that is declined for a reason at once. */
+/** The test card with this decline code. */
 const numberOf = (code: DeclineCode) =>
   TEST_CARDS.find(({ result }) => result.kind === "declines" && result.declineCode === code)!.numbers[0]
 
-describe("9.29: an attempt that failed", () => {
-  /** What stands beside the fields that are marked, by their names. */
+describe("9.29: a failed attempt", () => {
+  /** Advice beside the marked fields, by field. */
   const marked = (text: string) =>
     [...text.matchAll(/<input\s+id="([a-z_0-9]+)"[^>]*aria-invalid="true"[^>]*>/g)].map(([tag, field]) => ({
       field: field!,
@@ -354,12 +354,12 @@ describe("9.29: an attempt that failed", () => {
       text: new RegExp(`id="${field}-error">([^<]*)`).exec(text)![1]!
     }))
 
-  // A payer who is there is asked to authenticate instead (9.18).
+  // A payer on the page is asked to authenticate instead (9.18).
   const codes = (Object.keys(DECLINE_MESSAGES) as Array<DeclineCode>).filter(
     (code) => code !== "authentication_required"
   )
 
-  it.each(codes)("for %s marks a field, says there what to do, and keeps what is not card data", async (code) => {
+  it.each(codes)("for %s marks a field with advice, and keeps everything but card data", async (code) => {
     const session = await openSession(server, { billing_address_collection: "required" })
     const address = { line1: "1 High St", line2: "Flat 2", city: "Leeds", postal_code: "LS1 1AA", country: "GB" }
     const details = { email: "ana@example.com", name: "Ana Lima", phone: "+44 1", ...address }
@@ -380,11 +380,11 @@ describe("9.29: an attempt that failed", () => {
     }
   })
 
-  it("tells nobody that a card was lost or stolen", () => {
+  it("does not reveal a lost or stolen card", () => {
     assert.deepStrictEqual([ADVICE.lost_card, ADVICE.stolen_card], [ADVICE.generic_decline, ADVICE.generic_decline])
   })
 
-  it("to authenticate says what to do as well", async () => {
+  it("to authenticate shows advice too", async () => {
     const session = await openSession(server)
     const challenge = (await pay(session, filledIn(CARDS.challenged))).headers.get("location")!
     await answerChallenge(challenge, "failure")
@@ -394,20 +394,20 @@ describe("9.29: an attempt that failed", () => {
     assert.include(text, 'value="ana@example.com"')
   })
 
-  it("closes the form for an hour once there were 20 of them, and says until when", async () => {
+  it("closes the form for an hour after 20 attempts, and shows until when", async () => {
     const session = await openSession(server)
     const confirm = { payment_method: "pm_card_declined", customer_details: { email: "ana@example.com" } }
     const path = `/v1/checkout_sessions/${session.id}/confirm`
     for (let i = 0; i < 19; i++) await server.post(path, confirm, { status: 402 })
     const form = { token: tokenIn((await visit(session.url)).text), ...filledIn(CARDS.declined) }
     const other = { token: tokenIn((await visit(session.url)).text), ...filledIn() }
-    // A form that is sent again is no attempt.
+    // A repeated submission is not an attempt.
     const closed = await send(session.url, form)
     const told = [closed, await send(session.url, form), await send(session.url, other), await visit(session.url)]
     for (const { status, text } of told) {
       assert.strictEqual(status, 429)
-      assert.include(text, "Too many payments have failed here")
-      assert.match(text, /takes cards again in at most an hour, at \d\d:\d\d UTC\./)
+      assert.include(text, "Too many failed payments")
+      assert.match(text, /try again on this page at \d\d:\d\d UTC, within an hour/)
       assert.include(text, "You have not been charged.")
       assert.include(text, `href="${server.url}/healthz?canceled"`)
       assert.notInclude(text, "card_number")
@@ -421,7 +421,7 @@ describe("9.29: an attempt that failed", () => {
     assert.strictEqual((await pay(session)).status, 303)
   })
 
-  it("says that a session that ends before its hour is over takes no more cards", async () => {
+  it("says that a session that expires within the hour accepts no more payments", async () => {
     const expires_at = Math.floor(Date.now() / 1000) + 3 * 3600
     const session = await openSession(server, { expires_at })
     await server.post("/v1/test_helpers/clock/advance", { seconds: 3600 })
@@ -431,12 +431,12 @@ describe("9.29: an attempt that failed", () => {
     }
     const { status, text } = await visit(session.url)
     assert.strictEqual(status, 429)
-    assert.include(text, "This checkout takes no more cards.")
+    assert.include(text, "This checkout no longer accepts payments.")
   })
 })
 
-describe("a session that cannot be paid any more", () => {
-  it("says that it is paid, with a way back", async () => {
+describe("a session that can no longer be paid", () => {
+  it("says that it is paid, with a link back", async () => {
     const session = await openSession(server)
     await pay(session)
     const { headers, status, text } = await visit(session.url)
@@ -447,7 +447,7 @@ describe("a session that cannot be paid any more", () => {
     assert.strictEqual(headers.get("cache-control"), "no-store")
   })
 
-  it("says what of it was refunded", async () => {
+  it("shows the refunded amount", async () => {
     const session = await openSession(server)
     await pay(session)
     const { payment_intent } = await retrieve(session.id)
@@ -461,7 +461,7 @@ describe("a session that cannot be paid any more", () => {
     assert.include(text, "has refunded $24.50.")
   })
 
-  it("says that it has expired, and that nothing was taken; its form as well", async () => {
+  it("says that it has expired without a charge, also in response to its form", async () => {
     const session = await openSession(server)
     const form = { token: tokenIn((await visit(session.url)).text), ...filledIn() }
     await server.post(`/v1/checkout_sessions/${session.id}/expire`, {})
@@ -472,13 +472,13 @@ describe("a session that cannot be paid any more", () => {
     }
   })
 
-  it("says that the bank has not answered yet, and then what it answered", async () => {
+  it("shows that the bank's answer is pending, and then the answer", async () => {
     const session = await openSession(server)
     assert.strictEqual((await pay(session, filledIn(CARDS.processing))).status, 303)
     assert.include((await visit(session.url)).text, "Your payment is being processed")
   })
 
-  it("says that the bank has refused in the end, and leads to the cart and not to the thanks", async () => {
+  it("shows the bank's refusal, with a link to the cart instead of the success page", async () => {
     const session = await openSession(server)
     await pay(session, filledIn(CARDS.processingThenDeclined))
     await server.post("/v1/test_helpers/clock/advance", { seconds: 2 })
@@ -487,7 +487,7 @@ describe("a session that cannot be paid any more", () => {
     assert.deepStrictEqual(linksIn(text), [`${server.url}/healthz?canceled`])
   })
 
-  it.each([true, false])("says that a held amount was released; has a cart to go back to: %j", async (hasCart) => {
+  it.each([true, false])("says that a reserved amount was released; with a cart to return to: %j", async (hasCart) => {
     const parameters = { payment_intent_data: { capture_method: "manual" }, ...(!hasCart && { cancel_url: null }) }
     const session = await openSession(server, parameters)
     await pay(session)
@@ -501,7 +501,7 @@ describe("a session that cannot be paid any more", () => {
 describe("the page's script", () => {
   const asScript = { accept: "application/json" }
 
-  it("gets the same answers as data", async () => {
+  it("gets the same outcomes as data", async () => {
     const session = await openSession(server)
     const token = tokenIn((await visit(session.url)).text)
     const wrong = await send(session.url, { token, ...filledIn(), email: "" }, asScript)
@@ -521,7 +521,7 @@ describe("the page's script", () => {
   })
 })
 
-describe("a form from somewhere else", () => {
+describe("a form from another site", () => {
   it("pays nothing if it has no token of this session", async () => {
     const [session, other] = [await openSession(server), await openSession(server)]
     const foreign = tokenIn((await visit(other.url)).text)
@@ -532,14 +532,14 @@ describe("a form from somewhere else", () => {
     assert.strictEqual((await retrieve(session.id)).status, "open")
   })
 
-  it.each(["cross-site", "same-site"])("pays nothing if the browser says that it is %s", async (site) => {
+  it.each(["cross-site", "same-site"])("pays nothing if the browser reports %s", async (site) => {
     const session = await openSession(server)
     const form = { ...filledIn(), token: tokenIn((await visit(session.url)).text) }
     assert.strictEqual((await send(session.url, form, { "sec-fetch-site": site })).status, 403)
     assert.strictEqual((await retrieve(session.id)).status, "open")
   })
 
-  it("pays nothing if it is no form, or too long", async () => {
+  it("pays nothing with another content type or if it is too long", async () => {
     const { url } = await openSession(server)
     assert.strictEqual((await send(url, filledIn(), { "content-type": "text/plain" })).status, 400)
     assert.strictEqual((await send(url, { email: "a".repeat(70_000) })).status, 413)
@@ -550,7 +550,7 @@ describe("live mode", () => {
   const live = (from: MemoryTillWithPages, parameters = {}, amount = 2450) =>
     openSession(from, parameters, { amount, key: from.secretLive })
 
-  it("9.9: without a processor, says that the shop cannot take cards yet, before it asks for one", async () => {
+  it("9.9: without a processor, says that the shop cannot take cards yet, without a form", async () => {
     const { url } = await live(server)
     const { headers, status, text } = await visit(url)
     assert.strictEqual(status, 200)
@@ -574,7 +574,7 @@ describe("live mode", () => {
     await named.close()
   })
 
-  it("9.9: without a processor, takes no form either, and keeps the session open", async () => {
+  it("9.9: without a processor, refuses the form and keeps the session open", async () => {
     const { id, payment_intent, url } = await live(server)
     const token = tokenIn((await visit((await live(server, {}, 0)).url)).text)
     for (const values of [filledIn(), { ...filledIn(), token }, {}]) {
@@ -589,7 +589,7 @@ describe("live mode", () => {
     assert.deepStrictEqual(charges.data, [])
   })
 
-  it("9.9: without a processor, completes what costs nothing", async () => {
+  it("9.9: without a processor, completes a free order", async () => {
     const session = await live(server, {}, 0)
     const { text } = await visit(session.url)
     assert.include(text, "Complete order")
@@ -599,7 +599,7 @@ describe("live mode", () => {
     assert.strictEqual(headers.get("location"), `${server.url}/healthz?session=${session.id}`)
   })
 
-  it("has no test mode on its page, and takes cards if there is a processor (A10)", async () => {
+  it("shows no test-mode panel, and charges cards if there is a processor (A10)", async () => {
     const simulating = await start({ merchantName: "Shop", liveProcessor: "simulator" })
     const session = await live(simulating)
     const { text } = await visit(session.url)
@@ -612,7 +612,7 @@ describe("live mode", () => {
 })
 
 describe("card data", () => {
-  it("is nowhere but in the request", async () => {
+  it("is only in the request", async () => {
     const session = await openSession(server)
     const declined = await pay(session, { ...filledIn(CARDS.declined), card_cvc: "8157" })
     const paid = await send(session.url, {
@@ -626,16 +626,16 @@ describe("card data", () => {
         place.replaceAll(/4000 0000 0000 0002|5555 5555 5555 4444/g, ""),
         /4000000000000002|5555555555554444/
       )
-      // Ids and times may have these digits by chance, so only a value of its own counts.
+      // Ids and times may contain these digits by chance, so only separate values count.
       assert.notMatch(place, /(?<![0-9A-Za-z_-])8157(?![0-9A-Za-z_-])/)
     }
   })
 })
 
-describe("what merchants write", () => {
+describe("a merchant's text", () => {
   const hostile = `</title></script><script>alert(1)</script><img src=x onerror=alert(1)>"'><svg/onload=alert(1)>`
 
-  it("is text on every page, whatever it is", async () => {
+  it("stays text on every page", async () => {
     const evil = await start({ merchantName: hostile })
     try {
       const session = await openSession(

@@ -1,4 +1,4 @@
-/** The form of the checkout page is read without a defect, whatever a browser sends. */
+/** The checkout form is read without a defect, for any input. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { COUNTRY_CODES } from "../../../src/domain/Address.ts"
@@ -78,54 +78,50 @@ const askedOf = ({ amount, saved, ...others }: typeof asked.Type): FormParts => 
   amount: amount ? AMOUNT : null,
   saved: saved && others.card ? SAVED : []
 })
-/** Values by field, many of which the field should not hold. */
+/** Values by field, many of them invalid. */
 const values = Schema.Array(Schema.Tuple([Schema.Literals(FIELDS as [Field, ...Array<Field>]), Schema.String]))
-/** What the payer chooses, which need not be one of the cards that are offered. */
+/** The payer's choice, which may not be one of the offered cards. */
 const choice = Schema.Literals(["", "pm_1", "pm_2", "pm_card_visa"])
 const isConfirmation = Schema.is(ConfirmCheckoutSession)
 
 describe("the checkout form", () => {
-  it.prop(
-    "becomes what the API takes, or says what is wrong with which of its fields",
-    { asked, choice, values },
-    (input) => {
-      const entered = { ...GOOD, ...Object.fromEntries(input.values), payment_method: input.choice }
-      const form = new Map(Object.entries(entered))
-      const { confirmation, details, errors } = readEntered(askedOf(input.asked), form)
-      const fields = fieldsOf(askedOf(input.asked), form.get("country")!)
-      if (confirmation === null) assert.isAbove(Object.keys(errors).length, 0)
-      else {
-        assert.deepStrictEqual(errors, {})
-        assert.isTrue(isConfirmation(confirmation))
-        const chosen = input.asked.card && input.choice !== "" ? input.choice : undefined
-        assert.strictEqual(confirmation.payment_method, chosen)
-        // Only what is offered is ever taken.
-        if (chosen !== undefined) assert.isTrue(input.asked.saved && chosen !== "pm_card_visa")
-        assert.strictEqual(confirmation.payment_method_data !== null, input.asked.card && chosen === undefined)
-        assert.strictEqual("custom_unit_amount" in confirmation, input.asked.amount)
-        if (input.asked.amount) assert.isTrue(confirmation.custom_unit_amount! >= 300)
-        assert.strictEqual(confirmation.customer_details.address !== null, input.asked.address)
-      }
-      for (const field of Object.keys(errors) as Array<Field>) assert.include([...fields, "payment_method"], field)
-      if (input.asked.card && input.choice !== "") assert.notInclude(Object.keys(errors), "card_number")
-      assert.deepStrictEqual(
-        Object.keys(details),
-        DETAIL_FIELDS.filter((field) => fields.includes(field))
-      )
+  it.prop("becomes valid parameters of the API, or errors beside its fields", { asked, choice, values }, (input) => {
+    const entered = { ...GOOD, ...Object.fromEntries(input.values), payment_method: input.choice }
+    const form = new Map(Object.entries(entered))
+    const { confirmation, details, errors } = readEntered(askedOf(input.asked), form)
+    const fields = fieldsOf(askedOf(input.asked), form.get("country")!)
+    if (confirmation === null) assert.isAbove(Object.keys(errors).length, 0)
+    else {
+      assert.deepStrictEqual(errors, {})
+      assert.isTrue(isConfirmation(confirmation))
+      const chosen = input.asked.card && input.choice !== "" ? input.choice : undefined
+      assert.strictEqual(confirmation.payment_method, chosen)
+      // Only offered cards are accepted.
+      if (chosen !== undefined) assert.isTrue(input.asked.saved && chosen !== "pm_card_visa")
+      assert.strictEqual(confirmation.payment_method_data !== null, input.asked.card && chosen === undefined)
+      assert.strictEqual("custom_unit_amount" in confirmation, input.asked.amount)
+      if (input.asked.amount) assert.isTrue(confirmation.custom_unit_amount! >= 300)
+      assert.strictEqual(confirmation.customer_details.address !== null, input.asked.address)
     }
-  )
+    for (const field of Object.keys(errors) as Array<Field>) assert.include([...fields, "payment_method"], field)
+    if (input.asked.card && input.choice !== "") assert.notInclude(Object.keys(errors), "card_number")
+    assert.deepStrictEqual(
+      Object.keys(details),
+      DETAIL_FIELDS.filter((field) => fields.includes(field))
+    )
+  })
 
   const countries = Schema.Literals(["", ...COUNTRY_CODES] as [string, ...Array<string>])
 
   it.prop(
-    "misses each required field that is empty, and no other, in every country",
+    "reports each empty required field and no other, in every country",
     { asked, country: countries, values },
     (input) => {
       const empty = new Set(input.values.map(([field]) => field))
       empty.delete("country")
       const filled = Object.entries({ ...GOOD, country: input.country })
       const form = new Map(filled.map(([field, value]) => [field, empty.has(field as Field) ? "" : value]))
-      // Only PT's form has been filled in completely; elsewhere a state may be missing as well.
+      // Only the form for PT is complete; elsewhere a state may be missing too.
       const missing = fieldsOf(askedOf(input.asked), input.country).flatMap((field) => {
         const complaint = complaintsOf(field, input.country).missing
         return form.get(field) === "" && complaint !== undefined ? [[field, complaint]] : []
@@ -134,7 +130,7 @@ describe("the checkout form", () => {
     }
   )
 
-  it.prop("asks for exactly the address that the API asks for", { country: countries, values }, (input) => {
+  it.prop("requires exactly the address that the API requires", { country: countries, values }, (input) => {
     const form = new Map(Object.entries({ ...GOOD, state: "S", country: input.country }))
     for (const [field] of input.values) if (field !== "country") form.set(field, "")
     const { errors } = readEntered({ amount: null, address: true, card: false, saved: [] }, form)

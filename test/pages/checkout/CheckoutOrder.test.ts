@@ -1,4 +1,4 @@
-/** The order on the checkout page: its goods, how they come to their amounts, and in how much room (semantics 9.15). */
+/** The order on the checkout page: items, amounts and layout (semantics 9.15). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { sourcesOf } from "../../../src/html/Images.ts"
@@ -29,7 +29,7 @@ const imagePolicyOf = (headers: Headers): string | undefined =>
 const CDN = "https://cdn.example"
 
 describe("a line's goods", () => {
-  it("9.15: are shown by the first picture, which learns nothing of the page, and by a description", async () => {
+  it("9.15: are shown by their first image, without a referrer, and a description", async () => {
     const images = [`${CDN}/cup.png?size=2&x="`, "https://other.example/2.png"]
     const line = { price: await price({ unit_amount: 1200 }, { images, description: "Dark <b>roast</b>" }) }
     const { headers, text } = await sell([line])
@@ -42,20 +42,20 @@ describe("a line's goods", () => {
     assert.include(text, "<bdi>Dark &lt;b&gt;roast&lt;/b&gt;</bdi>")
   })
 
-  it("9.15: let no more in than their pictures need; without any, nothing at all", async () => {
+  it("9.15: allow the origins of their images only", async () => {
     const { headers, text } = await sell([{ price: await price({ unit_amount: 1200 }) }])
     assert.deepStrictEqual(imagesIn(text), [])
     assert.strictEqual(imagePolicyOf(headers), "'self' data:")
   })
 
-  it("9.15: have no picture where a policy could not name its place", async () => {
+  it("9.15: have no image if a policy cannot name its origin", async () => {
     const line = { price: await price({ unit_amount: 1200 }, { images: ["http://[2001:db8::1]/a.png"] }) }
     const { headers, text } = await sell([line])
     assert.deepStrictEqual(imagesIn(text), [])
     assert.strictEqual(imagePolicyOf(headers), "'self' data:")
   })
 
-  it("9.15: keep the name of the session's creation, and show picture and description as they are now", async () => {
+  it("9.15: keep the session's name, with the current image and description", async () => {
     const { id } = await product({ description: "Dark", images: [`${CDN}/old.png`] })
     const { id: of } = await server.post("/v1/prices", { product: id, currency: "usd", unit_amount: 1200 })
     const session = await openSession(server, { line_items: [{ price: of }] })
@@ -68,7 +68,7 @@ describe("a line's goods", () => {
     for (const gone of ["Another", "Dark", "old.png"]) assert.notInclude(text, gone)
   })
 
-  it("9.15: are described in no more than 160 characters, of whatever kind", async () => {
+  it("9.15: are described in at most 160 characters", async () => {
     const words = await sell([{ price: await price({ unit_amount: 1 }, { description: "word ".repeat(1000).trim() }) }])
     assert.include(texts(words.text), `${"word ".repeat(32).trim()}…`)
     const emoji = await sell([{ price: await price({ unit_amount: 1 }, { description: "🫖".repeat(200) }) }])
@@ -115,13 +115,13 @@ describe("a line's amount", () => {
     })
   }
 
-  it("9.15: of price data says how often as well, and that it is charged once", async () => {
+  it("9.15: of price data shows the interval, and that it is charged once", async () => {
     const { id } = await product()
     const price_data = { currency: "usd", product: id, unit_amount: 1500, recurring: { interval: "year" } }
     assert.include(texts((await sell([{ price_data }])).text), "Every year, charged once")
   })
 
-  it("9.15: of one says nothing of how many or how often", async () => {
+  it("9.15: of one item shows neither quantity nor interval", async () => {
     assert.notMatch(
       texts((await sell([{ price: await price({ unit_amount: 1200 }) }])).text),
       /×|Quantity|charged once/
@@ -130,7 +130,7 @@ describe("a line's amount", () => {
 })
 
 describe("the order", () => {
-  it("9.15: has a subtotal if there is more than one line, and says how many fold away", async () => {
+  it("9.15: has a subtotal for several lines, and shows the number of folded lines", async () => {
     const one = { price: await price({ unit_amount: 1200 }), quantity: 2 }
     const other = { price: await price({ unit_amount: 350 }) }
     const both = texts((await sell([one, other])).text)
@@ -162,21 +162,17 @@ describe("the order", () => {
 describe("the policy of pictures", () => {
   const url = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 300 }))
 
-  it.prop(
-    "names their origins, each once, or else their schemes; never more than a header holds",
-    [Schema.Array(url)],
-    ([hosts]) => {
-      const pictures = hosts.map((host) => `https://cdn-${host}.example/${host}.png`)
-      const sources = sourcesOf([null, ...pictures])
-      assert.strictEqual(new Set(sources).size, sources.length)
-      assert.isAtMost(sources.join(" ").length, 1500)
-      for (const picture of pictures) {
-        assert.isTrue(sources.includes(new URL(picture).origin) || sources.includes("https:"))
-      }
+  it.prop("names origins once, or else schemes, within the size of a header", [Schema.Array(url)], ([hosts]) => {
+    const pictures = hosts.map((host) => `https://cdn-${host}.example/${host}.png`)
+    const sources = sourcesOf([null, ...pictures])
+    assert.strictEqual(new Set(sources).size, sources.length)
+    assert.isAtMost(sources.join(" ").length, 1500)
+    for (const picture of pictures) {
+      assert.isTrue(sources.includes(new URL(picture).origin) || sources.includes("https:"))
     }
-  )
+  })
 
-  it("names schemes where there are a hundred places", () => {
+  it("names schemes for a hundred origins", () => {
     const pictures = Array.from({ length: 100 }, (_, at) => `http${at % 2 ? "s" : ""}://cdn-${at}.example/1.png`)
     assert.sameMembers([...sourcesOf(pictures)], ["http:", "https:"])
   })

@@ -1,6 +1,4 @@
-/**
- * Embedded and custom sessions over HTTP open their page only with their secret, and only in a frame that may show it.
- */
+/** The pages of embedded and custom sessions open only with their secret, and only in an allowed frame. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { embedderOf, mayOpen, pathOf } from "../../../src/pages/checkout/Embedding.ts"
 import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
@@ -32,7 +30,7 @@ const addressOf = ({ client_secret, id }: Answer, origin: string | null = SHOP):
 const ancestorsIn = ({ headers }: { readonly headers: Headers }): string | undefined =>
   /frame-ancestors ([^;]+)/.exec(headers.get("content-security-policy")!)?.[1]
 
-/** Sends the form as the page's script does. */
+/** Sends the form like the page's script. */
 const sendAsScript = async (url: string, values = filledIn()) => {
   const token = tokenIn((await visit(url)).text)
   const { status, text } = await send(url, { token, ...values }, { accept: "application/json" })
@@ -40,7 +38,7 @@ const sendAsScript = async (url: string, values = filledIn()) => {
 }
 
 describe("the page of an embedded session", () => {
-  it("may be framed by the origin that it is opened for, and by no other", async () => {
+  it("may be framed by the origin in its address only", async () => {
     const answer = await visit(addressOf(await openEmbedded()))
     assert.strictEqual(answer.status, 200)
     assert.strictEqual(ancestorsIn(answer), SHOP)
@@ -70,7 +68,7 @@ describe("the page of an embedded session", () => {
     assert.notInclude(answer.text, "data-embedder")
   })
 
-  it("takes the client secret, and says nothing without", async () => {
+  it("requires the client secret", async () => {
     const { id } = await openEmbedded()
     const none = await visit(`${server.url}/checkout/cs_000000000000000000000000`)
     for (const query of ["", "?client_secret=", `?client_secret=${id}_secret_x`]) {
@@ -82,12 +80,12 @@ describe("the page of an embedded session", () => {
     }
   })
 
-  it("is opened by what comes after another question mark", async () => {
+  it("accepts another question mark in the query", async () => {
     const url = addressOf(await openEmbedded()).replace("?", "?from=a?b&")
     assert.strictEqual((await visit(url)).status, 200)
   })
 
-  it("is paid like a hosted one, and then says so to the page around it", async () => {
+  it("is paid like a hosted one, and reports it to the surrounding page", async () => {
     const session = await openEmbedded()
     const url = addressOf(session)
     assert.deepStrictEqual(await sendAsScript(url), { status: 200, body: { reload: true } })
@@ -106,7 +104,7 @@ describe("the page of an embedded session", () => {
     assert.deepStrictEqual(Object.keys(body.errors), ["card_number"])
   })
 
-  it("leads out of the frame to an authentication, and back to a page of its own", async () => {
+  it("redirects out of the frame to an authentication, and back to its own page", async () => {
     const session = await openEmbedded()
     const { body } = await sendAsScript(addressOf(session), filledIn(CARDS.challenged))
     const challenge = await visit(body.location)
@@ -116,7 +114,7 @@ describe("the page of an embedded session", () => {
     assert.strictEqual(back.headers.get("location"), `${server.url}/healthz?session=${session.id}`)
   })
 
-  it("goes on as a page of its own after an authentication that failed, without the payment's secret", async () => {
+  it("continues as its own page after a failed authentication, without the payment's secret", async () => {
     const session = await openEmbedded()
     const { body } = await sendAsScript(addressOf(session), filledIn(CARDS.challenged))
     const answered = await answerChallenge(body.location, "failure")
@@ -128,8 +126,8 @@ describe("the page of an embedded session", () => {
   })
 })
 
-describe("9.21: a page that is no embedded session's", () => {
-  it("may be framed by nobody, whatever its address says", async () => {
+describe("9.21: a page of another kind of session", () => {
+  it("cannot be framed, whatever its address", async () => {
     const { id, url } = await openSession(server)
     const query = `?${new URLSearchParams({ origin: SHOP, client_secret: `${id}_secret_x` })}`
     const led = await visit(url + query)
@@ -154,7 +152,7 @@ describe("9.21: a page that is no embedded session's", () => {
 })
 
 describe("origins that may embed", () => {
-  it("9.21: are none in live mode that the installation does not name", async () => {
+  it("9.21: are none in live mode unless the installation names them", async () => {
     const parameters = { ui_mode: "embedded", cancel_url: null }
     const answer = await visit(addressOf(await openSession(server, parameters, { key: server.secretLive })))
     assert.strictEqual(answer.status, 200)
@@ -196,7 +194,7 @@ describe("origins that may embed", () => {
     }
   })
 
-  it("find no page of a custom session, whatever they know", () => {
+  it("find no page of a custom session", () => {
     const secret = new URLSearchParams({ client_secret: embedded.client_secret })
     assert.isTrue(mayOpen(embedded, secret))
     assert.isFalse(mayOpen({ ...embedded, ui_mode: "custom" }, secret))
@@ -205,7 +203,7 @@ describe("origins that may embed", () => {
   })
 })
 
-describe("the way of a custom session's payer to an authentication", () => {
+describe("the redirect of a custom session's payer to an authentication", () => {
   const openCustom = (): Promise<Answer> => openSession(server, { ui_mode: "custom", cancel_url: null })
   const wayOf = ({ client_secret, id }: Answer) => `${server.url}/challenge/${id}?client_secret=${client_secret}`
   const confirm = (session: Answer, number: string) =>
@@ -220,7 +218,7 @@ describe("the way of a custom session's payer to an authentication", () => {
       { key: server.publishableTest }
     )
 
-  it("leads to the challenge while there is one", async () => {
+  it("leads to the challenge while it exists", async () => {
     const session = await openCustom()
     assert.strictEqual((await visit(wayOf(session))).status, 404)
     assert.strictEqual((await confirm(session, CARDS.challenged)).status, "open")
@@ -235,7 +233,7 @@ describe("the way of a custom session's payer to an authentication", () => {
     assert.strictEqual((await visit(wayOf(session).replace("?", "?from=a?b&"))).status, 303)
   })
 
-  it("says what became of a session that is over", async () => {
+  it("shows the outcome of a closed session", async () => {
     const session = await openCustom()
     await confirm(session, CARDS.approved)
     const { status, text } = await visit(wayOf(session))
@@ -243,7 +241,7 @@ describe("the way of a custom session's payer to an authentication", () => {
     assert.include(text, "This order is paid")
   })
 
-  it("9.21: is not there without the client secret, as if there were no session", async () => {
+  it("9.21: is a 404 without the client secret, as if there were no session", async () => {
     const session = await openCustom()
     await confirm(session, CARDS.challenged)
     const other = await openCustom()
@@ -262,7 +260,7 @@ describe.each([
   ["/checkout.js", "text/javascript; charset=utf-8"],
   ["/checkout.d.ts", "text/plain; charset=utf-8"]
 ])("%s", (path, type) => {
-  it("is served under a name that stays, to pages of any origin", async () => {
+  it("is served under a fixed name to pages of any origin", async () => {
     const { headers, status } = await visit(server.url + path)
     assert.strictEqual(status, 200)
     assert.strictEqual(headers.get("content-type"), type)

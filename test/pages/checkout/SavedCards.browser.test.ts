@@ -1,4 +1,4 @@
-/** Semantics 9.18: a payer chooses a saved card in a real browser, with and without script, and by keyboard alone. */
+/** Semantics 9.18: a payer chooses a saved card in a real browser, with and without scripts, and by keyboard alone. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, overflows } from "../Browser.ts"
@@ -60,7 +60,7 @@ describe.skipIf(!hasBrowser)("saved cards, in a browser", () => {
       await assertPaid(page, session)
     })
 
-    it("asks for another card, after one that was declined as well", async () => {
+    it("accepts another card, also after a decline", async () => {
       const session = await sessionOf("pm_card_chargeDeclined")
       const page = await open(session, options)
       await page.locator("button[type=submit]").click()
@@ -79,7 +79,7 @@ describe.skipIf(!hasBrowser)("saved cards, in a browser", () => {
     })
   })
 
-  it("is done by keyboard alone", async () => {
+  it("works by keyboard alone", async () => {
     const session = await sessionOf("pm_card_visa", "pm_card_mastercard")
     const page = await open(session)
     await page.getByLabel("Phone").focus()
@@ -99,7 +99,7 @@ describe.skipIf(!hasBrowser)("saved cards, in a browser", () => {
     assert.strictEqual(charges.data[0].payment_method_details.card.brand, "visa")
   })
 
-  it("lets the test cards of test mode be tried instead", async () => {
+  it("offers test cards in test mode", async () => {
     const page = await open(await sessionOf("pm_card_visa"))
     await page.getByText("Test cards").first().click()
     await page.locator(".test-card").first().click()
@@ -110,7 +110,7 @@ describe.skipIf(!hasBrowser)("saved cards, in a browser", () => {
   it.each([
     ["on a desk", {}],
     ["on a phone, in the dark", { ...PHONE, colorScheme: "dark" as const }]
-  ])("can be used by everybody %s", async (name, options: BrowserContextOptions) => {
+  ])("is accessible %s", async (name, options: BrowserContextOptions) => {
     const session = await sessionOf("pm_card_chargeDeclined", "pm_card_visa", "pm_card_amex")
     const page = await open(session, options)
     assert.deepStrictEqual(await accessibilityProblems(page), [])

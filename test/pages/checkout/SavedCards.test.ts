@@ -1,4 +1,4 @@
-/** Semantics 9.18, without a browser: the page of a session whose customer holds cards. */
+/** Semantics 9.18, without a browser: the page of a session whose customer has saved cards. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
 import { start } from "../../support/MemoryTillWithPages.ts"
@@ -29,7 +29,7 @@ const stateOf = (session: Answer): Promise<Answer> => server.get(`/v1/checkout_s
 const paymentOf = async (session: Answer): Promise<Answer> =>
   server.get(`/v1/payment_intents/${(await stateOf(session)).payment_intent}`)
 
-/** The choices of a page, and which of them is made. */
+/** The choices of a page, and the selected one. */
 const choicesIn = (text: string) =>
   [...text.matchAll(/<input type="radio" name="payment_method" value="([^"]*)"([^>]*)>(.*?)<\/label/gs)].map(
     ([, value, attributes, label]) => ({
@@ -45,7 +45,7 @@ const errorIn = (text: string): string | undefined => /id="payment_method-error"
 const choosing = (payment_method: string) => ({ email: "ana@example.com", name: "Ana Lima", payment_method })
 
 describe("the page of a session whose customer holds cards", () => {
-  it("offers them, the last one first and chosen, and shows no more than brand, last four and expiry", async () => {
+  it("offers them with the newest selected, and shows only brand, last four and expiry", async () => {
     const { cards, id } = await customerWith("pm_card_visa", "pm_card_amex")
     const { text } = await visit((await openSession(server, { customer: id })).url)
     assert.deepStrictEqual(choicesIn(text), [
@@ -74,7 +74,7 @@ describe("the page of a session whose customer holds cards", () => {
     assert.notInclude(text, "•••• 5556")
   })
 
-  it("asks everybody else for a card", async () => {
+  it("asks other payers for a card", async () => {
     const { id } = await customerWith()
     for (const parameters of [{}, { customer: id }]) {
       const { text } = await visit((await openSession(server, parameters)).url)
@@ -83,7 +83,7 @@ describe("the page of a session whose customer holds cards", () => {
     }
   })
 
-  it("is paid with the one that is chosen, whatever the fields of another card hold", async () => {
+  it("charges the selected card, whatever the fields of a new card contain", async () => {
     const { cards, id } = await customerWith("pm_card_visa", "pm_card_mastercard")
     const session = await openSession(server, { customer: id })
     const { status } = await pay(session, { ...choosing(cards[0]!), card_number: "12", card_expiry: "", card_cvc: "x" })
@@ -92,7 +92,7 @@ describe("the page of a session whose customer holds cards", () => {
     assert.strictEqual((await paymentOf(session)).payment_method, cards[0])
   })
 
-  it("is paid once, however often its form is sent", async () => {
+  it("is paid once for repeated submissions", async () => {
     const { cards, id } = await customerWith("pm_card_visa")
     const session = await openSession(server, { customer: id })
     const form = { token: tokenIn((await visit(session.url)).text), ...choosing(cards[0]!) }
@@ -103,7 +103,7 @@ describe("the page of a session whose customer holds cards", () => {
     assert.strictEqual((await paymentOf(session)).charges.data.length, 1)
   })
 
-  it("is paid with another card, which is not saved", async () => {
+  it("charges another card without saving it", async () => {
     const { cards, id } = await customerWith("pm_card_visa")
     const session = await openSession(server, { customer: id })
     assert.strictEqual((await pay(session, { ...filledIn(), payment_method: "" })).status, 303)
@@ -130,7 +130,7 @@ describe("the page of a session whose customer holds cards", () => {
     assert.strictEqual((await stateOf(session)).status, "complete")
   })
 
-  it("says at the choice what to do about a saved card that was declined, and keeps the rest", async () => {
+  it("shows advice beside the choice after a decline, and keeps the rest", async () => {
     const { cards, id } = await customerWith("pm_card_chargeDeclined")
     const session = await openSession(server, { customer: id })
     const { status, text } = await pay(session, choosing(cards[0]!))
@@ -140,11 +140,11 @@ describe("the page of a session whose customer holds cards", () => {
     assert.match(text, /name="email"[^>]*value="ana@example.com"/)
     assert.include(text, "You have not been charged.")
     assert.isTrue(choicesIn(text)[0]!.isChosen)
-    // Whoever opens the page again reads the same.
+    // Another visit shows the same.
     assert.strictEqual(errorIn((await visit(session.url)).text), errorIn(text))
   })
 
-  it("shows the fields of another card again where that was declined", async () => {
+  it("shows the fields of a new card again after its decline", async () => {
     const { id } = await customerWith("pm_card_visa")
     const session = await openSession(server, { customer: id })
     const { text } = await pay(session, { ...filledIn(CARDS.declined), payment_method: "" })
@@ -154,7 +154,7 @@ describe("the page of a session whose customer holds cards", () => {
     }
   })
 
-  it("leads to the bank where that wants to ask, and back", async () => {
+  it("redirects to the bank for authentication, and back", async () => {
     const { cards, id } = await customerWith("pm_card_threeDSecure2Required")
     const session = await openSession(server, { customer: id })
     const { headers, status } = await pay(session, choosing(cards[0]!))
@@ -177,18 +177,18 @@ describe("the page of a session whose customer holds cards", () => {
     ],
     ["a built-in one", async () => "pm_card_visa"],
     ["none at all", async () => "<script>"]
-  ])("takes none that it has not offered: %s", async (_, other) => {
+  ])("refuses a card that was not offered: %s", async (_, other) => {
     const { id } = await customerWith("pm_card_visa")
     const session = await openSession(server, { customer: id })
     const { status, text } = await pay(session, choosing(await other()))
     assert.strictEqual(status, 400)
-    assert.strictEqual(errorIn(text), "This card is not saved any more. Choose another card.")
+    assert.strictEqual(errorIn(text), "This card is no longer saved. Choose another card.")
     assert.notInclude(text, '<script>"')
     assert.strictEqual((await stateOf(session)).payment_status, "unpaid")
     assert.strictEqual((await paymentOf(session)).status, "requires_payment_method")
   })
 
-  it("says that a card is gone that was detached meanwhile, to the script as well", async () => {
+  it("reports a detached card, to the script too", async () => {
     const { cards, id } = await customerWith("pm_card_visa")
     const session = await openSession(server, { customer: id })
     const token = tokenIn((await visit(session.url)).text)
@@ -196,12 +196,12 @@ describe("the page of a session whose customer holds cards", () => {
     const form = { token, ...choosing(cards[0]!) }
     const { status, text } = await send(session.url, form)
     assert.strictEqual(status, 400)
-    assert.include(text, "This card is not saved any more. Choose another card.")
+    assert.include(text, "This card is no longer saved. Choose another card.")
     assert.deepStrictEqual(choicesIn(text), [])
     const answer = await send(session.url, { ...form, token: tokenIn(text) }, { accept: "application/json" })
     assert.strictEqual(answer.status, 400)
     assert.deepInclude(JSON.parse(answer.text).errors, {
-      payment_method: "This card is not saved any more. Choose another card."
+      payment_method: "This card is no longer saved. Choose another card."
     })
   })
 })

@@ -1,4 +1,4 @@
-/** `/openapi.json` and `/docs` as they are served: whole, public, and with nothing from elsewhere. */
+/** `/openapi.json` and `/docs`: complete, public, and without external resources. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { hash } from "node:crypto"
@@ -16,10 +16,10 @@ const document = Document.make("https://pay.example.test")
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 ajv.addSchema(document, "document")
 
-/** The server adds these headers for the transfer. They are no part of Till's answer. */
+/** Headers of the transfer, which the server adds. */
 const TRANSFER = ["connection", "content-length", "content-type", "date", "keep-alive"]
 
-/** A page without the places where its lines may be broken. */
+/** The page without line-break opportunities. */
 const unbroken = (page: string): string => page.replaceAll("<wbr>", "")
 
 describe("documentation", () => {
@@ -30,7 +30,7 @@ describe("documentation", () => {
     assert.deepStrictEqual(reply.body, JSON.parse(JSON.stringify(document)))
   })
 
-  it("serves a page that names every operation, runs nothing and loads nothing", async () => {
+  it("serves a page with every operation, without scripts and external resources", async () => {
     const response = await fetch(`http://127.0.0.1:${server.port}/docs`)
     const page = unbroken(await response.text())
     assert.strictEqual(response.headers.get("content-type"), "text/html; charset=utf-8")
@@ -47,7 +47,7 @@ describe("documentation", () => {
       for (const { name } of post.parameters) assert.include(page, `<code>${name}</code>`)
     }
     assert.notMatch(page, /<script|<link|<img|<iframe|@import|url\(| src=| style=| on[a-z]+=/)
-    // Till's base address may have a path of its own.
+    // Till may be served below a path.
     const links = [...page.matchAll(/href="([^"#][^"]*)"/g)].map(([, link]) => link)
     assert.deepStrictEqual(links, ["openapi.json", "docs/errors"])
     const style = /<style>([^<]*)<\/style>/.exec(page)![1]!
@@ -57,7 +57,7 @@ describe("documentation", () => {
     assert.notInclude(policy, "unsafe")
   })
 
-  it("has on the page what operations and parameters are described with", async () => {
+  it("shows the descriptions of operations and parameters", async () => {
     const page = await (await fetch(`http://127.0.0.1:${server.port}/docs`)).text()
     assert.include(page, "Also accepts a publishable key, with the object&#39;s <code>client_secret</code>")
     assert.include(page, "Test mode only: a live key gets <code>400 test_mode_only</code>.")
@@ -69,7 +69,7 @@ describe("documentation", () => {
     assert.notInclude(page, String(Number.MAX_SAFE_INTEGER))
   })
 
-  it("has on the page what there is to pay with in test mode, and where lists are", async () => {
+  it("shows test cards, and links to lists", async () => {
     const page = unbroken(await (await fetch(`http://127.0.0.1:${server.port}/docs`)).text())
     assert.include(page, '<a href="#test_cards">')
     const section = page.slice(page.indexOf('<section id="test_cards">'))
@@ -80,7 +80,7 @@ describe("documentation", () => {
     assert.include(page, "&quot;url&quot;: &quot;/v1/customers&quot;")
   })
 
-  it("declares the headers that answers have", async () => {
+  it("declares the headers of responses", async () => {
     const assertDeclared = (operation: Document.Operation, { headers, status }: Reply, expected: number) => {
       assert.strictEqual(status, expected)
       const declared = Document.responseOf(operation.responses[status]!, document).headers ?? {}
@@ -99,7 +99,7 @@ describe("documentation", () => {
     assertDeclared(get!, await server.request("GET", "/v1/customers", { key: null }), 401)
   })
 
-  it("A6: allows the answers that a publishable key gets, and those that a secret one does", async () => {
+  it("A6: allows the responses to publishable and to secret keys", async () => {
     const body = { amount: 2000, currency: "usd", payment_method: "pm_card_visa" }
     const { client_secret, id } = (await server.request("POST", "/v1/payment_intents", { body })).body
     const { publishableTest, secretTest } = server.keys

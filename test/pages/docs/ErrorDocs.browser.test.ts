@@ -1,6 +1,6 @@
 /**
- * The reference and the documentation of errors in a real browser: accessible, and no wider than a phone, by day and by
- * night.
+ * The API reference and the error pages in a real browser: accessible in light and dark mode, and no wider than a
+ * phone.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser } from "playwright-core"

@@ -9,7 +9,7 @@ import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
 import { start } from "../../support/MemoryTillWithPages.ts"
 import { visit } from "../../support/fixtures/CheckoutPages.ts"
 
-/** The codes of semantics §3 and of 9.78, and those that an HTTP server needs besides. */
+/** Codes of semantics §3 and of 9.78, and further ones that an HTTP server needs. */
 const CODES =
   `parameter_missing parameter_invalid parameter_unknown parameters_exclusive invalid_json invalid_api_version
   amount_too_large payment_intent_unexpected_state checkout_session_unexpected_state charge_already_refunded
@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 describe("the codes", () => {
-  it("of the error table are explained, and no others are", () => {
+  it("of the error table are explained, and no others", () => {
     const answered = new Set(examples("https://till.example/docs").map(({ code }) => code))
     assert.deepStrictEqual([...answered].toSorted(), [...EXPLANATIONS.keys()].toSorted())
     assert.deepStrictEqual(CODES.toSorted(), [...EXPLANATIONS.keys()].toSorted())
@@ -45,11 +45,11 @@ describe("the page of an error", () => {
     assert.include(headers.get("content-type"), "text/html")
     assert.match(text, headingOf(error.code))
     assert.include(text, `HTTP status <code>${error.status}</code>, type <code>${error.type}</code>`)
-    // The example is what the API answers, its own address included.
+    // The example is the API's response, with its own address.
     assert.include(text.replaceAll("&quot;", '"'), `"doc_url": "${server.url}/docs/errors/${error.code}"`)
   })
 
-  it.each(CODES)("%s says what it means, why it happens and what to do", async (code) => {
+  it.each(CODES)("%s explains meaning, causes and remedies", async (code) => {
     const { status, text } = await visit(`${server.url}/docs/errors/${code}`)
     assert.strictEqual(status, 200)
     const { causes, meaning, remedies } = EXPLANATIONS.get(code)!
@@ -62,7 +62,7 @@ describe("the page of an error", () => {
     for (const sentence of [meaning, ...causes, ...remedies]) assert.include(plain, sentence.replaceAll("`", ""))
   })
 
-  it("has every decline code and what the payer is told", async () => {
+  it("has every decline code with its message", async () => {
     const { text } = await visit(`${server.url}/docs/errors/card_declined`)
     for (const [code, message] of Object.entries(DECLINE_MESSAGES)) {
       assert.include(text, `<code>${code}</code>`)
@@ -71,7 +71,7 @@ describe("the page of an error", () => {
   })
 
   it.each(["/docs/errors", "/docs/errors/card_declined", "/docs/errors/nothing"])(
-    "%s names other pages and files relative to itself, and they exist",
+    "%s has relative links to existing pages and files",
     async (path) => {
       const { text } = await visit(server.url + path)
       const names = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map((found) => found[1]!)
@@ -83,7 +83,7 @@ describe("the page of an error", () => {
     }
   )
 
-  it("is reached from an error that happened", async () => {
+  it("is linked from an actual error", async () => {
     const answers = await Promise.all([
       fetch(`${server.url}/v1/customers`),
       fetch(`${server.url}/v1/nothing`, { headers: { authorization: basic(server.secretTest) } }),
@@ -100,7 +100,7 @@ describe("the page of an error", () => {
     }
   })
 
-  it("has no script, is kept for minutes only, and may not be framed", async () => {
+  it("has no script, is cached for minutes only, and cannot be framed", async () => {
     const { headers, text } = await visit(`${server.url}/docs/errors/card_declined`)
     assert.notInclude(text, "<script")
     assert.strictEqual(headers.get("cache-control"), "public, max-age=300")
@@ -111,7 +111,7 @@ describe("the page of an error", () => {
 
 describe("a page's address", () => {
   it.each(["/docs", "/docs/errors", "/docs/errors/card_declined?from=a/b/"])(
-    "%s works with a slash behind its path as well, for its links are relative",
+    "%s works with a trailing slash, in spite of relative links",
     async (address) => {
       const [path, query] = address.split("?")
       const reply = await fetch(`${server.url}${path}/${query === undefined ? "" : `?${query}`}`)
