@@ -67,7 +67,7 @@ const watchAccount = Effect.fnUntraced(function* (account: AccountId) {
 })
 
 /** Calls the listener with the kinds of changed documents until the scope closes. */
-type Listen = (account: AccountId, told: Listener) => Effect.Effect<void, never, Scope.Scope>
+type Listen = (account: AccountId, listener: Listener) => Effect.Effect<void, never, Scope.Scope>
 
 /** Open streams with the ids of their people. */
 class OpenStreams {

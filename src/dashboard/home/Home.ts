@@ -78,7 +78,7 @@ const charts = (range: RangeName, from: number, { currency, refunds, steps }: Co
       }),
       "Failed"
     )}
-    ${refunds > 0 && drawChart("Refunds", "Refunded", (sums) => ({ value: sums.refunded, text: amount(sums.refunded) }))}
+    ${refunds > 0 && drawChart("Refunds", "Refunded", ({ refunded }) => ({ value: refunded, text: amount(refunded) }))}
   </div>`
 }
 

@@ -165,6 +165,7 @@ const columns: CsvFile<PaymentIntent>["columns"] = [
   ["metadata", ({ metadata }) => csvJson(metadata)]
 ]
 
+/** The payments that match, as CSV (semantics 9.70). */
 const file = download(
   "/payments.csv",
   "see",

@@ -79,9 +79,9 @@ const testCards = (): string => `<section id="test_cards"><h2>Test cards</h2>
 <p>${prose(
   "In test mode, use one of these as `payment_method`, or its number with any future expiry date and any " +
     "security code. A decline is a 402 in response to the confirmation. A card that requires authentication leaves " +
-    "the PaymentIntent in `requires_action`. A slow card leaves it in `processing` for two seconds of the test clock; " +
-    "pending refunds and refunds that fail later take as long. If the processor does not respond, the request gets a " +
-    "500, nothing has changed, and you can repeat it. Any other number is declined."
+    "the PaymentIntent in `requires_action`. A slow card leaves it in `processing` for two seconds of the test " +
+    "clock; pending refunds and refunds that fail later take as long. If the processor does not respond, the request " +
+    "gets a 500, nothing has changed, and you can repeat it. Any other number is declined."
 )}</p>
 <table>${TEST_CARDS.map((card) => {
   const [ids, numbers] = [card.ids, card.numbers].map((all) =>

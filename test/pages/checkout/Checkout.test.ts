@@ -145,7 +145,7 @@ describe("paying", () => {
     assert.isNull(data[0].request.idempotency_key)
   })
 
-  it("fills in the id wherever the merchant has placed it, encoded or not", async () => {
+  it("fills in the id wherever it is placed, encoded or not", async () => {
     const success_url = "https://shop.example/{CHECKOUT_SESSION_ID}/ü?a=%7BCHECKOUT_SESSION_ID%7D#{CHECKOUT_SESSION_ID}"
     const session = await openSession(server, { success_url })
     const { headers } = await pay(session)
