@@ -253,7 +253,7 @@ describe("the dashboard's", () => {
       for (const [entered, shown] of [
         [
           { unit_amount: "12", "recurring[interval]": "month" },
-          `12.00 USD / month ${table} 1 12.00 USD 2 24.00 USD 10 120.00 USD Nothing`
+          `12.00 USD / month ${table} 1 12.00 USD 2 24.00 USD 10 120.00 USD This`
         ],
         [
           { unit_amount: "50", "transform_quantity[divide_by]": "12", "transform_quantity[round]": "up" },
