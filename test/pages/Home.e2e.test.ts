@@ -3,9 +3,9 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { exec } from "node:child_process"
 import { promisify } from "node:util"
 import { tryOut } from "../../src/pages/Home.ts"
-import type { PagesServer } from "./PagesServer.ts"
-import { start } from "./PagesServer.ts"
-import { visit } from "./Shop.ts"
+import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
+import { start } from "../support/MemoryTillWithPages.ts"
+import { visit } from "../support/fixtures/CheckoutPages.ts"
 
 let server: MemoryTillWithPages
 beforeAll(async () => void (server = await start()))

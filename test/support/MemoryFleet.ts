@@ -122,7 +122,7 @@ export const start = async (
       for (const { placement } of all) placement.placed(partition, null)
     }
     owners.set(partition, to)
-    await Effect.runPromise(all[to]!.placement.gain(partition))
+    await Effect.runPromise(all[to]!.placement.acquire(partition))
     for (const [index, { placement }] of all.entries()) if (index !== to) placement.placed(partition, all[to]!.url)
   }
   for (let partition = 0; partition < PARTITIONS; partition++) await move(partition, partition % count)

@@ -8,6 +8,7 @@ import * as Dashboard from "../../src/dashboard/Dashboard.ts"
 import { DashboardConfig } from "../../src/dashboard/frame/DashboardConfig.ts"
 import { Streams } from "../../src/dashboard/frame/Live.ts"
 import { Journal } from "../../src/engine/log/Journal.ts"
+import { endpoints } from "../../src/http/ApiEndpoints.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { PagesConfig } from "../../src/pages/checkout/Embedding.ts"
 import * as Pages from "../../src/pages/Pages.ts"
@@ -100,11 +101,7 @@ const serviceOf = (routes: Array<Route>, options: PagesOptions) => {
 
 /** Starts a Till that serves the API, the pages and the dashboard. */
 export const start = async (options: PagesOptions = {}): Promise<MemoryTillWithPages> => {
-  const routes: Array<Route> = [
-    ...Routes.endpoints,
-    { method: "GET", path: "/healthz" },
-    { method: "GET", path: "/readyz" }
-  ]
+  const routes: Array<Route> = [...endpoints, { method: "GET", path: "/healthz" }, { method: "GET", path: "/readyz" }]
   const { runtime, till } = await launch(serviceOf(routes, options), options.merchantName ?? "Lumen Coffee")
   const streams = await runtime.runPromise(Streams)
   const { keys, request, url } = till

@@ -213,7 +213,7 @@ export class TillProcess {
   /** Process id of the embedded Postgres' postmaster; undefined if it does not run. */
   get postgresProcessId(): number | undefined {
     if (!fs.existsSync(this.folder)) return undefined
-    return running(clusterOf(fs.realpathSync(this.folder)))?.processId
+    return findServer(clusterOf(fs.realpathSync(this.folder)))?.processId
   }
 
   request(method: string, path: string, options?: RequestOptions): Promise<Answer> {

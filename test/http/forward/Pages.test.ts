@@ -5,10 +5,11 @@ import { Effect, Layer, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { readBodyOf, remoteAddressOf } from "../../../src/http/forward/ForwardPage.ts"
 import { requireHere, route } from "../../../src/html/Routing.ts"
-import type { Keys } from "../../support/MemoryService.ts"
-import { basic } from "../TestServer.ts"
-import type { MorePages, Runners } from "./Runners.ts"
-import { comparable, RawClient, start } from "./Runners.ts"
+import type { Keys } from "../../support/fixtures/Merchants.ts"
+import { basic } from "../../support/HttpExchange.ts"
+import type { MorePages, MemoryFleet } from "../../support/MemoryFleet.ts"
+import { start } from "../../support/MemoryFleet.ts"
+import { comparable, RawClient } from "../../support/RawClient.ts"
 
 const LONG = Buffer.alloc(3_000_000, "\u00ff\u0000long", "latin1")
 const EVENTS = ["data: 1\n\n", "data: 2\n\n", "data: 3\n\n"]
