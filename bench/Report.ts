@@ -69,7 +69,7 @@ export const markdown = ({ scenarios }: Results): string =>
 const BESIDE: ReadonlyArray<ContenderName> = ["transactionPerRequest", "emulate", "groupCommit", "echo"]
 const SUMMARIZED = ["retrieve", "list", "create", "create-and-confirm"]
 
-/** Formats the README's table: requests per second of Till and of the other servers. */
+/** The first table of `bench/results/table.md`: requests per second of Till and of the others. */
 export const summary = ({ scenarios }: Results): string =>
   Table.markdown([
     ["", "Till, requests/s", "p50 ms", "p99 ms", ...BESIDE.map((name) => contenders[name].title)],

@@ -306,3 +306,36 @@ describe("the check of links", () => {
     assert.deepStrictEqual(deadLinksOf("README.md", alive), [])
   })
 })
+
+/** Paths in a document's code spans that do not exist, a line each. A path ends at a space: `src/A.ts --help`. */
+const deadPathsOf = (file: string, markdown: string): ReadonlyArray<string> =>
+  linesOf(markdown)
+    .flatMap((line) => [...line.matchAll(/`((?:src|test|docs|bench|deploy|examples)\/[\w./@-]*)(?=[` ])/gu)])
+    .map(([, path]) => path!)
+    .filter((path) => !fs.existsSync(Path.join(ROOT, path)))
+    .map((path) => `${file} names ${path}`)
+
+describe("paths and settings in documents", () => {
+  it("exist", () => {
+    assert.deepStrictEqual(
+      filesIn("", /\.md$/u).flatMap((file) => deadPathsOf(file, read(file))),
+      []
+    )
+  })
+
+  it("are found in code spans, and not in blocks of code", () => {
+    const markdown = "`src/Nowhere.ts` and `src/main.ts`, `test/nowhere -t x`\n```\n`src/Nothing.ts`\n```\n"
+    assert.deepStrictEqual(deadPathsOf("A.md", markdown), ["A.md names src/Nowhere.ts", "A.md names test/nowhere"])
+  })
+
+  it("include every environment variable", () => {
+    const [, parsers] = /^const parsers = \{\n(.*?)^\}/msu.exec(read("src/config.ts"))!
+    const variables = [...parsers!.matchAll(/^ {2}(\w+):/gmu)].map(([, name]) => name!)
+    assert.isAbove(variables.length, 25)
+    const page = read("docs/configuration.md")
+    assert.deepStrictEqual(
+      variables.filter((name) => !page.includes(`\`${name}\``)),
+      []
+    )
+  })
+})

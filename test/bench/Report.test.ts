@@ -147,7 +147,7 @@ describe("report", () => {
     assert.strictEqual(new Set(lines.map((line) => line.split("|").length)).size, 1)
   })
 
-  it("has the README's table: Till in full, and the throughput of the others", () => {
+  it("begins with a short table: Till in full, and the throughput of the others", () => {
     const summed = Report.summary(results(subject("till", [9000]), subject("echo", [30_000])))
     const cells = summed.split("\n").map((line) => line.split("|").map((cell) => cell.trim()))
     assert.deepStrictEqual(cells[0]!.slice(1, 5), ["", "Till, requests/s", "p50 ms", "p99 ms"])

@@ -1,4 +1,4 @@
-/** The report of a run, for the terminal, for docs/faults.md and for the README. */
+/** The report of a run, for the terminal and for docs/faults.md. */
 import type { Machine } from "../../bench/Machine.ts"
 import { sentence } from "../../bench/Machine.ts"
 import { markdown } from "../../bench/Table.ts"
@@ -100,7 +100,3 @@ export const tables = (run: Run): string => {
     ...(found.length > 0 ? found : ["Nothing."])
   ].join("\n")
 }
-
-/** Formats the README's table: the injected faults, without skipped ones. */
-export const summary = ({ at, machine, rows }: Run): string =>
-  `${markdown(table(rows.filter(({ skipped }) => skipped === undefined)))}\n\n${at.slice(0, 10)}, commit ${machine.commit}.`

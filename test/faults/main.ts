@@ -26,7 +26,6 @@ import { broken } from "./Scene.ts"
 
 const ROOT = join(import.meta.dirname, "../..")
 const REPORT = join(ROOT, "docs/faults.md")
-const README = join(ROOT, "README.md")
 /** Default time limit of a part, and the grace after which it is abandoned. */
 const PART_MINUTES_MAX = 6
 const GRACE_MINUTES = 2
@@ -125,19 +124,14 @@ const BETWEEN = /(<!-- faults: .*? -->\n)[\s\S]*?(<!-- faults end -->)/
 
 /** Writes a report only for a complete run on this checkout. */
 const write = (run: Run): void => {
-  const readme = readFileSync(README, "utf8")
   const document = readFileSync(REPORT, "utf8")
   writeFileSync(
     REPORT,
     document.replace(BETWEEN, (_, begin, end) => `${begin}\n${Report.tables(run)}\n\n${end}`)
   )
-  writeFileSync(
-    README,
-    readme.replace(BETWEEN, (_, begin, end) => `${begin}\n${Report.summary(run)}\n\n${end}`)
-  )
   // Formats the report for `npm run check`.
-  execFileSync(process.execPath, [realpathSync(join(ROOT, "node_modules/.bin/oxfmt")), REPORT, README])
-  log(`Written to ${REPORT} and the README`)
+  execFileSync(process.execPath, [realpathSync(join(ROOT, "node_modules/.bin/oxfmt")), REPORT])
+  log(`Written to ${REPORT}`)
 }
 
 const faults = Command.make(
