@@ -19,15 +19,23 @@ interface Row {
   readonly messages: ReadonlyArray<string>
 }
 
+/** The type that goes with a status, by the row `errors.envelope`. */
+const typeOf = (status: number): WireError["type"] => {
+  if (status === 401 || status === 403) return "authentication_error"
+  if (status === 402) return "payment_error"
+  if (status === 429) return "rate_limit_error"
+  return status >= 500 ? "api_error" : "invalid_request_error"
+}
+
 /** The rows of semantics §3. */
 const ROWS: ReadonlyArray<Row> = fs
   .readFileSync(new URL("../../docs/semantics.md", import.meta.url), "utf8")
   .split("\n")
   .map((line) => line.split("|").map((cell) => cell.trim()))
-  .filter(([, status = "", type = ""]) => /^[45]\d\d$/.test(status) && type.endsWith("_error"))
-  .map(([, status, type, codes, , param, messages]) => ({
+  .filter(([, status = ""]) => /^[45]\d\d$/.test(status))
+  .map(([, status, codes, , param, messages]) => ({
     status: Number(status),
-    type: type as WireError["type"],
+    type: typeOf(Number(status)),
     codes: codes!.split(" / "),
     param: param!,
     messages: messages!.replace(/ \(backticks.*\)$/, "").split(" / ")
