@@ -28,7 +28,10 @@ export class InvalidConfiguration extends Schema.TaggedError<InvalidConfiguratio
   }
 }
 
-/** The default merchant's keys that the environment sets; Till generates the others at the first start (A7). */
+/**
+ * The default merchant's keys that the environment sets; Till generates the others at the first start (semantics
+ * keys.first).
+ */
 export interface DefaultKeys {
   readonly secretTest: Redacted.Redacted | undefined
   readonly publishableTest: Redacted.Redacted | undefined
@@ -49,7 +52,10 @@ export interface TillConfigShape {
   readonly port: number
   /** Address that the HTTP server binds. */
   readonly host: string
-  /** A second address to bind if the machine has it; undefined if `HOST` names the only one (9.88). */
+  /**
+   * A second address to bind if the machine has it; undefined if `HOST` names the only one (semantics
+   * operation.listening).
+   */
   readonly hostBeside: string | undefined
   /** URL of the Postgres to use; undefined means the embedded one. */
   readonly databaseUrl: Redacted.Redacted | undefined
@@ -59,9 +65,9 @@ export interface TillConfigShape {
   readonly dataFolder: string
   /** Absolute path of the file with the installation's secret; in the data folder by default. */
   readonly secretFile: string
-  /** The longest shutdown of the service, in seconds from the signal (9.52). */
+  /** The longest shutdown of the service, in seconds from the signal (semantics operation.stop). */
   readonly drainSeconds: number
-  /** Seconds of a blocked event loop after which a process is killed; 0 turns that off (9.86). */
+  /** Seconds of a blocked event loop after which a process is killed; 0 turns that off (semantics operation.hang). */
   readonly hangSeconds: number
   /** Address at which the other processes on the database reach this one, and TCP port; 0 lets the system choose. */
   readonly runnerHost: string
@@ -71,23 +77,23 @@ export interface TillConfigShape {
   readonly defaultKeys: DefaultKeys
   /** The API key that CLI commands use; undefined means the default merchant's, if the environment sets it. */
   readonly apiKey: Redacted.Redacted | undefined
-  /** Processor of live card payments (A10); undefined means none is set up. */
+  /** Processor of live card payments (semantics keys.live_processor); undefined means none is set up. */
   readonly liveProcessor: "simulator" | undefined
-  /** An authorization holds this long, in seconds of the environment's clock (I-17). */
+  /** An authorization holds this long, in seconds of the environment's clock (semantics payment_intents.holds). */
   readonly authorizationHoldSeconds: number
-  /** The only currencies accepted, lower case; undefined means any three letters (N2). */
+  /** The only currencies accepted, lower case; undefined means any three letters (semantics money.currencies). */
   readonly currencies: ReadonlySet<string> | undefined
-  /** Allows live webhooks to addresses that are not public (W4). */
+  /** Allows live webhooks to addresses that are not public (semantics webhooks.url). */
   readonly webhookAllowPrivate: boolean
-  /** Destinations of test webhooks beside public addresses (9.34). */
+  /** Destinations of test webhooks beside public addresses (semantics webhooks.test_hosts). */
   readonly webhookTestHosts: "any" | AllowedHosts
   /** True if only this machine can reach the service: it listens on loopback, and its links lead there. */
   readonly isLocal: boolean
   /** The only origins that may show an embedded checkout; undefined means any in test mode, and none in live mode. */
   readonly embedOrigins: ReadonlySet<string> | undefined
-  /** Turns the rate limits by merchant and by address on (R1, R2). */
+  /** Turns the rate limits by merchant and by address on (semantics limits.rate). */
   readonly rateLimit: boolean
-  /** Proxies whose `X-Forwarded-For` header is trusted; undefined means none (9.45). */
+  /** Proxies whose `X-Forwarded-For` header is trusted; undefined means none (semantics limits.addresses). */
   readonly trustedProxies: BlockList | undefined
   /** Whether the dashboard is served. */
   readonly dashboard: boolean
@@ -176,7 +182,10 @@ const publicUrl = (value: string) => {
     : url.href.replace(/(?<!\/)\/+$/, "")
 }
 
-/** A key's prefix and at least 8 more characters, so that a mistyped or truncated key is not taken for one (A7). */
+/**
+ * A key's prefix and at least 8 more characters, so that a mistyped or truncated key is not taken for one (semantics
+ * keys.first).
+ */
 const key =
   (...prefixes: ReadonlyArray<string>) =>
   (value: string) =>
@@ -205,7 +214,10 @@ const webhookTestHosts = (value: string) => {
       )
 }
 
-/** Returns the reason why signing in to the dashboard is impossible; null if it is possible (semantics 9.63). */
+/**
+ * Returns the reason why signing in to the dashboard is impossible; null if it is possible (semantics
+ * dashboard.browser).
+ */
 export const dashboardRefusalOf = (config: TillConfigShape): string | null => {
   const { dashboard, dashboardInsecure, host, publicUrl } = config
   if (!dashboard) return "The dashboard is turned off: TILL_DASHBOARD is off."
@@ -396,11 +408,11 @@ const NOTICE_MILLIS_MIN = 2000
 const ALONE_ANSWER_MILLIS_MAX = 4000
 
 /**
- * Divides the shutdown time. Given ten seconds (semantics 9.52, 9.81), a healthy runner needs 4.5 to hand over: 1.2
- * until the others have noticed the shutdown, 1 until the cluster library has, 2 until webhook attempts are abandoned,
- * and a moment for requests and the last outcomes. It accepts requests until everything is handed over, and for 5 at
- * most. After 2.5 for answers, 1.5 are left: 1 for the listener of other runners, and the rest for the connections to
- * the database.
+ * Divides the shutdown time. Given ten seconds (semantics operation.health, operation.stop), a healthy runner needs 4.5
+ * to hand over: 1.2 until the others have noticed the shutdown, 1 until the cluster library has, 2 until webhook
+ * attempts are abandoned, and a moment for requests and the last outcomes. It accepts requests until everything is
+ * handed over, and for 5 at most. After 2.5 for answers, 1.5 are left: 1 for the listener of other runners, and the
+ * rest for the connections to the database.
  *
  * Longer limits wait for a database that hangs: 5 for operations begun in a partition, 1 for a lock. Such a process
  * does not shut down in order, and need not: its locks end with its sessions.

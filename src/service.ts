@@ -82,7 +82,7 @@ import {
   serveConfig
 } from "./app.ts"
 
-/** Versions that runners must share to work side by side (semantics 9.49). */
+/** Versions that runners must share to work side by side (semantics runners.compatibility). */
 const PROTOCOL: Protocol = {
   records: FORMAT,
   migration: Migrations.newest,

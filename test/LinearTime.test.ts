@@ -1,6 +1,6 @@
 /**
  * No client's text keeps the service busy for longer than its length explains: every function of a client's text is
- * tested with hostile texts up to the greatest length that reaches it (semantics T6, 9.45).
+ * tested with hostile texts up to the greatest length that reaches it (semantics requests.size, limits.addresses).
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"

@@ -26,7 +26,7 @@ describe("configuration", () => {
     [{ HOST: "0.0.0.0", TILL_PUBLIC_URL: "https://pay.example.com" }, true],
     [{ HOST: "0.0.0.0", TILL_DASHBOARD_INSECURE: "on" }, true]
   ] as ReadonlyArray<readonly [Record<string, string>, boolean]>)(
-    "determines whether people may sign in to the dashboard (9.63): %o, %s",
+    "determines whether people may sign in to the dashboard (semantics dashboard.hosts): %o, %s",
     ([environment, may]) =>
       Effect.map(load(environment), (config) => {
         const refusal = Config.dashboardRefusalOf(config)
@@ -205,7 +205,7 @@ describe("configuration", () => {
     [{ HOST: "0.0.0.0", TILL_WEBHOOK_TEST_HOSTS: "10.0.0.0/8" }, true],
     [{ HOST: "0.0.0.0", TILL_WEBHOOK_TEST_HOSTS: "hooks.internal,10.0.0.1" }, true],
     [{ HOST: "127.0.0.1", TILL_WEBHOOK_TEST_HOSTS: "10.0.0.2" }, false]
-  ] as const)("9.34: with %j, test webhooks may go to 10.0.0.1: %s", ([environment, expected]) =>
+  ] as const)("webhooks.test_hosts: with %j, test webhooks may go to 10.0.0.1: %s", ([environment, expected]) =>
     Effect.gen(function* () {
       const { isLocal, webhookTestHosts } = yield* load(environment)
       if (!("TILL_WEBHOOK_TEST_HOSTS" in environment)) assert.strictEqual(isLocal, expected)

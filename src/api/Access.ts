@@ -11,17 +11,23 @@ export class ApiKey extends HttpApiMiddleware.Service<ApiKey>()("till/api/ApiKey
   security: { apiKey: HttpApiSecurity.basic }
 }) {}
 
-/** Marks endpoints for publishable keys with the object's `client_secret` in query or body (semantics A5). */
+/**
+ * Marks endpoints for publishable keys with the object's `client_secret` in query or body (semantics keys.publishable,
+ * keys.client_secret).
+ */
 export const PublishableKey: Context.Reference<boolean> = Context.Reference("till/api/PublishableKey", {
   defaultValue: () => false
 })
 
-/** Marks endpoints for publishable keys without a client secret, which only create an object (semantics A5). */
+/**
+ * Marks endpoints for publishable keys without a client secret, which only create an object (semantics
+ * keys.publishable, keys.client_secret).
+ */
 export const WithoutClientSecret: Context.Reference<boolean> = Context.Reference("till/api/WithoutClientSecret", {
   defaultValue: () => false
 })
 
-/** Marks endpoints of test mode (semantics §8.27). */
+/** Marks endpoints of test mode (semantics test_helpers.data). */
 export const TestMode: Context.Reference<boolean> = Context.Reference("till/api/TestMode", {
   defaultValue: () => false
 })
@@ -31,7 +37,7 @@ export const InstallationWide: Context.Reference<boolean> = Context.Reference("t
   defaultValue: () => false
 })
 
-/** The longest `Idempotency-Key`, in characters (semantics I2). */
+/** The longest `Idempotency-Key`, in characters (semantics idempotency.required). */
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
 
 /** The optional headers of every request. */

@@ -1,4 +1,4 @@
-/** Charges: read-only, because only PaymentIntents and refunds change them (semantics H2). */
+/** Charges: read-only, because only PaymentIntents and refunds change them (semantics charges.list). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Charge } from "../domain/Charge.ts"

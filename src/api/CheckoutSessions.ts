@@ -1,4 +1,4 @@
-/** Checkout Sessions and their line items (spec: Checkout Sessions; semantics §1.15). */
+/** Checkout Sessions and their line items (spec: Checkout Sessions; semantics checkout.*). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import {

@@ -1,4 +1,4 @@
-/** Customers (spec: Customers; semantics §1.10). */
+/** Customers (spec: Customers; semantics customers.*). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { CreateCustomer, Customer, DeletedCustomer, UpdateCustomer } from "../domain/Customer.ts"
@@ -9,7 +9,7 @@ import { commandHeaders, requestHeaders } from "./Access.ts"
 import { List, listQuery } from "./List.ts"
 import { searchQuery, SearchResult } from "./Search.ts"
 
-/** Accepts nearly any text; a text that is not an address matches no customer (semantics 9.12). */
+/** Accepts nearly any text; a text that is not an address matches no customer (semantics lists.created). */
 const EmailFilter = text(EMAIL_LENGTH_MAX)
   .check(
     Schema.isMinLength(1),

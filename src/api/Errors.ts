@@ -1,4 +1,4 @@
-/** The error envelope (semantics §3) as part of the contract. */
+/** The error envelope (semantics errors.envelope) as part of the contract. */
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 

@@ -1,4 +1,4 @@
-/** Events, newest first (spec: Events; semantics W15, W16). */
+/** Events, newest first (spec: Events; semantics webhooks.resend, events.list). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Event, eventTypeFilterOf } from "../domain/Event.ts"
@@ -7,7 +7,7 @@ import { commandErrors, errors } from "./Errors.ts"
 import { commandHeaders, requestHeaders } from "./Access.ts"
 import { List, listQuery } from "./List.ts"
 
-/** A filter for one type, or for all types with a prefix (semantics §8.22). */
+/** A filter for one type, or for all types with a prefix (semantics events.list). */
 const TypeFilter = Schema.String.check(
   Schema.makeFilter((filter: string) => eventTypeFilterOf(filter) !== undefined, {
     rule: "an event type, or the beginning of one followed by `.*`"

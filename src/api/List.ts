@@ -5,7 +5,7 @@ import { text } from "../domain/Text.ts"
 export const LIMIT_DEFAULT = 10
 export const LIMIT_MAX = 100
 
-/** `limit` is the text of an integer without sign, point or exponent (semantics G7). */
+/** `limit` is the text of an integer without sign, point or exponent (semantics lists.limit). */
 const Limit = Schema.String.check(Schema.isPattern(/^(?:[1-9][0-9]?|100)$/u))
   .annotate({ rule: `an integer from 1 to ${LIMIT_MAX}` })
   .pipe(
@@ -24,7 +24,7 @@ const EndingBefore = Cursor.annotate({
   description: "The ID of an object: the page ends before it, with newer objects. Not together with `starting_after`."
 })
 
-/** A flag that filters lists (semantics G8). */
+/** A flag that filters lists (semantics lists.filters). */
 export const Flag = Schema.Literals(["true", "false"])
   .annotate({ rule: "`true` or `false`" })
   .pipe(
@@ -34,7 +34,9 @@ export const Flag = Schema.Literals(["true", "false"])
     })
   )
 
-/** A bound on `created`: the text of whole seconds since the Unix epoch, before the year 5138 (semantics 9.12). */
+/**
+ * A bound on `created`: the text of whole seconds since the Unix epoch, before the year 5138 (semantics lists.created).
+ */
 const Bound = Schema.String.check(Schema.isPattern(/^(?:0|[1-9][0-9]{0,10})$/u))
   .annotate({ rule: "a Unix timestamp in seconds" })
   .pipe(
@@ -53,7 +55,7 @@ export const pageQuery = {
   ending_before: Schema.optionalKey(EndingBefore)
 }
 
-/** The query parameters of every list of objects with a `created` of their own (semantics 9.12). */
+/** The query parameters of every list of objects with a `created` of their own (semantics lists.created). */
 export const listQuery = {
   ...pageQuery,
   created: bound("at this time"),

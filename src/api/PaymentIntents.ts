@@ -1,4 +1,4 @@
-/** PaymentIntents (spec: PaymentIntents; semantics §1.12). */
+/** PaymentIntents (spec: PaymentIntents; semantics payment_intents.*). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Customer, DeletedCustomer } from "../domain/Customer.ts"
@@ -25,11 +25,13 @@ export const ExpandablePaymentIntent = Schema.Struct({
 
 const params = { id: Schema.String }
 
-/** The limits of publishable keys: a Checkout Session is paid by confirming the session (semantics A5). */
+/**
+ * The limits of publishable keys: a Checkout Session is paid by confirming the session (semantics keys.publishable).
+ */
 const ONLY_AUTOMATIC =
   "It cannot confirm if `confirmation_method` is `manual`, nor the PaymentIntent of a Checkout Session."
 
-/** The changes that a passed authentication does not cover (semantics 9.3). */
+/** The changes that a passed authentication does not cover (semantics payment_intents.authentication.terms). */
 const AUTHENTICATED_TERMS =
   "If the payer has authenticated and the server has yet to confirm again (`confirmation_method: manual`), a higher " +
   "amount, another currency or another payment method voids the authentication: the next confirmation asks for a new " +

@@ -1,4 +1,4 @@
-/** Payment methods (semantics H3, 9.18, §6). */
+/** Payment methods (semantics payment_methods.create, payment_methods.attach, payment_methods.object). */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Schema } from "effect"
 import { CustomerId } from "../domain/Identifiers.ts"

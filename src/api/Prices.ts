@@ -1,4 +1,4 @@
-/** Prices (spec: Prices; semantics §1.11). */
+/** Prices (spec: Prices; semantics prices.*). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { ProductId } from "../domain/Identifiers.ts"
@@ -18,7 +18,10 @@ export const ExpandablePrice = Schema.Struct({
 
 const LOOKUP_KEYS_MAX = 10
 
-/** A filter for prices with one of these keys (semantics PR17). The rule is the list's: its items have no names. */
+/**
+ * A filter for prices with one of these keys (semantics prices.lookup_key). The rule is the list's: its items have no
+ * names.
+ */
 const LookupKeys = Schema.Array(Schema.String).check(
   Schema.makeFilter(
     (keys: ReadonlyArray<string>) => keys.length <= LOOKUP_KEYS_MAX && keys.every(Schema.is(LookupKey)),

@@ -1,4 +1,4 @@
-/** Products (spec: Products; semantics §1.11). */
+/** Products (spec: Products; semantics products.*). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { CreateProduct, DeletedProduct, Product, UpdateProduct } from "../domain/Product.ts"

@@ -1,4 +1,4 @@
-/** Refunds (spec: Refunds; semantics §1.14). */
+/** Refunds (spec: Refunds; semantics refunds.*). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { PaymentIntentId } from "../domain/Identifiers.ts"

@@ -1,4 +1,4 @@
-/** The request log: requests and their results, newest first (semantics 9.66, 9.78). */
+/** The request log: requests and their results, newest first (semantics request_log.kept, request_log.list). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ApiKeyId } from "../domain/Identifiers.ts"

@@ -1,4 +1,4 @@
-/** Searches: the envelope and the parameters of every search (semantics 9.19). */
+/** Searches: the envelope and the parameters of every search (semantics search.*). */
 import { Schema } from "effect"
 import { text } from "../domain/Text.ts"
 import { listQuery } from "./List.ts"

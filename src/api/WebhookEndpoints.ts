@@ -1,4 +1,4 @@
-/** Webhook endpoints (spec: Webhook endpoints; semantics §1.16). */
+/** Webhook endpoints (spec: Webhook endpoints; semantics webhooks.*). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { WebhookDelivery } from "../domain/WebhookDelivery.ts"

@@ -1,4 +1,7 @@
-/** `till backup` copies the journal and the secret into a folder, beside the running service (semantics 9.42). */
+/**
+ * `till backup` copies the journal and the secret into a folder, beside the running service (semantics
+ * backups.contents).
+ */
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as app from "../app.ts"

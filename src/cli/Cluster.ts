@@ -1,4 +1,7 @@
-/** `till cluster` lists the runners of an installation with their partitions and their health (semantics 9.48). */
+/**
+ * `till cluster` lists the runners of an installation with their partitions and their health (semantics
+ * runners.partitions).
+ */
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as app from "../app.ts"

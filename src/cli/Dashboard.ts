@@ -1,4 +1,4 @@
-/** `till dashboard` prints a link that signs a merchant's owner in to the dashboard (semantics 9.60). */
+/** `till dashboard` prints a link that signs a merchant's owner in to the dashboard (semantics dashboard.links). */
 import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as app from "../app.ts"

@@ -1,6 +1,7 @@
 /**
  * `till logs`: prints requests to the API and their outcomes, as they happen. It reads the request log over the API
- * (semantics 9.78), which contains neither card data nor secrets, and continues after the service was unavailable.
+ * (semantics request_log.cli), which contains neither card data nor secrets, and continues after the service was
+ * unavailable.
  */
 import { Console, Effect, Option, Stream } from "effect"
 import { Command, Flag } from "effect/cli"

@@ -1,6 +1,6 @@
 /**
- * `till merchants` and `till keys` create, list and change the installation's merchants and their keys (semantics A7,
- * A8, V3, 9.17), whether the service is running or not.
+ * `till merchants` and `till keys` create, list and change the installation's merchants and their keys (semantics
+ * keys.cli, keys.roll, versions.default, keys.revoke), whether the service is running or not.
  */
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"

@@ -1,4 +1,6 @@
-/** `till restore` creates an installation from a backup, complete or up to an earlier time (semantics 9.43). */
+/**
+ * `till restore` creates an installation from a backup, complete or up to an earlier time (semantics backups.restore).
+ */
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as app from "../app.ts"

@@ -14,7 +14,9 @@ import { connect, connectionFlags, WrongArguments } from "./Connection.ts"
 import type { Override } from "./Overrides.ts"
 import { applyOverrides, overrideOf } from "./Overrides.ts"
 
-/** The longest wait for an event after its request: asynchronous payments and refunds take 2 s (semantics §5). */
+/**
+ * The longest wait for an event after its request: asynchronous payments and refunds take 2 s (semantics test_cards.*).
+ */
 const WAIT_MILLIS_MAX = 15_000
 const POLL_MILLIS = 100
 

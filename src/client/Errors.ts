@@ -1,6 +1,6 @@
 /**
- * The errors of a call: one class for each error type of the API (semantics §3), and one for each way of getting no
- * response from Till.
+ * The errors of a call: one class for each error type of the API (semantics errors.table), and one for each way of
+ * getting no response from Till.
  *
  * Fields of the API keep the API's names. No error contains a request, a header or a body, so none contains the API
  * key.
@@ -45,7 +45,10 @@ export class PaymentError extends Data.TaggedError("PaymentError")<
     readonly decline_code: string | undefined
     /** ID of the failed charge. */
     readonly charge: string | undefined
-    /** The PaymentIntent after the decline; with a publishable key, its visible part (semantics A6). */
+    /**
+     * The PaymentIntent after the decline; with a publishable key, its visible part (semantics
+     * keys.publishable.payment_intents).
+     */
     readonly payment_intent: PaymentIntent | undefined
   }
 > {

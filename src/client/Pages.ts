@@ -1,5 +1,5 @@
 /**
- * Iterates over the pages of searches (semantics 9.19) and lists (spec: Pagination), in the direction away from the
+ * Iterates over the pages of searches (semantics search.*) and lists (spec: Pagination), in the direction away from the
  * cursor: in list order without a cursor or with `starting_after`, in reverse order with `ending_before`. The cursor is
  * the last item seen, so additions and removals during the iteration neither repeat nor skip an item.
  */

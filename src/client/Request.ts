@@ -2,8 +2,8 @@
  * Builds requests for calls, from the contract.
  *
  * Parameters are sent as given, even unknown and invalid ones: only the server validates them. A client that dropped
- * unknown parameters would turn a misspelt `capture_method` into an immediate capture (semantics T7), and one that
- * checked bounds would refuse values that a newer server accepts. This file refuses only what cannot be sent.
+ * unknown parameters would turn a misspelt `capture_method` into an immediate capture (semantics requests.unknown), and
+ * one that checked bounds would refuse values that a newer server accepts. This file refuses only what cannot be sent.
  */
 import type { Redacted } from "effect"
 import { HttpClientRequest } from "effect/http"

@@ -55,7 +55,10 @@ const retryDelayMillis = (error: TillError, attempt: number, random: number): nu
   return Math.max(retryAfter * 1000, Math.round(backoff * (0.5 + random / 2)))
 }
 
-/** Longer than the 25 s for which Till lets an attempt wait for another one with the same key (semantics I8). */
+/**
+ * Longer than the 25 s for which Till lets an attempt wait for another one with the same key (semantics
+ * idempotency.in_use).
+ */
 const TIMEOUT_MILLIS_DEFAULT = 40_000
 
 /** Makes attempts until one succeeds or fails permanently. */

@@ -1,5 +1,5 @@
 /**
- * Types of the events in webhooks: `type` determines the type of `data.object` (semantics §4).
+ * Types of the events in webhooks: `type` determines the type of `data.object` (semantics events.types).
  *
  * `switch (event.type)` narrows the object. Keep a `default`: a newer Till may send types that are missing here.
  */

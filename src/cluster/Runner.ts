@@ -1,6 +1,6 @@
 /**
  * This process as one of several runners that share an installation's partitions. `effect/cluster` assigns the
- * partitions, and this file drives `Placement` accordingly (semantics 9.48).
+ * partitions, and this file drives `Placement` accordingly (semantics runners.partitions).
  *
  * Each partition is a singleton of the library, which runs in the process that holds the lock of its shard. The
  * partition is served from the start of its singleton; the lock is released after the singleton has ended, which is

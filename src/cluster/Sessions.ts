@@ -6,7 +6,7 @@
  * sessions shows the living runners, for any version of the tables.
  *
  * Runners with the same protocol work side by side. A runner with a newer protocol waits, before it changes anything,
- * until no older one is left; an older one does not start beside it (semantics 9.49).
+ * until no older one is left; an older one does not start beside it (semantics runners.compatibility).
  */
 import { PgClient } from "@effect/sql-pg"
 import { Clock, Context, Effect, Layer, Schedule, Schema } from "effect"

@@ -1,5 +1,6 @@
 /**
- * Commands on the merchants and keys of an installation (semantics A7, A8, V3), whether its service runs or not.
+ * Commands on the merchants and keys of an installation (semantics keys.cli, keys.roll, versions.default), whether its
+ * service runs or not.
  *
  * A running service executes them itself. If none is running, this process opens the installation and executes them in
  * the service's place.

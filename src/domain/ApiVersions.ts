@@ -1,7 +1,7 @@
 /**
- * Versions as data (semantics 9.22): an ordered list of dated versions, each with its changes. All other code
- * implements the newest version. For a caller of an older version, requests are converted to the newest one before they
- * are decoded, and responses and events are converted back after they are built. Changes are pure.
+ * Versions as data (semantics versions.events): an ordered list of dated versions, each with its changes. All other
+ * code implements the newest version. For a caller of an older version, requests are converted to the newest one before
+ * they are decoded, and responses and events are converted back after they are built. Changes are pure.
  *
  * - A request passes through the changes oldest first, a response newest first.
  * - Serving the newest version costs nothing. For an older version, a text without a changed object is not parsed.

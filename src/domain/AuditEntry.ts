@@ -1,4 +1,4 @@
-/** An entry of the audit log: an action of a person in the dashboard (semantics 9.62). */
+/** An entry of the audit log: an action of a person in the dashboard (semantics dashboard.audit). */
 import { Schema } from "effect"
 import { Role } from "./Person.ts"
 

@@ -1,4 +1,4 @@
-/** The brand of a merchant on payers' pages: icon, colour, support and legal links (semantics 9.15). */
+/** The brand of a merchant on payers' pages: icon, colour, support and legal links (semantics pages.brand). */
 import { Schema } from "effect"
 import { hasAuthority, isEmail, text, TEXT_LENGTH_MAX, WebUrl } from "./Text.ts"
 

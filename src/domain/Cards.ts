@@ -1,7 +1,7 @@
 /** Cards: arithmetic of numbers and expiry dates, card numbers within texts, and the reasons for declines. */
 import { Schema } from "effect"
 
-/** Returns whether a text is 12 to 19 digits with a correct check digit (semantics I-9). */
+/** Returns whether a text is 12 to 19 digits with a correct check digit (semantics payment_methods.create). */
 export const isCardNumber = (number: string): boolean => /^[0-9]{12,19}$/u.test(number) && luhnChecksum(number) === 0
 
 /** Computes the Luhn checksum modulo 10, which is 0 for a valid number. */
@@ -37,7 +37,7 @@ export const brandOf = (number: string): string => {
   return BRANDS.find(([from, to]) => start >= from && start <= to)?.[2] ?? "unknown"
 }
 
-/** Returns the length of the security code for a card number (semantics 9.7). */
+/** Returns the length of the security code for a card number (semantics payment_methods.create). */
 export const cvcLengthOf = (number: string): number => (brandOf(number) === "amex" ? 4 : 3)
 
 /** Returns whether a card has expired at a time in milliseconds. Cards expire with the end of their month, in UTC. */
@@ -156,7 +156,10 @@ const LENGTH_MAX = 19
 /** The lengths of the known brands' numbers. */
 const LENGTHS = [14, 15, 16]
 
-/** The reasons for which issuers decline, with the message for the payer (spec: Decline codes; semantics §5). */
+/**
+ * The reasons for which issuers decline, with the message for the payer (spec: Decline codes; semantics
+ * test_cards.declines).
+ */
 export const DECLINE_MESSAGES = {
   generic_decline: "Your card was declined.",
   insufficient_funds: "Your card has insufficient funds.",

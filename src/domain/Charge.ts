@@ -1,4 +1,7 @@
-/** Charges: the attempts of a PaymentIntent that reached the card's issuer (semantics §6, H1, H2). */
+/**
+ * Charges: the attempts of a PaymentIntent that reached the card's issuer (semantics charges.object, charges.embedded,
+ * charges.list).
+ */
 import { Schema } from "effect"
 import { BillingDetails } from "./Address.ts"
 import { DeclineCode } from "./Cards.ts"

@@ -1,4 +1,7 @@
-/** Checkout Sessions, their line items, and their request bodies (spec: Checkout Session, line item; §1.15). */
+/**
+ * Checkout Sessions, their line items, and their request bodies (spec: Checkout Session, line item; semantics
+ * checkout.*).
+ */
 import { Schema } from "effect"
 import { BillingDetails, BillingDetailsParameter } from "./Address.ts"
 import { CheckoutPaymentStatus, CheckoutSessionStatus } from "./CheckoutSessionStates.ts"
@@ -22,7 +25,7 @@ import { Timestamp } from "./Time.ts"
 
 export { CheckoutPaymentStatus, CheckoutSessionStatus } from "./CheckoutSessionStates.ts"
 
-/** The values of `mode`; a session can only be created with `payment` (semantics S20). */
+/** The values of `mode`; a session can only be created with `payment` (semantics checkout.mode). */
 export const CheckoutMode = Schema.Literals(["payment", "setup", "subscription"])
 export type CheckoutMode = typeof CheckoutMode.Type
 
@@ -37,7 +40,7 @@ export type BillingAddressCollection = typeof BillingAddressCollection.Type
 
 export const ClientReferenceId = text(200)
 
-/** The lines that a session can have (semantics S3). */
+/** The lines that a session can have (semantics checkout.line_items). */
 export const LINE_ITEMS_MAX = 100
 
 export const LINE_ITEM_QUANTITY_MAX = 999_999
@@ -45,17 +48,20 @@ export const LineItemQuantity = Schema.Int.check(
   Schema.isBetween({ minimum: 1, maximum: LINE_ITEM_QUANTITY_MAX })
 ).annotate({ rule: `an integer from 1 to ${LINE_ITEM_QUANTITY_MAX}` })
 
-/** The shortest and longest lifetime of a session, in seconds from its creation (semantics S7). */
+/** The shortest and longest lifetime of a session, in seconds from its creation (semantics checkout.expires_at). */
 export const SESSION_LIFETIME_SECONDS_MIN = 30 * 60
 export const SESSION_LIFETIME_SECONDS_MAX = 24 * 60 * 60
 /** Tolerated difference of the client's clock. */
 export const SESSION_LIFETIME_SLACK_SECONDS = 5
 
-/** Failed attempts to pay for a session after which it refuses payments for the pause (semantics 9.29). */
+/** Failed attempts to pay for a session after which it refuses payments for the pause (semantics checkout.attempts). */
 export const FAILED_ATTEMPTS_MAX = 20
 export const FAILED_ATTEMPTS_PAUSE_MILLIS = 3_600_000
 
-/** The details of the payer: at first the prefilled ones, in the end those the payer entered (semantics S11). */
+/**
+ * The details of the payer: at first the prefilled ones, in the end those the payer entered (semantics
+ * checkout.customer_details).
+ */
 export const CustomerDetails = BillingDetails
 export type CustomerDetails = typeof CustomerDetails.Type
 
@@ -111,7 +117,7 @@ export type LineItem = typeof LineItem.Type
 
 const LINE_ITEMS_RULE = `an array of 1 to ${LINE_ITEMS_MAX} line items`
 
-/** A line of a request, with either `price` or `price_data` (semantics S3, S4). */
+/** A line of a request, with either `price` or `price_data` (semantics checkout.line_items, checkout.price_data). */
 export const LineItemParameter = Schema.Struct({
   quantity: Schema.optionalKey(Schema.NullOr(LineItemQuantity)),
   price: Schema.optionalKey(Schema.NullOr(PriceId)),
@@ -129,7 +135,7 @@ export const LineItemParameter = Schema.Struct({
 })
 export type LineItemParameter = typeof LineItemParameter.Type
 
-/** The initial fields of the session's PaymentIntent (semantics S19). */
+/** The initial fields of the session's PaymentIntent (semantics checkout.payment_intent_data). */
 export const PaymentIntentData = Schema.Struct({
   capture_method: Schema.optionalKey(Schema.NullOr(CaptureMethod)),
   description: Schema.optionalKey(Schema.NullOr(PaymentIntentDescription)),
@@ -143,12 +149,15 @@ export const PaymentIntentData = Schema.Struct({
 })
 export type PaymentIntentData = typeof PaymentIntentData.Type
 
-/** A warning, because a careless use costs merchants money (semantics S6, §7.5). */
+/** A warning, because a careless use costs merchants money (semantics checkout.currency). */
 const CURRENCY =
   "Replaces the currency of all prices. Nothing is converted: a price of 1000 in `jpy`, which is " +
   "¥1000, becomes $10.00 with `usd`. Without this parameter all prices must be in one currency."
 
-/** The body of a creation. Null, and "" for a text, are the same as absent (semantics T10, 9.2). */
+/**
+ * The body of a creation. Null, and "" for a text, are the same as absent (semantics parameters.null,
+ * parameters.empty_text).
+ */
 export const CreateCheckoutSession = Schema.Struct({
   mode: Schema.Literals(["payment"]),
   line_items: Schema.Array(LineItemParameter)
@@ -186,19 +195,22 @@ export const CreateCheckoutSession = Schema.Struct({
 }).annotate({ identifier: "CreateCheckoutSession" })
 export type CreateCheckoutSession = typeof CreateCheckoutSession.Type
 
-/** The body of an update; only metadata can change (semantics S18). */
+/** The body of an update; only metadata can change (semantics checkout.update). */
 export const UpdateCheckoutSession = Schema.Struct({
   metadata: Schema.optionalKey(unsettable(MetadataParameter))
 }).annotate({ identifier: "UpdateCheckoutSession" })
 export type UpdateCheckoutSession = typeof UpdateCheckoutSession.Type
 
-/** The description of `custom_unit_amount` (semantics 9.14). */
+/** The description of `custom_unit_amount` (semantics checkout.custom_amount). */
 const CHOSEN_AMOUNT =
   "The amount that the payer chose for the line item whose price has a `custom_unit_amount`, in the smallest unit. " +
   "By default the last amount chosen, else the price's preset, else its minimum. " +
   "Required if there is none of these."
 
-/** The body of a confirmation, by the payer. `client_secret` lets a publishable key confirm (semantics A5, S15). */
+/**
+ * The body of a confirmation, by the payer. `client_secret` lets a publishable key confirm (semantics keys.publishable,
+ * keys.client_secret, checkout.confirm).
+ */
 export const ConfirmCheckoutSession = Schema.Struct({
   payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)),
   payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
@@ -213,7 +225,10 @@ export type ConfirmCheckoutSession = typeof ConfirmCheckoutSession.Type
 
 type Ways = Pick<CheckoutSession, "id" | "success_url" | "cancel_url">
 
-/** Returns the URL for a payer who has paid, with the session's id filled in; null if there is none (S14). */
+/**
+ * Returns the URL for a payer who has paid, with the session's id filled in; null if there is none (semantics
+ * pages.checkout).
+ */
 export const successUrlOf = ({ id, success_url }: Ways): string | null => wayTo(success_url, id)
 
 /** Returns the URL for a payer who goes back without paying, with the session's id filled in; null if there is none. */
@@ -224,7 +239,7 @@ const wayTo = (url: string | null, id: string): string | null =>
 
 /**
  * Returns the invariant that a session violates; undefined if it is sound. `payerChooses`: one of the lines has an
- * amount that the payer chooses (semantics 9.14).
+ * amount that the payer chooses (semantics checkout.custom_amount).
  */
 export const violatedInvariant = (session: CheckoutSession, payerChooses: boolean): string | undefined =>
   INVARIANTS.find(({ holds }) => !holds(session, payerChooses))?.name

@@ -1,6 +1,6 @@
 /**
- * The state table of Checkout Sessions (semantics §2.3): the allowed operations per state, and the states that they
- * lead to. A state combines a session's status with its payment status, because both change together.
+ * The state table of Checkout Sessions (semantics checkout.states): the allowed operations per state, and the states
+ * that they lead to. A state combines a session's status with its payment status, because both change together.
  */
 import { Schema } from "effect"
 import type { OperationOf } from "./StateTable.ts"

@@ -1,4 +1,4 @@
-/** Customers (spec: Customer; semantics §1.10). */
+/** Customers (spec: Customer; semantics customers.*). */
 import { Schema } from "effect"
 import { Email, text, unsettable } from "./Text.ts"
 import { CustomerId, MerchantId } from "./Identifiers.ts"
@@ -26,7 +26,7 @@ export const Customer = Schema.Struct({
 }).annotate({ identifier: "Customer" })
 export type Customer = typeof Customer.Type
 
-/** The object that the API shows for a deleted customer (semantics C3). */
+/** The object that the API shows for a deleted customer (semantics customers.delete). */
 export const DeletedCustomer = Schema.Struct({
   id: CustomerId,
   object: Schema.Literal("customer"),
@@ -35,14 +35,14 @@ export const DeletedCustomer = Schema.Struct({
 }).annotate({ identifier: "DeletedCustomer" })
 export type DeletedCustomer = typeof DeletedCustomer.Type
 
-/** Free texts; null and "" unset them (semantics C4, 9.2). */
+/** Free texts; null and "" unset them (semantics customers.update, parameters.empty_text). */
 const texts = {
   name: Schema.optionalKey(Schema.NullOr(CustomerName)),
   phone: Schema.optionalKey(Schema.NullOr(CustomerPhone)),
   description: Schema.optionalKey(Schema.NullOr(CustomerDescription))
 }
 
-/** The body of a creation. Null is the same as absent (semantics T10). */
+/** The body of a creation. Null is the same as absent (semantics parameters.null). */
 export const CreateCustomer = Schema.Struct({
   email: Schema.optionalKey(Schema.NullOr(CustomerEmail)),
   ...texts,
@@ -50,7 +50,7 @@ export const CreateCustomer = Schema.Struct({
 }).annotate({ identifier: "CreateCustomer" })
 export type CreateCustomer = typeof CreateCustomer.Type
 
-/** The body of an update. Null and "" unset a field (semantics C4, 9.2). */
+/** The body of an update. Null and "" unset a field (semantics customers.update, parameters.empty_text). */
 export const UpdateCustomer = Schema.Struct({
   email: Schema.optionalKey(unsettable(CustomerEmail)),
   ...texts,

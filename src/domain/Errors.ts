@@ -1,8 +1,8 @@
 /**
- * The errors of the model: one class per error of semantics §3 that a lifecycle can fail with.
+ * The errors of the model: one class per error of semantics errors.table that a lifecycle can fail with.
  *
  * They are data only: no status codes, no wire types and no messages (`http` has one table for those), except for a
- * decline, whose message belongs to its decline code (semantics §5).
+ * decline, whose message belongs to its decline code (semantics test_cards.declines).
  */
 import { Schema } from "effect"
 import { DeclineCode } from "./Cards.ts"
@@ -13,7 +13,7 @@ import type { ParameterInvalid, ParameterMissing, ParametersExclusive, Parameter
 
 export { ParameterInvalid, ParameterMissing, ParametersExclusive, ParameterUnknown } from "./ParameterErrors.ts"
 
-/** An object's kind as messages name it (semantics §3, last line). */
+/** An object's kind as messages name it (semantics errors.kinds). */
 export const ResourceKind = Schema.Literals([
   "Customer",
   "PaymentIntent",
@@ -41,35 +41,35 @@ const PaymentIntentAsItIs = Schema.declare(
     typeof value === "object" && value !== null && "object" in value && value.object === "payment_intent"
 )
 
-/** An amount above the cap of semantics N1, or above the authorized amount. */
+/** An amount above the cap of semantics money.limits, or above the authorized amount. */
 export class AmountTooLarge extends Schema.TaggedError<AmountTooLarge>()("AmountTooLarge", {
   param: Schema.String,
   /** Minor units. */
   max: Schema.Number
 }) {}
 
-/** A refund above the remaining captured amount (semantics F5; wire code `amount_too_large`). */
+/** A refund above the remaining captured amount (semantics refunds.create; wire code `amount_too_large`). */
 export class RefundTooLarge extends Schema.TaggedError<RefundTooLarge>()("RefundTooLarge", {}) {}
 
-/** Nothing is left to refund (semantics F5). */
+/** Nothing is left to refund (semantics refunds.create). */
 export class ChargeAlreadyRefunded extends Schema.TaggedError<ChargeAlreadyRefunded>()("ChargeAlreadyRefunded", {}) {}
 
-/** Another price has the lookup key, and the request does not transfer it (semantics PR17). */
+/** Another price has the lookup key, and the request does not transfer it (semantics prices.lookup_key). */
 export class LookupKeyTaken extends Schema.TaggedError<LookupKeyTaken>()("LookupKeyTaken", {
   lookupKey: Schema.String
 }) {}
 
-/** A product with prices cannot be deleted (semantics PR2). */
+/** A product with prices cannot be deleted (semantics products.delete). */
 export class ProductHasPrices extends Schema.TaggedError<ProductHasPrices>()("ProductHasPrices", {
   id: Schema.String
 }) {}
 
-/** Another customer has the payment method (semantics 9.18; wire code `resource_in_use`). */
+/** Another customer has the payment method (semantics payment_methods.attach; wire code `resource_in_use`). */
 export class PaymentMethodTaken extends Schema.TaggedError<PaymentMethodTaken>()("PaymentMethodTaken", {
   id: Schema.String
 }) {}
 
-/** The key to revoke authenticates the request itself (semantics 9.17; wire code `resource_in_use`). */
+/** The key to revoke authenticates the request itself (semantics keys.revoke; wire code `resource_in_use`). */
 export class ApiKeyInUse extends Schema.TaggedError<ApiKeyInUse>()("ApiKeyInUse", {
   id: Schema.String
 }) {}
@@ -78,11 +78,11 @@ export class ApiKeyInUse extends Schema.TaggedError<ApiKeyInUse>()("ApiKeyInUse"
 export class ResourceMissing extends Schema.TaggedError<ResourceMissing>()("ResourceMissing", {
   kind: ResourceKind,
   id: Schema.String,
-  /** `id` for the object of the path, else the parameter that names it (semantics T17). */
+  /** `id` for the object of the path, else the parameter that names it (semantics parameters.references). */
   param: Schema.String
 }) {}
 
-/** The PaymentIntent's status does not allow the operation (semantics §2.1, `✗`). */
+/** The PaymentIntent's status does not allow the operation (semantics payment_intents.states, `✗`). */
 export class PaymentIntentUnexpectedState extends Schema.TaggedError<PaymentIntentUnexpectedState>()(
   "PaymentIntentUnexpectedState",
   {
@@ -95,10 +95,16 @@ export class PaymentIntentUnexpectedState extends Schema.TaggedError<PaymentInte
   }
 ) {}
 
-/** A confirmation without any payment method (semantics I-7; wire code `payment_intent_unexpected_state`). */
+/**
+ * A confirmation without any payment method (semantics payment_intents.confirm; wire code
+ * `payment_intent_unexpected_state`).
+ */
 export class PaymentMethodRequired extends Schema.TaggedError<PaymentMethodRequired>()("PaymentMethodRequired", {}) {}
 
-/** An operation that bypasses the payment's session (semantics I-18; wire code `payment_intent_unexpected_state`). */
+/**
+ * An operation that bypasses the payment's session (semantics checkout.payment_intent; wire code
+ * `payment_intent_unexpected_state`).
+ */
 export class PaymentIntentBelongsToSession extends Schema.TaggedError<PaymentIntentBelongsToSession>()(
   "PaymentIntentBelongsToSession",
   {
@@ -108,7 +114,7 @@ export class PaymentIntentBelongsToSession extends Schema.TaggedError<PaymentInt
   }
 ) {}
 
-/** The Checkout Session's status does not allow the operation (semantics §2.3, `✗`). */
+/** The Checkout Session's status does not allow the operation (semantics checkout.states, `✗`). */
 export class CheckoutSessionUnexpectedState extends Schema.TaggedError<CheckoutSessionUnexpectedState>()(
   "CheckoutSessionUnexpectedState",
   {
@@ -119,27 +125,29 @@ export class CheckoutSessionUnexpectedState extends Schema.TaggedError<CheckoutS
 ) {}
 
 /**
- * Too many attempts to pay for the Checkout Session failed, so it refuses payments for a pause (semantics 9.29; wire
- * code `rate_limit_exceeded`).
+ * Too many attempts to pay for the Checkout Session failed, so it refuses payments for a pause (semantics
+ * checkout.attempts; wire code `rate_limit_exceeded`).
  */
 export class TooManyAttempts extends Schema.TaggedError<TooManyAttempts>()("TooManyAttempts", {
   /** Seconds until the end of the pause. */
   retryAfterSeconds: Schema.Int
 }) {}
 
-/** A price that is not active, where an active one is required (semantics S3, PR5). */
+/**
+ * A price that is not active, where an active one is required (semantics checkout.line_items, products.default_price).
+ */
 export class PriceInactive extends Schema.TaggedError<PriceInactive>()("PriceInactive", {
   id: Schema.String,
   param: Schema.String
 }) {}
 
-/** A product that is not active, in a Checkout Session (semantics S3, PR18). */
+/** A product that is not active, in a Checkout Session (semantics checkout.line_items, prices.inactive_product). */
 export class ProductInactive extends Schema.TaggedError<ProductInactive>()("ProductInactive", {
   id: Schema.String,
   param: Schema.String
 }) {}
 
-/** Live mode has no card processor (semantics A10). */
+/** Live mode has no card processor (semantics keys.live_processor). */
 export class ProcessorNotConfigured extends Schema.TaggedError<ProcessorNotConfigured>()(
   "ProcessorNotConfigured",
   {}
@@ -149,12 +157,12 @@ export class ProcessorNotConfigured extends Schema.TaggedError<ProcessorNotConfi
 export class ProcessorUnavailable extends Schema.TaggedError<ProcessorUnavailable>()("ProcessorUnavailable", {}) {}
 
 /**
- * A decline by the issuer. The attempt is committed (semantics 9.25), so an operation never fails with this error: it
- * succeeds with a `Result` that has this failure.
+ * A decline by the issuer. The attempt is committed (semantics idempotency.stored), so an operation never fails with
+ * this error: it succeeds with a `Result` that has this failure.
  */
 export class CardDeclined extends Schema.TaggedError<CardDeclined>()("CardDeclined", {
   declineCode: DeclineCode,
-  /** Message for the payer, by decline code (semantics §5). */
+  /** Message for the payer, by decline code (semantics test_cards.declines). */
   message: Schema.String,
   /** `ch_…` of the failed attempt. */
   charge: Schema.String,
@@ -162,13 +170,16 @@ export class CardDeclined extends Schema.TaggedError<CardDeclined>()("CardDeclin
   paymentIntent: PaymentIntentAsItIs
 }) {}
 
-/** An operation of test mode, requested in live mode (semantics §8.27). */
+/** An operation of test mode, requested in live mode (semantics test_helpers.test_mode). */
 export class TestModeOnly extends Schema.TaggedError<TestModeOnly>()("TestModeOnly", {}) {}
 
-/** The installation stores no request log (semantics 9.78). */
+/** The installation stores no request log (semantics request_log.list). */
 export class RequestLogOff extends Schema.TaggedError<RequestLogOff>()("RequestLogOff", {}) {}
 
-/** A publishable key was used where a secret key is required (semantics A5, I-12). */
+/**
+ * A publishable key was used where a secret key is required (semantics keys.publishable,
+ * payment_intents.manual_confirmation).
+ */
 export class SecretKeyRequired extends Schema.TaggedError<SecretKeyRequired>()("SecretKeyRequired", {}) {}
 
 /** Every error that a lifecycle can fail with. */

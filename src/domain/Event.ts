@@ -1,9 +1,9 @@
-/** Events (spec: Events; semantics §4, §6). */
+/** Events (spec: Events; semantics events.types, events.object). */
 import { Schema } from "effect"
 import { EventId, MerchantId, RequestId } from "./Identifiers.ts"
 import { Timestamp } from "./Time.ts"
 
-/** The types that Till emits, with the object that an event of the type carries (semantics §4). */
+/** The types that Till emits, with the object that an event of the type carries (semantics events.types). */
 export const EMITTED_EVENT_TYPES = {
   "payment_intent.created": "payment_intent",
   "payment_intent.requires_action": "payment_intent",
@@ -63,7 +63,7 @@ export const EVENT_TYPES = [
 export const EventType = Schema.Literals(EVENT_TYPES)
 export type EventType = typeof EventType.Type
 
-/** The selection of a `type` filter (semantics W16, §8.22). */
+/** The selection of a `type` filter (semantics events.list). */
 export type EventTypeFilter = { readonly exact: string } | { readonly prefix: string }
 
 /** Parses a `type` filter: a known type, or `prefix.*` of known types; undefined for any other text. */

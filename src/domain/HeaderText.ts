@@ -1,7 +1,7 @@
 /**
- * Texts in HTTP headers (semantics T25). A header carries bytes; Node returns each byte as one character, and `fetch`
- * accepts only such characters. The bytes are read as UTF-8, or, if they are not UTF-8, as Latin-1, which older clients
- * send for Western European letters.
+ * Texts in HTTP headers (semantics requests.headers). A header carries bytes; Node returns each byte as one character,
+ * and `fetch` accepts only such characters. The bytes are read as UTF-8, or, if they are not UTF-8, as Latin-1, which
+ * older clients send for Western European letters.
  */
 
 /** Returns the text of a header that Node has read byte by byte. */

@@ -1,4 +1,4 @@
-/** The prefixes of ids (semantics T21), and references to objects by id. */
+/** The prefixes of ids (semantics responses.ids), and references to objects by id. */
 import { Schema } from "effect"
 import { text } from "./Text.ts"
 
@@ -24,7 +24,10 @@ export const PREFIXES = {
   audit_entry: "aud"
 } as const
 
-/** Makes the schema of ids with this prefix. Only the lookup of the object checks the rest (semantics T18). */
+/**
+ * Makes the schema of ids with this prefix. Only the lookup of the object checks the rest (semantics
+ * parameters.references).
+ */
 export const identifier = (prefix: (typeof PREFIXES)[keyof typeof PREFIXES]) =>
   text()
     .check(Schema.isPattern(new RegExp(`^${prefix}_`, "u")))

@@ -1,5 +1,5 @@
 /**
- * Metadata that merchants attach to objects (semantics §1.8).
+ * Metadata that merchants attach to objects (semantics metadata.*).
  *
  * The merchant chooses the keys, so any key can occur, `__proto__` included: objects are built from entries only, which
  * makes every key an own property.
@@ -20,7 +20,10 @@ const METADATA_RULE =
 export const Metadata = Schema.Record(Schema.String, Schema.String).annotate({ identifier: "Metadata" })
 export type Metadata = typeof Metadata.Type
 
-/** Metadata in a request: null or "" as a value removes the key, so it does not count (semantics M1 to M3). */
+/**
+ * Metadata in a request: null or "" as a value removes the key, so it does not count (semantics metadata.limits,
+ * metadata.update, metadata.create).
+ */
 export const MetadataParameter = Schema.Record(Schema.String, Schema.NullOr(text(METADATA_VALUE_LENGTH_MAX))).check(
   Schema.makeFilter(
     (metadata: Readonly<Record<string, string | null>>) =>
@@ -36,7 +39,10 @@ export const MetadataParameter = Schema.Record(Schema.String, Schema.NullOr(text
 )
 export type MetadataParameter = typeof MetadataParameter.Type
 
-/** Merges an update into metadata (semantics M2); null and "" clear it. Returns the same object if nothing changes. */
+/**
+ * Merges an update into metadata (semantics metadata.update); null and "" clear it. Returns the same object if nothing
+ * changes.
+ */
 export const mergeMetadata = (current: Metadata, update: MetadataParameter | null | ""): Metadata => {
   if (update === null || update === "") return Object.keys(current).length === 0 ? current : {}
   const merged = new Map(Object.entries(current))
@@ -48,7 +54,7 @@ export const mergeMetadata = (current: Metadata, update: MetadataParameter | nul
   return changed ? Object.fromEntries(merged) : current
 }
 
-/** Returns the old values of the changed keys; null for an absent one (semantics §4). */
+/** Returns the old values of the changed keys; null for an absent one (semantics events.previous_attributes). */
 export const previousMetadata = (previous: Metadata, current: Metadata): Readonly<Record<string, string | null>> => {
   const before = new Map(Object.entries(previous))
   const after = new Map(Object.entries(current))
@@ -57,8 +63,8 @@ export const previousMetadata = (previous: Metadata, current: Metadata): Readonl
 }
 
 /**
- * Merges an update that may be absent. Fails with `ParameterInvalid` if the result has too many keys (semantics M2);
- * the schema of a request limits one request only.
+ * Merges an update that may be absent. Fails with `ParameterInvalid` if the result has too many keys (semantics
+ * metadata.update); the schema of a request limits one request only.
  */
 export const updateMetadata = (
   current: Metadata,

@@ -1,13 +1,19 @@
-/** Amounts and currencies. An amount is an integer in the smallest unit of its currency and is never scaled (N3). */
+/**
+ * Amounts and currencies. An amount is an integer in the smallest unit of its currency and is never scaled (semantics
+ * money.decimals).
+ */
 import { Schema } from "effect"
 
-/** The largest amount of one payment, in minor units (semantics N1). */
+/** The largest amount of one payment, in minor units (semantics money.limits). */
 export const AMOUNT_MAX = 999_999_999_999
 
 /** Part of the descriptions of parameters. A maximum in the schema would imply another error code. */
 export const AMOUNT_CAP = `At most ${AMOUNT_MAX}.`
 
-/** An amount to pay or to capture. The schema has no cap, because exceeding it is another error (semantics N1). */
+/**
+ * An amount to pay or to capture. The schema has no cap, because exceeding it is another error (semantics
+ * money.limits).
+ */
 export const Amount = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({ rule: "a positive integer" })
 
 /** An amount that may be zero, as in totals. */
@@ -15,7 +21,7 @@ export const AmountOrZero = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).a
   rule: "a non-negative integer"
 })
 
-/** A currency code in a request, in either case (semantics N2). */
+/** A currency code in a request, in either case (semantics money.currencies). */
 export const Currency = Schema.String.check(Schema.isPattern(/^[A-Za-z]{3}$/u)).annotate({
   rule: "a three-letter currency code"
 })
@@ -25,7 +31,7 @@ export const normalizeCurrency = (currency: string): string => currency.toLowerC
 
 /**
  * Currencies whose smallest unit is not a hundredth, by decimal digits, after ISO 4217. Two differ from it: MGA, which
- * has two digits there, and ISK, which has none there and two here (semantics N3).
+ * has two digits there, and ISK, which has none there and two here (semantics money.decimals).
  */
 const CURRENCIES_BY_DECIMALS: Readonly<Record<number, string>> = {
   0: "bif clp djf gnf jpy kmf krw mga pyg rwf ugx uyi vnd vuv xaf xof xpf",

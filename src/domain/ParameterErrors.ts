@@ -6,7 +6,7 @@ import { Schema } from "effect"
 
 /** A required parameter, or one that is required under the given circumstances, is absent. */
 export class ParameterMissing extends Schema.TaggedError<ParameterMissing>()("ParameterMissing", {
-  /** Path of the parameter, e.g. `payment_method_data[card][number]` (semantics T8). */
+  /** Path of the parameter, e.g. `payment_method_data[card][number]` (semantics parameters.paths). */
   param: Schema.String
 }) {}
 

@@ -1,4 +1,4 @@
-/** PaymentIntents, and the bodies of requests for them (spec: PaymentIntent; semantics §1.12, §6). */
+/** PaymentIntents, and the bodies of requests for them (spec: PaymentIntent; semantics payment_intents.*). */
 import { Schema } from "effect"
 import { Charge } from "./Charge.ts"
 import { DeclineCode } from "./Cards.ts"
@@ -19,7 +19,7 @@ export type CaptureMethod = typeof CaptureMethod.Type
 export const ConfirmationMethod = Schema.Literals(["automatic", "manual"])
 export type ConfirmationMethod = typeof ConfirmationMethod.Type
 
-/** The reasons that a client can give (semantics I-5). */
+/** The reasons that a client can give (semantics payment_intents.cancel). */
 export const RequestedCancellationReason = Schema.Literals([
   "abandoned",
   "duplicate",
@@ -62,16 +62,16 @@ export const LastPaymentError = Schema.Struct({
 }).annotate({ identifier: "LastPaymentError" })
 export type LastPaymentError = typeof LastPaymentError.Type
 
-/** The action that the payer has to take next (semantics I-13). */
+/** The action that the payer has to take next (semantics payment_intents.authentication). */
 export const NextAction = Schema.Struct({
   type: Schema.Literal("redirect_to_url"),
   redirect_to_url: Schema.Struct({ url: Schema.String, return_url: Schema.NullOr(Schema.String) })
 }).annotate({ identifier: "NextAction" })
 
-/** The charges that a PaymentIntent shows (semantics H1). */
+/** The charges that a PaymentIntent shows (semantics charges.embedded). */
 export const EMBEDDED_CHARGES_MAX = 10
 
-/** The newest charges, newest first (semantics H1). */
+/** The newest charges, newest first (semantics charges.embedded). */
 export const EmbeddedCharges = Schema.Struct({
   object: Schema.Literal("list"),
   data: Schema.Array(Charge),
@@ -112,7 +112,7 @@ export const PaymentIntent = Schema.Struct({
 }).annotate({ identifier: "PaymentIntent" })
 export type PaymentIntent = typeof PaymentIntent.Type
 
-/** The description of `return_url` (semantics I-14). */
+/** The description of `return_url` (semantics payment_intents.authentication). */
 export const RETURN_URL =
   "The page to which the payer returns from an authentication, with `payment_intent`, `payment_intent_client_secret` " +
   "and `redirect_status`, which is `succeeded` or `failed`, appended to the query; the rest of the URL is unchanged. " +
@@ -134,10 +134,16 @@ const attempt = {
   off_session: Schema.optionalKey(Schema.NullOr(Schema.Boolean)).annotate({ description: OFF_SESSION })
 }
 
-/** The description of parameters that are refused without an attempt, which alone uses them (semantics I-2). */
+/**
+ * The description of parameters that are refused without an attempt, which alone uses them (semantics
+ * payment_intents.create).
+ */
 const WITH_CONFIRM = { description: "Only with `confirm: true`." }
 
-/** The body of a creation. Amounts in minor units. Null, and "" for a text, count as absent (semantics T10, 9.2). */
+/**
+ * The body of a creation. Amounts in minor units. Null, and "" for a text, count as absent (semantics parameters.null,
+ * parameters.empty_text).
+ */
 export const CreatePaymentIntent = Schema.Struct({
   amount: Amount.annotate({ description: AMOUNT_CAP }),
   currency: Currency,
@@ -159,7 +165,7 @@ export type CreatePaymentIntent = typeof CreatePaymentIntent.Type
 const UNTIL_CHARGED =
   "Can change until the charge: in `requires_payment_method`, `requires_confirmation` and `requires_action`."
 
-/** The body of an update. Null, and "" for a text, unset a field (semantics 9.2). */
+/** The body of an update. Null, and "" for a text, unset a field (semantics parameters.empty_text). */
 export const UpdatePaymentIntent = Schema.Struct({
   amount: Schema.optionalKey(Amount).annotate({ description: AMOUNT_CAP }),
   currency: Schema.optionalKey(Currency),
@@ -177,14 +183,17 @@ export const UpdatePaymentIntent = Schema.Struct({
 }).annotate({ identifier: "UpdatePaymentIntent" })
 export type UpdatePaymentIntent = typeof UpdatePaymentIntent.Type
 
-/** The body of a confirmation. With a secret key, `client_secret` is only checked (semantics A5, §8.5). */
+/**
+ * The body of a confirmation. With a secret key, `client_secret` is only checked (semantics keys.publishable,
+ * keys.client_secret).
+ */
 export const ConfirmPaymentIntent = Schema.Struct({
   ...attempt,
   client_secret: Schema.optionalKey(Schema.NullOr(text()))
 }).annotate({ identifier: "ConfirmPaymentIntent" })
 export type ConfirmPaymentIntent = typeof ConfirmPaymentIntent.Type
 
-/** The body of a capture; the rest of the held amount is released (semantics I-16). */
+/** The body of a capture; the rest of the held amount is released (semantics payment_intents.capture). */
 export const CapturePaymentIntent = Schema.Struct({
   amount_to_capture: Schema.optionalKey(Schema.NullOr(Amount)).annotate({
     description: "At most the PaymentIntent's `amount`, which is the default."
@@ -192,7 +201,7 @@ export const CapturePaymentIntent = Schema.Struct({
 }).annotate({ identifier: "CapturePaymentIntent" })
 export type CapturePaymentIntent = typeof CapturePaymentIntent.Type
 
-/** The body of a cancellation, with the client's reason (semantics I-4, I-5). */
+/** The body of a cancellation, with the client's reason (semantics payment_intents.cancel). */
 export const CancelPaymentIntent = Schema.Struct({
   cancellation_reason: Schema.optionalKey(Schema.NullOr(RequestedCancellationReason))
 }).annotate({ identifier: "CancelPaymentIntent" })

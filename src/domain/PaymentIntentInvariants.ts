@@ -1,4 +1,4 @@
-/** The invariants of every PaymentIntent, at every moment (semantics §2.2). */
+/** The invariants of every PaymentIntent, at every moment (semantics payment_intents.invariants). */
 import type { Charge } from "./Charge.ts"
 import type { PaymentIntent } from "./PaymentIntent.ts"
 

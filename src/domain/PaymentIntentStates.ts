@@ -1,4 +1,7 @@
-/** The state table of PaymentIntents (semantics §2.1): the allowed operations per status, and the next statuses. */
+/**
+ * The state table of PaymentIntents (semantics payment_intents.states): the allowed operations per status, and the next
+ * statuses.
+ */
 import { Schema } from "effect"
 import type { OperationOf } from "./StateTable.ts"
 import { stateTable } from "./StateTable.ts"

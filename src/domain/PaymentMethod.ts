@@ -1,4 +1,7 @@
-/** Payment methods (semantics §6, I-9). A card number is only ever part of a request, never of an object. */
+/**
+ * Payment methods (semantics payment_methods.object, payment_methods.create). A card number is only ever part of a
+ * request, never of an object.
+ */
 import { Schema } from "effect"
 import { BillingDetails, BillingDetailsParameter } from "./Address.ts"
 import { cvcLengthOf, isCardNumber } from "./Cards.ts"
@@ -11,7 +14,9 @@ import { Timestamp } from "./Time.ts"
 /** The customer history of a payment method: none yet, attached to one now, or detached from one for good. */
 export type PaymentMethodState = "free" | "attached" | "detached"
 
-/** The state table of payment methods (semantics §2.7): which can be attached, detached and charged. */
+/**
+ * The state table of payment methods (semantics payment_methods.states): which can be attached, detached and charged.
+ */
 export const paymentMethodStates = stateTable<PaymentMethodState>()({
   /** Attaching it again to its own customer changes nothing; another customer is refused. */
   attach: { free: ["attached"], attached: ["attached"] },
@@ -62,7 +67,7 @@ const CardNumber = Schema.String.check(
 const CardExpiryMonth = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 12 })).annotate({
   rule: "an integer from 1 to 12"
 })
-/** A year, past or future: an expired card is declined, not refused (semantics I-9). */
+/** A year, past or future: an expired card is declined, not refused (semantics payment_methods.create). */
 const CardExpiryYear = Schema.Int.check(Schema.isBetween({ minimum: 1000, maximum: 9999 })).annotate({
   rule: "a year of four digits"
 })
@@ -70,7 +75,10 @@ const CardVerificationCode = Schema.String.check(Schema.isPattern(/^[0-9]{3,4}$/
   rule: "a string of 3 or 4 digits"
 })
 
-/** The card of a request. The brand of the number determines the length of the security code (semantics 9.7). */
+/**
+ * The card of a request. The brand of the number determines the length of the security code (semantics
+ * payment_methods.create).
+ */
 const CardParameter = Schema.Struct({
   number: CardNumber,
   exp_month: CardExpiryMonth,
@@ -86,12 +94,12 @@ const CardParameter = Schema.Struct({
 )
 
 /**
- * `card` is the only type so far (semantics I-10). Not `Schema.Literal`: a decoder would take that for the tag of a
- * union's member, and report no errors inside of it.
+ * `card` is the only type so far (semantics payment_intents.payment_method_type). Not `Schema.Literal`: a decoder would
+ * take that for the tag of a union's member, and report no errors inside of it.
  */
 export const PaymentMethodType = Schema.Literals(["card"])
 
-/** `payment_method_data`: a payment method made inline (semantics I-9). */
+/** `payment_method_data`: a payment method made inline (semantics payment_methods.create). */
 export const PaymentMethodData = Schema.Struct({
   type: PaymentMethodType,
   card: CardParameter,
@@ -105,10 +113,10 @@ export const CreatePaymentMethod = Schema.Struct(PaymentMethodData.fields).annot
   identifier: "CreatePaymentMethod"
 })
 
-/** The payment methods that one customer can hold (semantics 9.18). */
+/** The payment methods that one customer can hold (semantics payment_methods.attach). */
 export const PAYMENT_METHODS_PER_CUSTOMER_MAX = 100
 
-/** The body of an attachment to a customer (semantics 9.18). */
+/** The body of an attachment to a customer (semantics payment_methods.attach). */
 export const AttachPaymentMethod = Schema.Struct({
   customer: CustomerId.annotate({
     description: `A customer holds at most ${PAYMENT_METHODS_PER_CUSTOMER_MAX} payment methods.`

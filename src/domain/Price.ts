@@ -1,4 +1,4 @@
-/** Prices (spec: Price; semantics §1.11). Rules for their terms: `PriceTerms.ts`; amounts: `PriceArithmetic.ts`. */
+/** Prices (spec: Price; semantics prices.*). Rules for their terms: `PriceTerms.ts`; amounts: `PriceArithmetic.ts`. */
 import { Schema } from "effect"
 import { PriceId, ProductId } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"
@@ -21,7 +21,7 @@ export type TiersMode = typeof TiersMode.Type
 export const RecurringInterval = Schema.Literals(["day", "week", "month", "year"])
 export type RecurringInterval = typeof RecurringInterval.Type
 
-/** The longest interval of a recurring price: three years (semantics PR8). */
+/** The longest interval of a recurring price: three years (semantics prices.recurring). */
 export const INTERVAL_COUNT_MAX: Readonly<Record<RecurringInterval, number>> = {
   day: 1095,
   week: 156,
@@ -37,7 +37,7 @@ const AtLeastOne = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
 export const LookupKey = text(200)
 export const PriceNickname = text()
 
-/** An amount with decimals: minor units as a decimal string (semantics PR13). */
+/** An amount with decimals: minor units as a decimal string (semantics prices.unit_amount). */
 export const DecimalAmount = Schema.String.check(Schema.isPattern(/^\d{1,12}(\.\d{1,12})?$/u)).annotate({
   rule: "a decimal string with at most 12 digits before and 12 digits after the point"
 })
@@ -100,7 +100,10 @@ export const Price = Schema.Struct({
 }).annotate({ identifier: "Price" })
 export type Price = typeof Price.Type
 
-/** The `recurring` of a request; `interval_count` defaults to 1, `usage_type` to `licensed` (semantics PR8, PR9). */
+/**
+ * The `recurring` of a request; `interval_count` defaults to 1, `usage_type` to `licensed` (semantics
+ * prices.recurring).
+ */
 export const RecurringParameter = Schema.Struct({
   interval: RecurringInterval,
   interval_count: Schema.optionalKey(Schema.NullOr(AtLeastOne)),
@@ -108,7 +111,7 @@ export const RecurringParameter = Schema.Struct({
 })
 export type RecurringParameter = typeof RecurringParameter.Type
 
-/** The bounds of an amount that the payer chooses; `enabled` must be true (semantics PR14). */
+/** The bounds of an amount that the payer chooses; `enabled` must be true (semantics prices.custom_unit_amount). */
 export const CustomUnitAmountParameter = Schema.Struct({
   enabled: Schema.Boolean.check(Schema.makeFilter((enabled: boolean) => enabled, { rule: "true" })),
   minimum: Schema.optionalKey(Schema.NullOr(AmountOrZero)),
@@ -120,7 +123,7 @@ export type CustomUnitAmountParameter = typeof CustomUnitAmountParameter.Type
 const TIERS_MAX = 100
 export const TIER_END_RULE = "an integer above the previous tier's, or `inf` for the last tier"
 
-/** A tier of a request. The last one has no end: `inf`, null or absent (semantics PR15). */
+/** A tier of a request. The last one has no end: `inf`, null or absent (semantics prices.tiers). */
 export const TierParameter = Schema.Struct({
   up_to: Schema.optionalKey(
     Schema.Union([AtLeastOne, Schema.Literal("inf"), Schema.Null]).annotate({ rule: TIER_END_RULE })
@@ -137,7 +140,10 @@ export const TiersParameter = Schema.Array(TierParameter).check(
   Schema.isMaxLength(TIERS_MAX, { rule: `an array of 1 to ${TIERS_MAX} tiers` })
 )
 
-/** The common fields of a price sent within another object: `default_price_data` (semantics PR4) and `price_data`. */
+/**
+ * The common fields of a price sent within another object: `default_price_data` (semantics products.default_price_data)
+ * and `price_data`.
+ */
 export const InlinePrice = {
   currency: Currency,
   tax_behavior: Schema.optionalKey(Schema.NullOr(TaxBehavior)),
@@ -151,7 +157,10 @@ export const InlinePrice = {
   )
 }
 
-/** The body of a creation. Null, and "" for a text, are the same as absent (semantics T10, 9.2). */
+/**
+ * The body of a creation. Null, and "" for a text, are the same as absent (semantics parameters.null,
+ * parameters.empty_text).
+ */
 export const CreatePrice = Schema.Struct({
   product: ProductId,
   currency: Currency,
@@ -173,7 +182,7 @@ export const CreatePrice = Schema.Struct({
 }).annotate({ identifier: "CreatePrice" })
 export type CreatePrice = typeof CreatePrice.Type
 
-/** The body of an update. The amount of a price never changes (semantics PR19); null and "" unset texts. */
+/** The body of an update. The amount of a price never changes (semantics prices.immutable); null and "" unset texts. */
 export const UpdatePrice = Schema.Struct({
   active: Schema.optionalKey(Schema.Boolean),
   nickname: Schema.optionalKey(Schema.NullOr(PriceNickname)),

@@ -1,6 +1,6 @@
 /**
- * The arithmetic of prices: computes the exact amount of a quantity at a price and rounds once, half up (semantics N4
- * to N8), without floating point.
+ * The arithmetic of prices: computes the exact amount of a quantity at a price and rounds once, half up (semantics
+ * money.rounding, money.per_unit, money.volume, money.graduated, checkout.custom_amount), without floating point.
  *
  * The result is undefined if a payment cannot have the amount. Nothing is truncated, and intermediate values have no
  * limit.
@@ -20,14 +20,17 @@ const ZERO = BigDecimal.fromBigInt(0n)
 
 /**
  * Computes the amount of a quantity (an integer from 0) in minor units; undefined above the cap of a payment (semantics
- * N1). If the payer chooses the amount, returns the one that the page shows first (N8).
+ * money.limits). If the payer chooses the amount, returns the one that the page shows first (semantics
+ * checkout.custom_amount).
  */
 export const lineAmount = (terms: PriceTerms, quantity: number): number | undefined => {
   const amount = BigDecimal.round(exactAmount(terms, BigInt(quantity)), { scale: 0, mode: "half-ceil" })
   return BigDecimal.isGreaterThan(amount, CAP) ? undefined : BigDecimal.toNumberUnsafe(amount)
 }
 
-/** Adds amounts in minor units; undefined for an undefined one, or above the cap of a payment (semantics N1). */
+/**
+ * Adds amounts in minor units; undefined for an undefined one, or above the cap of a payment (semantics money.limits).
+ */
 export const totalAmount = (amounts: ReadonlyArray<number | undefined>): number | undefined => {
   let total = 0
   for (const amount of amounts) {
@@ -46,20 +49,20 @@ const exactAmount = (terms: PriceTerms, quantity: bigint): BigDecimal.BigDecimal
   return times(decimalOf(terms.unit_amount_decimal), transformed(quantity, terms.transform_quantity))
 }
 
-/** Returns the billed units (semantics N5); rounded down, they can be 0. */
+/** Returns the billed units (semantics money.per_unit); rounded down, they can be 0. */
 const transformed = (quantity: bigint, transform: TransformQuantity | undefined): bigint => {
   if (transform === undefined) return quantity
   const divisor = BigInt(transform.divide_by)
   return transform.round === "up" ? (quantity + divisor - 1n) / divisor : quantity / divisor
 }
 
-/** Prices every unit by the tier of the whole quantity (semantics N6). */
+/** Prices every unit by the tier of the whole quantity (semantics money.volume). */
 const volumeAmount = (tiers: ReadonlyArray<Tier>, quantity: bigint): BigDecimal.BigDecimal => {
   const tier = tiers.find(({ up_to }) => up_to === null || quantity <= BigInt(up_to))!
   return costOf(tier, quantity)
 }
 
-/** Prices the units within each tier by that tier (semantics N7). */
+/** Prices the units within each tier by that tier (semantics money.graduated). */
 const graduatedAmount = (tiers: ReadonlyArray<Tier>, quantity: bigint): BigDecimal.BigDecimal => {
   let amount = ZERO
   let previous = 0n

@@ -1,8 +1,10 @@
 /**
- * The terms of a price: the parameters that determine its amount, the rules for combining them (semantics PR8 to PR16,
- * §8.17, §8.18), and the fields that the price stores, with every amount exact and in one notation.
+ * The terms of a price: the parameters that determine its amount, the rules for combining them (semantics
+ * prices.recurring, prices.transform_quantity, prices.tax_behavior, prices.type, prices.unit_amount,
+ * prices.custom_unit_amount, prices.tiers), and the fields that the price stores, with every amount exact and in one
+ * notation.
  *
- * Each rule is one small function. A missing parameter is reported before an invalid one (T14).
+ * Each rule is one small function. A missing parameter is reported before an invalid one (semantics requests.order).
  */
 import { BigDecimal, Effect } from "effect"
 import { AmountTooLarge, ParameterInvalid, ParameterMissing, ParametersExclusive } from "./Errors.ts"
@@ -10,7 +12,10 @@ import { AMOUNT_MAX } from "./Money.ts"
 import type { CreatePrice, Price, PriceType, Tier, TierParameter } from "./Price.ts"
 import { INTERVAL_COUNT_MAX, TIER_END_RULE } from "./Price.ts"
 
-/** The parameters that determine a price's amount. Amounts in minor units; null counts as absent (semantics T10). */
+/**
+ * The parameters that determine a price's amount. Amounts in minor units; null counts as absent (semantics
+ * parameters.null).
+ */
 export type PriceTermsParameters = Pick<
   CreatePrice,
   | "unit_amount"
@@ -57,7 +62,7 @@ export const requirePriceTerms = (
 
 const CAP = BigDecimal.fromBigInt(BigInt(AMOUNT_MAX))
 
-/** Fails with `AmountTooLarge` for an amount above the cap of a payment (semantics N1, §8.10). */
+/** Fails with `AmountTooLarge` for an amount above the cap of a payment (semantics money.limits). */
 export const requireAmountsWithinCap = (
   terms: PriceTermsParameters,
   within?: string
@@ -99,7 +104,9 @@ export const priceTermsFields = (terms: PriceTermsParameters): PriceTermsFields 
   }
 }
 
-/** Returns the type of a price. `recurring` determines it: a contradicting `type` was refused (semantics PR12). */
+/**
+ * Returns the type of a price. `recurring` determines it: a contradicting `type` was refused (semantics prices.type).
+ */
 const typeOf = ({ recurring }: PriceTermsParameters): PriceType => (recurring == null ? "one_time" : "recurring")
 
 /** Returns every amount with its path, in the order of the contract. */
@@ -126,7 +133,7 @@ const tierOf = (tier: TierParameter): Tier => {
   return { up_to, flat_amount, flat_amount_decimal, unit_amount, unit_amount_decimal }
 }
 
-/** Returns an amount as an integer, if it is whole, and as a decimal (semantics PR13). */
+/** Returns an amount as an integer, if it is whole, and as a decimal (semantics prices.unit_amount). */
 const amountOf = (
   amount: number | null | undefined,
   decimal: string | null | undefined
@@ -138,7 +145,7 @@ const amountOf = (
   return [BigDecimal.isInteger(exact) ? Number(text) : null, text]
 }
 
-/** Formats a path as `tiers[0][up_to]`, within another parameter or at the top (semantics T8). */
+/** Formats a path as `tiers[0][up_to]`, within another parameter or at the top (semantics parameters.paths). */
 const parameter = (path: Path, within?: string): string => {
   const [first, ...rest] = within === undefined ? path : [within, ...path]
   return `${first}${rest.map((key) => `[${key}]`).join("")}`
@@ -151,13 +158,16 @@ const exactly = (amount: number | string): BigDecimal.BigDecimal =>
 /** The path of a parameter within the terms, by keys and indexes. */
 type Path = ReadonlyArray<string | number>
 
-/** The amounts of a tier, which must have at least one (semantics PR15). */
+/** The amounts of a tier, which must have at least one (semantics prices.tiers). */
 const TIER_AMOUNTS = ["flat_amount", "flat_amount_decimal", "unit_amount", "unit_amount_decimal"] as const
 
 /** Returns whether the price has tiers, or should have them. */
 const isTiered = ({ billing_scheme }: PriceTermsParameters): boolean => billing_scheme === "tiered"
 
-/** Returns the first parameter that the others require. Tiers without `tiered` are invalid instead (PR16). */
+/**
+ * Returns the first parameter that the others require. Tiers without `tiered` are invalid instead (semantics
+ * prices.tiers).
+ */
 const missingIn = (terms: PriceTermsParameters): Path | undefined => {
   const { custom_unit_amount, recurring, tiers, tiers_mode, unit_amount, unit_amount_decimal } = terms
   const amounts = [unit_amount, unit_amount_decimal, custom_unit_amount, tiers]
@@ -176,18 +186,18 @@ type Problem = ParameterInvalid | ParametersExclusive
 /** A check of one rule, for terms without a missing parameter. `at` formats the name of a parameter. */
 type Check = (terms: PriceTermsParameters, at: (...path: Path) => string) => Problem | undefined
 
-/** The parameters that an amount chosen by the payer excludes (semantics PR14). */
+/** The parameters that an amount chosen by the payer excludes (semantics prices.custom_unit_amount). */
 const WITHOUT_CUSTOM = ["unit_amount", "unit_amount_decimal", "recurring", "tiers", "transform_quantity"] as const
 const ONLY_TIERED = ["tiers_mode", "tiers"] as const
 const NEVER_TIERED = ["unit_amount", "unit_amount_decimal", "transform_quantity"] as const
 
-/** Fails for a parameter that an amount chosen by the payer excludes (semantics PR14). */
+/** Fails for a parameter that an amount chosen by the payer excludes (semantics prices.custom_unit_amount). */
 const checkCustomExcludes: Check = ({ custom_unit_amount, ...terms }, at) => {
   const other = custom_unit_amount == null ? undefined : WITHOUT_CUSTOM.find((field) => terms[field] != null)
   return other && new ParametersExclusive({ first: at("custom_unit_amount"), second: at(other) })
 }
 
-/** Fails for tiers together with a single amount (semantics PR10, PR15, PR16). */
+/** Fails for tiers together with a single amount (semantics prices.transform_quantity, prices.tiers). */
 const checkScheme: Check = (terms, at) => {
   const fields = isTiered(terms) ? NEVER_TIERED : ONLY_TIERED
   const field = fields.find((name) => terms[name] != null)
@@ -195,13 +205,16 @@ const checkScheme: Check = (terms, at) => {
   return field && new ParameterInvalid({ param: at(field), rule })
 }
 
-/** Fails if the integer and the decimal amount differ (semantics PR13). */
+/** Fails if the integer and the decimal amount differ (semantics prices.unit_amount). */
 const checkUnitAmount: Check = ({ unit_amount: amount, unit_amount_decimal: decimal }, at) =>
   amount == null || decimal == null || BigDecimal.equals(exactly(amount), exactly(decimal))
     ? undefined
     : new ParametersExclusive({ first: at("unit_amount"), second: at("unit_amount_decimal") })
 
-/** Fails for a bound that contradicts an earlier one (semantics §8.17). */
+/**
+ * Fails for a bound that contradicts an earlier one (semantics prices.recurring, prices.tiers,
+ * prices.custom_unit_amount).
+ */
 const checkCustomBounds: Check = ({ custom_unit_amount }, at) => {
   const minimum = custom_unit_amount?.minimum ?? 0
   const maximum = custom_unit_amount?.maximum ?? Infinity
@@ -213,7 +226,10 @@ const checkCustomBounds: Check = ({ custom_unit_amount }, at) => {
   return new ParameterInvalid({ param: at("custom_unit_amount", "preset"), rule: "from the minimum to the maximum" })
 }
 
-/** Fails for a recurring price of type `one_time`, or with an interval above the limit (semantics PR8, PR12). */
+/**
+ * Fails for a recurring price of type `one_time`, or with an interval above the limit (semantics prices.recurring,
+ * prices.type).
+ */
 const checkRecurring: Check = ({ recurring, type }, at) => {
   if (recurring == null) return undefined
   if (type === "one_time") {
@@ -224,7 +240,7 @@ const checkRecurring: Check = ({ recurring, type }, at) => {
   return new ParameterInvalid({ param: at("recurring", "interval_count"), rule: `an integer from 1 to ${max}` })
 }
 
-/** Fails unless the ends of the tiers ascend and only the last tier has none (semantics PR15). */
+/** Fails unless the ends of the tiers ascend and only the last tier has none (semantics prices.tiers). */
 const checkTierOrder: Check = ({ tiers }, at) => {
   const ends = (tiers ?? []).map(({ up_to }) => (typeof up_to === "number" ? up_to : Infinity))
   const wrong = ends.findIndex((end, index) => {
@@ -234,7 +250,7 @@ const checkTierOrder: Check = ({ tiers }, at) => {
   return wrong === -1 ? undefined : new ParameterInvalid({ param: at("tiers", wrong, "up_to"), rule: TIER_END_RULE })
 }
 
-/** Fails for a tier with an amount both as an integer and as a decimal (semantics §8.18). */
+/** Fails for a tier with an amount both as an integer and as a decimal (semantics prices.tiers). */
 const checkTierAmounts: Check = ({ tiers }, at) => {
   for (const [index, tier] of (tiers ?? []).entries()) {
     for (const field of ["flat_amount", "unit_amount"] as const) {

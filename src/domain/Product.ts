@@ -1,4 +1,4 @@
-/** Products (spec: Product; semantics §1.11). */
+/** Products (spec: Product; semantics products.*). */
 import { Schema } from "effect"
 import { PriceId, ProductId } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"
@@ -33,7 +33,7 @@ export const ProductMarketingFeatures = Schema.Array(MarketingFeature).check(
 
 const Dimension = Schema.Finite.check(Schema.isGreaterThan(0)).annotate({ rule: "a number above 0" })
 
-/** The dimensions of a product: all four or none (semantics PR6). */
+/** The dimensions of a product: all four or none (semantics products.lists). */
 export const PackageDimensions = Schema.Struct({
   height: Dimension,
   length: Dimension,
@@ -65,7 +65,7 @@ export const Product = Schema.Struct({
 }).annotate({ identifier: "Product" })
 export type Product = typeof Product.Type
 
-/** The object that the API shows for a deleted product (semantics PR2). */
+/** The object that the API shows for a deleted product (semantics products.delete). */
 export const DeletedProduct = Schema.Struct({
   id: ProductId,
   object: Schema.Literal("product"),
@@ -74,14 +74,17 @@ export const DeletedProduct = Schema.Struct({
 }).annotate({ identifier: "DeletedProduct" })
 export type DeletedProduct = typeof DeletedProduct.Type
 
-/** Free texts; null and "" unset them (semantics 9.2). */
+/** Free texts; null and "" unset them (semantics parameters.empty_text). */
 const texts = {
   statement_descriptor: Schema.optionalKey(Schema.NullOr(ProductStatementDescriptor)),
   unit_label: Schema.optionalKey(Schema.NullOr(ProductUnitLabel)),
   tax_code: Schema.optionalKey(Schema.NullOr(ProductTaxCode))
 }
 
-/** The data of a price that is created with its product and becomes its default price (semantics PR4). */
+/**
+ * The data of a price that is created with its product and becomes its default price (semantics
+ * products.default_price_data).
+ */
 export const DefaultPriceData = Schema.Struct({
   currency: InlinePrice.currency,
   unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({ description: AMOUNT_CAP }),
@@ -90,7 +93,7 @@ export const DefaultPriceData = Schema.Struct({
   recurring: InlinePrice.recurring
 })
 
-/** The body of a creation. Null is the same as absent (semantics T10). */
+/** The body of a creation. Null is the same as absent (semantics parameters.null). */
 export const CreateProduct = Schema.Struct({
   name: ProductName,
   active: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
@@ -106,7 +109,7 @@ export const CreateProduct = Schema.Struct({
 }).annotate({ identifier: "CreateProduct" })
 export type CreateProduct = typeof CreateProduct.Type
 
-/** The body of an update. Null unsets only the fields whose schema allows it (semantics 9.1). */
+/** The body of an update. Null unsets only the fields whose schema allows it (semantics products.null). */
 export const UpdateProduct = Schema.Struct({
   name: Schema.optionalKey(ProductName),
   active: Schema.optionalKey(Schema.Boolean),

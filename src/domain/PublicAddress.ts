@@ -1,5 +1,5 @@
 /**
- * Public IP addresses: those that a host anywhere on the Internet can have (semantics W4).
+ * Public IP addresses: those that a host anywhere on the Internet can have (semantics webhooks.url).
  *
  * A merchant's URL must not make the service connect to its own network, so all special-purpose networks of IANA's
  * registries are refused: loopback, private and link-local networks, carrier-grade NAT, multicast, documentation, and

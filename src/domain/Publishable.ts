@@ -1,6 +1,7 @@
 /**
  * The fields of objects that a publishable key sees, and so everybody with the merchant's page and the object's client
- * secret (semantics A6, 9.13). The fields are listed one by one, so that a new field is hidden until it is added here.
+ * secret (semantics keys.publishable.payment_intents, keys.publishable.sessions). The fields are listed one by one, so
+ * that a new field is hidden until it is added here.
  */
 import type { CheckoutSession, LineItem } from "./CheckoutSession.ts"
 import type { PaymentIntent } from "./PaymentIntent.ts"
@@ -68,7 +69,10 @@ interface Shown {
   readonly data?: unknown
 }
 
-/** Reduces an object, or each object of a list, to the fields for a publishable key (semantics A6, 9.13). */
+/**
+ * Reduces an object, or each object of a list, to the fields for a publishable key (semantics
+ * keys.publishable.payment_intents, keys.publishable.sessions).
+ */
 export const publishable = (value: object, fieldsOf = PUBLISHABLE_FIELDS): object => {
   const { data, object } = value as Shown
   if (object === "list" && Array.isArray(data))

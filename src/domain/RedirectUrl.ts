@@ -1,6 +1,6 @@
 /**
- * The URLs that lead a payer's browser back to a merchant: `success_url`, `cancel_url` and `return_url` (semantics T23,
- * T24).
+ * The URLs that lead a payer's browser back to a merchant: `success_url`, `cancel_url` and `return_url` (semantics
+ * parameters.urls.redirect, pages.redirects).
  *
  * The merchant's text is kept. Shops sign their URLs, and a parser that serializes a URL changes its bytes:
  * `?next=/a&flag` would become `?next=%2Fa&flag=`, and the shop would refuse a payer who has paid. So nothing here

@@ -1,4 +1,4 @@
-/** Refunds (spec: Refund; semantics §1.14, §2.4, §6). */
+/** Refunds (spec: Refund; semantics refunds.*). */
 import { Schema } from "effect"
 import { ChargeId, PaymentIntentId, RefundId } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"
@@ -13,8 +13,8 @@ export const RefundStatus = Schema.Literals(["pending", "succeeded", "failed", "
 export type RefundStatus = typeof RefundStatus.Type
 
 /**
- * The state table of refunds (semantics F3, §2.4): the allowed steps per status, and the statuses that they lead to. A
- * step without a row for a status leaves the refund as it is.
+ * The state table of refunds (semantics refunds.status, refunds.states): the allowed steps per status, and the statuses
+ * that they lead to. A step without a row for a status leaves the refund as it is.
  */
 export const refundStates = stateTable<RefundStatus>()({
   /** The processor returns the final result. */
@@ -25,11 +25,11 @@ export const refundStates = stateTable<RefundStatus>()({
 
 export type RefundOperation = OperationOf<typeof refundStates>
 
-/** The merchant's reasons for a refund (semantics F2). */
+/** The merchant's reasons for a refund (semantics refunds.reason). */
 export const RefundReason = Schema.Literals(["duplicate", "fraudulent", "requested_by_customer"])
 export type RefundReason = typeof RefundReason.Type
 
-/** The reasons for a failed refund (semantics F8). */
+/** The reasons for a failed refund (semantics refunds.effects). */
 export const RefundFailureReason = Schema.Literals(["expired_or_canceled_card"])
 export type RefundFailureReason = typeof RefundFailureReason.Type
 
@@ -51,7 +51,7 @@ export const Refund = Schema.Struct({
 }).annotate({ identifier: "Refund" })
 export type Refund = typeof Refund.Type
 
-/** The body of a creation. `amount` is in minor units. Null is the same as absent (semantics T10). */
+/** The body of a creation. `amount` is in minor units. Null is the same as absent (semantics parameters.null). */
 export const CreateRefund = Schema.Struct({
   payment_intent: PaymentIntentId,
   amount: Schema.optionalKey(Schema.NullOr(Amount)).annotate({
@@ -62,7 +62,7 @@ export const CreateRefund = Schema.Struct({
 }).annotate({ identifier: "CreateRefund" })
 export type CreateRefund = typeof CreateRefund.Type
 
-/** The body of an update; only metadata can change (semantics F4). */
+/** The body of an update; only metadata can change (semantics refunds.update). */
 export const UpdateRefund = Schema.Struct({
   metadata: Schema.optionalKey(unsettable(MetadataParameter))
 }).annotate({ identifier: "UpdateRefund" })

@@ -1,4 +1,6 @@
-/** The entries of the request log, and the status filter of its lists (semantics 9.66, 9.78). */
+/**
+ * The entries of the request log, and the status filter of its lists (semantics request_log.kept, request_log.list).
+ */
 import { Schema } from "effect"
 import { ApiKeyId, RequestId } from "./Identifiers.ts"
 import { Timestamp } from "./Time.ts"

@@ -1,8 +1,8 @@
 /**
  * Rules: the requirement on a parameter, in words.
  *
- * The schema of a parameter carries a `rule` annotation, which completes "The `param` field must be …" (semantics §3).
- * `violations` returns it for a decode failure, so a schema is the only place that states its rule.
+ * The schema of a parameter carries a `rule` annotation, which completes "The `param` field must be …" (semantics
+ * errors.table). `violations` returns it for a decode failure, so a schema is the only place that states its rule.
  */
 import { SchemaAST } from "effect"
 import type { SchemaIssue } from "effect"

@@ -1,5 +1,5 @@
 /**
- * Queries of searches, in Stripe's syntax (semantics 9.19): `status:"succeeded" AND amount>1000`.
+ * Queries of searches, in Stripe's syntax (semantics search.*): `status:"succeeded" AND amount>1000`.
  *
  * A query consists of clauses, all of which must hold, or one of which must (`OR`). A clause is a field, an operator
  * and a value, with `-` before it for the negation. The type of a field determines its operators:

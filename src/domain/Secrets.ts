@@ -1,4 +1,7 @@
-/** Removes card numbers, keys and secrets from texts of other parties before they are stored (semantics 9.66, W9). */
+/**
+ * Removes card numbers, keys and secrets from texts of other parties before they are stored (semantics
+ * request_log.redaction, webhooks.success).
+ */
 import { isPlain, readingOf, withoutCardNumbers } from "./Cards.ts"
 
 /** The replacement of removed text. */

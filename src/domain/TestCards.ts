@@ -1,6 +1,6 @@
 /**
- * The test cards and the behaviour of the simulated processor for each (semantics §5). A row has ids, the first of
- * which is its name, and numbers.
+ * The test cards and the behaviour of the simulated processor for each (semantics test_cards.*). A row has ids, the
+ * first of which is its name, and numbers.
  */
 import type { DeclineCode } from "./Cards.ts"
 import { DECLINE_MESSAGES } from "./Cards.ts"
@@ -142,7 +142,7 @@ export const UNKNOWN_CARD_RESULT: TestCardResult = {
   message: "Your card was declined. Your request was in test mode, but used a non test card."
 }
 
-/** The expiry date of the built-in test cards (semantics §6). */
+/** The expiry date of the built-in test cards (semantics payment_methods.object). */
 export const TEST_CARD_EXPIRY = { exp_month: 12, exp_year: 2034 }
 
 const byId: ReadonlyMap<string, TestCard> = new Map(

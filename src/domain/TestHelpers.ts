@@ -1,4 +1,4 @@
-/** Test helpers: their request bodies and objects (semantics §6, §8.27). */
+/** Test helpers: their request bodies and objects (semantics test_helpers.clock, test_helpers.data). */
 import { Schema } from "effect"
 import { AuthenticationOutcome } from "./PaymentIntent.ts"
 import { Timestamp } from "./Time.ts"

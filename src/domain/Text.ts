@@ -1,11 +1,11 @@
 /**
- * Strings of bounded length, email addresses (semantics T22), and absolute web URLs (T23), as the WHATWG parser reads
- * them. Lengths count Unicode code points (T11).
+ * Strings of bounded length, email addresses (semantics parameters.email), and absolute web URLs (semantics
+ * parameters.urls), as the WHATWG parser reads them. Lengths count Unicode code points (semantics parameters.lengths).
  */
 import { Schema } from "effect"
 import { ruleOf } from "./Rule.ts"
 
-/** The default length limit of a text (semantics T11). */
+/** The default length limit of a text (semantics parameters.lengths). */
 export const TEXT_LENGTH_MAX = 5000
 
 /** Makes the schema of strings of at most `max` code points. */
@@ -21,7 +21,8 @@ export const text = (max: number = TEXT_LENGTH_MAX) =>
 
 /**
  * A parameter of an update that null and "" unset, although `schema` refuses "": a text with a format, or metadata
- * (semantics C4, M2, 9.2). Free text accepts "" anyway, and all other parameters only null.
+ * (semantics customers.update, metadata.update, parameters.empty_text). Free text accepts "" anyway, and all other
+ * parameters only null.
  */
 export const unsettable = <S extends Schema.Constraint>(schema: S) =>
   Schema.Union([schema, Schema.Null, Schema.Literal("")]).annotate({ rule: ruleOf(schema) })
@@ -42,7 +43,7 @@ const UNSEEN = /[\p{C}\p{Z}\s\p{Default_Ignorable_Code_Point}\u2800]/u
 
 /**
  * Returns whether a text can be an email address: one `@` with text before it, and after it a point with text on both
- * sides; letters of any script, no invisible characters (semantics T22).
+ * sides; letters of any script, no invisible characters (semantics parameters.email).
  */
 export const isEmail = (text: string): boolean => {
   const at = text.indexOf("@")
@@ -60,8 +61,8 @@ export const Email = text(EMAIL_LENGTH_MAX)
   .annotate({ rule: `a valid email address of at most ${EMAIL_LENGTH_MAX} characters` })
 
 /**
- * Returns whether an email filter has a blank. No address has one (semantics T22): it comes from the `+` of an address
- * in a URL that was not encoded.
+ * Returns whether an email filter has a blank. No address has one (semantics parameters.email): it comes from the `+`
+ * of an address in a URL that was not encoded.
  */
 export const hasBlank = (email: string): boolean => /\s/u.test(email)
 

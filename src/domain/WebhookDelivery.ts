@@ -1,4 +1,7 @@
-/** Webhook deliveries: an event on its way to an endpoint, attempt by attempt (semantics §2.5, §6). */
+/**
+ * Webhook deliveries: an event on its way to an endpoint, attempt by attempt (semantics webhooks.states,
+ * webhooks.deliveries).
+ */
 import { Schema } from "effect"
 import { EventId, WebhookDeliveryId, WebhookEndpointId } from "./Identifiers.ts"
 import { Timestamp } from "./Time.ts"

@@ -1,4 +1,4 @@
-/** Webhook endpoints (spec: Webhook endpoint; semantics §1.16, §6). */
+/** Webhook endpoints (spec: Webhook endpoint; semantics webhooks.*). */
 import { Effect, Schema } from "effect"
 import { ParameterInvalid } from "./Errors.ts"
 import { EVENT_TYPES } from "./Event.ts"
@@ -17,7 +17,7 @@ export const EnabledEvent = Schema.Literals([...EVENT_TYPES, ALL_EVENTS]).annota
   rule: `an event type or \`${ALL_EVENTS}\``
 })
 
-/** The events that an endpoint subscribes to (semantics W3). */
+/** The events that an endpoint subscribes to (semantics webhooks.enabled_events). */
 export const EnabledEvents = Schema.Array(EnabledEvent)
   .check(
     Schema.makeFilter(
@@ -56,7 +56,7 @@ export const WebhookEndpoint = Schema.Struct({
 }).annotate({ identifier: "WebhookEndpoint" })
 export type WebhookEndpoint = typeof WebhookEndpoint.Type
 
-/** The longest grace period of a rolled secret, in seconds (semantics §8.25). */
+/** The longest grace period of a rolled secret, in seconds (semantics time.wall). */
 export const WEBHOOK_SECRET_GRACE_SECONDS_MAX = 86_400
 
 /** The grace period in which a rolled secret also signs, in seconds. */
@@ -64,14 +64,14 @@ export const WebhookSecretGrace = Schema.Int.check(
   Schema.isBetween({ minimum: 0, maximum: WEBHOOK_SECRET_GRACE_SECONDS_MAX })
 ).annotate({ rule: `an integer from 0 to ${WEBHOOK_SECRET_GRACE_SECONDS_MAX}` })
 
-/** An endpoint with its secret, as only its creation and a roll return it (semantics W2). */
+/** An endpoint with its secret, as only its creation and a roll return it (semantics webhooks.secret). */
 export const CreatedWebhookEndpoint = Schema.Struct({
   ...WebhookEndpoint.fields,
   secret: Schema.String.check(Schema.isPattern(/^whsec_[0-9A-Za-z]{32}$/u))
 }).annotate({ identifier: "CreatedWebhookEndpoint" })
 export type CreatedWebhookEndpoint = typeof CreatedWebhookEndpoint.Type
 
-/** The object that the API returns for a deleted endpoint (semantics W1). */
+/** The object that the API returns for a deleted endpoint (semantics webhooks.endpoints). */
 export const DeletedWebhookEndpoint = Schema.Struct({
   id: WebhookEndpointId,
   object: Schema.Literal("webhook_endpoint"),
@@ -80,7 +80,10 @@ export const DeletedWebhookEndpoint = Schema.Struct({
 }).annotate({ identifier: "DeletedWebhookEndpoint" })
 export type DeletedWebhookEndpoint = typeof DeletedWebhookEndpoint.Type
 
-/** The body of a creation. Null, and "" for a text, are the same as absent (semantics T10, 9.2). */
+/**
+ * The body of a creation. Null, and "" for a text, are the same as absent (semantics parameters.null,
+ * parameters.empty_text).
+ */
 export const CreateWebhookEndpoint = Schema.Struct({
   url: WebhookEndpointUrl,
   enabled_events: EnabledEvents,
@@ -105,8 +108,9 @@ export const RollWebhookSecret = Schema.Struct({
 }).annotate({ identifier: "RollWebhookSecret" })
 
 /**
- * Fails with `ParameterInvalid` for a URL that webhooks may not go to (semantics W4, 9.34). In live mode, it must be
- * https. A host name is not resolved here; every attempt checks its addresses (semantics §8.24).
+ * Fails with `ParameterInvalid` for a URL that webhooks may not go to (semantics webhooks.url, webhooks.test_hosts). In
+ * live mode, it must be https. A host name is not resolved here; every attempt checks its addresses (semantics
+ * webhooks.url).
  */
 export const requireAcceptedUrl = (
   url: string,

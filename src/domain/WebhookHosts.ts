@@ -1,6 +1,6 @@
 /**
- * The hosts that webhooks of a mode may go to (semantics W4, 9.34): public addresses, and others that the operator
- * allows. Otherwise a merchant's URL could reach any host in the operator's network.
+ * The hosts that webhooks of a mode may go to (semantics webhooks.url, webhooks.test_hosts): public addresses, and
+ * others that the operator allows. Otherwise a merchant's URL could reach any host in the operator's network.
  */
 import { BlockList } from "node:net"
 import { isWithin, networksOf } from "./Networks.ts"
@@ -19,7 +19,7 @@ export interface WebhookHosts {
   readonly besidePublic: "any" | AllowedHosts
   /**
    * Whether error responses are stored even from addresses that are not public: for a service that serves its own
-   * machine alone. Elsewhere a merchant could read content of the internal network (semantics W9).
+   * machine alone. Elsewhere a merchant could read content of the internal network (semantics webhooks.success).
    */
   readonly keepsPrivateAnswers?: boolean
 }

@@ -67,8 +67,8 @@ export interface AccountsShape {
 
   /**
    * Claims a request's idempotency key, or returns the answer that the key has. A request that has the same key and
-   * still runs is waited for (semantics I8). The caller runs `claim` in an uninterruptible region and releases the
-   * claim in any case: until then every other request with the key waits.
+   * still runs is waited for (semantics idempotency.in_use). The caller runs `claim` in an uninterruptible region and
+   * releases the claim in any case: until then every other request with the key waits.
    */
   readonly claim: (
     account: AccountId,

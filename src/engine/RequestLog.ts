@@ -1,7 +1,7 @@
 /**
  * Port: the log of API requests and their answers, for debugging. It is not part of the journal and not authoritative:
  * it is written after the answers, has gaps when there are more requests than it can write, and is deleted after some
- * days (semantics 9.66). The API writes it; the API and the dashboard read it.
+ * days (semantics request_log.kept). The API writes it; the API and the dashboard read it.
  */
 import { Context, Effect } from "effect"
 import type { Scope } from "effect"

@@ -105,7 +105,7 @@ export const styleSheetOf = (accent: string): string =>
 
 /**
  * Path of the style sheet for a colour `#rrggbb`. Pages forbid inline styles, so a merchant's colour is a file
- * (semantics 9.15). Its content depends on the path alone and reveals nothing about merchants.
+ * (semantics pages.brand). Its content depends on the path alone and reveals nothing about merchants.
  */
 export const pathOf = (accent: string): string => `/accent/${accent.slice(1)}.css`
 

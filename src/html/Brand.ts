@@ -1,6 +1,6 @@
 /**
- * A merchant's brand on payers' pages (semantics 9.15): icon at the top, accent colour, and links for payers at the
- * bottom.
+ * A merchant's brand on payers' pages (semantics pages.brand): icon at the top, accent colour, and links for payers at
+ * the bottom.
  */
 import type { Brand as Settings } from "../domain/Brand.ts"
 import type { Merchant } from "../payments/Merchants.ts"

@@ -1,6 +1,6 @@
 /**
  * Formats amounts for payers. Amounts are integers in the currency's smallest unit and are not computed with here
- * (semantics N3).
+ * (semantics money.decimals).
  */
 import { decimalsOf } from "../domain/Money.ts"
 import type { Money } from "./assets/amount.js"

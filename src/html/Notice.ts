@@ -65,7 +65,7 @@ export const NOT_FROM_HERE: Notice = {
 
 /**
  * Explains the last failed attempt to the payer; null if there is none. The API's messages are written for payers,
- * except the one about authentication, which speaks about the payer in the third person (semantics §3).
+ * except the one about authentication, which speaks about the payer in the third person (semantics errors.table).
  */
 export const failureTextOf = ({ last_payment_error: failure }: PaymentIntent): string | null => {
   if (failure == null) return null

@@ -1,4 +1,4 @@
-/** The test-mode panel at the top of a page: no money moves, and the test cards to try (semantics §5). */
+/** The test-mode panel at the top of a page: no money moves, and the test cards to try (semantics test_cards.*). */
 import type { TestCard } from "../domain/TestCards.ts"
 import { outcomeOf, TEST_CARDS } from "../domain/TestCards.ts"
 import { brandName } from "./CardBrands.ts"

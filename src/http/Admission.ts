@@ -1,6 +1,6 @@
 /**
- * Starts requests when there is room, and refuses those that have waited too long (semantics 9.37, 9.38). With room, a
- * request starts immediately. Without:
+ * Starts requests when there is room, and refuses those that have waited too long (semantics limits.queue,
+ * limits.refusals). With room, a request starts immediately. Without:
  *
  * - Accounts take turns, so a flood of one account delays that account's own requests and no others.
  * - Each turn of the event loop has a time budget for starting requests, and a part of that for refusals. So flushes

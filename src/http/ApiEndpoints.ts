@@ -30,7 +30,7 @@ import { requestLogs } from "./handlers/RequestLogs.ts"
 import { searchDocuments } from "./handlers/Search.ts"
 import { webhookEndpoints } from "./handlers/WebhookEndpoints.ts"
 
-/** Customers (semantics §1.10). */
+/** Customers (semantics customers.*). */
 const customers = handlers(Api.groups.customers, {
   create: ({ payload }) => Customers.create(payload),
   update: ({ params, payload }) => Customers.update(params.id, payload),
@@ -53,7 +53,7 @@ const customers = handlers(Api.groups.customers, {
   })
 })
 
-/** Products (semantics §1.11). */
+/** Products (semantics products.*). */
 const products = handlers(Api.groups.products, {
   create: ({ payload }) => Products.create(payload),
   update: ({ params, payload }) => Products.update(params.id, payload),
@@ -66,7 +66,7 @@ const products = handlers(Api.groups.products, {
     Effect.map(readDocument(caller.account, PRODUCT, params.id), (document) => documentJson(document))
 })
 
-/** PaymentIntents (semantics §1.7, §1.12). */
+/** PaymentIntents (semantics expand.*, payment_intents.*). */
 const paymentIntents = handlers(Api.groups.payment_intents, {
   create: ({ payload }) => PaymentIntents.create(payload),
   update: ({ params, payload }) => PaymentIntents.update(params.id, payload),
@@ -92,7 +92,7 @@ const paymentIntents = handlers(Api.groups.payment_intents, {
   })
 })
 
-/** Renders a PaymentIntent with its customer in full, or with the customer's tombstone (E3). */
+/** Renders a PaymentIntent with its customer in full, or with the customer's tombstone (semantics expand.customer). */
 const withCustomer = Effect.fnUntraced(function* (account: AccountId, paymentIntent: PaymentIntent) {
   if (paymentIntent.customer === null) return jsonOf(paymentIntent)
   const entry = yield* readEntry(account, CUSTOMER, paymentIntent.customer)
@@ -100,7 +100,7 @@ const withCustomer = Effect.fnUntraced(function* (account: AccountId, paymentInt
   return jsonOf({ ...paymentIntent, customer })
 })
 
-/** Refunds (semantics §1.14). */
+/** Refunds (semantics refunds.*). */
 const refunds = handlers(Api.groups.refunds, {
   create: ({ payload }) => Refunds.create(payload),
   update: ({ params, payload }) => Refunds.update(params.id, payload),
@@ -112,7 +112,7 @@ const refunds = handlers(Api.groups.refunds, {
     Effect.map(readDocument(caller.account, REFUND, params.id), (refund) => documentJson(refund))
 })
 
-/** Charges (semantics H2). */
+/** Charges (semantics charges.list). */
 const charges = handlers(Api.groups.charges, {
   list: ({ caller, path, query }) =>
     listDocuments({ account: caller.account, path, query }, CHARGE, {
@@ -124,14 +124,15 @@ const charges = handlers(Api.groups.charges, {
     Effect.map(readDocument(caller.account, CHARGE, params.id), (charge) => documentJson(charge))
 })
 
-/** Payment methods (semantics H3, 9.18). */
+/** Payment methods (semantics payment_methods.create, payment_methods.attach). */
 const paymentMethods = handlers(Api.groups.payment_methods, {
   create: ({ payload }) => PaymentMethods.create(payload),
   attach: ({ params, payload }) => PaymentMethodAttachments.attach(params.id, payload),
   detach: ({ params }) => PaymentMethodAttachments.detach(params.id),
 
   list: Effect.fnUntraced(function* ({ caller: { account }, path, query }) {
-    // The customer is what the list is of, no filter: one that is not there is an error (semantics T17).
+    // The customer is what the list is of, no filter: one that is not there is an error (semantics
+    // parameters.references).
     const { id: customer } = yield* readDocument(account, CUSTOMER, query.customer, "customer")
     return yield* listDocuments({ account, path, query }, PAYMENT_METHOD, { customer })
   }),
@@ -146,7 +147,7 @@ const paymentMethods = handlers(Api.groups.payment_methods, {
 /** How long the answer to `advance_clock` waits for timers that have become due, in milliseconds. */
 const SETTLING_MILLIS_MAX = 10_000
 
-/** Test helpers (semantics I-14, §6, §8.27). */
+/** Test helpers (semantics payment_intents.authentication, responses.endpoints, test_helpers.data). */
 const testHelpers = handlers(Api.groups.test_helpers, {
   authenticate: ({ params, payload }) => TestHelpers.authenticatePaymentIntent(params.id, payload),
   advance_clock: {

@@ -1,5 +1,6 @@
 /**
- * Finds the account of a request by its `Authorization` header (semantics A1–A4).
+ * Finds the account of a request by its `Authorization` header (semantics keys.missing, keys.invalid, keys.expired,
+ * keys.password).
  *
  * The installation stores SHA-256 hashes of keys: a key is hashed, and the hash is looked up. The lookup needs no
  * comparison in constant time, because knowing parts of a hash does not help to find the key.
@@ -28,7 +29,7 @@ export interface Caller {
   readonly keyType: ApiKeyType
   /** Id of the key, `key_…`. */
   readonly apiKey: string
-  /** The merchant's default API version (semantics V3). */
+  /** The merchant's default API version (semantics versions.default). */
   readonly apiVersion: string
 }
 

@@ -1,10 +1,11 @@
 /**
  * Opens the API to pages of other origins: shops with their own card form call it from the payer's browser.
  *
- * A page may call what a publishable key may call (semantics A5), and nothing else. A preflight has no key, so its path
- * and method decide; the key that was sent decides whether a page may read the answer. Answers to secret keys are never
- * readable: a key that must not be in a page does not work in one. Every origin is allowed, because requests are
- * authenticated by their headers alone: there are no cookies by which a page could act for a signed-in person.
+ * A page may call what a publishable key may call (semantics keys.publishable), and nothing else. A preflight has no
+ * key, so its path and method decide; the key that was sent decides whether a page may read the answer. Answers to
+ * secret keys are never readable: a key that must not be in a page does not work in one. Every origin is allowed,
+ * because requests are authenticated by their headers alone: there are no cookies by which a page could act for a
+ * signed-in person.
  */
 import { Exit } from "effect"
 import { usernameOf } from "./Authentication.ts"

@@ -1,6 +1,7 @@
 /**
- * The table that maps every failure to its response (semantics §3). It also defines which failures are stored and
- * repeated for the idempotency key (I9, I10). A failure without a row does not compile.
+ * The table that maps every failure to its response (semantics errors.table). It also defines which failures are stored
+ * and repeated for the idempotency key (semantics idempotency.stored, idempotency.released). A failure without a row
+ * does not compile.
  */
 import type { ErrorType } from "../api/Errors.ts"
 import { withoutCardNumbers } from "../domain/Cards.ts"
@@ -104,7 +105,7 @@ const notJson = ({ byte, problem }: InvalidJson): string => {
   }
 }
 
-/** The response to a defect or an unexpected failure (T20). */
+/** The response to a defect or an unexpected failure (semantics errors.internal). */
 export const internalError: WireError = unavailable(500, "internal_error", "An unexpected error occurred.")
 
 const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonly _tag: Tag }>> } = {

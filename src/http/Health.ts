@@ -1,4 +1,7 @@
-/** Health checks for operators, outside of /v1 and without authentication, with the headers of T19. */
+/**
+ * Health checks for operators, outside of /v1 and without authentication, with the headers of semantics
+ * responses.headers.
+ */
 import { Effect, Fiber, Layer } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Accounts } from "../engine/Accounts.ts"

@@ -1,6 +1,6 @@
 /**
- * The commands of requests, each of which runs once per idempotency key (semantics §1.3), whether the request came over
- * the API or with a page's form: `claim` the key, decode, `carryOut` the command.
+ * The commands of requests, each of which runs once per idempotency key (semantics idempotency.*), whether the request
+ * came over the API or with a page's form: `claim` the key, decode, `carryOut` the command.
  *
  * The answer is part of the command's record. So one function, `rendered`, writes it inside of the account's actor,
  * where the command ends: the answer has to be sealed into the record before the record is. It is pure.
@@ -39,7 +39,7 @@ export interface CommandRequest {
   /** `req_…` */
   readonly id: string
   readonly account: AccountId
-  /** Null for a request that runs as often as it comes (I3). */
+  /** Null for a request that runs as often as it comes (semantics idempotency.required). */
   readonly idempotencyKey: string | null
   /** API version of the first answer. */
   readonly apiVersion: string
@@ -97,9 +97,9 @@ export const make = Effect.gen(function* () {
   })
 
   /**
-   * A key means one request wherever a merchant uses it (I7), so the merchant's account remembers the keys of requests
-   * that ran in the installation's account. It learns of a key after the request has run: a crash in between forgets
-   * the key for other requests, never the effect of this one.
+   * A key means one request wherever a merchant uses it (semantics idempotency.reuse), so the merchant's account
+   * remembers the keys of requests that ran in the installation's account. It learns of a key after the request has
+   * run: a crash in between forgets the key for other requests, never the effect of this one.
    */
   const rememberDone = (request: CommandRequest, outcome: Outcome): Effect.Effect<void> => {
     if (request.idempotencyKey === null || outcome.status !== 200) return Effect.void

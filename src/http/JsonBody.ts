@@ -1,5 +1,5 @@
 /**
- * Parses the JSON of a request's body (semantics T2–T4, §8.13, §8.14).
+ * Parses the JSON of a request's body (semantics requests.body, requests.json, parameters.text).
  *
  * The text must be strict: valid UTF-8, no byte-order mark, and no deeper nesting than later recursions can handle.
  * These checks come first and take time in proportion to the text's length. `__proto__` is an ordinary own property,
@@ -118,7 +118,7 @@ export const pathOfUnstorableText = (value: unknown): ReadonlyArray<PropertyKey>
 /** Replaces the characters of a name that cannot be stored. */
 const replaceUnstorable = (key: string): string => key.toWellFormed().replaceAll("\0", "\ufffd")
 
-/** Completes "The `param` field must be …" (semantics §8.14). */
+/** Completes "The `param` field must be …" (semantics parameters.text). */
 export const STORABLE_RULE = "text without NUL characters and unpaired surrogates"
 
 /** True if Postgres can store a text, or compare with it, as UTF-8. */

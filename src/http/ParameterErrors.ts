@@ -1,7 +1,7 @@
 /**
- * Selects the one error of a failed decode that the client receives (semantics T7, T8, T10, T14): unknown parameters
- * first, then missing ones, then invalid ones, including strings that cannot be stored (9.10), each in the order of the
- * contract's fields.
+ * Selects the one error of a failed decode that the client receives (semantics requests.unknown, parameters.paths,
+ * parameters.null, requests.order): unknown parameters first, then missing ones, then invalid ones, including strings
+ * that cannot be stored (semantics requests.order.schema), each in the order of the contract's fields.
  */
 import { SchemaAST } from "effect"
 import type { Cause, Exit, Schema, SchemaIssue } from "effect"
@@ -13,7 +13,7 @@ import { STORABLE_RULE, UNSTORABLE } from "./JsonBody.ts"
 export type ParameterError = ParameterUnknown | ParameterMissing | ParameterInvalid
 
 /**
- * Returns a parameter's name in errors (semantics T8): `amount`, `payment_method_data[card][number]`,
+ * Returns a parameter's name in errors (semantics parameters.paths): `amount`, `payment_method_data[card][number]`,
  * `line_items[0][price]`.
  */
 export const parameterPath = (path: ReadonlyArray<PropertyKey>): string => {
@@ -44,7 +44,7 @@ const issueOf = (cause: Cause.Cause<Schema.SchemaError>): SchemaIssue.Issue => {
   throw new Error("A schema failed for a reason other than its input", { cause })
 }
 
-/** `null` for a required parameter counts as its absence (§8.8). */
+/** `null` for a required parameter counts as its absence (semantics parameters.null). */
 const isMissing = (schema: SchemaAST.AST, { kind, path }: Violation, input: unknown): boolean =>
   kind === "missing" || (path.length > 0 && valueAt(input, path) === null && isRequired(schema, path))
 

@@ -1,5 +1,6 @@
 /**
- * Decodes a request's body by the contract (semantics T7, T8, T10), and replaces card data by tokens.
+ * Decodes a request's body by the contract (semantics requests.unknown, parameters.paths, parameters.null), and
+ * replaces card data by tokens.
  *
  * Card data is replaced immediately after decoding, before the body becomes a command that waits for its turn; the
  * handlers' types admit no card data. Payloads contain card data in two places: as `payment_method_data`, or as the
@@ -63,7 +64,10 @@ const mapsIn = (ast: SchemaAST.AST, path: Path = []): ReadonlyArray<Path> => {
   return ast.indexSignatures.length > 0 ? [path, ...within] : within
 }
 
-/** Replaces an empty list by an empty object, because PHP encodes an empty map as an empty list (semantics M5). */
+/**
+ * Replaces an empty list by an empty object, because PHP encodes an empty map as an empty list (semantics
+ * parameters.map).
+ */
 const withoutEmptyList = (value: unknown, [name, ...rest]: Path): unknown => {
   if (name === undefined) return Array.isArray(value) && value.length === 0 ? {} : value
   if (!isObject(value) || !Object.hasOwn(value, name)) return value

@@ -1,7 +1,8 @@
 /**
  * Decides which requests a key may send, and which fields of an answer it may see. A secret key may do everything in
  * its environment. A publishable key, which every visitor of the merchant's page has, requires the object's client
- * secret (semantics A5, §8.5) and sees a part of the object (A6, §8.28, 9.13).
+ * secret (semantics keys.publishable, keys.client_secret) and sees a part of the object (semantics
+ * keys.publishable.payment_intents, keys.publishable.sessions).
  */
 import { Exit } from "effect"
 import { SecretKeyRequired, TestModeOnly } from "../domain/Errors.ts"

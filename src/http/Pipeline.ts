@@ -1,6 +1,6 @@
 /**
- * The way of every request under /v1, from its first header to its response: `answer` takes the steps of semantics T14
- * in their order, and the first step that refuses gives the one error of the response.
+ * The way of every request under /v1, from its first header to its response: `answer` takes the steps of semantics
+ * requests.order in their order, and the first step that refuses gives the one error of the response.
  *
  * The contract defines an endpoint's input, the handlers its effect. Everything common to all endpoints is here.
  */
@@ -169,7 +169,7 @@ const answerTo = (steps: Steps, exchange: Received, caller: Caller): Effect.Effe
   const version = apiVersionOf(exchange.incoming, caller.apiVersion, steps.versions.known)
   if (Exit.isFailure(version)) return refused(version)
   steps.answerIn(exchange, version.value)
-  // 4. Rate limit, if the installation has one (R2).
+  // 4. Rate limit, if the installation has one (semantics limits.rate).
   const admitted = steps.limit(exchange)
   if (Exit.isFailure(admitted)) return refused(admitted)
   // 5. Route and method.
@@ -269,8 +269,8 @@ const query = (steps: Steps, call: Call<QueryEndpoint>): Effect.Effect<Answer, F
 }
 
 /**
- * Converts a request to the newest version, in which it is decoded (semantics 9.22). A conversion that refuses gives
- * its error in the words of the version before it.
+ * Converts a request to the newest version, in which it is decoded (semantics versions.refusals). A conversion that
+ * refuses gives its error in the words of the version before it.
  */
 const inNewestVersion = (
   { exchange, older }: Call<Endpoint>,
@@ -284,7 +284,10 @@ const inNewestVersion = (
   return Exit.fail(request.failure.error)
 }
 
-/** 7. Returns the idempotency key within its account. A DELETE has none: deleting twice is deleting once (I3). */
+/**
+ * 7. Returns the idempotency key within its account. A DELETE has none: deleting twice is deleting once (semantics
+ * idempotency.required).
+ */
 const keyOf = ({
   caller,
   exchange: { incoming, method }

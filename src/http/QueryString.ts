@@ -1,7 +1,8 @@
 /**
- * Decodes query parameters by the contract (semantics T7, T14, G7, G8, E1, E2, §8.14). Errors are reported in this
- * order: unknown parameters, missing ones, then invalid ones (including repeated and empty ones) in the order of the
- * contract. `expand[]` is a parameter of every GET; each endpoint defines its values.
+ * Decodes query parameters by the contract (semantics requests.unknown, requests.order, lists.limit, lists.filters,
+ * expand.unknown, expand.spelling, parameters.text). Errors are reported in this order: unknown parameters, missing
+ * ones, then invalid ones (including repeated and empty ones) in the order of the contract. `expand[]` is a parameter
+ * of every GET; each endpoint defines its values.
  */
 import { Exit, Schema, SchemaAST } from "effect"
 import { ParameterInvalid, ParameterMissing, ParametersExclusive, ParameterUnknown } from "../domain/Errors.ts"
@@ -94,12 +95,15 @@ export const makeQueryDecoder = (
   }
 }
 
-/** Semantics G2. */
+/** Semantics lists.cursors. */
 const bothCursors = Exit.fail(new ParametersExclusive({ first: "starting_after", second: "ending_before" }))
 
 const hasBothCursors = (input: Query): boolean => "starting_after" in input && "ending_before" in input
 
-/** `expand`, `expand[]` and `expand[0]` are one parameter (E2), and so are those of any other list. */
+/**
+ * `expand`, `expand[]` and `expand[0]` are one parameter (semantics expand.spelling), and so are those of any other
+ * list.
+ */
 const canonicalName = (name: string, lists: ReadonlySet<string>): string => {
   const list = `${name.replace(/\[\d*\]$/, "")}[]`
   return lists.has(list) ? list : name

@@ -1,13 +1,14 @@
 /**
- * Limits the requests per minute of a merchant and of an address (semantics R1), if the installation turns limits on
- * (R2). Publishable keys, which every visitor of the merchant's page has, count apart from secret ones (9.4): a visitor
- * cannot use up the limit of the merchant's server.
+ * Limits the requests per minute of a merchant and of an address (semantics limits.rate), if the installation turns
+ * limits on (semantics limits.rate). Publishable keys, which every visitor of the merchant's page has, count apart from
+ * secret ones (semantics limits.rate): a visitor cannot use up the limit of the merchant's server.
  *
- * A request counts once it is authenticated, with any outcome, and is refused after its version was checked (T14). An
- * unauthenticated request counts against its address, and the refusal replaces its 401; a valid key is never refused
- * because of its address. Limits count by the wall clock and in memory, so a restart resets them. If there are several
- * processes, the one that serves an account counts its requests, and each counts unauthenticated requests that were
- * sent to itself (9.51). Every answer under /v1 except preflights reports the sender's limit.
+ * A request counts once it is authenticated, with any outcome, and is refused after its version was checked (semantics
+ * requests.order). An unauthenticated request counts against its address, and the refusal replaces its 401; a valid key
+ * is never refused because of its address. Limits count by the wall clock and in memory, so a restart resets them. If
+ * there are several processes, the one that serves an account counts its requests, and each counts unauthenticated
+ * requests that were sent to itself (semantics limits.rate.processes). Every answer under /v1 except preflights reports
+ * the sender's limit.
  */
 import { Clock, Effect, Exit } from "effect"
 import { addressGroup } from "../domain/Networks.ts"
@@ -96,7 +97,7 @@ export interface Standing {
 }
 
 /**
- * Counts events by key in fixed windows, of a minute by default (semantics R1).
+ * Counts events by key in fixed windows, of a minute by default (semantics limits.rate).
  *
  * All windows begin and end with the clock's minute, and all counts are dropped then. A clock that is set back begins
  * new windows, so no sender ever waits for more than one.

@@ -1,6 +1,7 @@
 /**
  * Readiness of this process for requests. A load balancer polls `/readyz` and needs a while to notice a change, so a
- * process first reports that it is stopping, and goes on to answer all requests that arrive (semantics 9.52).
+ * process first reports that it is stopping, and goes on to answer all requests that arrive (semantics
+ * operation.health).
  */
 import { Context, Effect, Layer } from "effect"
 import { ApiServer } from "../server/Server.ts"

@@ -1,6 +1,6 @@
 /**
- * The context of one request until its response. Every response has the same headers (semantics T19), and every failure
- * becomes a response (§3, T20).
+ * The context of one request until its response. Every response has the same headers (semantics responses.headers), and
+ * every failure becomes a response (semantics errors.table, errors.internal).
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"

@@ -1,5 +1,6 @@
 /**
- * A request's fingerprint (semantics I4) is equal for every spelling of the same request, and different for any other.
+ * A request's fingerprint (semantics idempotency.fingerprint) is equal for every spelling of the same request, and
+ * different for any other.
  *
  * It is written to the journal, so a card number enters it only as its HMAC: a plain SHA-256 of a request with a
  * 16-digit number in it could be searched for that number. Nothing that derives from a security code may outlive the

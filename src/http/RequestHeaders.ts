@@ -1,4 +1,7 @@
-/** Reads the API's own request headers: the idempotency key and the version (semantics I1, I2, V1, V2). */
+/**
+ * Reads the API's own request headers: the idempotency key and the version (semantics idempotency.required,
+ * versions.unknown, versions.supported).
+ */
 import { Exit } from "effect"
 import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Access.ts"
 import { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
@@ -31,7 +34,7 @@ export const singleIdempotencyKey = (request: Head): string | undefined => {
   return key.includes(",") && request.isRepeated("idempotency-key") ? undefined : key
 }
 
-/** Counts characters of the text, not bytes (semantics T11, T25). */
+/** Counts characters of the text, not bytes (semantics parameters.lengths, requests.headers). */
 const isShort = (key: string): boolean =>
   key.length <= IDEMPOTENCY_KEY_LENGTH_MAX || hasLengthAtMost(textOfHeader(key), IDEMPOTENCY_KEY_LENGTH_MAX)
 

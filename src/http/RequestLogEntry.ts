@@ -1,6 +1,7 @@
 /**
- * Makes a request's entry in the request log (semantics 9.66). An entry contains only the members of the request that
- * are listed here, and no text, of any origin, keeps parts that look like a card number, a key or a secret.
+ * Makes a request's entry in the request log (semantics request_log.redaction). An entry contains only the members of
+ * the request that are listed here, and no text, of any origin, keeps parts that look like a card number, a key or a
+ * secret.
  */
 import { hasCardNumber } from "../domain/Cards.ts"
 import { clean, HIDDEN, isClean } from "../domain/Secrets.ts"

@@ -12,7 +12,7 @@ import type { Fiber } from "effect"
 
 /**
  * The default limit, in milliseconds. Longer than a repetition waits for the first request with its key, which has its
- * own answer (I8).
+ * own answer (semantics idempotency.in_use).
  */
 export const REQUEST_MILLIS_MAX = 30_000
 

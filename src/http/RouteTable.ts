@@ -1,6 +1,7 @@
 /**
- * Finds the endpoint of a method and a path (semantics T15, T16), in a tree of path segments that is built at start. A
- * literal segment takes precedence over a parameter. A path with trailing or doubled slashes is a different path.
+ * Finds the endpoint of a method and a path (semantics requests.paths), in a tree of path segments that is built at
+ * start. A literal segment takes precedence over a parameter. A path with trailing or doubled slashes is a different
+ * path.
  */
 import { Exit } from "effect"
 import { MethodNotAllowed, RouteNotFound } from "../server/HttpErrors.ts"

@@ -1,10 +1,10 @@
 /**
  * Answers requests that Node's HTTP parser refuses, which no other part of the service sees: bytes that are not HTTP,
  * headers that are too large, requests that do not arrive completely. Node's own answers have no body; these have the
- * envelope of every error (semantics §3) and its headers (T19), and end the connection as Node's do. Complete requests
- * before it on the same connection are answered first.
+ * envelope of every error (semantics errors.envelope) and its headers (semantics responses.headers), and end the
+ * connection as Node's do. Complete requests before it on the same connection are answered first.
  *
- * `CONNECT` is refused here as well: it requests a tunnel, and the service is no proxy (semantics T26).
+ * `CONNECT` is refused here as well: it requests a tunnel, and the service is no proxy (semantics requests.target).
  */
 import type { Server, ServerResponse } from "node:http"
 import { STATUS_CODES } from "node:http"

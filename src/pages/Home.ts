@@ -1,6 +1,7 @@
 /**
- * Serves `GET /` (semantics 9.28): a page for browsers, and the usual 404 for other clients. The page says what Till
- * is, whether live payments are on, where the documentation is, and how to try a checkout. It shows no merchant's data.
+ * Serves `GET /` (semantics pages.not_found): a page for browsers, and the usual 404 for other clients. The page says
+ * what Till is, whether live payments are on, where the documentation is, and how to try a checkout. It shows no
+ * merchant's data.
  */
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"

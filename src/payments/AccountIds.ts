@@ -1,6 +1,7 @@
 /**
  * The ids of accounts. A merchant has one account per environment; the installation has one account for all merchants
- * and API keys. No command touches two accounts, so environments are isolated by construction (semantics A9).
+ * and API keys. No command touches two accounts, so environments are isolated by construction (semantics
+ * keys.environments).
  */
 import type { AccountId } from "../engine/log/Document.ts"
 

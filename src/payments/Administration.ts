@@ -1,6 +1,6 @@
 /**
- * Commands with which the operator changes merchants and their keys (semantics A7, A8, V3, 9.17). Any process can send
- * them to the process that owns the installation's account.
+ * Commands with which the operator changes merchants and their keys (semantics keys.cli, keys.roll, versions.default,
+ * keys.revoke). Any process can send them to the process that owns the installation's account.
  */
 import { Effect, Record, Redacted, Schema } from "effect"
 import { ApiKeyGrace, ApiKeyType, NewApiKey } from "../domain/ApiKey.ts"

@@ -1,6 +1,6 @@
 /**
- * The lifecycle of API keys (semantics A7, A8, 9.17). The installation's account holds them as a SHA-256 hash and the
- * last four characters only, so a key cannot be shown a second time.
+ * The lifecycle of API keys (semantics keys.storage, keys.roll, keys.revoke). The installation's account holds them as
+ * a SHA-256 hash and the last four characters only, so a key cannot be shown a second time.
  *
  * Every key has an entry whose id is its hash, so a request is authenticated with one read by id. The hash needs no
  * salt: a generated key is 32 random characters, and an operator who sets a key has to choose one as hard to guess.
@@ -69,7 +69,7 @@ export interface IssuedApiKey {
   readonly secret: Redacted.Redacted
 }
 
-/** Creates a key for a merchant. Only the result contains the secret (semantics A7). */
+/** Creates a key for a merchant. Only the result contains the secret (semantics keys.first). */
 export const issue = Effect.fnUntraced(function* (
   merchantId: string,
   use: ApiKeyUse
@@ -79,7 +79,7 @@ export const issue = Effect.fnUntraced(function* (
   return { value: yield* register(merchantId, use, secret), secret }
 })
 
-/** Registers a key that the operator chose as a merchant's key (semantics A7). */
+/** Registers a key that the operator chose as a merchant's key (semantics keys.first). */
 export const register = Effect.fnUntraced(function* (
   merchantId: string,
   { livemode, type }: ApiKeyUse,
@@ -114,11 +114,11 @@ export const findLookup = Effect.fnUntraced(function* (
   return (yield* transaction.get(API_KEY_LOOKUP, lookupIdOf(Redacted.value(key))))?.value
 })
 
-/** Returns whether a key acts on this account (semantics A9). */
+/** Returns whether a key acts on this account (semantics keys.environments). */
 export const belongsTo = ({ livemode, merchant_id }: ApiKey, account: AccountId): boolean =>
   accountOf(merchant_id, livemode) === account
 
-/** Finds a key to change. A revoked key counts as missing for every operation (semantics 9.17). */
+/** Finds a key to change. A revoked key counts as missing for every operation (semantics keys.revoke). */
 const findChangeable = Effect.fnUntraced(function* (
   id: string,
   account: AccountId | undefined
@@ -139,9 +139,9 @@ export interface Roll {
 }
 
 /**
- * Replaces a key by a new one; the old key stays valid for a grace period (semantics A8). A key that expires earlier
- * already keeps its expiry: rolling it again only issues one more key, for a client that lost the first response. Fails
- * with `ResourceMissing` if the key does not exist, belongs to another account or was revoked.
+ * Replaces a key by a new one; the old key stays valid for a grace period (semantics keys.roll). A key that expires
+ * earlier already keeps its expiry: rolling it again only issues one more key, for a client that lost the first
+ * response. Fails with `ResourceMissing` if the key does not exist, belongs to another account or was revoked.
  */
 export const roll = Effect.fnUntraced(function* (
   id: string,
@@ -166,9 +166,9 @@ export interface Revocation {
 }
 
 /**
- * Revokes a key in any other status: authentication refuses every later request with it (semantics 9.17). Fails with
- * `ResourceMissing` if the key does not exist, belongs to another account or was revoked before, and with `ApiKeyInUse`
- * if it is the key of this request.
+ * Revokes a key in any other status: authentication refuses every later request with it (semantics keys.revoke). Fails
+ * with `ResourceMissing` if the key does not exist, belongs to another account or was revoked before, and with
+ * `ApiKeyInUse` if it is the key of this request.
  */
 export const revoke = Effect.fnUntraced(function* (
   id: string,
@@ -181,7 +181,7 @@ export const revoke = Effect.fnUntraced(function* (
   return yield* change(id, { status: "revoked" })
 })
 
-/** Ends the grace period of a rolled key, when its timer fires (semantics A8). */
+/** Ends the grace period of a rolled key, when its timer fires (semantics keys.roll). */
 export const expire = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
   const transaction = yield* Transaction
   const document = (yield* transaction.get(API_KEY, id))!

@@ -1,7 +1,7 @@
 /**
- * The audit log (semantics 9.62): which person did what in the dashboard. The command that acts also writes the entry,
- * in the same record and account, so neither exists without the other. The one exception is a wipe, whose entry is
- * written before it, in the installation's account.
+ * The audit log (semantics dashboard.audit): which person did what in the dashboard. The command that acts also writes
+ * the entry, in the same record and account, so neither exists without the other. The one exception is a wipe, whose
+ * entry is written before it, in the installation's account.
  */
 import { Effect } from "effect"
 import { AuditEntry } from "../domain/AuditEntry.ts"

@@ -1,7 +1,9 @@
 /**
  * The line items of a Checkout Session: the prices they refer to, and their amounts, at creation and after the payer
- * has chosen an amount (semantics S3 to S6, N4 to N9, 9.14). Checks run in this order (9.10): references, their state,
- * exclusive parameters, limits.
+ * has chosen an amount (semantics checkout.line_items, checkout.price_data, checkout.recurring, checkout.currency,
+ * money.rounding, money.per_unit, money.volume, money.graduated, checkout.custom_amount, money.tax,
+ * checkout.custom_amount.confirm). Checks run in this order (semantics requests.order.references,
+ * requests.order.state): references, their state, exclusive parameters, limits.
  */
 import { Effect } from "effect"
 import type { CheckoutSession, LineItem, LineItemParameter } from "../domain/CheckoutSession.ts"
@@ -47,7 +49,7 @@ export interface Cart {
   readonly custom: CustomLine | null
 }
 
-/** The line of a cart whose amount the payer chooses (semantics N8). Amounts in minor units. */
+/** The line of a cart whose amount the payer chooses (semantics checkout.custom_amount). Amounts in minor units. */
 export interface CustomLine {
   /** Index of the line, from 0. */
   readonly line: number
@@ -65,7 +67,7 @@ export const findReferences = (
   items: ReadonlyArray<LineItemParameter>
 ): Effect.Effect<References, ResourceMissing, Transaction> => Effect.forEach(items, findReferencesOf)
 
-/** Fails with `PriceInactive` or `ProductInactive` for an archived price or product (semantics S3, §8.19, 9.11). */
+/** Fails with `PriceInactive` or `ProductInactive` for an archived price or product (semantics checkout.line_items). */
 export const requireOnSale = (references: References): Effect.Effect<void, PriceInactive | ProductInactive> => {
   for (const { param, price, product } of references.flat()) {
     if (price?.active === false) return Effect.fail(new PriceInactive({ id: price.id, param }))
@@ -87,7 +89,7 @@ export const fillCart = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Cart, ParameterMissing | ParameterInvalid | ParametersExclusive | AmountTooLarge, Transaction> {
   const lines = yield* Effect.forEach(items, (item, index) => fillLine(item, references[index]![0]!, index))
   const currency = currencySent === null ? lines[0]!.price.currency : normalizeCurrency(currencySent)
-  // Amounts keep their number in another currency: nothing is converted (semantics S6).
+  // Amounts keep their number in another currency: nothing is converted (semantics checkout.currency).
   if (currencySent === null && lines.some(({ price }) => price.currency !== currency)) {
     return yield* new ParameterInvalid({ param: "line_items", rule: "in one currency unless `currency` is given" })
   }
@@ -102,7 +104,10 @@ export const fillCart = Effect.fnUntraced(function* (
   return { lines, amounts: amounts as ReadonlyArray<number>, total, currency, custom }
 })
 
-/** Fails for a second line with a chosen amount, a quantity other than 1, and a maximum of 0 (semantics N8, 9.14). */
+/**
+ * Fails for a second line with a chosen amount, a quantity other than 1, and a maximum of 0 (semantics
+ * checkout.custom_amount).
+ */
 const requireSoundCustomLines = (lines: ReadonlyArray<Line>): Effect.Effect<void, ParameterInvalid> => {
   let hasOne = false
   for (const [index, { price, quantity }] of lines.entries()) {
@@ -126,7 +131,10 @@ const customLineOf = (lines: ReadonlyArray<Line>, amounts: ReadonlyArray<number>
   return { line, others: total - amount, minimum: Math.max(minimum, 1), maximum, isOpen: amount === 0 }
 }
 
-/** Writes the lines of a session and the prices created for them, which are inactive and emit no event (S4). */
+/**
+ * Writes the lines of a session and the prices created for them, which are inactive and emit no event (semantics
+ * checkout.price_data).
+ */
 export const saveCart = (transaction: Transaction, session: CheckoutSession, cart: Cart): void => {
   for (const { isNew, price, product } of cart.lines) {
     if (!isNew) continue
@@ -146,7 +154,7 @@ export const saveCart = (transaction: Transaction, session: CheckoutSession, car
   transaction.put(LINE_ITEMS, { id: lineItemsId(session.id), data })
 }
 
-/** Writes the amount that the payer chose to its line, in minor units (semantics 9.14). */
+/** Writes the amount that the payer chose to its line, in minor units (semantics checkout.custom_amount). */
 export const rewriteAmount = Effect.fnUntraced(function* (
   sessionId: string,
   line: number,

@@ -1,5 +1,6 @@
 /**
- * Transitions of Checkout Sessions, shared by the session's operations and by its payment (semantics §2.3, I-18).
+ * Transitions of Checkout Sessions, shared by the session's operations and by its payment (semantics checkout.states,
+ * checkout.payment_intent).
  *
  * Every change goes through this file, which checks the state table and the invariants: a transition with a bug throws,
  * and its command commits nothing. A PaymentIntent names its session in its hidden part. When the payment moves (by the
@@ -57,8 +58,8 @@ export const save = (transaction: Transaction, session: CheckoutSession, hidden:
 }
 
 /**
- * Creates the customer that a session requires and lacks (semantics S9). An attempt calls it before it writes anything
- * else, so the customer's event comes first and the charge already names the customer.
+ * Creates the customer that a session requires and lacks (semantics checkout.customer). An attempt calls it before it
+ * writes anything else, so the customer's event comes first and the charge already names the customer.
  */
 export const createCustomer = Effect.fnUntraced(function* (
   document: CheckoutSessionDocument,
@@ -72,7 +73,7 @@ export const createCustomer = Effect.fnUntraced(function* (
   return step(transaction, "confirm", document, { customer: id })
 })
 
-/** Completes an open session (semantics §2.3). */
+/** Completes an open session (semantics checkout.states). */
 export const complete = (
   transaction: Transaction,
   document: CheckoutSessionDocument,
@@ -126,7 +127,7 @@ const countFailure = (transaction: Transaction, document: CheckoutSessionDocumen
   return step(transaction, "confirm", document, {}, { failedAttempts, closedUntil })
 }
 
-/** Accepts payments again at the end of the pause, and resets the count (semantics 9.29). */
+/** Accepts payments again at the end of the pause, and resets the count (semantics checkout.attempts). */
 export const reopenWhenDue = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
   const transaction = yield* Transaction
   const document = yield* findExisting(id)
@@ -170,11 +171,17 @@ const followSettlement = (
   return settled
 }
 
-/** Returns the payment status: manual and asynchronous payments complete a session before it is paid (semantics S8). */
+/**
+ * Returns the payment status: manual and asynchronous payments complete a session before it is paid (semantics
+ * checkout.payment_status).
+ */
 const paymentStatusOf = ({ status }: PaymentIntent): CheckoutPaymentStatus =>
   status === "succeeded" ? "paid" : "unpaid"
 
-/** Merges the payer's details: first those entered, then those known before, then those of the card (semantics S11). */
+/**
+ * Merges the payer's details: first those entered, then those known before, then those of the card (semantics
+ * checkout.customer_details).
+ */
 const detailsAtCompletion = (
   { hidden, value }: CheckoutSessionDocument,
   billingDetails: BillingDetails | null

@@ -1,5 +1,5 @@
 /**
- * The lifecycle of Checkout Sessions, one function per operation of its state table (semantics §1.15, §2.3).
+ * The lifecycle of Checkout Sessions, one function per operation of its state table (semantics checkout.*).
  *
  * A session, its PaymentIntent, the charge and the customer change together, in one record per step.
  * `CheckoutSessionTransitions.ts` applies every change of the payment to the session.
@@ -64,10 +64,11 @@ import { timer } from "./TimerNames.ts"
 import type { WithoutCardData } from "./PaymentMethods.ts"
 
 /**
- * Opens a session, with a PaymentIntent if there is anything to pay (semantics S2). If the payer has to choose the
- * amount, the first confirmation creates the PaymentIntent (9.14). Fails with `ResourceMissing` for a missing price,
- * product or customer, with `PriceInactive` or `ProductInactive` for an archived one, with `AmountTooLarge` above the
- * cap, and with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for invalid parameters.
+ * Opens a session, with a PaymentIntent if there is anything to pay (semantics checkout.payment_intent). If the payer
+ * has to choose the amount, the first confirmation creates the PaymentIntent (semantics
+ * checkout.custom_amount.confirm). Fails with `ResourceMissing` for a missing price, product or customer, with
+ * `PriceInactive` or `ProductInactive` for an archived one, with `AmountTooLarge` above the cap, and with
+ * `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for invalid parameters.
  */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateCheckoutSession
@@ -153,8 +154,8 @@ const newSession = (
 }
 
 /**
- * Changes the metadata, in any status (semantics S18). Emits nothing. Fails with `ResourceMissing`, and with
- * `ParameterInvalid` for too many metadata keys.
+ * Changes the metadata, in any status (semantics checkout.update). Emits nothing. Fails with `ResourceMissing`, and
+ * with `ParameterInvalid` for too many metadata keys.
  */
 export const update = Effect.fnUntraced(function* (
   id: string,
@@ -168,12 +169,12 @@ export const update = Effect.fnUntraced(function* (
 })
 
 /**
- * Pays for the session with the payer's input (semantics S15). A decline is stored and leaves the session open. Fails
- * with `ResourceMissing` for a missing session or payment method or a wrong client secret, with `SecretKeyRequired` for
- * a publishable key without a client secret, with `CheckoutSessionUnexpectedState`, with `TooManyAttempts` during the
- * pause after too many failures, with `ParametersExclusive` for two payment methods, with `ParameterMissing` for
- * details that the session has to collect, with `ParameterMissing`, `ParameterInvalid` or `AmountTooLarge` for the
- * amount that the payer chooses, and as `PaymentIntents.pay` does.
+ * Pays for the session with the payer's input (semantics checkout.confirm). A decline is stored and leaves the session
+ * open. Fails with `ResourceMissing` for a missing session or payment method or a wrong client secret, with
+ * `SecretKeyRequired` for a publishable key without a client secret, with `CheckoutSessionUnexpectedState`, with
+ * `TooManyAttempts` during the pause after too many failures, with `ParametersExclusive` for two payment methods, with
+ * `ParameterMissing` for details that the session has to collect, with `ParameterMissing`, `ParameterInvalid` or
+ * `AmountTooLarge` for the amount that the payer chooses, and as `PaymentIntents.pay` does.
  */
 export const confirm = Effect.fnUntraced(function* (
   id: string,
@@ -219,7 +220,7 @@ export const confirm = Effect.fnUntraced(function* (
 })
 
 /**
- * Expires an open session and cancels its payment (semantics S16). Fails with `ResourceMissing` and
+ * Expires an open session and cancels its payment (semantics checkout.expire). Fails with `ResourceMissing` and
  * `CheckoutSessionUnexpectedState`.
  */
 export const expire = Effect.fnUntraced(function* (
@@ -230,7 +231,7 @@ export const expire = Effect.fnUntraced(function* (
   return yield* close(document)
 })
 
-/** Expires a session when its timer fires, if it is still open (semantics S17). */
+/** Expires a session when its timer fires, if it is still open (semantics checkout.expire). */
 export const expireWhenDue = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
   const document = yield* findExisting(id)
   if (document.value.status === "open") yield* close(document)
@@ -249,7 +250,7 @@ const close = Effect.fnUntraced(function* (
   return expired.value
 })
 
-/** Fails if the state table does not allow the operation (semantics §2.3). */
+/** Fails if the state table does not allow the operation (semantics checkout.states). */
 const requireAllowed = (
   operation: "confirm" | "expire",
   session: CheckoutSession
@@ -263,7 +264,7 @@ const requireAllowed = (
         })
       )
 
-/** Completes a session with nothing to pay; the payer's details suffice (semantics S8). */
+/** Completes a session with nothing to pay; the payer's details suffice (semantics checkout.payment_status). */
 const completeWithoutPayment = Effect.fnUntraced(function* (
   document: CheckoutSessionDocument
 ): Effect.fn.Return<CheckoutSession, never, Transaction> {
@@ -273,7 +274,10 @@ const completeWithoutPayment = Effect.fnUntraced(function* (
   return complete(transaction, withCustomer, "no_payment_required", payment).value
 })
 
-/** Opens the session's PaymentIntent and returns its id (semantics S2, S19). */
+/**
+ * Opens the session's PaymentIntent and returns its id (semantics checkout.payment_intent,
+ * checkout.payment_intent_data).
+ */
 const openPayment = (
   transaction: Transaction,
   { amount_total, currency, customer, id }: CheckoutSession,
@@ -297,7 +301,7 @@ const openPayment = (
 
 /**
  * Returns the bounds of the amount that the payer chooses; null if no line has one. The minimum makes the total cover
- * the fee (semantics 9.14).
+ * the fee (semantics checkout.custom_amount).
  */
 const customAmountOf = ({ custom }: Cart, data: PaymentIntentData): CustomAmount | null => {
   if (custom === null) return null
@@ -311,7 +315,10 @@ const customAmountOf = ({ custom }: Cart, data: PaymentIntentData): CustomAmount
   }
 }
 
-/** Fails for an amount that the payer cannot choose, and for a missing one that is required (semantics 9.14). */
+/**
+ * Fails for an amount that the payer cannot choose, and for a missing one that is required (semantics
+ * checkout.custom_amount).
+ */
 const requireAmount = (
   { hidden: { customAmount }, value }: CheckoutSessionDocument,
   sent: number | null | undefined
@@ -331,7 +338,10 @@ const requireAmount = (
   return sent > max ? Effect.fail(new AmountTooLarge({ param, max })) : Effect.void
 }
 
-/** Applies the amount that the payer chose, in minor units, and opens the payment if it waited for this (9.14). */
+/**
+ * Applies the amount that the payer chose, in minor units, and opens the payment if it waited for this (semantics
+ * checkout.custom_amount).
+ */
 const applyChosenAmount = Effect.fnUntraced(function* (
   document: CheckoutSessionDocument,
   amount: number
@@ -352,7 +362,10 @@ const applyChosenAmount = Effect.fnUntraced(function* (
   )
 })
 
-/** Fails unless each line has exactly one price and a hosted session has a `success_url` (semantics S3). */
+/**
+ * Fails unless each line has exactly one price and a hosted session has a `success_url` (semantics
+ * checkout.line_items).
+ */
 const requireComplete = ({
   line_items,
   success_url,
@@ -369,7 +382,10 @@ const requireComplete = ({
   return Effect.fail(new ParametersExclusive({ first, second: `line_items[${double}][price_data]` }))
 }
 
-/** Fails for an expiry outside of the allowed lifetime, with some tolerance for the client's clock (semantics S7). */
+/**
+ * Fails for an expiry outside of the allowed lifetime, with some tolerance for the client's clock (semantics
+ * checkout.expires_at).
+ */
 const requireLifetime = (expiresAt: number, created: number): Effect.Effect<void, ParameterInvalid> => {
   const lifetime = expiresAt - created
   return lifetime >= SESSION_LIFETIME_SECONDS_MIN - SESSION_LIFETIME_SLACK_SECONDS &&
@@ -380,7 +396,9 @@ const requireLifetime = (expiresAt: number, created: number): Effect.Effect<void
       )
 }
 
-/** Fails for a currency that the installation does not accept, of a line or of the session (semantics N2). */
+/**
+ * Fails for a currency that the installation does not accept, of a line or of the session (semantics money.currencies).
+ */
 const requireAcceptedCurrencies = Effect.fnUntraced(function* ({
   currency,
   line_items
@@ -392,7 +410,10 @@ const requireAcceptedCurrencies = Effect.fnUntraced(function* ({
   if (currency != null) yield* requireAcceptedCurrency(currency)
 })
 
-/** Fails for a fee above the total, or above the largest total the payer can choose (semantics S19, §8.19, 9.14). */
+/**
+ * Fails for a fee above the total, or above the largest total the payer can choose (semantics
+ * checkout.payment_intent_data, checkout.custom_amount).
+ */
 const requireFeeWithin = (
   { custom, total }: Cart,
   { payment_intent_data }: CreateCheckoutSession
@@ -408,7 +429,10 @@ const requireFeeWithin = (
       )
 }
 
-/** Returns the details that prefill the page; the session's own email precedes the customer's (semantics S10, S11). */
+/**
+ * Returns the details that prefill the page; the session's own email precedes the customer's (semantics
+ * checkout.customer, checkout.customer_details).
+ */
 const prefilledDetails = (customer: Customer | null, customerEmail: string | null): CustomerDetails | undefined => {
   const email = customerEmail ?? customer?.email ?? null
   const name = customer?.name ?? null
@@ -427,7 +451,7 @@ const collectedDetails = (
   address: addressOf(sent?.address) ?? known?.address ?? null
 })
 
-/** Completes the payment method's billing details with those the payer entered (semantics 9.82). */
+/** Completes the payment method's billing details with those the payer entered (semantics charges.billing_details). */
 const completeDetails = (billed: BillingDetails, collected: CustomerDetails): BillingDetails => ({
   email: billed.email ?? collected.email,
   name: billed.name ?? collected.name,
@@ -435,7 +459,7 @@ const completeDetails = (billed: BillingDetails, collected: CustomerDetails): Bi
   address: billed.address ?? collected.address
 })
 
-/** Fails for details that the session has to collect and that are missing (semantics S14, 9.8). */
+/** Fails for details that the session has to collect and that are missing (semantics pages.checkout, pages.address). */
 const requireDetails = (
   { billing_address_collection }: CheckoutSession,
   { address, email }: CustomerDetails
@@ -448,7 +472,7 @@ const requireDetails = (
     : Effect.fail(new ParameterMissing({ param: `customer_details[address][${missing}]` }))
 }
 
-/** Fails during the pause after too many failed attempts (semantics 9.29). */
+/** Fails during the pause after too many failed attempts (semantics checkout.attempts). */
 const requireAttemptsLeft = Effect.fnUntraced(function* ({
   hidden: { closedUntil }
 }: CheckoutSessionDocument): Effect.fn.Return<void, TooManyAttempts, Transaction> {

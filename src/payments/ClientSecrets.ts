@@ -1,4 +1,7 @@
-/** Client secrets, each of which lets a payer's browser act on one object (semantics A5, T21). */
+/**
+ * Client secrets, each of which lets a payer's browser act on one object (semantics keys.publishable,
+ * keys.client_secret, responses.secrets).
+ */
 import { hash, timingSafeEqual } from "node:crypto"
 import { Effect } from "effect"
 import { ResourceMissing, SecretKeyRequired } from "../domain/Errors.ts"
@@ -11,9 +14,9 @@ export const matchesClientSecret = (object: { readonly client_secret: string | n
   timingSafeEqual(hash("sha256", object.client_secret, "buffer"), hash("sha256", sent, "buffer"))
 
 /**
- * Checks that a request may act on an object (semantics A5, §8.5). Fails with `SecretKeyRequired` for a publishable key
- * without the object's client secret, and with `ResourceMissing` for a wrong secret, so the caller cannot learn whether
- * the object exists.
+ * Checks that a request may act on an object (semantics keys.publishable, keys.client_secret). Fails with
+ * `SecretKeyRequired` for a publishable key without the object's client secret, and with `ResourceMissing` for a wrong
+ * secret, so the caller cannot learn whether the object exists.
  */
 export const requireClientSecretOf = <A extends Identified & { readonly client_secret: string | null }, H>(
   kind: Resource<A, H>,

@@ -1,4 +1,4 @@
-/** The lifecycle of customers, which exist until they are deleted (semantics §1.10). */
+/** The lifecycle of customers, which exist until they are deleted (semantics customers.*). */
 import { Effect } from "effect"
 import type { CreateCustomer, Customer, DeletedCustomer, UpdateCustomer } from "../domain/Customer.ts"
 import type { ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
@@ -38,8 +38,9 @@ export const create = Effect.fnUntraced(function* (
 })
 
 /**
- * Changes the sent fields of a customer (semantics C4). Emits `customer.updated` if anything changes. Fails with
- * `ResourceMissing` if there is no such customer, and with `ParameterInvalid` for too much metadata (M2).
+ * Changes the sent fields of a customer (semantics customers.update). Emits `customer.updated` if anything changes.
+ * Fails with `ResourceMissing` if there is no such customer, and with `ParameterInvalid` for too much metadata
+ * (semantics metadata.update).
  */
 export const update = Effect.fnUntraced(function* (
   id: string,
@@ -58,8 +59,8 @@ export const update = Effect.fnUntraced(function* (
 
 /**
  * Deletes a customer and detaches its payment methods: emits `payment_method.detached` for each, then
- * `customer.deleted` with the customer's last state (semantics 9.18). PaymentIntents keep the customer's id (C3). Fails
- * with `ResourceMissing` if there is no such customer.
+ * `customer.deleted` with the customer's last state (semantics customers.delete). PaymentIntents keep the customer's id
+ * (semantics customers.delete). Fails with `ResourceMissing` if there is no such customer.
  */
 export const remove = Effect.fnUntraced(function* (
   id: string
@@ -73,12 +74,13 @@ export const remove = Effect.fnUntraced(function* (
 })
 
 /**
- * Finds the customer that a parameter names. Fails with `ResourceMissing`, also for a deleted one (semantics T17, C3).
+ * Finds the customer that a parameter names. Fails with `ResourceMissing`, also for a deleted one (semantics
+ * parameters.references, customers.delete).
  */
 export const find = (id: string, param: "id" | "customer"): Effect.Effect<Customer, ResourceMissing, Transaction> =>
   Effect.map(findDocument(CUSTOMER, id, param), ({ value }) => value)
 
-/** Returns the object that the API shows for a deleted customer's id (semantics C3). */
+/** Returns the object that the API shows for a deleted customer's id (semantics customers.delete). */
 export const deletedCustomer = (account: AccountId, id: string): DeletedCustomer => ({
   id,
   object: "customer",

@@ -1,6 +1,6 @@
 /**
- * The lifecycle of dashboard sessions and of the sign-in links that open them (semantics 9.60). The installation's
- * account holds them, with hashes only: the secret of a browser or a link cannot be read from it.
+ * The lifecycle of dashboard sessions and of the sign-in links that open them (semantics dashboard.links). The
+ * installation's account holds them, with hashes only: the secret of a browser or a link cannot be read from it.
  *
  * A session lasts twelve hours. It ends earlier when the person signs out, revokes it, is removed, changes the
  * password, or opens too many other sessions. A link lasts ten minutes and works once. It ends earlier when its person

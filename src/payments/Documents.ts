@@ -2,7 +2,7 @@
  * The kinds of documents that payments stores in an account. Each defines its list filters (`labels`) and its hidden
  * part.
  *
- * To add, rename, drop or retype a field (semantics 9.27), without rewriting stored documents:
+ * To add, rename, drop or retype a field (semantics versions.documents), without rewriting stored documents:
  * 1. Change the schema in `src/domain`, or that of the hidden part here, and the code that writes such documents.
  * 2. Give the kind one more step, which adds the fields that older documents lack. If Customer gets `tax_id: string |
  *    null`, it is `steps: [{ value: adding({ tax_id: null }) }]`; `src/engine/views/DocumentFormats.ts` has `renaming`
@@ -51,7 +51,7 @@ export interface Resource<Value extends Identified, Hidden = undefined> extends 
 
 /**
  * Finds the document that a parameter refers to; `id` for the object of the path. Fails with `ResourceMissing`, which
- * names the parameter (semantics T17).
+ * names the parameter (semantics parameters.references).
  */
 export const findDocument = Effect.fnUntraced(function* <A extends Identified, H>(
   kind: Resource<A, H>,
@@ -73,7 +73,10 @@ export const CUSTOMER: Resource<Customer> = {
   search: searchable(SEARCHED_CUSTOMER)
 }
 
-/** The charge to which the payer agreed by passing an authentication, and nothing else (semantics 9.3). */
+/**
+ * The charge to which the payer agreed by passing an authentication, and nothing else (semantics
+ * payment_intents.authentication.terms).
+ */
 export const PassedAuthentication = Schema.Struct({
   paymentMethod: Schema.String,
   /** The largest amount that may be charged. Minor units. */
@@ -86,11 +89,11 @@ export type PassedAuthentication = typeof PassedAuthentication.Type
 /** The hidden part of a PaymentIntent. */
 export const PaymentIntentHidden = Schema.Struct({
   /**
-   * The authentication that the payer has passed, until the server confirms again (semantics I-12). Terms that it does
-   * not cover remove it for good.
+   * The authentication that the payer has passed, until the server confirms again (semantics
+   * payment_intents.manual_confirmation). Terms that it does not cover remove it for good.
    */
   authentication: Schema.optionalKey(PassedAuthentication),
-  /** The Checkout Session that the PaymentIntent belongs to (semantics I-18). Never removed. */
+  /** The Checkout Session that the PaymentIntent belongs to (semantics checkout.payment_intent). Never removed. */
   checkoutSession: Schema.optionalKey(Schema.String)
 })
 export type PaymentIntentHidden = typeof PaymentIntentHidden.Type
@@ -127,7 +130,7 @@ export const REFUND: Resource<Refund> = {
 export const PaymentMethodHidden = Schema.Struct({
   /** The processor's token for the card; never the card's number. */
   token: Schema.String,
-  /** Whether it was detached from a customer, and can never be used again (semantics §2.7). */
+  /** Whether it was detached from a customer, and can never be used again (semantics payment_methods.states). */
   detached: Schema.Boolean
 })
 export type PaymentMethodHidden = typeof PaymentMethodHidden.Type
@@ -140,7 +143,7 @@ export const PAYMENT_METHOD: Resource<PaymentMethod, PaymentMethodHidden> = {
   labels: ({ customer }) => (customer === null ? {} : { customer })
 }
 
-/** The payment methods of one customer, in the order of their attachment (semantics 9.18). */
+/** The payment methods of one customer, in the order of their attachment (semantics payment_methods.attach). */
 export const HeldPaymentMethods = Schema.Struct({
   /** `<customer>_payment_methods` */
   id: Schema.String,
@@ -157,7 +160,10 @@ export const heldPaymentMethodsId = (customerId: string): string => `${customerI
 
 /** The hidden part of a product. */
 export const ProductHidden = Schema.Struct({
-  /** Whether the product ever got a price. Never reset, because prices are never deleted (semantics PR2, PR3). */
+  /**
+   * Whether the product ever got a price. Never reset, because prices are never deleted (semantics products.delete,
+   * prices.delete).
+   */
   hasPrice: Schema.Boolean
 })
 export type ProductHidden = typeof ProductHidden.Type
@@ -178,7 +184,7 @@ export const PRICE: Resource<Price> = {
   labels: ({ active, currency, product, type }) => ({ active: String(active), currency, product, type })
 }
 
-/** The price that has a lookup key, found by the key: at most one price has it (semantics PR17). */
+/** The price that has a lookup key, found by the key: at most one price has it (semantics prices.lookup_key). */
 export const LookupKeyEntry = Schema.Struct({
   /** `lookup_key:<key>` */
   id: Schema.String,
@@ -188,7 +194,10 @@ export type LookupKeyEntry = typeof LookupKeyEntry.Type
 
 export const LOOKUP_KEY: Kept<LookupKeyEntry> = { name: "lookup_key", shape: { value: LookupKeyEntry } }
 
-/** The bounds of the amount that the payer chooses for one line of a session (semantics 9.14). In minor units. */
+/**
+ * The bounds of the amount that the payer chooses for one line of a session (semantics checkout.custom_amount). In
+ * minor units.
+ */
 export const CustomAmount = Schema.Struct({
   /** Index of the line in the cart, from 0. */
   line: Schema.Int,
@@ -209,7 +218,7 @@ export const CheckoutSessionHidden = Schema.Struct({
   collected: Schema.NullOr(CustomerDetails),
   /** Whether the payment that completed the session is still processing. */
   awaitsSettlement: Schema.Boolean,
-  /** The failed attempts since the session last began to accept payments (semantics 9.29). */
+  /** The failed attempts since the session last began to accept payments (semantics checkout.attempts). */
   failedAttempts: Schema.Int,
   /** The end of the pause without payments, in milliseconds of the account's clock; null outside of a pause. */
   closedUntil: Schema.NullOr(Schema.Int),
@@ -229,7 +238,7 @@ export const CHECKOUT_SESSION: Resource<CheckoutSession, CheckoutSessionHidden> 
 
 /**
  * All lines of one Checkout Session, in order, read together as a part of it. Written once, except for the amount that
- * the payer chooses (semantics 9.14).
+ * the payer chooses (semantics checkout.custom_amount).
  */
 export const LineItems = Schema.Struct({ id: Schema.String, data: Schema.Array(LineItem) })
 export type LineItems = typeof LineItems.Type
@@ -243,13 +252,13 @@ export const LINE_ITEMS: Resource<LineItems> = {
 export const lineItemsId = (checkoutSessionId: string): string => `${checkoutSessionId}_line_items`
 
 export const WebhookEndpointHidden = Schema.Struct({
-  /** The signing secret, encrypted (semantics W2). */
+  /** The signing secret, encrypted (semantics webhooks.secret). */
   sealedSecret: Schema.String,
   /** The previous secret, if it was rolled with a grace period. */
   previous: Schema.optionalKey(
     Schema.Struct({
       sealedSecret: Schema.String,
-      /** The end of the grace period, in which the secret also signs. Wall-clock milliseconds (semantics §8.25). */
+      /** The end of the grace period, in which the secret also signs. Wall-clock milliseconds (semantics time.wall). */
       expiresAt: Schema.Int
     })
   )

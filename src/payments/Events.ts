@@ -1,8 +1,8 @@
 /**
- * Events as the lifecycles emit them and as the API shows them (semantics §4, §6). An event's object is text, frozen
- * when the event happened. Webhooks carry that text in every Till version, because a body must be the same at every
- * attempt and endpoint (semantics W8). API responses add the fields that the contract has gained since (semantics
- * 9.27).
+ * Events as the lifecycles emit them and as the API shows them (semantics events.types, events.object). An event's
+ * object is text, frozen when the event happened. Webhooks carry that text in every Till version, because a body must
+ * be the same at every attempt and endpoint (semantics webhooks.body, versions.events). API responses add the fields
+ * that the contract has gained since (semantics versions.documents).
  */
 import type { ApiVersionsShape, JsonObject } from "../domain/ApiVersions.ts"
 import type { EmittedEventType } from "../domain/Event.ts"
@@ -18,7 +18,7 @@ import { sentKey } from "./IdempotencyKeys.ts"
 
 /**
  * Events that carry the previous values of changed fields. `payment_method.detached` does because nothing else records
- * the previous customer (semantics §4).
+ * the previous customer (semantics events.previous_attributes).
  */
 type Update = Extract<EmittedEventType, `${string}.updated` | "payment_method.detached">
 
@@ -37,7 +37,7 @@ interface Updatable {
 /**
  * Returns the old values of the top-level fields that an update changed: null for a field that was absent, and only the
  * changed keys of `metadata`. The result is empty if and only if nothing changed, so compare before `updated` is set;
- * that field is left out (semantics §8.23).
+ * that field is left out (semantics events.previous_attributes).
  */
 export const previousAttributes = <A extends Updatable>(before: A, after: A): Readonly<Record<string, unknown>> => {
   const fields = new Set([...Object.keys(before), ...Object.keys(after)]) as ReadonlySet<keyof A & string>
@@ -86,8 +86,9 @@ const beforeUpdate = (object: JsonObject, previous: JsonObject): JsonObject => {
 }
 
 /**
- * Renders an event as JSON text, in the version that was its account's default when it happened (semantics V3, W8).
- * Neither a later default nor the version of a request changes the text; only `pendingWebhooks` does.
+ * Renders an event as JSON text, in the version that was its account's default when it happened (semantics
+ * versions.events, webhooks.body). Neither a later default nor the version of a request changes the text; only
+ * `pendingWebhooks` does.
  */
 export const render = (event: StoredEvent, { account, pendingWebhooks }: EventContext): string => {
   const head = JSON.stringify({

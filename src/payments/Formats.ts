@@ -1,6 +1,6 @@
 /**
  * All kinds of documents that payments has the engine keep, with the steps by which older ones are read (semantics
- * 9.27).
+ * versions.documents).
  */
 import { EMITTED_EVENT_TYPES } from "../domain/Event.ts"
 import { DocumentFormats } from "../engine/views/DocumentFormats.ts"

@@ -1,8 +1,8 @@
 /**
  * Limits how much live money a person gives up in the dashboard without a recent identity confirmation (semantics
- * 9.63): by refunds, by cancelling held payments, and by capturing less than is held. The amounts given up since the
- * last confirmation are summed in the payments' own account, in the record of each command, so splitting an amount over
- * refunds, payments, currencies or concurrent requests does not evade the limit.
+ * dashboard.password_again): by refunds, by cancelling held payments, and by capturing less than is held. The amounts
+ * given up since the last confirmation are summed in the payments' own account, in the record of each command, so
+ * splitting an amount over refunds, payments, currencies or concurrent requests does not evade the limit.
  *
  * There are no exchange rates. The sum counts smallest units of any currency: none is worth much more than a cent, so
  * the limit is about a thousand dollars or less.

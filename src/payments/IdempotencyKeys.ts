@@ -1,7 +1,7 @@
 /**
- * Separates the idempotency keys of an account by their sender (semantics 9.4): servers, browsers and Till's own forms
- * share an account, and none can claim another's key. A server's key is stored as sent; the others begin with a
- * character that no header can hold.
+ * Separates the idempotency keys of an account by their sender (semantics idempotency.scope): servers, browsers and
+ * Till's own forms share an account, and none can claim another's key. A server's key is stored as sent; the others
+ * begin with a character that no header can hold.
  */
 import type { ApiKeyType } from "./ApiKeys.ts"
 

@@ -1,4 +1,4 @@
-/** The lifecycle of merchants. The installation's account holds them and their keys (semantics A7). */
+/** The lifecycle of merchants. The installation's account holds them and their keys (semantics keys.first). */
 import { Effect, Equal, Layer, Schema } from "effect"
 import type { Redacted } from "effect"
 import { API_VERSION_DEFAULT, ApiVersion } from "../domain/ApiVersion.ts"
@@ -23,9 +23,9 @@ export const Merchant = Schema.Struct({
   id: Schema.String,
   object: Schema.Literal("merchant"),
   name: Schema.String,
-  /** The version of events, and of requests that name no version (semantics V3). */
+  /** The version of events, and of requests that name no version (semantics versions.events). */
   api_version: ApiVersion,
-  /** The appearance of the merchant's pages, beside the name (semantics 9.15). */
+  /** The appearance of the merchant's pages, beside the name (semantics pages.brand). */
   brand: Brand,
   /** Unix seconds. */
   created: Schema.Int
@@ -38,7 +38,10 @@ export const MERCHANT: Kept<Merchant> = {
   prefix: PREFIXES.merchant
 }
 
-/** Gives the engine a merchant's default version, for the rendering of later events (semantics V3, W8). */
+/**
+ * Gives the engine a merchant's default version, for the rendering of later events (semantics versions.default,
+ * webhooks.body, versions.events).
+ */
 export const layerEventVersions: Layer.Layer<EventVersions, never, ApiVersions> = Layer.effect(
   EventVersions,
   Effect.map(ApiVersions, (versions) => ({
@@ -66,7 +69,7 @@ export const findDefault: Effect.Effect<string | undefined, never, Transaction> 
   return (yield* transaction.get(DEFAULT_MERCHANT, DEFAULT_MERCHANT_ID))?.value.merchant_id
 })
 
-/** The four keys that a merchant starts with (semantics A7). */
+/** The four keys that a merchant starts with (semantics keys.first). */
 export const ApiKeySlot = Schema.Literals(["secretTest", "publishableTest", "secretLive", "publishableLive"])
 export type ApiKeySlot = typeof ApiKeySlot.Type
 
@@ -107,7 +110,9 @@ export const find = Effect.fnUntraced(function* (
   return (yield* transaction.get(MERCHANT, id))?.value
 })
 
-/** Changes a merchant's default version (semantics V3). Returns undefined if there is no such merchant. */
+/**
+ * Changes a merchant's default version (semantics versions.default). Returns undefined if there is no such merchant.
+ */
 export const setVersion = Effect.fnUntraced(function* (
   id: string,
   version: ApiVersion
@@ -147,7 +152,7 @@ export interface MerchantWithKeys {
 }
 
 /**
- * Creates a merchant with its four keys: the given ones, and new ones for the rest (semantics A7). Fails with
+ * Creates a merchant with its four keys: the given ones, and new ones for the rest (semantics keys.first). Fails with
  * `ApiKeyTaken` if a given key is another merchant's.
  */
 export const createWithKeys = Effect.fnUntraced(function* (
@@ -176,7 +181,7 @@ export interface EnsuredMerchant extends MerchantWithKeys {
  * Creates or finds the default merchant and registers the given keys as its keys. The first start generates the keys
  * that are not given and returns them in `generated`, once. A later start returns the new keys in `added` and keeps the
  * merchant's other keys, because a key that is no longer given may be in use elsewhere. Fails with `ApiKeyTaken` if a
- * given key is another merchant's (semantics A7).
+ * given key is another merchant's (semantics keys.first).
  */
 export const ensureDefault = Effect.fnUntraced(function* (
   given: ApiKeys

@@ -1,4 +1,7 @@
-/** Edits of metadata in a form, which must not overwrite changes made since the form was opened (semantics 9.84). */
+/**
+ * Edits of metadata in a form, which must not overwrite changes made since the form was opened (semantics
+ * dashboard.editing).
+ */
 import { Effect } from "effect"
 import type { ResourceMissing } from "../domain/Errors.ts"
 import { ParameterInvalid } from "../domain/Errors.ts"

@@ -2,9 +2,9 @@
  * Storage of passwords: salted, hashed with scrypt, and encrypted with the installation's key for one person, so that
  * the database alone does not allow guessing and no hash can be moved to another person.
  *
- * People of several merchants can share an email address (semantics 9.60). The salt is derived from the address and the
- * installation's key, so one hash compares a password with all of them: an attempt costs the same time and memory
- * whether no person or a hundred have the address.
+ * People of several merchants can share an email address (semantics dashboard.people). The salt is derived from the
+ * address and the installation's key, so one hash compares a password with all of them: an attempt costs the same time
+ * and memory whether no person or a hundred have the address.
  *
  * A hash takes 32 MiB and a tenth of a second of a core, on Node's thread pool. So only a few are computed at a time,
  * and an attempt fails while too many wait: a flood of sign-ins takes no memory from payments.

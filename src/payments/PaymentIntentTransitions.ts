@@ -30,7 +30,7 @@ export interface Payment {
   readonly session: CheckoutSessionDocument | undefined
 }
 
-/** New values of fields; null for `last_payment_error` removes it (semantics T12). */
+/** New values of fields; null for `last_payment_error` removes it (semantics responses.null). */
 export type PaymentIntentChanges = Partial<Omit<PaymentIntent, "id" | "object" | "last_payment_error">> & {
   readonly last_payment_error?: LastPaymentError | null
 }
@@ -40,7 +40,10 @@ export interface Step {
   readonly changes?: PaymentIntentChanges
   /** The new charge, or the latest one as changed by the step; absent if the step concerns no charge. */
   readonly charge?: Charge | undefined
-  /** The passed authentication that stays valid after this step, which ends any other (semantics 9.3). */
+  /**
+   * The passed authentication that stays valid after this step, which ends any other (semantics
+   * payment_intents.authentication.terms).
+   */
   readonly authentication?: PassedAuthentication
   /** In order of emission. Charge events are about `charge`. */
   readonly events?: ReadonlyArray<PaymentEvent>
@@ -74,8 +77,8 @@ export const findOfSession = (
   }))
 
 /**
- * Fails with `PaymentIntentUnexpectedState` unless the state table allows the operation (semantics §2.1, `✗`). `words`
- * name the operation in the message.
+ * Fails with `PaymentIntentUnexpectedState` unless the state table allows the operation (semantics
+ * payment_intents.states, `✗`). `words` name the operation in the message.
  */
 export const requireAllowed = (
   operation: PaymentIntentOperation,
@@ -135,7 +138,10 @@ export const save = (
   return kept
 }
 
-/** Returns whether the payer has authenticated for this charge with this payment method (semantics 9.3). */
+/**
+ * Returns whether the payer has authenticated for this charge with this payment method (semantics
+ * payment_intents.authentication.terms).
+ */
 export const isAuthenticated = (
   hidden: PaymentIntentHidden | undefined,
   { amount, currency }: PaymentIntent,

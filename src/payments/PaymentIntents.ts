@@ -1,9 +1,10 @@
 /**
- * The lifecycle of PaymentIntents, one function per operation of its state table (semantics §1.12, §2.1, §2.2).
+ * The lifecycle of PaymentIntents, one function per operation of its state table (semantics payment_intents.*).
  *
- * Each operation checks in the same order (T14, 9.10): the PaymentIntent, the objects it refers to, their states, then
- * limits and exclusive parameters. An operation commits all its changes or none. An operation that can be declined
- * returns a `Result`, because a decline is committed like any other outcome (9.25).
+ * Each operation checks in the same order (semantics requests.order, requests.order.references, requests.order.state):
+ * the PaymentIntent, the objects it refers to, their states, then limits and exclusive parameters. An operation commits
+ * all its changes or none. An operation that can be declined returns a `Result`, because a decline is committed like
+ * any other outcome (semantics idempotency.stored).
  */
 import { Effect, Result } from "effect"
 import { DECLINE_MESSAGES } from "../domain/Cards.ts"
@@ -66,10 +67,10 @@ type AttemptServices = Transaction | PaymentsConfig | Processor
 type AttemptError = PaymentMethodRequired | ParameterInvalid | ProcessorNotConfigured | ProcessorUnavailable
 
 /**
- * Creates a PaymentIntent and, with `confirm`, attempts it in the same command (semantics I-1, I-2). Fails with
- * `ResourceMissing` for a missing customer or payment method, with `ParameterInvalid`, `ParameterMissing` and
- * `ParametersExclusive` for parameters that contradict each other, with `AmountTooLarge` above the cap, and as `pay`
- * does.
+ * Creates a PaymentIntent and, with `confirm`, attempts it in the same command (semantics payment_intents.create).
+ * Fails with `ResourceMissing` for a missing customer or payment method, with `ParameterInvalid`, `ParameterMissing`
+ * and `ParametersExclusive` for parameters that contradict each other, with `AmountTooLarge` above the cap, and as
+ * `pay` does.
  */
 export const create = Effect.fnUntraced(function* (
   parameters: WithoutCardData<CreatePaymentIntent>
@@ -110,11 +111,11 @@ export const create = Effect.fnUntraced(function* (
 })
 
 /**
- * Changes the fields that the status still allows to change (semantics I-3). Emits nothing. Fails with
- * `ResourceMissing` for the PaymentIntent or an object that the request names, with `PaymentIntentBelongsToSession` for
- * terms shown to a session's payer, with `PaymentIntentUnexpectedState` for a field that can no longer change, with
- * `ParameterInvalid` or `AmountTooLarge` for an invalid currency, metadata or amount, and with `ParameterMissing` if
- * `setup_future_usage` lacks a customer.
+ * Changes the fields that the status still allows to change (semantics payment_intents.update). Emits nothing. Fails
+ * with `ResourceMissing` for the PaymentIntent or an object that the request names, with
+ * `PaymentIntentBelongsToSession` for terms shown to a session's payer, with `PaymentIntentUnexpectedState` for a field
+ * that can no longer change, with `ParameterInvalid` or `AmountTooLarge` for an invalid currency, metadata or amount,
+ * and with `ParameterMissing` if `setup_future_usage` lacks a customer.
  */
 export const update = Effect.fnUntraced(function* (
   id: string,
@@ -168,10 +169,11 @@ export const update = Effect.fnUntraced(function* (
 })
 
 /**
- * Attempts the payment (semantics I-6 to I-13). Fails with `ResourceMissing` for a missing PaymentIntent or payment
- * method or a wrong client secret, with `SecretKeyRequired` for a payment that a publishable key may not confirm, with
- * `PaymentIntentUnexpectedState`, with `ParametersExclusive` for two payment methods, with `ParameterMissing` if
- * `setup_future_usage` lacks a customer, and as `pay` does.
+ * Attempts the payment (semantics payment_intents.confirm, payment_methods.create, payment_intents.payment_method_type,
+ * payment_intents.return_url, payment_intents.manual_confirmation, payment_intents.authentication). Fails with
+ * `ResourceMissing` for a missing PaymentIntent or payment method or a wrong client secret, with `SecretKeyRequired`
+ * for a payment that a publishable key may not confirm, with `PaymentIntentUnexpectedState`, with `ParametersExclusive`
+ * for two payment methods, with `ParameterMissing` if `setup_future_usage` lacks a customer, and as `pay` does.
  */
 export const confirm = Effect.fnUntraced(function* (
   id: string,
@@ -190,8 +192,9 @@ export const confirm = Effect.fnUntraced(function* (
   const found = yield* find(id)
   const { session, value: paymentIntent } = found
   yield* requireClientSecretOf(PAYMENT_INTENT, paymentIntent, parameters.client_secret, { publishableKey })
-  // A browser cannot confirm a payment that the merchant's server confirms itself (A5, I-12), nor one of a session,
-  // whose own confirmation checks more than a payment method. Nor can it claim that the payer is absent.
+  // A browser cannot confirm a payment that the merchant's server confirms itself (semantics keys.publishable,
+  // payment_intents.manual_confirmation), nor one of a session, whose own confirmation checks more than a payment
+  // method. Nor can it claim that the payer is absent.
   const offSession = parameters.off_session === true
   const isServers = paymentIntent.confirmation_method === "manual" || session !== undefined || offSession
   if (publishableKey && isServers) return yield* new SecretKeyRequired()
@@ -206,9 +209,10 @@ export const confirm = Effect.fnUntraced(function* (
 })
 
 /**
- * Applies the payer's response to a challenge (semantics I-12, I-14). A decline can follow a passed authentication. The
- * authentication fails for a payment method that was detached, or attached to another customer, since the challenge
- * (9.18). Fails with `ResourceMissing`, `PaymentIntentUnexpectedState`, and for a processor that is missing or does not
+ * Applies the payer's response to a challenge (semantics payment_intents.manual_confirmation,
+ * payment_intents.authentication). A decline can follow a passed authentication. The authentication fails for a payment
+ * method that was detached, or attached to another customer, since the challenge (semantics payment_methods.usable).
+ * Fails with `ResourceMissing`, `PaymentIntentUnexpectedState`, and for a processor that is missing or does not
  * respond.
  */
 export const authenticate = Effect.fnUntraced(function* (
@@ -259,8 +263,8 @@ export const settle = Effect.fnUntraced(function* (
 })
 
 /**
- * Captures the held amount, or a part of it and releases the rest (semantics I-16). Fails with `ResourceMissing`,
- * `PaymentIntentUnexpectedState`, and with `AmountTooLarge` for more than is held.
+ * Captures the held amount, or a part of it and releases the rest (semantics payment_intents.capture). Fails with
+ * `ResourceMissing`, `PaymentIntentUnexpectedState`, and with `AmountTooLarge` for more than is held.
  */
 export const capture = Effect.fnUntraced(function* (
   id: string,
@@ -284,7 +288,7 @@ export const capture = Effect.fnUntraced(function* (
 })
 
 /**
- * Cancels the payment and releases a held amount (semantics I-4). Fails with `ResourceMissing`, with
+ * Cancels the payment and releases a held amount (semantics payment_intents.cancel). Fails with `ResourceMissing`, with
  * `PaymentIntentBelongsToSession` while its session can be expired instead, and with `PaymentIntentUnexpectedState`.
  */
 export const cancel = Effect.fnUntraced(function* (
@@ -303,8 +307,8 @@ export const cancel = Effect.fnUntraced(function* (
 })
 
 /**
- * Releases a held amount that was not captured in time (semantics I-17); does nothing if none is held. Fails with
- * `ResourceMissing` if there is no such PaymentIntent.
+ * Releases a held amount that was not captured in time (semantics payment_intents.holds); does nothing if none is held.
+ * Fails with `ResourceMissing` if there is no such PaymentIntent.
  */
 export const expireHold = Effect.fnUntraced(function* (
   id: string
@@ -314,7 +318,7 @@ export const expireHold = Effect.fnUntraced(function* (
   if (payment.value.status === "requires_capture") giveUp(transaction, "expire_hold", payment, "automatic")
 })
 
-/** Cancels the payment of an expiring session, if it has one (semantics S16). */
+/** Cancels the payment of an expiring session, if it has one (semantics checkout.expire). */
 export const expireWithSession = Effect.fnUntraced(function* (
   session: CheckoutSessionDocument
 ): Effect.fn.Return<void, never, Transaction> {
@@ -338,9 +342,9 @@ export interface PaymentTerms {
   readonly paymentMethod: string | null
   readonly description: string | null
   readonly statementDescriptor: string | null
-  /** Minor units. Stored and shown only (semantics S19). */
+  /** Minor units. Stored and shown only (semantics checkout.payment_intent_data). */
   readonly applicationFeeAmount: number | null
-  /** Only with a customer (semantics 9.18). */
+  /** Only with a customer (semantics payment_intents.setup_future_usage). */
   readonly futureUsage: FutureUsage | null
   readonly metadata: Metadata
 }
@@ -381,8 +385,8 @@ export const openPaymentIntent = (transaction: Transaction, terms: PaymentTerms,
 }
 
 /**
- * Returns the payment with the amount that the payer of its session chose (semantics 9.14). The attempt that follows
- * writes it. An authentication requested for another amount is dropped.
+ * Returns the payment with the amount that the payer of its session chose (semantics checkout.custom_amount). The
+ * attempt that follows writes it. An authentication requested for another amount is dropped.
  */
 export const withAmount = (payment: Payment, amount: number): Payment =>
   payment.value.amount === amount
@@ -393,7 +397,8 @@ export const withAmount = (payment: Payment, amount: number): Payment =>
  * Confirms a payment whose status allows it: charges the payment method, or holds the amount on it. Fails with
  * `PaymentMethodRequired` without one, with `ParameterInvalid` for another customer's or a detached one, with
  * `ProcessorNotConfigured` in live mode without a processor, and with `ProcessorUnavailable` if the processor does not
- * respond. With `offSession`, a challenge counts as a decline, because the payer is absent (semantics 9.18).
+ * respond. With `offSession`, a challenge counts as a decline, because the payer is absent (semantics
+ * payment_intents.off_session).
  */
 export const pay = Effect.fnUntraced(function* (
   payment: Payment,
@@ -467,8 +472,9 @@ const UNAUTHENTICATED: Declined = {
 }
 
 /**
- * Attaches the payment method of a successful charge to the customer, if `setup_future_usage` is set (semantics 9.18).
- * For a built-in payment method, the charge, and so the PaymentIntent, name the attached copy.
+ * Attaches the payment method of a successful charge to the customer, if `setup_future_usage` is set (semantics
+ * payment_intents.setup_future_usage). For a built-in payment method, the charge, and so the PaymentIntent, name the
+ * attached copy.
  */
 const withSavedPaymentMethod = Effect.fnUntraced(function* (
   { value: { customer, setup_future_usage } }: Payment,
@@ -478,7 +484,7 @@ const withSavedPaymentMethod = Effect.fnUntraced(function* (
   return { ...charge, payment_method: yield* PaymentMethodAttachments.save(charge.payment_method, customer) }
 })
 
-/** Adds the customer that the session creates when it completes (semantics S9). */
+/** Adds the customer that the session creates when it completes (semantics checkout.customer). */
 const withCustomer = Effect.fnUntraced(function* (
   payment: Payment,
   { billingDetails }: PaymentSource
@@ -489,7 +495,7 @@ const withCustomer = Effect.fnUntraced(function* (
   return { ...payment, session, value: customer === null ? payment.value : { ...payment.value, customer } }
 })
 
-/** Builds the charge of a new attempt, with the PaymentIntent's metadata (semantics M4). */
+/** Builds the charge of a new attempt, with the PaymentIntent's metadata (semantics metadata.copies). */
 const pendingCharge = (
   { payment: { value: paymentIntent }, transaction }: Attempt,
   { billingDetails, card, id }: PaymentSource
@@ -605,7 +611,10 @@ const startProcessing = (attempt: Attempt, source: PaymentSource, settlesAfterMi
   })
 }
 
-/** Outcome "3DS needed": the payer has to authenticate before anything is charged (semantics I-13). */
+/**
+ * Outcome "3DS needed": the payer has to authenticate before anything is charged (semantics
+ * payment_intents.authentication).
+ */
 const challenge = (
   { config, operation, payment, transaction }: Attempt,
   source: PaymentSource,
@@ -744,7 +753,7 @@ const attachedSource = ({
 
 // Checks that schemas cannot express.
 
-/** Fails with `ParametersExclusive` for two payment methods (semantics I-8). */
+/** Fails with `ParametersExclusive` for two payment methods (semantics payment_intents.confirm). */
 export const requireOnePaymentMethod = ({
   payment_method,
   payment_method_data
@@ -755,7 +764,9 @@ export const requireOnePaymentMethod = ({
 
 const CONFIRMATION_ONLY = ["payment_method_data", "payment_method_type", "return_url", "off_session"] as const
 
-/** Fails for parameters of a confirmation without `confirm`: they would be ignored (semantics I-2). */
+/**
+ * Fails for parameters of a confirmation without `confirm`: they would be ignored (semantics payment_intents.create).
+ */
 const requireNoConfirmation = (
   parameters: WithoutCardData<CreatePaymentIntent>
 ): Effect.Effect<void, ParameterInvalid> => {
@@ -765,7 +776,7 @@ const requireNoConfirmation = (
     : Effect.fail(new ParameterInvalid({ param, rule: "absent unless `confirm` is true" }))
 }
 
-/** Fails if a payment method is to be attached and there is no customer (semantics 9.18). */
+/** Fails if a payment method is to be attached and there is no customer (semantics payment_methods.attach). */
 const requireHolder = ({
   customer,
   setup_future_usage
@@ -774,17 +785,17 @@ const requireHolder = ({
     ? Effect.fail(new ParameterMissing({ param: "customer" }))
     : Effect.void
 
-/** Fails above the cap of one payment (semantics N1). */
+/** Fails above the cap of one payment (semantics money.limits). */
 const requireAcceptedAmount = (amount: number): Effect.Effect<void, AmountTooLarge> =>
   amount > AMOUNT_MAX ? Effect.fail(new AmountTooLarge({ param: "amount", max: AMOUNT_MAX })) : Effect.void
 
-/** Fails for a payment of a session, whose payer has seen the terms (semantics I-18). */
+/** Fails for a payment of a session, whose payer has seen the terms (semantics checkout.payment_intent). */
 const requireNoSession = ({ session }: Payment): Effect.Effect<void, PaymentIntentBelongsToSession> => {
   if (session === undefined) return Effect.void
   const { id, status } = session.value
   return Effect.fail(new PaymentIntentBelongsToSession({ checkoutSession: id, open: status === "open" }))
 }
 
-/** Fails while the session can be expired instead, that is, while it is open (semantics I-18, 9.5). */
+/** Fails while the session can be expired instead, that is, while it is open (semantics checkout.payment_intent). */
 const requireNoOpenSession = (payment: Payment): Effect.Effect<void, PaymentIntentBelongsToSession> =>
   payment.session?.value.status === "open" ? requireNoSession(payment) : Effect.void

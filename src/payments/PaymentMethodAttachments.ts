@@ -1,6 +1,7 @@
 /**
- * Attachments of payment methods to customers (semantics 9.18, §2.7). A payment method is attached once and detached
- * once, by request or with the deletion of its customer, and cannot be used afterwards.
+ * Attachments of payment methods to customers (semantics payment_methods.attach, payment_methods.states). A payment
+ * method is attached once and detached once, by request or with the deletion of its customer, and cannot be used
+ * afterwards.
  *
  * A payment method names its customer, and an entry per customer names its payment methods; only this file writes them,
  * and always together. So deleting a customer needs no search. `PAYMENT_METHODS_PER_CUSTOMER_MAX` bounds the entry and

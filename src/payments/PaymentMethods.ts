@@ -1,9 +1,11 @@
 /**
- * Payment methods: the cards of a merchant's payers (semantics H3, I-9, §5). Till stores a card's brand, its last four
- * digits, its expiry date and a keyed fingerprint, from which the number cannot be computed.
+ * Payment methods: the cards of a merchant's payers (semantics payment_methods.create, payment_methods.card_data,
+ * test_cards.*). Till stores a card's brand, its last four digits, its expiry date and a keyed fingerprint, from which
+ * the number cannot be computed.
  *
- * Card data ends here (§7.22): the number and security code go to the processor, which returns a token, and the number
- * into the fingerprint. Commands contain only tokens, so no queue, record or log can hold card data.
+ * Card data ends here (semantics payment_methods.card_data): the number and security code go to the processor, which
+ * returns a token, and the number into the fingerprint. Commands contain only tokens, so no queue, record or log can
+ * hold card data.
  */
 import { createHmac } from "node:crypto"
 import { Effect, Redacted } from "effect"
@@ -29,7 +31,7 @@ import type { Processor } from "./Processor.ts"
 
 /** `PaymentMethodData` without card data. */
 export interface TokenizedPaymentMethodData extends Omit<PaymentMethodData, "card"> {
-  /** Null if nothing takes cards in this environment (semantics A10). */
+  /** Null if nothing takes cards in this environment (semantics keys.live_processor). */
   readonly card: (Card & { readonly token: string }) | null
 }
 
@@ -67,7 +69,7 @@ export const fingerprint = (
 
 /** A payment method as an attempt needs it, built in or stored. */
 export interface PaymentSource {
-  /** The id that PaymentIntents show; for a built-in one, the id that was sent (semantics H3). */
+  /** The id that PaymentIntents show; for a built-in one, the id that was sent (semantics payment_methods.built_in). */
   readonly id: string
   readonly token: string
   readonly card: Pick<Card, "brand" | "last4" | "exp_month" | "exp_year" | "funding" | "country">
@@ -85,7 +87,10 @@ export const stateOf = ({ hidden, value }: PaymentMethodDocument): PaymentMethod
   return value.customer === null ? "free" : "attached"
 }
 
-/** Creates a payment method. Fails with `ProcessorNotConfigured` in live mode without a processor (semantics A10). */
+/**
+ * Creates a payment method. Fails with `ProcessorNotConfigured` in live mode without a processor (semantics
+ * keys.live_processor).
+ */
 export const create = Effect.fnUntraced(function* (
   data: TokenizedPaymentMethodData
 ): Effect.fn.Return<PaymentMethod, ProcessorNotConfigured, Transaction> {
@@ -109,7 +114,7 @@ export const create = Effect.fnUntraced(function* (
 
 /**
  * Finds the payment method that a parameter refers to, built in or stored. Fails with `ResourceMissing` if there is
- * none in this environment (semantics T17, H3).
+ * none in this environment (semantics parameters.references, payment_methods.create).
  */
 export const resolve = Effect.fnUntraced(function* (
   id: string,
@@ -120,7 +125,10 @@ export const resolve = Effect.fnUntraced(function* (
   return testCard === undefined ? sourceOf(yield* findDocument(PAYMENT_METHOD, id, param)) : builtInSource(id, testCard)
 })
 
-/** Creates a payment method from inline data, for an attempt. Fails as `create` does (semantics I-9, A10). */
+/**
+ * Creates a payment method from inline data, for an attempt. Fails as `create` does (semantics payment_methods.create,
+ * keys.live_processor).
+ */
 export const createSource = Effect.fnUntraced(function* (
   data: TokenizedPaymentMethodData
 ): Effect.fn.Return<PaymentSource, ProcessorNotConfigured, Transaction> {
@@ -131,7 +139,7 @@ export const createSource = Effect.fnUntraced(function* (
 
 /**
  * Fails with `ParameterInvalid` for a detached payment method, or one of another customer than the payment's, which may
- * have none (semantics I-19, 9.18).
+ * have none (semantics payment_intents.customer).
  */
 export const requireUsableBy = (
   { customer, state }: PaymentSource,
@@ -142,7 +150,10 @@ export const requireUsableBy = (
   return customer === null || customer === payer ? Effect.void : refuse("a payment method that no other customer owns")
 }
 
-/** Returns the object of a built-in payment method; undefined for other ids, and in live mode (semantics A10). */
+/**
+ * Returns the object of a built-in payment method; undefined for other ids, and in live mode (semantics
+ * test_cards.table).
+ */
 export const builtIn = (
   config: PaymentsConfig["Service"],
   account: AccountId,
@@ -170,7 +181,10 @@ export const builtIn = (
 /** Returns whether the id is that of a built-in test payment method. */
 export const isBuiltIn = (account: AccountId, id: string): boolean => !isLive(account) && testCardOf(id) !== undefined
 
-/** Copies a built-in payment method, for a customer to hold; undefined for any other id (semantics 9.18). */
+/**
+ * Copies a built-in payment method, for a customer to hold; undefined for any other id (semantics
+ * payment_methods.attach).
+ */
 export const copyOfBuiltIn = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<PaymentMethodDocument | undefined, never, Transaction | PaymentsConfig> {

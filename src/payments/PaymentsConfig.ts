@@ -8,17 +8,17 @@ import type { WebhookHosts } from "../domain/WebhookHosts.ts"
 export interface PaymentsConfigShape {
   /** Base of the URLs for payers, without a trailing slash. */
   readonly publicUrl: string
-  /** How long an authorization can be captured, in seconds (semantics I-17). */
+  /** How long an authorization can be captured, in seconds (semantics payment_intents.holds). */
   readonly authorizationHoldSeconds: number
-  /** The processor of live mode; null if there is none (semantics A10). */
+  /** The processor of live mode; null if there is none (semantics keys.live_processor). */
   readonly liveProcessor: "simulator" | null
-  /** The currencies to accept, in lower case; null accepts any three letters (semantics N2). */
+  /** The currencies to accept, in lower case; null accepts any three letters (semantics money.currencies). */
   readonly currencies: ReadonlySet<string> | null
   /** HMAC key for the fingerprints of card numbers. */
   readonly fingerprintKey: Redacted.Redacted<Uint8Array>
   /** Key that encrypts stored secrets, such as those that sign webhooks. 32 bytes. */
   readonly sealingKey: Redacted.Redacted<Uint8Array>
-  /** The hosts that webhooks may go to (semantics W4, 9.34). */
+  /** The hosts that webhooks may go to (semantics webhooks.url, webhooks.test_hosts). */
   readonly webhookHosts: { readonly test: WebhookHosts; readonly live: WebhookHosts }
 }
 
@@ -26,7 +26,7 @@ export class PaymentsConfig extends Context.Service<PaymentsConfig, PaymentsConf
   "till/payments/PaymentsConfig"
 ) {}
 
-/** Fails with `ParameterInvalid` for a currency that the installation does not accept (semantics N2). */
+/** Fails with `ParameterInvalid` for a currency that the installation does not accept (semantics money.currencies). */
 export const requireAcceptedCurrency = (
   currency: string,
   param: string = "currency"

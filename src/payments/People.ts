@@ -1,6 +1,6 @@
 /**
- * The lifecycle of people, who sign in to the dashboard of a merchant (semantics 9.60). The installation's account
- * holds them.
+ * The lifecycle of people, who sign in to the dashboard of a merchant (semantics dashboard.people). The installation's
+ * account holds them.
  *
  * An email address is unique within a merchant only: merchants cannot see each other's people. A merchant always has an
  * owner.

@@ -1,9 +1,9 @@
 /**
- * The lifecycle of prices: active or archived, never deleted (semantics §1.11).
+ * The lifecycle of prices: active or archived, never deleted (semantics prices.*).
  *
- * A merchant can name a price by a lookup key (PR17). Each key has an entry of its own, found by the key, so at most
- * one price of an account has it, and no command searches prices for it. The price's `lookup_key` and the key's entry
- * are always written together.
+ * A merchant can name a price by a lookup key (semantics prices.lookup_key). Each key has an entry of its own, found by
+ * the key, so at most one price of an account has it, and no command searches prices for it. The price's `lookup_key`
+ * and the key's entry are always written together.
  */
 import { Effect } from "effect"
 import type {
@@ -31,7 +31,10 @@ import { emit, previousAttributes } from "./Events.ts"
 import type { PaymentsConfig } from "./PaymentsConfig.ts"
 import { requireAcceptedCurrency } from "./PaymentsConfig.ts"
 
-/** The data of a price that another object's request contains (semantics PR4, S4). Null is the same as absent. */
+/**
+ * The data of a price that another object's request contains (semantics products.default_price_data,
+ * checkout.price_data). Null is the same as absent.
+ */
 export type InlinePrice = Pick<CreatePrice, "currency" | "tax_behavior"> & PriceTermsParameters
 
 /** The errors for terms of a price that contradict each other or exceed the cap of a payment. */
@@ -42,9 +45,9 @@ export type ProductDocument = Document<Product, ProductHidden>
 /**
  * Builds the price that `create` would write, without writing it. Its id is used for no other object.
  *
- * Fails for a currency that is not accepted (`ParameterInvalid`, N2), a product that does not exist
- * (`ResourceMissing`), terms that contradict each other (`PriceTermsError`), and a lookup key that another price has
- * (`LookupKeyTaken`).
+ * Fails for a currency that is not accepted (`ParameterInvalid`, semantics money.currencies), a product that does not
+ * exist (`ResourceMissing`), terms that contradict each other (`PriceTermsError`), and a lookup key that another price
+ * has (`LookupKeyTaken`).
  */
 export const preview = Effect.fnUntraced(function* (
   parameters: CreatePrice
@@ -67,7 +70,7 @@ export const preview = Effect.fnUntraced(function* (
 
 /**
  * Creates a price. Emits `price.created`; before it, `price.updated` for a price that loses its lookup key (semantics
- * PR17). Fails as `preview` does.
+ * prices.lookup_key). Fails as `preview` does.
  */
 export const create = Effect.fnUntraced(function* (
   parameters: CreatePrice
@@ -82,11 +85,11 @@ export const create = Effect.fnUntraced(function* (
 })
 
 /**
- * Changes the fields of a price that can change (semantics PR19). Emits `price.updated` if anything changes; before it,
- * another one for a price that loses its lookup key (§8.23).
+ * Changes the fields of a price that can change (semantics prices.immutable). Emits `price.updated` if anything
+ * changes; before it, another one for a price that loses its lookup key (semantics prices.lookup_key).
  *
- * Fails for a price that does not exist (`ResourceMissing`), too many metadata keys (`ParameterInvalid`, M2), and a
- * lookup key that another price has (`LookupKeyTaken`, PR17).
+ * Fails for a price that does not exist (`ResourceMissing`), too many metadata keys (`ParameterInvalid`, semantics
+ * metadata.update), and a lookup key that another price has (`LookupKeyTaken`, semantics prices.lookup_key).
  */
 export const update = Effect.fnUntraced(function* (
   id: string,
@@ -114,17 +117,23 @@ export const update = Effect.fnUntraced(function* (
   return after
 })
 
-/** Finds the price that a parameter names; `id` for the path. Fails if there is none (semantics T17). */
+/**
+ * Finds the price that a parameter names; `id` for the path. Fails if there is none (semantics parameters.references).
+ */
 export const findPrice = (id: string, param: string): Effect.Effect<Price, ResourceMissing, Transaction> =>
   Effect.map(findDocument(PRICE, id, param), ({ value }) => value)
 
-/** Finds the product that a parameter names; `id` for the path. Fails if there is none (semantics T17). */
+/**
+ * Finds the product that a parameter names; `id` for the path. Fails if there is none (semantics
+ * parameters.references).
+ */
 export const findProduct = (id: string, param: string): Effect.Effect<ProductDocument, ResourceMissing, Transaction> =>
   findDocument(PRODUCT, id, param)
 
 /**
- * Fails unless the terms are consistent (semantics PR8 to PR16) and within the cap (N1). `within` is the parameter that
- * contains them, e.g. `default_price_data`.
+ * Fails unless the terms are consistent (semantics prices.recurring, prices.transform_quantity, prices.tax_behavior,
+ * prices.type, prices.unit_amount, prices.custom_unit_amount, prices.tiers) and within the cap (semantics
+ * money.limits). `within` is the parameter that contains them, e.g. `default_price_data`.
  */
 export const requireInlinePrice = (parameters: InlinePrice, within?: string): Effect.Effect<void, PriceTermsError> =>
   Effect.andThen(requirePriceTerms(parameters, within), requireAmountsWithinCap(parameters, within))
@@ -150,7 +159,7 @@ export const inlinePrice = (
   nickname: null
 })
 
-/** Marks a product as having a price, so that it can no longer be deleted (semantics PR2). */
+/** Marks a product as having a price, so that it can no longer be deleted (semantics products.delete). */
 export const rememberPrice = (transaction: Transaction, { hidden, value }: ProductDocument): void => {
   if (!hidden.hasPrice) transaction.put(PRODUCT, value, { hasPrice: true })
 }
@@ -158,7 +167,9 @@ export const rememberPrice = (transaction: Transaction, { hidden, value }: Produ
 /** Returns the id of a lookup key's entry. */
 export const lookupKeyId = (lookupKey: string): string => `lookup_key:${lookupKey}`
 
-/** Fails with `LookupKeyTaken` if a price has the key, unless the request transfers it (semantics PR17). */
+/**
+ * Fails with `LookupKeyTaken` if a price has the key, unless the request transfers it (semantics prices.lookup_key).
+ */
 const requireLookupKey = Effect.fnUntraced(function* (
   lookupKey: string,
   { transfer_lookup_key: transfer }: Pick<CreatePrice, "transfer_lookup_key">

@@ -84,7 +84,10 @@ export class Processor extends Context.Service<
   { readonly test: CardProcessor; readonly live: CardProcessor | null }
 >()("till/payments/Processor") {}
 
-/** Returns an environment's processor. Fails with `ProcessorNotConfigured` in live mode without one (semantics A10). */
+/**
+ * Returns an environment's processor. Fails with `ProcessorNotConfigured` in live mode without one (semantics
+ * keys.live_processor).
+ */
 export const processorFor = (livemode: boolean): Effect.Effect<CardProcessor, ProcessorNotConfigured, Processor> =>
   Effect.flatMap(Processor, ({ live, test }) => {
     const processor = livemode ? live : test

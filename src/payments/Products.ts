@@ -1,4 +1,4 @@
-/** The lifecycle of products: active or archived; can be deleted until they get a price (semantics §1.11). */
+/** The lifecycle of products: active or archived; can be deleted until they get a price (semantics products.*). */
 import { Effect } from "effect"
 import type { ResourceMissing } from "../domain/Errors.ts"
 import { ParameterInvalid, PriceInactive, ProductHasPrices } from "../domain/Errors.ts"
@@ -19,9 +19,9 @@ import { findPrice, findProduct, inlinePrice, requireInlinePrice } from "./Price
 const TEXT_FIELDS = ["description", "url", "statement_descriptor", "unit_label", "tax_code"] as const
 
 /**
- * Creates a product. Emits `product.created`, and after it `price.created` for a default price (semantics PR4, §4).
- * Fails for a default price in a currency that is not accepted (`ParameterInvalid`, N2) or with terms that contradict
- * each other (`PriceTermsError`).
+ * Creates a product. Emits `product.created`, and after it `price.created` for a default price (semantics
+ * products.default_price_data, events.types). Fails for a default price in a currency that is not accepted
+ * (`ParameterInvalid`, semantics money.currencies) or with terms that contradict each other (`PriceTermsError`).
  */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateProduct
@@ -66,9 +66,10 @@ export const create = Effect.fnUntraced(function* (
 })
 
 /**
- * Changes the sent fields of a product (semantics PR6, 9.1). Emits `product.updated` if anything changes. Fails with
- * `ResourceMissing` if there is no such product or default price, with `PriceInactive` or `ParameterInvalid` for an
- * unsuitable default price (PR5), and with `ParameterInvalid` for too many metadata keys (M2).
+ * Changes the sent fields of a product (semantics products.lists, products.null). Emits `product.updated` if anything
+ * changes. Fails with `ResourceMissing` if there is no such product or default price, with `PriceInactive` or
+ * `ParameterInvalid` for an unsuitable default price (semantics products.default_price), and with `ParameterInvalid`
+ * for too many metadata keys (semantics metadata.update).
  */
 export const update = Effect.fnUntraced(function* (
   id: string,
@@ -93,7 +94,7 @@ export const update = Effect.fnUntraced(function* (
 
 /**
  * Deletes a product. Emits `product.deleted` with its last state. Fails with `ProductHasPrices` if it ever got a price
- * (semantics PR2), and with `ResourceMissing` if there is no such product.
+ * (semantics products.delete), and with `ResourceMissing` if there is no such product.
  */
 export const remove = Effect.fnUntraced(function* (
   id: string
@@ -106,7 +107,7 @@ export const remove = Effect.fnUntraced(function* (
   return deletedProduct(transaction.account, id)
 })
 
-/** Returns the object that the API shows for a deleted product's id (semantics PR2). */
+/** Returns the object that the API shows for a deleted product's id (semantics products.delete). */
 export const deletedProduct = (account: AccountId, id: string): DeletedProduct => ({
   id,
   object: "product",
@@ -114,7 +115,7 @@ export const deletedProduct = (account: AccountId, id: string): DeletedProduct =
   livemode: isLive(account)
 })
 
-/** Finds the default price that an update names: an active price of the product (semantics PR5). */
+/** Finds the default price that an update names: an active price of the product (semantics products.default_price). */
 const defaultPrice = Effect.fnUntraced(function* (
   product: Product,
   { default_price: id }: UpdateProduct
@@ -135,7 +136,9 @@ type ProductDetails = Pick<
 > &
   Pick<CreateProduct, "images" | "marketing_features">
 
-/** Returns the product with the sent details. Lists and dimensions are replaced as a whole (semantics PR6). */
+/**
+ * Returns the product with the sent details. Lists and dimensions are replaced as a whole (semantics products.lists).
+ */
 const withDetails = (product: Product, sent: ProductDetails): Product => {
   const { package_dimensions, ...rest } = product
   const dimensions = sent.package_dimensions === undefined ? package_dimensions : sent.package_dimensions

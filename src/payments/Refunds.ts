@@ -1,5 +1,5 @@
 /**
- * The lifecycle of refunds (semantics §1.14, §2.4).
+ * The lifecycle of refunds (semantics refunds.*).
  *
  * A refund reserves its amount on the charge in the record that creates it, and releases it in the record in which it
  * fails. Commands of one account run one after another, so concurrent refunds together never exceed the captured
@@ -32,12 +32,13 @@ import { processorFor } from "./Processor.ts"
 import { timer } from "./TimerNames.ts"
 
 /**
- * Returns money to the payer (semantics F1, F5 to F7). Emits `refund.created`, and `charge.refunded` if the processor
- * completed it immediately.
+ * Returns money to the payer (semantics refunds.create, refunds.effects). Emits `refund.created`, and `charge.refunded`
+ * if the processor completed it immediately.
  *
  * Fails with `ResourceMissing` if there is no such PaymentIntent, with `PaymentIntentUnexpectedState` if it was not
- * paid (F6), with `ChargeAlreadyRefunded` or `RefundTooLarge` for more than the remaining amount (F5), and with
- * `ProcessorNotConfigured` in live mode without a processor (A10).
+ * paid (semantics refunds.create), with `ChargeAlreadyRefunded` or `RefundTooLarge` for more than the remaining amount
+ * (semantics refunds.create), and with `ProcessorNotConfigured` in live mode without a processor (semantics
+ * keys.live_processor).
  */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateRefund
@@ -80,8 +81,9 @@ export const create = Effect.fnUntraced(function* (
 })
 
 /**
- * Changes metadata, in any status. Emits `refund.updated` if anything changes (semantics F4, W17). Fails with
- * `ResourceMissing` if there is no such refund, and with `ParameterInvalid` for too many metadata keys (M2).
+ * Changes metadata, in any status. Emits `refund.updated` if anything changes (semantics refunds.update, events.none).
+ * Fails with `ResourceMissing` if there is no such refund, and with `ParameterInvalid` for too many metadata keys
+ * (semantics metadata.update).
  */
 export const update = Effect.fnUntraced(function* (
   id: string,
@@ -98,8 +100,9 @@ export const update = Effect.fnUntraced(function* (
 })
 
 /**
- * Applies the processor's final result, when the refund's timer fires (semantics F3, F8). Does nothing if the refund
- * has that status already. Fails with `ProcessorNotConfigured` in live mode without a processor (A10).
+ * Applies the processor's final result, when the refund's timer fires (semantics refunds.status, refunds.effects). Does
+ * nothing if the refund has that status already. Fails with `ProcessorNotConfigured` in live mode without a processor
+ * (semantics keys.live_processor).
  */
 export const settle = Effect.fnUntraced(function* (
   id: string
@@ -134,7 +137,9 @@ const find = (id: string): Effect.Effect<Refund, ResourceMissing, Transaction> =
 const findPayment = (id: string): Effect.Effect<PaymentIntentTransitions.Payment, ResourceMissing, Transaction> =>
   PaymentIntentTransitions.find(id, "payment_intent")
 
-/** Fails unless the payment is captured; a held amount is released by a cancellation instead (semantics F6). */
+/**
+ * Fails unless the payment is captured; a held amount is released by a cancellation instead (semantics refunds.create).
+ */
 const requireRefundable = (paymentIntent: PaymentIntent) =>
   PaymentIntentTransitions.requireAllowed(
     "refund",
@@ -143,7 +148,10 @@ const requireRefundable = (paymentIntent: PaymentIntent) =>
     "payment_intent"
   )
 
-/** Returns the amount to refund, in minor units: the sent amount, or the remaining one by default (semantics F5). */
+/**
+ * Returns the amount to refund, in minor units: the sent amount, or the remaining one by default (semantics
+ * refunds.create).
+ */
 const amountWithin = (
   charge: Charge,
   sent: number | undefined
@@ -154,7 +162,7 @@ const amountWithin = (
   return amount > remaining ? Effect.fail(new RefundTooLarge()) : Effect.succeed(amount)
 }
 
-/** Adds an amount to the charge's refunded amount; a negative one for a failed refund (semantics F7, F8). */
+/** Adds an amount to the charge's refunded amount; a negative one for a failed refund (semantics refunds.effects). */
 const refunded = (charge: Charge, amount: number): Charge => {
   const amount_refunded = charge.amount_refunded + amount
   return { ...charge, amount_refunded, refunded: amount_refunded === charge.amount_captured }

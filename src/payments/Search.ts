@@ -1,4 +1,4 @@
-/** The search of PaymentIntents and customers (semantics 9.19): the indexed terms, and the filters of a query. */
+/** The search of PaymentIntents and customers (semantics search.*): the indexed terms, and the filters of a query. */
 import type { Customer } from "../domain/Customer.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { PaymentIntentStatus } from "../domain/PaymentIntentStates.ts"
@@ -53,7 +53,10 @@ export const SEARCHED_CUSTOMER: SearchedBy<Customer> = {
   closed: {}
 }
 
-/** Search fields of the dashboard, with two of the newest attempt that the API does not have (9.70). */
+/**
+ * Search fields of the dashboard, with two of the newest attempt that the API does not have (semantics
+ * dashboard.payments).
+ */
 export const FILTERED_PAYMENT_INTENT: SearchedBy<PaymentIntent> = {
   ...SEARCHED_PAYMENT_INTENT,
   fields: {

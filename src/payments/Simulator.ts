@@ -1,5 +1,5 @@
 /**
- * The simulated card processor, which follows the table of test cards (semantics §5). Pure.
+ * The simulated card processor, which follows the table of test cards (semantics test_cards.*). Pure.
  *
  * Its token of a card is the name of the test card, so the number need not be stored.
  */
@@ -20,10 +20,12 @@ import type {
 } from "./Processor.ts"
 import { Processor } from "./Processor.ts"
 
-/** How long an asynchronous payment or refund takes to settle (semantics I-15, §2.4). */
+/**
+ * How long an asynchronous payment or refund takes to settle (semantics payment_intents.processing, refunds.states).
+ */
 const SETTLEMENT_MILLIS = 2000
 
-/** The responses to refunds, by test card (semantics §2.4). */
+/** The responses to refunds, by test card (semantics refunds.states). */
 const REFUND_ANSWERS: Readonly<Record<TestCardRefunds, RefundAnswer>> = {
   succeed: { status: "succeeded", settlesAfterMillis: null },
   start_pending: { status: "pending", settlesAfterMillis: SETTLEMENT_MILLIS },
@@ -84,7 +86,7 @@ const authorization = (result: TestCardResult): Authorization => {
   }
 }
 
-/** Provides the simulator in test mode, and the configured processor in live mode (semantics A10). */
+/** Provides the simulator in test mode, and the configured processor in live mode (semantics keys.live_processor). */
 export const layer: Layer.Layer<Processor, never, PaymentsConfig> = Layer.effect(
   Processor,
   Effect.map(PaymentsConfig, ({ liveProcessor }) => ({

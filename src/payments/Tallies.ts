@@ -1,6 +1,6 @@
 /**
- * The tallies of payments, charges and refunds, by currency (semantics 9.76): the engine stores the sums per hour, and
- * the dashboard shows them.
+ * The tallies of payments, charges and refunds, by currency (semantics dashboard.sums): the engine stores the sums per
+ * hour, and the dashboard shows them.
  */
 import { Effect } from "effect"
 import type { Charge } from "../domain/Charge.ts"

@@ -1,4 +1,7 @@
-/** Test helpers, in test mode only: they act for the payer and move the clock (semantics I-14, §6, §8.27). */
+/**
+ * Test helpers, in test mode only: they act for the payer and move the clock (semantics payment_intents.authentication,
+ * test_helpers.clock, test_helpers.test_mode).
+ */
 import { Effect } from "effect"
 import { ParameterInvalid, TestModeOnly } from "../domain/Errors.ts"
 import type { AdvanceTestClock, AuthenticatePaymentIntent, DeletedTestData, TestClock } from "../domain/TestHelpers.ts"
@@ -8,7 +11,7 @@ import { Transaction } from "../engine/actor/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
 import * as PaymentIntents from "./PaymentIntents.ts"
 
-/** The account's transaction. Fails with `TestModeOnly` if the account is live (semantics §8.27). */
+/** The account's transaction. Fails with `TestModeOnly` if the account is live (semantics test_helpers.test_mode). */
 const testTransaction: Effect.Effect<Transaction, TestModeOnly, Transaction> = Effect.flatMap(
   Transaction,
   (transaction) => (isLive(transaction.account) ? Effect.fail(new TestModeOnly()) : Effect.succeed(transaction))
@@ -31,8 +34,8 @@ export const readClock: Effect.Effect<AccountClock, never, Transaction> = Effect
 type Authentication = ReturnType<typeof PaymentIntents.authenticate>
 
 /**
- * Answers a challenge in the payer's place (semantics I-14). Fails with `TestModeOnly` in live mode, else as
- * `PaymentIntents.authenticate` does. A decline is returned, not failed with.
+ * Answers a challenge in the payer's place (semantics payment_intents.authentication). Fails with `TestModeOnly` in
+ * live mode, else as `PaymentIntents.authenticate` does. A decline is returned, not failed with.
  */
 export const authenticatePaymentIntent = Effect.fnUntraced(function* (
   id: string,
@@ -50,7 +53,7 @@ export const authenticatePaymentIntent = Effect.fnUntraced(function* (
  * Moves the environment's clock ahead. Everything that becomes due (expiries of sessions and holds, settlements,
  * deliveries) happens afterwards, in the order of its due time; the HTTP response waits for all but the deliveries.
  * Fails with `ParameterInvalid` if the clock would be too far ahead, and with `TestModeOnly` in live mode (semantics
- * §8.27).
+ * test_helpers.test_mode).
  */
 export const advanceClock = Effect.fnUntraced(function* ({
   seconds
@@ -68,7 +71,7 @@ export const advanceClock = Effect.fnUntraced(function* ({
 /**
  * Deletes all data of the environment, idempotency keys included, and resets its clock. API keys stay, because they
  * belong to the installation's account. The journal keeps the old records, which nothing reads afterwards. Fails with
- * `TestModeOnly` in live mode (semantics §8.27).
+ * `TestModeOnly` in live mode (semantics test_helpers.test_mode).
  */
 export const deleteData: Effect.Effect<DeletedTestData, TestModeOnly, Transaction> = Effect.map(
   testTransaction,

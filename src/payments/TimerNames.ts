@@ -6,21 +6,21 @@ import type { Millis } from "../engine/log/Document.ts"
 
 /** The prefix of the timer ids, by timer. */
 const PREFIXES = {
-  /** A payment that was processing settles (semantics I-15). */
+  /** A payment that was processing settles (semantics payment_intents.processing). */
   "payment_intent.settle": "settle",
-  /** An authorization was not captured in time (semantics I-17). */
+  /** An authorization was not captured in time (semantics payment_intents.holds). */
   "payment_intent.expire_hold": "hold",
-  /** A refund gets its final result from the processor (semantics §2.4). */
+  /** A refund gets its final result from the processor (semantics refunds.states). */
   "refund.settle": "refund",
-  /** The grace period of a rolled API key ends (semantics A8). */
+  /** The grace period of a rolled API key ends (semantics keys.roll). */
   "api_key.expire": "api_key",
-  /** A Checkout Session was not completed in time (semantics S17). */
+  /** A Checkout Session was not completed in time (semantics checkout.expire). */
   "checkout.session.expire": "checkout_session",
-  /** A Checkout Session accepts payments again after too many failed attempts (semantics 9.29). */
+  /** A Checkout Session accepts payments again after too many failed attempts (semantics checkout.attempts). */
   "checkout.session.reopen": "reopen",
-  /** A dashboard session expires (semantics 9.60). */
+  /** A dashboard session expires (semantics dashboard.sessions). */
   "dashboard_session.expire": "dashboard_session",
-  /** A sign-in link expires unused (semantics 9.60). */
+  /** A sign-in link expires unused (semantics dashboard.links). */
   "dashboard_link.expire": "dashboard_link"
 } as const
 

@@ -3,7 +3,7 @@
  * applies.
  *
  * Payments whose processor was removed from the configuration stay `processing` until it is configured again (semantics
- * 9.9); a log line at the start counts them.
+ * keys.live_processor); a log line at the start counts them.
  */
 import { Effect, Layer } from "effect"
 import type { ProcessorNotConfigured } from "../domain/Errors.ts"
@@ -26,7 +26,7 @@ import { isTimerName, subjectOf } from "./TimerNames.ts"
 
 type Handler = (objectId: string) => Effect.Effect<void, Postponed, Transaction | PaymentsConfig | Processor>
 
-/** Postpones a settlement until its processor is configured again (semantics 9.9). */
+/** Postpones a settlement until its processor is configured again (semantics keys.live_processor). */
 const unlessWithoutProcessor = <E extends { readonly _tag: string }, R>(
   settle: Effect.Effect<void, E | ProcessorNotConfigured, R>
 ): Effect.Effect<void, Postponed, R> =>

@@ -1,6 +1,7 @@
 /**
- * Webhook deliveries as merchants see them, and resends by request (semantics W15, §2.5, §6). The engine creates a
- * delivery of every event for each subscribed endpoint and schedules the attempts.
+ * Webhook deliveries as merchants see them, and resends by request (semantics webhooks.deliveries, webhooks.resend,
+ * webhooks.schedule). The engine creates a delivery of every event for each subscribed endpoint and schedules the
+ * attempts.
  */
 import { Effect } from "effect"
 import type { ResourceMissing } from "../domain/Errors.ts"
@@ -16,7 +17,7 @@ import { isLive } from "./AccountIds.ts"
 import { findDocument, WEBHOOK_ENDPOINT } from "./Documents.ts"
 import { render } from "./Events.ts"
 
-/** Returns a delivery as the API shows it (semantics §6). */
+/** Returns a delivery as the API shows it (semantics webhooks.deliveries). */
 export const webhookDeliveryOf = (row: DeliveryRow): WebhookDelivery => {
   const last = row.attempts.at(-1)
   return {
@@ -52,14 +53,17 @@ export interface Resend {
    * The only endpoint to send to, regardless of its subscriptions; null for all endpoints that subscribe to the type.
    */
   readonly webhookEndpoint: string | null
-  /** Pending deliveries, whose next attempt happens immediately, instead of a new delivery (9.83). */
+  /**
+   * Pending deliveries, whose next attempt happens immediately, instead of a new delivery (semantics dashboard.resend).
+   */
   readonly pending?: ReadonlyArray<DeliveryRow>
 }
 
 /**
  * Delivers an event again, as a new delivery with all its attempts, regardless of earlier deliveries. The body is the
- * one sent before (semantics W8, W15). Returns the event as it is then. Fails with `ResourceMissing` if there is no
- * such endpoint, and with `ParameterInvalid` if it is disabled (W14).
+ * one sent before (semantics webhooks.body, webhooks.resend). Returns the event as it is then. Fails with
+ * `ResourceMissing` if there is no such endpoint, and with `ParameterInvalid` if it is disabled (semantics
+ * webhooks.disabled).
  */
 export const resend = Effect.fnUntraced(function* ({
   event,
@@ -85,7 +89,7 @@ export const resend = Effect.fnUntraced(function* ({
   return parseJson(text) as Event
 })
 
-/** Fails for a disabled endpoint, which gets no webhooks (semantics W14). */
+/** Fails for a disabled endpoint, which gets no webhooks (semantics webhooks.disabled). */
 const requireEnabled = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<void, ResourceMissing | ParameterInvalid, Transaction> {

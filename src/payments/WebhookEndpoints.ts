@@ -1,6 +1,7 @@
 /**
- * The lifecycle of webhook endpoints: the merchant enables, disables and deletes them (semantics W1 to W4, §2.6). They
- * emit no events. The API shows the signing secret at creation and when it is rolled; the document stores it encrypted.
+ * The lifecycle of webhook endpoints: the merchant enables, disables and deletes them (semantics webhooks.endpoints,
+ * webhooks.secret, webhooks.enabled_events, webhooks.url, webhooks.disabled). They emit no events. The API shows the
+ * signing secret at creation and when it is rolled; the document stores it encrypted.
  */
 import { Clock, Effect, Layer, Redacted } from "effect"
 import type { ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
@@ -37,8 +38,9 @@ export interface WithSecret {
 }
 
 /**
- * Creates an endpoint and returns it with its secret (semantics W2). `apiVersion` is the merchant's default (V3). Fails
- * with `ParameterInvalid` for a URL that its mode does not allow (W4).
+ * Creates an endpoint and returns it with its secret (semantics webhooks.secret). `apiVersion` is the merchant's
+ * default (semantics versions.default). Fails with `ParameterInvalid` for a URL that its mode does not allow (semantics
+ * webhooks.url).
  */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateWebhookEndpoint,
@@ -68,8 +70,8 @@ export const create = Effect.fnUntraced(function* (
 
 /**
  * Changes an endpoint. Pending deliveries go to the new URL; disabling the endpoint cancels them for good (semantics
- * W14). Fails with `ParameterInvalid` for a URL that its mode does not allow (W4) or too many metadata keys (M2), and
- * with `ResourceMissing` if there is no such endpoint.
+ * webhooks.disabled). Fails with `ParameterInvalid` for a URL that its mode does not allow (semantics webhooks.url) or
+ * too many metadata keys (semantics metadata.update), and with `ResourceMissing` if there is no such endpoint.
  */
 export const update = Effect.fnUntraced(function* (
   id: string,
@@ -96,7 +98,8 @@ export const update = Effect.fnUntraced(function* (
 /**
  * Replaces the endpoint's secret and returns the new one. The old secret also signs for `expiresIn` seconds, so that
  * receivers can switch without refusing a webhook. There are at most two: a secret rolled earlier ends immediately,
- * even within its grace period (semantics W2, §8.25). Fails with `ResourceMissing` if there is no such endpoint.
+ * even within its grace period (semantics webhooks.secret, time.wall). Fails with `ResourceMissing` if there is no such
+ * endpoint.
  */
 export const rollSecret = Effect.fnUntraced(function* (
   id: string,
@@ -112,8 +115,8 @@ export const rollSecret = Effect.fnUntraced(function* (
 })
 
 /**
- * Deletes an endpoint with its secret and its pending deliveries (semantics W1, W14). Fails with `ResourceMissing` if
- * there is no such endpoint.
+ * Deletes an endpoint with its secret and its pending deliveries (semantics webhooks.endpoints, webhooks.disabled).
+ * Fails with `ResourceMissing` if there is no such endpoint.
  */
 export const remove = Effect.fnUntraced(function* (
   id: string
@@ -129,7 +132,8 @@ export type WebhookEndpointDocument = Document<WebhookEndpoint, WebhookEndpointH
 
 /**
  * Returns an endpoint's destination and signing secrets; undefined if it is disabled. There is one secret, or two
- * during the grace period of a rolled one. `nowMillis` is wall-clock time, never a test clock's (semantics W5, §8.25).
+ * during the grace period of a rolled one. `nowMillis` is wall-clock time, never a test clock's (semantics
+ * webhooks.signature, time.wall).
  */
 export const destinationOf = (
   config: PaymentsConfig["Service"],
@@ -156,7 +160,7 @@ export const layerEndpoints: Layer.Layer<Endpoints, never, Accounts | PaymentsCo
     return {
       peek: (account, id) => endpointOf(account, accounts.peek(account, id)),
       resolve: (account, id) => Effect.map(accounts.read(account, id), (entry) => endpointOf(account, entry)),
-      // Renders the event as it was when it happened (semantics W8).
+      // Renders the event as it was when it happened (semantics webhooks.body).
       body: (account, event) => render(event, { account, pendingWebhooks: event.deliveries })
     }
   })
@@ -171,7 +175,7 @@ interface OpenedSecrets {
   readonly previous: { readonly secret: Redacted.Redacted; readonly until: Millis } | undefined
 }
 
-/** Decrypts the secrets that sign an endpoint's webhooks at a wall-clock time, newest first (semantics §8.25). */
+/** Decrypts the secrets that sign an endpoint's webhooks at a wall-clock time, newest first (semantics time.wall). */
 export const secretsOf = (
   config: PaymentsConfig["Service"],
   account: AccountId,

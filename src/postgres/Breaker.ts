@@ -1,6 +1,6 @@
 /**
  * A circuit breaker for a database that hangs. While it is open, running statements are abandoned and no statement is
- * sent, until the database has answered again (semantics 9.39).
+ * sent, until the database has answered again (semantics storage.hang).
  *
  * A database that answers nothing for a while may be executing a large statement, so a probe is sent: a small statement
  * over a connection of its own. The database hangs if the probe gets no answer either. Any answer counts, even a

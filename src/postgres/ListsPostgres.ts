@@ -43,7 +43,7 @@ export const from = (sql: PgClient.PgClient, query: Bounded): Fragment => {
 /**
  * Returns the index by which a list finds its documents. Customers and products may have any number of documents, so
  * each of these labels has an index in the order of ids. Few documents share another label that is an id or an email,
- * which may be any text (semantics 9.12).
+ * which may be any text (semantics lists.email).
  */
 const wayOf = ({ labels = {} }: ListQuery): "kind" | "label" | "customer" | "product" => {
   const { customer, product, ...others } = labels

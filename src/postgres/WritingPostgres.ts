@@ -1,6 +1,6 @@
 /**
  * Detects that Postgres refuses writes, by its answers to Till's writes: its disk is full, it is read-only, or the role
- * may not write (semantics 9.87). Logs the reason, one line a minute.
+ * may not write (semantics storage.read_only). Logs the reason, one line a minute.
  *
  * While writes are refused, `probe` tries a write, at most once a second: a process that a balancer has taken out of
  * rotation gets no other writes. The probe is a row of the journal, large enough to need pages of its own, in a

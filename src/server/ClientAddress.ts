@@ -1,5 +1,5 @@
 /**
- * The address of a request's sender behind proxies (semantics 9.45).
+ * The address of a request's sender behind proxies (semantics limits.addresses).
  *
  * A proxy appends the address of its own client to `X-Forwarded-For`, or to `Forwarded` (RFC 7239). Only entries of
  * trusted proxies count, so the headers are read from the right: the first address that is not a trusted proxy is the

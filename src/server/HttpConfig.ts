@@ -7,9 +7,9 @@ export interface HttpConfigShape {
   readonly docsUrl: string
   /** The longest wait of a request for the service, in milliseconds; the default is in `RequestTimeouts.ts`. */
   readonly requestMillisMax?: number
-  /** True if rate limits apply (semantics R1); false if omitted. */
+  /** True if rate limits apply (semantics limits.rate); false if omitted. */
   readonly rateLimit?: boolean
-  /** Proxies whose forwarding headers are trusted (semantics 9.45); none if omitted. */
+  /** Proxies whose forwarding headers are trusted (semantics limits.addresses); none if omitted. */
   readonly trustedProxies?: BlockList | undefined
 }
 

@@ -1,30 +1,33 @@
-/** Errors of a request before any payments logic runs (semantics §1.1–§1.3). `ErrorTable.ts` maps them to responses. */
+/**
+ * Errors of a request before any payments logic runs (semantics requests.*, parameters.*, responses.*, keys.*,
+ * idempotency.*). `ErrorTable.ts` maps them to responses.
+ */
 import { Schema } from "effect"
 
-/** The request has no `Authorization` header (A1). */
+/** The request has no `Authorization` header (semantics keys.missing). */
 export class CredentialsMissing extends Schema.TaggedError<CredentialsMissing>()("CredentialsMissing", {}) {}
-/** The request has a bearer token, as other APIs' keys are sent (9.26). */
+/** The request has a bearer token, as other APIs' keys are sent (semantics keys.bearer). */
 export class CredentialsBearer extends Schema.TaggedError<CredentialsBearer>()("CredentialsBearer", {}) {}
-/** The key is unknown, revoked or not readable (A2). */
+/** The key is unknown, revoked or not readable (semantics keys.invalid). */
 export class CredentialsInvalid extends Schema.TaggedError<CredentialsInvalid>()("CredentialsInvalid", {}) {}
-/** The key was rolled, and its grace is over (A3). */
+/** The key was rolled, and its grace is over (semantics keys.expired). */
 export class ApiKeyExpired extends Schema.TaggedError<ApiKeyExpired>()("ApiKeyExpired", {}) {}
-/** The `X-API-Version` is not supported (V1). */
+/** The `X-API-Version` is not supported (semantics versions.unknown). */
 export class InvalidApiVersion extends Schema.TaggedError<InvalidApiVersion>()("InvalidApiVersion", {
   version: Schema.String
 }) {}
-/** No route has this path (T15). */
+/** No route has this path (semantics requests.paths). */
 export class RouteNotFound extends Schema.TaggedError<RouteNotFound>()("RouteNotFound", {
   method: Schema.String,
   path: Schema.String
 }) {}
-/** The path exists for other methods only (T15). */
+/** The path exists for other methods only (semantics requests.paths). */
 export class MethodNotAllowed extends Schema.TaggedError<MethodNotAllowed>()("MethodNotAllowed", {
   method: Schema.String,
   path: Schema.String,
   allowed: Schema.Array(Schema.String)
 }) {}
-/** The sender has exceeded the requests per minute that the installation allows (R1). */
+/** The sender has exceeded the requests per minute that the installation allows (semantics limits.rate). */
 export class RateLimitExceeded extends Schema.TaggedError<RateLimitExceeded>()("RateLimitExceeded", {
   /** Seconds until requests are accepted again. */
   retryAfterSeconds: Schema.Number
@@ -38,19 +41,19 @@ export class RequestHeadersTooLarge extends Schema.TaggedError<RequestHeadersToo
 ) {}
 /** The request did not arrive completely in time. */
 export class RequestTimeout extends Schema.TaggedError<RequestTimeout>()("RequestTimeout", {}) {}
-/** The body is longer than 1 MiB, or than the 64 KiB that a publishable key may send (T6). */
+/** The body is longer than 1 MiB, or than the 64 KiB that a publishable key may send (semantics requests.size). */
 export class RequestTooLarge extends Schema.TaggedError<RequestTooLarge>()("RequestTooLarge", {
   isOfPublishableKey: Schema.optionalKey(Schema.Boolean)
 }) {}
-/** The body is not declared as JSON (T3). */
+/** The body is not declared as JSON (semantics requests.body). */
 export class UnsupportedMediaType extends Schema.TaggedError<UnsupportedMediaType>()("UnsupportedMediaType", {}) {}
-/** The body is not JSON, not UTF-8, or nested too deeply (T4, §8.13). */
+/** The body is not JSON, not UTF-8, or nested too deeply (semantics requests.json). */
 export class InvalidJson extends Schema.TaggedError<InvalidJson>()("InvalidJson", {
   problem: Schema.Literals(["syntax", "encoding", "byte_order_mark", "depth"]),
   /** Offset of the first invalid byte, from 0; the body's length if the body ends too early. */
   byte: Schema.optionalKey(Schema.Number)
 }) {}
-/** The route does not support this `expand[]` (E1). */
+/** The route does not support this `expand[]` (semantics expand.unknown). */
 export class FieldNotExpandable extends Schema.TaggedError<FieldNotExpandable>()("FieldNotExpandable", {
   field: Schema.String,
   /** The route's method and template, such as `GET /v1/payment_intents/{id}`. */

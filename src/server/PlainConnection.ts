@@ -3,7 +3,7 @@
  * Node's parser and stays there.
  *
  * Requests are handled one at a time, each after the previous answer has been sent. A client that has ended its side
- * may still wait for its answers (semantics T27): it receives them, then the connection ends.
+ * may still wait for its answers (semantics requests.half_closed): it receives them, then the connection ends.
  */
 import type { Socket } from "node:net"
 import { TLSSocket } from "node:tls"

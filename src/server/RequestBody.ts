@@ -1,6 +1,6 @@
 /**
- * Reads a request's body up to the limit (semantics T6): a body that is declared larger is not read at all, and one
- * that turns out larger is dropped at the first byte too many.
+ * Reads a request's body up to the limit (semantics requests.size.memory): a body that is declared larger is not read
+ * at all, and one that turns out larger is dropped at the first byte too many.
  *
  * A client can leave a body unfinished, and its bytes stay in memory. So all long bodies that are arriving share one
  * limit (`UnfinishedBodies.ts`); short ones are always read.
@@ -21,7 +21,7 @@ export const BODY_BYTES_MAX = 1_048_576
 
 /**
  * The longest body with a publishable key: 64 KiB. Every visitor of a merchant's page has such a key, and no form is
- * longer (semantics T6).
+ * longer (semantics requests.size).
  */
 export const PUBLISHABLE_BODY_BYTES_MAX = 65_536
 

@@ -1,6 +1,6 @@
 /**
- * Normalises a request's target (semantics T26; RFC 9112, 3.2). Routes, pages, the request log and other processes see
- * every target in origin form: path and query as sent.
+ * Normalises a request's target (semantics requests.target; RFC 9112, 3.2). Routes, pages, the request log and other
+ * processes see every target in origin form: path and query as sent.
  */
 import type { IncomingMessage } from "node:http"
 

@@ -1,6 +1,7 @@
 /**
- * Reads the status of an answer from its first bytes, before undici's parser receives them (semantics W9). That parser
- * is strict: it refuses an answer for bytes after its status line, and for `100 Continue` before it.
+ * Reads the status of an answer from its first bytes, before undici's parser receives them (semantics
+ * webhooks.success). That parser is strict: it refuses an answer for bytes after its status line, and for `100
+ * Continue` before it.
  *
  * - The status counts as soon as its three digits have arrived, whatever follows.
  * - Interim answers (1xx except 101) are removed.

@@ -1,5 +1,5 @@
 /**
- * The results of an attempt (semantics W9), and the step that follows each:
+ * The results of an attempt (semantics webhooks.success), and the step that follows each:
  *
  * - delivered: the endpoint answered with a 2xx status;
  * - refused: it answered with another status, and perhaps with a text;
@@ -23,7 +23,9 @@ export const isSuccess = (status: number): boolean => status >= 200 && status < 
 
 export const isDelivered = ({ status }: AttemptResult): boolean => status !== null && isSuccess(status)
 
-/** Pause before the second, third, … attempt, from the end of the previous one, in seconds (semantics §2.5). */
+/**
+ * Pause before the second, third, … attempt, from the end of the previous one, in seconds (semantics webhooks.states).
+ */
 export const RETRY_AFTER_SECONDS = [60, 300, 1800, 7200, 28_800, 86_400, 259_200] as const
 
 /** Decides what follows an attempt; attempts are numbered from 1 (spec: Events, Delivery). */

@@ -1,9 +1,9 @@
 /**
  * The dispatcher carries a delivery from due to attempted, and the attempt's outcome back into the journal.
  *
- * - waiting: New deliveries come from memory, in the order of their events (semantics W12). Retries, and deliveries
- *   from before a crash, come from the table by lease, nearest due first. `Lanes` decides which delivery is next and
- *   how many are under way; `Pace` limits how many begin in one turn of the event loop.
+ * - waiting: New deliveries come from memory, in the order of their events (semantics webhooks.schedule). Retries, and
+ *   deliveries from before a crash, come from the table by lease, nearest due first. `Lanes` decides which delivery is
+ *   next and how many are under way; `Pace` limits how many begin in one turn of the event loop.
  * - attempted: One attempt of a delivery runs at a time (`Sender`), in the process that owns the account's partition.
  *   After a crash an attempt may be repeated; none is left out.
  * - over: The result, and what follows it (`AttemptResult`), is an outcome, which `OutcomeWriter` writes.
@@ -48,7 +48,7 @@ export interface EndpointsShape {
   readonly peek: (account: AccountId, destination: string) => Endpoint | undefined
   /** Undefined if the endpoint does not exist. */
   readonly resolve: (account: AccountId, destination: string) => Effect.Effect<Endpoint | undefined, Unavailable>
-  /** Renders an event as JSON text: the same bytes for every attempt and endpoint (semantics W8). */
+  /** Renders an event as JSON text: the same bytes for every attempt and endpoint (semantics webhooks.body). */
   readonly body: (account: AccountId, event: StoredEvent) => string
 }
 

@@ -2,9 +2,9 @@
  * Opens the connections to endpoints, guarded against server-side request forgery (SSRF). TLS certificates are
  * verified.
  *
- * Only addresses that `WebhookHosts` allows are dialled (semantics W4, 9.34). The addresses of a name are checked and
- * passed to the same call that connects, so no second DNS answer can change them. A host that is an address is checked
- * as an address in any notation, because the URL parser has normalized it.
+ * Only addresses that `WebhookHosts` allows are dialled (semantics webhooks.url, webhooks.test_hosts). The addresses of
+ * a name are checked and passed to the same call that connects, so no second DNS answer can change them. A host that is
+ * an address is checked as an address in any notation, because the URL parser has normalized it.
  */
 import * as diagnostics from "node:diagnostics_channel"
 import * as dns from "node:dns"

@@ -1,6 +1,6 @@
 /**
- * Makes one attempt: one HTTP POST (semantics W7, W9). It never fails: its result describes what went wrong. No fiber
- * waits for it, because there are thousands of attempts per second.
+ * Makes one attempt: one HTTP POST (semantics webhooks.headers, webhooks.errors). It never fails: its result describes
+ * what went wrong. No fiber waits for it, because there are thousands of attempts per second.
  *
  * - The status line decides (`AnswerStart.ts`). Bytes after it (a long body, a body that drips or never ends, bytes
  *   that are not HTTP) are read up to 64 KiB and for a short while, so that the connection can be used again. Then the
@@ -46,12 +46,12 @@ const HEADERS_MAX_BYTES = 16_384
 /** Less than the 5 s after which many servers close an idle connection: the next request could be on its way then. */
 const KEEP_ALIVE_MILLIS = 4000
 
-/** Destination of a delivery, in its state at the attempt (semantics W14). */
+/** Destination of a delivery, in its state at the attempt (semantics webhooks.disabled). */
 export interface Endpoint {
   readonly url: string
   /** The secrets that sign now, newest first. */
   readonly secrets: ReadonlyArray<Redacted.Redacted>
-  /** Hosts that the URL may lead to (semantics W4, 9.34). */
+  /** Hosts that the URL may lead to (semantics webhooks.url, webhooks.test_hosts). */
   readonly hosts: WebhookHosts
 }
 
@@ -143,9 +143,9 @@ const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Se
 })
 
 /**
- * The value of `X-Signature` for a body that is sent now (spec: Events, Signature; semantics W5): the time in Unix
- * seconds, and one `v1=` entry per secret in the given order. The key is the whole secret with its prefix; the signed
- * text is `v1=<time>.<body>`.
+ * The value of `X-Signature` for a body that is sent now (spec: Events, Signature; semantics webhooks.signature): the
+ * time in Unix seconds, and one `v1=` entry per secret in the given order. The key is the whole secret with its prefix;
+ * the signed text is `v1=<time>.<body>`.
  */
 export const signatureOf = (
   secrets: ReadonlyArray<Redacted.Redacted>,
@@ -200,7 +200,7 @@ interface Limits {
 /** The connections to the endpoints of a mode. */
 interface Through {
   readonly agent: Agent
-  /** Whether the text of an answer that an origin gives now may be kept (semantics W9). */
+  /** Whether the text of an answer that an origin gives now may be kept (semantics webhooks.response_body). */
   readonly keepsText: (origin: string) => boolean
 }
 

@@ -1,4 +1,4 @@
-/** Every existing event type can be triggered, through the API alone (semantics §4). */
+/** Every existing event type can be triggered, through the API alone (semantics events.types). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Console, Effect, Redacted } from "effect"
 import { overrideOf } from "../../src/cli/Overrides.ts"

@@ -208,7 +208,7 @@ describe("errors", () => {
     }
   })
 
-  it("T25: send an idempotency key of any script in the API's encoding", async () => {
+  it("requests.headers: send an idempotency key of any script in the API's encoding", async () => {
     for (const idempotencyKey of ["заказ-1", "für \u{1f600}", "\u{1f600}".repeat(255)]) {
       const { id } = await till.customers.create({ name: "A" }, { idempotencyKey })
       assert.strictEqual((await till.customers.create({ name: "A" }, { idempotencyKey })).id, id)

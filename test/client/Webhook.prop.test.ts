@@ -1,4 +1,4 @@
-/** `verifyWebhook` accepts only genuine webhooks (spec: Events, Signature; semantics W5, W6). */
+/** `verifyWebhook` accepts only genuine webhooks (spec: Events, Signature; semantics webhooks.signature). */
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,4 +1,4 @@
-/** A project can copy the file of `verifyWebhook` alone (semantics W5). */
+/** A project can copy the file of `verifyWebhook` alone (semantics webhooks.signature). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFileSync } from "node:child_process"

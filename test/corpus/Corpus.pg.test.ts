@@ -1,7 +1,7 @@
 /**
- * This Till on installations of released versions (semantics 9.27): every response about their objects fits the present
- * contract, repeated requests get their original responses, pending webhooks keep their bytes, and all objects can be
- * used further. The journal stays as it was written.
+ * This Till on installations of released versions (semantics versions.documents): every response about their objects
+ * fits the present contract, repeated requests get their original responses, pending webhooks keep their bytes, and all
+ * objects can be used further. The journal stays as it was written.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { assert, describe, it } from "@effect/vitest"
@@ -249,7 +249,7 @@ const openLinks = async (http: HttpExchange): Promise<void> => {
   }
 }
 
-/** Checks that repeated requests get their original responses (semantics I6). */
+/** Checks that repeated requests get their original responses (semantics idempotency.replay). */
 const replayAll = async (http: HttpExchange, { exchanges }: Corpus): Promise<void> => {
   for (const { path, status, text, ...request } of exchanges) {
     const answer = await http.request("POST", path, request)
@@ -283,7 +283,10 @@ class Business {
     for (const object of objects) await does(object)
   }
 
-  /** Attaches charged cards to a customer, charges them again, and deletes the customer (semantics 9.18). */
+  /**
+   * Attaches charged cards to a customer, charges them again, and deletes the customer (semantics
+   * payment_intents.setup_future_usage).
+   */
   async holdCards(): Promise<void> {
     const charged = (await this.all("charges")).filter(({ status }) => status === "succeeded")
     const cards = new Set(charged.map(({ payment_method }) => payment_method as string))
@@ -334,7 +337,10 @@ class Business {
   }
 }
 
-/** Checks that the deliveries to the endpoint that refused them are repeated with the same bytes (semantics W8). */
+/**
+ * Checks that the deliveries to the endpoint that refused them are repeated with the same bytes (semantics
+ * webhooks.body).
+ */
 const deliverLate = async (http: HttpExchange, { received }: Corpus): Promise<void> => {
   const business = new Business(http)
   const arrived: Array<Omit<ReceivedWebhook, "endpoint">> = []

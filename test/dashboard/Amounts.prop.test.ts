@@ -1,4 +1,4 @@
-/** Amounts on the dashboard: grouped digits that can be entered again (semantics 9.72). */
+/** Amounts on the dashboard: grouped digits that can be entered again (semantics dashboard.amounts). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { amountText, grouped, money, plainAmount } from "../../src/dashboard/frame/Values.ts"

@@ -1,4 +1,4 @@
-/** Customers, products and prices on the dashboard, without scripts (semantics 9.72). */
+/** Customers, products and prices on the dashboard, without scripts (semantics dashboard.amounts). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { amountText, plainAmount } from "../../src/dashboard/frame/Values.ts"

@@ -1,4 +1,4 @@
-/** CSV cells: spreadsheets find no formula, and the text can be restored (semantics 9.70). */
+/** CSV cells: spreadsheets find no formula, and the text can be restored (semantics dashboard.files). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { csvCell } from "../../src/dashboard/frame/CsvFile.ts"

@@ -28,7 +28,7 @@ export const cellsIn = (text: string, separator = ","): ReadonlyArray<ReadonlyAr
   return rows
 }
 
-/** Restores the text of a cell (semantics 9.70) by removing one apostrophe at each possible formula. */
+/** Restores the text of a cell (semantics dashboard.files) by removing one apostrophe at each possible formula. */
 export const textOf = (cell: string): string => {
   let text = ""
   let isBegin = true

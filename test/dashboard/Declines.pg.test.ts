@@ -1,7 +1,7 @@
 /**
- * Finding payments by decline reason (semantics 9.70) equals a filter over all payments, page by page and in any
- * history: on Postgres, after an upgrade from a Till without this index, after further payments, and after the views
- * were rebuilt.
+ * Finding payments by decline reason (semantics dashboard.payments) equals a filter over all payments, page by page and
+ * in any history: on Postgres, after an upgrade from a Till without this index, after further payments, and after the
+ * views were rebuilt.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

@@ -1,4 +1,4 @@
-/** Edit forms keep the current value of fields that were not edited (semantics 9.84). */
+/** Edit forms keep the current value of fields that were not edited (semantics dashboard.editing). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"

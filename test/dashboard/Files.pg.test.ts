@@ -1,4 +1,6 @@
-/** Lists as files: customers, events and requests (semantics 9.66, 9.70, 9.72). */
+/**
+ * Lists as files: customers, events and requests (semantics request_log.kept, dashboard.files, dashboard.customers).
+ */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
 import { start } from "../support/MemoryTillWithPages.ts"

@@ -1,6 +1,6 @@
 /**
  * Live money given up without a password stays below a limit, in any currencies and any number of parts (semantics
- * 9.63).
+ * dashboard.password_again).
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"

@@ -1,6 +1,6 @@
 /**
- * Every action of the dashboard works by keyboard alone (9.74): reached by Tab, filled in by typing and arrow keys,
- * sent by Enter or Space. The tests never point or set the focus.
+ * Every action of the dashboard works by keyboard alone (semantics dashboard.keyboard): reached by Tab, filled in by
+ * typing and arrow keys, sent by Enter or Space. The tests never point or set the focus.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core"

@@ -1,4 +1,4 @@
-/** Properties of every page of the dashboard (semantics 9.61, 9.63), without scripts. */
+/** Properties of every page of the dashboard (semantics dashboard.roles, dashboard.browser), without scripts. */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
 import { start } from "../support/MemoryTillWithPages.ts"

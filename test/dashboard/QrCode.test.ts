@@ -1,4 +1,4 @@
-/** QR codes equal those of another encoder, module by module (semantics 9.80). */
+/** QR codes equal those of another encoder, module by module (semantics dashboard.payment_links). */
 import { assert, describe, it } from "@effect/vitest"
 import { qrCode } from "../../src/dashboard/frame/QrCode.ts"
 

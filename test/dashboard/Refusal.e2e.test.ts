@@ -1,4 +1,4 @@
-/** If sign-in is turned off, Till prints no link and gives the reason (semantics 9.63). */
+/** If sign-in is turned off, Till prints no link and gives the reason (semantics dashboard.browser). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { freshDatabase } from "../support/Postgres.ts"

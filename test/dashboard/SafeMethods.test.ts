@@ -1,6 +1,6 @@
 /**
- * GET, HEAD and OPTIONS never change anything, on any route (semantics 9.63): browsers, mail scanners and link previews
- * send them without a person's action. All routes are tested, including those of forms and commands.
+ * GET, HEAD and OPTIONS never change anything, on any route (semantics dashboard.browser): browsers, mail scanners and
+ * link previews send them without a person's action. All routes are tested, including those of forms and commands.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { basic } from "../support/HttpExchange.ts"

@@ -1,4 +1,4 @@
-/** No page, file or stream of the dashboard contains a secret, for any role (semantics 9.67). */
+/** No page, file or stream of the dashboard contains a secret, for any role (semantics dashboard.secrets). */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"

@@ -1,4 +1,7 @@
-/** Access to the dashboard, and refused requests (semantics 9.60 to 9.64). */
+/**
+ * Access to the dashboard, and refused requests (semantics dashboard.people, dashboard.roles, dashboard.audit,
+ * dashboard.browser, dashboard.guessing).
+ */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { get } from "node:http"
 import { Effect } from "effect"

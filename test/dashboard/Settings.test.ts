@@ -1,4 +1,6 @@
-/** Brand and test clock on the dashboard: saving, refusing, and timers that become due (9.68). */
+/**
+ * Brand and test clock on the dashboard: saving, refusing, and timers that become due (semantics dashboard.settings).
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { openSession } from "../support/fixtures/CheckoutPages.ts"
 import { formTo, signedIn } from "./People.ts"

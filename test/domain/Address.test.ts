@@ -1,4 +1,4 @@
-/** Countries (semantics 9.6). */
+/** Countries (semantics parameters.people). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Country, COUNTRY_CODES, isCountry } from "../../src/domain/Address.ts"

@@ -1,4 +1,4 @@
-/** The address formats of countries (semantics 9.8), from the package's data. */
+/** The address formats of countries (semantics pages.address), from the package's data. */
 import { assert, describe, it } from "@effect/vitest"
 import { COUNTRY_CODES } from "../../src/domain/Address.ts"
 import { addressFormatOf, requiredOfAddress } from "../../src/domain/AddressFormats.ts"
@@ -9,7 +9,7 @@ const shapeOf = (country: string): string => {
   return parts.map((part) => names[part] + (required.includes(part) ? "!" : "")).join(", ")
 }
 
-describe("9.8: an address", () => {
+describe("pages.address: an address", () => {
   it.each([
     ["HK", "area!, district, address!"],
     ["AE", "address!, emirate!"],

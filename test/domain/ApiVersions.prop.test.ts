@@ -1,4 +1,4 @@
-/** The combination of versions' changes (semantics 9.22): in order, each once, at the right places. */
+/** The combination of versions' changes (semantics versions.changes): in order, each once, at the right places. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result, Schema } from "effect"
 import { API_VERSIONS, API_VERSION_NEWEST } from "../../src/domain/ApiVersion.ts"

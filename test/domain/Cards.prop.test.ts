@@ -74,7 +74,7 @@ describe("Cards", () => {
 })
 
 describe("Security codes", () => {
-  it("9.7: have four digits on American Express, three elsewhere", () => {
+  it("payment_methods.create: have four digits on American Express, three elsewhere", () => {
     for (const { brand, numbers } of TEST_CARDS) {
       for (const number of numbers) assert.strictEqual(cvcLengthOf(number), brand === "amex" ? 4 : 3, number)
     }

@@ -1,10 +1,10 @@
-/** Email addresses, which contain no invisible characters (semantics T22). */
+/** Email addresses, which contain no invisible characters (semantics parameters.email). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { BrandSupport } from "../../src/domain/Brand.ts"
 import { Email, EMAIL_LENGTH_MAX, isEmail } from "../../src/domain/Text.ts"
 
-/** The published format of T22. */
+/** The published format of semantics parameters.email. */
 const PUBLISHED = /^[^\s@]+@[^\s@]+\.[^\s@]+$/u
 
 const piece = Schema.Union([Schema.Literals([..."@@..ab ü漢"]), Schema.String])
@@ -13,7 +13,7 @@ const text = Schema.Array(piece).check(Schema.isMaxLength(10))
 /** Every code point of a plane, except surrogates that would form a pair. */
 const codePoints = Array.from({ length: 0x1_0000 }, (_, code) => String.fromCodePoint(code))
 
-describe("T22: an email address", () => {
+describe("parameters.email: an email address", () => {
   it.prop("has the published format and no invisible characters", { text }, ({ text }) => {
     const address = text.join("")
     const isSeen = !/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zs}\p{Zl}\p{Zp}\p{DI}\u2800]/u.test(address)

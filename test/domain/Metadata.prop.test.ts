@@ -24,7 +24,8 @@ const wrongs = (input: unknown) => {
 }
 
 describe("Metadata", () => {
-  it.prop("merges key by key; null and the empty string remove (M2)", { entries, changes }, ({ changes, entries }) => {
+  // Semantics metadata.update.
+  it.prop("merges key by key; null and the empty string remove", { entries, changes }, ({ changes, entries }) => {
     const current: Metadata = parsed(entries)
     const merged = mergeMetadata(current, parsed(changes))
     const expected = new Map(Object.entries(current))
@@ -60,7 +61,7 @@ describe("Metadata", () => {
     assert.strictEqual(mergeMetadata(empty, null), empty)
   })
 
-  it.effect("has at most 50 keys, counted after the merge (M1)", () =>
+  it.effect("has at most 50 keys, counted after the merge (semantics metadata.limits)", () =>
     Effect.gen(function* () {
       const fifty = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`k${i}`, "v"]))
       assert.strictEqual(yield* updateMetadata(fifty, undefined), fifty)

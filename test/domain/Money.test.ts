@@ -1,4 +1,4 @@
-/** Decimals of currencies, against the standard's own list (semantics N3). */
+/** Decimals of currencies, against the standard's own list (semantics money.decimals). */
 import { assert, describe, it } from "@effect/vitest"
 import { decimalsOf } from "../../src/domain/Money.ts"
 import { ISO_CURRENCIES } from "../support/Currencies.ts"
@@ -6,7 +6,7 @@ import { ISO_CURRENCIES } from "../support/Currencies.ts"
 /** Exceptions in which Till follows Stripe's API, so that no amount changes its meaning. */
 const EXCEPTIONS: Readonly<Record<string, number>> = { isk: 2, mga: 0 }
 
-describe("N3: the decimals of a currency", () => {
+describe("money.decimals: the decimals of a currency", () => {
   it("are those of ISO 4217, with two exceptions", () => {
     assert.isAbove(ISO_CURRENCIES.length, 160)
     assert.deepStrictEqual(Object.fromEntries(ISO_CURRENCIES.map(({ code }) => [code, decimalsOf(code)])), {

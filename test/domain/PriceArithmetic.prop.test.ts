@@ -202,7 +202,7 @@ describe("lineAmount", () => {
     assert.isBelow(over, RUNS / 2)
   })
 
-  it("N4: rounds once, half up", () => {
+  it("money.rounding: rounds once, half up", () => {
     for (const [unit, quantity, amount] of [
       ["0.5", 1, 1],
       ["0.499999999999", 1, 0],
@@ -221,7 +221,7 @@ describe("lineAmount", () => {
     assert.strictEqual(lineAmount(tiered("graduated", [tier(1, "0.5"), tier(null, "0.5")]), 2), 1)
   })
 
-  it("N5: bills whole packages", () => {
+  it("money.per_unit: bills whole packages", () => {
     const packages = (quantity: number, round: "up" | "down") =>
       lineAmount(perUnit("100", { divide_by: 10, round }), quantity)
     assert.deepStrictEqual(
@@ -234,14 +234,14 @@ describe("lineAmount", () => {
     )
   })
 
-  it("N6, N7: volume prices all units by one tier, graduated each part by its own tier", () => {
+  it("money.volume, money.graduated: volume prices all units by one tier, graduated each part by its own tier", () => {
     const tiers = [tier(5, "500"), tier(10, "400", "100"), tier(null, "300", "1000")]
     const amounts = (mode: "graduated" | "volume") => [1, 5, 6, 10, 11].map((q) => lineAmount(tiered(mode, tiers), q))
     assert.deepStrictEqual(amounts("volume"), [500, 2500, 2500, 4100, 4300])
     assert.deepStrictEqual(amounts("graduated"), [500, 2500, 3000, 4600, 5900])
   })
 
-  it("N8: a chosen amount is the preset, else the minimum, else nothing", () => {
+  it("checkout.custom_amount: a chosen amount is the preset, else the minimum, else nothing", () => {
     const chosen = (custom: object) =>
       lineAmount(
         { billing_scheme: "per_unit", unit_amount_decimal: null, custom_unit_amount: { enabled: true, ...custom } },
@@ -250,7 +250,7 @@ describe("lineAmount", () => {
     assert.deepStrictEqual([chosen({ preset: 7, minimum: 3 }), chosen({ minimum: 3 }), chosen({})], [7, 3, 0])
   })
 
-  it("N1: is undefined above the cap", () => {
+  it("money.limits: is undefined above the cap", () => {
     assert.strictEqual(lineAmount(perUnit(String(AMOUNT_MAX)), 1), AMOUNT_MAX)
     assert.strictEqual(lineAmount(perUnit(`${AMOUNT_MAX}.4`), 1), AMOUNT_MAX)
     assert.isUndefined(lineAmount(perUnit(`${AMOUNT_MAX}.5`), 1))
@@ -289,7 +289,7 @@ describe("decimals", () => {
     assert.strictEqual(kept("100000000000").unit_amount_decimal, "100000000000")
   })
 
-  it("PR13: are refused in any other form", () => {
+  it("prices.unit_amount: are refused in any other form", () => {
     for (const text of ["", ".5", "5.", "-1", "1e3", " 1", "1234567890123", "0.1234567890123", "١"]) {
       assert.isFalse(Schema.is(DecimalAmount)(text), text)
     }

@@ -86,7 +86,11 @@ const areSound = (tiers: ReadonlyArray<TierParameter>): boolean =>
     return ends && (flat || flatDecimal || unit || unitDecimal) && !(flat && flatDecimal) && !(unit && unitDecimal)
   })
 
-/** The rules of semantics PR8 to PR16, one condition each, written independently of the tested code. */
+/**
+ * The rules of semantics prices.recurring, prices.transform_quantity, prices.tax_behavior, prices.type,
+ * prices.unit_amount, prices.custom_unit_amount, prices.tiers, one condition each, written independently of the tested
+ * code.
+ */
 const belongTogether = (terms: PriceTermsParameters): boolean => {
   const { custom_unit_amount: custom, recurring, tiers, tiers_mode, transform_quantity, type } = terms
   const has = (value: unknown): boolean => value !== undefined && value !== null

@@ -1,4 +1,4 @@
-/** The addresses that webhooks may go to (semantics W4). */
+/** The addresses that webhooks may go to (semantics webhooks.url). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { isMetadataAddress, isPublicAddress, literalAddressOf } from "../../src/domain/PublicAddress.ts"

@@ -1,6 +1,7 @@
 /**
- * Parameters and ids are added to a merchant's URL without changing its other bytes (semantics T23, T24): for URLs made
- * of everything that a path or a query can contain, including signed and unusual ones.
+ * Parameters and ids are added to a merchant's URL without changing its other bytes (semantics
+ * parameters.urls.redirect, pages.redirects): for URLs made of everything that a path or a query can contain, including
+ * signed and unusual ones.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"

@@ -1,5 +1,5 @@
 /**
- * Search queries (semantics 9.19): every printed query parses to itself, every text is a query or is refused at a
+ * Search queries (semantics search.*): every printed query parses to itself, every text is a query or is refused at a
  * position, and the operators of each field type are a closed table.
  */
 import { assert, describe, it } from "@effect/vitest"
@@ -44,7 +44,7 @@ const refused = (text: string) => {
 }
 const accepted = (text: string): SearchQuery => Result.getOrThrow(parse(text, FIELDS))
 
-describe("9.19: a search query", () => {
+describe("search.*: a search query", () => {
   it.prop("is the same after printing and parsing", [Seed], ([seed]) => {
     const one = query(new Random(seed))
     assert.deepStrictEqual(accepted(print(one)), one)

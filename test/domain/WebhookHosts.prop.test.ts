@@ -1,4 +1,6 @@
-/** The addresses that webhooks may dial besides public ones, against plain arithmetic (semantics 9.34). */
+/**
+ * The addresses that webhooks may dial besides public ones, against plain arithmetic (semantics webhooks.test_hosts).
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { isPublicAddress } from "../../src/domain/PublicAddress.ts"

@@ -1,6 +1,6 @@
 /**
- * The command line creates, lists, rolls and revokes merchants and keys, with and without a running Till (A7, A8, V3,
- * 9.17).
+ * The command line creates, lists, rolls and revokes merchants and keys, with and without a running Till (semantics
+ * keys.cli, keys.roll, versions.default, keys.revoke).
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -69,7 +69,7 @@ const assertRolls = async (server: TillProcess, { keys }: Created) => {
   assert.strictEqual(await codeFor(server, next.secret), 200)
 }
 
-/** 9.23: a command shows and changes a brand, and pages show the change at once. */
+/** Semantics dashboard.settings: a command shows and changes a brand, and pages show the change at once. */
 const assertBrands = async (server: TillProcess, merchant: string, url: string) => {
   const brand = (...flags: ReadonlyArray<string>) => command(server, "merchants", "brand", merchant, ...flags)
   const terms = "https://shop.example/terms"

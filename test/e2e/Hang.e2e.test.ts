@@ -1,6 +1,6 @@
 /**
  * A service whose event loop hangs is killed, and after the restart it has everything that it acknowledged (semantics
- * 9.86).
+ * operation.hang).
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

@@ -1,4 +1,7 @@
-/** Without HOST, Till listens on both loopback addresses, because `localhost` is one or the other (semantics 9.88). */
+/**
+ * Without HOST, Till listens on both loopback addresses, because `localhost` is one or the other (semantics
+ * operation.listening).
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as http from "node:http"

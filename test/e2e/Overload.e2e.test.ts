@@ -1,6 +1,7 @@
 /**
  * The real service under far more connections than it can answer: it keeps its pace, refuses the rest, serves another
- * merchant during the flood, and has everything that it has acknowledged once (semantics 9.37, 9.38).
+ * merchant during the flood, and has everything that it has acknowledged once (semantics limits.queue,
+ * limits.refusals).
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

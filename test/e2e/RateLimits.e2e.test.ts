@@ -1,4 +1,4 @@
-/** `TILL_RATE_LIMIT=on` reaches the requests of the service itself (semantics R1, R2). */
+/** `TILL_RATE_LIMIT=on` reaches the requests of the service itself (semantics limits.rate). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { startTill } from "../support/TillProcess.ts"

@@ -1,5 +1,6 @@
 /**
- * Three runners on one database are restarted one after the other under load, and no request fails (semantics 9.52).
+ * Three runners on one database are restarted one after the other under load, and no request fails (semantics
+ * operation.stop).
  *
  * The clients use the runners as a balancer does: they probe readiness four times a second, send to ready runners, and
  * repeat a request only if the runner refused the connection. An answer of one runner is read from another one at once.

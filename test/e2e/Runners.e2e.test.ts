@@ -1,6 +1,6 @@
 /**
  * Three runners on one Postgres under load, one of which is killed. The others have everything that any of the three
- * has acknowledged, once, and continue with it (semantics 9.48).
+ * has acknowledged, once, and continue with it (semantics runners.failover).
  *
  * Replay a run with the seed that it prints: TILL_SEED=<seed> npm test -- test/e2e/Runners. (The seed determines the
  * choices, not their interleaving.)

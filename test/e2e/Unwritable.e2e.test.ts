@@ -1,7 +1,7 @@
 /**
  * A database that refuses writes takes a process out of a balancer's rotation, with the reason, and writes that succeed
- * bring it back, though no client sends one (semantics 9.87). A trigger refuses with the messages and codes that
- * Postgres has for full disks and similar errors.
+ * bring it back, though no client sends one (semantics storage.read_only). A trigger refuses with the messages and
+ * codes that Postgres has for full disks and similar errors.
  */
 import { PgConnection } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"

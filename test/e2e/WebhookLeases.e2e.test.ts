@@ -1,6 +1,7 @@
 /**
  * The open deliveries of a killed process are attempted by the next process, or by the runner that serves the account
- * next; those of a living process are not (semantics 9.35), and a runner that ends leaves none to repeat (9.55).
+ * next; those of a living process are not (semantics webhooks.leases), and a runner that ends leaves none to repeat
+ * (semantics webhooks.handover).
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

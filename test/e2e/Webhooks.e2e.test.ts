@@ -238,7 +238,8 @@ describe("webhooks", () => {
   )
 
   it.live(
-    "9.34: of test mode reach nothing inside the network of a service that others reach, but for what it allows",
+    // Semantics webhooks.test_hosts.
+    "of test mode reach nothing inside the network of a service that others reach, but for what it allows",
     () =>
       Effect.gen(function* () {
         const there = yield* receiver(answersWith(200))

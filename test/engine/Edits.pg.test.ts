@@ -1,7 +1,7 @@
 /**
  * An intruder or a disk changes Postgres' data. Every later read returns the written data or is refused: an answer is
  * unchanged, or an error that names a record. A change after which no search finds a row (a key's text, an object's
- * label) may make it missing, but no other row takes its place (semantics 9.30).
+ * label) may make it missing, but no other row takes its place (semantics storage.damage).
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */

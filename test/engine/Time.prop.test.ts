@@ -1,6 +1,6 @@
 /**
  * Time comes before commands: an account fires its due timers before each command and read, so that no request sees
- * overdue state, whatever the scheduler does (semantics 9.24).
+ * overdue state, whatever the scheduler does (semantics time.due).
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */

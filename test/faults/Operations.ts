@@ -92,7 +92,10 @@ export const wrongness = (operation: Operation, answer: Answer): string | undefi
   }
 }
 
-/** Returns the types of an executed operation's events, in order (semantics §2). */
+/**
+ * Returns the types of an executed operation's events, in order (semantics payment_intents.outcomes, checkout.states,
+ * refunds.states).
+ */
 export const eventsOf = ({ f }: Operation, answer: Answer): ReadonlyArray<string> => {
   if (isStateRefusal(answer)) return []
   switch (f) {

@@ -1,4 +1,4 @@
-/** Any colour that a merchant chooses stays readable on pages (semantics 9.15; WCAG 2.2). */
+/** Any colour that a merchant chooses stays readable on pages (semantics pages.brand; WCAG 2.2). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { Palette, Scheme } from "../../src/html/Accent.ts"

@@ -1,4 +1,7 @@
-/** A merchant's brand: valid settings, and their display on all payers' pages (semantics 9.15, 9.23). */
+/**
+ * A merchant's brand: valid settings, and their display on all payers' pages (semantics pages.brand,
+ * dashboard.settings).
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Accounts } from "../../src/engine/Accounts.ts"
@@ -32,7 +35,7 @@ const BRAND = {
 const NONE = { icon: null, accent: null, support: null, terms: null, privacy: null }
 
 describe("a brand", () => {
-  it("9.23: is stored, changed setting by setting, and removed", async () => {
+  it("dashboard.settings: is stored, changed setting by setting, and removed", async () => {
     const set = { ...BRAND, accent: "#1b7f5e" }
     assert.deepInclude(await brand(BRAND), { brand: set, name: "Lumen Coffee" })
     assert.deepInclude(await brand({ terms: "http://shop.example/agb" }, "Lumen"), {
@@ -57,7 +60,7 @@ describe("a brand", () => {
     ["terms", "javascript:alert(1)", "an absolute http or https URL"],
     ["terms", "https://shop.example/\u001b[31m", "an absolute http or https URL"],
     ["privacy", "mailto:help@shop.example", "an absolute http or https URL"]
-  ])("9.23: refuses the %s %j with the rule, and changes nothing", async (setting, value, rule) => {
+  ])("dashboard.settings: refuses the %s %j with the rule, and changes nothing", async (setting, value, rule) => {
     await brand({ ...NONE, terms: "https://shop.example/before" })
     const refused = await brand({ terms: "https://shop.example/after", [setting]: value })
     assert.include(refused, { _tag: "AdministrationFailed" })
@@ -68,7 +71,7 @@ describe("a brand", () => {
     assert.deepInclude(await brand({}), { brand: { ...NONE, terms: "https://shop.example/before" } })
   })
 
-  it("9.23: requires an existing merchant", async () => {
+  it("dashboard.settings: requires an existing merchant", async () => {
     assert.include(await brand({}, undefined, "mer_x"), { message: "There is no merchant mer_x." })
   })
 })
@@ -87,7 +90,7 @@ describe("a page of a merchant with a brand", () => {
     assert.include(text, `<a href="https://shop.example/privacy" ${outside}`)
   }
 
-  it("9.15: shows it on the form and on its outcome", async () => {
+  it("pages.brand: shows it on the form and on its outcome", async () => {
     const session = await openSession(server)
     assertShown(await visit(session.url))
     await pay(session)
@@ -100,7 +103,7 @@ describe("a page of a merchant with a brand", () => {
     assertShown(await visit(processing.url))
   })
 
-  it("9.15: shows it during and after authentication", async () => {
+  it("pages.brand: shows it during and after authentication", async () => {
     const session = await openSession(server)
     const challenge = (await pay(session, filledIn(CARDS.challenged))).headers.get("location")!
     assertShown(await visit(challenge))
@@ -108,13 +111,13 @@ describe("a page of a merchant with a brand", () => {
     assertShown(await visit(challenge))
   })
 
-  it("9.15: shows it in a frame", async () => {
+  it("pages.brand: shows it in a frame", async () => {
     const session = await openSession(server, { ui_mode: "embedded", cancel_url: null })
     const query = new URLSearchParams({ client_secret: session.client_secret, origin: "https://shop.example" })
     assertShown(await visit(`${server.url}/checkout/${session.id}?${query}`))
   })
 
-  it("9.15: shows an icon without TLS in test mode only", async () => {
+  it("pages.brand: shows an icon without TLS in test mode only", async () => {
     await brand({ icon: "http://cdn.example/icon.png" })
     const test = await visit((await openSession(server)).url)
     assert.include(test.text, 'src="http://cdn.example/icon.png"')
@@ -124,7 +127,7 @@ describe("a page of a merchant with a brand", () => {
     await brand(BRAND)
   })
 
-  it("9.15: gets its colours by a style sheet that does not name the merchant", async () => {
+  it("pages.brand: gets its colours by a style sheet that does not name the merchant", async () => {
     const { headers, status, text } = await visit(`${server.url}/accent/1b7f5e.css`)
     assert.strictEqual(status, 200)
     assert.strictEqual(headers.get("content-type"), "text/css; charset=utf-8")

@@ -1,4 +1,4 @@
-/** Amounts for payers: exact, with the decimals of the currency (semantics N3). */
+/** Amounts for payers: exact, with the decimals of the currency (semantics money.decimals). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { AMOUNT_MAX } from "../../src/domain/Money.ts"

@@ -1,4 +1,7 @@
-/** Semantics A7, A8 and 9.17 over HTTP: keys are listed masked, rolled with a grace, and revoked. */
+/**
+ * Semantics keys.first, keys.list, keys.roll, keys.revoke over HTTP: keys are listed masked, rolled with a grace, and
+ * revoked.
+ */
 import { Agent, get } from "node:http"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { assertError, assertOk } from "./Assertions.ts"
@@ -19,7 +22,7 @@ const idOf = async (keys: Keys, secret: string, by = keys.secretTest): Promise<s
 const works = async (key: string) => (await server.request("GET", "/v1/api_keys", { key })).status === 200
 
 describe("API keys", () => {
-  it("A8: are listed masked, newest first, only for the own merchant and environment", async () => {
+  it("keys.list, keys.roll: are listed masked, newest first, only for the own merchant and environment", async () => {
     const [one, other] = [await server.merchant(), await server.merchant()]
     const reply = await server.request("GET", "/v1/api_keys", { key: one.secretLive })
     assertOk(reply)
@@ -45,7 +48,7 @@ describe("API keys", () => {
     assertError(await server.request("GET", path), 404, "resource_missing", "starting_after")
   })
 
-  it("A8: a rolled key is valid beside the new one, and the new one is shown once", async () => {
+  it("keys.roll: a rolled key is valid beside the new one, and the new one is shown once", async () => {
     const keys = await server.merchant()
     const id = await idOf(keys, keys.secretTest)
     const roll = () =>
@@ -71,7 +74,8 @@ describe("API keys", () => {
     assert.lengthOf(await listKeys(secret), 3)
   })
 
-  it("A8: without grace the old key ends immediately (A3), and its end never moves back", async () => {
+  // Semantics keys.roll.
+  it("without grace the old key ends immediately (semantics keys.expired), and its end never moves back", async () => {
     const keys = await server.merchant()
     const id = await idOf(keys, keys.publishableTest)
     const secretId = await idOf(keys, keys.secretTest)
@@ -86,7 +90,8 @@ describe("API keys", () => {
     assertError(await server.request("GET", "/v1/api_keys", { key: keys.secretTest }), 401, "api_key_expired")
   })
 
-  it("A8: a roll is refused for keys of other merchants or environments, with a publishable key, and out of bounds", async () => {
+  // Semantics keys.roll.
+  it("a roll is refused for keys of other merchants or environments, with a publishable key, and out of bounds", async () => {
     const [keys, other] = [await server.merchant(), await server.merchant()]
     const id = await idOf(keys, keys.secretTest)
     const roll = (key: string, body: object = {}) => server.request("POST", `/v1/api_keys/${id}/roll`, { key, body })
@@ -100,7 +105,7 @@ describe("API keys", () => {
     assert.isTrue(await works(keys.secretTest))
   })
 
-  it("9.17: a revoked key of any status ends immediately, and stays in lists", async () => {
+  it("keys.revoke: a revoked key of any status ends immediately, and stays in lists", async () => {
     const keys = await server.merchant()
     const revoke = (id: string, key = keys.secretTest) => server.request("DELETE", `/v1/api_keys/${id}`, { key })
     const rollingId = await idOf(keys, keys.secretTest)
@@ -138,7 +143,7 @@ describe("API keys", () => {
     ])
   })
 
-  it("9.17: an expired key can be revoked, too, and then has that status", async () => {
+  it("keys.revoke: an expired key can be revoked, too, and then has that status", async () => {
     const keys = await server.merchant()
     const id = await idOf(keys, keys.secretTest)
     const options = { key: keys.secretTest, body: { expires_in: 0 } }
@@ -148,7 +153,7 @@ describe("API keys", () => {
     assertError(await server.request("GET", "/v1/api_keys", { key: keys.secretTest }), 401, "authentication_failed")
   })
 
-  it("9.17: a key cannot revoke itself or keys of others, and a publishable key revokes none", async () => {
+  it("keys.revoke: a key cannot revoke itself or keys of others, and a publishable key revokes none", async () => {
     const [keys, other] = [await server.merchant(), await server.merchant()]
     const id = await idOf(keys, keys.secretTest)
     const revoke = (key: string, of = id, query = "") => server.request("DELETE", `/v1/api_keys/${of}${query}`, { key })
@@ -163,7 +168,7 @@ describe("API keys", () => {
     assertOk(await server.request("GET", "/v1/customers", { key: keys.secretTest }))
   })
 
-  it("9.17: a connection that was open before is refused, too", async () => {
+  it("keys.revoke: a connection that was open before is refused, too", async () => {
     const keys = await server.merchant()
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const sockets = new Set<unknown>()
@@ -184,7 +189,7 @@ describe("API keys", () => {
     agent.destroy()
   })
 
-  it("I4: two merchants may use the same idempotency key", async () => {
+  it("idempotency.fingerprint: two merchants may use the same idempotency key", async () => {
     const [one, other] = [await server.merchant(), await server.merchant()]
     const secrets = await Promise.all(
       [one, other].map(async (keys) => {
@@ -197,7 +202,7 @@ describe("API keys", () => {
     assert.notStrictEqual(secrets[0], secrets[1])
   })
 
-  it("I7: a key that another request has used is refused, whichever of the two came first", async () => {
+  it("idempotency.reuse: a key that another request has used is refused, whichever of the two came first", async () => {
     const keys = await server.merchant()
     const path = `/v1/api_keys/${await idOf(keys, keys.publishableTest)}/roll`
     const post = (to: string, idempotencyKey: string, body: object = {}) =>

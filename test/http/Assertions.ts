@@ -1,4 +1,4 @@
-/** Asserts the shape that every error response has (semantics §3, T19). */
+/** Asserts the shape that every error response has (semantics errors.envelope, responses.headers). */
 import { assert } from "@effect/vitest"
 import type { Reply } from "../support/MemoryTill.ts"
 import { DOCS_URL, VERSION } from "../support/MemoryTill.ts"

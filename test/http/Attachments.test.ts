@@ -1,4 +1,7 @@
-/** Customers hold payment methods (semantics 9.18, §2.7), and are charged with them later, through a real socket. */
+/**
+ * Customers hold payment methods (semantics payment_methods.attach, payment_methods.states), and are charged with them
+ * later, through a real socket.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { PaymentMethod } from "../../src/domain/PaymentMethod.ts"
@@ -35,7 +38,7 @@ const idsOf = async (path: string): Promise<ReadonlyArray<string>> =>
 const lastEvent = async () => (await get("events?limit=1")).body.data[0]
 
 describe("attaching", () => {
-  it("9.18: gives a payment method to a customer, once", async () => {
+  it("payment_methods.attach: gives a payment method to a customer, once", async () => {
     const customer = await newCustomer()
     const id = await newCard()
     const before = await shown(id)
@@ -53,7 +56,7 @@ describe("attaching", () => {
     assert.deepStrictEqual(await eventsSince(after), ["payment_method.attached"])
   })
 
-  it("9.18: another customer's is refused, and a repetition gets that again", async () => {
+  it("payment_methods.attach: another customer's is refused, and a repetition gets that again", async () => {
     const id = await attached(await newCard(), await newCustomer())
     const customer = await newCustomer()
     const body = { customer }
@@ -66,7 +69,7 @@ describe("attaching", () => {
     assert.deepStrictEqual(await idsOf(`customers/${customer}/payment_methods`), [])
   })
 
-  it("T14, T17: refuses missing objects, and keys without permission", async () => {
+  it("requests.order, parameters.references: refuses missing objects, and keys without permission", async () => {
     const customer = await newCustomer()
     const id = await newCard()
     assertError(await attach("pm_unknown", "cus_unknown"), 404, "resource_missing", "id")
@@ -89,7 +92,7 @@ describe("attaching", () => {
     assertError(await post(`payment_methods/${id}/detach`, { customer }), 400, "parameter_unknown", "customer")
   })
 
-  it("9.18: copies a built-in one, which behaves like its original", async () => {
+  it("payment_methods.attach: copies a built-in one, which behaves like its original", async () => {
     const customer = await newCustomer()
     const original = await shown("pm_card_visa")
     const copy = (await attach("pm_card_visa", customer)).body
@@ -112,7 +115,7 @@ describe("attaching", () => {
     await post("test_helpers/clock/advance", { seconds: 2 })
   })
 
-  it("9.18: a customer holds 100 payment methods", async () => {
+  it("payment_methods.attach: a customer holds 100 payment methods", async () => {
     const customer = await newCustomer()
     for (let i = 0; i < 100; i++) await attached("pm_card_visa", customer)
     const refused = await attach("pm_card_visa", customer)
@@ -123,7 +126,7 @@ describe("attaching", () => {
 })
 
 describe("detaching", () => {
-  it("9.18: takes a payment method from its customer, and the event names the customer", async () => {
+  it("payment_methods.attach: takes a payment method from its customer, and the event names the customer", async () => {
     const customer = await newCustomer()
     const id = await attached(await newCard(), customer)
     const before = await shown(id)
@@ -136,7 +139,7 @@ describe("detaching", () => {
     assert.deepStrictEqual(await idsOf(`customers/${customer}/payment_methods`), [])
   })
 
-  it("9.18: a payment method without a customer cannot be detached", async () => {
+  it("payment_methods.attach: a payment method without a customer cannot be detached", async () => {
     const id = await newCard()
     for (const one of [id, "pm_card_visa"]) {
       const refused = await detach(one)
@@ -147,7 +150,7 @@ describe("detaching", () => {
     assertError(await detach(id), 400, "parameter_invalid", "id")
   })
 
-  it("§2.7: a detached payment method can be neither attached nor charged again", async () => {
+  it("payment_methods.states: a detached payment method can be neither attached nor charged again", async () => {
     const customer = await newCustomer()
     const id = await attached(await newCard(), customer)
     await detach(id)
@@ -168,7 +171,7 @@ describe("detaching", () => {
     assertOk(await post(`payment_intents/${later}/confirm`, { payment_method: await newCard() }))
   })
 
-  it("9.18: payments that wait for the payer end with it, and charges stand", async () => {
+  it("payment_methods.usable: payments that wait for the payer end with it, and charges stand", async () => {
     const customer = await newCustomer()
     const paymentBy = async (builtIn: string, body: object = {}) => {
       const payment_method = await attached(builtIn, customer)
@@ -201,7 +204,7 @@ describe("detaching", () => {
     assert.strictEqual((await shown(processing.payment_method)).customer, null)
   })
 
-  it("9.18: happens before a customer's deletion, in the order of attachment", async () => {
+  it("payment_methods.attach: happens before a customer's deletion, in the order of attachment", async () => {
     const customer = await newCustomer()
     const late = await newCard()
     const first = await attached("pm_card_visa", customer)
@@ -224,7 +227,7 @@ describe("detaching", () => {
 })
 
 describe("the lists of what a customer has", () => {
-  it("9.18: show the newest first, in pages, on both routes", async () => {
+  it("payment_methods.list: show the newest first, in pages, on both routes", async () => {
     const [customer, other] = [await newCustomer(), await newCustomer()]
     const oldest = await newCard()
     const ids = [oldest, await newCard(), await attached("pm_card_amex", customer)]
@@ -247,7 +250,7 @@ describe("the lists of what a customer has", () => {
     }
   })
 
-  it("T17: require an existing customer", async () => {
+  it("parameters.references: require an existing customer", async () => {
     const customer = await newCustomer()
     assertOk(await get(`payment_methods?customer=${customer}`))
     await server.request("DELETE", `/v1/customers/${customer}`)
@@ -262,7 +265,8 @@ describe("the lists of what a customer has", () => {
 })
 
 describe("setup_future_usage", () => {
-  it("9.18: attaches after success, and the payment names the copy of a built-in one", async () => {
+  // Semantics payment_intents.setup_future_usage.
+  it("attaches after success, and the payment names the copy of a built-in one", async () => {
     const customer = await newCustomer()
     const own = await newCard()
     const after = await newestEvent()
@@ -294,7 +298,8 @@ describe("setup_future_usage", () => {
     assertOk(await post("refunds", { payment_intent: held.id }))
   })
 
-  it("9.18: waits until a payment has settled, or the payer has authenticated", async () => {
+  // Semantics payment_intents.setup_future_usage.
+  it("waits until a payment has settled, or the payer has authenticated", async () => {
     const customer = await newCustomer()
     const saved = () => idsOf(`customers/${customer}/payment_methods`)
     const usage = { customer, setup_future_usage: "off_session" }
@@ -315,7 +320,8 @@ describe("setup_future_usage", () => {
     assert.deepStrictEqual(await saved(), [passed.payment_method, settled.payment_method])
   })
 
-  it("9.18: the payment stands if the card is now another customer's, or its own customer was deleted", async () => {
+  // Semantics payment_intents.setup_future_usage.
+  it("the payment stands if the card is now another customer's, or its own customer was deleted", async () => {
     const [customer, other, leaving] = [await newCustomer(), await newCustomer(), await newCustomer()]
     const usage = { setup_future_usage: "off_session" }
     const id = await newCard("4000000000006017")
@@ -330,7 +336,7 @@ describe("setup_future_usage", () => {
     assert.deepInclude(paid, { status: "succeeded", payment_method: "pm_card_processing_success" })
   })
 
-  it("9.18: needs a customer, from the payment or the session", async () => {
+  it("payment_intents.setup_future_usage: needs a customer, from the payment or the session", async () => {
     const usage = { setup_future_usage: "off_session" }
     const customer = await newCustomer()
     const bare = (await pay({ confirm: false, payment_method: "pm_card_visa" })).body
@@ -360,7 +366,7 @@ describe("setup_future_usage", () => {
 })
 
 describe("off_session", () => {
-  it("9.18: charges a saved card, and declines one that requires the payer", async () => {
+  it("pages.saved_cards: charges a saved card, and declines one that requires the payer", async () => {
     const customer = await newCustomer()
     const saved = await attached("pm_card_visa", customer)
     const asking = await attached("pm_card_authenticationRequired", customer)
@@ -390,7 +396,7 @@ describe("off_session", () => {
     assertError(await post(`payment_intents/${id}/confirm`, { off_session: true }), 402, "card_declined")
   })
 
-  it("9.18: is for secret keys, and for confirmations", async () => {
+  it("payment_intents.off_session: is for secret keys, and for confirmations", async () => {
     const { client_secret, id } = (await pay({ confirm: false, payment_method: "pm_card_visa" })).body
     const payer = { key: server.keys.publishableTest }
     const confirm = (off_session: boolean) =>
@@ -404,7 +410,7 @@ describe("off_session", () => {
 })
 
 describe("the owner of a payment's card", () => {
-  it("I-19, 9.18: is no customer, or the payment's own", async () => {
+  it("payment_intents.customer: is no customer, or the payment's own", async () => {
     const [customer, other] = [await newCustomer(), await newCustomer()]
     const saved = await attached("pm_card_visa", customer)
     assertOk(await pay({ customer, payment_method: saved }))
@@ -423,7 +429,8 @@ describe("the owner of a payment's card", () => {
     assertOk(await post(`payment_intents/${id}/confirm`))
   })
 
-  it("9.18: a free card that is attached to another customer during authentication is not charged", async () => {
+  // Semantics payment_methods.attach.
+  it("a free card that is attached to another customer during authentication is not charged", async () => {
     const customer = await newCustomer()
     const id = await newCard("4000000000003220")
     const asked = (await pay({ customer, payment_method: id })).body
@@ -432,7 +439,7 @@ describe("the owner of a payment's card", () => {
     assert.deepInclude(body, { status: "requires_payment_method", latest_charge: null })
   })
 
-  it("S15, 9.18: a session accepts its own customer's cards", async () => {
+  it("checkout.confirm, payment_intents.customer: a session accepts its own customer's cards", async () => {
     const [customer, other] = [await newCustomer(), await newCustomer()]
     const saved = await attached("pm_card_visa", customer)
     const confirm = (id: string, body: object = {}, options: object = {}) =>
@@ -463,7 +470,8 @@ describe("the owner of a payment's card", () => {
     assertError(await confirm(await of({ customer })), 400, "parameter_invalid", "payment_method")
   })
 
-  it("9.18: the server of a shop has a session's card saved by its PaymentIntent", async () => {
+  // Semantics payment_intents.setup_future_usage.
+  it("the server of a shop has a session's card saved by its PaymentIntent", async () => {
     const customer = await newCustomer()
     const session = await openSession({ customer })
     const usage = { setup_future_usage: "off_session" }

@@ -1,4 +1,4 @@
-/** Semantics §1.2 and §1.5, row by row, through a real socket. */
+/** Semantics keys.*, versions.*, row by row, through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
@@ -40,7 +40,7 @@ const changeKey = (key: string, change: Partial<ApiKeyLookup>) =>
   )
 
 describe("authentication", () => {
-  it("A1: no key", async () => {
+  it("keys.missing: no key", async () => {
     const reply = await server.request("GET", "/v1/customers", { key: null })
     assertError(reply, 401, "authentication_failed")
     assert.strictEqual(reply.body.error.type, "authentication_error")
@@ -48,7 +48,7 @@ describe("authentication", () => {
     assert.strictEqual(reply.headers.get("www-authenticate"), 'Basic realm="payments"')
   })
 
-  it("A2: anything that is no key, without repeating it", async () => {
+  it("keys.invalid: anything that is no key, without repeating it", async () => {
     const { secretTest } = server.keys
     const wrong = [
       basic("sk_test_wrongwrongwrongwrongwrongwrong12"),
@@ -72,7 +72,7 @@ describe("authentication", () => {
     }
   })
 
-  it("A4: a key with ten thousand passwords evicts no other key from the cache of headers", async () => {
+  it("keys.password: a key with ten thousand passwords evicts no other key from the cache of headers", async () => {
     const { accountBefore, authenticate } = await Effect.runPromise(
       Effect.provideService(Authentication.make, Accounts, server.accounts)
     )
@@ -88,7 +88,7 @@ describe("authentication", () => {
     )
   })
 
-  it("9.26: a bearer token, key or not, is refused with the scheme to use", async () => {
+  it("keys.bearer: a bearer token, key or not, is refused with the scheme to use", async () => {
     for (const token of [` ${server.keys.secretTest}`, " sk_test_wrong", " ", ""]) {
       for (const scheme of ["Bearer", "bearer", "BEARER"]) {
         const reply = await withAuthorization(`${scheme}${token}`)
@@ -102,7 +102,7 @@ describe("authentication", () => {
     }
   })
 
-  it("A2, A3: revoked and expired keys end immediately", async () => {
+  it("keys.invalid, keys.expired: revoked and expired keys end immediately", async () => {
     const keys = await server.merchant()
     const read = () => server.request("GET", "/v1/customers", { key: keys.secretTest })
     assertOk(await read())
@@ -121,7 +121,7 @@ describe("authentication", () => {
     assertError(await read(), 401, "authentication_failed")
   })
 
-  it("A4: a password is ignored, and the colon may be missing", async () => {
+  it("keys.password: a password is ignored, and the colon may be missing", async () => {
     const { secretTest } = server.keys
     for (const text of [`${secretTest}:password`, `${secretTest}::`, secretTest, `${secretTest}:${"x".repeat(4000)}`]) {
       assertOk(await withAuthorization(encoded(text)))
@@ -129,14 +129,14 @@ describe("authentication", () => {
     assertOk(await withAuthorization(encoded(`${secretTest}:`).replace("Basic", "bASIC")))
   })
 
-  it("A7: the storage contains no key", async () => {
+  it("keys.first: the storage contains no key", async () => {
     const keys = await server.merchant()
     const entry = await Effect.runPromise(server.accounts.read(INSTALLATION, lookupIdOf(keys.secretTest)))
     assert.isTrue(entry !== undefined && !entry.deleted)
     assert.notInclude(JSON.stringify(entry), keys.secretTest.slice(8))
   })
 
-  it("A9: merchants and environments do not see one another", async () => {
+  it("keys.environments: merchants and environments do not see one another", async () => {
     const other = await server.merchant()
     const { body } = await server.request("POST", "/v1/customers", { body: { name: "A" } })
     for (const key of [server.keys.secretLive, other.secretTest, other.secretLive]) {
@@ -156,7 +156,7 @@ describe("authentication", () => {
     assert.strictEqual(live.body.merchant_id, body.merchant_id)
   })
 
-  it("A10: live mode without a processor", async () => {
+  it("keys.live_processor: live mode without a processor", async () => {
     const key = server.keys.secretLive
     const card = { number: "4242424242424242", exp_month: 12, exp_year: 2040 }
     const body = { amount: 1, currency: "usd", confirm: true, payment_method_data: { type: "card", card } }
@@ -195,7 +195,7 @@ describe("publishable keys", () => {
     (await server.request("POST", "/v1/payment_intents", { body: { amount: 1, currency: "usd", ...parameters } })).body
   const asPayer = (keys: Keys = server.keys) => ({ key: keys.publishableTest })
 
-  it("A5: open nothing without the client secret", async () => {
+  it("keys.publishable, keys.client_secret: open nothing without the client secret", async () => {
     const { id } = await create()
     const closed = [
       ["GET", "/v1/customers"],
@@ -224,7 +224,8 @@ describe("publishable keys", () => {
     }
   })
 
-  it("A5, A6: see the projection with the right client secret, and nothing with a wrong one", async () => {
+  // Semantics keys.publishable, keys.client_secret, keys.publishable.payment_intents.
+  it("see the projection with the right client secret, and nothing with a wrong one", async () => {
     const { client_secret, id } = await create()
     const path = `/v1/payment_intents/${id}`
     const seen = await server.request("GET", `${path}?client_secret=${client_secret}`, asPayer())
@@ -237,7 +238,7 @@ describe("publishable keys", () => {
     assertError(foreign, 404, "resource_missing", "id")
   })
 
-  it("§8.5: a client secret that comes with a secret key is checked, too", async () => {
+  it("keys.client_secret: a client secret that comes with a secret key is checked, too", async () => {
     const { client_secret, id } = await create()
     assertOk(await server.request("GET", `/v1/payment_intents/${id}?client_secret=${client_secret}`))
     assertError(await server.request("GET", `/v1/payment_intents/${id}?client_secret=x`), 404, "resource_missing", "id")
@@ -250,7 +251,7 @@ describe("publishable keys", () => {
     )
   })
 
-  it("A5, I-12: confirm, unless the server does", async () => {
+  it("keys.publishable, payment_intents.manual_confirmation: confirm, unless the server does", async () => {
     const confirm = ({ client_secret, id }: { client_secret: string; id: string }, payment_method: string) =>
       server.request("POST", `/v1/payment_intents/${id}/confirm`, {
         ...asPayer(),
@@ -264,7 +265,8 @@ describe("publishable keys", () => {
     assertError(await confirm(manual, "pm_card_visa"), 403, "secret_key_required")
   })
 
-  it("§8.28, 9.4: see the projection in errors and replays, and replay no request of a secret key", async () => {
+  // Semantics keys.publishable.payment_intents, idempotency.scope.
+  it("see the projection in errors and replays, and replay no request of a secret key", async () => {
     const { client_secret, id } = await create()
     const confirm = (key: string) =>
       server.request("POST", `/v1/payment_intents/${id}/confirm`, {
@@ -294,7 +296,7 @@ describe("versions", () => {
   const withVersion = (version: string) =>
     server.request("GET", "/v1/customers", { headers: { "x-api-version": version } })
 
-  it("V1: an unknown version", async () => {
+  it("versions.unknown: an unknown version", async () => {
     for (const version of ["2026-03-10", "v1", "2026-03-09, 2026-03-09", "2026", ""]) {
       const reply = await withVersion(version)
       assertError(reply, 400, "invalid_api_version", "X-API-Version")
@@ -303,12 +305,12 @@ describe("versions", () => {
     }
   })
 
-  it("V2: the supported version, spaces around it or not", async () => {
+  it("versions.supported: the supported version, spaces around it or not", async () => {
     assertOk(await withVersion(VERSION))
     assertOk(await withVersion(`  ${VERSION} `))
   })
 
-  it("V3: the account's default", async () => {
+  it("versions.default: the account's default", async () => {
     const created = await Effect.runPromise(
       server.accounts.run(INSTALLATION, Merchants.createWithKeys("A merchant of the past"))
     )
@@ -336,10 +338,10 @@ describe("versions", () => {
 })
 
 describe("test helpers", () => {
-  it("§8.27: exist in test mode only, for secret keys only", async () => {
+  it("test_helpers.test_mode: exist in test mode only, for secret keys only", async () => {
     const path = "/v1/test_helpers/payment_intents/pi_x/authenticate"
     const body = { outcome: "success" }
-    // T14: the key's permissions are checked before the body.
+    // Semantics requests.order: the key's permissions are checked before the body.
     for (const sent of [body, { outcome: "x" }, "{"]) {
       const live = await server.request("POST", path, { key: server.keys.secretLive, body: sent })
       assertError(live, 400, "test_mode_only")

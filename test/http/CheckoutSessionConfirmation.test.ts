@@ -1,4 +1,4 @@
-/** Semantics §1.15, §2.3 and I-18, through a real socket: sessions are confirmed and completed. */
+/** Semantics checkout.*, through a real socket: sessions are confirmed and completed. */
 import { assert, describe, it } from "@effect/vitest"
 import { assertError, assertOk } from "./Assertions.ts"
 import {
@@ -21,7 +21,7 @@ openShop()
 const PAID = ["charge.succeeded", "payment_intent.succeeded", "checkout.session.completed"]
 const nobody = { email: null, name: null, phone: null, address: null }
 
-describe("9.29: attempts that fail", () => {
+describe("checkout.attempts: attempts that fail", () => {
   const declined = { payment_method: "pm_card_declined" }
 
   it("close a session for an hour after the twentieth, for every key", async () => {
@@ -78,7 +78,8 @@ describe("9.29: attempts that fail", () => {
 })
 
 describe("confirmation", () => {
-  it("S8, S12, S15: completes the session, its PaymentIntent and its charge together", async () => {
+  // Semantics checkout.payment_status, checkout.url, checkout.confirm.
+  it("completes the session, its PaymentIntent and its charge together", async () => {
     const { id, payment_intent } = await create()
     const since = await newestEvent()
     const confirmed = await confirm(id, { customer_details: { email: "a@b.co", name: "A", address: { city: "X" } } })
@@ -94,7 +95,7 @@ describe("confirmation", () => {
     assertError(await confirm(id), 400, "checkout_session_unexpected_state", "id")
   })
 
-  it("S8: manual capture pays later", async () => {
+  it("checkout.payment_status: manual capture pays later", async () => {
     const { id, payment_intent } = await create({ payment_intent_data: { capture_method: "manual" } })
     const since = await newestEvent()
     assert.deepInclude((await confirm(id)).body, { status: "complete", payment_status: "unpaid" })
@@ -106,14 +107,14 @@ describe("confirmation", () => {
     assert.deepStrictEqual(await eventsSince(since), [...reserved, ...captured])
   })
 
-  it("S8: a held amount that is released leaves the session unpaid", async () => {
+  it("checkout.payment_status: a held amount that is released leaves the session unpaid", async () => {
     const { id, payment_intent } = await create({ payment_intent_data: { capture_method: "manual" } })
     assertOk(await confirm(id))
     assertOk(await post(`payment_intents/${payment_intent}/cancel`))
     assert.strictEqual(await state(id), "complete unpaid")
   })
 
-  it("S8: nothing to pay", async () => {
+  it("checkout.payment_status: nothing to pay", async () => {
     const { id } = await create({ line_items: [{ price: catalog.free, quantity: 3 }], customer_creation: "always" })
     assert.strictEqual(await state(id), "open unpaid")
     const since = await newestEvent()
@@ -155,7 +156,7 @@ describe("confirmation", () => {
     assert.deepStrictEqual(await eventsSince(since), events)
   })
 
-  it("S9: creates the customer that it requires, if it has none", async () => {
+  it("checkout.customer: creates the customer that it requires, if it has none", async () => {
     const { id, payment_intent } = await create({ customer_creation: "always" })
     const since = await newestEvent()
     const customer_details = { email: "a@b.co", name: "A", phone: "1" }
@@ -170,7 +171,8 @@ describe("confirmation", () => {
     assert.strictEqual((await confirm(other.id, { customer_details: null })).body.customer, known.id)
   })
 
-  it("S11, S14: requires the details that it collects, unless they are known", async () => {
+  // Semantics checkout.customer_details, pages.checkout.
+  it("requires the details that it collects, unless they are known", async () => {
     const { id } = await create()
     const refused = await confirm(id, { customer_details: null })
     assertError(refused, 400, "parameter_missing", "customer_details[email]")
@@ -212,7 +214,7 @@ describe("confirmation", () => {
     ["gb", { line1: "1 High St", postal_code: "not a code", city: "Leeds" }],
     ["US", { line1: "1 Main St", postal_code: "x", city: "Reno", state: "NV" }],
     ["AQ", { line1: "Base", city: "McMurdo" }]
-  ] as const)("9.8: asks for the parts of an address that %s has and needs", async (country, parts) => {
+  ] as const)("pages.address: asks for the parts of an address that %s has and needs", async (country, parts) => {
     const { id } = await create({ billing_address_collection: "required", customer_email: "a@b.co" })
     const address: Record<string, string> = { country }
     for (const [part, value] of Object.entries(parts)) {
@@ -225,7 +227,7 @@ describe("confirmation", () => {
     assert.deepInclude(confirmed.body.customer_details.address, { ...parts, country: country.toUpperCase() })
   })
 
-  it("9.8: accepts parts of an address that its country does not use", async () => {
+  it("pages.address: accepts parts of an address that its country does not use", async () => {
     const { id } = await create({ billing_address_collection: "required", customer_email: "a@b.co" })
     const address = { line1: "1", line2: "2", city: "Central", state: "Kowloon", postal_code: "999077", country: "HK" }
     assert.deepStrictEqual(
@@ -234,7 +236,8 @@ describe("confirmation", () => {
     )
   })
 
-  it("9.82: the payer's entries fill the billing details that the payment method lacks", async () => {
+  // Semantics charges.billing_details.
+  it("the payer's entries fill the billing details that the payment method lacks", async () => {
     const entered = { email: "guest@example.com", name: "Grace", phone: "1" }
     const address = { line1: "1 High St", line2: null, city: "London", country: "GB", postal_code: "N1", state: null }
     const charged = async (chosen: object) => {
@@ -255,7 +258,7 @@ describe("confirmation", () => {
     })
   })
 
-  it("S11: the card's details fill those that were not entered", async () => {
+  it("checkout.customer_details: the card's details fill those that were not entered", async () => {
     const { id } = await create({ customer_email: "a@b.co", customer_creation: "always" })
     const address = { line1: "1 High St", line2: null, city: "London", country: "GB", postal_code: "N1", state: null }
     const onTheCard = { name: "On the card", phone: "1", address }
@@ -273,7 +276,7 @@ describe("confirmation", () => {
     assert.deepInclude((await get(`customers/${body.customer}`)).body, customer)
   })
 
-  it("S11: an entered address is used as a whole, without parts of the card's", async () => {
+  it("checkout.customer_details: an entered address is used as a whole, without parts of the card's", async () => {
     const { id } = await create({ customer_email: "a@b.co" })
     const { body } = await confirm(id, {
       customer_details: { address: { line1: "1 High St", country: "GB" } },
@@ -288,7 +291,8 @@ describe("confirmation", () => {
     assert.deepStrictEqual(body.customer_details, { email: "a@b.co", name: "On the card", phone: null, address })
   })
 
-  it("S11: if the server confirms the payment itself, all details that were not entered are the card's", async () => {
+  // Semantics checkout.customer_details.
+  it("if the server confirms the payment itself, all details that were not entered are the card's", async () => {
     const { id, payment_intent } = await create({})
     const billing_details = { email: "card@example.com", name: "On the card" }
     const card = { number: "4242424242424242", exp_month: 12, exp_year: 2034 }
@@ -298,7 +302,7 @@ describe("confirmation", () => {
     assert.deepStrictEqual(customer_details, { ...billing_details, phone: null, address: null })
   })
 
-  it("S15: refuses invalid confirmations", async () => {
+  it("checkout.confirm: refuses invalid confirmations", async () => {
     const { id } = await create()
     assertError(await confirm(id, { payment_method: "pm_none" }), 404, "resource_missing", "payment_method")
     assertError(await confirm(id, { payment_method: null }), 400, "payment_intent_unexpected_state", "payment_method")
@@ -310,12 +314,13 @@ describe("confirmation", () => {
     assertError(await confirm(id, email), 400, "parameter_invalid", "customer_details[email]")
     assert.strictEqual((await confirm(id, { payment_method: "pm_card_processor_error" })).status, 500)
     assert.strictEqual(await state(id), "open unpaid")
-    // T14: the objects that a request refers to are checked before the state.
+    // Semantics requests.order: the objects that a request refers to are checked before the state.
     assertOk(await confirm(id))
     assertError(await confirm(id, { payment_method: "pm_none" }), 404, "resource_missing", "payment_method")
   })
 
-  it("A5, S13, S15: a publishable key confirms with the client secret only", async () => {
+  // Semantics keys.publishable, keys.client_secret, checkout.url, checkout.confirm.
+  it("a publishable key confirms with the client secret only", async () => {
     const { client_secret, id } = await create({ ui_mode: "embedded" })
     const key = { key: server.keys.publishableTest }
     const body = { payment_method: "pm_card_visa", customer_details: { email: "a@b.co" } }
@@ -340,7 +345,7 @@ describe("confirmation", () => {
     assertError(await post(`checkout_sessions/${page.id}/confirm`, nothing, key), 404, "resource_missing", "id")
   })
 
-  it("§2.3: an asynchronous payment settles later, and after a failure another one may follow", async () => {
+  it("checkout.states: an asynchronous payment settles later, and after a failure another one may follow", async () => {
     const { id, payment_intent } = await create()
     const since = await newestEvent()
     const { body } = await confirm(id, { payment_method: "pm_card_processing_failure" })
@@ -357,7 +362,7 @@ describe("confirmation", () => {
   })
 })
 
-describe("I-18: the PaymentIntent of a session", () => {
+describe("checkout.payment_intent: the PaymentIntent of a session", () => {
   it("drives the session when it is confirmed", async () => {
     const { id, payment_intent } = await create({ customer_creation: "always", customer_email: "a@b.co" })
     const since = await newestEvent()
@@ -420,7 +425,8 @@ describe("I-18: the PaymentIntent of a session", () => {
     return { id, payment_intent, path }
   }
 
-  it("9.5: keeps its terms when the session is complete and the amount held, and can be canceled", async () => {
+  // Semantics checkout.payment_intent.
+  it("keeps its terms when the session is complete and the amount held, and can be canceled", async () => {
     const { id, payment_intent } = await create({ payment_intent_data: { capture_method: "manual" } })
     assertOk(await confirm(id))
     const path = `payment_intents/${payment_intent}`
@@ -434,7 +440,7 @@ describe("I-18: the PaymentIntent of a session", () => {
     assert.strictEqual(await state(id), "complete unpaid")
   })
 
-  it("9.5: can be canceled after an asynchronous failure, its terms as they were", async () => {
+  it("checkout.payment_intent: can be canceled after an asynchronous failure, its terms as they were", async () => {
     const { id, path } = await failedToSettle()
     await assertTermsFixed(id, path)
     const since = await newestEvent()
@@ -446,7 +452,8 @@ describe("I-18: the PaymentIntent of a session", () => {
     assertError(await post(`checkout_sessions/${id}/expire`), 400, "checkout_session_unexpected_state", "id")
   })
 
-  it("9.5: can be confirmed again after an asynchronous failure, with an authentication and a decline between", async () => {
+  // Semantics checkout.payment_intent.
+  it("can be confirmed again after an asynchronous failure, with an authentication and a decline between", async () => {
     const { id, path, payment_intent } = await failedToSettle()
     const again = (payment_method: string) => post(`${path}/confirm`, { payment_method })
     assertError(await again("pm_card_declined"), 402, "card_declined")

@@ -1,4 +1,4 @@
-/** Semantics §1.15, row by row, through a real socket: sessions are created. */
+/** Semantics checkout.*, row by row, through a real socket: sessions are created. */
 import { assert, describe, it } from "@effect/vitest"
 import { assertError, assertOk } from "./Assertions.ts"
 import {
@@ -56,7 +56,7 @@ describe("creation", () => {
     assert.deepStrictEqual(await eventsSince(since), ["payment_intent.created"])
   })
 
-  it("S1: retrieve", async () => {
+  it("checkout.update: retrieve", async () => {
     const created = await create()
     assert.deepStrictEqual(await session(created.id), created)
     assertError(await get("checkout_sessions/cs_none"), 404, "resource_missing", "id")
@@ -70,7 +70,7 @@ describe("creation", () => {
     assertError(await get("checkout_sessions/cs_none/line_items"), 404, "resource_missing", "id")
   })
 
-  it("S2: a PaymentIntent if there is something to pay", async () => {
+  it("checkout.payment_intent: a PaymentIntent if there is something to pay", async () => {
     const { payment_intent } = await create()
     assert.deepInclude(await intent(payment_intent), {
       amount: 3998,
@@ -81,7 +81,7 @@ describe("creation", () => {
     assert.strictEqual((await create({ line_items: [{ price: catalog.free }] })).payment_intent, null)
   })
 
-  it("S3: requires valid lines", async () => {
+  it("checkout.line_items: requires valid lines", async () => {
     const { price: id, product: productId } = catalog
     const data = { currency: "usd", product: productId, unit_amount: 1 }
     assertError(await post("checkout_sessions", { mode: "payment" }), 400, "parameter_missing", "line_items")
@@ -105,14 +105,14 @@ describe("creation", () => {
     assertError(await line({ price: id, name: "x" }), 400, "parameter_unknown", "line_items[0][name]")
   })
 
-  it("S3, §8.19: an inactive product cannot be sold", async () => {
+  it("checkout.line_items: an inactive product cannot be sold", async () => {
     const { body: sold } = await post("prices", { product: catalog.inactiveProduct, currency: "usd", unit_amount: 1 })
     assertError(await line({ price: sold.id }), 400, "product_inactive", "line_items[0][price]")
     const data = { currency: "usd", product: catalog.inactiveProduct, unit_amount: 1 }
     assertError(await line({ price_data: data }), 400, "product_inactive", "line_items[0][price_data][product]")
   })
 
-  it("S4: price_data makes an inactive price, without an event", async () => {
+  it("checkout.price_data: price_data makes an inactive price, without an event", async () => {
     const since = await newestEvent()
     const data = { currency: "EUR", product: catalog.product, unit_amount: 250, tax_behavior: "inclusive" }
     const created = await line({ price_data: data, quantity: 3 })
@@ -155,7 +155,7 @@ describe("creation", () => {
     )
   })
 
-  it("S5: recurring prices are charged for one period", async () => {
+  it("checkout.recurring: recurring prices are charged for one period", async () => {
     const data = { currency: "usd", product: catalog.product, unit_amount: 250, recurring: { interval: "month" } }
     const created = await line({ price_data: data })
     assertOk(created)
@@ -174,7 +174,7 @@ describe("creation", () => {
     )
   })
 
-  it("S6: one currency, or the given one, without conversion", async () => {
+  it("checkout.currency: one currency, or the given one, without conversion", async () => {
     const line_items = [{ price: catalog.price }, { price: catalog.yen, quantity: 2 }]
     assertError(await post("checkout_sessions", hosted({ line_items })), 400, "parameter_invalid", "line_items")
     const created = await create({ line_items, currency: "CHF" })
@@ -190,7 +190,7 @@ describe("creation", () => {
     }
   })
 
-  it("S7: how long a session lives", async () => {
+  it("checkout.expires_at: how long a session lives", async () => {
     const now = Math.floor(NOW / 1000)
     for (const seconds of [1800, 3600, 86_400]) {
       assert.strictEqual((await create({ expires_at: now + seconds })).expires_at, now + seconds)
@@ -202,7 +202,7 @@ describe("creation", () => {
     assertError(await post("checkout_sessions", hosted({ expires_at: "1" })), 400, "parameter_invalid", "expires_at")
   })
 
-  it("S10, S11: shows the payer's known details", async () => {
+  it("checkout.customer, checkout.customer_details: shows the payer's known details", async () => {
     assert.notProperty(await create(), "customer_details")
     const { body: customer } = await post("customers", { email: "c@example.com", name: "C", phone: "1" })
     const email = "other@example.com"
@@ -222,7 +222,7 @@ describe("creation", () => {
     assertError(await refuse({ customer_email: "nobody" }), 400, "parameter_invalid", "customer_email")
   })
 
-  it("S12, S13: a page for hosted sessions, a client secret for the others", async () => {
+  it("checkout.url: a page for hosted sessions, a client secret for the others", async () => {
     assert.isNull((await create()).client_secret)
     for (const ui_mode of ["embedded", "custom"]) {
       const { body } = await post("checkout_sessions", {
@@ -241,7 +241,7 @@ describe("creation", () => {
     }
   })
 
-  it("S19, 9.16: sets the PaymentIntent's initial fields", async () => {
+  it("checkout.payment_intent_data: sets the PaymentIntent's initial fields", async () => {
     const payment_intent_data = {
       capture_method: "manual",
       description: "An order",
@@ -278,14 +278,14 @@ describe("creation", () => {
     )
   })
 
-  it("S20: only payments", async () => {
+  it("checkout.mode: only payments", async () => {
     for (const mode of ["setup", "subscription", "x", 1]) {
       assertError(await post("checkout_sessions", hosted({ mode })), 400, "parameter_invalid", "mode")
     }
     assertError(await post("checkout_sessions", hosted({ mode: undefined })), 400, "parameter_missing", "mode")
   })
 
-  it("N1, N8: caps, and amounts that the payer chooses", async () => {
+  it("money.limits, checkout.custom_amount: caps, and amounts that the payer chooses", async () => {
     const dear = { currency: "usd", product: catalog.product, unit_amount: 999_999_999_999 }
     assert.strictEqual((await line({ price_data: dear })).body.amount_total, 999_999_999_999)
     assertError(await line({ price_data: dear, quantity: 2 }), 400, "amount_too_large", "line_items")

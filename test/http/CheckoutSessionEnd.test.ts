@@ -1,4 +1,4 @@
-/** Semantics S16 and S17, through a real socket: sessions end unpaid. */
+/** Semantics checkout.expire, through a real socket: sessions end unpaid. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
@@ -25,7 +25,7 @@ const PAID = ["charge.succeeded", "payment_intent.succeeded", "checkout.session.
 const EXPIRED = ["payment_intent.canceled", "checkout.session.expired"]
 
 describe("the end of a session", () => {
-  it("S16: expires by request, and cancels the payment", async () => {
+  it("checkout.expire: expires by request, and cancels the payment", async () => {
     const { id, payment_intent } = await create()
     const since = await newestEvent()
     assertError(await post(`checkout_sessions/${id}/expire`, { reason: "x" }), 400, "parameter_unknown", "reason")
@@ -60,7 +60,7 @@ describe("the end of a session", () => {
     await Effect.runPromise(server.accounts.run(`${server.keys.merchantId}:test`, age))
     return { id, payment_intent, since }
   }
-  it("S17: has happened for every read at its time", async () => {
+  it("checkout.expire: has happened for every read at its time", async () => {
     const reads: ReadonlyArray<(id: string) => Promise<unknown>> = [
       async (id) => assert.strictEqual((await session(id)).status, "expired"),
       async () => assert.strictEqual((await get("checkout_sessions?limit=1")).body.data[0].status, "expired"),
@@ -75,7 +75,7 @@ describe("the end of a session", () => {
     }
   })
 
-  it("S17: has happened for every confirmation at its time", async () => {
+  it("checkout.expire: has happened for every confirmation at its time", async () => {
     const attempts: ReadonlyArray<(id: string, intent: string, key: string) => Promise<unknown>> = [
       async (id, _, idempotencyKey) => {
         const body = { payment_method: "pm_card_visa", customer_details: { email: "a@b.co" } }
@@ -110,7 +110,8 @@ describe("the end of a session", () => {
     }
   })
 
-  it("I-18: a payment's terms stay settled after the session, and the error does not suggest expiring it again", async () => {
+  // Semantics checkout.payment_intent.
+  it("a payment's terms stay settled after the session, and the error does not suggest expiring it again", async () => {
     const { payment_intent } = await overdue()
     const refused = await post(`payment_intents/${payment_intent}`, { amount: 1 })
     assertError(refused, 400, "payment_intent_unexpected_state", "id")

@@ -1,4 +1,4 @@
-/** Semantics S18 and §1.6, through a real socket: lists of sessions, their lines and their metadata. */
+/** Semantics checkout.update, lists.*, through a real socket: lists of sessions, their lines and their metadata. */
 import { assert, describe, it } from "@effect/vitest"
 import { publishable } from "../../src/domain/Publishable.ts"
 import { assertError, assertOk } from "./Assertions.ts"
@@ -20,7 +20,7 @@ openShop()
 const EXPIRED = ["payment_intent.canceled", "checkout.session.expired"]
 
 describe("reading and updating", () => {
-  it("S18: metadata can be changed at any time, without an event", async () => {
+  it("checkout.update: metadata can be changed at any time, without an event", async () => {
     const { id } = await create({ metadata: { a: "1" } })
     const since = await newestEvent()
     const updated = await post(`checkout_sessions/${id}`, { metadata: { a: "", b: "2" } })
@@ -62,7 +62,7 @@ describe("reading and updating", () => {
     )
   })
 
-  it("G1, G2, G3, G4, G5, G7, G9: line items in the order of the cart", async () => {
+  it("lists.*: line items in the order of the cart", async () => {
     const quantities = [5, 4, 3, 2, 1]
     const { id } = await create({ line_items: quantities.map((quantity) => ({ price: catalog.price, quantity })) })
     const path = `checkout_sessions/${id}/line_items`
@@ -106,7 +106,8 @@ describe("reading and updating", () => {
     assertError(await get(`${path}?expand[]=price`), 400, "parameter_invalid", "expand[]")
   })
 
-  it("9.13: a publishable key sees its fields of a session, in every answer, and the lines", async () => {
+  // Semantics keys.publishable.sessions.
+  it("a publishable key sees its fields of a session, in every answer, and the lines", async () => {
     const key = { key: server.keys.publishableTest }
     const hidden = { metadata: { margin: "0.9" }, client_reference_id: "order_7" }
     const { client_secret, id } = await create({
@@ -153,7 +154,7 @@ describe("reading and updating", () => {
     assert.property(replay.body, "customer_details")
   })
 
-  it("9.13: a new field of a line is shown to publishable keys only once it is listed", () => {
+  it("keys.publishable.sessions: a new field of a line is shown to publishable keys only once it is listed", () => {
     const line = { id: "csli_1", object: "item", quantity: 1, metadata: { a: "b" }, cost: 5 }
     const list = { object: "list", data: [line], has_more: false }
     assert.deepStrictEqual(publishable(list), { ...list, data: [{ id: "csli_1", object: "item", quantity: 1 }] })

@@ -1,7 +1,7 @@
 /**
- * Bounds on `created` select from every list exactly the objects created within them (semantics 9.12): for any clock,
- * with any cursor, in both directions. Ids contain their creation time and may be ahead of the objects' own time: here
- * the clock steps back, the test clock steps ahead, and data is wiped.
+ * Bounds on `created` select from every list exactly the objects created within them (semantics lists.created): for any
+ * clock, with any cursor, in both directions. Ids contain their creation time and may be ahead of the objects' own
+ * time: here the clock steps back, the test clock steps ahead, and data is wiped.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -82,7 +82,7 @@ const shop = async (random: Random) => {
   }
 }
 
-describe("9.12: created", () => {
+describe("lists.created: created", () => {
   it.effect.prop(
     "selects from every list the objects created within all bounds",
     [Seed],

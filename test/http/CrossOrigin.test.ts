@@ -1,4 +1,7 @@
-/** Pages of other origins may make the calls that a publishable key may make, and no others (semantics A5, T19). */
+/**
+ * Pages of other origins may make the calls that a publishable key may make, and no others (semantics keys.publishable,
+ * responses.headers).
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Document from "../../src/api/openapi/Document.ts"
 import type { MemoryTill } from "../support/MemoryTill.ts"
@@ -60,7 +63,7 @@ describe("a preflight", () => {
     assert.isNull(headers.get("access-control-allow-methods"))
   })
 
-  it("9.21: of every operation is answered if a publishable key may call it, and only then", async () => {
+  it("requests.cors: of every operation is answered if a publishable key may call it, and only then", async () => {
     const document = Document.make("https://pay.example.test")
     const operations = Object.entries(document.paths).flatMap(([path, item]) =>
       Object.entries(item).map(([method, { description = "" }]) => ({
@@ -81,7 +84,7 @@ describe("a preflight", () => {
     assert.isAtLeast(opened.length, OPEN.length)
   })
 
-  it("needs a browser's headers: any other OPTIONS is a method like others (T15)", async () => {
+  it("needs a browser's headers: any other OPTIONS is a method like others (semantics requests.paths)", async () => {
     assert.strictEqual((await preflight("POST", "/v1/payment_methods", {})).status, 401)
     const reply = await server.request("OPTIONS", "/v1/payment_methods")
     assert.strictEqual(reply.status, 405)

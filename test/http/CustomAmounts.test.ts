@@ -1,4 +1,4 @@
-/** Semantics 9.14, through a real socket: the payer chooses the amount. */
+/** Semantics checkout.custom_amount, through a real socket: the payer chooses the amount. */
 import { assert, describe, it } from "@effect/vitest"
 import { AMOUNT_MAX } from "../../src/domain/Money.ts"
 import { assertError, assertOk } from "./Assertions.ts"
@@ -204,7 +204,7 @@ describe("a session whose payer chooses the amount", () => {
     assertError(await confirm(id), 400, "parameter_missing", param)
   })
 
-  it("S19: requires an amount of at least the fee", async () => {
+  it("checkout.payment_intent_data: requires an amount of at least the fee", async () => {
     const field = "payment_intent_data[application_fee_amount]"
     const fee = (application_fee_amount: number) => ({ payment_intent_data: { application_fee_amount } })
     const { id } = await sell({ minimum: 300, preset: 700 }, fee(500))
@@ -227,7 +227,7 @@ describe("a session whose payer chooses the amount", () => {
     assertOk(await confirm(beside.id, { custom_unit_amount: 1 }))
   })
 
-  it("N8: allows one such line, once, whose amount can be above 0", async () => {
+  it("checkout.custom_amount: allows one such line, once, whose amount can be above 0", async () => {
     const [one, other] = [await custom(), await custom({ preset: 5 })]
     for (const [line_items, field] of [
       [[{ price: one, quantity: 2 }], "line_items[0][quantity]"],
@@ -240,7 +240,7 @@ describe("a session whose payer chooses the amount", () => {
     }
   })
 
-  it("S15: is paid by a page with a publishable key, once for one idempotency key", async () => {
+  it("checkout.confirm: is paid by a page with a publishable key, once for one idempotency key", async () => {
     const { client_secret, id } = await sell({ minimum: 300 }, { ui_mode: "custom", success_url: null })
     const options = { key: server.keys.publishableTest, idempotencyKey: "chosen" }
     const pay = (custom_unit_amount: number) =>
@@ -263,7 +263,7 @@ describe("a session whose payer chooses the amount", () => {
     assert.lengthOf(paid.charges.data, 1)
   })
 
-  it("I-18: leaves the amount of its PaymentIntent to the session", async () => {
+  it("checkout.payment_intent: leaves the amount of its PaymentIntent to the session", async () => {
     const { id, payment_intent } = await sell({ minimum: 300 })
     const refused = await post(`payment_intents/${payment_intent}`, { amount: 500 })
     assertError(refused, 400, "payment_intent_unexpected_state", "id")

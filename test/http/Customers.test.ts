@@ -1,4 +1,4 @@
-/** Semantics §1.8 and §1.10, row by row, through a real socket. */
+/** Semantics metadata.*, customers.*, row by row, through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { parseJson } from "../../src/json/JsonParse.ts"
 import { assertError, assertOk } from "./Assertions.ts"
@@ -14,7 +14,7 @@ const update = (id: string, body?: unknown) => server.request("POST", `/v1/custo
 const newestEvent = async () => (await server.request("GET", "/v1/events?limit=1")).body.data[0]
 
 describe("customers", () => {
-  it("C1: create and retrieve", async () => {
+  it("customers.list: create and retrieve", async () => {
     const body = { email: "a@b.co", name: "A", phone: "1", description: "D", metadata: { a: "b" } }
     const created = await server.request("POST", "/v1/customers", { body })
     assertOk(created)
@@ -24,7 +24,7 @@ describe("customers", () => {
     assert.strictEqual(retrieved.text, created.text)
   })
 
-  it("C3: deletion leaves a stub, and no new reference to it is accepted", async () => {
+  it("customers.delete: deletion leaves a stub, and no new reference to it is accepted", async () => {
     const { id } = await create()
     const intent = { amount: 1, currency: "usd", customer: id }
     const { body: old } = await server.request("POST", "/v1/payment_intents", { body: intent })
@@ -43,7 +43,7 @@ describe("customers", () => {
     assert.notInclude((await server.request("GET", "/v1/customers?limit=100")).text, id)
   })
 
-  it("C4: an update that changes nothing makes no event", async () => {
+  it("customers.update: an update that changes nothing makes no event", async () => {
     const { id } = await create({ name: "A", metadata: { a: "b" } })
     const before = await newestEvent()
     for (const body of [
@@ -63,14 +63,14 @@ describe("customers", () => {
     assert.deepStrictEqual(event.data.previous_attributes, { name: "A" })
   })
 
-  it("C5: emails need not be unique", async () => {
+  it("customers.duplicates: emails need not be unique", async () => {
     const [one, other] = [await create({ email: "a@b.co" }), await create({ email: "a@b.co" })]
     assert.notStrictEqual(one.id, other.id)
   })
 })
 
 describe("metadata", () => {
-  it("M1, §8.16: limits", async () => {
+  it("metadata.limits: limits", async () => {
     const post = (metadata: unknown) => server.request("POST", "/v1/customers", { body: { metadata } })
     const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, "v"]))
     assertOk(await post(keys(50)))
@@ -86,7 +86,7 @@ describe("metadata", () => {
     assertOk(await update(id, { metadata: { one: "more", k0: "" } }))
   })
 
-  it("M2: updates merge", async () => {
+  it("metadata.update: updates merge", async () => {
     const { id } = await create({ metadata: { a: "1", b: "2", c: "3" } })
     const merge = async (metadata: unknown) => (await update(id, { metadata })).body.metadata
     assert.deepStrictEqual(await merge({ a: "9", b: "", d: "4" }), { a: "9", c: "3", d: "4" })
@@ -97,19 +97,19 @@ describe("metadata", () => {
     assert.deepStrictEqual(await merge(null), {})
   })
 
-  it("M3: creation drops empty values", async () => {
+  it("metadata.create: creation drops empty values", async () => {
     assert.deepStrictEqual((await create({ metadata: { a: "", b: null, c: "d" } })).metadata, { c: "d" })
     assert.deepStrictEqual((await create()).metadata, {})
   })
 
-  it("M4: a charge gets the PaymentIntent's metadata", async () => {
+  it("metadata.copies: a charge gets the PaymentIntent's metadata", async () => {
     const { body } = await server.request("POST", "/v1/payment_intents", {
       body: { amount: 1, currency: "usd", confirm: true, payment_method: "pm_card_visa", metadata: { a: "b" } }
     })
     assert.deepStrictEqual(body.charges.data[0].metadata, { a: "b" })
   })
 
-  it("keeps every key as sent, for any keys of another merchant (semantics 8.13)", async () => {
+  it("keeps every key as sent, for any keys of another merchant (semantics requests.json)", async () => {
     const other = await server.merchant()
     const send = (body: string, key?: string) => server.request("POST", "/v1/customers", { body, ...(key && { key }) })
     const keys = [String.raw`\n`, String.raw`a\nb`, String.raw`\"`, String.raw`\u0041\u0042`, String.raw`\\n`]

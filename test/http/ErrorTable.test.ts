@@ -1,6 +1,7 @@
 /**
- * The error table compared with semantics §3, for the failures on the error pages: the document defines status, type,
- * parameter and text of each code, and the page of the code shows whether the answer is stored (I9, I10).
+ * The error table compared with semantics errors.table, for the failures on the error pages: the document defines
+ * status, type, parameter and text of each code, and the page of the code shows whether the answer is stored (semantics
+ * idempotency.stored, idempotency.released).
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fs from "node:fs"
@@ -27,7 +28,7 @@ const typeOf = (status: number): WireError["type"] => {
   return status >= 500 ? "api_error" : "invalid_request_error"
 }
 
-/** The rows of semantics §3. */
+/** The rows of semantics errors.table. */
 const ROWS: ReadonlyArray<Row> = fs
   .readFileSync(new URL("../../docs/semantics.md", import.meta.url), "utf8")
   .split("\n")
@@ -41,7 +42,7 @@ const ROWS: ReadonlyArray<Row> = fs
     messages: messages!.replace(/ \(backticks.*\)$/, "").split(" / ")
   }))
 
-/** Texts that rows outside of §3 define. */
+/** Texts that rows outside of semantics errors.table define. */
 const OTHER_TEXTS: { readonly [Tag in Failure["_tag"]]?: string } = {
   CardDeclined: "Your card has insufficient funds.",
   CredentialsBearer: "Send the API key by HTTP Basic, as the user name with an empty password.",
@@ -78,7 +79,7 @@ const assertParam = (column: string, failure: Failure, param: string | null) => 
 }
 
 describe("errors", () => {
-  it("of semantics §3 are those of the table, and no others", () => {
+  it("of semantics errors.table are those of the table, and no others", () => {
     const codes = new Set([...Object.values(FAILURES).map((failure) => wireErrorOf(failure).code), "internal_error"])
     const documented = ROWS.flatMap((row) => row.codes).filter(
       (code) => code !== "payment_intent_authentication_failure"
@@ -100,7 +101,11 @@ describe("errors", () => {
       )
     } else assert.strictEqual(message, other)
     const { remedies } = EXPLANATIONS.get(code)!
-    assert.strictEqual(stored, /response is stored|attempt is stored/.test(remedies.join(" ")), "I9, I10")
+    assert.strictEqual(
+      stored,
+      /response is stored|attempt is stored/.test(remedies.join(" ")),
+      "semantics idempotency.stored, idempotency.released"
+    )
     const body = JSON.parse(envelope(error, "https://docs.example.test"))
     assert.deepInclude(body.error, { type, code, message, param, doc_url: `https://docs.example.test/errors/${code}` })
   })

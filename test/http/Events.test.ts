@@ -1,4 +1,4 @@
-/** Semantics §4, W16, §8.22: the list of event types, and events by type, through a real socket. */
+/** Semantics events.types, events.list: the list of event types, and events by type, through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as fs from "node:fs"
 import * as Path from "node:path"
@@ -7,7 +7,7 @@ import { assertError, assertOk } from "./Assertions.ts"
 import type { MemoryTill } from "../support/MemoryTill.ts"
 import { start } from "../support/MemoryTill.ts"
 
-/** An independent copy of the table of semantics §4: emitted types by their object, then reserved ones. */
+/** An independent copy of the table of semantics events.types: emitted types by their object, then reserved ones. */
 const EMITTED = {
   payment_intent:
     "created requires_action processing amount_capturable_updated succeeded payment_failed canceled".split(" "),
@@ -68,7 +68,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 describe("event types", () => {
-  it("§4: are those of the list", () => {
+  it("events.types: are those of the list", () => {
     assert.sameMembers(Object.keys(EMITTED_EVENT_TYPES), typesOf(EMITTED))
     assert.sameMembers([...RESERVED_EVENT_TYPES], typesOf(RESERVED))
     assert.sameMembers([...EVENT_TYPES], [...typesOf(EMITTED), ...typesOf(RESERVED)])
@@ -80,7 +80,7 @@ describe("event types", () => {
     }
   })
 
-  it("§4: no lifecycle emits a reserved one", () => {
+  it("events.types: no lifecycle emits a reserved one", () => {
     const folder = Path.join(import.meta.dirname, "..", "..", "src", "payments")
     const sources = fs.readdirSync(folder).map((file) => fs.readFileSync(Path.join(folder, file), "utf8"))
     for (const type of RESERVED_EVENT_TYPES)
@@ -90,7 +90,8 @@ describe("event types", () => {
       )
   })
 
-  it("§4: contain the object of the list, and old values only in updates and detachments", () => {
+  // Semantics events.previous_attributes.
+  it("contain the object of the list, and old values only in updates and detachments", () => {
     assert.isAbove(all.length, 15)
     for (const { data, type } of all) {
       assert.property(EMITTED_EVENT_TYPES, type)
@@ -100,7 +101,7 @@ describe("event types", () => {
     }
   })
 
-  it("§2: follow one another in the order of the tables", () => {
+  it("payment_intents.outcomes, checkout.states, refunds.states: follow one another in the order of the tables", () => {
     assert.deepStrictEqual(
       all.map(({ type }) => type).toReversed(),
       `customer.created customer.updated
@@ -120,7 +121,7 @@ describe("event types", () => {
 })
 
 describe("events by type", () => {
-  it("W16: by any type of the list, reserved or not", async () => {
+  it("events.list: by any type of the list, reserved or not", async () => {
     for (const type of EVENT_TYPES) {
       const reply = await list(`&type=${type}`)
       assertOk(reply)
@@ -131,7 +132,7 @@ describe("events by type", () => {
     }
   })
 
-  it("W16: by any prefix that some type has", async () => {
+  it("events.list: by any prefix that some type has", async () => {
     for (const prefix of [...Object.keys(EMITTED), "checkout", "charge.refund", "charge.dispute"]) {
       const reply = await list(`&type=${prefix}.*`)
       assertOk(reply)
@@ -143,7 +144,7 @@ describe("events by type", () => {
     }
   })
 
-  it("W16, G4: pages of one type", async () => {
+  it("events.list, lists.cursors, lists.has_more: pages of one type", async () => {
     const succeeded = all.filter(({ type }) => type === "charge.succeeded")
     const first = await server.request("GET", "/v1/events?type=charge.succeeded&limit=2")
     assert.deepStrictEqual(first.body.data, succeeded.slice(0, 2))
@@ -155,7 +156,7 @@ describe("events by type", () => {
     )
   })
 
-  it("§8.22: anything else is refused", async () => {
+  it("events.list: anything else is refused", async () => {
     for (const type of [
       "*",
       "charge",

@@ -1,6 +1,6 @@
 /**
- * A client that ends its side of the connection still gets its answers (semantics T27), then the connection ends. For
- * either parser, the API and pages, requests sent ahead, and every process.
+ * A client that ends its side of the connection still gets its answers (semantics requests.half_closed), then the
+ * connection ends. For either parser, the API and pages, requests sent ahead, and every process.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"

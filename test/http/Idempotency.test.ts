@@ -1,4 +1,4 @@
-/** Semantics §1.3, row by row, through a real socket. The engine's tests have the rows that need crashes. */
+/** Semantics idempotency.*, row by row, through a real socket. The engine's tests have the rows that need crashes. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit } from "effect"
 import type * as Faults from "../engine/storage/Faults.ts"
@@ -22,7 +22,7 @@ const create = (idempotencyKey: string | null, body: unknown = { name: "A" }, op
 const countCustomers = async () => (await server.request("GET", "/v1/customers?limit=100")).body.data.length
 
 describe("idempotency", () => {
-  it("I1, I2: the key is required, once, with 1 to 255 characters", async () => {
+  it("idempotency.required: the key is required, once, with 1 to 255 characters", async () => {
     assertError(await create(null), 400, "parameter_missing", "Idempotency-Key")
     assertError(await create(""), 400, "parameter_invalid", "Idempotency-Key")
     assertError(await create("k".repeat(256)), 400, "parameter_invalid", "Idempotency-Key")
@@ -32,7 +32,7 @@ describe("idempotency", () => {
     assertError(await create(asSent("😀".repeat(256))), 400, "parameter_invalid", "Idempotency-Key")
   })
 
-  it("I3: GET and DELETE ignore it", async () => {
+  it("idempotency.required: GET and DELETE ignore it", async () => {
     const key = newKey()
     const { body } = await create(key)
     const headers = { "idempotency-key": key }
@@ -42,7 +42,8 @@ describe("idempotency", () => {
     assertError(await server.request("DELETE", `/v1/customers/${body.id}`, { headers }), 404, "resource_missing", "id")
   })
 
-  it("I4, I6: the same request gets the first response, byte for byte, and has no effect", async () => {
+  // Semantics idempotency.fingerprint, idempotency.replay.
+  it("the same request gets the first response, byte for byte, and has no effect", async () => {
     const key = newKey()
     const first = await create(key, '{"name":"A","email":"a@b.co"}')
     const before = await countCustomers()
@@ -60,7 +61,7 @@ describe("idempotency", () => {
     assert.strictEqual((await create(key, '{"name":"A","email":"a@b.co"}')).text, first.text)
   })
 
-  it("I4: keys of another environment are other keys", async () => {
+  it("idempotency.scope: keys of another environment are other keys", async () => {
     const key = newKey()
     const test = await create(key)
     const live = await create(key, { name: "A" }, { key: server.keys.secretLive })
@@ -68,7 +69,8 @@ describe("idempotency", () => {
     assert.notStrictEqual(live.body.id, test.body.id)
   })
 
-  it("9.4: keys of browsers differ from a server's equal keys, and both get them back as sent", async () => {
+  // Semantics idempotency.scope.
+  it("keys of browsers differ from a server's equal keys, and both get them back as sent", async () => {
     const { body: intent } = await server.request("POST", "/v1/payment_intents", {
       body: { amount: 1, currency: "usd" }
     })
@@ -94,7 +96,7 @@ describe("idempotency", () => {
     assertError(await confirm(key, server.keys.secretTest), 422, "idempotency_key_reuse")
   })
 
-  it("I7: another request with the same key", async () => {
+  it("idempotency.reuse: another request with the same key", async () => {
     const key = newKey()
     const { body } = await create(key)
     const reuse = async (path: string, other: unknown) => {
@@ -107,7 +109,7 @@ describe("idempotency", () => {
     await reuse("/v1/customers", { nmae: "A" })
   })
 
-  it("I7: another card is another request, although no card number is kept", async () => {
+  it("idempotency.reuse: another card is another request, although no card number is kept", async () => {
     const key = newKey()
     const confirm = (number: string, cvc: string) =>
       server.request("POST", "/v1/payment_intents", {
@@ -127,7 +129,7 @@ describe("idempotency", () => {
     assert.strictEqual((await confirm("4242424242424242", "124")).text, first.text)
   })
 
-  it("I8: a twin waits for the first and gets its response; another request is refused", async () => {
+  it("idempotency.in_use: a twin waits for the first and gets its response; another request is refused", async () => {
     const key = newKey()
     const before = await countCustomers()
     const closed = (gate = Deferred.makeUnsafe<void>())
@@ -146,7 +148,7 @@ describe("idempotency", () => {
     assert.strictEqual(await countCustomers(), before + 1)
   })
 
-  it("I9: declines and refusals by state are stored", async () => {
+  it("idempotency.stored: declines and refusals by state are stored", async () => {
     const body = { amount: 1, currency: "usd", payment_method: "pm_card_declined", confirm: true }
     const key = newKey()
     const declined = await server.request("POST", "/v1/payment_intents", { idempotencyKey: key, body })
@@ -171,7 +173,7 @@ describe("idempotency", () => {
     assert.strictEqual((await large()).headers.get("idempotent-replayed"), "true")
   })
 
-  it("I10: refusals before anything happened release the key", async () => {
+  it("idempotency.released: refusals before anything happened release the key", async () => {
     const key = newKey()
     assertError(await create(key, { name: 1 }), 400, "parameter_invalid", "name")
     assertError(await create(key, "{"), 400, "invalid_json")

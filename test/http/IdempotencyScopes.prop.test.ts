@@ -1,6 +1,6 @@
 /**
  * An idempotency key identifies one request per merchant and type of API key, and has no meaning for others (semantics
- * I4, 9.4). Several callers send requests with few keys between them, one after the other or concurrently.
+ * idempotency.scope). Several callers send requests with few keys between them, one after the other or concurrently.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"

@@ -1,4 +1,4 @@
-/** Semantics §1.9, from a price to the payer's amount, through a real socket. */
+/** Semantics money.*, from a price to the payer's amount, through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { MemoryTill } from "../support/MemoryTill.ts"
@@ -33,7 +33,7 @@ const amounts = async (lines: ReadonlyArray<readonly [terms: object, quantity: n
     list.body.data.map((item: { amount_subtotal: number }) => item.amount_subtotal),
     perLine
   )
-  // N9: no tax, discount or shipping.
+  // Semantics money.tax: no tax, discount or shipping.
   assert.strictEqual(amount_subtotal, amount_total)
   assert.deepStrictEqual(total_details, { amount_discount: 0, amount_shipping: 0, amount_tax: 0 })
   if (payment_intent !== null) {
@@ -54,29 +54,29 @@ const packages = (round: string) => ({ unit_amount: 100, transform_quantity: { d
 
 describe("line amounts", () => {
   it.each([
-    ["N4: one rounding per line", { unit_amount_decimal: "0.1" }, 5, 1],
-    ["N4: half up", { unit_amount_decimal: "2.5" }, 1, 3],
-    ["N4: not what floating point says", { unit_amount_decimal: "1.005" }, 100, 101],
-    ["N4: nothing is lost", { unit_amount_decimal: "0.000000499999" }, 999_999, 0],
-    ["N5: unit times quantity", { unit_amount: 250 }, 4, 1000],
-    ["N5: packages, rounded up", packages("up"), 11, 200],
-    ["N5: packages, rounded down", packages("down"), 19, 100],
-    ["N5: no whole package", packages("down"), 9, 0],
-    ["N6: volume, first tier", volume, 5, 2500],
-    ["N6: volume, second tier", volume, 6, 2500],
-    ["N6: volume, last tier", volume, 11, 4303],
-    ["N7: graduated, first tier", graduated, 5, 2500],
-    ["N7: graduated, second tier", graduated, 6, 3000],
-    ["N7: graduated, last tier", graduated, 11, 5901],
-    ["N8: the preset", { custom_unit_amount: { enabled: true, minimum: 5, preset: 7 } }, 1, 7],
-    ["N8: the minimum", { custom_unit_amount: { enabled: true, minimum: 5 } }, 1, 5],
-    ["N8: nothing", { custom_unit_amount: { enabled: true } }, 1, 0],
-    ["N1: as much as a payment can be", { unit_amount: 999_999_999_999 }, 1, 999_999_999_999]
+    ["money.rounding: one rounding per line", { unit_amount_decimal: "0.1" }, 5, 1],
+    ["money.rounding: half up", { unit_amount_decimal: "2.5" }, 1, 3],
+    ["money.rounding: not what floating point says", { unit_amount_decimal: "1.005" }, 100, 101],
+    ["money.rounding: nothing is lost", { unit_amount_decimal: "0.000000499999" }, 999_999, 0],
+    ["money.per_unit: unit times quantity", { unit_amount: 250 }, 4, 1000],
+    ["money.per_unit: packages, rounded up", packages("up"), 11, 200],
+    ["money.per_unit: packages, rounded down", packages("down"), 19, 100],
+    ["money.per_unit: no whole package", packages("down"), 9, 0],
+    ["money.volume: volume, first tier", volume, 5, 2500],
+    ["money.volume: volume, second tier", volume, 6, 2500],
+    ["money.volume: volume, last tier", volume, 11, 4303],
+    ["money.graduated: graduated, first tier", graduated, 5, 2500],
+    ["money.graduated: graduated, second tier", graduated, 6, 3000],
+    ["money.graduated: graduated, last tier", graduated, 11, 5901],
+    ["checkout.custom_amount: the preset", { custom_unit_amount: { enabled: true, minimum: 5, preset: 7 } }, 1, 7],
+    ["checkout.custom_amount: the minimum", { custom_unit_amount: { enabled: true, minimum: 5 } }, 1, 5],
+    ["checkout.custom_amount: nothing", { custom_unit_amount: { enabled: true } }, 1, 0],
+    ["money.limits: as much as a payment can be", { unit_amount: 999_999_999_999 }, 1, 999_999_999_999]
   ] as ReadonlyArray<readonly [string, object, number, number]>)("%s", async (_, terms, quantity, expected) => {
     assert.deepStrictEqual(await amounts([[terms, quantity]]), [expected, [expected]])
   })
 
-  it("N4: lines are rounded before they are added", async () => {
+  it("money.rounding: lines are rounded before they are added", async () => {
     const half = { unit_amount_decimal: "0.5" }
     assert.deepStrictEqual(
       await amounts([
@@ -88,7 +88,7 @@ describe("line amounts", () => {
     )
   })
 
-  it("N1: a session above the cap is refused", async () => {
+  it("money.limits: a session above the cap is refused", async () => {
     const [most, one] = [await priceId({ unit_amount: 999_999_999_999 }), await priceId({ unit_amount: 1 })]
     for (const line_items of [
       [{ price: most, quantity: 2 }],
@@ -99,7 +99,7 @@ describe("line amounts", () => {
     }
   })
 
-  it("N3: amounts are never scaled, in any currency", async () => {
+  it("money.decimals: amounts are never scaled, in any currency", async () => {
     for (const currency of ["jpy", "usd", "kwd"]) {
       assert.deepStrictEqual(await amounts([[{ currency, unit_amount: 1234 }, 3]]), [3702, [3702]])
     }

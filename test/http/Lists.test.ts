@@ -1,4 +1,4 @@
-/** Semantics §1.6 and §1.7, row by row, through a real socket. */
+/** Semantics lists.*, expand.*, row by row, through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { MemoryTill } from "../support/MemoryTill.ts"
@@ -22,7 +22,7 @@ const list = (query = "") => get(`/v1/customers${query}`)
 const idsOf = (body: { readonly data: ReadonlyArray<{ readonly id: string }> }) => body.data.map(({ id }) => id)
 
 describe("lists", () => {
-  it("G1, G9: newest first, with the path as url, ten by default", async () => {
+  it("lists.order, lists.url: newest first, with the path as url, ten by default", async () => {
     const reply = await list()
     assertOk(reply)
     assert.deepStrictEqual(Object.keys(reply.body), ["object", "data", "has_more", "url", "next_cursor"])
@@ -34,13 +34,14 @@ describe("lists", () => {
     assert.strictEqual((await list("?limit=1")).body.url, "/v1/customers")
   })
 
-  it("G2: both cursors", async () => {
+  it("lists.cursors: both cursors", async () => {
     const reply = await list(`?starting_after=${ids[0]}&ending_before=${ids[1]}`)
     assertError(reply, 400, "parameters_exclusive", "ending_before")
     assert.strictEqual(reply.body.error.message, "Only one of starting_after and ending_before may be sent.")
   })
 
-  it("G3: refuses missing cursors, and those of another kind or environment; deleted ones stay valid", async () => {
+  // Semantics lists.cursors.unknown.
+  it("refuses missing cursors, and those of another kind or environment; deleted ones stay valid", async () => {
     const intent = await server.request("POST", "/v1/payment_intents", { body: { amount: 1, currency: "usd" } })
     const live = await server.request("POST", "/v1/customers", { key: server.keys.secretLive })
     for (const id of ["cus_x", "x", intent.body.id, live.body.id]) {
@@ -62,7 +63,7 @@ describe("lists", () => {
     assertError(await get(`/v1/events?ending_before=${ids[0]}`), 404, "resource_missing", "ending_before")
   })
 
-  it("G4: starting_after", async () => {
+  it("lists.cursors, lists.has_more: starting_after", async () => {
     const { body } = await list(`?starting_after=${ids[1]}&limit=3`)
     assert.deepStrictEqual(idsOf(body), ids.slice(2, 5))
     assert.isTrue(body.has_more)
@@ -73,7 +74,7 @@ describe("lists", () => {
     assert.isNull(last.next_cursor)
   })
 
-  it("G5: ending_before selects the nearest, and still shows the newest first", async () => {
+  it("lists.cursors, lists.has_more: ending_before selects the nearest, and still shows the newest first", async () => {
     const { body } = await list(`?ending_before=${ids[6]}&limit=3`)
     assert.deepStrictEqual(idsOf(body), ids.slice(3, 6))
     assert.isTrue(body.has_more)
@@ -84,7 +85,7 @@ describe("lists", () => {
     assert.isNull(newest.next_cursor)
   })
 
-  it("G6: nothing", async () => {
+  it("lists.empty: nothing", async () => {
     for (const query of [`?starting_after=${ids[11]}`, "?email=nobody@example.test"]) {
       const { body } = await list(query)
       assert.deepStrictEqual(body, {
@@ -97,7 +98,7 @@ describe("lists", () => {
     }
   })
 
-  it("G7: limits", async () => {
+  it("lists.limit: limits", async () => {
     for (const limit of ["0", "101", "-1", "1.5", "1e1", "ten", "", "%201", "01", "0x10", "99999999999999999999"]) {
       const reply = await list(`?limit=${limit}`)
       assertError(reply, 400, "parameter_invalid", "limit")
@@ -110,13 +111,13 @@ describe("lists", () => {
     assert.strictEqual((await list("?limit=100")).body.data.length, 12)
   })
 
-  it("G8: filters", async () => {
+  it("lists.filters: filters", async () => {
     const even = ids.filter((_, index) => index % 2 === 1)
     assert.deepStrictEqual(idsOf((await list("?email=even@EXAMPLE.test")).body), even)
     assertError(await list("?email="), 400, "parameter_invalid", "email")
     assertError(await list("?email=a@b.co&email=a@b.co"), 400, "parameter_invalid", "email")
     assertError(await list("?limit=1&limit=1"), 400, "parameter_invalid", "limit")
-    // A filter accepts any text (9.12).
+    // A filter accepts any text (semantics lists.created).
     for (const text of ["x", "%40", "x".repeat(320)]) {
       const reply = await list(`?email=${text}`)
       assertOk(reply)
@@ -139,7 +140,7 @@ describe("lists", () => {
     assertError(await list("?limit=x&zzz=1"), 400, "parameter_unknown", "zzz")
   })
 
-  it("§8.14: no parameter accepts a NUL, which the database cannot compare", async () => {
+  it("parameters.text: no parameter accepts a NUL, which the database cannot compare", async () => {
     for (const [path, parameter] of [
       ["customers", "email=a@b.c%00"],
       ["customers", "starting_after=cus_%00"],
@@ -154,7 +155,7 @@ describe("lists", () => {
     }
   })
 
-  it("G10: a list after a 200 contains the object", async () => {
+  it("lists.consistency: a list after a 200 contains the object", async () => {
     for (let i = 0; i < 10; i++) {
       const { body } = await server.request("POST", "/v1/customers", { key: server.keys.secretLive })
       const newest = await server.request("GET", "/v1/customers?limit=1", { key: server.keys.secretLive })
@@ -180,7 +181,7 @@ describe("expansion", () => {
     assert.deepStrictEqual(Object.keys(expanded.body), Object.keys(plain.body))
   })
 
-  it("E1: no other field can be expanded, on any GET", async () => {
+  it("expand.unknown: no other field can be expanded, on any GET", async () => {
     const id = await intentOf(null)
     const cases = [
       [`/v1/payment_intents/${id}?expand[]=charges`, "charges", "GET /v1/payment_intents/{id}"],
@@ -198,7 +199,7 @@ describe("expansion", () => {
     }
   })
 
-  it("E2: spellings", async () => {
+  it("expand.spelling: spellings", async () => {
     const id = await intentOf(ids[0]!)
     for (const query of [
       "expand[]=customer",
@@ -213,7 +214,7 @@ describe("expansion", () => {
     assertError(await get(`/v1/payment_intents/${id}?expand[x]=customer`), 400, "parameter_unknown", "expand[x]")
   })
 
-  it("E3: no customer, and a deleted one", async () => {
+  it("expand.customer: no customer, and a deleted one", async () => {
     assert.isNull((await get(`/v1/payment_intents/${await intentOf(null)}?expand[]=customer`)).body.customer)
     const { body: customer } = await server.request("POST", "/v1/customers")
     const id = await intentOf(customer.id)
@@ -223,7 +224,7 @@ describe("expansion", () => {
     assert.deepStrictEqual(expanded.body.customer, stub)
   })
 
-  it("E4: not in the body of a POST", async () => {
+  it("expand.post: not in the body of a POST", async () => {
     const reply = await server.request("POST", "/v1/payment_intents", {
       body: { amount: 1, currency: "usd", expand: ["customer"] }
     })
@@ -232,7 +233,7 @@ describe("expansion", () => {
 })
 
 describe("events", () => {
-  it("W16, §8.22: by type, by prefix, and one by one", async () => {
+  it("events.list: by type, by prefix, and one by one", async () => {
     const key = (await server.merchant()).secretTest
     const { body: customer } = await server.request("POST", "/v1/customers", { key, idempotencyKey: "event-source" })
     const created = await server.request("POST", "/v1/payment_intents", {

@@ -1,6 +1,6 @@
 /**
- * The order of checks within steps 10, 12 and 13 of semantics T14, as 9.10 defines it: each request is wrong in two
- * ways, and gets the error that comes first.
+ * The order of checks within steps 10, 12 and 13 of semantics requests.order, as semantics requests.order.references,
+ * requests.order.state defines it: each request is wrong in two ways, and gets the error that comes first.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { assertError } from "./Assertions.ts"
@@ -145,7 +145,7 @@ describe("step 13: states, in the order of the contract, before limits and inval
     }
   })
 
-  it("products.update: a price that is inactive before one of another product", async () => {
+  it("an update of a product: a price that is inactive before one of another product", async () => {
     const tea = await product("Tea")
     const refused = await post(`products/${tea}`, { default_price: catalog.archived })
     assertError(refused, 400, "price_inactive", "default_price")

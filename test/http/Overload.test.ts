@@ -1,4 +1,7 @@
-/** More requests than the service can run: some are refused, without having had any effect (semantics 9.37, 9.38). */
+/**
+ * More requests than the service can run: some are refused, without having had any effect (semantics limits.queue,
+ * limits.refusals).
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Latch } from "effect"
 import type * as Faults from "../engine/storage/Faults.ts"

@@ -1,6 +1,6 @@
 /**
  * A client reads page after page, in either direction, while objects are created and deleted. It sees every object that
- * existed throughout exactly once, and all in order (semantics §1.6; spec: Pagination 4).
+ * existed throughout exactly once, and all in order (semantics lists.*; spec: Pagination 4).
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"

@@ -1,7 +1,9 @@
 /**
  * The kinds of values that parameters accept and refuse, and the meanings of null and the empty string. Everything is
- * written independently after interface.md and semantics.md (T9 to T11, T18, T22, T23, N1, N2, M1 to M3, 8.8, 9.1, 9.2,
- * 9.6, 9.7), not derived from the code.
+ * written independently after interface.md and semantics.md (semantics parameters.types, parameters.null,
+ * parameters.lengths, parameters.references, parameters.email, parameters.urls, money.limits, money.currencies,
+ * metadata.limits, metadata.update, metadata.create, products.null, parameters.empty_text, parameters.people,
+ * payment_methods.create), not derived from the code.
  */
 
 /** A kind of values. */
@@ -15,7 +17,7 @@ export interface Kind {
   readonly says?: ReadonlyArray<Says>
   /** Text without pattern, format, fixed length or enum: empty, it means no value. */
   readonly free?: boolean
-  /** An object whose keys are the client's. An empty list is accepted as an empty one (semantics M5). */
+  /** An object whose keys are the client's. An empty list is accepted as an empty one (semantics parameters.map). */
   readonly isMap?: boolean
 }
 

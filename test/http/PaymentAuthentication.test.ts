@@ -1,5 +1,6 @@
 /**
- * Semantics 9.3, through a real socket: the server confirms again after an authentication that the payer has passed.
+ * Semantics payment_intents.authentication.terms, through a real socket: the server confirms again after an
+ * authentication that the payer has passed.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { assertOk } from "./Assertions.ts"
@@ -27,7 +28,7 @@ const confirm = async (id: string, body: object = {}) => {
   return confirmed.body
 }
 
-describe("9.3: a passed authentication", () => {
+describe("payment_intents.authentication.terms: a passed authentication", () => {
   it.each([
     [],
     [{ amount: 400 }],

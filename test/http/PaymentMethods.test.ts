@@ -1,4 +1,7 @@
-/** Payment methods (semantics H3, §5, §6), also with publishable keys (A5), through a real socket. */
+/**
+ * Payment methods (semantics payment_methods.create, test_cards.*, payment_methods.object), also with publishable keys
+ * (semantics keys.publishable), through a real socket.
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { OpenApi } from "effect/http-api"
@@ -21,7 +24,7 @@ const get = (id: string, options: RequestOptions = {}) => server.request("GET", 
 const decode = Schema.decodeUnknownSync(PaymentMethod, { onExcessProperty: "error" })
 
 describe("payment methods", () => {
-  it("H3, §6: create and retrieve", async () => {
+  it("payment_methods.create, payment_methods.object: create and retrieve", async () => {
     const billing_details = { name: "Jo", email: "jo@example.test", address: { city: "Bern", line2: "" } }
     const created = await create({ type: "card", card, billing_details, metadata: { a: "b", c: null } })
     assertOk(created)
@@ -66,7 +69,7 @@ describe("payment methods", () => {
     assert.deepInclude(paid.body, { status: "succeeded", payment_method: id })
   })
 
-  it("H3: parameters", async () => {
+  it("payment_methods.create: parameters", async () => {
     assertError(await create({}), 400, "parameter_missing", "type")
     assertError(await create({ type: "card" }), 400, "parameter_missing", "card")
     assertError(await create({ type: "sepa_debit", card }), 400, "parameter_invalid", "type")
@@ -87,7 +90,8 @@ describe("payment methods", () => {
     assertError(await create({ type: "card", card, metadata: many }), 400, "parameter_invalid", "metadata")
   })
 
-  it("I-9, §5: expired cards are accepted here, and declined later; the number decides the outcome of a charge", async () => {
+  // Semantics payment_methods.create, test_cards.*.
+  it("expired cards are accepted here, and declined later; the number decides the outcome of a charge", async () => {
     for (const [sent, code] of [
       [{ ...card, exp_year: 2020 }, "expired_card"],
       [{ ...card, number: "4000000000009995" }, "insufficient_funds"]
@@ -100,7 +104,7 @@ describe("payment methods", () => {
     }
   })
 
-  it("§6: built-in test payment methods, by each of their ids", async () => {
+  it("payment_methods.object: built-in test payment methods, by each of their ids", async () => {
     for (const { brand, funding, ids, numbers } of TEST_CARDS) {
       for (const id of ids) {
         const reply = await get(id)
@@ -119,7 +123,8 @@ describe("payment methods", () => {
     }
   })
 
-  it("A9, A10: live mode has neither test ids nor test objects, and accepts no cards without a processor", async () => {
+  // Semantics keys.environments, test_cards.table.
+  it("live mode has neither test ids nor test objects, and accepts no cards without a processor", async () => {
     const live = { key: server.keys.secretLive }
     const { id } = (await create({ type: "card", card })).body
     assertError(await get(id, live), 404, "resource_missing", "id")
@@ -127,7 +132,7 @@ describe("payment methods", () => {
     assertError(await create({ type: "card", card }, live), 400, "processor_not_configured")
   })
 
-  it("A5: publishable keys may create, and nothing else", async () => {
+  it("keys.publishable: publishable keys may create, and nothing else", async () => {
     const payer = { key: server.keys.publishableTest }
     const created = await create({ type: "card", card }, payer)
     assertOk(created)
@@ -152,7 +157,7 @@ describe("payment methods", () => {
     }
   })
 
-  it("9.9: cannot be created in live mode without a processor, with any key", async () => {
+  it("keys.live_processor: cannot be created in live mode without a processor, with any key", async () => {
     const { merchantId, publishableLive, secretLive } = server.keys
     for (const key of [secretLive, publishableLive]) {
       for (const idempotencyKey of ["live-1", "live-1", "live-2"]) {
@@ -168,7 +173,7 @@ describe("payment methods", () => {
     assert.notInclude(await server.journal(`${merchantId}:live`), "payment_method")
   })
 
-  it("I6: a repetition is the same payment method", async () => {
+  it("idempotency.replay: a repetition is the same payment method", async () => {
     const options = { idempotencyKey: "pm", key: server.keys.publishableTest }
     const first = await create({ type: "card", card }, options)
     const second = await create({ type: "card", card }, options)
@@ -178,7 +183,7 @@ describe("payment methods", () => {
     assertError(await create({ type: "card", card: other }, options), 422, "idempotency_key_reuse")
   })
 
-  it("9.6: show the billing details, also on charges", async () => {
+  it("parameters.people: show the billing details, also on charges", async () => {
     const nobody = { email: null, name: null, phone: null, address: null }
     const nowhere = { city: null, country: null, line1: null, line2: null, postal_code: null, state: null }
     for (const [sent, shown] of [
@@ -208,7 +213,7 @@ describe("payment methods", () => {
     assert.deepStrictEqual((await get("pm_card_visa")).body.billing_details, nobody)
   })
 
-  it("9.7: a security code is as long as the card's scheme has it", async () => {
+  it("payment_methods.create: a security code is as long as the card's scheme has it", async () => {
     const payment = (data: object) => ({
       body: { amount: 1, currency: "usd", confirm: true, payment_method_data: { type: "card", card: data } }
     })
@@ -238,7 +243,7 @@ describe("payment methods", () => {
     assertError(before, 400, "parameter_invalid", "card[cvc]")
   })
 
-  it("§7.22: neither number nor security code is stored anywhere", async () => {
+  it("payment_methods.card_data: neither number nor security code is stored anywhere", async () => {
     const { merchantId, secretTest: key } = await server.merchant()
     const cvc = "9517"
     const number = "378282246310005"
@@ -255,7 +260,7 @@ describe("payment methods", () => {
     assert.notMatch(journal, new RegExp(`(?<![0-9A-Za-z])${cvc}(?![0-9A-Za-z])`, "u"))
   })
 
-  it("§7.22: the contract accepts card numbers only in the two places that are tokenized", () => {
+  it("payment_methods.card_data: the contract accepts card numbers only in the two places that are tokenized", () => {
     const { components, paths } = OpenApi.fromApi(Api)
     const schemas = components.schemas as Readonly<Record<string, unknown>>
     const found = (value: unknown, path: string): ReadonlyArray<string> => {

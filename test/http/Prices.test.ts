@@ -1,4 +1,4 @@
-/** Semantics §1.9 N1, N2 and §1.11, the rows about prices, through a real socket. */
+/** Semantics money.limits, money.currencies, prices.*, the rows about prices, through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
@@ -30,7 +30,7 @@ const tiers = [
 const graduated = { billing_scheme: "tiered", tiers_mode: "graduated", tiers }
 
 describe("lookup_keys[]", () => {
-  it("PR17: finds prices by their keys, together with every other filter, in pages", async () => {
+  it("prices.lookup_key: finds prices by their keys, together with every other filter, in pages", async () => {
     const keys = ["find-a", "find-b", "find-c"]
     const ids: Array<string> = []
     for (const [index, lookup_key] of keys.entries()) {
@@ -129,7 +129,7 @@ describe("prices", () => {
     assertError(await get(`/v1/prices/${id}`, server.keys.secretLive), 404, "resource_missing", "id")
   })
 
-  it("T12, §8.3: omit fields that do not apply, and show unset ones as null", async () => {
+  it("responses.null: omit fields that do not apply, and show unset ones as null", async () => {
     const { created: _, id: __, ...rest } = await price({ nickname: "", lookup_key: null })
     assert.deepStrictEqual(rest, {
       object: "price",
@@ -161,7 +161,7 @@ describe("prices", () => {
     [{ unit_amount: 5, tax_behavior: "none" }, "parameter_invalid", "tax_behavior"],
     [{ unit_amount: 5, lookup_key: "x".repeat(201) }, "parameter_invalid", "lookup_key"],
     [{ unit_amount: 5, amount: 5 }, "parameter_unknown", "amount"],
-    // PR8
+    // Semantics prices.recurring
     [{ unit_amount: 5, recurring: { interval: "hour" } }, "parameter_invalid", "recurring[interval]"],
     [{ unit_amount: 5, recurring: {} }, "parameter_missing", "recurring[interval]"],
     [{ unit_amount: 5, recurring: { ...month, interval_count: 0 } }, "parameter_invalid", "recurring[interval_count]"],
@@ -176,9 +176,9 @@ describe("prices", () => {
       "parameter_invalid",
       "recurring[interval_count]"
     ],
-    // PR9
+    // Semantics prices.recurring
     [{ unit_amount: 5, recurring: { ...month, usage_type: "x" } }, "parameter_invalid", "recurring[usage_type]"],
-    // PR10
+    // Semantics prices.transform_quantity
     [{ unit_amount: 5, transform_quantity: { divide_by: 2 } }, "parameter_missing", "transform_quantity[round]"],
     [{ unit_amount: 5, transform_quantity: { round: "up" } }, "parameter_missing", "transform_quantity[divide_by]"],
     [
@@ -192,17 +192,17 @@ describe("prices", () => {
       "transform_quantity[round]"
     ],
     [{ ...graduated, transform_quantity: { divide_by: 2, round: "up" } }, "parameter_invalid", "transform_quantity"],
-    // PR12
+    // Semantics prices.type
     [{ unit_amount: 5, type: "recurring" }, "parameter_missing", "recurring"],
     [{ unit_amount: 5, type: "one_time", recurring: month }, "parameter_invalid", "recurring"],
-    // PR13
+    // Semantics prices.unit_amount
     [{}, "parameter_missing", "unit_amount"],
     [{ unit_amount: null, unit_amount_decimal: null }, "parameter_missing", "unit_amount"],
     [{ unit_amount: 5, unit_amount_decimal: "5.1" }, "parameters_exclusive", "unit_amount_decimal"],
     ...["", "-1", "1e3", ".5", "5.", "1,5", "0.1234567890123", "1234567890123", " 1"].map(
       (unit_amount_decimal) => [{ unit_amount_decimal }, "parameter_invalid", "unit_amount_decimal"] as const
     ),
-    // PR14
+    // Semantics prices.custom_unit_amount
     [{ custom_unit_amount: {} }, "parameter_missing", "custom_unit_amount[enabled]"],
     [{ custom_unit_amount: { enabled: false } }, "parameter_invalid", "custom_unit_amount[enabled]"],
     [{ custom_unit_amount: { enabled: true, minimum: -1 } }, "parameter_invalid", "custom_unit_amount[minimum]"],
@@ -234,7 +234,7 @@ describe("prices", () => {
       "parameters_exclusive",
       "transform_quantity"
     ],
-    // PR15, §8.17, §8.18
+    // Semantics prices.tiers, prices.recurring, prices.custom_unit_amount
     [{ ...graduated, tiers: undefined }, "parameter_missing", "tiers"],
     [{ ...graduated, tiers_mode: undefined }, "parameter_missing", "tiers_mode"],
     [{ ...graduated, tiers: [] }, "parameter_invalid", "tiers"],
@@ -266,11 +266,11 @@ describe("prices", () => {
       "tiers[0][flat_amount_decimal]"
     ],
     [{ ...graduated, tiers: [{ unit_amount: 1, price: 1 }] }, "parameter_unknown", "tiers[0][price]"],
-    // PR16
+    // Semantics prices.tiers
     [{ unit_amount: 5, tiers }, "parameter_invalid", "tiers"],
     [{ tiers }, "parameter_invalid", "tiers"],
     [{ unit_amount: 5, tiers_mode: "volume" }, "parameter_invalid", "tiers_mode"],
-    // N1, §8.10
+    // Semantics money.limits
     [{ unit_amount: 1_000_000_000_000 }, "amount_too_large", "unit_amount"],
     [{ unit_amount_decimal: "999999999999.5" }, "amount_too_large", "unit_amount_decimal"],
     [{ ...graduated, tiers: [{ unit_amount: 1e12 }] }, "amount_too_large", "tiers[0][unit_amount]"],
@@ -337,14 +337,15 @@ describe("prices", () => {
       },
       { billing_scheme: "tiered" }
     ]
-  ])("PR8 to PR15: %j becomes %j", async (body, expected) => {
+  ])("prices.*: %j becomes %j", async (body, expected) => {
     const created = await create(body)
     assertOk(created)
     assert.deepInclude(created.body, expected)
     assert.strictEqual((await get(`/v1/prices/${created.body.id}`)).text, created.text)
   })
 
-  it("T14, T17, 9.10: missing objects come before invalid combinations and limits", async () => {
+  // Semantics requests.order, parameters.references, requests.order.references, requests.order.state.
+  it("missing objects come before invalid combinations and limits", async () => {
     const nobody = "prod_000000000000000000000000"
     assertError(await create({ product: nobody, unit_amount: -1 }), 400, "parameter_invalid", "unit_amount")
     assertError(await create({ product: nobody, type: "recurring" }), 404, "resource_missing", "product")
@@ -353,18 +354,18 @@ describe("prices", () => {
     assertError(live, 404, "resource_missing", "product")
   })
 
-  it("PR3: cannot be deleted", async () => {
+  it("prices.delete: cannot be deleted", async () => {
     const reply = await server.request("DELETE", `/v1/prices/${(await price()).id}`)
     assertError(reply, 405, "method_not_allowed")
     assert.strictEqual(reply.headers.get("allow"), "GET, POST")
   })
 
-  it("PR18: can be made for an archived product", async () => {
+  it("prices.inactive_product: can be made for an archived product", async () => {
     const { body } = await post("/v1/products", { name: "Old", active: false })
     assertOk(await create({ product: body.id, unit_amount: 1 }))
   })
 
-  it("PR19: never change their amount", async () => {
+  it("prices.immutable: never change their amount", async () => {
     const { id } = await price()
     for (const field of [
       "currency",
@@ -417,7 +418,7 @@ describe("prices", () => {
     assertError(await update("price_nobody", {}), 404, "resource_missing", "id")
   })
 
-  it("PR17: a lookup key belongs to one price of an environment", async () => {
+  it("prices.lookup_key: a lookup key belongs to one price of an environment", async () => {
     const [one, other] = [await price({ lookup_key: "k1" }), await price()]
     const taken = await create({ unit_amount: 1, lookup_key: "k1" })
     assertError(taken, 400, "resource_already_exists", "lookup_key")
@@ -443,7 +444,8 @@ describe("prices", () => {
     assertError(await get("/v1/prices/lookup_key:k1"), 404, "resource_missing", "id")
   })
 
-  it("PR17, §8.23: a transfer takes the key from its price, whose event comes first", async () => {
+  // Semantics prices.lookup_key, events.previous_attributes.
+  it("a transfer takes the key from its price, whose event comes first", async () => {
     const loser = await price({ lookup_key: "t1", nickname: "loser" })
     const [{ id: since }] = (await events(1)) as [Reply["body"]]
     const winner = await price({ lookup_key: "t1", transfer_lookup_key: true })
@@ -472,7 +474,7 @@ describe("prices", () => {
     assert.strictEqual(await lookupKey(loser.id), "t2")
   })
 
-  it("PR17: of many concurrent requests for a key, one gets it", async () => {
+  it("prices.lookup_key: of many concurrent requests for a key, one gets it", async () => {
     const replies = await Promise.all(
       Array.from({ length: 20 }, () => create({ unit_amount: 1, lookup_key: "wanted" }))
     )
@@ -541,7 +543,8 @@ describe("prices", () => {
     assertError(await get(`/v1/products/${tea}?expand[]=default_price`), 400, "parameter_invalid", "expand[]")
   })
 
-  it("§8.6: a refusal by the catalog's state is stored for its idempotency key", async () => {
+  // Semantics idempotency.stored, idempotency.released.
+  it("a refusal by the catalog's state is stored for its idempotency key", async () => {
     await price({ lookup_key: "kept" })
     const again = () =>
       server.request("POST", "/v1/prices", {

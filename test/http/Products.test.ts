@@ -1,4 +1,4 @@
-/** Semantics §1.11, the rows about products, through a real socket. */
+/** Semantics products.*, the rows about products, through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
@@ -50,7 +50,7 @@ describe("products", () => {
     }
   })
 
-  it("T10, T12: show unset fields as null, or omit those that cannot be null", async () => {
+  it("parameters.null, responses.null: show unset fields as null, or omit those that cannot be null", async () => {
     const defaults = {
       object: "product",
       active: true,
@@ -121,7 +121,7 @@ describe("products", () => {
     )
   })
 
-  it("PR1: are listed, newest first, and filtered by `active`", async () => {
+  it("products.list: are listed, newest first, and filtered by `active`", async () => {
     const key = (await server.merchant()).secretTest
     const make = async (active: boolean) =>
       (await server.request("POST", "/v1/products", { key, body: { name: "x", active } })).body.id
@@ -143,7 +143,7 @@ describe("products", () => {
     assertError(await get("/v1/products?starting_after=prod_x", key), 404, "resource_missing", "starting_after")
   })
 
-  it("PR2: can be deleted without prices, and then are gone", async () => {
+  it("products.delete: can be deleted without prices, and then are gone", async () => {
     const deleted = await product()
     const { id } = deleted
     assert.deepStrictEqual((await remove(id)).body, { id, object: "product", deleted: true, livemode: false })
@@ -158,7 +158,7 @@ describe("products", () => {
     assert.notInclude((await get("/v1/products?limit=100")).text, id)
   })
 
-  it("PR2: cannot be deleted with prices, active or not, of any origin", async () => {
+  it("products.delete: cannot be deleted with prices, active or not, of any origin", async () => {
     const priced = await product()
     await price(priced.id, { active: false })
     const withDefault = await product({ default_price_data: { currency: "usd", unit_amount: 1 } })
@@ -172,7 +172,8 @@ describe("products", () => {
     }
   })
 
-  it("PR4, PR11: default_price_data makes a price, after the product", async () => {
+  // Semantics products.default_price_data, prices.tax_behavior.
+  it("default_price_data makes a price, after the product", async () => {
     const data = { currency: "EUR", unit_amount_decimal: "12.50", tax_behavior: "inclusive" }
     const made = await product({ default_price_data: data })
     const { body: made_price } = await get(`/v1/prices/${made.default_price}`)
@@ -217,13 +218,13 @@ describe("products", () => {
       "default_price_data[recurring][interval]"
     ],
     [{ currency: "usd", unit_amount: 1, nickname: "x" }, "parameter_unknown", "default_price_data[nickname]"]
-  ])("PR4: default_price_data cannot be %j", async (default_price_data, code, param) => {
+  ])("products.default_price_data: default_price_data cannot be %j", async (default_price_data, code, param) => {
     const before = await events(1)
     assertError(await post("/v1/products", { name: "Tea", default_price_data }), 400, code, param)
     assert.deepStrictEqual(await events(1), before)
   })
 
-  it("PR5, PR20: the default price is an active price of the product, when it is set", async () => {
+  it("products.default_price: the default price is an active price of the product, when it is set", async () => {
     const { id } = await product()
     const [own, archived, foreign] = [
       await price(id),
@@ -244,7 +245,7 @@ describe("products", () => {
     assertError(await update(id, { default_price_data: {} }), 400, "parameter_unknown", "default_price_data")
   })
 
-  it("PR6: lists and dimensions are replaced as a whole", async () => {
+  it("products.lists: lists and dimensions are replaced as a whole", async () => {
     const { id } = await product({
       images: ["https://a.b/1", "https://a.b/2"],
       marketing_features: [{ name: "Hot" }, { name: "Cold" }],
@@ -280,7 +281,7 @@ describe("products", () => {
     )
   })
 
-  it("PR7, W17: only a change makes an event and moves `updated`", async () => {
+  it("products.updated, events.none: only a change makes an event and moves `updated`", async () => {
     const made = await product({ metadata: { a: "b" }, package_dimensions: dimensions })
     const before = await events(1)
     const { height, length, weight, width } = dimensions
@@ -316,7 +317,7 @@ describe("products", () => {
     [{ name: null }, "name"],
     [{ name: "" }, "name"],
     [{ active: null }, "active"]
-  ])("T10: %j cannot be set", async (body, param) => {
+  ])("parameters.null: %j cannot be set", async (body, param) => {
     const { id } = await product()
     assertError(await update(id, body), 400, "parameter_invalid", param)
   })

@@ -1,6 +1,6 @@
 /**
- * Fixed windows compared with a list of all events (semantics R1), for random times and keys: also with a clock that is
- * set back.
+ * Fixed windows compared with a list of all events (semantics limits.rate), for random times and keys: also with a
+ * clock that is set back.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"

@@ -1,4 +1,4 @@
-/** Rate limits on the wire (semantics R1, R2, T14), on a clock that the tests move. */
+/** Rate limits on the wire (semantics limits.rate, requests.order), on a clock that the tests move. */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { networksOf } from "../../src/domain/Networks.ts"
 import { ACCOUNT_LIMIT, ADDRESS_LIMIT, API_KEYS_LIMIT } from "../../src/http/RateLimits.ts"
@@ -50,7 +50,7 @@ const exhaust = async (key: string): Promise<void> => {
 }
 
 describe("rate limits", () => {
-  it("R1: every answer reports the merchant's limit, with any outcome of the request", async () => {
+  it("limits.rate: every answer reports the merchant's limit, with any outcome of the request", async () => {
     const customer = await get("/v1/customers")
     assertOk(customer)
     assertStanding(customer, ACCOUNT_LIMIT, ACCOUNT_LIMIT - 1)
@@ -65,11 +65,11 @@ describe("rate limits", () => {
     assertStanding(await get("/v1/customers", keys.publishableTest), ACCOUNT_LIMIT, ACCOUNT_LIMIT - 1)
   })
 
-  it("R1: a merchant's environment has 1500 requests a minute, and another one its own", async () => {
+  it("limits.rate: a merchant's environment has 1500 requests a minute, and another one its own", async () => {
     await exhaust(keys.secretTest)
     assertLimited(await get("/v1/customers"), ACCOUNT_LIMIT, 30)
     assertStanding(await get("/v1/customers", keys.secretLive), ACCOUNT_LIMIT, ACCOUNT_LIMIT - 1)
-    // T14: step 3 comes before the limit, step 5 after it.
+    // Semantics requests.order: step 3 comes before the limit, step 5 after it.
     const wrongVersion = await get("/v1/customers", keys.secretTest, { "x-api-version": "1" })
     assertError(wrongVersion, 400, "invalid_api_version", "X-API-Version")
     assertLimited(await get("/v1/nothing"), ACCOUNT_LIMIT, 30)
@@ -79,7 +79,7 @@ describe("rate limits", () => {
     assertOk(await get("/v1/customers"))
   })
 
-  it("9.4: requests with publishable keys and with secret keys count apart", async () => {
+  it("limits.rate: requests with publishable keys and with secret keys count apart", async () => {
     let left = ACCOUNT_LIMIT
     const sender = async () => {
       while (left-- > 0) assertError(await get("/v1/customers", keys.publishableTest), 403, "secret_key_required")
@@ -98,7 +98,7 @@ describe("rate limits", () => {
     assertStanding(await get("/v1/customers", keys.publishableLive), ACCOUNT_LIMIT, ACCOUNT_LIMIT - 2)
   })
 
-  it("R1, I10: a refused request leaves its idempotency key free", async () => {
+  it("limits.rate, idempotency.released: a refused request leaves its idempotency key free", async () => {
     await exhaust(keys.secretTest)
     const create = (name: string) =>
       server.request("POST", "/v1/customers", { key: keys.secretTest, idempotencyKey: "refused", body: { name } })
@@ -110,7 +110,7 @@ describe("rate limits", () => {
     assert.isFalse(created.headers.has("idempotent-replayed"))
   })
 
-  it("R1: API keys have 10 requests a minute of their own", async () => {
+  it("limits.rate: API keys have 10 requests a minute of their own", async () => {
     for (let i = 1; i <= API_KEYS_LIMIT; i++) {
       assertStanding(
         await get(i % 2 === 0 ? "/v1/api_keys" : "/v1/api_keys/key_x?a=b"),
@@ -122,7 +122,7 @@ describe("rate limits", () => {
     assertStanding(await get("/v1/customers"), ACCOUNT_LIMIT, ACCOUNT_LIMIT - 1)
   })
 
-  it("R1: an address has 100 unauthenticated requests a minute; valid keys are still accepted", async () => {
+  it("limits.rate: an address has 100 unauthenticated requests a minute; valid keys are still accepted", async () => {
     for (let i = 1; i <= ADDRESS_LIMIT; i++) {
       const refused = await get("/v1/customers", i % 2 === 0 ? null : "sk_test_wrong")
       assertError(refused, 401, "authentication_failed")
@@ -144,7 +144,7 @@ describe("rate limits", () => {
 })
 
 describe("rate limits behind a trusted proxy", () => {
-  it("9.45: count against the address that the proxy names, and not against the proxy", async () => {
+  it("limits.addresses: count against the address that the proxy names, and not against the proxy", async () => {
     const trustedProxies = networksOf("127.0.0.0/8, ::1")!
     const proxied = await start({ http: { rateLimit: true, trustedProxies }, clock: clockOf(() => now) })
     try {
@@ -162,7 +162,7 @@ describe("rate limits behind a trusted proxy", () => {
 })
 
 describe("without rate limits", () => {
-  it("R2: no answer reports any", async () => {
+  it("limits.rate: no answer reports any", async () => {
     const unlimited = await start()
     try {
       for (const key of [unlimited.keys.secretTest, null]) {

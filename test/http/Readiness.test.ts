@@ -1,4 +1,6 @@
-/** A process that is stopping reports it, and answers until other processes have taken over (semantics 9.52). */
+/**
+ * A process that is stopping reports it, and answers until other processes have taken over (semantics operation.stop).
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
 import { HttpConfig } from "../../src/server/HttpConfig.ts"

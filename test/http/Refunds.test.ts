@@ -1,4 +1,4 @@
-/** Semantics §1.14 and §2.4, and the charges of §1.13, row by row, through a real socket. */
+/** Semantics refunds.*, and the charges of semantics charges.*, row by row, through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Charge } from "../../src/domain/Charge.ts"
@@ -29,7 +29,7 @@ const eventTypes = async (...ids: ReadonlyArray<string>): Promise<ReadonlyArray<
     .toReversed()
 
 describe("refunds", () => {
-  it("F1: the remaining amount unless another is given", async () => {
+  it("refunds.create: the remaining amount unless another is given", async () => {
     const { id, latest_charge } = await pay({ metadata: { order: "7" } })
     const partial = await refund({ payment_intent: id, amount: 300, metadata: { a: "b", c: "" } })
     assertOk(partial)
@@ -56,7 +56,7 @@ describe("refunds", () => {
     }
   })
 
-  it("F2: reasons are a closed list, and omitted if none is given", async () => {
+  it("refunds.reason: reasons are a closed list, and omitted if none is given", async () => {
     const { id } = await pay()
     for (const reason of ["duplicate", "fraudulent", "requested_by_customer"]) {
       assert.strictEqual((await refund({ payment_intent: id, amount: 1, reason })).body.reason, reason)
@@ -65,7 +65,7 @@ describe("refunds", () => {
     assertError(await refund({ payment_intent: id, reason: "because" }), 400, "parameter_invalid", "reason")
   })
 
-  it("F1: parameters", async () => {
+  it("refunds.create: parameters", async () => {
     const { id } = await pay()
     assertError(await refund({}), 400, "parameter_missing", "payment_intent")
     assertError(await refund({ payment_intent: null }), 400, "parameter_missing", "payment_intent")
@@ -83,7 +83,7 @@ describe("refunds", () => {
     assertError(live, 404, "resource_missing", "payment_intent")
   })
 
-  it("F4: retrieve, and update of the metadata alone", async () => {
+  it("refunds.update: retrieve, and update of the metadata alone", async () => {
     const { id: payment_intent } = await pay()
     const { body, text } = await refund({ payment_intent, metadata: { a: "1", b: "2" } })
     assert.strictEqual((await get(`/v1/refunds/${body.id}`)).text, text)
@@ -92,7 +92,7 @@ describe("refunds", () => {
     assert.deepStrictEqual(updated.body, { ...body, metadata: { b: "2", c: "3" } })
     const { data } = (await get("/v1/events?type=refund.updated&limit=1")).body.data[0]
     assert.deepStrictEqual(data.previous_attributes, { metadata: { a: "1", c: null } })
-    // W17: no change, no event.
+    // Semantics events.none: no change, no event.
     for (const nothing of [undefined, {}, { metadata: {} }, { metadata: { b: "2" } }]) {
       assertOk(await post(`/v1/refunds/${body.id}`, nothing))
     }
@@ -105,7 +105,7 @@ describe("refunds", () => {
     }
   })
 
-  it("F5: never more than the rest, and the refusal is stored", async () => {
+  it("refunds.create: never more than the rest, and the refusal is stored", async () => {
     const { id: payment_intent } = await pay()
     const options = { body: { payment_intent, amount: 1001 }, idempotencyKey: "F5" }
     const tooLarge = await server.request("POST", "/v1/refunds", options)
@@ -123,7 +123,7 @@ describe("refunds", () => {
     }
   })
 
-  it("F5, I-16: captured amounts can be refunded, authorized ones cannot", async () => {
+  it("refunds.create, payment_intents.capture: captured amounts can be refunded, authorized ones cannot", async () => {
     const { id: payment_intent } = await pay({ capture_method: "manual" })
     await post(`/v1/payment_intents/${payment_intent}/capture`, { amount_to_capture: 400 })
     assertError(await refund({ payment_intent, amount: 401 }), 400, "amount_too_large", "amount")
@@ -131,7 +131,7 @@ describe("refunds", () => {
     assert.isTrue((await chargeOf(payment_intent)).refunded)
   })
 
-  it("F6: only a PaymentIntent that succeeded", async () => {
+  it("refunds.create: only a PaymentIntent that succeeded", async () => {
     const ways: ReadonlyArray<() => Promise<{ readonly id: string; readonly status: string }>> = [
       () => pay({ payment_method: null, confirm: false }),
       () => pay({ confirm: false }),
@@ -152,7 +152,8 @@ describe("refunds", () => {
     assert.include(held.body.error.message, "This PaymentIntent's status is `requires_capture`; cancel it instead")
   })
 
-  it("F7, §2.2: effects on the charge, and none on the PaymentIntent's own status and amount", async () => {
+  // Semantics refunds.effects, payment_intents.outcomes.
+  it("effects on the charge, and none on the PaymentIntent's own status and amount", async () => {
     const paid = await pay()
     const { id } = (await refund({ payment_intent: paid.id, amount: 400 })).body
     assert.deepStrictEqual(await eventTypes(paid.latest_charge, id), [
@@ -167,7 +168,7 @@ describe("refunds", () => {
     assert.deepInclude(full, { amount_refunded: 1000, refunded: true, paid: true, status: "succeeded" })
     const { body } = await get(`/v1/payment_intents/${paid.id}`)
     assert.deepStrictEqual(body, { ...paid, charges: { ...paid.charges, data: [full] } })
-    // §2.4: charge.refunded contains the charge as of then, for partial refunds too.
+    // Semantics refunds.states: charge.refunded contains the charge as of then, for partial refunds too.
     const { data } = (await get("/v1/events?type=charge.refunded&limit=2")).body
     assert.deepStrictEqual(
       data.map((event: { data: unknown }) => event.data),
@@ -175,7 +176,8 @@ describe("refunds", () => {
     )
   })
 
-  it("F3, F8: pending refunds reserve their amount and succeed, others fail and give it back", async () => {
+  // Semantics refunds.status, refunds.effects.
+  it("pending refunds reserve their amount and succeed, others fail and give it back", async () => {
     const pending = await pay({ payment_method: "pm_card_pendingRefund" })
     const failing = await pay({
       payment_method: null,
@@ -269,7 +271,7 @@ describe("refunds", () => {
 })
 
 describe("charges", () => {
-  it("H1: a PaymentIntent embeds its newest ten, and links to the others", async () => {
+  it("charges.embedded: a PaymentIntent embeds its newest ten, and links to the others", async () => {
     const { id } = await pay({ payment_method: "pm_card_declined" })
     for (let i = 0; i < 10; i++) {
       await post(`/v1/payment_intents/${id}/confirm`, { payment_method: "pm_card_declined" })
@@ -288,7 +290,7 @@ describe("charges", () => {
     assert.deepStrictEqual(rest.body.data, all.slice(10))
   })
 
-  it("H2: retrieve and list, and nothing else", async () => {
+  it("charges.list: retrieve and list, and nothing else", async () => {
     const customer = (await post("/v1/customers")).body.id
     const paid = await pay({ customer })
     const reply = await get(`/v1/charges/${paid.latest_charge}`)

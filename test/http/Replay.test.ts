@@ -1,6 +1,7 @@
 /**
- * Semantics T14, step 9 before step 10: a repeated request gets its answer even if today's schemas refuse its body. An
- * older Till may have accepted such a body, so the answers here are put into the journal as an older Till would have.
+ * Semantics requests.order, step 9 before step 10: a repeated request gets its answer even if today's schemas refuse
+ * its body. An older Till may have accepted such a body, so the answers here are put into the journal as an older Till
+ * would have.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
@@ -64,7 +65,8 @@ describe("a request that today's schema refuses", () => {
     assert.strictEqual(reply.headers.get("original-request"), "req_older")
   })
 
-  it.each(refused)("%s %j is refused if its key is another request's (I7)", async (path, body) => {
+  // Semantics idempotency.reuse.
+  it.each(refused)("%s %j is refused if its key is another request's", async (path, body) => {
     const key = newKey()
     assertOk(await post("/v1/customers", key, { name: "A" }))
     assertError(await post(path, key, body), 422, "idempotency_key_reuse")
@@ -91,7 +93,7 @@ describe("a request that today's schema refuses", () => {
     assertError(await post(path, key, { expires_in: "later" }), 422, "idempotency_key_reuse")
   })
 
-  it("leaves its key free if no answer was stored (I10)", async () => {
+  it("leaves its key free if no answer was stored (semantics idempotency.released)", async () => {
     const key = newKey()
     assertError(await post("/v1/customers", key, { nmae: "A" }), 400, "parameter_unknown", "nmae")
     const corrected = await post("/v1/customers", key, { name: "A" })

@@ -1,4 +1,7 @@
-/** The request log keeps listed members, and no card data, key or secret, at any place (semantics 9.66). */
+/**
+ * The request log keeps listed members, and no card data, key or secret, at any place (semantics
+ * request_log.redaction).
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as Document from "../../src/api/openapi/Document.ts"

@@ -1,4 +1,4 @@
-/** The request log over the API (semantics 9.78). */
+/** The request log over the API (semantics request_log.list). */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import type { Keys } from "../support/fixtures/Merchants.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
@@ -50,7 +50,7 @@ const someRequests = async ({ secretTest: key }: Keys) => {
   return { made, again, refused, read, ids }
 }
 
-describe("9.78: the log of requests over the API", () => {
+describe("request_log.list: the log of requests over the API", () => {
   it("shows a request with its answer", async () => {
     const keys = await server.merchant()
     const { again, made, refused } = await someRequests(keys)

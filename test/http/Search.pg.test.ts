@@ -1,7 +1,7 @@
 /**
- * A search finds exactly the objects that a filter over all objects selects (semantics 9.19): in memory and on
+ * A search finds exactly the objects that a filter over all objects selects (semantics search.*): in memory and on
  * Postgres, page after page, right after each change, and after the views were recreated. The same holds for the
- * dashboard's additional searches (semantics 9.70).
+ * dashboard's additional searches (semantics dashboard.payments).
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Scope } from "effect"
@@ -253,7 +253,7 @@ const onPostgres: Effect.Effect<Harness.Storage, never, Scope.Scope> = Effect.fl
   (database) => database.connect("search")
 )
 
-describe("9.19: a search", () => {
+describe("search.*: a search", () => {
   it.live.prop(
     "finds the objects that a filter over all objects selects, in memory",
     [Seed],

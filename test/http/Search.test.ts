@@ -1,4 +1,4 @@
-/** Searches over HTTP (semantics 9.19); `Search.pg` tests their results. */
+/** Searches over HTTP (semantics search.*); `Search.pg` tests their results. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { TillClient } from "../../src/client/index.ts"
 import { assertError, assertOk } from "./Assertions.ts"
@@ -22,7 +22,7 @@ const found = async (kind: string, query: string): Promise<ReadonlyArray<string>
   return reply.body.data.map(({ id }: { readonly id: string }) => id)
 }
 
-describe("9.19: a search", () => {
+describe("search.*: a search", () => {
   it("finds objects of earlier answers, in their current state", async () => {
     const metadata = { order: "now" }
     const { id: customer } = await post("customers", { email: "Jenny@Example.com", name: "Jenny Rosen", metadata })
@@ -105,7 +105,7 @@ describe("9.19: a search", () => {
       bad.body.error.message,
       "The `query` field must be a search query: at character 24, there is no field email to search by."
     )
-    // Only the dashboard uses it (9.70).
+    // Only the dashboard uses it (semantics dashboard.payments).
     const reason = await search("payment_intents", 'decline_code:"lost_card"')
     assert.strictEqual(
       reason.body.error.message,

@@ -1,6 +1,7 @@
 /**
  * No data derived from a card's security code outlives its request: everything stored about a request is the same for
- * all digits of the code (semantics I4, I-9; the request log: 9.66).
+ * all digits of the code (semantics idempotency.fingerprint, payment_methods.create, payment_methods.card_data; the
+ * request log: semantics request_log.redaction).
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"

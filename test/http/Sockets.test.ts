@@ -73,7 +73,7 @@ const until = async (condition: () => boolean): Promise<void> => {
 }
 
 describe("sockets", () => {
-  it("I2: a repeated Idempotency-Key, the same or not", async () => {
+  it("idempotency.required: a repeated Idempotency-Key, the same or not", async () => {
     for (const keys of [
       ["a", "a"],
       ["a", "b"],
@@ -84,7 +84,7 @@ describe("sockets", () => {
       assert.strictEqual(codeOf(answer), "parameter_invalid")
       assert.notMatch(answer, /^idempotency-key:/im)
     }
-    // 9.4: by this character an account identifies keys of browsers.
+    // Semantics idempotency.scope: by this character an account identifies keys of browsers.
     const marked = await exchange(postHead(["Idempotency-Key: \u0001publishable/a", "Content-Length: 0"]))
     assert.strictEqual(statusOf(marked), 400)
     const comma = await exchange(postHead(["idempotency-KEY: a, b", "Content-Length: 0"]))
@@ -92,7 +92,8 @@ describe("sockets", () => {
     assert.match(comma, /^idempotency-key: a, b\r$/im)
   })
 
-  it("T25: an Idempotency-Key is one text everywhere, and is returned byte by byte, in any encoding", async () => {
+  // Semantics requests.headers.
+  it("an Idempotency-Key is one text everywhere, and is returned byte by byte, in any encoding", async () => {
     for (const [bytes, text] of [
       ["kl\u00fcver", "kl\u00fcver"],
       [latin1("заказ-1 \u{1f600}"), "заказ-1 \u{1f600}"],
@@ -118,7 +119,8 @@ describe("sockets", () => {
     }
   })
 
-  it("T25: one text is one key, also as Latin-1 and through node's parser, and 255 of its characters are counted", async () => {
+  // Semantics requests.headers.
+  it("one text is one key, also as Latin-1 and through node's parser, and 255 of its characters are counted", async () => {
     const send = async (key: string, more: ReadonlyArray<string> = []) => {
       const socket = await open()
       const answer = received(socket)
@@ -142,7 +144,7 @@ describe("sockets", () => {
     assert.include(Buffer.from(refused, "latin1").toString(), "Unknown API version 'новая'.")
   })
 
-  it("V1: a repeated X-API-Version", async () => {
+  it("versions.unknown: a repeated X-API-Version", async () => {
     const version = "X-API-Version: 2026-03-09"
     const answer = await exchange(
       head("GET", "/v1/customers", [authorization(), version, version, "Connection: close"])
@@ -151,14 +153,14 @@ describe("sockets", () => {
     assert.strictEqual(codeOf(answer), "invalid_api_version")
   })
 
-  it("T6: a body that is declared too large is refused without being read", async () => {
+  it("requests.size: a body that is declared too large is refused without being read", async () => {
     const socket = await open()
     const answer = received(socket)
     socket.write(postHead(["Idempotency-Key: declared", "Content-Length: 1048577"]))
     assert.strictEqual(statusOf(await answer), 413)
   })
 
-  it("T6: a body that turns out too large is refused before its end", async () => {
+  it("requests.size: a body that turns out too large is refused before its end", async () => {
     const socket = await open()
     const answer = received(socket, (text) => text.includes("request_too_large"))
     const headers = ["Idempotency-Key: chunked", "Transfer-Encoding: chunked"]
@@ -205,7 +207,8 @@ describe("sockets", () => {
     assert.strictEqual(status, 200)
   })
 
-  it("T6: a body that arrives whole is read, for any number of another merchant's unfinished ones", async () => {
+  // Semantics requests.size.memory.
+  it("a body that arrives whole is read, for any number of another merchant's unfinished ones", async () => {
     const long = 1_048_576
     const { secretTest } = await server.merchant()
     const postOf = (key: string, idempotencyKey: string, length: number) =>
@@ -236,7 +239,7 @@ describe("sockets", () => {
     for (const socket of hoarding) socket.destroy()
   })
 
-  it("T6: a publishable key sends no more than 64 KiB, whole or not", async () => {
+  it("requests.size: a publishable key sends no more than 64 KiB, whole or not", async () => {
     const { publishableTest } = server.keys
     const long = (length: number, more: ReadonlyArray<string> = []) =>
       head("POST", "/v1/payment_methods", [
@@ -262,7 +265,7 @@ describe("sockets", () => {
     assert.strictEqual(codeOf(answer), "parameter_missing")
   })
 
-  it("§8.1: the body of an unauthenticated request is not waited for", async () => {
+  it("requests.size: the body of an unauthenticated request is not waited for", async () => {
     const answer = await exchange(
       head("POST", "/v1/customers", ["Idempotency-Key: a", "Content-Length: 100000000", "Connection: close"])
     )

@@ -1,4 +1,4 @@
-/** Semantics 9.16, through a real socket: the statement descriptor of PaymentIntents. */
+/** Semantics payment_intents.object, through a real socket: the statement descriptor of PaymentIntents. */
 import { assert, describe, it } from "@effect/vitest"
 import { assertError, assertOk } from "./Assertions.ts"
 import { create as createSession, get, intent, openShop, post, server } from "../support/fixtures/CheckoutSessions.ts"
@@ -12,7 +12,7 @@ const create = async (body: object = {}) => {
 }
 const update = (id: string, body: object) => post(`payment_intents/${id}`, body)
 
-describe("9.16: a PaymentIntent's statement descriptor", () => {
+describe("payment_intents.object: a PaymentIntent's statement descriptor", () => {
   it("is taken at its creation, with at most 22 characters", async () => {
     for (const statement_descriptor of ["SHOP", "😀".repeat(22)]) {
       const created = await create({ statement_descriptor })
@@ -79,7 +79,7 @@ describe("9.16: a PaymentIntent's statement descriptor", () => {
     assertError(refused, 400, "parameter_unknown", "application_fee_amount")
   })
 
-  it("A6: is not for publishable keys", async () => {
+  it("keys.publishable.payment_intents: is not for publishable keys", async () => {
     const { client_secret, id } = await create({ statement_descriptor: "SHOP" })
     const path = `payment_intents/${id}?client_secret=${client_secret}`
     const { body } = await get(path, { key: server.keys.publishableTest })

@@ -1,4 +1,7 @@
-/** While the storage fails, a client gets a 503, and no request has a partial effect (semantics T20, §3). */
+/**
+ * While the storage fails, a client gets a 503, and no request has a partial effect (semantics errors.internal,
+ * errors.table).
+ */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { StorageFailure } from "../../src/engine/log/Journal.ts"

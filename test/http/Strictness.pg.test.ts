@@ -1,9 +1,11 @@
 /**
  * Every parameter of every operation, at any depth, over HTTP: null, the empty string, values of other types, invalid
- * values and one above each limit get the answers of interface.md and semantics.md (T7 to T12, T18, 8.8, 8.14, 9.1,
- * 9.2, 9.6, 9.7). The contract's document lists the parameters; `ParameterTable.ts` defines their values independently,
- * and a parameter or an operation that it lacks fails the test. The service must treat null, the empty string and types
- * as the document declares.
+ * values and one above each limit get the answers of interface.md and semantics.md (semantics requests.unknown,
+ * parameters.paths, parameters.types, parameters.null, parameters.lengths, responses.null, parameters.references,
+ * parameters.text, products.null, parameters.empty_text, parameters.people, payment_methods.create). The contract's
+ * document lists the parameters; `ParameterTable.ts` defines their values independently, and a parameter or an
+ * operation that it lacks fails the test. The service must treat null, the empty string and types as the document
+ * declares.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"

@@ -1,4 +1,7 @@
-/** Semantics §6 and §8.27: the clock of a test environment, and the end of its data, through a real socket. */
+/**
+ * Semantics test_helpers.clock, test_helpers.data: the clock of a test environment, and the end of its data, through a
+ * real socket.
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { CLOCK_AHEAD_SECONDS_MAX, DeletedTestData, TestClock } from "../../src/domain/TestHelpers.ts"
@@ -37,7 +40,7 @@ const openSession = async (keys: Keys) => {
 }
 
 describe("the clock of a test environment", () => {
-  it("§6: moves ahead of the wall clock for later events, and in this environment alone", async () => {
+  it("test_helpers.clock: moves ahead of the wall clock for later events, and in this environment alone", async () => {
     const [keys, other] = [await server.merchant(), await server.merchant()]
     const before = seconds()
     const clock = await advance(keys, 30 * DAY)
@@ -56,7 +59,8 @@ describe("the clock of a test environment", () => {
     assert.isAtMost((await server.request("POST", "/v1/customers", live)).body.created, seconds())
   })
 
-  it("§8.25: a repetition of the request moves it no further, and idempotency keys expire by the wall clock", async () => {
+  // Semantics time.wall.
+  it("a repetition of the request moves it no further, and idempotency keys expire by the wall clock", async () => {
     const keys = await server.merchant()
     const options = { key: keys.secretTest, body: { seconds: 30 * DAY }, idempotencyKey: "once" }
     const first = await server.request("POST", CLOCK, options)
@@ -66,7 +70,7 @@ describe("the clock of a test environment", () => {
     assert.isBelow((await advance(keys, 1)).now, first.body.now + DAY)
   })
 
-  it("§8.25: the grace of a rolled API key does not end by it", async () => {
+  it("time.wall: the grace of a rolled API key does not end by it", async () => {
     const keys = await server.merchant()
     const { data } = (await get(keys, "/v1/api_keys")).body
     const { id } = data.find(({ type }: { readonly type: string }) => type === "secret")
@@ -75,7 +79,7 @@ describe("the clock of a test environment", () => {
     assertOk(await get(keys, "/v1/customers"))
   })
 
-  it("§6: accepts whole seconds, one or more, up to two years in total", async () => {
+  it("test_helpers.clock: accepts whole seconds, one or more, up to two years in total", async () => {
     const keys = await server.merchant()
     const refused = async (body: object, code = "parameter_invalid") =>
       assertError(await server.request("POST", CLOCK, { key: keys.secretTest, body }), 400, code, "seconds")
@@ -90,7 +94,7 @@ describe("the clock of a test environment", () => {
     assert.strictEqual((await get(keys, `/v1/customers/${customer.id}`)).body.created, customer.created)
   })
 
-  it("S17: a Checkout Session expires by it, immediately for every read, and with an event", async () => {
+  it("checkout.expire: a Checkout Session expires by it, immediately for every read, and with an event", async () => {
     const keys = await server.merchant()
     const session = await openSession(keys)
     const path = `/v1/checkout_sessions/${session.id}`
@@ -107,7 +111,8 @@ describe("the clock of a test environment", () => {
     assert.isAtLeast(data[0].created, session.expires_at)
   })
 
-  it("§6: timers that become due by it, and those that they set, have fired before the answer", async () => {
+  // Semantics test_helpers.clock.
+  it("timers that become due by it, and those that they set, have fired before the answer", async () => {
     const keys = await server.merchant()
     const [settled, failed, pending, failing] = [
       await pay(keys, { payment_method: "pm_card_processing_success" }),
@@ -127,7 +132,7 @@ describe("the clock of a test environment", () => {
     assert.strictEqual(await statusOf(`/v1/refunds/${refunds[1].id}`), "failed")
   })
 
-  it("I-17: a hold that is not captured expires by it, and not before", async () => {
+  it("payment_intents.holds: a hold that is not captured expires by it, and not before", async () => {
     const keys = await server.merchant()
     const held = await pay(keys, { payment_method: "pm_card_visa", capture_method: "manual" })
     assert.strictEqual(held.status, "requires_capture")
@@ -156,7 +161,7 @@ describe("the end of a test environment's data", () => {
     "events"
   ]
 
-  it("§8.27: everything is gone, the clock is reset, and the environment works as a new one", async () => {
+  it("test_helpers.data: everything is gone, the clock is reset, and the environment works as a new one", async () => {
     const keys = await server.merchant()
     const { id: customer } = await post(keys, "/v1/customers", { name: "A" })
     const { id: endpoint } = await post(keys, "/v1/webhook_endpoints", {
@@ -207,7 +212,7 @@ describe("the end of a test environment's data", () => {
     )
   })
 
-  it("§8.27: idempotency keys are forgotten, too", async () => {
+  it("test_helpers.data: idempotency keys are forgotten, too", async () => {
     const { secretTest: key } = await server.merchant()
     const options = { key, idempotencyKey: "again", body: { name: "A" } }
     const first = await server.request("POST", "/v1/customers", options)
@@ -217,7 +222,7 @@ describe("the end of a test environment's data", () => {
     assert.notStrictEqual(second.body.id, first.body.id)
   })
 
-  it("§8.27: can be repeated, also in an empty environment", async () => {
+  it("test_helpers.data: can be repeated, also in an empty environment", async () => {
     const { secretTest: key } = await server.merchant()
     assertOk(await server.request("DELETE", DATA, { key }))
     assertOk(await server.request("DELETE", DATA, { key }))
@@ -225,7 +230,7 @@ describe("the end of a test environment's data", () => {
 })
 
 describe("test helpers", () => {
-  it("§8.27: are for test keys only", async () => {
+  it("test_helpers.test_mode: are for test keys only", async () => {
     const { publishableTest, secretLive } = server.keys
     const body = { seconds: 60 }
     for (const [method, path, options] of [

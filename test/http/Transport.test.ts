@@ -1,4 +1,4 @@
-/** Semantics §1.1, row by row, through a real socket. */
+/** Semantics requests.*, parameters.*, responses.*, row by row, through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Document from "../../src/api/openapi/Document.ts"
 import { assertError, assertHeaders, assertOk } from "./Assertions.ts"
@@ -25,19 +25,19 @@ const customer = (body: unknown) => post("/v1/customers", body)
 const intent = (body: unknown) => post("/v1/payment_intents", body)
 
 describe("transport", () => {
-  it("T1: success is always 200", async () => {
+  it("responses.status: success is always 200", async () => {
     const created = await customer({ name: "A" })
     assertOk(created)
     assertOk(await server.request("DELETE", `/v1/customers/${created.body.id}`))
   })
 
-  it("T2: an empty body is an empty object, and needs no content type", async () => {
+  it("requests.body: an empty body is an empty object, and needs no content type", async () => {
     assertOk(await customer(undefined))
     assertOk(await post("/v1/customers", "", { "content-type": "text/plain" }))
     assertOk(await post("/v1/customers", "{}", { "content-type": "Application/JSON; charset=utf-8" }))
   })
 
-  it("T3: any other content type is refused", async () => {
+  it("requests.body: any other content type is refused", async () => {
     for (const type of [
       "text/plain",
       "application/x-www-form-urlencoded",
@@ -48,7 +48,7 @@ describe("transport", () => {
     }
   })
 
-  it("T4: refuses a body that is not JSON, or not UTF-8", async () => {
+  it("requests.json: refuses a body that is not JSON, or not UTF-8", async () => {
     for (const body of ["{", "{'a':1}", "{}{}", '{"a":1,}', "NaN", "\ufeff{}", '{"a":"\0"}']) {
       assertError(await customer(body), 400, "invalid_json")
     }
@@ -60,13 +60,13 @@ describe("transport", () => {
     ['{"name":"Müller",}', "The request body is not valid JSON at byte 18."],
     ["\ufeff{}", "The request body must be JSON without a byte-order mark."],
     ["[".repeat(65) + "]".repeat(65), "The request body must be JSON of at most 64 levels."]
-  ])("T4, 8.13: the message names the cause (%#)", async (body, message) => {
+  ])("requests.json: the message names the cause (%#)", async (body, message) => {
     const reply = await customer(body)
     assertError(reply, 400, "invalid_json")
     assert.strictEqual(reply.body.error.message, message)
   })
 
-  it("T5: JSON that is not an object", async () => {
+  it("requests.body: JSON that is not an object", async () => {
     for (const body of ["[]", "null", "1", '"a"', "true"]) {
       const reply = await customer(body)
       assertError(reply, 400, "parameter_invalid")
@@ -74,13 +74,13 @@ describe("transport", () => {
     }
   })
 
-  it("T6: a body of 1 MiB is read, one byte more is not", async () => {
+  it("requests.size: a body of 1 MiB is read, one byte more is not", async () => {
     const padded = (length: number) => `{"name":"A"${" ".repeat(length - 12)}}`
     assertOk(await customer(padded(1_048_576)))
     assertError(await customer(padded(1_048_577)), 413, "request_too_large")
   })
 
-  it("T6: a megabyte of mistakes is refused like a few", async () => {
+  it("requests.size: a megabyte of mistakes is refused like a few", async () => {
     const many = <A>(member: A) => Array.from({ length: 200_000 }, () => member)
     const url = "https://shop.example/hooks"
     const endpoint = (enabled_events: ReadonlyArray<unknown>) =>
@@ -100,7 +100,7 @@ describe("transport", () => {
     }
   })
 
-  it("T7: unknown parameters, at any depth, in body and query", async () => {
+  it("requests.unknown: unknown parameters, at any depth, in body and query", async () => {
     assertError(
       await intent({ amount: 1, currency: "usd", capture_metod: "manual" }),
       400,
@@ -121,7 +121,7 @@ describe("transport", () => {
     assertError(await customer({ constructor: 1 }), 400, "parameter_unknown", "constructor")
   })
 
-  it("T8: parameters are named by their path", async () => {
+  it("parameters.paths: parameters are named by their path", async () => {
     const data = (card: object) => ({ amount: 1, currency: "usd", payment_method_data: { type: "card", card } })
     const expired = { exp_month: 1, exp_year: 2034 }
     assertError(
@@ -134,7 +134,7 @@ describe("transport", () => {
     assertError(await customer({ metadata: { a: 1 } }), 400, "parameter_invalid", "metadata[a]")
   })
 
-  it("T9: types are strict", async () => {
+  it("parameters.types: types are strict", async () => {
     const amounts = ["2000", 1.5, 0, -1, true, {}, [], 2 ** 53]
     for (const amount of amounts)
       assertError(await intent({ amount, currency: "usd" }), 400, "parameter_invalid", "amount")
@@ -146,7 +146,7 @@ describe("transport", () => {
     assert.strictEqual(whole.body.amount, 2000)
   })
 
-  it("M5: an empty list is an empty map, wherever the contract has a map, and nowhere else", async () => {
+  it("parameters.map: an empty list is an empty map, wherever the contract has a map, and nowhere else", async () => {
     const document = Document.make("https://pay.example.test")
     const schemas = document.components.schemas as Readonly<Record<string, JsonSchema>>
     const resolved = ({ $ref, ...schema }: JsonSchema): JsonSchema =>
@@ -201,7 +201,7 @@ describe("transport", () => {
     assert.deepStrictEqual((await post(`/v1/customers/${created.body.id}`, { metadata: [] })).body.metadata, { a: "b" })
   })
 
-  it("T10, §8.8, 9.2: null and the empty string", async () => {
+  it("parameters.null, parameters.empty_text: null and the empty string", async () => {
     const created = await customer({ name: null, description: "", metadata: null, phone: "1" })
     assertOk(created)
     assert.deepInclude(created.body, { name: null, description: null, phone: "1", metadata: {} })
@@ -219,7 +219,7 @@ describe("transport", () => {
     assertError(await post(`/v1/payment_intents/${body.id}`, { currency: "" }), 400, "parameter_invalid", "currency")
   })
 
-  it("T11: lengths count code points", async () => {
+  it("parameters.lengths: lengths count code points", async () => {
     const smiley = "\u{1f600}"
     assertOk(await customer({ name: smiley.repeat(256), phone: "1".repeat(64), description: smiley.repeat(1000) }))
     assertError(await customer({ name: smiley.repeat(257) }), 400, "parameter_invalid", "name")
@@ -234,7 +234,7 @@ describe("transport", () => {
     )
   })
 
-  it("T12: nullable fields are always there, others are omitted", async () => {
+  it("responses.null: nullable fields are always there, others are omitted", async () => {
     const { body } = await intent({ amount: 1, currency: "usd" })
     for (const field of ["customer", "payment_method", "description", "canceled_at", "cancellation_reason"]) {
       assert.isNull(body[field], field)
@@ -242,7 +242,7 @@ describe("transport", () => {
     assert.notProperty(body, "last_payment_error")
   })
 
-  describe("T14: the checks run in their order", () => {
+  describe("requests.order: the checks run in their order", () => {
     it("authentication before version", async () => {
       const reply = await server.request("GET", "/v1/customers", { key: null, headers: { "x-api-version": "1" } })
       assertError(reply, 401, "authentication_failed")
@@ -376,7 +376,7 @@ describe("transport", () => {
     })
   })
 
-  it("T15: unknown paths and methods", async () => {
+  it("requests.paths: unknown paths and methods", async () => {
     const paths = [
       "/v1",
       "/v1/",
@@ -399,7 +399,7 @@ describe("transport", () => {
     }
   })
 
-  it("T16, §8.29: an id of no such object", async () => {
+  it("requests.paths: an id of no such object", async () => {
     const { body } = await customer({})
     for (const id of [
       "pi_x",
@@ -423,7 +423,7 @@ describe("transport", () => {
     assert.strictEqual(unstorable.body.error.message, "No Customer found with ID 'cus_%00'.")
   })
 
-  it("T17, T18: references", async () => {
+  it("parameters.references: references", async () => {
     const with_ = (parameters: object) => intent({ amount: 1, currency: "usd", ...parameters })
     assertError(await with_({ customer: "cus_x" }), 404, "resource_missing", "customer")
     assertError(await with_({ customer: "pi_x" }), 400, "parameter_invalid", "customer")
@@ -434,7 +434,7 @@ describe("transport", () => {
     assertError(await server.request("GET", `/v1/customers/${live.body.id}`), 404, "resource_missing", "id")
   })
 
-  it("T19: every response carries the headers, and a POST echoes its key", async () => {
+  it("responses.headers: every response carries the headers, and a POST echoes its key", async () => {
     const replies = await Promise.all([
       server.request("GET", "/v1/customers"),
       server.request("GET", "/v1/nothing"),
@@ -456,21 +456,21 @@ describe("transport", () => {
     assert.isNull(read.headers.get("idempotency-key"))
   })
 
-  it("T21: ids are a prefix and 24 characters, in order of creation", async () => {
+  it("responses.ids: ids are a prefix and 24 characters, in order of creation", async () => {
     const ids: Array<string> = []
     for (let i = 0; i < 5; i++) ids.push((await customer({})).body.id)
     for (const id of ids) assert.match(id, /^cus_[0-9A-Za-z]{24}$/)
     assert.deepStrictEqual(ids, ids.toSorted())
   })
 
-  it("T22: emails", async () => {
+  it("parameters.email: emails", async () => {
     assertOk(await customer({ email: "a@b.co" }))
     for (const email of ["a", "a@b", "a b@c.de", "@b.co", `${"a".repeat(316)}@b.co`]) {
       assertError(await customer({ email }), 400, "parameter_invalid", "email")
     }
   })
 
-  it("T23: redirect URLs", async () => {
+  it("parameters.urls.redirect: redirect URLs", async () => {
     const { body } = await intent({ amount: 1, currency: "usd" })
     const confirm = (return_url: string) =>
       post(`/v1/payment_intents/${body.id}/confirm`, { payment_method: "pm_card_3ds_required", return_url })
@@ -480,7 +480,7 @@ describe("transport", () => {
     }
   })
 
-  it("§8.13, §8.14: deep nesting, duplicate keys, text that cannot be stored", async () => {
+  it("requests.json, parameters.text: deep nesting, duplicate keys, text that cannot be stored", async () => {
     const nested = (depth: number) => `{"metadata":${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}}`
     assertError(await customer(nested(64)), 400, "parameter_invalid", "metadata")
     assertError(await customer(nested(65)), 400, "invalid_json")
@@ -490,7 +490,7 @@ describe("transport", () => {
     assert.strictEqual((await customer('{"name":"\\ud83d\\ude00"}')).body.name, "\u{1f600}")
   })
 
-  it("§8.21: a POST may carry no query parameters, and they are not part of the request", async () => {
+  it("requests.unknown: a POST may carry no query parameters, and they are not part of the request", async () => {
     const idempotencyKey = "with-query"
     assertOk(await server.request("POST", "/v1/customers", { idempotencyKey }))
     const reply = await server.request("POST", "/v1/customers?a=1", { idempotencyKey })

@@ -1,6 +1,6 @@
 /**
- * Semantics 9.22 and interface.md Versioning, with two more versions than the published ones (`TestVersions.ts`): each
- * kind of change, in requests, answers, lists, errors, events and replays.
+ * Semantics versions.events and interface.md Versioning, with two more versions than the published ones
+ * (`TestVersions.ts`): each kind of change, in requests, answers, lists, errors, events and replays.
  */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -223,7 +223,8 @@ describe("other kinds of changes", () => {
 })
 
 describe("the version of a request", () => {
-  it("V1: must exist; errors before it is decided, or about it, name the version in their header", async () => {
+  // Semantics versions.unknown.
+  it("must exist; errors before it is decided, or about it, name the version in their header", async () => {
     const unknown = await server.request("GET", "/v1/customers", { headers: { "x-api-version": "2027-03-01" } })
     assert.deepStrictEqual([unknown.status, unknown.body.error.code], [400, "invalid_api_version"])
     assert.strictEqual(unknown.headers.get("x-api-version"), FIRST)
@@ -231,7 +232,7 @@ describe("the version of a request", () => {
     assert.deepStrictEqual([stranger.status, stranger.headers.get("x-api-version")], [401, NEWEST])
   })
 
-  it("V3: is the account's default if the request names none", async () => {
+  it("versions.default: is the account's default if the request names none", async () => {
     const { id } = await post("customers", { phone: "1" }, NEWEST)
     for (const version of ALL) {
       await setDefault(version)
@@ -243,7 +244,8 @@ describe("the version of a request", () => {
 })
 
 describe("a replay", () => {
-  it("I4, I6: is in the version of the first request, byte for byte, for any version of the repetition", async () => {
+  // Semantics idempotency.fingerprint, idempotency.replay.
+  it("is in the version of the first request, byte for byte, for any version of the repetition", async () => {
     for (const first of ALL) {
       const body = { [PHONE[first]!]: "1" }
       const once = { body, idempotencyKey: `once-${first}` }
@@ -258,20 +260,21 @@ describe("a replay", () => {
     assert.lengthOf((await get("customers?limit=9", NEWEST)).data, 3)
   })
 
-  it("I7: is refused for another body, though both mean the same in their versions", async () => {
+  it("idempotency.reuse: is refused for another body, though both mean the same in their versions", async () => {
     const idempotencyKey = "two-spellings"
     await post("customers", { telephone: "1" }, FIRST, { idempotencyKey })
     const other = await send("POST", "customers", { body: { phone: "1" }, version: NEWEST, idempotencyKey })
     assert.deepStrictEqual([other.status, other.body.error.code], [422, "idempotency_key_reuse"])
   })
 
-  it("I10: does not exist for a refused request: its key is free for the request in another version", async () => {
+  // Semantics idempotency.released.
+  it("does not exist for a refused request: its key is free for the request in another version", async () => {
     const once = { body: { phone: "1" }, idempotencyKey: "refused-first" }
     assert.strictEqual((await send("POST", "customers", { ...once, version: FIRST })).status, 400)
     assert.strictEqual((await send("POST", "customers", { ...once, version: NEWEST })).body.phone, "1")
   })
 
-  it("I6: shows a sealed secret at its version's place, and a key's secret once", async () => {
+  it("idempotency.replay: shows a sealed secret at its version's place, and a key's secret once", async () => {
     const body = { url: "http://127.0.0.1:1/", enabled_events: ["*"] }
     for (const version of ALL) {
       const once = { body, version, idempotencyKey: `sealed-${version}` }
@@ -289,7 +292,8 @@ describe("a replay", () => {
 describe("an event", () => {
   const newest = async (version: string) => (await get("events?limit=1", version)).data[0]
 
-  it("W8: is rendered in the default version at its time, and keeps those bytes", async () => {
+  // Semantics webhooks.body, versions.events.
+  it("is rendered in the default version at its time, and keeps those bytes", async () => {
     const texts = new Map<string, { readonly version: string; readonly text: string }>()
     for (const version of ALL) {
       await setDefault(version)

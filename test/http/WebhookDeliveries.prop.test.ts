@@ -1,7 +1,8 @@
 /**
- * The state table of semantics §2.5 compared with a plain model, over HTTP: after any sequence of events, changes of
- * endpoints, resends, attempts (also stale and doubled ones), clock moves and wipes, every delivery, and every event's
- * count of pending ones, equals the model's. The attempts are simulated; their schedule is the specification's.
+ * The state table of semantics webhooks.schedule compared with a plain model, over HTTP: after any sequence of events,
+ * changes of endpoints, resends, attempts (also stale and doubled ones), clock moves and wipes, every delivery, and
+ * every event's count of pending ones, equals the model's. The attempts are simulated; their schedule is the
+ * specification's.
  *
  * To replay a failure, give the printed token to the property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -225,7 +226,7 @@ class Run {
 
 describe("webhook deliveries", () => {
   it.effect.prop(
-    "§2.5: match their state table after any steps",
+    "webhooks.states: match their state table after any steps",
     { seed: Seed },
     ({ seed }) =>
       eventually(async () => {

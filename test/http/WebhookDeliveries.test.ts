@@ -1,6 +1,7 @@
 /**
- * Semantics W10, W14, W15 and §6: deliveries and resent events, row by row, through a real socket. No attempts are
- * sent: the tests report simulated results to the engine as a dispatcher would.
+ * Semantics webhooks.recipients, webhooks.disabled, webhooks.resend, webhooks.deliveries: deliveries and resent events,
+ * row by row, through a real socket. No attempts are sent: the tests report simulated results to the engine as a
+ * dispatcher would.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -63,7 +64,8 @@ const makeShop = async () => {
 }
 
 describe("deliveries", () => {
-  it("W10, §6: an event is delivered to subscribed endpoints, attempt by attempt", async () => {
+  // Semantics webhooks.recipients, webhooks.deliveries.
+  it("an event is delivered to subscribed endpoints, attempt by attempt", async () => {
     const shop = await makeShop()
     const all = await shop.endpoint(["*"])
     const some = await shop.endpoint(["customer.created", "customer.updated"])
@@ -147,7 +149,7 @@ describe("deliveries", () => {
     assert.strictEqual((await shop.get(`/v1/events/${event.id}`)).body.pending_webhooks, 1)
   })
 
-  it("W8: the body is the event as of its time, with any number of pending deliveries", async () => {
+  it("webhooks.body: the body is the event as of its time, with any number of pending deliveries", async () => {
     const shop = await makeShop()
     const [first, second] = [await shop.endpoint(["*"]), await shop.endpoint(["*"])]
     await shop.post("/v1/customers", { name: "A" })
@@ -161,7 +163,7 @@ describe("deliveries", () => {
     assert.strictEqual(render(event, { account, pendingWebhooks: event.deliveries }), before)
   })
 
-  it("§1.6: are listed in pages, newest first", async () => {
+  it("lists.*: are listed in pages, newest first", async () => {
     const shop = await makeShop()
     const [endpoint, other] = [await shop.endpoint(["customer.created"]), await shop.endpoint(["*"])]
     const path = `${ENDPOINTS}/${endpoint}/deliveries`
@@ -202,7 +204,7 @@ describe("deliveries", () => {
     assertError(await shop.get(`${path}?status=pending`), 400, "parameter_unknown", "status")
   })
 
-  it("T16: belong to one endpoint", async () => {
+  it("requests.paths: belong to one endpoint", async () => {
     const [shop, stranger] = [await makeShop(), await makeShop()]
     const endpoint = await shop.endpoint(["*"])
     const path = `${ENDPOINTS}/${endpoint}/deliveries`
@@ -213,7 +215,7 @@ describe("deliveries", () => {
     assertError(await shop.get(path), 404, "resource_missing", "id")
   })
 
-  it("W14: those of a disabled endpoint are canceled for good", async () => {
+  it("webhooks.disabled: those of a disabled endpoint are canceled for good", async () => {
     const shop = await makeShop()
     const endpoint = await shop.endpoint(["*"])
     await shop.post("/v1/customers")
@@ -228,7 +230,8 @@ describe("deliveries", () => {
     assert.lengthOf(await shop.deliveries(endpoint), 2)
   })
 
-  it("W10: an update of enabled_events applies to later events, other updates have no effect", async () => {
+  // Semantics webhooks.recipients.
+  it("an update of enabled_events applies to later events, other updates have no effect", async () => {
     const shop = await makeShop()
     const endpoint = await shop.endpoint(["customer.created"])
     const types = async () => {
@@ -248,7 +251,7 @@ describe("deliveries", () => {
     assert.deepStrictEqual(await types(), ["customer.created", "product.created", "customer.created"])
   })
 
-  it("W14: the events of a disabled endpoint can be changed, and apply once it is enabled", async () => {
+  it("webhooks.disabled: the events of a disabled endpoint can be changed, and apply once it is enabled", async () => {
     const shop = await makeShop()
     const endpoint = await shop.endpoint(["product.created"])
     await shop.post(`${ENDPOINTS}/${endpoint}`, { status: "disabled" })
@@ -263,7 +266,7 @@ describe("deliveries", () => {
 })
 
 describe("resending", () => {
-  it("W15: goes to all current subscribers of the type, with attempts of its own", async () => {
+  it("webhooks.resend: goes to all current subscribers of the type, with attempts of its own", async () => {
     const shop = await makeShop()
     const [first, second] = [await shop.endpoint(["*"]), await shop.endpoint(["customer.created"])]
     await shop.post("/v1/customers", { metadata: { 2: "b", 1: "a" } })
@@ -288,7 +291,7 @@ describe("resending", () => {
     assert.deepInclude((await shop.deliveries(third))[0], { status: "pending", event: event.id })
   })
 
-  it("W15: goes to one endpoint with any subscriptions, also during another delivery", async () => {
+  it("webhooks.resend: goes to one endpoint with any subscriptions, also during another delivery", async () => {
     const shop = await makeShop()
     const [all, other] = [await shop.endpoint(["*"]), await shop.endpoint(["charge.failed"])]
     await shop.post("/v1/customers")
@@ -301,14 +304,14 @@ describe("resending", () => {
     assert.lengthOf(await shop.deliveries(all), 3)
   })
 
-  it("W15: goes to no endpoint, if none is subscribed", async () => {
+  it("webhooks.resend: goes to no endpoint, if none is subscribed", async () => {
     const shop = await makeShop()
     await shop.post("/v1/customers")
     const event = await shop.newestEvent()
     assert.deepStrictEqual(await shop.post(`/v1/events/${event.id}/resend`), event)
   })
 
-  it("I6: happens once per idempotency key", async () => {
+  it("idempotency.replay: happens once per idempotency key", async () => {
     const shop = await makeShop()
     const endpoint = await shop.endpoint(["*"])
     await shop.post("/v1/customers")
@@ -323,7 +326,7 @@ describe("resending", () => {
     assertError(conflict, 422, "idempotency_key_reuse")
   })
 
-  it("§3: refuses invalid requests", async () => {
+  it("errors.table: refuses invalid requests", async () => {
     const [shop, stranger] = [await makeShop(), await makeShop()]
     const endpoint = await shop.endpoint(["*"])
     await shop.post("/v1/customers")
@@ -344,7 +347,7 @@ describe("resending", () => {
     assertError(missing, 404, "resource_missing", "id")
     assert.strictEqual(missing.body.error.message, `No Event found with ID 'evt_${UNKNOWN}'.`)
     assertError(await stranger.send(path), 404, "resource_missing", "id")
-    // The schema is checked before the object (T14).
+    // The schema is checked before the object (semantics requests.order).
     const both = await shop.send(`/v1/events/evt_${UNKNOWN}/resend`, { to: endpoint })
     assertError(both, 400, "parameter_unknown", "to")
     assert.lengthOf(await shop.list(`${ENDPOINTS}`), 0)

@@ -1,4 +1,7 @@
-/** The state table of semantics §2.5 as a plain model. It predicts the states of one environment's deliveries. */
+/**
+ * The state table of semantics webhooks.states as a plain model. It predicts the states of one environment's
+ * deliveries.
+ */
 import type { WebhookDelivery } from "../../src/domain/WebhookDelivery.ts"
 import type { AttemptOutcome } from "../../src/engine/Deliveries.ts"
 

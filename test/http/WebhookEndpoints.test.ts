@@ -1,4 +1,7 @@
-/** Semantics W1 to W4 and §2.6: webhook endpoints as objects, row by row, through a real socket. */
+/**
+ * Semantics webhooks.endpoints, webhooks.secret, webhooks.enabled_events, webhooks.url, webhooks.disabled: webhook
+ * endpoints as objects, row by row, through a real socket.
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import { EVENT_TYPES } from "../../src/domain/Event.ts"
@@ -26,7 +29,7 @@ const get = (id: string) => server.request("GET", `${PATH}/${id}`)
 const live = () => ({ key: server.keys.secretLive })
 
 describe("webhook endpoints", () => {
-  it("W1, §6: create, retrieve, list", async () => {
+  it("webhooks.endpoints, webhooks.object: create, retrieve, list", async () => {
     const { secretTest: key, merchantId } = await server.merchant()
     const created = await create(
       { enabled_events: ["charge.refunded"], description: "D", metadata: { a: "b" } },
@@ -63,7 +66,7 @@ describe("webhook endpoints", () => {
     assert.deepStrictEqual(next.body.data, [endpoint])
   })
 
-  it("W1, W17: update, without any event", async () => {
+  it("webhooks.endpoints, events.none: update, without any event", async () => {
     const { secret: _, ...endpoint } = (await create({ description: "D", metadata: { a: "b" } })).body
     const changes = {
       url: "http://localhost:3000/hooks?x=1",
@@ -86,7 +89,7 @@ describe("webhook endpoints", () => {
     assert.deepStrictEqual((await server.request("GET", "/v1/events")).body.data, [])
   })
 
-  it("W1: deletion leaves a stub once, and then nothing", async () => {
+  it("webhooks.endpoints: deletion leaves a stub once, and then nothing", async () => {
     const { id } = (await create()).body
     const deleted = await server.request("DELETE", `${PATH}/${id}`)
     assertOk(deleted)
@@ -100,7 +103,7 @@ describe("webhook endpoints", () => {
     assertOk(await server.request("GET", `${PATH}?starting_after=${id}`))
   })
 
-  it("W2: the secret is in the answer to the creation and its repetitions, and nowhere else", async () => {
+  it("webhooks.secret: the secret is in the answer to the creation and its repetitions, and nowhere else", async () => {
     const { merchantId, secretTest: key } = await server.merchant()
     const options = { key, idempotencyKey: "secret" }
     const created = await create({}, options)
@@ -118,7 +121,7 @@ describe("webhook endpoints", () => {
       assert.notInclude(reply.text, "whsec_")
       assert.notInclude(reply.text, "ecret")
     }
-    // A repetition still contains it after the deletion (I6), although the journal never did.
+    // A repetition still contains it after the deletion (semantics idempotency.replay), although the journal never did.
     assert.strictEqual((await create({}, options)).text, created.text)
     const journal = await server.journal(`${merchantId}:test`)
     assert.include(journal, id)
@@ -126,7 +129,7 @@ describe("webhook endpoints", () => {
     assert.notInclude(journal, "whsec_")
   })
 
-  it("W2: the secret is stored encrypted", async () => {
+  it("webhooks.secret: the secret is stored encrypted", async () => {
     const account = new MemoryAccount()
     const { secret, value: webhookEndpoint } = await Effect.runPromise(
       account.run(WebhookEndpoints.create({ url: URL, enabled_events: ["*"] }, VERSION))
@@ -143,7 +146,7 @@ describe("webhook endpoints", () => {
     assert.throws(() => WebhookEndpoints.secretsOf(account.config, "mer_other:test", document, account.now))
   })
 
-  it("W3: enabled_events", async () => {
+  it("webhooks.enabled_events: enabled_events", async () => {
     for (const [sent, kept] of [
       [["*"], ["*"]],
       [["*", "*"], ["*"]],
@@ -177,7 +180,7 @@ describe("webhook endpoints", () => {
     assertError(missing, 400, "parameter_missing", "enabled_events")
   })
 
-  it("W4, T23: in test mode any http or https URL", async () => {
+  it("webhooks.url, parameters.urls: in test mode any http or https URL", async () => {
     for (const url of [
       "http://localhost:3000",
       "https://10.0.0.1/x",
@@ -198,7 +201,7 @@ describe("webhook endpoints", () => {
     assertError(await create({ url: null }), 400, "parameter_missing", "url")
   })
 
-  it("W4, §8.24: in live mode https to a name or to a public address, at creation and at update", async () => {
+  it("webhooks.url: in live mode https to a name or to a public address, at creation and at update", async () => {
     const { body } = await create({ url: "https://8.8.8.8/hooks" }, live())
     assert.deepInclude(body, { livemode: true, url: "https://8.8.8.8/hooks" })
     // Names are resolved only at an attempt.
@@ -231,7 +234,7 @@ describe("webhook endpoints", () => {
     assertError(await get(body.id), 404, "resource_missing", "id")
   })
 
-  it("W4: private addresses if the installation allows them, still by https", async () => {
+  it("webhooks.url: private addresses if the installation allows them, still by https", async () => {
     const account = new MemoryAccount("mer_000000000000000000000000:live", {
       webhookHosts: { test: ANY, live: { httpsOnly: true, besidePublic: "any" } }
     })
@@ -241,7 +244,7 @@ describe("webhook endpoints", () => {
     assert.deepInclude({ ...refused }, { param: "url" })
   })
 
-  it("9.34: test mode on a shared installation accepts public addresses and allowed ones", async () => {
+  it("webhooks.test_hosts: test mode on a shared installation accepts public addresses and allowed ones", async () => {
     const test = { httpsOnly: false, besidePublic: parseAllowedHosts("10.0.0.0/8, hooks.internal")! }
     const account = new MemoryAccount("mer_000000000000000000000000:test", { webhookHosts: { test, live: ANY } })
     const endpoint = (url: string) => account.run(WebhookEndpoints.create({ url, enabled_events: ["*"] }, VERSION))

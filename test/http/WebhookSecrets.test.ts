@@ -1,4 +1,4 @@
-/** The secrets of webhook endpoints, and their rolls (semantics W2, §8.25), through a real socket. */
+/** The secrets of webhook endpoints, and their rolls (semantics webhooks.secret, time.wall), through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import { CreatedWebhookEndpoint } from "../../src/domain/WebhookEndpoint.ts"
@@ -59,7 +59,7 @@ describe("rolling a secret", () => {
     assert.deepStrictEqual((await server.request("GET", "/v1/events", { key: keys.secretTest })).body.data, [])
   })
 
-  it("§8.25: the old secret signs for its grace by the wall clock, at any time of the test clock", async () => {
+  it("time.wall: the old secret signs for its grace by the wall clock, at any time of the test clock", async () => {
     const keys = await server.merchant()
     const { id, secret: old } = await create(keys)
     const clock = { key: keys.secretTest, body: { seconds: 30 * 86_400 } }
@@ -76,7 +76,7 @@ describe("rolling a secret", () => {
     assert.deepStrictEqual(await signing(keys, id, before + HOUR - 1), [secret, old])
   })
 
-  it("9.20: rolling again within a grace ends the older secret", async () => {
+  it("webhooks.secret: rolling again within a grace ends the older secret", async () => {
     const keys = await server.merchant()
     const { id, secret: first } = await create(keys)
     const { secret: second } = (await roll(keys, id, { expires_in: 86_400 })).body
@@ -88,7 +88,7 @@ describe("rolling a secret", () => {
     assert.strictEqual(new Set([first, second, third, fourth]).size, 4)
   })
 
-  it("9.20: the longest grace is a day", async () => {
+  it("webhooks.secret: the longest grace is a day", async () => {
     const keys = await server.merchant()
     const { id, secret: old } = await create(keys)
     const before = Date.now()
@@ -98,7 +98,7 @@ describe("rolling a secret", () => {
     assert.deepStrictEqual(await signing(keys, id, after + 24 * HOUR), [secret])
   })
 
-  it("9.20: works for a disabled endpoint, which stays disabled", async () => {
+  it("webhooks.secret: works for a disabled endpoint, which stays disabled", async () => {
     const keys = await server.merchant()
     const { id, secret: old } = await create(keys)
     const update = (status: string) =>
@@ -111,7 +111,7 @@ describe("rolling a secret", () => {
     assert.deepStrictEqual(await signing(keys, id, Date.now()), [rolled.body.secret, old])
   })
 
-  it("9.20: a replay after a later roll shows its own secret, and rolls nothing", async () => {
+  it("webhooks.secret: a replay after a later roll shows its own secret, and rolls nothing", async () => {
     const keys = await server.merchant()
     const { id } = await create(keys)
     const first = await roll(keys, id, { expires_in: 60 }, "first")
@@ -122,7 +122,8 @@ describe("rolling a secret", () => {
     assertError(await roll(keys, id, { expires_in: 61 }, "first"), 422, "idempotency_key_reuse")
   })
 
-  it("W2, I6: the secret is in the answer and its repetitions, and nowhere else", async () => {
+  // Semantics webhooks.secret, idempotency.replay.
+  it("the secret is in the answer and its repetitions, and nowhere else", async () => {
     const keys = await server.merchant()
     const { id } = await create(keys)
     const rolled = await roll(keys, id, { expires_in: 60 }, "roll")
@@ -136,7 +137,7 @@ describe("rolling a secret", () => {
     assert.notInclude(journal, rolled.body.secret.slice("whsec_".length))
   })
 
-  it("§3: refuses invalid requests", async () => {
+  it("errors.table: refuses invalid requests", async () => {
     const [keys, stranger] = [await server.merchant(), await server.merchant()]
     const { id, secret } = await create(keys)
     for (const expires_in of [-1, 86_401, 1.5, "60"]) {

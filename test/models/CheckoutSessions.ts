@@ -1,6 +1,7 @@
 /**
  * Checkout Sessions and their PaymentIntents: client programs, and the state table that checks them, derived again from
- * the text of semantics §2.1 to §2.3, independently of the implementation.
+ * the text of semantics payment_intents.states, payment_intents.outcomes, checkout.states, independently of the
+ * implementation.
  */
 import { Schema } from "effect"
 import type { CheckoutSession } from "../../src/domain/CheckoutSession.ts"
@@ -9,7 +10,7 @@ import type { Step as StepOf, Table } from "./Program.ts"
 import type { Wire, WireRequest } from "./Wire.ts"
 import * as Over from "./Wire.ts"
 
-/** The behaviour of each card, in the terms of §5. */
+/** The behaviour of each card, in the terms of semantics test_cards.*. */
 export const CARDS = {
   pm_card_visa: "approve",
   pm_card_declined: "generic_decline",
@@ -23,7 +24,7 @@ export const CARDS = {
 export type CardName = keyof typeof CARDS
 export const CARD_NAMES = Object.keys(CARDS) as ReadonlyArray<CardName>
 
-/** Prices whose amount the payer chooses, up to 900 (9.14). */
+/** Prices whose amount the payer chooses, up to 900 (semantics checkout.custom_amount). */
 export const CUSTOM = {
   open: { enabled: true, maximum: 900 },
   minimum: { enabled: true, minimum: 300, maximum: 900 },
@@ -379,7 +380,7 @@ const confirmSession = (
   return before.intent === null ? { ...step, events: ["payment_intent.created", ...step.events] } : step
 }
 
-/** Returns the error of an amount that the payer cannot choose (9.14). */
+/** Returns the error of an amount that the payer cannot choose (semantics checkout.custom_amount). */
 const wrongAmount = ({ chosen }: Model, { custom }: Creation, amount: number | null): string | null => {
   if (amount === null) return custom !== null && chosen === null ? "parameter_missing custom_unit_amount" : null
   const isWithin = custom !== null && amount <= 900 && amount >= (custom === "open" ? 1 : 300)
@@ -408,7 +409,7 @@ const confirmIntent = (before: Model, sent: Creation, sentCard: CardName | null,
   return complete({ ...started, firstPayment: true }, sent, "unpaid", events)
 }
 
-/** Counts a failed attempt; the twentieth closes an open session for an hour (9.29). */
+/** Counts a failed attempt; the twentieth closes an open session for an hour (semantics checkout.attempts). */
 const failed = (after: Model, now: number): Model => {
   if (after.status !== "open") return after
   const count = after.failed + 1

@@ -1,6 +1,6 @@
 /**
- * PaymentIntents: client programs, and the state table that checks them, derived again from the text of semantics §2.1,
- * §2.2 and §5, independently of the implementation.
+ * PaymentIntents: client programs, and the state table that checks them, derived again from the text of semantics
+ * payment_intents.states, payment_intents.outcomes, test_cards.*, independently of the implementation.
  */
 import { Schema } from "effect"
 import type { Charge } from "../../src/domain/Charge.ts"
@@ -9,7 +9,7 @@ import type { Refused, Step as StepOf, Table } from "./Program.ts"
 import type { Wire, WireRequest } from "./Wire.ts"
 import * as Over from "./Wire.ts"
 
-/** The behaviour of each card, in the terms of §5: an outcome, or a step before one. */
+/** The behaviour of each card, in the terms of semantics test_cards.*: an outcome, or a step before one. */
 export const CARDS = {
   pm_card_visa: { number: "4242424242424242", does: "approve" },
   pm_card_amex: { number: "378282246310005", does: "approve" },
@@ -49,7 +49,7 @@ export interface Terms {
 
 export type Currency = "usd" | "eur"
 
-/** The future use for which a charged card is attached (9.18). */
+/** The future use for which a charged card is attached (semantics payment_methods.attach). */
 export type FutureUsage = "on_session" | "off_session"
 
 /** The state of the table: the visible part of a PaymentIntent and more. */
@@ -80,7 +80,7 @@ export interface CardSent {
   readonly inline: boolean
 }
 
-/** The parameters of 9.18 of an attempt. */
+/** The parameters of semantics payment_methods.attach of an attempt. */
 export interface UsageSent {
   readonly future: FutureUsage | null
   readonly offSession: boolean
@@ -222,7 +222,7 @@ const sourceOf = ({ card, inline }: CardSent): object => {
   return inline ? { payment_method_data: { type: "card", card: cardDataOf(card) } } : { payment_method: card }
 }
 
-/** Returns the parameters of 9.18 of a request. */
+/** Returns the parameters of semantics payment_methods.attach of a request. */
 export const usageOf = ({ future, offSession }: UsageSent) => ({
   ...(future !== null && { setup_future_usage: future }),
   ...(offSession && { off_session: true })

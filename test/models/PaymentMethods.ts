@@ -1,13 +1,13 @@
 /**
  * Payment methods, their customers and payments: client programs, and the state table that checks them, derived again
- * from the text of semantics §2.7 and 9.18, independently of the implementation.
+ * from the text of semantics payment_methods.states, payment_methods.attach, independently of the implementation.
  */
 import { Schema } from "effect"
 import type { Step as StepOf, Table } from "./Program.ts"
 import type { Reply, Wire, WireRequest } from "./Wire.ts"
 import * as Over from "./Wire.ts"
 
-/** The cards, as numbers that payers enter and as built-in ids, by behaviour (semantics §5). */
+/** The cards, as numbers that payers enter and as built-in ids, by behaviour (semantics test_cards.*). */
 export const CARDS = {
   approving: { number: "4242424242424242", builtIn: "pm_card_visa" },
   challenging: { number: "4000000000003220", builtIn: "pm_card_3ds_required" },
@@ -368,7 +368,7 @@ const confirm = (before: Model, sent: Extract<Command, { op: "confirm" }>, now: 
 
 /**
  * Returns whether a payment can use a card: one without a customer or of the payment's customer, and not detached
- * (I-19, 9.18).
+ * (semantics payment_intents.customer).
  */
 const isUsable = (model: Model, ref: Ref, who: Who | null): boolean => {
   const card = cardOf(model, ref)!

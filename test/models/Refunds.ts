@@ -1,5 +1,5 @@
 /**
- * Refunds: client programs, and the table that checks them, derived again from the text of semantics §1.14 and §2.4,
+ * Refunds: client programs, and the table that checks them, derived again from the text of semantics refunds.*,
  * independently of the implementation.
  */
 import { Schema } from "effect"

@@ -1,6 +1,6 @@
 /**
- * The tallies of payments (semantics 9.76), counted again from the text, over all documents of an account; and random
- * payments to count.
+ * The tallies of payments (semantics dashboard.sums), counted again from the text, over all documents of an account;
+ * and random payments to count.
  */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"

@@ -1,4 +1,4 @@
-/** Card fields: the server reads a formatted text like the original (semantics 9.85). */
+/** Card fields: the server reads a formatted text like the original (semantics pages.card_fields). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { FormParts, CardField } from "../../src/pages/checkout/CheckoutForm.ts"
@@ -50,7 +50,7 @@ const numbers = literals([
 ])
 const texts = Schema.Union([dates, numbers, Schema.Array(Schema.String).check(Schema.isMaxLength(4))])
 
-describe("9.85: a card's field", () => {
+describe("pages.card_fields: a card's field", () => {
   it.prop(
     "is read the same with and without the script, typed and pasted",
     { texts, field: Schema.Literals(CARD_FIELDS) },

@@ -100,7 +100,8 @@ describe("messages of a custom checkout to the payer", () => {
     return load(`${server.url}/checkout.js`, page)(server.publishableTest).checkout({ clientSecret: client_secret })
   }
 
-  it("returns to its page without the parameters of an earlier authentication (T24)", async () => {
+  // Semantics pages.redirects.
+  it("returns to its page without the parameters of an earlier authentication", async () => {
     const returned = "payment_intent=pi_1&payment_intent_client_secret=pi_1_secret_a&redirect_status=failed"
     for (const [address, expected] of [
       ["/pay?next=/a&flag&q=a%20b#/c?d", "/pay?next=/a&flag&q=a%20b#/c?d"],

@@ -1,4 +1,7 @@
-/** Semantics 9.14: a payer chooses the amount in a real browser, with and without scripts, on all kinds of pages. */
+/**
+ * Semantics pages.amount: a payer chooses the amount in a real browser, with and without scripts, on all kinds of
+ * pages.
+ */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Frame, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, overflows } from "./Browser.ts"

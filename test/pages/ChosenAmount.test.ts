@@ -1,4 +1,4 @@
-/** Semantics 9.14, without a browser: the page of a session whose payer chooses the amount. */
+/** Semantics pages.amount, without a browser: the page of a session whose payer chooses the amount. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as vm from "node:vm"
 import type { TillCheckout } from "till/checkout"

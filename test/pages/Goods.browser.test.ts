@@ -75,7 +75,7 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
 
   const lines = (page: Page) => page.locator(".lines")
 
-  it("9.15: are requested without a referrer, and only if visible", async () => {
+  it("pages.order: are requested without a referrer, and only if visible", async () => {
     const session = await sell(3)
     cdn.requests.length = 0
     const phone = await open(session.url, PHONE)
@@ -104,7 +104,7 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
     }
   })
 
-  it("9.15: reserve the same space for images of any size and broken ones", async () => {
+  it("pages.order: reserve the same space for images of any size and broken ones", async () => {
     const page = await open((await sell(2)).url)
     await page.waitForFunction(() => [...document.images].every((image) => image.complete))
     const sizes = await page
@@ -125,7 +125,7 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
   ]
 
   describe.each(ways)("%s", (_, options) => {
-    it("9.15: fold on a phone, and unfold by keyboard", async () => {
+    it("pages.order: fold on a phone, and unfold by keyboard", async () => {
       const page = await open((await sell(3)).url, { ...PHONE, ...options })
       const summary = page.locator(".order summary")
       assert.strictEqual((await summary.innerText()).replaceAll(/\s+/g, " "), "Total · show order (3) $72.00")
@@ -143,7 +143,7 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
       assert.isFalse(await lines(page).isVisible())
     })
 
-    it("9.15: are open on desktop up to eight lines, and fold from nine on", async () => {
+    it("pages.order: are open on desktop up to eight lines, and fold from nine on", async () => {
       const eight = await open((await sell(8)).url, { ...DESK, ...options })
       assert.isTrue(await lines(eight).isVisible())
       assert.isFalse(await eight.locator(".order summary").isVisible())
@@ -164,23 +164,26 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
     ["on a phone", "#ffe600", PHONE, ""],
     ["on a phone, in the dark", null, { ...PHONE, colorScheme: "dark" }, ""],
     ["on a phone, in text twice as large", null, PHONE, "200%"]
-  ] as const)("9.15: can be seen by everybody %s, with %s for a colour", async (_, accent, options, textSize) => {
-    const links = { support: "mailto:help@shop.example", terms: "https://shop.example/terms" }
-    await brand({ accent, icon: `${cdn.url}/icon.svg`, ...links })
-    const page = await open((await sell(3)).url, options)
-    await page.evaluate((size) => (document.documentElement.style.fontSize = size), textSize)
-    if (options.viewport === PHONE.viewport) await page.locator(".order summary").click()
-    assert.isFalse(await overflows(page))
-    assert.deepStrictEqual(await accessibilityProblems(page), [])
-    assert.isTrue(await lines(page).isVisible())
-    const linesOfLabel = await page.locator(".sum.part span:first-child").evaluate((label) => {
-      const { height } = label.getBoundingClientRect()
-      return Math.round(height / Number.parseFloat(getComputedStyle(label).lineHeight))
-    })
-    assert.strictEqual(linesOfLabel, 1, "the word Subtotal is broken")
-  })
+  ] as const)(
+    "pages.brand: can be seen by everybody %s, with %s for a colour",
+    async (_, accent, options, textSize) => {
+      const links = { support: "mailto:help@shop.example", terms: "https://shop.example/terms" }
+      await brand({ accent, icon: `${cdn.url}/icon.svg`, ...links })
+      const page = await open((await sell(3)).url, options)
+      await page.evaluate((size) => (document.documentElement.style.fontSize = size), textSize)
+      if (options.viewport === PHONE.viewport) await page.locator(".order summary").click()
+      assert.isFalse(await overflows(page))
+      assert.deepStrictEqual(await accessibilityProblems(page), [])
+      assert.isTrue(await lines(page).isVisible())
+      const linesOfLabel = await page.locator(".sum.part span:first-child").evaluate((label) => {
+        const { height } = label.getBoundingClientRect()
+        return Math.round(height / Number.parseFloat(getComputedStyle(label).lineHeight))
+      })
+      assert.strictEqual(linesOfLabel, 1, "the word Subtotal is broken")
+    }
+  )
 
-  it("9.15: have the merchant's colour on the button and the focus ring", async () => {
+  it("pages.brand: have the merchant's colour on the button and the focus ring", async () => {
     await brand({ accent: "#ffe600" })
     const page = await open((await sell(1)).url)
     const button = page.getByRole("button", { name: /^Pay / })

@@ -1,4 +1,4 @@
-/** The commands on Till's home page run as shown (semantics 9.28). */
+/** The commands on Till's home page run as shown (semantics pages.home). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { exec } from "node:child_process"
 import { promisify } from "node:util"
@@ -12,7 +12,7 @@ beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 
 describe("Till's own address", () => {
-  it("9.28: has commands that create a checkout, with only the key to fill in", async () => {
+  it("pages.home: has commands that create a checkout, with only the key to fill in", async () => {
     const { text } = await visit(`${server.url}/`, { accept: "text/html" })
     const shown = /<pre[^>]*><code>([^]*?)<\/code>/.exec(text)![1]!
     const entities: Readonly<Record<string, string>> = { "&quot;": '"', "&#39;": "'", "&amp;": "&", "&lt;": "<" }

@@ -1,4 +1,4 @@
-/** Till's home page, and invalid addresses below pages (semantics 9.28). */
+/** Till's home page, and invalid addresses below pages (semantics pages.home). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
 import { start } from "../support/MemoryTillWithPages.ts"
@@ -11,7 +11,7 @@ afterAll(() => server.close())
 const BROWSER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" }
 
 describe("Till's own address", () => {
-  it("9.28: is a page for browsers, with working links", async () => {
+  it("pages.home: is a page for browsers, with working links", async () => {
     const { headers, status, text } = await visit(`${server.url}/`, BROWSER)
     assert.strictEqual(status, 200)
     assert.strictEqual(headers.get("content-type"), "text/html; charset=utf-8")
@@ -28,13 +28,13 @@ describe("Till's own address", () => {
     assert.notMatch(text, /<form|<script|dashboard/i)
   })
 
-  it("9.28: says whether live cards can be charged", async () => {
+  it("pages.home: says whether live cards can be charged", async () => {
     const simulating = await start({ merchantName: "Shop", liveProcessor: "simulator" })
     assert.notInclude((await visit(`${simulating.url}/`, BROWSER)).text, "no card processor")
     await simulating.close()
   })
 
-  it("9.28: answers HEAD, and ignores a query", async () => {
+  it("pages.home: answers HEAD, and ignores a query", async () => {
     const response = await fetch(`${server.url}/`, { method: "HEAD", headers: BROWSER })
     assert.strictEqual(response.status, 200)
     assert.include(response.headers.get("content-type")!, "text/html")
@@ -50,7 +50,7 @@ describe("Till's own address", () => {
     ["GET", "text/htmlx"],
     ["POST", "text/html"],
     ["DELETE", "*/*"]
-  ])("9.28: is a 404 for a %s that accepts %s", async (method, accept) => {
+  ])("pages.not_found: is a 404 for a %s that accepts %s", async (method, accept) => {
     const response = await fetch(`${server.url}/`, { method, headers: { accept } })
     assert.strictEqual(response.status, 404)
     assert.strictEqual(response.headers.get("content-type"), "application/json")
@@ -91,7 +91,7 @@ describe("an invalid address", () => {
       "/cs_ä",
       "/%2e%2e%2fv1",
       "?client_secret=x"
-    ])(`9.28: below /${page} gets a page: %s`, async (rest) => {
+    ])(`pages.not_found: below /${page} gets a page: %s`, async (rest) => {
       // A trailing slash after a possible id is redirected first.
       const path = rest === "/cs_1/" ? "/cs_1" : rest
       const text = await assertPage("GET", `/${page}${path}`)
@@ -102,14 +102,14 @@ describe("an invalid address", () => {
       assert.strictEqual(await assertPage("HEAD", `/${page}${path}`), "")
     })
 
-    it.each(["PUT", "PATCH", "DELETE"])(`9.28: below /${page} gets a page for %s`, async (method) => {
+    it.each(["PUT", "PATCH", "DELETE"])(`pages.not_found: below /${page} gets a page for %s`, async (method) => {
       const { id } = await openSession(server)
       await assertPage(method, `/${page}/${id}`)
       await assertPage(method, `/${page}/%zz`)
     })
   }
 
-  it("9.28: elsewhere gets JSON, as before", async () => {
+  it("pages.not_found: elsewhere gets JSON, as before", async () => {
     for (const path of ["/checkouts", "/nothing", "/checkout.jsx", "/constructor", "/__proto__/a"]) {
       const response = await fetch(server.url + path, { headers: BROWSER })
       assert.strictEqual(response.status, 404)

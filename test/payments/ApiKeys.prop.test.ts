@@ -1,4 +1,7 @@
-/** The lifecycle of a key, over any sequence of rolls, elapsed time and revocations (semantics A7, A8, 9.17). */
+/**
+ * The lifecycle of a key, over any sequence of rolls, elapsed time and revocations (semantics keys.first, keys.roll,
+ * keys.revoke).
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import type { ApiKey } from "../../src/domain/ApiKey.ts"

@@ -298,7 +298,7 @@ describe("products and prices", () => {
     })
   )
 
-  it.effect("a currency that is not accepted is refused, by its path (N2)", () =>
+  it.effect("a currency that is not accepted is refused, by its path (semantics money.currencies)", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount(undefined, { currencies: new Set(["usd"]) })
       const { id } = yield* account.run(Products.create({ name: "Tea" }))
@@ -312,7 +312,7 @@ describe("products and prices", () => {
     })
   )
 
-  it.effect("only the first price writes its product again (PR2)", () =>
+  it.effect("only the first price writes its product again (semantics products.delete)", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const { id } = yield* account.run(Products.create({ name: "Tea" }))

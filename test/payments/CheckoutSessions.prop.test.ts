@@ -216,7 +216,7 @@ const WAYS: ReadonlyArray<ReadonlyArray<Step>> = [
   [{ op: "expire" }]
 ]
 
-/** Programs in which the payer chooses an amount twice (9.14). */
+/** Programs in which the payer chooses an amount twice (semantics checkout.custom_amount). */
 const CHOICES: ReadonlyArray<ReadonlyArray<Step>> = [
   [confirmWith("pm_card_visa"), choose(400)],
   [choose(400)],
@@ -287,7 +287,7 @@ describe("Checkout Sessions agree with the state table", () => {
   ).check(Schema.isMinLength(17), Schema.isMaxLength(23))
 
   it.effect.prop(
-    "9.29: after any sequence of attempts that fail",
+    "checkout.attempts: after any sequence of attempts that fail",
     { program: Table.program, failures },
     ({ failures, program }) =>
       compare({ ...program.creation, total: 500 }, [
@@ -314,7 +314,7 @@ describe("The life of a Checkout Session", () => {
     return { account, parameters }
   })
 
-  it.effect.each([1795, 1796, 86_404, 86_405])("S7: can be %d seconds", (lifetime) =>
+  it.effect.each([1795, 1796, 86_404, 86_405])("checkout.expires_at: can be %d seconds", (lifetime) =>
     Effect.gen(function* () {
       const { account, parameters } = yield* begin
       const expires_at = account.now / 1000 + lifetime
@@ -323,7 +323,7 @@ describe("The life of a Checkout Session", () => {
     })
   )
 
-  it.effect.each([0, 1794, 86_406])("S7: cannot be %d seconds", (lifetime) =>
+  it.effect.each([0, 1794, 86_406])("checkout.expires_at: cannot be %d seconds", (lifetime) =>
     Effect.gen(function* () {
       const { account, parameters } = yield* begin
       const expires_at = account.now / 1000 + lifetime
@@ -335,7 +335,7 @@ describe("The life of a Checkout Session", () => {
   it.effect.each([
     [-1, "complete"],
     [0, "expired"]
-  ] as const)("S17: is over at its time: %d ms after it", ([millis, status]) =>
+  ] as const)("checkout.expire: is over at its time: %d ms after it", ([millis, status]) =>
     Effect.gen(function* () {
       const { account, parameters } = yield* begin
       const { expires_at, id } = yield* account.run(CheckoutSessions.create(parameters))
@@ -346,7 +346,7 @@ describe("The life of a Checkout Session", () => {
     })
   )
 
-  it.effect("N2: accepts only the currencies of the installation", () =>
+  it.effect("money.currencies: accepts only the currencies of the installation", () =>
     Effect.gen(function* () {
       const { account, parameters } = yield* begin
       const error = yield* Effect.flip(account.run(CheckoutSessions.create({ ...parameters, currency: "eur" })))
@@ -377,7 +377,7 @@ describe("Lines of a Checkout Session", () => {
         })
       )
       assert.isFalse(paid instanceof CardDeclined)
-      // A product that was sold cannot be deleted (PR2).
+      // A product that was sold cannot be deleted (semantics products.delete).
       const refusal = yield* Effect.flip(account.run(Products.remove(product.id)))
       assert.strictEqual(refusal._tag, "ProductHasPrices")
       assert.strictEqual(account.value(CHECKOUT_SESSION, session.id)!.payment_status, "paid")

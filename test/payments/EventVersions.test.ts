@@ -1,6 +1,6 @@
 /**
- * The version of an event is the default of its account when it happens (semantics V3, W8, 9.22). Only one version is
- * published so far; a second one, defined in this test, stands for later ones.
+ * The version of an event is the default of its account when it happens (semantics versions.events, webhooks.body).
+ * Only one version is published so far; a second one, defined in this test, stands for later ones.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"

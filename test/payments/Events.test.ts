@@ -1,4 +1,4 @@
-/** The form of an event (semantics §6). */
+/** The form of an event (semantics events.object). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Event, eventTypeFilterOf } from "../../src/domain/Event.ts"
@@ -11,7 +11,7 @@ const stored = {
   at: 1_700_000_000_999,
   object: '{"id":"cus_1","a":1.0}',
   format: 1,
-  // The merchant's default version, which can differ from the request's (semantics V3).
+  // The merchant's default version, which can differ from the request's (semantics versions.default).
   apiVersion: "2027-01-01",
   version: 1,
   deliveries: 0

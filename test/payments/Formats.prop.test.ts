@@ -1,6 +1,6 @@
 /**
- * Documents of released Tills are readable (semantics 9.27): a document generated from a release's stored schemas fits
- * today's schemas exactly, after the steps of its kind.
+ * Documents of released Tills are readable (semantics versions.documents): a document generated from a release's stored
+ * schemas fits today's schemas exactly, after the steps of its kind.
  *
  * Fails if a field was added, dropped, renamed or narrowed without a step; `src/payments/Documents.ts` describes how to
  * add one.

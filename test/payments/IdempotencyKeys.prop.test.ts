@@ -1,4 +1,7 @@
-/** Idempotency keys of servers, browsers and forms never collide, for any key that a client sends (semantics 9.4). */
+/**
+ * Idempotency keys of servers, browsers and forms never collide, for any key that a client sends (semantics
+ * idempotency.scope).
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { formKey, requestKey, sentKey } from "../../src/payments/IdempotencyKeys.ts"

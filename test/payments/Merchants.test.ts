@@ -90,7 +90,7 @@ describe("The default merchant", () => {
 })
 
 describe("The appearance of a merchant", () => {
-  it.effect("9.23: is written only if it changes", () =>
+  it.effect("dashboard.settings: is written only if it changes", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount(INSTALLATION)
       const { id, brand } = yield* account.run(Merchants.create("Acme"), null)

@@ -1,4 +1,4 @@
-/** Metadata of all objects that have it: an update merges, and the result has a bound (semantics M1). */
+/** Metadata of all objects that have it: an update merges, and the result has a bound (semantics metadata.limits). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { MetadataParameter } from "../../src/domain/Metadata.ts"

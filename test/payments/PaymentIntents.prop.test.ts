@@ -294,7 +294,7 @@ describe("PaymentIntents agree with the state table", () => {
   )
 
   it.effect.prop(
-    "9.3: after any sequence of authentications and changes of their terms",
+    "payment_intents.authentication.terms: after any sequence of authentications and changes of their terms",
     {
       capture: Table.method,
       commands: Schema.Array(

@@ -275,33 +275,35 @@ describe("PaymentIntents.confirm", () => {
     })
   )
 
-  it.effect.each(["capture", "cancel"] as const)("I-17: a hold that has run out is over for %s", (operation) =>
-    Effect.gen(function* () {
-      const held = { payment_method: "pm_card_visa", capture_method: "manual", confirm: true } as const
-      for (const early of [1, 0]) {
-        const account = new MemoryAccount()
-        const { id } = yield* createIn(account, held)
-        const emitted = account.events.length
-        yield* account.advance(604_800_000 - early)
-        const result = yield* Effect.result(
-          operation === "capture"
-            ? account.run<object, object>(PaymentIntents.capture(id, {}))
-            : account.run<object, object>(PaymentIntents.cancel(id, {}))
-        )
-        const types = account.events.slice(emitted).map(({ type }) => type)
-        const { canceled_at, cancellation_reason, status } = account.value(PAYMENT_INTENT, id)!
-        if (early > 0) {
-          assert.strictEqual(status, operation === "capture" ? "succeeded" : "canceled")
-          assert.notInclude(types, "charge.expired")
-          continue
+  it.effect.each(["capture", "cancel"] as const)(
+    "payment_intents.holds: a hold that has run out is over for %s",
+    (operation) =>
+      Effect.gen(function* () {
+        const held = { payment_method: "pm_card_visa", capture_method: "manual", confirm: true } as const
+        for (const early of [1, 0]) {
+          const account = new MemoryAccount()
+          const { id } = yield* createIn(account, held)
+          const emitted = account.events.length
+          yield* account.advance(604_800_000 - early)
+          const result = yield* Effect.result(
+            operation === "capture"
+              ? account.run<object, object>(PaymentIntents.capture(id, {}))
+              : account.run<object, object>(PaymentIntents.cancel(id, {}))
+          )
+          const types = account.events.slice(emitted).map(({ type }) => type)
+          const { canceled_at, cancellation_reason, status } = account.value(PAYMENT_INTENT, id)!
+          if (early > 0) {
+            assert.strictEqual(status, operation === "capture" ? "succeeded" : "canceled")
+            assert.notInclude(types, "charge.expired")
+            continue
+          }
+          const refusal = Option.getOrThrow(Result.getFailure(result))
+          assert.deepInclude({ ...refusal }, { _tag: "PaymentIntentUnexpectedState", status: "canceled", operation })
+          assert.deepStrictEqual([status, cancellation_reason], ["canceled", "automatic"])
+          assert.strictEqual(canceled_at, Math.floor(account.now / 1000))
+          assert.deepStrictEqual(types, ["charge.expired", "payment_intent.canceled"])
         }
-        const refusal = Option.getOrThrow(Result.getFailure(result))
-        assert.deepInclude({ ...refusal }, { _tag: "PaymentIntentUnexpectedState", status: "canceled", operation })
-        assert.deepStrictEqual([status, cancellation_reason], ["canceled", "automatic"])
-        assert.strictEqual(canceled_at, Math.floor(account.now / 1000))
-        assert.deepStrictEqual(types, ["charge.expired", "payment_intent.canceled"])
-      }
-    })
+      })
   )
 
   it.effect("stores the request and the outcome in each charge", () =>

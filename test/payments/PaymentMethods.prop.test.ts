@@ -193,7 +193,7 @@ const THEN: ReadonlyArray<Command | Wait> = [
 ]
 
 describe("payment methods agree with the state table", () => {
-  it.effect("§2.7: in every cell of it", () =>
+  it.effect("payment_methods.states: in every cell of it", () =>
     Effect.gen(function* () {
       const visited = new Set<string>()
       for (const does of Object.keys(Table.CARDS) as ReadonlyArray<Does>) {
@@ -226,7 +226,7 @@ describe("payment methods agree with the state table", () => {
   )
 
   it.effect.prop(
-    "9.18: after any sequence of attachments, detachments, deletions and payments",
+    "payment_methods.invariants: after any sequence of attachments, detachments, deletions and payments",
     { program: Table.program },
     ({ program }) => compare(program.creation, program.steps),
     { arbitrary: { runs: 1500, size: 20 } }
@@ -234,7 +234,8 @@ describe("payment methods agree with the state table", () => {
 })
 
 describe("a customer", () => {
-  it.effect("9.18: holds a maximum of payment methods, and a payment above it stands without an attachment", () =>
+  // Semantics payment_methods.attach.
+  it.effect("holds a maximum of payment methods, and a payment above it stands without an attachment", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const { id: customer } = yield* account.run(Customers.create({}))

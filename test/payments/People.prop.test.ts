@@ -1,4 +1,4 @@
-/** The people of a merchant, over any sequence of operations (semantics 9.60). */
+/** The people of a merchant, over any sequence of operations (semantics dashboard.people). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Role } from "../../src/domain/Person.ts"

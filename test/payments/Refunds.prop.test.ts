@@ -1,7 +1,7 @@
 /**
- * Refunds against the table of semantics §2.4: for any program and elapsed time, both agree on every refund, on the
- * charge, on the order of events, and on the responses, including refusals. test/http/Programs.prop.test.ts runs the
- * same programs over HTTP.
+ * Refunds against the table of semantics refunds.states: for any program and elapsed time, both agree on every refund,
+ * on the charge, on the order of events, and on the responses, including refusals. test/http/Programs.prop.test.ts runs
+ * the same programs over HTTP.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -52,7 +52,11 @@ const assertSound = (account: MemoryAccount, paymentIntent: PaymentIntent, event
   for (const charge of charges) assert.isAtMost(charge.amount_refunded, charge.amount_captured)
   for (const { json } of account.all(REFUND)) decode(JSON.parse(json))
   for (const { object, type } of account.events.slice(eventsBefore)) {
-    assert.strictEqual(JSON.parse(object).object, type.split(".")[0], "§2.4: charge.refunded carries the charge")
+    assert.strictEqual(
+      JSON.parse(object).object,
+      type.split(".")[0],
+      "refunds.states: charge.refunded carries the charge"
+    )
   }
 }
 

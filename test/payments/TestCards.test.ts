@@ -1,4 +1,6 @@
-/** Every row of semantics §5, by each of its ids and by its number. The table is repeated here independently. */
+/**
+ * Every row of semantics test_cards.*, by each of its ids and by its number. The table is repeated here independently.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { isCardNumber } from "../../src/domain/Cards.ts"

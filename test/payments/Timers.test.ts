@@ -103,7 +103,8 @@ describe("Timers", () => {
     }).pipe(Effect.provide(Till))
   )
 
-  it.effect("9.9: leave live payments and refunds as they are while their processor is gone, without a word", () => {
+  // Semantics keys.live_processor.
+  it.effect("leave live payments and refunds as they are while their processor is gone, without a word", () => {
     // As from one start of the service to the next.
     const processors = { test: simulator, live: simulator as CardProcessor | null }
     const logged: Array<unknown> = []
@@ -190,7 +191,7 @@ describe("Timers", () => {
     }).pipe(Effect.provide(Till))
   )
 
-  it.effect("end the grace period of a rolled API key, also in the key's entry (A8)", () =>
+  it.effect("end the grace period of a rolled API key, also in the key's entry (semantics keys.roll)", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const { merchant } = yield* accounts.run(INSTALLATION, Merchants.createWithKeys("A merchant"))

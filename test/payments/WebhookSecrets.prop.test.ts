@@ -86,7 +86,7 @@ describe("webhooks", () => {
   it.effect.each([
     ["test", ANY],
     ["live", PUBLIC]
-  ] as const)("W4, 9.34: of %s go where that mode may", ([environment, hosts]) =>
+  ] as const)("webhooks.url, webhooks.test_hosts: of %s go where that mode may", ([environment, hosts]) =>
     Effect.gen(function* () {
       const account = new MemoryAccount(`mer_1:${environment}`, { webhookHosts: { test: ANY, live: PUBLIC } })
       const url = "https://merchant.example.test"

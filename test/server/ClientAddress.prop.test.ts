@@ -1,4 +1,4 @@
-/** The sender of a request that arrived through proxies (semantics 9.45). */
+/** The sender of a request that arrived through proxies (semantics limits.addresses). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { networksOf } from "../../src/domain/Networks.ts"

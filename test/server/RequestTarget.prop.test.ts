@@ -1,6 +1,6 @@
 /**
- * A target has one meaning (semantics T26): in every form that a client may send, the same route with the same
- * parameters answers, with either parser, and at every process. `TILL_SEED` replays a run.
+ * A target has one meaning (semantics requests.target): in every form that a client may send, the same route with the
+ * same parameters answers, with either parser, and at every process. `TILL_SEED` replays a run.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { isWrongTarget, originFormOf } from "../../src/server/RequestTarget.ts"

@@ -64,8 +64,8 @@ export class Clients {
         this.longestWait = Math.max(this.longestWait, now() - since)
         assert.notInclude(answer.text, `"code":"internal_error"`, `${request.method} ${request.url}`)
         if (request.method !== "DELETE") return answer
-        // A DELETE has no key, because repeating it has no further effect (I3): an earlier attempt may have deleted the
-        // object.
+        // A DELETE has no key, because repeating it has no further effect (semantics idempotency.required): an earlier
+        // attempt may have deleted the object.
         const isRepeated = answer.status === 404 && attempt > 0 && !this.#deleted.has(request.url)
         this.#deleted.add(request.url)
         return isRepeated ? { ...answer, status: 200 } : answer
@@ -77,7 +77,10 @@ export class Clients {
   }
 }
 
-/** Returns whether a response is stored under its key and replayed (I9); other refusals are decided again. */
+/**
+ * Returns whether a response is stored under its key and replayed (semantics idempotency.stored); other refusals are
+ * decided again.
+ */
 const isKept = ({ status, text }: Answer): boolean =>
   status === 200 || status === 402 || /"code":"(?:\w+_unexpected_state|amount_too_large)"/.test(text)
 

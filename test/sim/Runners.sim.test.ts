@@ -67,10 +67,10 @@ const ANSWER_MILLIS_MAX = 2000
 /** The longest pause between two requests, in milliseconds. */
 const THINK_MILLIS_MAX = 700
 /**
- * Every partition is served again within ten seconds (9.48). In the model it takes less: the session of a frozen runner
- * ends after 6 s, the next round of another runner follows within 1.6 s and gets the lock 0.3 s later, and all runners
- * are notified within another 0.3 s. A merchant may then have just sent a request to a runner that forwarded it to the
- * frozen one, and may try the frozen one next.
+ * Every partition is served again within ten seconds (semantics runners.failover). In the model it takes less: the
+ * session of a frozen runner ends after 6 s, the next round of another runner follows within 1.6 s and gets the lock
+ * 0.3 s later, and all runners are notified within another 0.3 s. A merchant may then have just sent a request to a
+ * runner that forwarded it to the frozen one, and may try the frozen one next.
  */
 const WAIT_MILLIS_MAX = 10_000 + 2 * ANSWER_MILLIS_MAX
 /** The time for recovery between faults, in milliseconds. */

@@ -1,6 +1,7 @@
 /**
  * Dispatchers of several processes on one storage, by the test clock: partitions move between them in order, and after
- * crashes. Every event reaches every endpoint; without a crash no delivery is attempted twice (semantics 9.55).
+ * crashes. Every event reaches every endpoint; without a crash no delivery is attempted twice (semantics
+ * webhooks.handover).
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */

@@ -1,7 +1,7 @@
 /**
- * Endpoints of live mode are dialled at public addresses only (semantics W4), and so are those of test mode on a shared
- * installation (9.34): no URL of this table may reach a server inside the network. Each is tried against a server that
- * listens on this machine.
+ * Endpoints of live mode are dialled at public addresses only (semantics webhooks.url), and so are those of test mode
+ * on a shared installation (semantics webhooks.test_hosts): no URL of this table may reach a server inside the network.
+ * Each is tried against a server that listens on this machine.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

@@ -1,4 +1,7 @@
-/** The bytes of the sender's requests, and its results for answers (spec: Events, Delivery; semantics W5, W7, W9). */
+/**
+ * The bytes of the sender's requests, and its results for answers (spec: Events, Delivery; semantics
+ * webhooks.signature, webhooks.headers, webhooks.success).
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { verifyWebhook } from "../../src/client/index.ts"

@@ -1,4 +1,7 @@
-/** Only the status line decides the result of an attempt, for any bytes before and after it (semantics W9). */
+/**
+ * Only the status line decides the result of an attempt, for any bytes before and after it (semantics
+ * webhooks.success).
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { Socket } from "node:net"

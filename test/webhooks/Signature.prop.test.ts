@@ -1,4 +1,7 @@
-/** The signature of deliveries, and the schedule of attempts (spec: Events; semantics W5, W6, §2.5). */
+/**
+ * The signature of deliveries, and the schedule of attempts (spec: Events; semantics webhooks.signature,
+ * webhooks.schedule).
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted, Schema } from "effect"
 import { createHash } from "node:crypto"

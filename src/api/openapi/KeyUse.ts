@@ -1,6 +1,7 @@
 /**
  * The use of keys in the document: which operations accept other than secret keys, and the fields that publishable ones
- * see (semantics A5, A6, 9.13, §8.27). Derived from the annotations of the contract's endpoints.
+ * see (semantics keys.publishable, keys.publishable.payment_intents, keys.publishable.sessions, test_helpers.data).
+ * Derived from the annotations of the contract's endpoints.
  */
 import { Context } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"

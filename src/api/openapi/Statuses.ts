@@ -1,4 +1,4 @@
-/** The meaning of each response status, for the document (semantics §3). */
+/** The meaning of each response status, for the document (semantics errors.table). */
 
 export interface StatusMeaning {
   readonly description: string

@@ -1,4 +1,7 @@
-/** The request of webhooks, and its responses (spec: Events, Signature, Delivery; semantics W5–W9). */
+/**
+ * The request of webhooks, and its responses (spec: Events, Signature, Delivery; semantics webhooks.signature,
+ * webhooks.headers, webhooks.body, webhooks.success).
+ */
 import type { JsonSchema, JsonSchemas } from "./Examples.ts"
 import { exampleOf } from "./Examples.ts"
 

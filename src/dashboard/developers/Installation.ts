@@ -1,6 +1,6 @@
 /**
- * Health of the installation (semantics 9.80): versions, the journal and the webhooks of this environment, and the
- * running processes. Other merchants' data is not shown.
+ * Health of the installation (semantics dashboard.health): versions, the journal and the webhooks of this environment,
+ * and the running processes. Other merchants' data is not shown.
  */
 import { Clock, Effect } from "effect"
 import { getHeapStatistics } from "node:v8"

@@ -1,6 +1,7 @@
 /**
- * API keys of an environment (semantics A7, A8, 9.17, 9.68). Live keys require their own right, and a recent password
- * for each change. A new key is shown once, in the response to the form that has created it.
+ * API keys of an environment (semantics keys.first, keys.roll, keys.revoke, dashboard.keys). Live keys require their
+ * own right, and a recent password for each change. A new key is shown once, in the response to the form that has
+ * created it.
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { API_KEY_GRACE_SECONDS_MAX, ApiKeyType } from "../../domain/ApiKey.ts"

@@ -301,7 +301,7 @@ const columns: CsvFile<LoggedRequest>["columns"] = [
   ["objects", ({ objects }) => objects.join(" ")]
 ]
 
-/** The filtered requests as CSV, without bodies (semantics 9.66). */
+/** The filtered requests as CSV, without bodies (semantics request_log.kept). */
 const file = download(
   "/requests.csv",
   "see",

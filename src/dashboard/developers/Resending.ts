@@ -1,4 +1,4 @@
-/** Resends an endpoint's deliveries (semantics 9.75): selected ones, or failed ones of a time window. */
+/** Resends an endpoint's deliveries (semantics dashboard.resend): selected ones, or failed ones of a time window. */
 import { Effect } from "effect"
 import { ParameterInvalid } from "../../domain/Errors.ts"
 import type { Unavailable } from "../../engine/Accounts.ts"

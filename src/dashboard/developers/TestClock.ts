@@ -1,4 +1,4 @@
-/** The clock of the test environment and its next timers (semantics §8.27). */
+/** The clock of the test environment and its next timers (semantics test_helpers.clock). */
 import { Effect, Layer } from "effect"
 import { Accounts } from "../../engine/Accounts.ts"
 import { html } from "../../html/Html.ts"

@@ -1,6 +1,6 @@
 /**
- * Triggers an event in test mode (semantics 9.79) with the same recipes as `till trigger`, through the same lifecycles
- * as API requests. The steps of a recipe are one command: all of them take effect, or none.
+ * Triggers an event in test mode (semantics dashboard.try_out) with the same recipes as `till trigger`, through the
+ * same lifecycles as API requests. The steps of a recipe are one command: all of them take effect, or none.
  */
 import { Effect, Layer, Result } from "effect"
 import type { EmittedEventType } from "../../domain/Event.ts"

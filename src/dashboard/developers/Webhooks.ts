@@ -105,7 +105,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
   }
 })
 
-/** A form that is sent again shows the secret again, as over the API (semantics W2). */
+/** A form that is sent again shows the secret again, as over the API (semantics webhooks.secret). */
 export const revealSecret = ({ secret, value }: WithSecret) =>
   new Revealed(value, { secret: Redacted.value(secret) }, "all")
 

@@ -1,4 +1,4 @@
-/** Deletes all data of the test environment (semantics §8.27, 9.79). */
+/** Deletes all data of the test environment (semantics test_helpers.data, dashboard.wipe). */
 import { Effect, Layer } from "effect"
 import { html } from "../../html/Html.ts"
 import { requireHere } from "../../html/Routing.ts"

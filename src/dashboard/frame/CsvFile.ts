@@ -37,7 +37,7 @@ const FORMULAS = /(?<=^|[;\t|\r\n])(?=(?:(?![;\t|\r\n])[\s"'\p{C}])*[=+\-@＝＋
 
 /**
  * A cell as in RFC 4180, always quoted, with an apostrophe before each possible formula. Removing one apostrophe at
- * each of these places restores the text (semantics 9.70).
+ * each of these places restores the text (semantics dashboard.files).
  */
 export const csvCell = (value: string | null | undefined): string =>
   `"${(value ?? "").replaceAll(FORMULAS, "'").replaceAll('"', '""')}"`

@@ -25,7 +25,7 @@ export const readText = (values: FormValues, name: string): string | null => val
 
 /**
  * Returns only the fields that were edited in the form, so that concurrent changes of other fields are kept (semantics
- * 9.84).
+ * dashboard.editing).
  */
 export const pickChanged = <A extends object>(values: FormValues, entered: A): Partial<A> =>
   Object.fromEntries(

@@ -1,7 +1,7 @@
 /**
  * Live updates. Each open page has a stream of server-sent events that names the kinds of documents that have changed
- * in its account (semantics 9.65). The page's script then fetches the page again and replaces its content. A page is
- * therefore rendered in one place, with and without a script, and a stream holds no data of the account.
+ * in its account (semantics dashboard.live). The page's script then fetches the page again and replaces its content. A
+ * page is therefore rendered in one place, with and without a script, and a stream holds no data of the account.
  *
  * A stream ends within seconds of its session, and when the service stops. The number of streams is limited; a page
  * without a stream keeps the content that it was loaded with.

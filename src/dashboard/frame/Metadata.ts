@@ -2,7 +2,7 @@
  * Metadata on an object's page, and its edit form: a row per key, and empty rows for new keys.
  *
  * Hidden fields hold the values that the form was rendered with, so that only edited keys are saved. An edited key that
- * was changed concurrently is refused, with its current value beside it (semantics 9.84).
+ * was changed concurrently is refused, with its current value beside it (semantics dashboard.editing).
  */
 import { Effect, Schema } from "effect"
 import type { Metadata } from "../../domain/Metadata.ts"

@@ -64,7 +64,7 @@ export const listObjects = Effect.fnUntraced(function* <A extends Identified, H>
   return listed
 })
 
-/** Returns a page of the objects that match all queries, newest first (9.19). */
+/** Returns a page of the objects that match all queries, newest first (semantics search.*). */
 export const searchObjects = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,

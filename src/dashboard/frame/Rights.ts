@@ -1,4 +1,4 @@
-/** Rights of each role (semantics 9.61), all in one table. */
+/** Rights of each role (semantics dashboard.roles), all in one table. */
 import type { Role } from "../../domain/Person.ts"
 
 export type Right =

@@ -1,8 +1,8 @@
 /**
- * Limits password guesses (semantics 9.64). An attempt must pass three counters of 15 minutes each, in this order:
- * failures of the IP address, attempts for the person from that address, and attempts for the person from all
- * addresses. A refused attempt counts nowhere, so a blocked address has no further effect; and one address uses up a
- * third of a person's attempts at most, so it cannot lock out other addresses.
+ * Limits password guesses (semantics dashboard.guessing). An attempt must pass three counters of 15 minutes each, in
+ * this order: failures of the IP address, attempts for the person from that address, and attempts for the person from
+ * all addresses. A refused attempt counts nowhere, so a blocked address has no further effect; and one address uses up
+ * a third of a person's attempts at most, so it cannot lock out other addresses.
  *
  * The person's counters include successful attempts: the same email address may belong to people of several merchants,
  * and a password that is right for one of them is a guess at the others'.

@@ -1,5 +1,5 @@
 /**
- * Identifies the visitor by the session cookie (semantics 9.60, 9.63).
+ * Identifies the visitor by the session cookie (semantics dashboard.sessions, dashboard.browser).
  *
  * The cookie is host-only, `SameSite=Strict` and `HttpOnly`. Over https its name has the prefix `__Host-`, so that no
  * other host can set it. Browsers accept this prefix over https only. Over http, which serves this machine only, the

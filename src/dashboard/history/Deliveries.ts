@@ -102,8 +102,8 @@ const LOOKED_THROUGH_MAX = 100
 
 /**
  * Sends events again to one endpoint, or with null to all endpoints that are subscribed now. A pending delivery is
- * attempted immediately instead of getting a second one beside it (semantics 9.83); of several pending ones, a delivery
- * in `meant` takes precedence over the newest.
+ * attempted immediately instead of getting a second one beside it (semantics dashboard.resend); of several pending
+ * ones, a delivery in `meant` takes precedence over the newest.
  */
 export const resendEvents = Effect.fnUntraced(function* (
   account: AccountId,

@@ -1,6 +1,6 @@
 /**
- * The history of some objects (semantics 9.77): every record that has written one of them, with its changes, its
- * events, their deliveries, and the request or person that caused it.
+ * The history of some objects (semantics dashboard.history): every record that has written one of them, with its
+ * changes, its events, their deliveries, and the request or person that caused it.
  */
 import { Effect } from "effect"
 import type { AuditEntry } from "../../domain/AuditEntry.ts"
@@ -176,7 +176,8 @@ const byHtml = ({ others, request }: Touch): Child => {
   if (entry !== undefined) return `by ${entry.value.email ?? "a teammate"} (${entry.value.role}) in the dashboard`
   const { idempotencyKey } = request
   const sent = sentKey(idempotencyKey)
-  // Payers on Till's pages submit forms, payers on a shop's own page send keys that are kept apart (9.4).
+  // Payers on Till's pages submit forms, payers on a shop's own page send keys that are kept apart (semantics
+  // idempotency.scope).
   return sent === idempotencyKey ? "by your server" : sent === null ? "by the payer" : "by the payer's browser"
 }
 

@@ -1,6 +1,6 @@
 /**
  * The search in the navigation: an object's id leads to its page in either environment, other texts lead to a list of
- * payments or customers (semantics 9.73).
+ * payments or customers (semantics dashboard.find).
  */
 import { Effect } from "effect"
 import { hasBlank } from "../../domain/Text.ts"

@@ -1,4 +1,4 @@
-/** The edit form of a payment (semantics I-3): fields that its status allows to change. */
+/** The edit form of a payment (semantics payment_intents.update): fields that its status allows to change. */
 import { Effect } from "effect"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import { UpdatePaymentIntent } from "../../domain/PaymentIntent.ts"
@@ -16,7 +16,10 @@ import type { Show } from "../frame/Page.ts"
 import { action, Invalid } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/** The edit form. `session` is the payment's checkout session, which fixes amount and customer (I-18). */
+/**
+ * The edit form. `session` is the payment's checkout session, which fixes amount and customer (semantics
+ * checkout.payment_intent).
+ */
 export const editDialog = (
   visit: Visit,
   { amount, currency, customer, description, id, statement_descriptor, status }: PaymentIntent,

@@ -197,7 +197,9 @@ const enteredAmount = (text: string, currency: string): number | Invalid | undef
 const literalIn = <A extends string>(schema: Schema.Codec<A>, value: string | undefined): A | undefined =>
   Schema.is(schema)(value) ? value : undefined
 
-/** Requires the password where a large live amount would be given up without it (semantics 9.63). */
+/**
+ * Requires the password where a large live amount would be given up without it (semantics dashboard.password_again).
+ */
 const limited = ({ livemode, session }: Visit, id: string, givesUp: GivenUp.GivesUp, command: Command): Command =>
   livemode ? GivenUp.runWithinLimit(session, id, givesUp, command) : command
 

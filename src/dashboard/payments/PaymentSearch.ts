@@ -1,4 +1,4 @@
-/** Finds payments by filters and by a query in the API's query language (semantics 9.19, 9.70). */
+/** Finds payments by filters and by a query in the API's query language (semantics search.*, dashboard.payments). */
 import { Effect, Result, Schema } from "effect"
 import { DeclineCode } from "../../domain/Cards.ts"
 import { Currency } from "../../domain/Money.ts"

@@ -165,7 +165,7 @@ const columns: CsvFile<PaymentIntent>["columns"] = [
   ["metadata", ({ metadata }) => csvJson(metadata)]
 ]
 
-/** The payments that match, as CSV (semantics 9.70). */
+/** The payments that match, as CSV (semantics dashboard.files). */
 const file = download(
   "/payments.csv",
   "see",

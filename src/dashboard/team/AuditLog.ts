@@ -1,6 +1,6 @@
 /**
- * The audit log (semantics 9.62, 9.69), newest first. An entry is in the account that the action has changed, so there
- * are two logs: the merchant's (people, keys, settings) and the environment's.
+ * The audit log (semantics dashboard.audit), newest first. An entry is in the account that the action has changed, so
+ * there are two logs: the merchant's (people, keys, settings) and the environment's.
  */
 import { Effect } from "effect"
 import type { AuditEntry } from "../../domain/AuditEntry.ts"

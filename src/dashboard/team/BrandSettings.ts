@@ -1,4 +1,4 @@
-/** The merchant's brand on payers' pages (semantics 9.15): name, icon, colour, and links. */
+/** The merchant's brand on payers' pages (semantics pages.brand): name, icon, colour, and links. */
 import { Effect, Layer } from "effect"
 import type { Brand } from "../../domain/Brand.ts"
 import { BRAND_SETTING_NAMES } from "../../domain/Brand.ts"

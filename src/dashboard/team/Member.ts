@@ -1,4 +1,4 @@
-/** The page of a team member: role, sessions, sign-ins and removal (semantics 9.69). */
+/** The page of a team member: role, sessions, sign-ins and removal (semantics dashboard.team). */
 import { Effect, Layer, Schema } from "effect"
 import { ResourceMissing } from "../../domain/Errors.ts"
 import type { DashboardSession } from "../../domain/Person.ts"

@@ -1,5 +1,6 @@
 /**
- * Sign-in with a password or by a link, and sign-out (semantics 9.60, 9.63, 9.64).
+ * Sign-in with a password or by a link, and sign-out (semantics dashboard.links, dashboard.password_again,
+ * dashboard.guessing).
  *
  * Signing in creates a new session and ends the browser's previous one. Response and duration do not reveal whether a
  * person exists, and a failed attempt writes nothing. Only forms sign in and out: requests that a browser or a mail

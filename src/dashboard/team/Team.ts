@@ -1,6 +1,6 @@
 /**
- * The team (semantics 9.69): people who can sign in, and their roles. Every change requires a recent password.
- * `Member.ts` shows one person, `AuditLog.ts` all actions.
+ * The team (semantics dashboard.team): people who can sign in, and their roles. Every change requires a recent
+ * password. `Member.ts` shows one person, `AuditLog.ts` all actions.
  */
 import { Clock, Effect, Layer, Redacted, Schema } from "effect"
 import type { Person, SignIn } from "../../domain/Person.ts"

@@ -1,5 +1,5 @@
 /**
- * Idempotency: a request's command runs at most once per key (semantics §1.3).
+ * Idempotency: a request's command runs at most once per key (semantics idempotency.*).
  *
  * A request first claims its key. Then the key either has an answer, which the request gets, or belongs to the request
  * until the claim is released; requests with the same key wait. The claim's command runs in the account's actor, and
@@ -26,20 +26,23 @@ import type { MailboxFull } from "../process/BoundedQueue.ts"
 
 const NOT_USED = Effect.succeed(undefined)
 
-/** How long a repetition waits for the first request, at most (semantics I8). */
+/** How long a repetition waits for the first request, at most (semantics idempotency.in_use). */
 const WAIT_MILLIS = 25_000
 
-/** The same idempotency key is still being worked on by another request (semantics I8). */
+/** The same idempotency key is still being worked on by another request (semantics idempotency.in_use). */
 export class IdempotencyKeyInUse extends Schema.TaggedError<IdempotencyKeyInUse>()("IdempotencyKeyInUse", {}) {}
 
-/** The idempotency key was used for another request (semantics I7). */
+/** The idempotency key was used for another request (semantics idempotency.reuse). */
 export class IdempotencyKeyReuse extends Schema.TaggedError<IdempotencyKeyReuse>()("IdempotencyKeyReuse", {}) {}
 
 /** A command's answer. */
 export interface Rendered extends StoredAnswer {
   /** Body of the first answer, if it differs. No record holds it, and no repetition gets it. */
   readonly shown?: string
-  /** True if a repetition of the request gets this answer again (semantics I9, I10). Always true for a success. */
+  /**
+   * True if a repetition of the request gets this answer again (semantics idempotency.stored, idempotency.released).
+   * Always true for a success.
+   */
   readonly stored: boolean
   /** Headers of the first answer. No record holds them, and no repetition gets them. */
   readonly headers?: Readonly<Record<string, string>>

@@ -1,6 +1,7 @@
 /**
  * The running time: a clock that runs only while the service runs. It measures the retention of idempotency keys
- * (semantics 9.36), so that a step of the wall clock neither deletes a key too early nor keeps it for years.
+ * (semantics idempotency.retention), so that a step of the wall clock neither deletes a key too early nor keeps it for
+ * years.
  *
  * It starts at the wall clock's time of an installation's first start, follows the monotonic clock while a process
  * runs, and stands still between processes: each continues from the stored time, which is written every minute. So

@@ -96,7 +96,9 @@ export interface Transaction {
   /** Deletes everything in the account, and resets its clock. The command must not change anything else. */
   readonly wipe: () => void
 
-  /** Makes an id: `prefix_` and 24 characters. Ids of one account ascend in order of creation (semantics T21). */
+  /**
+   * Makes an id: `prefix_` and 24 characters. Ids of one account ascend in order of creation (semantics responses.ids).
+   */
   readonly newId: (prefix: string) => string
 
   /** Makes a secret of random base-62 characters from a CSPRNG. */

@@ -1,5 +1,5 @@
 /**
- * Numbers of accounts, and ids that lead to their accounts by them (semantics T21).
+ * Numbers of accounts, and ids that lead to their accounts by them (semantics responses.ids).
  *
  * A payer's link contains only an id. So an id of a kind that is found by its id alone carries the number of its
  * account in its last four characters, encrypted:

@@ -19,7 +19,10 @@ export interface Kind<Value extends Identified, Hidden = undefined> {
   readonly name: string
   /** Ids begin with this and an underscore: a list reads only the ids between `prefix_` and the next prefix. */
   readonly prefix?: string
-  /** Set if links contain only the documents' ids: such ids carry the numbers of their accounts (semantics T21). */
+  /**
+   * Set if links contain only the documents' ids: such ids carry the numbers of their accounts (semantics
+   * responses.ids).
+   */
   readonly foundById?: boolean
   /**
    * Returns the labels that lists filter by: a few short strings without NUL and unpaired surrogates, indexed by the

@@ -3,7 +3,8 @@
  *
  * - One query reads the events of many lists and deliveries.
  * - A corrupt or lost record fails only the reads of its own events, not the others of the same query.
- * - An event keeps the API version in which it is rendered, from the record in which it happened (semantics W8).
+ * - An event keeps the API version in which it is rendered, from the record in which it happened (semantics
+ *   webhooks.body, versions.events).
  */
 import { Context, Effect } from "effect"
 import type { Scope } from "effect"

@@ -1,7 +1,7 @@
 /**
- * Ids and secrets (semantics T21): a prefix and 24 characters of base 62. The first 9 are a counter that follows the
- * clock, with digits in ASCII order, so that byte order is the order of creation; the other 15 come from a CSPRNG (89
- * bits), so that an id cannot be guessed.
+ * Ids and secrets (semantics responses.secrets): a prefix and 24 characters of base 62. The first 9 are a counter that
+ * follows the clock, with digits in ASCII order, so that byte order is the order of creation; the other 15 come from a
+ * CSPRNG (89 bits), so that an id cannot be guessed.
  */
 import { randomFillSync } from "node:crypto"
 import type { Millis } from "./Document.ts"

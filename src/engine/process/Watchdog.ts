@@ -1,6 +1,6 @@
 /**
- * Kills this process if its event loop has stopped turning (semantics 9.86). Such a process answers no request and no
- * signal; acknowledged commands are durable, and its supervisor starts it again.
+ * Kills this process if its event loop has stopped turning (semantics operation.hang). Such a process answers no
+ * request and no signal; acknowledged commands are durable, and its supervisor starts it again.
  *
  * A separate thread watches a counter in shared memory that the event loop increments. The thread counts its own ticks
  * without a change instead of reading a clock: a sleeping machine, a stopped process (SIGSTOP) and a lack of processor

@@ -5,7 +5,7 @@
  *   format of its kind; the engine's memory holds no other, and a change writes that format.
  * - A document in the newest format is neither parsed nor encoded: it costs one look-up and one comparison.
  * - Images in events that are read through `Accounts` are converted in the same way. Deliveries and the answers to
- *   repeated requests keep their bytes (semantics W8, I6).
+ *   repeated requests keep their bytes (semantics webhooks.body, idempotency.replay).
  */
 import { Context, Layer } from "effect"
 import { parseJson } from "../../json/JsonParse.ts"

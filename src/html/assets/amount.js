@@ -2,8 +2,8 @@
  * Reads and formats amounts in the payer's language. An amount is read exactly, or refused with an error for the payer
  * if it could mean two amounts. Server and browser run this file, so both report the same.
  *
- * No amount becomes a floating-point fraction: digits are converted to minor units as text (semantics N3, 9.14). Types:
- * `amount.d.ts`.
+ * No amount becomes a floating-point fraction: digits are converted to minor units as text (semantics money.decimals,
+ * pages.amount). Types: `amount.d.ts`.
  */
 
 /** Formats an amount in minor units: `1050`, `usd`, `en` → `$10.50`. */

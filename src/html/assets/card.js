@@ -1,6 +1,6 @@
 /**
  * Card details as payers and browsers enter them. The server reads fields by this file and the page's script formats
- * them by it, so a formatted value reads the same (semantics 9.85). Types: `card.d.ts`.
+ * them by it, so a formatted value reads the same (semantics pages.card_fields). Types: `card.d.ts`.
  */
 
 /** Converts digits of any script to 0 to 9, and removes invisible characters of copied text. */

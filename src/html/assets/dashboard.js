@@ -221,8 +221,8 @@ addEventListener("change", ({ target }) => {
 /* Keys */
 
 /**
- * Single-key shortcuts can be turned off in this browser (semantics 9.74): speech input and accidental key presses
- * would trigger them.
+ * Single-key shortcuts can be turned off in this browser (semantics dashboard.keyboard): speech input and accidental
+ * key presses would trigger them.
  */
 const KEYS_SETTING = "till-keys"
 const areKeysOn = () => localStorage.getItem(KEYS_SETTING) !== "off"

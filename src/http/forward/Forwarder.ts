@@ -1,5 +1,5 @@
 /**
- * Forwards requests to the process that serves their account (semantics 9.50).
+ * Forwards requests to the process that serves their account (semantics runners.forwarding).
  *
  * - `Placement` names the process. A process that does not serve the account answers `elsewhere`, and the placement is
  *   looked up again. While an account moves, or its process has died, its requests wait.

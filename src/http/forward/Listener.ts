@@ -1,6 +1,6 @@
 /**
  * The listener for other processes of the installation: accepts forwarded requests and calls, over connections whose
- * other side has proved its membership (`RunnerTls.ts`; semantics 9.51).
+ * other side has proved its membership (`RunnerTls.ts`; semantics runners.trust).
  */
 import type { Scope } from "effect"
 import { Data, Effect, Exit } from "effect"

@@ -1,4 +1,4 @@
-/** API keys over HTTP (semantics A8, 9.17). */
+/** API keys over HTTP (semantics keys.roll, keys.revoke). */
 import { Effect, Redacted } from "effect"
 import * as Contract from "../../api/ApiKeys.ts"
 import { LIMIT_DEFAULT } from "../../api/List.ts"

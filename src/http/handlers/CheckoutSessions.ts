@@ -1,4 +1,4 @@
-/** Checkout Sessions over HTTP (semantics §1.15). */
+/** Checkout Sessions over HTTP (semantics checkout.*). */
 import { Effect } from "effect"
 import * as Contract from "../../api/CheckoutSessions.ts"
 import { LIMIT_DEFAULT } from "../../api/List.ts"
@@ -38,7 +38,7 @@ export const checkoutSessions = handlers(Contract.CheckoutSessions, {
   })
 })
 
-/** Reads a session, if the caller may see it (semantics A5, 9.13). */
+/** Reads a session, if the caller may see it (semantics keys.publishable, keys.publishable.sessions). */
 const readPermitted = Effect.fnUntraced(function* (
   { account, keyType }: Caller,
   id: string,
@@ -50,7 +50,7 @@ const readPermitted = Effect.fnUntraced(function* (
   return document
 })
 
-/** Takes a page of a cart, in the order of the cart (semantics G1). A line of another cart is no cursor. */
+/** Takes a page of a cart, in the order of the cart (semantics lists.order). A line of another cart is no cursor. */
 const pageOfLines = Effect.fnUntraced(function* (
   account: AccountId,
   lines: ReadonlyArray<LineItem>,

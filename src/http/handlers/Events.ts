@@ -1,4 +1,4 @@
-/** Events over HTTP (semantics W15, W16). */
+/** Events over HTTP (semantics webhooks.resend, events.list). */
 import { Effect } from "effect"
 import * as Contract from "../../api/Events.ts"
 import { LIMIT_DEFAULT } from "../../api/List.ts"

@@ -32,8 +32,8 @@ export const jsonOf = <A extends object>(value: A): Json<A> => encode(value)
 export const documentJson = <A>(document: Document): Json<A> => document.json
 
 /**
- * Reads the newest state of an object by the id in the path (semantics T16) or in another parameter, or what is left
- * of it. An id of another kind does not exist.
+ * Reads the newest state of an object by the id in the path (semantics requests.paths) or in another parameter, or what
+ * is left of it. An id of another kind does not exist.
  */
 export const readEntry = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
@@ -104,7 +104,7 @@ export interface QueryInput<E> {
 
 /**
  * A command succeeds with the object. If it can be carried out and declined nevertheless, it succeeds with a `Result`,
- * whose failure is kept, with what led to it (semantics 9.25).
+ * whose failure is kept, with what led to it (semantics idempotency.stored).
  */
 export type Answered<A> = A | Result.Result<A, CardDeclined>
 

@@ -1,6 +1,6 @@
 /**
- * Lists answer in pages (semantics §1.6). The engine decides what belongs on a page; here cursors are checked and the
- * envelope is put around texts that are JSON already.
+ * Lists answer in pages (semantics lists.*). The engine decides what belongs on a page; here cursors are checked and
+ * the envelope is put around texts that are JSON already.
  */
 import { Effect } from "effect"
 import { LIMIT_DEFAULT } from "../../api/List.ts"
@@ -27,7 +27,7 @@ export interface ListParameters {
   readonly "created[lte]"?: number
 }
 
-/** The time that all bounds on `created` leave (semantics 9.12); undefined if there are none. */
+/** The time that all bounds on `created` leave (semantics lists.created); undefined if there are none. */
 export const createdOf = (query: ListParameters): Created | undefined => {
   const { created, "created[gt]": gt, "created[gte]": gte, "created[lt]": lt, "created[lte]": lte } = query
   const from = [created, gt === undefined ? gt : gt + 1, gte].filter((bound) => bound !== undefined)
@@ -51,7 +51,7 @@ export interface ListOf<A> {
 
 type CursorName = "starting_after" | "ending_before"
 
-/** Looks a cursor up; it has to be of the list's own kind (G3). */
+/** Looks a cursor up; it has to be of the list's own kind (semantics lists.cursors.unknown). */
 type CursorExists = (account: AccountId, id: string) => Effect.Effect<boolean, Unavailable>
 
 /** Gives the cursor as the engine takes it. Fails for one that never was an object of the kind. */
@@ -99,7 +99,8 @@ export const listDocuments = Effect.fnUntraced(function* <A extends Identified, 
 })
 
 /**
- * Gives the cursor of a list of documents. A tombstone is as good as a document: cursors outlive what is removed (G3).
+ * Gives the cursor of a list of documents. A tombstone is as good as a document: cursors outlive what is removed
+ * (semantics lists.cursors.unknown).
  */
 const documentCursorOf = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
@@ -128,7 +129,7 @@ export const listFound = Effect.fnUntraced(function* <A extends Identified & { r
       (olderThan === undefined || id < olderThan) &&
       (created === undefined || isWithin(value.created, created))
   )
-  // A page has the nearest to the cursor (G5).
+  // A page has the nearest to the cursor (semantics lists.cursors, lists.has_more).
   const page = newerThan === undefined ? within.slice(0, limit) : within.slice(-limit)
   return listJson<A>(page, within.length > limit, path)
 })

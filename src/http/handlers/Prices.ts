@@ -1,4 +1,4 @@
-/** Prices over HTTP (semantics §1.7, §1.11). */
+/** Prices over HTTP (semantics expand.*, prices.*). */
 import { Effect } from "effect"
 import * as Contract from "../../api/Prices.ts"
 import { normalizeCurrency } from "../../domain/Money.ts"

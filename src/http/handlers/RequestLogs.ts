@@ -1,4 +1,4 @@
-/** The log of requests over HTTP (semantics 9.78). */
+/** The log of requests over HTTP (semantics request_log.list). */
 import { Effect } from "effect"
 import { LIMIT_DEFAULT } from "../../api/List.ts"
 import * as Contract from "../../api/RequestLogs.ts"

@@ -1,6 +1,6 @@
 /**
- * Searches, in pages, newest first (semantics 9.19). A page begins after an object, so that no object comes twice or is
- * left out if others change between two pages.
+ * Searches, in pages, newest first (semantics search.*). A page begins after an object, so that no object comes twice
+ * or is left out if others change between two pages.
  */
 import { Effect, Result } from "effect"
 import { LIMIT_DEFAULT } from "../../api/List.ts"

@@ -1,4 +1,4 @@
-/** Webhook endpoints over HTTP (semantics §1.16). */
+/** Webhook endpoints over HTTP (semantics webhooks.*). */
 import { Effect, Redacted } from "effect"
 import { LIMIT_DEFAULT } from "../../api/List.ts"
 import * as Contract from "../../api/WebhookEndpoints.ts"
@@ -11,7 +11,10 @@ import { documentJson, handlers, jsonOf, readDocument } from "./Handler.ts"
 import { createdOf, cursorOf, listDocuments, listJson } from "./Lists.ts"
 import { Revealed } from "../OneTimeSecrets.ts"
 
-/** An endpoint with its secret. A replay shows the secret again, because losing it helps no one (semantics I6, W2). */
+/**
+ * An endpoint with its secret. A replay shows the secret again, because losing it helps no one (semantics
+ * idempotency.replay, webhooks.secret).
+ */
 const revealed = ({ secret, value }: WebhookEndpoints.WithSecret) =>
   new Revealed(value, { secret: Redacted.value(secret) }, "all")
 

@@ -1,6 +1,7 @@
 /**
- * Payer authentication: `GET /authenticate/{pi}` shows the challenge, `POST` takes the answer (semantics I-12 to I-14,
- * §8.11, §8.29), and `GET /challenge/{cs}` redirects the payer of a custom checkout there.
+ * Payer authentication: `GET /authenticate/{pi}` shows the challenge, `POST` takes the answer (semantics
+ * payment_intents.manual_confirmation, payment_intents.authentication, pages.not_found), and `GET /challenge/{cs}`
+ * redirects the payer of a custom checkout there.
  *
  * Access requires the client secret; without it, the answer is a 404. Afterwards the payer is redirected to the
  * `return_url` of this confirmation only.
@@ -153,7 +154,9 @@ const post = Effect.fnUntraced(function* (
   return redirect(isScript, wayBack(found, kept.returnUrl, kept.succeeded))
 })
 
-/** Adds the outcome of an authentication to a `return_url` (semantics I-14, T24). */
+/**
+ * Adds the outcome of an authentication to a `return_url` (semantics payment_intents.authentication, pages.redirects).
+ */
 const wayBack = (
   { checkoutSession, paymentIntent }: FoundPaymentIntent,
   returnUrl: string,
@@ -171,8 +174,9 @@ const wayBack = (
 
 /**
  * Redirects the payer of a custom checkout to the challenge. The challenge requires the PaymentIntent's secret, which a
- * session does not contain: with a publishable key, a shop's page only receives it with a decline (semantics A6,
- * §8.28). So that page sends the payer here. Without the session's secret, the answer is a 404.
+ * session does not contain: with a publishable key, a shop's page only receives it with a decline (semantics
+ * keys.publishable.payment_intents). So that page sends the payer here. Without the session's secret, the answer is a
+ * 404.
  */
 const leadToChallenge = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
   const found = yield* findSession(id)

@@ -1,6 +1,6 @@
 /**
- * The page on which a payer answers the bank's challenge (semantics I-14). It belongs to the simulator: the payer
- * chooses the outcome.
+ * The page on which a payer answers the bank's challenge (semantics payment_intents.authentication). It belongs to the
+ * simulator: the payer chooses the outcome.
  */
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import type { Brand } from "../../html/Brand.ts"

@@ -1,6 +1,6 @@
 /**
  * Address fields of the checkout form by country: which fields exist, their order, which are required, and their names
- * (semantics 9.8). Without a country all fields are shown, and the country decides later which are required.
+ * (semantics pages.address). Without a country all fields are shown, and the country decides later which are required.
  */
 import { COUNTRY_CODES, isCountry } from "../../domain/Address.ts"
 import type { AddressPart } from "../../domain/AddressFormats.ts"

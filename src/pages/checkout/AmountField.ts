@@ -1,6 +1,6 @@
 /**
- * The field in which a payer chooses an amount (semantics 9.14): its bounds, its first value, and the prices that
- * depend on it. `assets/amount.js` reads the field here and in the browser.
+ * The field in which a payer chooses an amount (semantics pages.amount): its bounds, its first value, and the prices
+ * that depend on it. `assets/amount.js` reads the field here and in the browser.
  */
 import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
 import { AMOUNT_MAX } from "../../domain/Money.ts"

@@ -1,6 +1,6 @@
 /**
- * Serves the hosted and the embedded checkout: `GET /checkout/{cs}` shows a session, `POST` pays for it (semantics S12
- * to S17).
+ * Serves the hosted and the embedded checkout: `GET /checkout/{cs}` shows a session, `POST` pays for it (semantics
+ * checkout.url, pages.checkout, checkout.confirm, checkout.expire).
  *
  * The form pays by the same lifecycle as `POST /v1/checkout_sessions/{id}/confirm`, once per form. The response is a
  * page or a redirect; the page's script requests the same as data. Payers are only redirected to Till's own pages and
@@ -62,7 +62,10 @@ type Answer = HttpServerResponse.HttpServerResponse
 /** The page's own address. */
 const pageOf = ({ found, publicUrl }: Visit): string => publicUrl + pathOf(found.session)
 
-/** True for an open session, unless it is closed for a while after too many failed attempts (semantics 9.29). */
+/**
+ * True for an open session, unless it is closed for a while after too many failed attempts (semantics
+ * checkout.attempts).
+ */
 const isPayable = ({ hidden, session }: FoundSession): boolean =>
   session.status === "open" && hidden.closedUntil === null
 

@@ -1,5 +1,5 @@
 /**
- * Reads the checkout form and reports mistakes (semantics S14, §8.26).
+ * Reads the checkout form and reports mistakes (semantics pages.checkout).
  *
  * Card data is read into `payment_method_data` only, so a page that is shown again never contains it.
  */
@@ -183,14 +183,14 @@ const RULES: Readonly<Record<Exclude<Field, "amount">, (value: string, values: F
   // Checked against the saved cards instead.
   payment_method: () => true,
   card_number: (value) => isCardNumber(readNumber(value) ?? ""),
-  // A past date is not an error of the form: the card is declined (semantics I-9).
+  // A past date is not an error of the form: the card is declined (semantics payment_methods.create).
   card_expiry: (value) => readExpiry(value) !== undefined,
   card_cvc: (value, values) => isSecurityCode(readCode(value) ?? "", readNumber(values.get("card_number") ?? "") ?? "")
 }
 
 /**
- * The code must have the length of the card's brand (semantics 9.7); without a valid number, 3 or 4 digits are
- * accepted.
+ * The code must have the length of the card's brand (semantics payment_methods.create); without a valid number, 3 or 4
+ * digits are accepted.
  */
 const isSecurityCode = (code: string, cardNumber: string): boolean =>
   /^[0-9]{3,4}$/.test(code) && (!isCardNumber(cardNumber) || code.length === cvcLengthOf(cardNumber))
@@ -222,7 +222,10 @@ const paymentMethodDataOf = (values: FormValues, billing_details: BillingDetails
   }
 }
 
-/** First values of the form: the payer's earlier input, or the merchant's data about the payer (semantics S11). */
+/**
+ * First values of the form: the payer's earlier input, or the merchant's data about the payer (semantics
+ * checkout.customer_details).
+ */
 export const detailsOf = (
   known: CheckoutSession["customer_details"] | null,
   amount: AmountField | null,

@@ -1,7 +1,7 @@
 /**
- * The order on a checkout page: items and costs (semantics S14, 9.15), beside the form. On phones, where the order is
- * above the form, the lines are folded; more than eight lines are folded everywhere. Folding works without a script and
- * by keyboard.
+ * The order on a checkout page: items and costs (semantics pages.checkout, pages.order), beside the form. On phones,
+ * where the order is above the form, the lines are folded; more than eight lines are folded everywhere. Folding works
+ * without a script and by keyboard.
  *
  * Names and amounts are from the session's lines, as of its creation. Images and descriptions are the product's current
  * ones, so a correction also reaches open pages.
@@ -129,7 +129,7 @@ const countOf = (quantity: number, price: Price | null, currency: string, locale
   return `${count} × ${formatDecimal(price.unit_amount_decimal, currency, locale)}`
 }
 
-/** The interval of a recurring price, which is charged once only (semantics S5). */
+/** The interval of a recurring price, which is charged once only (semantics checkout.recurring). */
 const intervalOf = ({ interval, interval_count: count }: NonNullable<Price["recurring"]>): string =>
   `Every ${count === 1 ? interval : `${count} ${interval}s`}, charged once`
 

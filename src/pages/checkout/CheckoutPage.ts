@@ -1,7 +1,7 @@
 /**
- * The checkout page (semantics S14): the order and the payment form. If no card can be processed, the page says so and
- * has no form (semantics 9.9). A session that cannot be paid has a notice instead, which says whether the payer was
- * charged.
+ * The checkout page (semantics pages.checkout): the order and the payment form. If no card can be processed, the page
+ * says so and has no form (semantics keys.live_processor). A session that cannot be paid has a notice instead, which
+ * says whether the payer was charged.
  */
 import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
 import { cancelUrlOf, successUrlOf } from "../../domain/CheckoutSession.ts"
@@ -331,7 +331,9 @@ export const noticeOf = (closed: ClosedSession): Notice => {
   return { ...outcome, link, brand, testMode: !session.livemode }
 }
 
-/** The notice for a session that is closed until a time after too many failed attempts (9.29). */
+/**
+ * The notice for a session that is closed until a time after too many failed attempts (semantics checkout.attempts).
+ */
 export const pauseOf = ({ brand, merchant, session }: ClosedSession, closedUntil: number): Notice => {
   // Rounded up to the next minute.
   const time = new Date(closedUntil + 59_999).toISOString().slice(11, 16)

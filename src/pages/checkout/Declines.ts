@@ -1,6 +1,6 @@
 /**
- * Advice after a failed payment, beside the card field that it is about (semantics 9.29). It reveals no more than the
- * decline's own message, which does not say that a card was reported lost or stolen.
+ * Advice after a failed payment, beside the card field that it is about (semantics pages.declines). It reveals no more
+ * than the decline's own message, which does not say that a card was reported lost or stolen.
  */
 import type { DeclineCode } from "../../domain/Cards.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"

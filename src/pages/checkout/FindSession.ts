@@ -1,6 +1,6 @@
 /**
  * Reads a session or PaymentIntent by its id alone. Anybody who has the id of a hosted session may see its page,
- * because ids cannot be guessed (semantics T21).
+ * because ids cannot be guessed (semantics responses.ids).
  */
 import { Clock, Effect } from "effect"
 import type { CheckoutSession, LineItem } from "../../domain/CheckoutSession.ts"
@@ -102,7 +102,8 @@ export const findPaymentIntent = Effect.fnUntraced(function* (id: string) {
 const READS_MAX = 8
 
 /**
- * Reads price and product of each line, in order (semantics 9.15). After a wipe of the test environment they are null.
+ * Reads price and product of each line, in order (semantics pages.order). After a wipe of the test environment they are
+ * null.
  */
 const findGoods = Effect.fnUntraced(function* (account: AccountId, lines: ReadonlyArray<LineItem>) {
   return yield* Effect.forEach(
@@ -118,8 +119,8 @@ const findGoods = Effect.fnUntraced(function* (account: AccountId, lines: Readon
 })
 
 /**
- * Reads the saved cards to offer, the most recently attached first (semantics 9.18). They are also read for a complete
- * session, whose form may be sent again.
+ * Reads the saved cards to offer, the most recently attached first (semantics pages.saved_cards). They are also read
+ * for a complete session, whose form may be sent again.
  */
 const findSaved = Effect.fnUntraced(function* (account: AccountId, { customer }: CheckoutSession) {
   if (customer === null) return []

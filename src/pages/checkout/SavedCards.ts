@@ -1,6 +1,6 @@
 /**
- * Saved cards of a session's customer, for the payer to choose from (semantics 9.18). Anybody with the session's link
- * sees them, so they only show brand, last four digits and expiry date.
+ * Saved cards of a session's customer, for the payer to choose from (semantics pages.saved_cards). Anybody with the
+ * session's link sees them, so they only show brand, last four digits and expiry date.
  */
 import { isExpired } from "../../domain/Cards.ts"
 import type { PaymentMethod } from "../../domain/PaymentMethod.ts"

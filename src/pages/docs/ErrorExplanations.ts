@@ -1,4 +1,4 @@
-/** Explains each error to developers: its meaning, causes and remedies (semantics §3). */
+/** Explains each error to developers: its meaning, causes and remedies (semantics errors.table). */
 
 export interface Explanation {
   /** One sentence. */

@@ -6,9 +6,9 @@
  * is opened.
  *
  * One role can log in, from this machine, with the password next to the cluster, which only Till's user can read
- * (semantics 9.90). The role owns its database and has no other privilege: it reads and writes no files, runs no
- * programs and creates no roles. The superuser cannot log in; its statements run in Postgres' single-user mode, before
- * a server runs.
+ * (semantics operation.postgres). The role owns its database and has no other privilege: it reads and writes no files,
+ * runs no programs and creates no roles. The superuser cannot log in; its statements run in Postgres' single-user mode,
+ * before a server runs.
  */
 import { Effect, Redacted } from "effect"
 import { spawn } from "node:child_process"

@@ -1,7 +1,7 @@
 /**
  * Files and folders that Till creates and uses under fixed names. Another user may have put something else there
  * before: a link to another place, a pipe, a device. None of these is followed, opened or changed, so nothing outside
- * of the folder changes (semantics 9.89).
+ * of the folder changes (semantics operation.files).
  */
 import * as fs from "node:fs"
 import * as Path from "node:path"

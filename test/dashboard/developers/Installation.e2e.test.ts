@@ -1,6 +1,6 @@
 /**
- * Health reports and actions across accounts with several processes (semantics 9.79, 9.80). Requests go to the
- * processes in turn, regardless of the account's owner.
+ * Health reports and actions across accounts with several processes (semantics dashboard.try_out, dashboard.health).
+ * Requests go to the processes in turn, regardless of the account's owner.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"

@@ -1,4 +1,4 @@
-/** The request log in Postgres, and its pages (semantics 9.66, 9.67). */
+/** The request log in Postgres, and its pages (semantics request_log.kept, dashboard.requests). */
 import { PgClient } from "@effect/sql-pg"
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect, Layer } from "effect"

@@ -1,4 +1,4 @@
-/** Every event type can be triggered on the dashboard, as by `till trigger` (9.79). */
+/** Every event type can be triggered on the dashboard, as by `till trigger` (semantics dashboard.try_out). */
 import { assert, describe, it } from "@effect/vitest"
 import { EMITTED_EVENT_TYPES } from "../../../src/domain/Event.ts"
 import type { Page } from "../People.ts"

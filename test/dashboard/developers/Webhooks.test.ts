@@ -1,4 +1,4 @@
-/** Webhooks and events on the dashboard (semantics 9.75). */
+/** Webhooks and events on the dashboard (semantics dashboard.resend). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { LOOKED_THROUGH_MAX } from "../../../src/dashboard/developers/Resending.ts"

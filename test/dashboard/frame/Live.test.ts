@@ -1,4 +1,4 @@
-/** Open pages receive changes, and closed pages release their resources (semantics 9.65). */
+/** Open pages receive changes, and closed pages release their resources (semantics dashboard.live). */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect } from "effect"
 import { PERSON_STREAMS_MAX } from "../../../src/dashboard/frame/Live.ts"

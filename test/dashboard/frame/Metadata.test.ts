@@ -1,4 +1,4 @@
-/** Editing metadata on objects' pages, without scripts (semantics 9.84). */
+/** Editing metadata on objects' pages, without scripts (semantics dashboard.editing). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { Metadata } from "../../../src/domain/Metadata.ts"

@@ -1,4 +1,4 @@
-/** Open pages reload one at a time (semantics 9.65). */
+/** Open pages reload one at a time (semantics dashboard.live). */
 import { afterEach, assert, beforeEach, describe, it, vi } from "@effect/vitest"
 import { ReloadQueue } from "../../../src/dashboard/frame/ReloadQueue.ts"
 

@@ -1,6 +1,6 @@
 /**
- * Sign-in attempts of one address among honest people at other addresses, in any order (semantics 9.64): they never
- * change the outcome for honest people, and memory is bounded.
+ * Sign-in attempts of one address among honest people at other addresses, in any order (semantics dashboard.guessing):
+ * they never change the outcome for honest people, and memory is bounded.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schema } from "effect"

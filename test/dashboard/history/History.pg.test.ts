@@ -1,4 +1,4 @@
-/** The history of an object: every record, its cause and its consequences (semantics 9.77). */
+/** The history of an object: every record, its cause and its consequences (semantics dashboard.history). */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect } from "effect"
 import { Accounts } from "../../../src/engine/Accounts.ts"

@@ -1,4 +1,4 @@
-/** Every id leads to the page of its object, by search and by link (9.73). */
+/** Every id leads to the page of its object, by search and by link (semantics dashboard.find). */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { PREFIXES } from "../../../src/domain/Identifiers.ts"
 import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"

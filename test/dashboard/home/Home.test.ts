@@ -1,4 +1,4 @@
-/** The home page: numbers of the payments, and warnings (semantics 9.71). */
+/** The home page: numbers of the payments, and warnings (semantics dashboard.numbers). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { numbersOf, rangeNamed } from "../../../src/dashboard/home/Numbers.ts"

@@ -1,4 +1,4 @@
-/** Searching payments, and downloading them as a file (semantics 9.70). */
+/** Searching payments, and downloading them as a file (semantics dashboard.files). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { readPaymentQuery } from "../../../src/dashboard/payments/PaymentSearch.ts"

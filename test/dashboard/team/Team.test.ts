@@ -1,4 +1,7 @@
-/** API keys and people on the dashboard: secrets shown once, access, and the audit log (9.68, 9.69). */
+/**
+ * API keys and people on the dashboard: secrets shown once, access, and the audit log (semantics dashboard.keys,
+ * dashboard.audit).
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { INSTALLATION } from "../../../src/payments/AccountIds.ts"

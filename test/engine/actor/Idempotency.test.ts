@@ -1,6 +1,6 @@
 /**
- * Idempotency keys (semantics §1.3): a request is carried out at most once per key, however often, from wherever and
- * whenever it is repeated.
+ * Idempotency keys (semantics idempotency.*): a request is carried out at most once per key, however often, from
+ * wherever and whenever it is repeated.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -19,7 +19,7 @@ import { Random, Seed } from "../../support/Random.ts"
 import * as Toy from "../Toy.ts"
 
 const ACCOUNT = "mer_1:test"
-/** 24 hours (semantics I5). */
+/** 24 hours (semantics idempotency.retention). */
 const RETENTION_MILLIS = 86_400_000
 
 /** A fresh engine whose account has a counter in slot a. */

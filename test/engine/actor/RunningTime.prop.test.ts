@@ -1,6 +1,6 @@
 /**
  * Idempotency keys are kept for 24 hours of running time, and not for much longer, for any steps of the wall clock,
- * stops, kills and restarts (semantics I5, 9.36).
+ * stops, kills and restarts (semantics idempotency.retention).
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */

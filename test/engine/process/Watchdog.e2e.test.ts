@@ -1,4 +1,4 @@
-/** Only a process whose event loop stands still is killed (semantics 9.86). */
+/** Only a process whose event loop stands still is killed (semantics operation.hang). */
 import { assert, describe, it } from "@effect/vitest"
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"

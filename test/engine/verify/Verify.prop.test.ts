@@ -19,7 +19,7 @@ import * as Harness from "../Harness.ts"
 import { Random, Seed } from "../../support/Random.ts"
 import * as Toy from "../Toy.ts"
 
-/** 24 hours (semantics I5). */
+/** 24 hours (semantics idempotency.retention). */
 const RETENTION_MILLIS = 86_400_000
 const ACCOUNTS = ["mer_1:test", "mer_2:test", "mer_3:live"]
 

@@ -1,7 +1,7 @@
 /**
  * One byte of the database is changed: in every column of every table, each in a copy of the database on which a Till
  * then starts. Every answer must be the earlier one or a 5xx. A row that nothing references may be missing (semantics
- * 9.30) if `till verify` reports it.
+ * storage.damage) if `till verify` reports it.
  */
 import { execFile } from "node:child_process"
 import * as Path from "node:path"
@@ -131,7 +131,7 @@ class Tried {
     const lied = rounds - unaffected - refused - hidden - impossible
     const remark =
       `of ${rounds} edits ${unaffected} changed no answer, ${refused} were answered with a 5xx and nothing else, ` +
-      `${hidden} hid a row, which semantics 9.30 allows because \`till verify\` says so, and it did, ` +
+      `${hidden} hid a row, which semantics storage.damage allows because \`till verify\` says so, and it did, ` +
       `${lied} led to something that is not true; ${impossible} had no row to edit.`
     return { fault: FAULT, rounds, acknowledged: base.acknowledged, findings, recoveries: [], remark }
   }

@@ -1,4 +1,7 @@
-/** The authentication page (semantics I-12 to I-14, §8.11, §8.29), and a payer's way through it. */
+/**
+ * The authentication page (semantics payment_intents.manual_confirmation, payment_intents.authentication,
+ * pages.not_found), and a payer's way through it.
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
 import { start } from "../../support/MemoryTillWithPages.ts"
@@ -45,7 +48,8 @@ describe("the authentication page", () => {
     assert.include(headers.get("content-security-policy")!, "form-action 'self' https:;")
   })
 
-  it("redirects back with the outcome, and the payment is made (I-14)", async () => {
+  // Semantics payment_intents.authentication.
+  it("redirects back with the outcome, and the payment is made", async () => {
     const paymentIntent = await challenged()
     const { headers, status } = await answerChallenge(addressOf(paymentIntent), "success")
     assert.strictEqual(status, 303)
@@ -60,7 +64,8 @@ describe("the authentication page", () => {
     assert.strictEqual((await server.get(`/v1/payment_intents/${paymentIntent.id}`)).status, "succeeded")
   })
 
-  it("keeps a signed return_url byte for byte, and fills in a session's id (I-14, T24)", async () => {
+  // Semantics payment_intents.authentication, pages.redirects.
+  it("keeps a signed return_url byte for byte, and fills in a session's id", async () => {
     const return_url =
       "https://shop.example/r?next=/orders/7&token=exp=16~acl=/live/*&q=a%20b&flag#{CHECKOUT_SESSION_ID}"
     const paymentIntent = await challenged({ return_url })
@@ -83,7 +88,7 @@ describe("the authentication page", () => {
   it.each([
     ["a payer who fails", "pm_card_3ds_required", "failure", "payment_intent_authentication_failure"],
     [
-      "a card that is declined afterwards (§8.11)",
+      "a card that is declined afterwards (semantics payment_intents.authentication)",
       "pm_card_authenticationRequiredChargeDeclinedInsufficientFunds",
       "success",
       "card_declined"
@@ -98,7 +103,8 @@ describe("the authentication page", () => {
     assert.strictEqual(after.last_payment_error.code, code)
   })
 
-  it("redirects back with redirect_status=failed if the card was detached in between (9.18)", async () => {
+  // Semantics payment_methods.usable.
+  it("redirects back with redirect_status=failed if the card was detached in between", async () => {
     const { id: customer } = await server.post("/v1/customers", {})
     const { id: payment_method } = await server.post("/v1/payment_methods/pm_card_3ds_required/attach", { customer })
     const paymentIntent = await challenged({ customer, payment_method })
@@ -153,7 +159,7 @@ describe("the authentication page", () => {
     assert.strictEqual((await server.get(`/v1/payment_intents/${id}`)).status, "succeeded")
   })
 
-  it("shows the result itself without a return_url (I-11)", async () => {
+  it("shows the result itself without a return_url (semantics payment_intents.return_url)", async () => {
     const [good, bad] = [await challenged({ return_url: null }), await challenged({ return_url: null })]
     assert.include((await answerChallenge(addressOf(good), "success")).text, "Your payment went through")
     const failed = (await answerChallenge(addressOf(bad), "failure")).text
@@ -161,7 +167,8 @@ describe("the authentication page", () => {
     assert.deepStrictEqual(linksIn(failed), [])
   })
 
-  it("leaves the confirmation to the server where the server wants that (I-12)", async () => {
+  // Semantics payment_intents.manual_confirmation.
+  it("leaves the confirmation to the server where the server wants that", async () => {
     const paymentIntent = await challenged({ confirmation_method: "manual" })
     const { headers } = await answerChallenge(addressOf(paymentIntent), "success")
     assert.include(headers.get("location")!, "redirect_status=succeeded")
@@ -183,7 +190,8 @@ describe("the authentication page", () => {
     assert.strictEqual((await visit(url)).status, 200)
   })
 
-  it("is not found without the client secret (§8.29), whether the PaymentIntent exists or not", async () => {
+  // Semantics pages.not_found.
+  it("is not found without the client secret, whether the PaymentIntent exists or not", async () => {
     const { id } = await challenged()
     const none = `${server.url}/authenticate/pi_000000000000000000000000`
     const there = `${server.url}/authenticate/${id}`

@@ -1,4 +1,4 @@
-/** Semantics 9.14: amounts in the payer's notation, currency and language are read exactly or refused. */
+/** Semantics pages.amount: amounts in the payer's notation, currency and language are read exactly or refused. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { AMOUNT_MAX } from "../../../src/domain/Money.ts"

@@ -206,7 +206,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       assert.strictEqual(await page.locator("[aria-invalid=true]").count(), 7)
     })
 
-    it("9.29: marks the card field after a decline, with advice and the focus", async () => {
+    it("pages.declines: marks the card field after a decline, with advice and the focus", async () => {
       const session = await newSession({ billing_address_collection: "required" })
       const { page } = await open(session, options)
       await page.getByLabel("Country").selectOption("GB")
@@ -248,7 +248,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       await atShop(page, session)
     })
 
-    it("9.29: closes after 20 failed attempts, and shows until when", async () => {
+    it("checkout.attempts: closes after 20 failed attempts, and shows until when", async () => {
       const session = await newSession()
       const { page } = await open(session, options)
       const confirm = { payment_method: "pm_card_declined", customer_details: { email: "ana@example.com" } }
@@ -270,7 +270,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       ["HK", ["Country", "Area", "District", "Address", "Apartment"], "Enter your area."],
       ["AE", ["Country", "Address", "Apartment", "Emirate"], "Enter your emirate."],
       ["IE", ["Country", "Address", "Apartment", "City", "County", "Eircode"], "Enter your city."]
-    ])("9.8: asks for an address in the format of %s", async (country, labels, missing) => {
+    ])("pages.address: asks for an address in the format of %s", async (country, labels, missing) => {
       const session = await newSession({ billing_address_collection: "required" })
       const { complaints, page } = await open(session, options)
       await page.getByLabel("Country").selectOption(country)
@@ -307,7 +307,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     })
   })
 
-  it("9.8: follows the country as soon as it is chosen, and keeps what was entered", async () => {
+  it("pages.address: follows the country as soon as it is chosen, and keeps what was entered", async () => {
     const session = await newSession({ billing_address_collection: "required", customer_email: "ana@example.com" })
     const { page } = await open(session)
     const country = page.getByLabel("Country")
@@ -334,7 +334,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.deepInclude(address, { country: "GB", state: null, city: "Reno" })
   })
 
-  it("9.8: shows entered values of unused fields without scripts", async () => {
+  it("pages.address: shows entered values of unused fields without scripts", async () => {
     const session = await newSession({ billing_address_collection: "required", customer_email: "ana@example.com" })
     const { page } = await open(session, { javaScriptEnabled: false })
     await page.getByLabel("Country").selectOption("JP")
@@ -415,7 +415,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.deepStrictEqual((await deleteFrom(expiry, 0, 5))[0], "0 / ")
   })
 
-  it("9.85: reads autofill and input methods like the server", async () => {
+  it("pages.card_fields: reads autofill and input methods like the server", async () => {
     const session = await newSession({ customer_email: "ana@example.com" })
     const { complaints, page } = await open(session)
     const fields = {
@@ -437,7 +437,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.deepStrictEqual(complaints, [])
   })
 
-  it("9.85: accepts autofill without scripts", async () => {
+  it("pages.card_fields: accepts autofill without scripts", async () => {
     const session = await newSession({ customer_email: "ana@example.com" })
     const { page } = await open(session, { javaScriptEnabled: false })
     await page.getByLabel("Card number").fill("４２４２ ４２４２ ４２４２ ４２４２")
@@ -458,7 +458,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.isNull(await number.getAttribute("aria-invalid"))
   })
 
-  it("9.7: requires the security code's length of the card's brand", async () => {
+  it("payment_methods.create: requires the security code's length of the card's brand", async () => {
     const session = await newSession({ customer_email: "ana@example.com" })
     const { page } = await open(session)
     const cvc = page.getByLabel("Security code")
@@ -737,7 +737,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
   it.each([
     ["on a desk", { viewport: { width: 1280, height: 800 } }],
     ["on a phone, in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }]
-  ] as const)("9.9: says that a shop cannot take cards yet, %s", async (_, options) => {
+  ] as const)("keys.live_processor: says that a shop cannot take cards yet, %s", async (_, options) => {
     const parameters = { success_url: `${shop.url}/thanks`, cancel_url: `${shop.url}/cart` }
     const session = await openSession(server, parameters, { key: server.secretLive })
     const { complaints, page } = await open(session, options)

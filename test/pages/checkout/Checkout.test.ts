@@ -1,4 +1,7 @@
-/** The checkout page for a browser without scripts (semantics S12 to S17, §8.26), and its handling of card data. */
+/**
+ * The checkout page for a browser without scripts (semantics checkout.url, pages.checkout, checkout.confirm,
+ * checkout.expire), and its handling of card data.
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { DECLINE_MESSAGES } from "../../../src/domain/Cards.ts"
 import type { DeclineCode } from "../../../src/domain/Cards.ts"
@@ -45,7 +48,7 @@ describe("the page of an open session", () => {
     ["usd", 999_999_999_999, "en", "$9,999,999,999.99"],
     ["ugx", 500, "en", "UGX 500"],
     ["usd", 2450, 'en"><b>,nonsense', "$24.50"]
-  ])("writes %s %i for %s as %s (N3)", async (currency, amount, language, expected) => {
+  ])("writes %s %i for %s as %s (semantics money.decimals)", async (currency, amount, language, expected) => {
     const session = await openSession(server, {}, { currency, amount })
     const { text } = await visit(session.url, { "accept-language": language })
     assert.include(text.replaceAll("\u00a0", " "), expected)
@@ -155,12 +158,12 @@ describe("paying", () => {
     )
   })
 
-  it("redirects to a signed URL byte for byte (T24)", async () => {
+  it("redirects to a signed URL byte for byte (semantics pages.redirects)", async () => {
     const success_url = "https://shop.example/r?next=/orders/7&token=exp=16~acl=/live/*&q=a%20b&flag#done"
     assert.strictEqual((await pay(await openSession(server, { success_url }))).headers.get("location"), success_url)
   })
 
-  it("fills in the id in every link to the cart too (T24)", async () => {
+  it("fills in the id in every link to the cart too (semantics pages.redirects)", async () => {
     const cancel_url = "https://shop.example/cart/{CHECKOUT_SESSION_ID}?a=%7BCHECKOUT_SESSION_ID%7D&b=x/y#ü"
     const session = await openSession(server, { cancel_url })
     const link = `href="https://shop.example/cart/${session.id}?a=${session.id}&amp;b=x/y#%C3%BC"`
@@ -217,7 +220,7 @@ describe("an invalid form", () => {
       ])
     )
 
-  it("is shown again with errors beside the fields, without the card (§8.26)", async () => {
+  it("is shown again with errors beside the fields, without the card (semantics pages.checkout)", async () => {
     const session = await openSession(server, { billing_address_collection: "required" })
     const { status, text } = await pay(session, { card_number: "4242424242424241", card_cvc: "987" })
     assert.strictEqual(status, 400)
@@ -254,7 +257,7 @@ describe("an invalid form", () => {
     assert.deepStrictEqual(Object.keys(complaints(text)), [field])
   })
 
-  it("9.7: requires four digits for American Express", async () => {
+  it("payment_methods.create: requires four digits for American Express", async () => {
     const amex = filledIn("3782 822463 10005")
     const session = await openSession(server)
     const refused = await pay(session, amex)
@@ -345,7 +348,7 @@ describe("a card that is declined", () => {
 const numberOf = (code: DeclineCode) =>
   TEST_CARDS.find(({ result }) => result.kind === "declines" && result.declineCode === code)!.numbers[0]
 
-describe("9.29: a failed attempt", () => {
+describe("checkout.attempts: a failed attempt", () => {
   /** Advice beside the marked fields, by field. */
   const marked = (text: string) =>
     [...text.matchAll(/<input\s+id="([a-z_0-9]+)"[^>]*aria-invalid="true"[^>]*>/g)].map(([tag, field]) => ({
@@ -354,7 +357,7 @@ describe("9.29: a failed attempt", () => {
       text: new RegExp(`id="${field}-error">([^<]*)`).exec(text)![1]!
     }))
 
-  // A payer on the page is asked to authenticate instead (9.18).
+  // A payer on the page is asked to authenticate instead (semantics payment_intents.off_session).
   const codes = (Object.keys(DECLINE_MESSAGES) as Array<DeclineCode>).filter(
     (code) => code !== "authentication_required"
   )
@@ -550,7 +553,7 @@ describe("live mode", () => {
   const live = (from: MemoryTillWithPages, parameters = {}, amount = 2450) =>
     openSession(from, parameters, { amount, key: from.secretLive })
 
-  it("9.9: without a processor, says that the shop cannot take cards yet, without a form", async () => {
+  it("keys.live_processor: without a processor, says that the shop cannot take cards yet, without a form", async () => {
     const { url } = await live(server)
     const { headers, status, text } = await visit(url)
     assert.strictEqual(status, 200)
@@ -562,7 +565,7 @@ describe("live mode", () => {
     assert.notMatch(text, /<form|<input|<script|test mode|4242/i)
   })
 
-  it("9.9: says so in a frame as well", async () => {
+  it("keys.live_processor: says so in a frame as well", async () => {
     const named = await start({ merchantName: "Shop", embedOrigins: new Set(["https://shop.example"]) })
     const { client_secret, id } = await live(named, { ui_mode: "embedded", cancel_url: null })
     const query = new URLSearchParams({ client_secret, origin: "https://shop.example" })
@@ -574,7 +577,7 @@ describe("live mode", () => {
     await named.close()
   })
 
-  it("9.9: without a processor, refuses the form and keeps the session open", async () => {
+  it("keys.live_processor: without a processor, refuses the form and keeps the session open", async () => {
     const { id, payment_intent, url } = await live(server)
     const token = tokenIn((await visit((await live(server, {}, 0)).url)).text)
     for (const values of [filledIn(), { ...filledIn(), token }, {}]) {
@@ -589,7 +592,7 @@ describe("live mode", () => {
     assert.deepStrictEqual(charges.data, [])
   })
 
-  it("9.9: without a processor, completes a free order", async () => {
+  it("keys.live_processor: without a processor, completes a free order", async () => {
     const session = await live(server, {}, 0)
     const { text } = await visit(session.url)
     assert.include(text, "Complete order")
@@ -599,7 +602,8 @@ describe("live mode", () => {
     assert.strictEqual(headers.get("location"), `${server.url}/healthz?session=${session.id}`)
   })
 
-  it("shows no test-mode panel, and charges cards if there is a processor (A10)", async () => {
+  // Semantics keys.live_processor.
+  it("shows no test-mode panel, and charges cards if there is a processor", async () => {
     const simulating = await start({ merchantName: "Shop", liveProcessor: "simulator" })
     const session = await live(simulating)
     const { text } = await visit(session.url)

@@ -1,4 +1,4 @@
-/** The order on the checkout page: items, amounts and layout (semantics 9.15). */
+/** The order on the checkout page: items, amounts and layout (semantics pages.order). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { sourcesOf } from "../../../src/html/Images.ts"
@@ -29,7 +29,7 @@ const imagePolicyOf = (headers: Headers): string | undefined =>
 const CDN = "https://cdn.example"
 
 describe("a line's goods", () => {
-  it("9.15: are shown by their first image, without a referrer, and a description", async () => {
+  it("pages.order: are shown by their first image, without a referrer, and a description", async () => {
     const images = [`${CDN}/cup.png?size=2&x="`, "https://other.example/2.png"]
     const line = { price: await price({ unit_amount: 1200 }, { images, description: "Dark <b>roast</b>" }) }
     const { headers, text } = await sell([line])
@@ -42,20 +42,20 @@ describe("a line's goods", () => {
     assert.include(text, "<bdi>Dark &lt;b&gt;roast&lt;/b&gt;</bdi>")
   })
 
-  it("9.15: allow the origins of their images only", async () => {
+  it("pages.order: allow the origins of their images only", async () => {
     const { headers, text } = await sell([{ price: await price({ unit_amount: 1200 }) }])
     assert.deepStrictEqual(imagesIn(text), [])
     assert.strictEqual(imagePolicyOf(headers), "'self' data:")
   })
 
-  it("9.15: have no image if a policy cannot name its origin", async () => {
+  it("pages.order: have no image if a policy cannot name its origin", async () => {
     const line = { price: await price({ unit_amount: 1200 }, { images: ["http://[2001:db8::1]/a.png"] }) }
     const { headers, text } = await sell([line])
     assert.deepStrictEqual(imagesIn(text), [])
     assert.strictEqual(imagePolicyOf(headers), "'self' data:")
   })
 
-  it("9.15: keep the session's name, with the current image and description", async () => {
+  it("pages.order: keep the session's name, with the current image and description", async () => {
     const { id } = await product({ description: "Dark", images: [`${CDN}/old.png`] })
     const { id: of } = await server.post("/v1/prices", { product: id, currency: "usd", unit_amount: 1200 })
     const session = await openSession(server, { line_items: [{ price: of }] })
@@ -68,7 +68,7 @@ describe("a line's goods", () => {
     for (const gone of ["Another", "Dark", "old.png"]) assert.notInclude(text, gone)
   })
 
-  it("9.15: are described in at most 160 characters", async () => {
+  it("pages.order: are described in at most 160 characters", async () => {
     const words = await sell([{ price: await price({ unit_amount: 1 }, { description: "word ".repeat(1000).trim() }) }])
     assert.include(texts(words.text), `${"word ".repeat(32).trim()}…`)
     const emoji = await sell([{ price: await price({ unit_amount: 1 }, { description: "🫖".repeat(200) }) }])
@@ -109,19 +109,19 @@ describe("a line's amount", () => {
   ]
 
   for (const [what, expected, terms, quantity, parameters = {}] of cases) {
-    it(`9.15: ${what} is said to be ${expected}`, async () => {
+    it(`pages.order: ${what} is said to be ${expected}`, async () => {
       const { text } = await sell([{ price: await price(terms), quantity }], parameters)
       assert.include(texts(text).replaceAll("\u00a0", " "), ` ${expected} `)
     })
   }
 
-  it("9.15: of price data shows the interval, and that it is charged once", async () => {
+  it("pages.order: of price data shows the interval, and that it is charged once", async () => {
     const { id } = await product()
     const price_data = { currency: "usd", product: id, unit_amount: 1500, recurring: { interval: "year" } }
     assert.include(texts((await sell([{ price_data }])).text), "Every year, charged once")
   })
 
-  it("9.15: of one item shows neither quantity nor interval", async () => {
+  it("pages.order: of one item shows neither quantity nor interval", async () => {
     assert.notMatch(
       texts((await sell([{ price: await price({ unit_amount: 1200 }) }])).text),
       /×|Quantity|charged once/
@@ -130,7 +130,7 @@ describe("a line's amount", () => {
 })
 
 describe("the order", () => {
-  it("9.15: has a subtotal for several lines, and shows the number of folded lines", async () => {
+  it("pages.order: has a subtotal for several lines, and shows the number of folded lines", async () => {
     const one = { price: await price({ unit_amount: 1200 }), quantity: 2 }
     const other = { price: await price({ unit_amount: 350 }) }
     const both = texts((await sell([one, other])).text)
@@ -142,14 +142,14 @@ describe("the order", () => {
   it.each([
     [8, false],
     [9, true]
-  ])("9.15: with %i lines folds on a desk: %j", async (count, folds) => {
+  ])("pages.order: with %i lines folds on a desk: %j", async (count, folds) => {
     const of = await price({ unit_amount: 100 })
     const { text } = await sell(Array.from({ length: count }, () => ({ price: of })))
     assert.strictEqual(text.includes('<details class="order folded">'), folds)
     assert.strictEqual(text.includes('<details class="order">'), !folds)
   })
 
-  it("9.15: of an embedded session is the same", async () => {
+  it("pages.order: of an embedded session is the same", async () => {
     const line_items = [{ price: await price({ unit_amount: 1200 }, { images: [`${CDN}/a.png`] }), quantity: 3 }]
     const session = await openSession(server, { ui_mode: "embedded", cancel_url: null, line_items })
     const query = new URLSearchParams({ client_secret: session.client_secret, origin: "https://shop.example" })

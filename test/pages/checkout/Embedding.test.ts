@@ -126,7 +126,7 @@ describe("the page of an embedded session", () => {
   })
 })
 
-describe("9.21: a page of another kind of session", () => {
+describe("pages.framing: a page of another kind of session", () => {
   it("cannot be framed, whatever its address", async () => {
     const { id, url } = await openSession(server)
     const query = `?${new URLSearchParams({ origin: SHOP, client_secret: `${id}_secret_x` })}`
@@ -152,7 +152,7 @@ describe("9.21: a page of another kind of session", () => {
 })
 
 describe("origins that may embed", () => {
-  it("9.21: are none in live mode unless the installation names them", async () => {
+  it("pages.framing: are none in live mode unless the installation names them", async () => {
     const parameters = { ui_mode: "embedded", cancel_url: null }
     const answer = await visit(addressOf(await openSession(server, parameters, { key: server.secretLive })))
     assert.strictEqual(answer.status, 200)
@@ -241,7 +241,7 @@ describe("the redirect of a custom session's payer to an authentication", () => 
     assert.include(text, "This order is paid")
   })
 
-  it("9.21: is a 404 without the client secret, as if there were no session", async () => {
+  it("pages.framing: is a 404 without the client secret, as if there were no session", async () => {
     const session = await openCustom()
     await confirm(session, CARDS.challenged)
     const other = await openCustom()

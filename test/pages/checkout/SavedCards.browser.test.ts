@@ -1,4 +1,7 @@
-/** Semantics 9.18: a payer chooses a saved card in a real browser, with and without scripts, and by keyboard alone. */
+/**
+ * Semantics pages.saved_cards: a payer chooses a saved card in a real browser, with and without scripts, and by
+ * keyboard alone.
+ */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, overflows } from "../Browser.ts"

@@ -1,4 +1,4 @@
-/** Semantics 9.18, without a browser: the page of a session whose customer has saved cards. */
+/** Semantics pages.saved_cards, without a browser: the page of a session whose customer has saved cards. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
 import { start } from "../../support/MemoryTillWithPages.ts"

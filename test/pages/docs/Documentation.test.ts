@@ -99,7 +99,7 @@ describe("documentation", () => {
     assertDeclared(get!, await server.request("GET", "/v1/customers", { key: null }), 401)
   })
 
-  it("A6: allows the responses to publishable and to secret keys", async () => {
+  it("keys.publishable.payment_intents: allows the responses to publishable and to secret keys", async () => {
     const body = { amount: 2000, currency: "usd", payment_method: "pm_card_visa" }
     const { client_secret, id } = (await server.request("POST", "/v1/payment_intents", { body })).body
     const { publishableTest, secretTest } = server.keys

@@ -1,4 +1,4 @@
-/** Error documentation (semantics §3): every error's `doc_url` leads to a page about its code. */
+/** Error documentation (semantics errors.table): every error's `doc_url` leads to a page about its code. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { DECLINE_MESSAGES } from "../../../src/domain/Cards.ts"
 import { envelope, internalError, wireErrorOf } from "../../../src/http/ErrorTable.ts"
@@ -9,7 +9,7 @@ import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
 import { start } from "../../support/MemoryTillWithPages.ts"
 import { visit } from "../../support/fixtures/CheckoutPages.ts"
 
-/** Codes of semantics §3 and of 9.78, and further ones that an HTTP server needs. */
+/** Codes of semantics errors.table and of semantics request_log.list, and further ones that an HTTP server needs. */
 const CODES =
   `parameter_missing parameter_invalid parameter_unknown parameters_exclusive invalid_json invalid_api_version
   amount_too_large payment_intent_unexpected_state checkout_session_unexpected_state charge_already_refunded
