@@ -209,8 +209,8 @@ export const serve = Command.make("serve", { runners }, (given) =>
 ).pipe(
   Command.withShortDescription("Run the service"),
   Command.withDescription(
-    "Run the service until it receives SIGINT or SIGTERM. Its settings are environment variables, which the README " +
-      "lists: PORT (4242; 0 for any free port), TILL_DATA_DIR (./.till), DATABASE_URL (by default an embedded " +
+    "Run the service until it receives SIGINT or SIGTERM. Its settings are environment variables, listed in " +
+      "docs/configuration.md: PORT (4242; 0 for any free port), TILL_DATA_DIR (./.till), DATABASE_URL (by default an embedded " +
       "Postgres), TILL_SK_TEST and the other keys (generated and printed once; if the output is no terminal, live-mode " +
       "keys are written to a file in TILL_DATA_DIR). The service accepts requests once it has printed its address. With " +
       "DATABASE_URL, several services may share one database: a service that shuts down answers 503 at /readyz, goes " +

@@ -30,7 +30,7 @@ export interface PostgresStorage {
   readonly terminate: (name: string) => Effect.Effect<void>
   /** Marks the views of all accounts as outdated, as a migration does. */
   readonly outdate: Effect.Effect<void>
-  /** Runs a statement, as somebody with psql would. */
+  /** Runs a statement directly, like psql. */
   readonly edit: (statement: string) => Effect.Effect<void>
   /** Returns the rows of a direct query, like psql. */
   readonly ask: <Row extends object>(query: string) => Effect.Effect<ReadonlyArray<Row>>

@@ -85,8 +85,8 @@ export const CONTROLS: ReadonlyArray<Control> = [
     name: "no idempotency record",
     mutation: {
       file: "src/engine/actor/Idempotency.ts",
-      find: "const responseOf = idempotencyKey === null ? () => null : responseToKeep",
-      replace: "const responseOf = () => null"
+      find: "responseOf: hasKey ? answerToKeep : nothingToKeep",
+      replace: "responseOf: nothingToKeep"
     },
     change: "the response is not kept in the record",
     fault: "kill -9 of Till",

@@ -135,7 +135,7 @@ describe("Timers", () => {
       processors.live = null
       yield* TestClock.adjust("2 days")
       assert.deepStrictEqual(yield* statuses(all), ["processing", "processing", "pending"])
-      // Others are served meanwhile.
+      // Other payments are served while these wait.
       const id = yield* create({ payment_method: "pm_card_processing_success" })
       yield* TestClock.adjust("2 seconds")
       assert.strictEqual((yield* seen(id))[0], "succeeded")

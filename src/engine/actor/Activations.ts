@@ -106,7 +106,7 @@ export const makeActivations = Effect.fnUntraced(function* (
       if (running !== undefined) return restore(wait(running))
       const activation: Activation = {
         outcome: Deferred.makeUnsafe(),
-        waiting: new BoundedQueue(services.mailboxCapacity),
+        waiting: new BoundedQueue(services.mailboxCapacity, services.clock),
         isOutdated: false
       }
       activating.set(account, activation)

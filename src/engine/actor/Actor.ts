@@ -11,7 +11,7 @@
  * - A command is still running while its actor closes: its outcome is dropped, and it gets `Closed` as well.
  * - A caller goes away while its command waits or runs: the command is carried out all the same.
  */
-import type { Context, Scope } from "effect"
+import type { Clock, Context, Scope } from "effect"
 import { Cause, Effect, Exit, Fiber } from "effect"
 import type { AccountNumber, AccountNumbersShape } from "../log/AccountNumbers.ts"
 import type { AccountId, Document, Millis, Tombstone } from "../log/Document.ts"
@@ -112,7 +112,7 @@ interface Mail extends Command<unknown, unknown> {
 
 /** Services that every actor gets from the engine. */
 export interface ActorServices {
-  readonly clock: { readonly currentTimeMillisUnsafe: () => Millis }
+  readonly clock: Pick<Clock.Clock, "currentTimeMillisUnsafe" | "monotonicTimeNanosUnsafe">
   /** Services of commands, which run no longer than the scope lives. */
   readonly context: Context.Context<never>
   readonly scope: Scope.Scope
@@ -218,7 +218,7 @@ export class Actor implements AccountState {
     this.timers.fill(timers)
     this.lastUsed = services.clock.currentTimeMillisUnsafe()
     this.usedKeys = new KeyFilter(services.runningTime.now(), services.filterRoom)
-    this.#waiting = new BoundedQueue(services.mailboxCapacity)
+    this.#waiting = new BoundedQueue(services.mailboxCapacity, services.clock)
     this.#services = services
     const projected = () => this.projected
     const part = (of: number) => services.cacheShare(this) * of

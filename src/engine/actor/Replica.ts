@@ -53,7 +53,7 @@ export const make = Effect.fnUntraced(function* (
     confirmedAt = Number.NEGATIVE_INFINITY
   }
   const refresh = yield* makeRefresh(account, { ...services, lose: outdate })
-  const waiting = new BoundedQueue(services.mailboxCapacity)
+  const waiting = new BoundedQueue(services.mailboxCapacity, services.clock)
   const wanted = Latch.makeUnsafe(false)
   let waiters: Array<Waiter> = []
   let actor: Actor | undefined

@@ -1,4 +1,5 @@
 /** Bounds the number of commands and reads that wait for an account. */
+import type { Clock } from "effect"
 import { Effect } from "effect"
 
 /** The queue of the account is full. A plain class, because it is made most often when the load is highest. */
@@ -8,19 +9,19 @@ export class MailboxFull {
 
 /** Once this many reads wait, and the oldest has waited this long, further reads are refused. */
 const READS_ENOUGH = 64
-const READ_MILLIS_ENOUGH = 500
+const READ_NANOS_ENOUGH = 500_000_000n
 
 /** Effect's `Semaphore` counts too, but only around effects; commands enter and leave in plain code. */
 export class BoundedQueue {
   readonly #capacity: number
-  readonly #now: () => number
+  readonly #clock: Pick<Clock.Clock, "monotonicTimeNanosUnsafe">
   #waiting = 0
   /** Arrivals of waiting reads, oldest first. */
-  readonly #arrivals = new Set<{ readonly at: number }>()
+  readonly #arrivals = new Set<{ readonly at: bigint }>()
 
-  constructor(capacity: number, now: () => number = () => performance.now()) {
+  constructor(capacity: number, clock: Pick<Clock.Clock, "monotonicTimeNanosUnsafe">) {
     this.#capacity = capacity
-    this.#now = now
+    this.#clock = clock
   }
 
   get isEmpty(): boolean {
@@ -44,7 +45,7 @@ export class BoundedQueue {
   during<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | MailboxFull> {
     return Effect.acquireUseRelease(
       Effect.suspend(() => {
-        const arrival = { at: this.#now() }
+        const arrival = { at: this.#clock.monotonicTimeNanosUnsafe() }
         if (this.#isSlow(arrival.at) || !this.enter()) return Effect.fail(new MailboxFull())
         this.#arrivals.add(arrival)
         return Effect.succeed(arrival)
@@ -58,9 +59,9 @@ export class BoundedQueue {
     )
   }
 
-  #isSlow(now: number): boolean {
+  #isSlow(now: bigint): boolean {
     if (this.#arrivals.size < READS_ENOUGH) return false
     const [first] = this.#arrivals
-    return now - first!.at > READ_MILLIS_ENOUGH
+    return now - first!.at > READ_NANOS_ENOUGH
   }
 }

@@ -332,7 +332,7 @@ describe("a key", () => {
         faults: (point) => Effect.sync(() => void (point === "read" && reads++))
       })
       yield* engine.projector.drained
-      // What the start reads by itself has been read.
+      // The start's own reads are done.
       yield* Harness.settled
       reads = 0
       const first = yield* ask(engine, "key")

@@ -7,7 +7,7 @@ import { FilterRoom, KeyFilter } from "../../../src/engine/actor/KeyFilter.ts"
 const Key = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(255))
 const Part = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 
-/** What happens to a filter; times in retentions. */
+/** Operations on a filter; times in retentions. */
 const Step = Schema.Union([
   Schema.Struct({ do: Schema.Literal("use"), key: Key }),
   Schema.Struct({ do: Schema.Literal("ask"), key: Key }),

@@ -8,7 +8,7 @@ describe("a bounded queue", () => {
   it.effect("accepts a burst, and no more while the first of many waits for too long", () =>
     Effect.gen(function* () {
       let now = 0
-      const room = new BoundedQueue(1000, () => now)
+      const room = new BoundedQueue(1000, { monotonicTimeNanosUnsafe: () => BigInt(now) * 1_000_000n })
       const storage = Latch.makeUnsafe(false)
       const read = Effect.forkChild(room.during(storage.await))
       const burst = yield* Effect.forEach(Array.from({ length: 500 }), () => read)
@@ -27,7 +27,7 @@ describe("a bounded queue", () => {
   it.effect("accepts more while only a few wait for long", () =>
     Effect.gen(function* () {
       let now = 0
-      const room = new BoundedQueue(1000, () => now)
+      const room = new BoundedQueue(1000, { monotonicTimeNanosUnsafe: () => BigInt(now) * 1_000_000n })
       const storage = Latch.makeUnsafe(false)
       const read = Effect.forkChild(room.during(storage.await))
       const fibers = [yield* read]
