@@ -4,8 +4,7 @@
  */
 import { Console, Effect } from "effect"
 import type { BenchFailure } from "./BenchFailure.ts"
-import type { Contender, ContenderName } from "./Contender.ts"
-import { contenders, start } from "./Contender.ts"
+import { type Contender, type ContenderName, contenders, start } from "./Contender.ts"
 import * as Database from "./Database.ts"
 import * as Emulate from "./Emulate.ts"
 import * as Load from "./load/Load.ts"

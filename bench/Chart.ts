@@ -4,8 +4,7 @@
  */
 import { sentence } from "./Machine.ts"
 import { figure, heading, warnings } from "./Report.ts"
-import type { Results, ScenarioResult, SubjectResult } from "./Results.ts"
-import { medianOf } from "./Results.ts"
+import { medianOf, type Results, type ScenarioResult, type SubjectResult } from "./Results.ts"
 
 const WIDTH = 860
 const MARGIN = 24

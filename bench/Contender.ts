@@ -1,6 +1,5 @@
 /** The servers in the comparison. Each is a process of its own with a database of its own. */
-import type { ChildProcess } from "node:child_process"
-import { spawn } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Schedule } from "effect"

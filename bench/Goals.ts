@@ -1,10 +1,8 @@
 /** The goals of the API's bench. Each is judged by the figures of one run: ratios within it, and medians. */
 import type { ContenderName } from "./Contender.ts"
 import { pacedMedian } from "./paced/PacedReport.ts"
-import type { Results, ScenarioResult, SubjectResult } from "./Results.ts"
-import { throughputRatio } from "./Results.ts"
-import type { Bound, Verdict } from "./Verdict.ts"
-import { verdictOf } from "./Verdict.ts"
+import { type Results, type ScenarioResult, type SubjectResult, throughputRatio } from "./Results.ts"
+import { type Bound, type Verdict, verdictOf } from "./Verdict.ts"
 
 interface Goal extends Bound {
   /** The figure, or undefined if the run does not have it. */

@@ -1,9 +1,16 @@
 /** The results as text: a table for the terminal, the same as Markdown, and the goals. */
-import type { ContenderName } from "./Contender.ts"
-import { contenders } from "./Contender.ts"
+import { type ContenderName, contenders } from "./Contender.ts"
 import type { Verdict } from "./Verdict.ts"
-import type { Results, ScenarioResult, Speeds, SubjectResult } from "./Results.ts"
-import { medianOf, noiseOf, throughputRatio, unsteadinessOf } from "./Results.ts"
+import {
+  medianOf,
+  noiseOf,
+  type Results,
+  type ScenarioResult,
+  type Speeds,
+  type SubjectResult,
+  throughputRatio,
+  unsteadinessOf
+} from "./Results.ts"
 import * as Table from "./Table.ts"
 
 const COLUMNS = ["", "requests/s", "p50 ms", "p99 ms", "max ms", "CPU µs server", "CPU µs Postgres", "first ÷ this"]

@@ -1,8 +1,7 @@
 /** The measurements of a run, which are also the JSON report. */
 import type { ContenderName } from "./Contender.ts"
 import type { LoadResult } from "./load/LoadPlan.ts"
-import type { Latency, TailLatency } from "./load/Percentiles.ts"
-import { median, percentile } from "./load/Percentiles.ts"
+import { type Latency, median, percentile, type TailLatency } from "./load/Percentiles.ts"
 import type { Machine } from "./Machine.ts"
 import type { Spent } from "./SpentTime.ts"
 

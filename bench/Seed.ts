@@ -12,8 +12,7 @@ import { createWithKeys } from "../src/payments/Merchants.ts"
 import * as JournalPostgres from "../src/postgres/JournalPostgres.ts"
 import * as Migrations from "../src/postgres/Migrations.ts"
 import * as ViewsPostgres from "../src/postgres/ViewsPostgres.ts"
-import type { BenchFailure } from "./BenchFailure.ts"
-import { failureOf } from "./BenchFailure.ts"
+import { type BenchFailure, failureOf } from "./BenchFailure.ts"
 import * as Objects from "./Objects.ts"
 
 const MERCHANTS = 100

@@ -6,8 +6,7 @@ import { spawn } from "node:child_process"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { BenchFailure } from "./BenchFailure.ts"
-import type { Installation } from "./Contender.ts"
-import { variablesOf } from "./Contender.ts"
+import { type Installation, variablesOf } from "./Contender.ts"
 
 const MAIN = join(import.meta.dirname, "../src/main.ts")
 

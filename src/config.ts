@@ -8,15 +8,12 @@
  * The parsers are functions, not schemas given to `Config.schema`: a schema's issue is several lines for programmers,
  * so each schema would need its own line for operators, and most values are parsed to another type than a string.
  */
-import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
-import type { LogLevel } from "effect"
-import type { BlockList } from "node:net"
-import { isIPv6 } from "node:net"
+import { Config, ConfigProvider, Context, Effect, Layer, type LogLevel, Option, Redacted, Schema } from "effect"
+import { type BlockList, isIPv6 } from "node:net"
 import * as Path from "node:path"
 import { networksOf } from "./domain/Networks.ts"
 import { isWebOrigin } from "./domain/Text.ts"
-import type { AllowedHosts } from "./domain/WebhookHosts.ts"
-import { parseAllowedHosts, PUBLIC_ONLY } from "./domain/WebhookHosts.ts"
+import { type AllowedHosts, parseAllowedHosts, PUBLIC_ONLY } from "./domain/WebhookHosts.ts"
 
 /** A variable whose value Till cannot start with. */
 export class InvalidConfiguration extends Schema.TaggedError<InvalidConfiguration>()("InvalidConfiguration", {

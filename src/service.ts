@@ -12,11 +12,17 @@ import { HttpServer } from "effect/http"
 import cluster from "node:cluster"
 import { Cluster } from "./cluster/Cluster.ts"
 import { runners } from "./cluster/Report.ts"
-import type { Protocol } from "./cluster/Sessions.ts"
-import { Sessions } from "./cluster/Sessions.ts"
-import type { TillConfigShape } from "./config.ts"
+import { type Protocol, Sessions } from "./cluster/Sessions.ts"
 import * as Config from "./config.ts"
-import { dashboardRefusalOf, endOf, InvalidConfiguration, isForThisMachine, publicUrlOf, TillConfig } from "./config.ts"
+import {
+  dashboardRefusalOf,
+  endOf,
+  InvalidConfiguration,
+  isForThisMachine,
+  publicUrlOf,
+  TillConfig,
+  type TillConfigShape
+} from "./config.ts"
 import * as ControlSocket from "./control/ControlSocket.ts"
 import { AccountNumbers } from "./engine/log/AccountNumbers.ts"
 import { Unavailable } from "./engine/Accounts.ts"
@@ -43,8 +49,7 @@ import { INSTALLATION } from "./payments/AccountIds.ts"
 import * as Pages from "./pages/Pages.ts"
 import { PagesConfig } from "./pages/checkout/Embedding.ts"
 import * as Formats from "./payments/Formats.ts"
-import type { ApiKeys, ApiKeySlot } from "./payments/Merchants.ts"
-import { layerEventVersions } from "./payments/Merchants.ts"
+import { type ApiKeys, type ApiKeySlot, layerEventVersions } from "./payments/Merchants.ts"
 import { Passwords } from "./payments/Passwords.ts"
 import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
 import { printOf, requireOwnSecret } from "./payments/Sealing.ts"
@@ -62,24 +67,24 @@ import { DashboardConfig } from "./dashboard/frame/DashboardConfig.ts"
 import { InstallationReports } from "./dashboard/developers/InstallationReports.ts"
 import * as Dispatcher from "./webhooks/Dispatcher.ts"
 import { Sender } from "./webhooks/Sender.ts"
-import type { Settled } from "./app.ts"
 import {
-  VERSION,
-  stores,
-  tables,
-  deriveKey,
-  installationSecret,
-  paymentsConfig,
   anchorKeyOf,
   anchorStore,
-  foreignSecret,
   apiVersions,
   cannotListen,
   cannotListenAt,
+  deriveKey,
+  foreignSecret,
   freePortOf,
   installationOf,
+  installationSecret,
   logging,
-  serveConfig
+  paymentsConfig,
+  serveConfig,
+  type Settled,
+  stores,
+  tables,
+  VERSION
 } from "./app.ts"
 
 /** Versions that runners must share to work side by side (semantics runners.compatibility). */

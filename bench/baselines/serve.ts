@@ -1,6 +1,5 @@
 /** The bare `node:http` server of the baselines, on `PORT`; it reads the body of a request as text. */
-import type { IncomingMessage, ServerResponse } from "node:http"
-import { createServer } from "node:http"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 
 /** Returns JSON text, which is sent with a 200. */
 export type Handler = (request: IncomingMessage) => Promise<string> | string

@@ -6,8 +6,7 @@
  * A create inserts 3 rows in 3 statements. A create that confirms inserts the intent and its charge, and 3 events.
  */
 import { Pool } from "pg"
-import type { CreateBody } from "./PaymentIntent.ts"
-import { newEvent, listText, newPaymentIntent } from "./PaymentIntent.ts"
+import { type CreateBody, listText, newEvent, newPaymentIntent } from "./PaymentIntent.ts"
 import { bodyOf, serve } from "./serve.ts"
 
 const pool = new Pool({ connectionString: process.env["DATABASE_URL"], max: 20 })

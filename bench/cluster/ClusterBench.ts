@@ -14,8 +14,13 @@ import type { Account } from "../Seed.ts"
 import { around } from "../SpentTime.ts"
 import * as Suite from "../Suite.ts"
 import { verify } from "../Verification.ts"
-import type { ClusterResults, ClusterRound, ClusterStart, SubjectName } from "./ClusterResults.ts"
-import { SUBJECTS } from "./ClusterResults.ts"
+import {
+  type ClusterResults,
+  type ClusterRound,
+  type ClusterStart,
+  type SubjectName,
+  SUBJECTS
+} from "./ClusterResults.ts"
 import type { Ground } from "./Ground.ts"
 import * as Grounds from "./Ground.ts"
 

@@ -1,6 +1,5 @@
 /** Goals for the cost of a runner among several, judged by the figures of one run. */
-import type { Verdict } from "../Verdict.ts"
-import { verdictOf } from "../Verdict.ts"
+import { type Verdict, verdictOf } from "../Verdict.ts"
 import { allMicros, forwardingMicros, ratioOf } from "./ClusterFigures.ts"
 import type { ClusterResults } from "./ClusterResults.ts"
 

@@ -13,8 +13,7 @@ import {
   roundsOf,
   runnersMicros
 } from "./ClusterFigures.ts"
-import type { ClusterResults, ClusterRound, SubjectName } from "./ClusterResults.ts"
-import { SUBJECTS } from "./ClusterResults.ts"
+import { type ClusterResults, type ClusterRound, type SubjectName, SUBJECTS } from "./ClusterResults.ts"
 
 const TITLES: Readonly<Record<SubjectName, string>> = {
   sole: "one process, without cluster",

@@ -7,8 +7,7 @@ import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.
 import { freePort } from "../../src/postgres/embedded/FreePort.ts"
 import { grantIn, MAKES_DATABASES } from "../../test/support/DatabaseRights.ts"
 import { BenchFailure, failureOf } from "../BenchFailure.ts"
-import type { StartedServer } from "../Contender.ts"
-import { contenders, start } from "../Contender.ts"
+import { contenders, start, type StartedServer } from "../Contender.ts"
 import * as Database from "../Database.ts"
 import * as Seed from "../Seed.ts"
 

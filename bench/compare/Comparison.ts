@@ -5,8 +5,7 @@
  */
 import { Console, Effect } from "effect"
 import { BenchFailure } from "../BenchFailure.ts"
-import type { Server } from "../Contender.ts"
-import { start } from "../Contender.ts"
+import { type Server, start } from "../Contender.ts"
 import * as Database from "../Database.ts"
 import type { Load } from "../load/Load.ts"
 import type { Round } from "../Results.ts"

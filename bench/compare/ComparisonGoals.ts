@@ -1,6 +1,5 @@
 /** The goal for Till's speed in relation to one earlier commit. */
-import { verdictOf } from "../Verdict.ts"
-import type { Verdict } from "../Verdict.ts"
+import { type Verdict, verdictOf } from "../Verdict.ts"
 import { intervalOf } from "./Bootstrap.ts"
 import type { Compared } from "./Comparison.ts"
 

@@ -1,8 +1,7 @@
 /** A comparison as text: per scenario and measure both medians, the ratio with its interval, and the verdict. */
 import { median } from "../load/Percentiles.ts"
 import * as Report from "../Report.ts"
-import type { Round } from "../Results.ts"
-import { noiseIn } from "../Results.ts"
+import { noiseIn, type Round } from "../Results.ts"
 import * as Table from "../Table.ts"
 import { intervalOf, verdictOf } from "./Bootstrap.ts"
 import type { Compared, Pair, Side } from "./Comparison.ts"

@@ -8,8 +8,7 @@ import * as fs from "node:fs"
 import { dirname, join } from "node:path"
 import { Effect } from "effect"
 import { BenchFailure, failureOf } from "../BenchFailure.ts"
-import type { Command, Contender } from "../Contender.ts"
-import { commandOf, contenders } from "../Contender.ts"
+import { type Command, commandOf, type Contender, contenders } from "../Contender.ts"
 
 export interface Version {
   /** Name in the report. */

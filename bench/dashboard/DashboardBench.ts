@@ -4,8 +4,7 @@
  */
 import { Console, Effect } from "effect"
 import { failureOf } from "../BenchFailure.ts"
-import type { StartedServer } from "../Contender.ts"
-import { contenders, start } from "../Contender.ts"
+import { contenders, start, type StartedServer } from "../Contender.ts"
 import * as Database from "../Database.ts"
 import * as Load from "../load/Load.ts"
 import { percentile } from "../load/Percentiles.ts"
@@ -17,12 +16,10 @@ import { verify } from "../Verification.ts"
 import * as Creates from "./Creates.ts"
 import type { DashboardResults, LoadTimes, PageFigures } from "./DashboardResults.ts"
 import * as OpenPages from "./OpenPages.ts"
-import type { Page } from "./Pages.ts"
-import { pagesOf, problemOf } from "./Pages.ts"
+import { type Page, pagesOf, problemOf } from "./Pages.ts"
 import * as Present from "./Present.ts"
 import * as Shop from "./Shop.ts"
-import type { Visitor } from "./Visitors.ts"
-import { signIn } from "./Visitors.ts"
+import { signIn, type Visitor } from "./Visitors.ts"
 
 export interface DashboardPace extends OpenPages.OpenPagesPace {
   readonly payments: number

@@ -1,6 +1,5 @@
 /** Goals for the cost of the dashboard, judged by the figures of one run. */
-import type { Verdict } from "../Verdict.ts"
-import { verdictOf } from "../Verdict.ts"
+import { type Verdict, verdictOf } from "../Verdict.ts"
 import { median } from "../load/Percentiles.ts"
 import type { CreatesPair, DashboardResults, LoadTimes, PageFigures } from "./DashboardResults.ts"
 

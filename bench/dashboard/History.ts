@@ -3,8 +3,7 @@
  * same in every run.
  */
 import { billingDetailsOf } from "../../src/domain/Address.ts"
-import type { DeclineCode } from "../../src/domain/Cards.ts"
-import { DECLINE_MESSAGES } from "../../src/domain/Cards.ts"
+import { DECLINE_MESSAGES, type DeclineCode } from "../../src/domain/Cards.ts"
 import type { Charge } from "../../src/domain/Charge.ts"
 import type { Customer } from "../../src/domain/Customer.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"

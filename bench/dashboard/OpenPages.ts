@@ -3,10 +3,8 @@ import { Effect } from "effect"
 import { BenchFailure, failureOf } from "../BenchFailure.ts"
 import { median } from "../load/Percentiles.ts"
 import * as ProcessTime from "../ProcessTime.ts"
-import type { Creates, Ground } from "./Creates.ts"
-import { inTurn } from "./Creates.ts"
-import type { Visitor } from "./Visitors.ts"
-import { signIn } from "./Visitors.ts"
+import { type Creates, type Ground, inTurn } from "./Creates.ts"
+import { signIn, type Visitor } from "./Visitors.ts"
 
 export interface OpenPagesPace {
   readonly openPages: number

@@ -1,6 +1,5 @@
 /** The measured pages with their required content: a fast wrong page is not a result. */
-import type { Shop } from "./Shop.ts"
-import { DAYS, PER_RECORD } from "./Shop.ts"
+import { DAYS, PER_RECORD, type Shop } from "./Shop.ts"
 import { amountOf, emailOf, wasCharged, last4Of, RARE, RARE_DECLINE, spread, UNKNOWN_DECLINE } from "./History.ts"
 
 export interface Page {

@@ -6,8 +6,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect } from "effect"
 import { BenchFailure, failureOf } from "../BenchFailure.ts"
-import type { Target } from "../scenarios/Scenario.ts"
-import { createObjects, INTENTS, post } from "../scenarios/Scenario.ts"
+import { createObjects, INTENTS, post, type Target } from "../scenarios/Scenario.ts"
 import type { Shop } from "./Shop.ts"
 
 const PRODUCTS = 60

@@ -10,8 +10,7 @@ import { CHARGE, CUSTOMER, PAYMENT_INTENT, REFUND } from "../../src/payments/Doc
 import { emit } from "../../src/payments/Events.ts"
 import { failureOf } from "../BenchFailure.ts"
 import * as Seed from "../Seed.ts"
-import type { Sale } from "./History.ts"
-import { customerOf, saleOf, spread } from "./History.ts"
+import { customerOf, type Sale, saleOf, spread } from "./History.ts"
 
 export const DAYS = 90
 const DAY_MILLIS = 86_400_000

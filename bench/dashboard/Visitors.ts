@@ -5,8 +5,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { Effect } from "effect"
 import { failureOf } from "../BenchFailure.ts"
-import type { StartedServer } from "../Contender.ts"
-import { variablesOf } from "../Contender.ts"
+import { type StartedServer, variablesOf } from "../Contender.ts"
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts")
 const HTML = { accept: "text/html" }

@@ -4,8 +4,7 @@
  */
 import { Console, Effect, Exit, Schedule, Scope } from "effect"
 import { BenchFailure } from "../BenchFailure.ts"
-import type { StartedServer } from "../Contender.ts"
-import { contenders, ownCommand, start } from "../Contender.ts"
+import { contenders, ownCommand, start, type StartedServer } from "../Contender.ts"
 import * as Database from "../Database.ts"
 import * as Load from "../load/Load.ts"
 import * as PacedLoad from "../load/PacedLoad.ts"

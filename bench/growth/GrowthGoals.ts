@@ -1,6 +1,5 @@
 /** Goals for a Till with many objects, judged by the figures of one run. */
-import type { Verdict } from "../Verdict.ts"
-import { verdictOf } from "../Verdict.ts"
+import { type Verdict, verdictOf } from "../Verdict.ts"
 import { figure } from "../Report.ts"
 import * as Report from "./GrowthReport.ts"
 import type { GrowthResults } from "./GrowthResults.ts"

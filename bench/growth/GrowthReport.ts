@@ -1,9 +1,7 @@
 /** The results as tables, for the terminal and as Markdown. */
-import { median } from "../load/Percentiles.ts"
-import type { TailLatency } from "../load/Percentiles.ts"
+import { median, type TailLatency } from "../load/Percentiles.ts"
 import { figure, noiseText } from "../Report.ts"
-import type { Round } from "../Results.ts"
-import { noiseIn } from "../Results.ts"
+import { noiseIn, type Round } from "../Results.ts"
 import * as Table from "../Table.ts"
 import type { GrownPair, GrowthResults } from "./GrowthResults.ts"
 

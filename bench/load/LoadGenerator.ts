@@ -7,8 +7,7 @@
  * failure.
  */
 import { randomUUID } from "node:crypto"
-import type { Socket } from "node:net"
-import { connect } from "node:net"
+import { connect, type Socket } from "node:net"
 import type { LoadPlan, LoadResult, Requests } from "./LoadPlan.ts"
 import { Samples } from "./Percentiles.ts"
 import { ResponseReader } from "./ResponseReader.ts"

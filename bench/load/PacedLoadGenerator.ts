@@ -3,13 +3,11 @@
  * and notes when each was sent and when its answer was complete. Any answer but a 200 and any lost connection ends the
  * load with a failure, unless the plan is a flood.
  */
-import type { Socket } from "node:net"
-import { connect } from "node:net"
+import { connect, type Socket } from "node:net"
 import { setTimeout as pause } from "node:timers/promises"
 import { ResponseReader } from "./ResponseReader.ts"
 import { nowMicros } from "./MonotonicClock.ts"
-import type { PacedLoadPlan, PacedLoadRecord } from "./PacedLoadPlan.ts"
-import { keyOf, LOST } from "./PacedLoadPlan.ts"
+import { keyOf, LOST, type PacedLoadPlan, type PacedLoadRecord } from "./PacedLoadPlan.ts"
 import { serve } from "../Worker.ts"
 
 /** An answer may take this long after the last request was sent. */

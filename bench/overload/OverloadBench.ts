@@ -4,8 +4,7 @@
  */
 import { Console, Effect } from "effect"
 import { BenchFailure } from "../BenchFailure.ts"
-import type { StartedServer } from "../Contender.ts"
-import { contenders, start } from "../Contender.ts"
+import { contenders, start, type StartedServer } from "../Contender.ts"
 import * as Database from "../Database.ts"
 import { nowMicros } from "../load/MonotonicClock.ts"
 import * as PacedLoad from "../load/PacedLoad.ts"

@@ -6,8 +6,7 @@ import { frame, label, STYLE } from "../Chart.ts"
 import { sentence } from "../Machine.ts"
 import { figure } from "../Report.ts"
 import { warnings } from "./OverloadReport.ts"
-import type { OverloadResults, Turn } from "./OverloadResults.ts"
-import { goodputRatio } from "./OverloadResults.ts"
+import { goodputRatio, type OverloadResults, type Turn } from "./OverloadResults.ts"
 
 const WIDTH = 860
 const HEIGHT = 570

@@ -1,8 +1,6 @@
 /** Computes the figures of a flood and of the probe beside it. */
-import type { Latency } from "../load/Percentiles.ts"
-import { latencyOf, median } from "../load/Percentiles.ts"
-import type { PacedLoadRecord } from "../load/PacedLoadPlan.ts"
-import { LOST } from "../load/PacedLoadPlan.ts"
+import { type Latency, latencyOf, median } from "../load/Percentiles.ts"
+import { LOST, type PacedLoadRecord } from "../load/PacedLoadPlan.ts"
 import type { Probe, Step } from "./OverloadResults.ts"
 
 const ACCEPTED = 200

@@ -1,8 +1,6 @@
 /** Goals under overload, judged by the worst of the run's loads. */
-import type { Verdict } from "../Verdict.ts"
-import { verdictOf } from "../Verdict.ts"
-import type { OverloadResults, Turn } from "./OverloadResults.ts"
-import { goodputRatio, probeRatio } from "./OverloadResults.ts"
+import { type Verdict, verdictOf } from "../Verdict.ts"
+import { goodputRatio, type OverloadResults, probeRatio, type Turn } from "./OverloadResults.ts"
 
 const GOODPUT_RATIO_MIN = 0.9
 const P99_MILLIS_MAX = 1000

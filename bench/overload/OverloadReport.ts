@@ -2,8 +2,7 @@
 import { figure, noiseText } from "../Report.ts"
 import { noiseIn } from "../Results.ts"
 import * as Table from "../Table.ts"
-import type { OverloadResults, Probe, Step, Turn } from "./OverloadResults.ts"
-import { goodputRatio } from "./OverloadResults.ts"
+import { goodputRatio, type OverloadResults, type Probe, type Step, type Turn } from "./OverloadResults.ts"
 
 const COLUMNS = [
   "",

@@ -4,8 +4,7 @@
  */
 import { Effect } from "effect"
 import { contenders } from "../Contender.ts"
-import type { Scenario, Target } from "./Scenario.ts"
-import { createObject, createObjects, subjects } from "./Scenario.ts"
+import { createObject, createObjects, type Scenario, subjects, type Target } from "./Scenario.ts"
 
 const PRICES_COUNT = 200
 

@@ -3,8 +3,7 @@
  */
 import { Effect } from "effect"
 import type { Requests } from "../load/LoadPlan.ts"
-import type { Scenario, Target } from "./Scenario.ts"
-import { INTENTS, intentBody, subjects } from "./Scenario.ts"
+import { intentBody, INTENTS, type Scenario, subjects, type Target } from "./Scenario.ts"
 
 const onAccounts =
   (accounts: number, body: object = intentBody) =>

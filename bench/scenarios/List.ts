@@ -2,8 +2,7 @@
  * GET /v1/payment_intents?limit=10: the newest page of an account that holds about a hundred (ten with `--only list`).
  */
 import { Effect } from "effect"
-import type { Scenario, Target } from "./Scenario.ts"
-import { createIntent, INTENTS, subjects } from "./Scenario.ts"
+import { createIntent, INTENTS, type Scenario, subjects, type Target } from "./Scenario.ts"
 
 const LIMIT = 10
 

@@ -1,7 +1,6 @@
 /** POST /v1/refunds: one minor unit after the other of one large payment. */
 import { Effect } from "effect"
-import type { Scenario } from "./Scenario.ts"
-import { createObject, INTENTS, subjects } from "./Scenario.ts"
+import { createObject, INTENTS, type Scenario, subjects } from "./Scenario.ts"
 
 const payment = { amount: 999_999_999_999, currency: "usd", payment_method: "pm_card_visa", confirm: true }
 

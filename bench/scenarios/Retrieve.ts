@@ -1,7 +1,6 @@
 /** GET /v1/payment_intents/{id}: of 100 PaymentIntents, in turn. With 64 connections, and one at a time. */
 import { Effect } from "effect"
-import type { Scenario, Target } from "./Scenario.ts"
-import { createIntent, INTENTS, subjects } from "./Scenario.ts"
+import { createIntent, INTENTS, type Scenario, subjects, type Target } from "./Scenario.ts"
 
 const INTENTS_COUNT = 100
 

@@ -1,9 +1,7 @@
 /** A scenario is one kind of request, and the servers that it is put to. */
 import { Effect } from "effect"
-import { failureOf } from "../BenchFailure.ts"
-import type { BenchFailure } from "../BenchFailure.ts"
-import type { ContenderName } from "../Contender.ts"
-import { contenders } from "../Contender.ts"
+import { type BenchFailure, failureOf } from "../BenchFailure.ts"
+import { type ContenderName, contenders } from "../Contender.ts"
 import type { Requests } from "../load/LoadPlan.ts"
 
 /** A running server as scenarios see it. */

@@ -5,8 +5,7 @@
  */
 import { Effect } from "effect"
 import type { BenchFailure } from "../BenchFailure.ts"
-import type { Scenario, Subject, Target } from "./Scenario.ts"
-import { get, INTENTS } from "./Scenario.ts"
+import { get, INTENTS, type Scenario, type Subject, type Target } from "./Scenario.ts"
 
 const OBJECTS = 1_000_000
 

@@ -2,8 +2,7 @@
  * Measures what subscribed endpoints cost the creates: as many creates as go, with none, one and ten endpoints in turn.
  */
 import { Effect } from "effect"
-import type { Pacing, Shop, WebhookSetting } from "./Shop.ts"
-import { deliver } from "./Shop.ts"
+import { deliver, type Pacing, type Shop, type WebhookSetting } from "./Shop.ts"
 import { figuresOf, requestsPerSecondOf } from "./Figures.ts"
 import type { FanOut } from "./WebhookResults.ts"
 

@@ -2,8 +2,7 @@
  * The sink's process: takes webhooks in and notes when the first byte of each came. It reads raw sockets, like the load
  * generator, because every microsecond here is taken from the server under test.
  */
-import type { Socket } from "node:net"
-import { createServer } from "node:net"
+import { createServer, type Socket } from "node:net"
 import { Arrivals } from "./Arrivals.ts"
 import { deliveryOf } from "./Delivery.ts"
 import { nowMicros } from "../load/MonotonicClock.ts"

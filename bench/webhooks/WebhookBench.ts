@@ -9,9 +9,8 @@ import * as FanOut from "./FanOut.ts"
 import * as PacedLoad from "../load/PacedLoad.ts"
 import * as Retries from "./Retries.ts"
 import * as Sink from "./Sink.ts"
-import type { Pacing } from "./Shop.ts"
 import { verify } from "../Verification.ts"
-import { openShop, trial } from "./Shop.ts"
+import { openShop, type Pacing, trial } from "./Shop.ts"
 import type { WebhookResults } from "./WebhookResults.ts"
 
 export interface WebhookPace {

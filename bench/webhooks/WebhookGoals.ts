@@ -1,6 +1,5 @@
 /** Goals for webhooks, judged by the figures of one run. */
-import type { Verdict } from "../Verdict.ts"
-import { verdictOf } from "../Verdict.ts"
+import { type Verdict, verdictOf } from "../Verdict.ts"
 import { median } from "../load/Percentiles.ts"
 import type { FanOut, WebhookResults } from "./WebhookResults.ts"
 

@@ -18,11 +18,18 @@ import { hash } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
 import type { AccountId, Millis } from "../engine/log/Document.ts"
-import type { StorageFailure } from "../engine/log/Journal.ts"
-import { Journal } from "../engine/log/Journal.ts"
+import { Journal, type StorageFailure } from "../engine/log/Journal.ts"
 import { Progress } from "../engine/process/Progress.ts"
-import type { ChainHead, JournalCorrupt, JournalRow } from "../engine/log/Record.ts"
-import { BEFORE_ALL, checked, checkLink, FORMAT as RECORD_FORMAT, lost } from "../engine/log/Record.ts"
+import {
+  BEFORE_ALL,
+  type ChainHead,
+  checked,
+  checkLink,
+  FORMAT as RECORD_FORMAT,
+  type JournalCorrupt,
+  type JournalRow,
+  lost
+} from "../engine/log/Record.ts"
 import * as DataFolder from "../postgres/embedded/DataFolder.ts"
 import type { EmbeddedPostgresError } from "../postgres/embedded/EmbeddedPostgresError.ts"
 import * as OwnFiles from "../postgres/embedded/OwnFiles.ts"

@@ -11,12 +11,17 @@ import { hash } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
 import type { AccountId, Millis } from "../engine/log/Document.ts"
-import type { Fenced, StorageFailure } from "../engine/log/Journal.ts"
-import { Journal } from "../engine/log/Journal.ts"
+import { type Fenced, Journal, type StorageFailure } from "../engine/log/Journal.ts"
 import { Progress } from "../engine/process/Progress.ts"
 import { Projector } from "../engine/actor/Projector.ts"
-import type { ChainHead, JournalCorrupt, JournalRow } from "../engine/log/Record.ts"
-import { BEFORE_ALL, checked, timeOf } from "../engine/log/Record.ts"
+import {
+  BEFORE_ALL,
+  type ChainHead,
+  checked,
+  type JournalCorrupt,
+  type JournalRow,
+  timeOf
+} from "../engine/log/Record.ts"
 import type { EmbeddedPostgresError } from "../postgres/embedded/EmbeddedPostgresError.ts"
 import { readIfThere } from "../postgres/embedded/OwnFiles.ts"
 import { linked, requirePrivate } from "./Backup.ts"

@@ -7,8 +7,7 @@
 import { Data, Effect, Option, Redacted, Stdio, Stream } from "effect"
 import { Flag } from "effect/cli"
 import * as app from "../app.ts"
-import type { EffectMethods } from "../client/index.ts"
-import { Till } from "../client/index.ts"
+import { type EffectMethods, Till } from "../client/index.ts"
 
 /** The command cannot run with these arguments. */
 export class WrongArguments extends Data.TaggedError("WrongArguments")<{ readonly message: string }> {}

@@ -10,8 +10,7 @@ import { Data, Effect, Redacted, type Scope } from "effect"
 import * as http from "node:http"
 import * as https from "node:https"
 import type { AddressInfo } from "node:net"
-import type { WebhookEvent } from "../client/index.ts"
-import { verifyWebhook } from "../client/index.ts"
+import { verifyWebhook, type WebhookEvent } from "../client/index.ts"
 
 /** The outcome of one webhook. */
 export interface Forwarded {

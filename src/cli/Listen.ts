@@ -9,8 +9,7 @@ import { Console, Effect, Queue, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
 import { randomUUID } from "node:crypto"
 import { connect, connectionFlags, httpUrlOf, WrongArguments } from "./Connection.ts"
-import type { Forwarded } from "./Forwarder.ts"
-import { forwarder } from "./Forwarder.ts"
+import { type Forwarded, forwarder } from "./Forwarder.ts"
 import { temporaryEndpoint } from "./TemporaryEndpoint.ts"
 
 /**

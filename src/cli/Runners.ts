@@ -9,8 +9,7 @@
  * Secrets pass between parent and runners over Node's channel between such processes: the URL of Postgres, and the keys
  * that the first start generates, which the parent prints once.
  */
-import { Data, Deferred, Effect, Layer, Redacted } from "effect"
-import type { LogLevel } from "effect"
+import { Data, Deferred, Effect, Layer, type LogLevel, Redacted } from "effect"
 import cluster, { type Worker } from "node:cluster"
 import * as app from "../app.ts"
 import type * as Service from "../service.ts"

@@ -6,13 +6,17 @@
  */
 import { Console, Data, Duration, Effect, Option, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import type { RecipeInput } from "../app.ts"
-import { TRIGGER_RECIPES } from "../app.ts"
-import type { EffectMethods, EmittedEventType, EventType, TillError } from "../client/index.ts"
-import { EMITTED_EVENT_TYPES, EVENT_TYPES } from "../client/index.ts"
+import { type RecipeInput, TRIGGER_RECIPES } from "../app.ts"
+import {
+  type EffectMethods,
+  EMITTED_EVENT_TYPES,
+  type EmittedEventType,
+  EVENT_TYPES,
+  type EventType,
+  type TillError
+} from "../client/index.ts"
 import { connect, connectionFlags, WrongArguments } from "./Connection.ts"
-import type { Override } from "./Overrides.ts"
-import { applyOverrides, overrideOf } from "./Overrides.ts"
+import { applyOverrides, type Override, overrideOf } from "./Overrides.ts"
 
 /**
  * The longest wait for an event after its request: asynchronous payments and refunds take 2 s (semantics test_cards.*).

@@ -8,13 +8,13 @@
 import { Result } from "effect"
 import { parseJson } from "../json/JsonParse.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
-import type { TillError } from "./Errors.ts"
 import {
   ApiError,
   AuthenticationError,
   InvalidRequestError,
   PaymentError,
   RateLimitError,
+  type TillError,
   UnexpectedResponseError
 } from "./Errors.ts"
 

@@ -11,12 +11,9 @@ import { Clock, Effect, Random, Redacted, Result, type Scope } from "effect"
 import { HttpClientError, type HttpClient, type HttpClientRequest } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
 import type { ApiVersion } from "../domain/ApiVersion.ts"
-import type { Answer } from "./Answer.ts"
-import { meaningOf } from "./Answer.ts"
-import type { TillError } from "./Errors.ts"
-import { ConnectionError } from "./Errors.ts"
-import type { Call } from "./Request.ts"
-import { refusalOf, requestOf } from "./Request.ts"
+import { type Answer, meaningOf } from "./Answer.ts"
+import { ConnectionError, type TillError } from "./Errors.ts"
+import { type Call, refusalOf, requestOf } from "./Request.ts"
 
 /** The defaults of all calls. */
 export interface Defaults {

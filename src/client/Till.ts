@@ -10,17 +10,13 @@
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
-import type { HttpApiEndpoint } from "effect/http-api"
-import { HttpApi } from "effect/http-api"
+import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import type { TillError } from "./Errors.ts"
 import type { EffectMethods } from "./Methods.ts"
-import type { Page } from "./Pages.ts"
-import { streamPages } from "./Pages.ts"
-import type { Call } from "./Request.ts"
-import { callOf } from "./Request.ts"
-import type { Defaults } from "./Send.ts"
-import { send } from "./Send.ts"
+import { type Page, streamPages } from "./Pages.ts"
+import { type Call, callOf } from "./Request.ts"
+import { type Defaults, send } from "./Send.ts"
 
 export interface TillOptions extends Defaults {
   /** Till's address: the part of a URL before `/v1`. */

@@ -8,11 +8,9 @@ import { Cause, Effect, Exit, Layer, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { isTillError, type TillError } from "./Errors.ts"
 import type { PromiseMethods, PromiseRequestOptions } from "./Methods.ts"
-import type { ListParameters, Page } from "./Pages.ts"
-import { iteratePages } from "./Pages.ts"
+import { iteratePages, type ListParameters, type Page } from "./Pages.ts"
 import { identifierCount } from "./Request.ts"
-import type { TillOptions } from "./Till.ts"
-import { baseUrlOf, forEveryEndpoint, layerFetch, Till } from "./Till.ts"
+import { baseUrlOf, forEveryEndpoint, layerFetch, Till, type TillOptions } from "./Till.ts"
 
 export interface TillClientOptions extends Omit<TillOptions, "apiKey"> {
   /** A secret or publishable key. */

@@ -1,8 +1,7 @@
 /** Verification of webhooks with Till's own JSON parser, which reads names correctly on every version of Node. */
 import { parseJson } from "../json/JsonParse.ts"
 import type { WebhookEvent } from "./WebhookEvent.ts"
-import type { VerifyWebhookOptions } from "./WebhookVerification.ts"
-import { verifyWebhookWith } from "./WebhookVerification.ts"
+import { type VerifyWebhookOptions, verifyWebhookWith } from "./WebhookVerification.ts"
 
 /**
  * Returns the event of a webhook.

@@ -2,8 +2,7 @@
 import { Clock, Effect, Redacted } from "effect"
 import type { WebhookEvent } from "./WebhookEvent.ts"
 import { verifyWebhook } from "./Webhook.ts"
-import type { VerifyWebhookOptions } from "./WebhookVerification.ts"
-import { WebhookVerificationError } from "./WebhookVerification.ts"
+import { type VerifyWebhookOptions, WebhookVerificationError } from "./WebhookVerification.ts"
 
 export interface VerifyWebhookEffectOptions extends Omit<VerifyWebhookOptions, "secret" | "nowMillis"> {
   /** The endpoint's whole secret, `whsec_…`; several during the grace period of a rolled one. */

@@ -19,8 +19,7 @@
  * In any case the partition is taken `CONFIRMED_MILLIS` after its lock, because nothing can have been confirmed since.
  */
 import { Effect } from "effect"
-import type { Partition } from "../engine/process/Placement.ts"
-import { CONFIRMED_MILLIS } from "../engine/process/Placement.ts"
+import { CONFIRMED_MILLIS, type Partition } from "../engine/process/Placement.ts"
 import type { Health } from "./Health.ts"
 import type { PartitionTable } from "./PartitionTable.ts"
 

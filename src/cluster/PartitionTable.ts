@@ -9,13 +9,11 @@
  * Everything goes over one session. A lost session is replaced; until then the last known places are used.
  */
 import { PgConnection } from "@effect/sql-pg"
-import { Cause, Clock, Deferred, Effect, Fiber, Queue } from "effect"
-import type { Scope } from "effect"
+import { Cause, Clock, Deferred, Effect, Fiber, Queue, type Scope } from "effect"
 import type { SqlError } from "effect/sql"
 import { innermostMessage } from "../engine/log/Journal.ts"
 import type { AccountId } from "../engine/log/Document.ts"
-import type { Partition, PlacementShape } from "../engine/process/Placement.ts"
-import { CONFIRMED_MILLIS, PARTITIONS } from "../engine/process/Placement.ts"
+import { CONFIRMED_MILLIS, type Partition, PARTITIONS, type PlacementShape } from "../engine/process/Placement.ts"
 import { addressOf } from "./Health.ts"
 import { CLOCK_OFF_MILLIS_MAX, type RunnerSessions } from "./Sessions.ts"
 

@@ -5,8 +5,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
-import type { Partition } from "../engine/process/Placement.ts"
-import { PARTITIONS } from "../engine/process/Placement.ts"
+import { type Partition, PARTITIONS } from "../engine/process/Placement.ts"
 
 export interface RunnerReport {
   /** URL at which other runners reach it. */

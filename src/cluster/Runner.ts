@@ -18,10 +18,14 @@ import * as ShardingModule from "effect/cluster/Sharding"
 import * as ShardingConfig from "effect/cluster/ShardingConfig"
 import type { ConnectionOptions } from "node:tls"
 import { Clock, Context, Effect, Exit, Fiber, Layer, LogLevel, Option, References, Schedule, Scope } from "effect"
-import type { Partition, PlacementShape } from "../engine/process/Placement.ts"
-import { CONFIRMED_MILLIS, PARTITIONS, Placement } from "../engine/process/Placement.ts"
-import type { ClusterShape } from "./Cluster.ts"
-import { Cluster } from "./Cluster.ts"
+import {
+  CONFIRMED_MILLIS,
+  type Partition,
+  PARTITIONS,
+  Placement,
+  type PlacementShape
+} from "../engine/process/Placement.ts"
+import { Cluster, type ClusterShape } from "./Cluster.ts"
 import * as Health from "./Health.ts"
 import { addressOf, urlOf } from "./Health.ts"
 import * as RunnerLocks from "./RunnerLocks.ts"

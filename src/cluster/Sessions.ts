@@ -9,8 +9,7 @@
  * until no older one is left; an older one does not start beside it (semantics runners.compatibility).
  */
 import { PgClient } from "@effect/sql-pg"
-import { Clock, Context, Effect, Layer, Schedule, Schema } from "effect"
-import type { Scope } from "effect"
+import { Clock, Context, Effect, Layer, Schedule, Schema, type Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
 import type { SqlError } from "effect/sql"
 import { innermostMessage } from "../engine/log/Journal.ts"

@@ -7,8 +7,7 @@
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Accounts } from "../engine/Accounts.ts"
-import type { Answer, Command } from "../payments/Administration.ts"
-import { AdministrationFailed, administer } from "../payments/Administration.ts"
+import { administer, AdministrationFailed, type Answer, type Command } from "../payments/Administration.ts"
 import { type Installation, send } from "./ControlSocket.ts"
 
 /** The accounts of an installation without a running service. Both layers fail if a service is running after all. */

@@ -22,10 +22,8 @@ import * as Path from "node:path"
 import { text } from "node:stream/consumers"
 import type { Unavailable } from "../engine/Accounts.ts"
 import { parseJson } from "../json/JsonParse.ts"
-import type { Answer, Command } from "../payments/Administration.ts"
-import { AdministrationFailed } from "../payments/Administration.ts"
-import type { Reply } from "../payments/AdministrationWire.ts"
-import { decodeCommand, readReply, refusal, refusalOf, success } from "../payments/AdministrationWire.ts"
+import { AdministrationFailed, type Answer, type Command } from "../payments/Administration.ts"
+import { decodeCommand, readReply, refusal, refusalOf, type Reply, success } from "../payments/AdministrationWire.ts"
 
 /** The installation that a service serves, or that a command changes. */
 export interface Installation {

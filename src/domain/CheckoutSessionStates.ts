@@ -3,8 +3,7 @@
  * that they lead to. A state combines a session's status with its payment status, because both change together.
  */
 import { Schema } from "effect"
-import type { OperationOf } from "./StateTable.ts"
-import { stateTable } from "./StateTable.ts"
+import { type OperationOf, stateTable } from "./StateTable.ts"
 
 export const CheckoutSessionStatus = Schema.Literals(["open", "complete", "expired"])
 export type CheckoutSessionStatus = typeof CheckoutSessionStatus.Type

@@ -3,8 +3,7 @@
  * statuses.
  */
 import { Schema } from "effect"
-import type { OperationOf } from "./StateTable.ts"
-import { stateTable } from "./StateTable.ts"
+import { type OperationOf, stateTable } from "./StateTable.ts"
 
 const PAYMENT_INTENT_STATUSES = [
   "requires_payment_method",

@@ -7,8 +7,7 @@ import { BillingDetails, BillingDetailsParameter } from "./Address.ts"
 import { cvcLengthOf, isCardNumber } from "./Cards.ts"
 import { CustomerId, PaymentMethodId } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"
-import type { OperationOf } from "./StateTable.ts"
-import { stateTable } from "./StateTable.ts"
+import { type OperationOf, stateTable } from "./StateTable.ts"
 import { Timestamp } from "./Time.ts"
 
 /** The customer history of a payment method: none yet, attached to one now, or detached from one for good. */

@@ -9,8 +9,15 @@
 import { BigDecimal, Effect } from "effect"
 import { AmountTooLarge, ParameterInvalid, ParameterMissing, ParametersExclusive } from "./Errors.ts"
 import { AMOUNT_MAX } from "./Money.ts"
-import type { CreatePrice, Price, PriceType, Tier, TierParameter } from "./Price.ts"
-import { INTERVAL_COUNT_MAX, TIER_END_RULE } from "./Price.ts"
+import {
+  type CreatePrice,
+  INTERVAL_COUNT_MAX,
+  type Price,
+  type PriceType,
+  type Tier,
+  TIER_END_RULE,
+  type TierParameter
+} from "./Price.ts"
 
 /**
  * The parameters that determine a price's amount. Amounts in minor units; null counts as absent (semantics

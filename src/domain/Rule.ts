@@ -4,8 +4,7 @@
  * The schema of a parameter carries a `rule` annotation, which completes "The `param` field must be …" (semantics
  * errors.table). `violations` returns it for a decode failure, so a schema is the only place that states its rule.
  */
-import { SchemaAST } from "effect"
-import type { SchemaIssue } from "effect"
+import { SchemaAST, type SchemaIssue } from "effect"
 
 declare module "effect/Schema" {
   namespace Annotations {

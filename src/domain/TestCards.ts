@@ -2,8 +2,7 @@
  * The test cards and the behaviour of the simulated processor for each (semantics test_cards.*). A row has ids, the
  * first of which is its name, and numbers.
  */
-import type { DeclineCode } from "./Cards.ts"
-import { DECLINE_MESSAGES } from "./Cards.ts"
+import { DECLINE_MESSAGES, type DeclineCode } from "./Cards.ts"
 import type { CardFunding } from "./PaymentMethod.ts"
 
 /** The result of a charge to the card. */

@@ -7,8 +7,7 @@ import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { literalAddressOf } from "./PublicAddress.ts"
 import { text, unsettable, WebUrl } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
-import type { WebhookHosts } from "./WebhookHosts.ts"
-import { mayDial } from "./WebhookHosts.ts"
+import { mayDial, type WebhookHosts } from "./WebhookHosts.ts"
 
 /** Subscribes to every event, reserved types included. */
 export const ALL_EVENTS = "*"

@@ -1,45 +1,48 @@
 /** The only access to accounts. Callers may not assume that an account's actor is in this process. */
 import { Clock, Context, Effect, Layer, Option, Schedule } from "effect"
-import type { AccountNumbersShape } from "./log/AccountNumbers.ts"
-import { AccountNumbers } from "./log/AccountNumbers.ts"
+import { AccountNumbers, type AccountNumbersShape } from "./log/AccountNumbers.ts"
 import type { Actor } from "./actor/Actor.ts"
-import type { Options } from "./actor/Actors.ts"
-import { Unavailable } from "./actor/Actors.ts"
+import { type Options, Unavailable } from "./actor/Actors.ts"
 import * as Actors from "./actor/Actors.ts"
 import * as Batcher from "./process/Batcher.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./log/Document.ts"
-import { EventVersions } from "./log/Events.ts"
+import { EventVersions, type StoredEvent } from "./log/Events.ts"
 import * as Events from "./log/Events.ts"
 import { DocumentFormats } from "./views/DocumentFormats.ts"
 import type { HistoryEntry, HistoryPage, RequestQuery } from "./read/History.ts"
 import * as History from "./read/History.ts"
-import type { AnsweringCommand, Claim, Outcome, Rendered, Replay } from "./actor/Idempotency.ts"
-import { IdempotencyKeyInUse, IdempotencyKeyReuse, runOnce } from "./actor/Idempotency.ts"
+import {
+  type AnsweringCommand,
+  type Claim,
+  IdempotencyKeyInUse,
+  IdempotencyKeyReuse,
+  type Outcome,
+  type Rendered,
+  type Replay,
+  runOnce
+} from "./actor/Idempotency.ts"
 import * as Idempotency from "./actor/Idempotency.ts"
 import * as Lists from "./read/Lists.ts"
-import type { StorageFailure } from "./log/Journal.ts"
-import { Journal } from "./log/Journal.ts"
+import { Journal, type StorageFailure } from "./log/Journal.ts"
 import { Placement } from "./process/Placement.ts"
 import { Projector } from "./actor/Projector.ts"
 import type { RequestIdentity } from "./log/Record.ts"
-import type { Transaction } from "./actor/Transaction.ts"
 import type { DeliveryRow, TimerRow } from "./views/Projection.ts"
-import type { StoredEvent } from "./log/Events.ts"
 import { wasWithin } from "./log/Created.ts"
 import type { CreatedQuery, Search } from "./read/Lists.ts"
 import type { TalliesOfStep, TallyQuery } from "./log/Tallies.ts"
-import { DELIVERY_PREFIX, EVENT_PREFIX } from "./actor/Transaction.ts"
-import type {
-  DeliveryPage,
-  DeliveryQuery,
-  EventPage,
-  EventQuery,
-  ListPage,
-  ListQuery,
-  RevisionQuery,
-  ViewsShape
+import { DELIVERY_PREFIX, EVENT_PREFIX, type Transaction } from "./actor/Transaction.ts"
+import {
+  type DeliveryPage,
+  type DeliveryQuery,
+  type EventPage,
+  type EventQuery,
+  type ListPage,
+  type ListQuery,
+  type RevisionQuery,
+  Views,
+  type ViewsShape
 } from "./views/Views.ts"
-import { Views } from "./views/Views.ts"
 
 export { IdempotencyKeyInUse, IdempotencyKeyReuse, runOnce, Unavailable }
 export type { AnsweringCommand, Claim, HistoryEntry, Outcome, Rendered, Replay }

@@ -3,8 +3,7 @@
  * it is written after the answers, has gaps when there are more requests than it can write, and is deleted after some
  * days (semantics request_log.kept). The API writes it; the API and the dashboard read it.
  */
-import { Context, Effect } from "effect"
-import type { Scope } from "effect"
+import { Context, Effect, type Scope } from "effect"
 import type { Unavailable } from "./actor/Actors.ts"
 import type { Created } from "./log/Created.ts"
 import type { AccountId, Millis } from "./log/Document.ts"

@@ -4,8 +4,7 @@
  */
 import type { Brand as Settings } from "../domain/Brand.ts"
 import type { Merchant } from "../payments/Merchants.ts"
-import type { Child, Html } from "./Html.ts"
-import { html } from "./Html.ts"
+import { type Child, html, type Html } from "./Html.ts"
 import { pictureHtml, pictureOf } from "./Images.ts"
 
 /** Settings that are null are not shown. */

@@ -4,8 +4,7 @@
  * servers do not learn a session's address.
  */
 import { isWebOrigin } from "../domain/Text.ts"
-import type { Html } from "./Html.ts"
-import { html } from "./Html.ts"
+import { html, type Html } from "./Html.ts"
 
 const originOf = (url: string): string | undefined => URL.parse(url)?.origin
 

@@ -1,10 +1,8 @@
 /** The HTML document around every page. */
 import * as Accent from "./Accent.ts"
 import * as Assets from "./Assets.ts"
-import type { Brand } from "./Brand.ts"
-import { footHtml } from "./Brand.ts"
-import type { Child, Html } from "./Html.ts"
-import { html } from "./Html.ts"
+import { type Brand, footHtml } from "./Brand.ts"
+import { type Child, html, type Html } from "./Html.ts"
 
 export interface Layout {
   readonly title: string

@@ -3,12 +3,9 @@
  * has the notices that several pages share, and the texts about a failed payment.
  */
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
-import type { Brand } from "./Brand.ts"
-import { headHtml } from "./Brand.ts"
-import type { Child, Html } from "./Html.ts"
-import { html } from "./Html.ts"
-import type { Frame } from "./Layout.ts"
-import { layout } from "./Layout.ts"
+import { type Brand, headHtml } from "./Brand.ts"
+import { type Child, html, type Html } from "./Html.ts"
+import { type Frame, layout } from "./Layout.ts"
 import { testModePanel } from "./TestModePanel.ts"
 
 export interface Notice {

@@ -1,7 +1,6 @@
 /** Routes of pages. Each route answers failures with a page too, and logs only the path. */
 import { Cause, Context, Effect, Layer } from "effect"
-import type { HttpServerRequest } from "effect/http"
-import { HttpRouter, HttpServerResponse } from "effect/http"
+import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { withoutCardNumbers } from "../domain/Cards.ts"
 import { Accounts, Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/log/Document.ts"

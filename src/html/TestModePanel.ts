@@ -1,9 +1,7 @@
 /** The test-mode panel at the top of a page: no money moves, and the test cards to try (semantics test_cards.*). */
-import type { TestCard } from "../domain/TestCards.ts"
-import { outcomeOf, TEST_CARDS } from "../domain/TestCards.ts"
+import { outcomeOf, TEST_CARDS, type TestCard } from "../domain/TestCards.ts"
 import { brandName } from "./CardBrands.ts"
-import type { Html } from "./Html.ts"
-import { html } from "./Html.ts"
+import { html, type Html } from "./Html.ts"
 
 /** `4242 4242 4242 4242`, `3782 822463 10005`. */
 const groupedNumber = (number: string): string =>

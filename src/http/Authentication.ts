@@ -11,14 +11,11 @@
  * the latest: a key with ten thousand passwords evicts no other key.
  */
 import { Clock, Effect, Exit } from "effect"
-import type { Unavailable } from "../engine/Accounts.ts"
-import { Accounts } from "../engine/Accounts.ts"
+import { Accounts, type Unavailable } from "../engine/Accounts.ts"
 import type { AccountId, Document } from "../engine/log/Document.ts"
 import { accountOf, INSTALLATION } from "../payments/AccountIds.ts"
-import type { ApiKeyLookup, ApiKeyType } from "../payments/ApiKeys.ts"
-import { API_KEY_LOOKUP, lookupIdOf } from "../payments/ApiKeys.ts"
-import type { Merchant } from "../payments/Merchants.ts"
-import { MERCHANT } from "../payments/Merchants.ts"
+import { API_KEY_LOOKUP, type ApiKeyLookup, type ApiKeyType, lookupIdOf } from "../payments/ApiKeys.ts"
+import { MERCHANT, type Merchant } from "../payments/Merchants.ts"
 import { isDocumentOf } from "../payments/ReadDocument.ts"
 import { ApiKeyExpired, CredentialsBearer, CredentialsInvalid, CredentialsMissing } from "../server/HttpErrors.ts"
 

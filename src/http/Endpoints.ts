@@ -2,8 +2,7 @@
  * Compiles the API's contract and its handlers into endpoints, once at start. Per request, it remains to find the
  * endpoint and to call its functions.
  */
-import type { Effect } from "effect"
-import { Context } from "effect"
+import { Context, type Effect } from "effect"
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { InstallationWide, PublishableKey, TestMode, WithoutClientSecret } from "../api/Access.ts"
 import type { DomainError } from "../domain/Errors.ts"
@@ -16,10 +15,8 @@ import type {
   GroupHandlers,
   QueryServices
 } from "./handlers/Handler.ts"
-import type { PayloadDecoder } from "./Payload.ts"
-import { makePayloadDecoder } from "./Payload.ts"
-import type { Query, QueryDecoder } from "./QueryString.ts"
-import { makeQueryDecoder } from "./QueryString.ts"
+import { makePayloadDecoder, type PayloadDecoder } from "./Payload.ts"
+import { makeQueryDecoder, type Query, type QueryDecoder } from "./QueryString.ts"
 
 interface Common {
   readonly method: string

@@ -7,10 +7,8 @@ import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Accounts } from "../engine/Accounts.ts"
 import { Writing } from "../engine/process/Writing.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
-import type { Answer } from "./RequestContext.ts"
-import { RequestIds, respond } from "./RequestContext.ts"
-import type { Phase } from "./Readiness.ts"
-import { Readiness } from "./Readiness.ts"
+import { type Answer, RequestIds, respond } from "./RequestContext.ts"
+import { type Phase, Readiness } from "./Readiness.ts"
 
 const state = (status: "ok" | "unavailable" | Phase, reason?: string): Answer => ({
   status: status === "ok" ? 200 : 503,

@@ -3,11 +3,9 @@
  * parameters.null, requests.order): unknown parameters first, then missing ones, then invalid ones, including strings
  * that cannot be stored (semantics requests.order.schema), each in the order of the contract's fields.
  */
-import { SchemaAST } from "effect"
-import type { Cause, Exit, Schema, SchemaIssue } from "effect"
+import { type Cause, type Exit, type Schema, SchemaAST, type SchemaIssue } from "effect"
 import { ParameterInvalid, ParameterMissing, ParameterUnknown } from "../domain/Errors.ts"
-import type { Violation } from "../domain/Rule.ts"
-import { violations } from "../domain/Rule.ts"
+import { type Violation, violations } from "../domain/Rule.ts"
 import { STORABLE_RULE, UNSTORABLE } from "./JsonBody.ts"
 
 export type ParameterError = ParameterUnknown | ParameterMissing | ParameterInvalid

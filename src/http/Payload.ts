@@ -10,10 +10,8 @@ import { Exit, Schema, SchemaAST } from "effect"
 import { ParameterInvalid, ParameterUnknown } from "../domain/Errors.ts"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
 import type { TokenizedPaymentMethodData } from "../payments/PaymentMethods.ts"
-import type { Parsed } from "./JsonBody.ts"
-import { pathOfUnstorableText, STORABLE_RULE, withoutUnstorableText } from "./JsonBody.ts"
-import type { ParameterError } from "./ParameterErrors.ts"
-import { parameterErrorOf, parameterPath } from "./ParameterErrors.ts"
+import { type Parsed, pathOfUnstorableText, STORABLE_RULE, withoutUnstorableText } from "./JsonBody.ts"
+import { type ParameterError, parameterErrorOf, parameterPath } from "./ParameterErrors.ts"
 
 /** Decodes a body, card data included. */
 export type PayloadDecoder = (body: Parsed) => Exit.Exit<object, ParameterError>

@@ -5,15 +5,12 @@
  * The contract defines an endpoint's input, the handlers its effect. Everything common to all endpoints is here.
  */
 import { Cause, Effect, Exit, Fiber, Result } from "effect"
-import type { OlderVersion, RequestError } from "../domain/ApiVersions.ts"
-import { ApiVersions } from "../domain/ApiVersions.ts"
+import { ApiVersions, type OlderVersion, type RequestError } from "../domain/ApiVersions.ts"
 import type { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
 import { textOfHeader } from "../domain/HeaderText.ts"
-import type { Outcome } from "../engine/Accounts.ts"
-import { Accounts, Unavailable } from "../engine/Accounts.ts"
+import { Accounts, type Outcome, Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/log/Document.ts"
-import type { RequestLogShape } from "../engine/RequestLog.ts"
-import { RequestLog } from "../engine/RequestLog.ts"
+import { RequestLog, type RequestLogShape } from "../engine/RequestLog.ts"
 import { noteRequest } from "../engine/process/Watchdog.ts"
 import { Writing } from "../engine/process/Writing.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
@@ -26,22 +23,33 @@ import type { Command, CommandRequest } from "./IdempotentCommand.ts"
 import * as IdempotentCommand from "./IdempotentCommand.ts"
 import type { CommandEndpoint, Endpoint, QueryEndpoint, RunCommand } from "./Endpoints.ts"
 import * as CrossOrigin from "./CrossOrigin.ts"
-import { envelope, wireErrorOf } from "./ErrorTable.ts"
-import type { Failure } from "./ErrorTable.ts"
-import type { Answer, RequestContext, Received } from "./RequestContext.ts"
-import { answerFailed, begin, headersOf, inItsVersion, LogThrottle, RequestIds } from "./RequestContext.ts"
-import type { ClientAddressOf } from "../server/ClientAddress.ts"
-import { clientAddressOf } from "../server/ClientAddress.ts"
+import { envelope, type Failure, wireErrorOf } from "./ErrorTable.ts"
+import {
+  type Answer,
+  answerFailed,
+  begin,
+  headersOf,
+  inItsVersion,
+  LogThrottle,
+  type Received,
+  type RequestContext,
+  RequestIds
+} from "./RequestContext.ts"
+import { clientAddressOf, type ClientAddressOf } from "../server/ClientAddress.ts"
 import { Forwarder, HERE, newCourse } from "./forward/Forwarder.ts"
 import type { ForwardedIncoming } from "./forward/Listener.ts"
 import { elsewhereOf, forwardApi } from "./forward/ForwardApi.ts"
 import { withQueryServices } from "./handlers/Handler.ts"
 import { HttpConfig } from "../server/HttpConfig.ts"
-import type { InvalidHttp, InvalidJson, RouteNotFound, UnsupportedMediaType } from "../server/HttpErrors.ts"
-import { RequestTooLarge } from "../server/HttpErrors.ts"
+import {
+  type InvalidHttp,
+  type InvalidJson,
+  RequestTooLarge,
+  type RouteNotFound,
+  type UnsupportedMediaType
+} from "../server/HttpErrors.ts"
 import type { BodyLimits, Incoming } from "../server/Incoming.ts"
-import type { Parsed } from "./JsonBody.ts"
-import { parseBody } from "./JsonBody.ts"
+import { parseBody, type Parsed } from "./JsonBody.ts"
 import { LOGGED_BODY_BYTES_MAX, loggedOf } from "./RequestLogEntry.ts"
 import { withoutCardData } from "./Payload.ts"
 import { permit, permitBody, shownTo } from "./Permission.ts"
@@ -49,8 +57,7 @@ import * as RateLimits from "./RateLimits.ts"
 import { BODY_BYTES_MAX, PUBLISHABLE_BODY_BYTES_MAX } from "../server/RequestBody.ts"
 import { apiVersionOf, idempotencyKeyOf } from "./RequestHeaders.ts"
 import { REQUEST_MILLIS_MAX, RequestTimeouts, Wait } from "./RequestTimeouts.ts"
-import type { Matched } from "./RouteTable.ts"
-import { RouteTable } from "./RouteTable.ts"
+import { type Matched, RouteTable } from "./RouteTable.ts"
 
 /** Pause between two log lines about requests that found the engine unavailable, in milliseconds. */
 const OUTAGE_LOG_MILLIS = 1000

@@ -8,8 +8,7 @@ import { Exit, Schema, SchemaAST } from "effect"
 import { ParameterInvalid, ParameterMissing, ParametersExclusive, ParameterUnknown } from "../domain/Errors.ts"
 import { FieldNotExpandable } from "../server/HttpErrors.ts"
 import { isStorable, STORABLE_RULE } from "./JsonBody.ts"
-import type { ParameterError } from "./ParameterErrors.ts"
-import { parameterErrorOf } from "./ParameterErrors.ts"
+import { type ParameterError, parameterErrorOf } from "./ParameterErrors.ts"
 
 const EXPAND = "expand[]"
 

@@ -6,8 +6,7 @@
  */
 import type { IncomingMessage } from "node:http"
 import { Effect, Layer } from "effect"
-import type { HttpServer, HttpServerResponse } from "effect/http"
-import { HttpRouter, HttpServerError, HttpServerRequest } from "effect/http"
+import { HttpRouter, type HttpServer, HttpServerError, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { ApiVersions } from "../domain/ApiVersions.ts"
 import type { Accounts } from "../engine/Accounts.ts"
 import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"

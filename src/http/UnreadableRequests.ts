@@ -6,8 +6,7 @@
  *
  * `CONNECT` is refused here as well: it requests a tunnel, and the service is no proxy (semantics requests.target).
  */
-import type { Server, ServerResponse } from "node:http"
-import { STATUS_CODES } from "node:http"
+import { type Server, type ServerResponse, STATUS_CODES } from "node:http"
 import type { Socket } from "node:net"
 import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"
 import { envelope, wireErrorOf } from "./ErrorTable.ts"

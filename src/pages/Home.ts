@@ -6,8 +6,7 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
-import type { Html } from "../html/Html.ts"
-import { html } from "../html/Html.ts"
+import { html, type Html } from "../html/Html.ts"
 import { layout } from "../html/Layout.ts"
 import { page } from "../html/PageResponse.ts"
 

@@ -7,16 +7,29 @@
  */
 import { Effect } from "effect"
 import type { CheckoutSession, LineItem, LineItemParameter } from "../domain/CheckoutSession.ts"
-import type { ParameterMissing, ParametersExclusive, ResourceMissing } from "../domain/Errors.ts"
-import { AmountTooLarge, ParameterInvalid, PriceInactive, ProductInactive } from "../domain/Errors.ts"
+import {
+  AmountTooLarge,
+  ParameterInvalid,
+  type ParameterMissing,
+  type ParametersExclusive,
+  PriceInactive,
+  ProductInactive,
+  type ResourceMissing
+} from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { AMOUNT_MAX, normalizeCurrency } from "../domain/Money.ts"
 import type { Price } from "../domain/Price.ts"
 import { lineAmount, totalAmount } from "../domain/PriceArithmetic.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
 import { findDocument, LINE_ITEMS, lineItemsId, PRICE } from "./Documents.ts"
-import type { ProductDocument } from "./Prices.ts"
-import { findPrice, findProduct, inlinePrice, rememberPrice, requireInlinePrice } from "./Prices.ts"
+import {
+  findPrice,
+  findProduct,
+  inlinePrice,
+  type ProductDocument,
+  rememberPrice,
+  requireInlinePrice
+} from "./Prices.ts"
 
 /** A price that a line refers to, or the product of a price that is sent as data. */
 interface Reference {

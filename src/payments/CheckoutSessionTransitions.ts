@@ -9,10 +9,15 @@
  */
 import { Effect } from "effect"
 import type { BillingDetails } from "../domain/Address.ts"
-import type { CheckoutPaymentStatus, CheckoutSession, CustomerDetails } from "../domain/CheckoutSession.ts"
-import { FAILED_ATTEMPTS_MAX, FAILED_ATTEMPTS_PAUSE_MILLIS, violatedInvariant } from "../domain/CheckoutSession.ts"
-import type { CheckoutSessionOperation } from "../domain/CheckoutSessionStates.ts"
-import { checkoutSessionStates, stateOf } from "../domain/CheckoutSessionStates.ts"
+import {
+  type CheckoutPaymentStatus,
+  type CheckoutSession,
+  type CustomerDetails,
+  FAILED_ATTEMPTS_MAX,
+  FAILED_ATTEMPTS_PAUSE_MILLIS,
+  violatedInvariant
+} from "../domain/CheckoutSession.ts"
+import { type CheckoutSessionOperation, checkoutSessionStates, stateOf } from "../domain/CheckoutSessionStates.ts"
 import type { ResourceMissing } from "../domain/Errors.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { latestCharge } from "../domain/PaymentIntentInvariants.ts"
@@ -20,8 +25,7 @@ import type { PaymentIntentOperation } from "../domain/PaymentIntentStates.ts"
 import type { Document } from "../engine/log/Document.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
 import * as Customers from "./Customers.ts"
-import type { CheckoutSessionHidden } from "./Documents.ts"
-import { CHECKOUT_SESSION, findDocument } from "./Documents.ts"
+import { CHECKOUT_SESSION, type CheckoutSessionHidden, findDocument } from "./Documents.ts"
 import { emit } from "./Events.ts"
 import { timer, timerId } from "./TimerNames.ts"
 

@@ -5,40 +5,35 @@
  * `CheckoutSessionTransitions.ts` applies every change of the payment to the session.
  */
 import { Effect, Result } from "effect"
-import type { BillingDetails, BillingDetailsParameter } from "../domain/Address.ts"
-import { addressOf } from "../domain/Address.ts"
+import { addressOf, type BillingDetails, type BillingDetailsParameter } from "../domain/Address.ts"
 import { requiredOfAddress } from "../domain/AddressFormats.ts"
-import type {
-  CheckoutSession,
-  ConfirmCheckoutSession,
-  CreateCheckoutSession,
-  CustomerDetails,
-  PaymentIntentData,
-  UpdateCheckoutSession
-} from "../domain/CheckoutSession.ts"
 import {
+  type CheckoutSession,
+  type ConfirmCheckoutSession,
+  type CreateCheckoutSession,
+  type CustomerDetails,
+  type PaymentIntentData,
   SESSION_LIFETIME_SECONDS_MAX,
   SESSION_LIFETIME_SECONDS_MIN,
-  SESSION_LIFETIME_SLACK_SECONDS
+  SESSION_LIFETIME_SLACK_SECONDS,
+  type UpdateCheckoutSession
 } from "../domain/CheckoutSession.ts"
 import { checkoutSessionStates, stateOf } from "../domain/CheckoutSessionStates.ts"
 import type { Customer } from "../domain/Customer.ts"
-import type {
-  CardDeclined,
-  PaymentMethodRequired,
-  PriceInactive,
-  ProcessorNotConfigured,
-  ProcessorUnavailable,
-  ProductInactive,
-  ResourceMissing,
-  SecretKeyRequired
-} from "../domain/Errors.ts"
 import {
   AmountTooLarge,
+  type CardDeclined,
   CheckoutSessionUnexpectedState,
   ParameterInvalid,
   ParameterMissing,
   ParametersExclusive,
+  type PaymentMethodRequired,
+  type PriceInactive,
+  type ProcessorNotConfigured,
+  type ProcessorUnavailable,
+  type ProductInactive,
+  type ResourceMissing,
+  type SecretKeyRequired,
   TooManyAttempts
 } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
@@ -47,14 +42,20 @@ import { AMOUNT_MAX } from "../domain/Money.ts"
 import { secondsOf } from "../domain/Time.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
-import type { Cart } from "./CheckoutSessionLines.ts"
-import { fillCart, findReferences, requireOnSale, rewriteAmount, saveCart } from "./CheckoutSessionLines.ts"
-import type { CheckoutSessionDocument } from "./CheckoutSessionTransitions.ts"
-import { clearTimers, complete, createCustomer, find, findExisting, save, step } from "./CheckoutSessionTransitions.ts"
+import { type Cart, fillCart, findReferences, requireOnSale, rewriteAmount, saveCart } from "./CheckoutSessionLines.ts"
+import {
+  type CheckoutSessionDocument,
+  clearTimers,
+  complete,
+  createCustomer,
+  find,
+  findExisting,
+  save,
+  step
+} from "./CheckoutSessionTransitions.ts"
 import { requireClientSecretOf } from "./ClientSecrets.ts"
 import * as Customers from "./Customers.ts"
-import type { CustomAmount } from "./Documents.ts"
-import { CHECKOUT_SESSION } from "./Documents.ts"
+import { CHECKOUT_SESSION, type CustomAmount } from "./Documents.ts"
 import { emit } from "./Events.ts"
 import { findOfSession } from "./PaymentIntentTransitions.ts"
 import * as PaymentIntents from "./PaymentIntents.ts"

@@ -11,17 +11,14 @@
  */
 import { hash, timingSafeEqual } from "node:crypto"
 import { Effect, Redacted, Schema } from "effect"
-import type { ParameterInvalid } from "../domain/Errors.ts"
-import { ResourceMissing } from "../domain/Errors.ts"
+import { type ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
-import type { Origin, Person } from "../domain/Person.ts"
-import { DashboardSession, SignIn, SignInMeans } from "../domain/Person.ts"
+import { DashboardSession, type Origin, type Person, SignIn, SignInMeans } from "../domain/Person.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { Document, Millis } from "../engine/log/Document.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
 import type { Kept } from "./Documents.ts"
-import type { PersonDocument } from "./People.ts"
-import { ensureOwner, PERSON } from "./People.ts"
+import { ensureOwner, PERSON, type PersonDocument } from "./People.ts"
 import { timer, timerId } from "./TimerNames.ts"
 
 /** The sessions that a person can have; one more ends the oldest. */

@@ -6,8 +6,7 @@
  */
 import type { ApiVersionsShape, JsonObject } from "../domain/ApiVersions.ts"
 import type { EmittedEventType } from "../domain/Event.ts"
-import type { Metadata } from "../domain/Metadata.ts"
-import { previousMetadata } from "../domain/Metadata.ts"
+import { type Metadata, previousMetadata } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { AccountId } from "../engine/log/Document.ts"
 import type { EventVersionsShape, StoredEvent } from "../engine/log/Events.ts"

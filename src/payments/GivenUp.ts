@@ -13,8 +13,7 @@ import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { DashboardSession } from "../domain/Person.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
 import { isConfirmed } from "./DashboardSessions.ts"
-import type { Kept } from "./Documents.ts"
-import { PAYMENT_INTENT } from "./Documents.ts"
+import { type Kept, PAYMENT_INTENT } from "./Documents.ts"
 
 /** The amount that a person can give up between two confirmations, in smallest units of all currencies together. */
 export const GIVEN_UP_MAX = 100_000

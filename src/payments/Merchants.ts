@@ -1,6 +1,5 @@
 /** The lifecycle of merchants. The installation's account holds them and their keys (semantics keys.first). */
-import { Effect, Equal, Layer, Schema } from "effect"
-import type { Redacted } from "effect"
+import { Effect, Equal, Layer, type Redacted, Schema } from "effect"
 import { API_VERSION_DEFAULT, ApiVersion } from "../domain/ApiVersion.ts"
 import { ApiVersions } from "../domain/ApiVersions.ts"
 import { Brand, NO_BRAND } from "../domain/Brand.ts"
@@ -10,8 +9,7 @@ import type { Document } from "../engine/log/Document.ts"
 import { EventVersions } from "../engine/log/Events.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
 import { INSTALLATION, merchantIdOf } from "./AccountIds.ts"
-import type { ApiKeyUse } from "./ApiKeys.ts"
-import { findLookup, issue, register } from "./ApiKeys.ts"
+import { type ApiKeyUse, findLookup, issue, register } from "./ApiKeys.ts"
 import type { Kept } from "./Documents.ts"
 import { shownIn } from "./Events.ts"
 

@@ -3,13 +3,11 @@
  * dashboard.editing).
  */
 import { Effect } from "effect"
-import type { ResourceMissing } from "../domain/Errors.ts"
-import { ParameterInvalid } from "../domain/Errors.ts"
+import { ParameterInvalid, type ResourceMissing } from "../domain/Errors.ts"
 import type { Metadata } from "../domain/Metadata.ts"
 import type { Identified } from "../engine/log/Document.ts"
 import type { Transaction } from "../engine/actor/Transaction.ts"
-import type { Resource } from "./Documents.ts"
-import { findDocument } from "./Documents.ts"
+import { findDocument, type Resource } from "./Documents.ts"
 
 /** Objects that have metadata. */
 export type WithMetadata = Identified & { readonly metadata: Metadata }

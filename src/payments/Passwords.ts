@@ -9,14 +9,11 @@
  * A hash takes 32 MiB and a tenth of a second of a core, on Node's thread pool. So only a few are computed at a time,
  * and an attempt fails while too many wait: a flood of sign-ins takes no memory from payments.
  */
-import type { ScryptOptions } from "node:crypto"
-import { createHmac, scrypt, timingSafeEqual } from "node:crypto"
+import { createHmac, scrypt, type ScryptOptions, timingSafeEqual } from "node:crypto"
 import { Context, Effect, Layer, Redacted, Semaphore } from "effect"
 import { Unavailable } from "../engine/Accounts.ts"
-import type { PaymentsConfigShape } from "./PaymentsConfig.ts"
-import { PaymentsConfig } from "./PaymentsConfig.ts"
-import type { Sealing } from "./Sealing.ts"
-import { open, seal } from "./Sealing.ts"
+import { PaymentsConfig, type PaymentsConfigShape } from "./PaymentsConfig.ts"
+import { open, seal, type Sealing } from "./Sealing.ts"
 
 /** OWASP's parameters for 32 MiB. A hash made with other parameters is still checked with those. */
 const COST = 2 ** 15

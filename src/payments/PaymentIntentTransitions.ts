@@ -8,19 +8,26 @@
  */
 import { Effect } from "effect"
 import type { Charge } from "../domain/Charge.ts"
-import type { ResourceMissing } from "../domain/Errors.ts"
-import { PaymentIntentUnexpectedState } from "../domain/Errors.ts"
+import { PaymentIntentUnexpectedState, type ResourceMissing } from "../domain/Errors.ts"
 import type { EmittedEventType } from "../domain/Event.ts"
-import type { EmbeddedCharges, LastPaymentError, PaymentIntent } from "../domain/PaymentIntent.ts"
-import { EMBEDDED_CHARGES_MAX } from "../domain/PaymentIntent.ts"
+import {
+  EMBEDDED_CHARGES_MAX,
+  type EmbeddedCharges,
+  type LastPaymentError,
+  type PaymentIntent
+} from "../domain/PaymentIntent.ts"
 import { latestCharge, violatedInvariant } from "../domain/PaymentIntentInvariants.ts"
-import type { PaymentIntentOperation } from "../domain/PaymentIntentStates.ts"
-import { paymentIntentStates } from "../domain/PaymentIntentStates.ts"
+import { type PaymentIntentOperation, paymentIntentStates } from "../domain/PaymentIntentStates.ts"
 import type { Transaction } from "../engine/actor/Transaction.ts"
 import type { CheckoutSessionDocument } from "./CheckoutSessionTransitions.ts"
 import * as CheckoutSessionTransitions from "./CheckoutSessionTransitions.ts"
-import type { PassedAuthentication, PaymentIntentHidden } from "./Documents.ts"
-import { CHARGE, findDocument, PAYMENT_INTENT } from "./Documents.ts"
+import {
+  CHARGE,
+  findDocument,
+  type PassedAuthentication,
+  PAYMENT_INTENT,
+  type PaymentIntentHidden
+} from "./Documents.ts"
 import { emit, previousAttributes } from "./Events.ts"
 
 /** A PaymentIntent as changed by the running command, with its hidden part and the session that it pays for. */

@@ -16,14 +16,15 @@ import {
   ParameterMissing,
   ParametersExclusive,
   PaymentIntentBelongsToSession,
+  type PaymentIntentUnexpectedState,
   PaymentMethodRequired,
+  type ProcessorNotConfigured,
   ProcessorUnavailable,
+  type ResourceMissing,
   SecretKeyRequired
 } from "../domain/Errors.ts"
-import type { PaymentIntentUnexpectedState, ProcessorNotConfigured, ResourceMissing } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
-import type { Metadata } from "../domain/Metadata.ts"
-import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
+import { mergeMetadata, type Metadata, updateMetadata } from "../domain/Metadata.ts"
 import { AMOUNT_MAX, normalizeCurrency } from "../domain/Money.ts"
 import type {
   AuthenticationOutcome,
@@ -50,13 +51,20 @@ import { requireClientSecretOf } from "./ClientSecrets.ts"
 import * as Customers from "./Customers.ts"
 import { PAYMENT_INTENT } from "./Documents.ts"
 import { emit } from "./Events.ts"
-import type { Payment } from "./PaymentIntentTransitions.ts"
-import { change, find, findOfSession, isAuthenticated, requireAllowed, save, step } from "./PaymentIntentTransitions.ts"
+import {
+  change,
+  find,
+  findOfSession,
+  isAuthenticated,
+  type Payment,
+  requireAllowed,
+  save,
+  step
+} from "./PaymentIntentTransitions.ts"
 import type { PaymentSource } from "./PaymentMethods.ts"
 import * as PaymentMethods from "./PaymentMethods.ts"
 import { PaymentsConfig, requireAcceptedCurrency } from "./PaymentsConfig.ts"
-import type { Declined, Processor, Settlement } from "./Processor.ts"
-import { processorFor } from "./Processor.ts"
+import { type Declined, type Processor, processorFor, type Settlement } from "./Processor.ts"
 import { timer, timerId } from "./TimerNames.ts"
 import type { WithoutCardData } from "./PaymentMethods.ts"
 

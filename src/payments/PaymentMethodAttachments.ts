@@ -8,15 +8,18 @@
  * the record of a deletion.
  */
 import { Effect } from "effect"
-import { ParameterInvalid, PaymentMethodTaken } from "../domain/Errors.ts"
-import type { ResourceMissing } from "../domain/Errors.ts"
-import type { AttachPaymentMethod, PaymentMethod, PaymentMethodOperation } from "../domain/PaymentMethod.ts"
-import { PAYMENT_METHODS_PER_CUSTOMER_MAX, paymentMethodStates } from "../domain/PaymentMethod.ts"
+import { ParameterInvalid, PaymentMethodTaken, type ResourceMissing } from "../domain/Errors.ts"
+import {
+  type AttachPaymentMethod,
+  PAYMENT_METHODS_PER_CUSTOMER_MAX,
+  type PaymentMethod,
+  type PaymentMethodOperation,
+  paymentMethodStates
+} from "../domain/PaymentMethod.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
 import { CUSTOMER, findDocument, HELD_PAYMENT_METHODS, heldPaymentMethodsId, PAYMENT_METHOD } from "./Documents.ts"
 import { emit, previousAttributes } from "./Events.ts"
-import type { PaymentMethodDocument } from "./PaymentMethods.ts"
-import { copyOfBuiltIn, isBuiltIn, stateOf } from "./PaymentMethods.ts"
+import { copyOfBuiltIn, isBuiltIn, type PaymentMethodDocument, stateOf } from "./PaymentMethods.ts"
 import type { PaymentsConfig } from "./PaymentsConfig.ts"
 
 /**

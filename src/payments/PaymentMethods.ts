@@ -9,24 +9,24 @@
  */
 import { createHmac } from "node:crypto"
 import { Effect, Redacted } from "effect"
-import type { BillingDetails } from "../domain/Address.ts"
-import { billingDetailsOf } from "../domain/Address.ts"
-import type { ResourceMissing } from "../domain/Errors.ts"
-import { ParameterInvalid, ProcessorNotConfigured } from "../domain/Errors.ts"
+import { type BillingDetails, billingDetailsOf } from "../domain/Address.ts"
+import { ParameterInvalid, ProcessorNotConfigured, type ResourceMissing } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { mergeMetadata } from "../domain/Metadata.ts"
-import type { Card, PaymentMethod, PaymentMethodData, PaymentMethodState } from "../domain/PaymentMethod.ts"
-import { paymentMethodStates } from "../domain/PaymentMethod.ts"
-import type { TestCard } from "../domain/TestCards.ts"
-import { cvcCheckOf, TEST_CARD_EXPIRY, testCardOf } from "../domain/TestCards.ts"
+import {
+  type Card,
+  type PaymentMethod,
+  type PaymentMethodData,
+  type PaymentMethodState,
+  paymentMethodStates
+} from "../domain/PaymentMethod.ts"
+import { cvcCheckOf, TEST_CARD_EXPIRY, type TestCard, testCardOf } from "../domain/TestCards.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { AccountId, Document } from "../engine/log/Document.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
-import type { PaymentMethodHidden } from "./Documents.ts"
-import { findDocument, PAYMENT_METHOD } from "./Documents.ts"
-import type { PaymentsConfigShape } from "./PaymentsConfig.ts"
-import { PaymentsConfig } from "./PaymentsConfig.ts"
+import { findDocument, PAYMENT_METHOD, type PaymentMethodHidden } from "./Documents.ts"
+import { PaymentsConfig, type PaymentsConfigShape } from "./PaymentsConfig.ts"
 import type { Processor } from "./Processor.ts"
 
 /** `PaymentMethodData` without card data. */

@@ -1,6 +1,5 @@
 /** The installation's configuration, as far as the lifecycles need it. */
-import type { Redacted } from "effect"
-import { Context, Effect } from "effect"
+import { Context, Effect, type Redacted } from "effect"
 import { ParameterInvalid } from "../domain/Errors.ts"
 import { normalizeCurrency } from "../domain/Money.ts"
 import type { WebhookHosts } from "../domain/WebhookHosts.ts"

@@ -6,30 +6,32 @@
  * and the key's entry are always written together.
  */
 import { Effect } from "effect"
-import type {
-  AmountTooLarge,
-  ParameterInvalid,
-  ParameterMissing,
-  ParametersExclusive,
-  ResourceMissing
+import {
+  type AmountTooLarge,
+  LookupKeyTaken,
+  type ParameterInvalid,
+  type ParameterMissing,
+  type ParametersExclusive,
+  type ResourceMissing
 } from "../domain/Errors.ts"
-import { LookupKeyTaken } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { normalizeCurrency } from "../domain/Money.ts"
 import type { CreatePrice, Price, UpdatePrice } from "../domain/Price.ts"
-import type { PriceTermsParameters } from "../domain/PriceTerms.ts"
-import { priceTermsFields, requireAmountsWithinCap, requirePriceTerms } from "../domain/PriceTerms.ts"
+import {
+  priceTermsFields,
+  type PriceTermsParameters,
+  requireAmountsWithinCap,
+  requirePriceTerms
+} from "../domain/PriceTerms.ts"
 import type { Product } from "../domain/Product.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { Document } from "../engine/log/Document.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
-import type { ProductHidden } from "./Documents.ts"
-import { findDocument, LOOKUP_KEY, PRICE, PRODUCT } from "./Documents.ts"
+import { findDocument, LOOKUP_KEY, PRICE, PRODUCT, type ProductHidden } from "./Documents.ts"
 import { emit, previousAttributes } from "./Events.ts"
-import type { PaymentsConfig } from "./PaymentsConfig.ts"
-import { requireAcceptedCurrency } from "./PaymentsConfig.ts"
+import { type PaymentsConfig, requireAcceptedCurrency } from "./PaymentsConfig.ts"
 
 /**
  * The data of a price that another object's request contains (semantics products.default_price_data,

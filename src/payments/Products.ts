@@ -1,7 +1,6 @@
 /** The lifecycle of products: active or archived; can be deleted until they get a price (semantics products.*). */
 import { Effect } from "effect"
-import type { ResourceMissing } from "../domain/Errors.ts"
-import { ParameterInvalid, PriceInactive, ProductHasPrices } from "../domain/Errors.ts"
+import { ParameterInvalid, PriceInactive, ProductHasPrices, type ResourceMissing } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import type { CreateProduct, DeletedProduct, PackageDimensions, Product, UpdateProduct } from "../domain/Product.ts"
@@ -11,10 +10,8 @@ import { Transaction } from "../engine/actor/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
 import { PRICE, PRODUCT } from "./Documents.ts"
 import { emit, previousAttributes } from "./Events.ts"
-import { requireAcceptedCurrency } from "./PaymentsConfig.ts"
-import type { PaymentsConfig } from "./PaymentsConfig.ts"
-import type { PriceTermsError } from "./Prices.ts"
-import { findPrice, findProduct, inlinePrice, requireInlinePrice } from "./Prices.ts"
+import { type PaymentsConfig, requireAcceptedCurrency } from "./PaymentsConfig.ts"
+import { findPrice, findProduct, inlinePrice, type PriceTermsError, requireInlinePrice } from "./Prices.ts"
 
 const TEXT_FIELDS = ["description", "url", "statement_descriptor", "unit_label", "tax_code"] as const
 

@@ -1,7 +1,6 @@
 /** Reads documents of a kind outside of a transaction. Inside of one, `Transaction.get` and `findDocument` read. */
 import { Effect } from "effect"
-import type { Unavailable } from "../engine/Accounts.ts"
-import { Accounts } from "../engine/Accounts.ts"
+import { Accounts, type Unavailable } from "../engine/Accounts.ts"
 import type { AccountId, Document, Identified, Kind, Tombstone } from "../engine/log/Document.ts"
 
 /** True for a document of this kind that is not deleted. */

@@ -7,19 +7,25 @@
  */
 import { Effect } from "effect"
 import type { Charge } from "../domain/Charge.ts"
-import type {
-  ParameterInvalid,
-  PaymentIntentUnexpectedState,
-  ProcessorNotConfigured,
-  ResourceMissing
+import {
+  ChargeAlreadyRefunded,
+  type ParameterInvalid,
+  type PaymentIntentUnexpectedState,
+  type ProcessorNotConfigured,
+  RefundTooLarge,
+  type ResourceMissing
 } from "../domain/Errors.ts"
-import { ChargeAlreadyRefunded, RefundTooLarge } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { mergeMetadata, previousMetadata, updateMetadata } from "../domain/Metadata.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { latestCharge } from "../domain/PaymentIntentInvariants.ts"
-import type { CreateRefund, Refund, RefundOperation, UpdateRefund } from "../domain/Refund.ts"
-import { refundStates } from "../domain/Refund.ts"
+import {
+  type CreateRefund,
+  type Refund,
+  type RefundOperation,
+  refundStates,
+  type UpdateRefund
+} from "../domain/Refund.ts"
 import { secondsOf } from "../domain/Time.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
@@ -27,8 +33,7 @@ import { CHARGE, findDocument, REFUND } from "./Documents.ts"
 import { emit } from "./Events.ts"
 import * as PaymentIntentTransitions from "./PaymentIntentTransitions.ts"
 import { resolve } from "./PaymentMethods.ts"
-import type { Processor } from "./Processor.ts"
-import { processorFor } from "./Processor.ts"
+import { type Processor, processorFor } from "./Processor.ts"
 import { timer } from "./TimerNames.ts"
 
 /**

@@ -18,8 +18,7 @@ import { Transaction } from "../engine/actor/Transaction.ts"
 import { Views } from "../engine/views/Views.ts"
 import { INSTALLATION } from "./AccountIds.ts"
 import type { Kept } from "./Documents.ts"
-import type { PaymentsConfigShape } from "./PaymentsConfig.ts"
-import { PaymentsConfig } from "./PaymentsConfig.ts"
+import { PaymentsConfig, type PaymentsConfigShape } from "./PaymentsConfig.ts"
 
 const ALGORITHM = "aes-256-gcm"
 const NONCE_BYTES = 12

@@ -2,11 +2,9 @@
 import type { Customer } from "../domain/Customer.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { PaymentIntentStatus } from "../domain/PaymentIntentStates.ts"
-import type { Clause, Field, Fields, SearchQuery, Values } from "../domain/SearchQuery.ts"
-import { folded } from "../domain/SearchQuery.ts"
+import { type Clause, type Field, type Fields, folded, type SearchQuery, type Values } from "../domain/SearchQuery.ts"
 import type { Searchable } from "../engine/log/Document.ts"
-import type { Filter } from "../engine/log/Search.ts"
-import { trigramsOf } from "../engine/log/Search.ts"
+import { type Filter, trigramsOf } from "../engine/log/Search.ts"
 
 /** The search fields of a kind, with their values. */
 export interface SearchedBy<Value> {

@@ -5,20 +5,27 @@
  */
 import { Effect, Layer } from "effect"
 import { brandOf, isExpired } from "../domain/Cards.ts"
-import type { TestCardRefunds, TestCardResult } from "../domain/TestCards.ts"
-import { cvcCheckOf, declines, testCardByNumber, testCardOf, UNKNOWN_CARD_RESULT } from "../domain/TestCards.ts"
+import {
+  cvcCheckOf,
+  declines,
+  testCardByNumber,
+  testCardOf,
+  type TestCardRefunds,
+  type TestCardResult,
+  UNKNOWN_CARD_RESULT
+} from "../domain/TestCards.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
-import type {
-  Authorization,
-  AuthorizationRequest,
-  CardData,
-  CardProcessor,
-  RefundAnswer,
-  RefundSettlement,
-  Settlement,
-  TokenizedCard
+import {
+  type Authorization,
+  type AuthorizationRequest,
+  type CardData,
+  type CardProcessor,
+  Processor,
+  type RefundAnswer,
+  type RefundSettlement,
+  type Settlement,
+  type TokenizedCard
 } from "./Processor.ts"
-import { Processor } from "./Processor.ts"
 
 /**
  * How long an asynchronous payment or refund takes to settle (semantics payment_intents.processing, refunds.states).

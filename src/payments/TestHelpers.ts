@@ -4,8 +4,13 @@
  */
 import { Effect } from "effect"
 import { ParameterInvalid, TestModeOnly } from "../domain/Errors.ts"
-import type { AdvanceTestClock, AuthenticatePaymentIntent, DeletedTestData, TestClock } from "../domain/TestHelpers.ts"
-import { CLOCK_AHEAD_SECONDS_MAX } from "../domain/TestHelpers.ts"
+import {
+  type AdvanceTestClock,
+  type AuthenticatePaymentIntent,
+  CLOCK_AHEAD_SECONDS_MAX,
+  type DeletedTestData,
+  type TestClock
+} from "../domain/TestHelpers.ts"
 import { secondsOf } from "../domain/Time.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
 import { isLive } from "./AccountIds.ts"

@@ -8,8 +8,7 @@
 import { Effect, Layer } from "effect"
 import type { ProcessorNotConfigured } from "../domain/Errors.ts"
 import type { StorageFailure } from "../engine/log/Journal.ts"
-import type { DueTimer } from "../engine/actor/Timers.ts"
-import { Postponed, TimerHandler } from "../engine/actor/Timers.ts"
+import { type DueTimer, Postponed, TimerHandler } from "../engine/actor/Timers.ts"
 import type { Transaction } from "../engine/actor/Transaction.ts"
 import { Views } from "../engine/views/Views.ts"
 import { isLive } from "./AccountIds.ts"
@@ -21,8 +20,7 @@ import * as PaymentIntents from "./PaymentIntents.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
 import { Processor } from "./Processor.ts"
 import * as Refunds from "./Refunds.ts"
-import type { TimerName } from "./TimerNames.ts"
-import { isTimerName, subjectOf } from "./TimerNames.ts"
+import { isTimerName, subjectOf, type TimerName } from "./TimerNames.ts"
 
 type Handler = (objectId: string) => Effect.Effect<void, Postponed, Transaction | PaymentsConfig | Processor>
 

@@ -4,8 +4,7 @@
  * attempts.
  */
 import { Effect } from "effect"
-import type { ResourceMissing } from "../domain/Errors.ts"
-import { ParameterInvalid } from "../domain/Errors.ts"
+import { ParameterInvalid, type ResourceMissing } from "../domain/Errors.ts"
 import type { Event } from "../domain/Event.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { WebhookDelivery, WebhookDeliveryAttempt } from "../domain/WebhookDelivery.ts"

@@ -8,13 +8,13 @@ import type { ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
-import type {
-  CreateWebhookEndpoint,
-  DeletedWebhookEndpoint,
-  UpdateWebhookEndpoint,
-  WebhookEndpoint
+import {
+  type CreateWebhookEndpoint,
+  type DeletedWebhookEndpoint,
+  requireAcceptedUrl,
+  type UpdateWebhookEndpoint,
+  type WebhookEndpoint
 } from "../domain/WebhookEndpoint.ts"
-import { requireAcceptedUrl } from "../domain/WebhookEndpoint.ts"
 import type { WebhookHosts } from "../domain/WebhookHosts.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
 import { Accounts } from "../engine/Accounts.ts"
@@ -22,8 +22,7 @@ import type { AccountId, Document, Millis, Tombstone } from "../engine/log/Docum
 import type { Endpoint } from "../webhooks/Sender.ts"
 import { Endpoints } from "../webhooks/Dispatcher.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
-import type { WebhookEndpointHidden } from "./Documents.ts"
-import { findDocument, WEBHOOK_ENDPOINT } from "./Documents.ts"
+import { findDocument, WEBHOOK_ENDPOINT, type WebhookEndpointHidden } from "./Documents.ts"
 import { render } from "./Events.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
 import { isDocumentOf } from "./ReadDocument.ts"

@@ -9,8 +9,7 @@ import type { Between } from "../engine/log/Created.ts"
 import type { AccountId } from "../engine/log/Document.ts"
 import type { DocumentRow, EventRow } from "../engine/views/Projection.ts"
 import type { Cursor, EventQuery, ListQuery, Views } from "../engine/views/Views.ts"
-import type { Sql, SqlDocument } from "./Rows.ts"
-import { bigints, execute, labelsText, texts, toDocument, toEvent } from "./Rows.ts"
+import { bigints, execute, labelsText, type Sql, type SqlDocument, texts, toDocument, toEvent } from "./Rows.ts"
 
 const order = (sql: PgClient.PgClient, { newerThan }: Cursor): Fragment =>
   newerThan === undefined ? sql`DESC` : sql`ASC`

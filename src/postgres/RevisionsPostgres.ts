@@ -3,10 +3,8 @@ import type { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import type { AccountId } from "../engine/log/Document.ts"
 import type { Projection, RevisionRow } from "../engine/views/Projection.ts"
-import type { Revision, RevisionQuery } from "../engine/views/Views.ts"
-import { recordId, revisionAt } from "../engine/views/Views.ts"
-import type { Sql } from "./Rows.ts"
-import { bigint, bigints, execute, labelsText, texts } from "./Rows.ts"
+import { recordId, type Revision, revisionAt, type RevisionQuery } from "../engine/views/Views.ts"
+import { bigint, bigints, execute, labelsText, type Sql, texts } from "./Rows.ts"
 
 /**
  * Builds the part of a projection's statement that inserts revisions. The rows of changed documents are read as they
@@ -30,9 +28,7 @@ export const insert = (sql: PgClient.PgClient, { documentsChanged, revisions }: 
   )`
 }
 
-/**
- * Reads `limit` records of each document: the nearest `limit` of all are among them.
- */
+/** Reads `limit` records of each document: the nearest `limit` of all are among them. */
 export const read =
   (sql: PgClient.PgClient) =>
   (account: AccountId, { ids, labels, limit, newerThan, olderThan }: RevisionQuery) => {

@@ -16,8 +16,7 @@ import type {
   SubscriptionRow,
   TimerRow
 } from "../engine/views/Projection.ts"
-import type { Span } from "../engine/log/Record.ts"
-import { RECORD_BYTES_MAX, textOf } from "../engine/log/Record.ts"
+import { RECORD_BYTES_MAX, type Span, textOf } from "../engine/log/Record.ts"
 import { entriesIn } from "../engine/log/Tallies.ts"
 import type { DocumentTexts } from "../engine/views/Views.ts"
 import { isDamage, sqlStateOf } from "./SqlState.ts"

@@ -13,12 +13,10 @@ import type { PgClient } from "@effect/sql-pg"
 import { Context, Effect } from "effect"
 import type { Fragment } from "effect/sql/Statement"
 import type { AccountId } from "../engine/log/Document.ts"
-import type { SearchQuery } from "../engine/log/Search.ts"
-import { bucketTerms, termNumber } from "../engine/log/Search.ts"
+import { bucketTerms, type SearchQuery, termNumber } from "../engine/log/Search.ts"
 import type { Views } from "../engine/views/Views.ts"
 import { boundsOf, COLUMNS } from "./ListsPostgres.ts"
-import type { SqlDocument } from "./Rows.ts"
-import { bigint, bigints, execute, toDocument } from "./Rows.ts"
+import { bigint, bigints, execute, type SqlDocument, toDocument } from "./Rows.ts"
 
 /** The limits of the reads, in rows. */
 export interface SearchDepths {

@@ -20,11 +20,9 @@
  * detects the late record within 30 seconds.
  */
 import { PgClient, PgConnection } from "@effect/sql-pg"
-import { Context, Effect, Exit, Fiber } from "effect"
-import type { Scope } from "effect"
+import { Context, Effect, Exit, Fiber, type Scope } from "effect"
 import { StorageFailure } from "../engine/log/Journal.ts"
-import type { HangLimits as Limits } from "./Breaker.ts"
-import { Breaker } from "./Breaker.ts"
+import { Breaker, type HangLimits as Limits } from "./Breaker.ts"
 import { connectionsMax } from "./Database.ts"
 
 /** The limit in milliseconds, by the machine's clock: the time of tests stands still or jumps. */

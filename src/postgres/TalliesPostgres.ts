@@ -6,10 +6,17 @@ import type { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import type { AccountId } from "../engine/log/Document.ts"
 import type { Projection } from "../engine/views/Projection.ts"
-import type { Sum, TalliesOfStep, TallyQuery, TallyRow } from "../engine/log/Tallies.ts"
-import { ENTRIES_PATTERN, spanOf, SPANS, tallyAt } from "../engine/log/Tallies.ts"
-import type { Sql } from "./Rows.ts"
-import { bigints, execute, ints, texts } from "./Rows.ts"
+import {
+  ENTRIES_PATTERN,
+  spanOf,
+  SPANS,
+  type Sum,
+  type TalliesOfStep,
+  tallyAt,
+  type TallyQuery,
+  type TallyRow
+} from "../engine/log/Tallies.ts"
+import { bigints, execute, ints, type Sql, texts } from "./Rows.ts"
 
 /**
  * Builds the part of a projection's statement that updates sums. The documents' previous tallies are read as they were

@@ -5,12 +5,19 @@ import type { SqlError } from "effect/sql"
 import { ofCheckpoint } from "../engine/log/Checksum.ts"
 import type { AccountId, Millis } from "../engine/log/Document.ts"
 import type { StorageFailure } from "../engine/log/Journal.ts"
-import type { JournalCorrupt } from "../engine/log/Record.ts"
-import { changed } from "../engine/log/Record.ts"
+import { changed, type JournalCorrupt } from "../engine/log/Record.ts"
 import type { EventRow, KeyRow } from "../engine/views/Projection.ts"
 import { tallyId } from "../engine/log/Tallies.ts"
-import type { Standing, TimerCount, ViewRow } from "../engine/views/Views.ts"
-import { deliveryId, eventId, keyId, revisionId, Views } from "../engine/views/Views.ts"
+import {
+  deliveryId,
+  eventId,
+  keyId,
+  revisionId,
+  type Standing,
+  type TimerCount,
+  type ViewRow,
+  Views
+} from "../engine/views/Views.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import * as ListsPostgres from "./ListsPostgres.ts"
 import * as ProjectionPostgres from "./ProjectionPostgres.ts"
@@ -18,7 +25,6 @@ import { PRIME } from "./ProjectionPostgres.ts"
 import * as RevisionsPostgres from "./RevisionsPostgres.ts"
 import * as SearchPostgres from "./SearchPostgres.ts"
 import * as TalliesPostgres from "./TalliesPostgres.ts"
-import type { Sql, SqlDocumentTexts, SqlProjectedDocument, SqlSubscription, SqlTimer } from "./Rows.ts"
 import {
   bigint,
   cut,
@@ -26,6 +32,11 @@ import {
   ints,
   PARTITION,
   placed,
+  type Sql,
+  type SqlDocumentTexts,
+  type SqlProjectedDocument,
+  type SqlSubscription,
+  type SqlTimer,
   storageFailure,
   texts,
   toDocumentTexts,

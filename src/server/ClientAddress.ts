@@ -6,8 +6,7 @@
  * client of the outermost trusted one. Everything to the left of it can be forged. Reading costs time in proportion to
  * the length, and no chain of proxies is longer than the limits below.
  */
-import type { BlockList } from "node:net"
-import { isIP } from "node:net"
+import { type BlockList, isIP } from "node:net"
 import { isWithin } from "../domain/Networks.ts"
 import type { Incoming } from "./Incoming.ts"
 

@@ -26,8 +26,7 @@ import type { TlsOptions } from "node:tls"
 import { makeWriteBatch } from "./WriteBatch.ts"
 import { closeGracefully } from "./CloseGracefully.ts"
 import type { Incoming } from "./Incoming.ts"
-import { connectionEventOf, takeConnections } from "./PlainConnections.ts"
-import type { PlainConnections } from "./PlainConnections.ts"
+import { connectionEventOf, type PlainConnections, takeConnections } from "./PlainConnections.ts"
 import { originFormOf } from "./RequestTarget.ts"
 
 /** The most requests that a client may send ahead of an answer. One more ends its connection. */

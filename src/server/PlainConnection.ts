@@ -11,8 +11,7 @@ import { Exit } from "effect"
 import type { AtTurnsEnd } from "./WriteBatch.ts"
 import { closeGracefully } from "./CloseGracefully.ts"
 import type { Incoming } from "./Incoming.ts"
-import { INCOMPLETE, NOT_PLAIN, parse } from "./PlainRequest.ts"
-import type { PlainRequest } from "./PlainRequest.ts"
+import { INCOMPLETE, NOT_PLAIN, parse, type PlainRequest } from "./PlainRequest.ts"
 import { responseBytes } from "./PlainResponse.ts"
 
 export interface Limits {

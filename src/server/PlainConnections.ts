@@ -9,8 +9,7 @@ import type { Socket } from "node:net"
 import { Server as TlsServer } from "node:tls"
 import type { AtTurnsEnd } from "./WriteBatch.ts"
 import type { Incoming } from "./Incoming.ts"
-import type { Limits, Surroundings } from "./PlainConnection.ts"
-import { PlainConnection } from "./PlainConnection.ts"
+import { type Limits, PlainConnection, type Surroundings } from "./PlainConnection.ts"
 
 /** Sweeps per shortest limit: a connection may exceed its limit by a tenth. */
 const SWEEPS = 10

@@ -9,12 +9,10 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Context, Effect, Exit, Layer } from "effect"
 import { addressGroup } from "../domain/Networks.ts"
 import { Unavailable } from "../engine/Accounts.ts"
-import type { ClientAddressOf } from "./ClientAddress.ts"
-import { clientAddressOf } from "./ClientAddress.ts"
+import { clientAddressOf, type ClientAddressOf } from "./ClientAddress.ts"
 import { HttpConfig } from "./HttpConfig.ts"
 import { RequestTooLarge } from "./HttpErrors.ts"
-import type { Unfinished } from "./UnfinishedBodies.ts"
-import { UnfinishedBodies } from "./UnfinishedBodies.ts"
+import { type Unfinished, UnfinishedBodies } from "./UnfinishedBodies.ts"
 
 /** The longest body: 1 MiB. */
 export const BODY_BYTES_MAX = 1_048_576

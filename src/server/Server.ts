@@ -6,8 +6,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer } from "effect"
 import { HttpServerError } from "effect/http"
-import type { TakeApi } from "./NodeServer.ts"
-import { endConnections, setApi } from "./NodeServer.ts"
+import { endConnections, setApi, type TakeApi } from "./NodeServer.ts"
 
 /** The API's interface to the server. */
 export class ApiServer extends Context.Service<

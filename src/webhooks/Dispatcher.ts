@@ -14,26 +14,20 @@
  * A process that was frozen may have lost partitions without notice. It attempts only deliveries that are its own for
  * certain; the others wait until ownership is confirmed, or are dropped when the partition leaves.
  */
-import { Cause, Clock, Context, Effect, FiberSet, Latch, Layer, Semaphore } from "effect"
-import type { Fiber } from "effect"
+import { Cause, Clock, Context, Effect, type Fiber, FiberSet, Latch, Layer, Semaphore } from "effect"
 import type { Unavailable } from "../engine/Accounts.ts"
-import type { AttemptOutcome, Committed } from "../engine/Deliveries.ts"
-import { Deliveries } from "../engine/Deliveries.ts"
+import { type AttemptOutcome, type Committed, Deliveries } from "../engine/Deliveries.ts"
 import { Condition } from "../engine/process/Condition.ts"
 import * as Loop from "../engine/process/Loop.ts"
 import type { AccountId, Millis } from "../engine/log/Document.ts"
 import type { StoredEvent } from "../engine/log/Events.ts"
 import type { StorageFailure } from "../engine/log/Journal.ts"
-import type { Partition } from "../engine/process/Placement.ts"
-import { partitionOf, Placement } from "../engine/process/Placement.ts"
-import type { AttemptResult } from "./AttemptResult.ts"
-import { nextAfter, unanswered } from "./AttemptResult.ts"
-import type { Attempt } from "./Lanes.ts"
-import { Lanes, STALLED_MILLIS } from "./Lanes.ts"
+import { type Partition, partitionOf, Placement } from "../engine/process/Placement.ts"
+import { type AttemptResult, nextAfter, unanswered } from "./AttemptResult.ts"
+import { type Attempt, Lanes, STALLED_MILLIS } from "./Lanes.ts"
 import * as OutcomeWriter from "./OutcomeWriter.ts"
 import { EventLoop, Pace } from "./Pace.ts"
-import type { Endpoint, Message } from "./Sender.ts"
-import { Sender } from "./Sender.ts"
+import { type Endpoint, type Message, Sender } from "./Sender.ts"
 
 /** Deliveries taken from the table at once, at most. */
 const TAKE_MAX = 256

@@ -8,14 +8,11 @@
  */
 import * as diagnostics from "node:diagnostics_channel"
 import * as dns from "node:dns"
-import { isIP } from "node:net"
-import type { LookupFunction, Socket } from "node:net"
+import { isIP, type LookupFunction, type Socket } from "node:net"
 import { buildConnector } from "undici"
 import { isPublicAddress } from "../domain/PublicAddress.ts"
-import type { WebhookHosts } from "../domain/WebhookHosts.ts"
-import { mayDial } from "../domain/WebhookHosts.ts"
-import { AnswerStart } from "./AnswerStart.ts"
-import type { Start } from "./AnswerStart.ts"
+import { mayDial, type WebhookHosts } from "../domain/WebhookHosts.ts"
+import { AnswerStart, type Start } from "./AnswerStart.ts"
 
 /** The address of a URL's host may not be dialled. */
 export class AddressRefused extends Error {

@@ -14,8 +14,7 @@
 import type { DueDelivery } from "../engine/Deliveries.ts"
 import type { AccountId, Millis } from "../engine/log/Document.ts"
 import type { StoredEvent } from "../engine/log/Events.ts"
-import type { Partition } from "../engine/process/Placement.ts"
-import { partitionOf } from "../engine/process/Placement.ts"
+import { type Partition, partitionOf } from "../engine/process/Placement.ts"
 
 /** Running attempts that have not stalled, at most. */
 const SLOTS = 512

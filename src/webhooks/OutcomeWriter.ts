@@ -5,10 +5,8 @@
  * and the deliveries that were being taken from the table before that have arrived: the same delivery may be among them
  * once more, because another process can have put it into the table without this process' lease.
  */
-import { Effect, FiberMap, Latch, Schedule } from "effect"
-import type { Scope } from "effect"
-import type { AttemptOutcome } from "../engine/Deliveries.ts"
-import { Deliveries } from "../engine/Deliveries.ts"
+import { Effect, FiberMap, Latch, Schedule, type Scope } from "effect"
+import { type AttemptOutcome, Deliveries } from "../engine/Deliveries.ts"
 import type { AccountId, Millis } from "../engine/log/Document.ts"
 import { Condition } from "../engine/process/Condition.ts"
 import * as Loop from "../engine/process/Loop.ts"

@@ -13,16 +13,14 @@
  *   of an answer, the same request is sent once more, within the same attempt and time limit. A connection that was
  *   opened for the attempt gets no second try.
  */
-import { Clock, Context, Effect, Layer, Redacted } from "effect"
-import type { Scope } from "effect"
-import { Agent } from "undici"
-import type { Dispatcher } from "undici"
+import { Clock, Context, Effect, Layer, Redacted, type Scope } from "effect"
+import { Agent, type Dispatcher } from "undici"
 import { createHmac } from "node:crypto"
 import { clean } from "../domain/Secrets.ts"
 import type { WebhookHosts } from "../domain/WebhookHosts.ts"
 import type { Start } from "./AnswerStart.ts"
-import type { AttemptResult } from "./AttemptResult.ts"
 import {
+  type AttemptResult,
   describeError,
   describeStart,
   INVALID_URL,

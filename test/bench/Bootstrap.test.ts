@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { intervalOf, STARTS_MAX, STARTS_MIN, verdictOf } from "../../bench/compare/Bootstrap.ts"
-import type { RatiosByStart } from "../../bench/compare/Bootstrap.ts"
+import { intervalOf, type RatiosByStart, STARTS_MAX, STARTS_MIN, verdictOf } from "../../bench/compare/Bootstrap.ts"
 import { Random } from "../support/Random.ts"
 
 const SEED = Number(process.env["SEED"] ?? 20261123)

@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Compared, Pair } from "../../bench/compare/Comparison.ts"
-import { subjectOf } from "../../bench/compare/Comparison.ts"
+import { type Compared, type Pair, subjectOf } from "../../bench/compare/Comparison.ts"
 import * as ComparisonReport from "../../bench/compare/ComparisonReport.ts"
 import type { Round } from "../../bench/Results.ts"
 import { scenarios } from "../../bench/scenarios/index.ts"

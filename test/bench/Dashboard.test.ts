@@ -3,8 +3,14 @@ import { Schema } from "effect"
 import { judge } from "../../bench/dashboard/DashboardGoals.ts"
 import * as DashboardReport from "../../bench/dashboard/DashboardReport.ts"
 import type { DashboardResults, PageFigures } from "../../bench/dashboard/DashboardResults.ts"
-import type { Sale } from "../../bench/dashboard/History.ts"
-import { customerOf, RARE_DECLINE, saleOf, UNKNOWN_DECLINE, wasCharged } from "../../bench/dashboard/History.ts"
+import {
+  customerOf,
+  RARE_DECLINE,
+  type Sale,
+  saleOf,
+  UNKNOWN_DECLINE,
+  wasCharged
+} from "../../bench/dashboard/History.ts"
 import { Charge } from "../../src/domain/Charge.ts"
 import { Customer } from "../../src/domain/Customer.ts"
 import { PaymentIntent } from "../../src/domain/PaymentIntent.ts"

@@ -1,5 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http"
-import { createServer } from "node:http"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { Effect } from "effect"
 
 /** Starts an HTTP server for one test. No starter of Till: it stands for a server under load. */

@@ -4,8 +4,7 @@ import type { ContenderName } from "../../bench/Contender.ts"
 import { judge } from "../../bench/Goals.ts"
 import { parseMachineStat, parseResidentBytes, parseStat } from "../../bench/ProcessTime.ts"
 import * as Report from "../../bench/Report.ts"
-import type { Results, SubjectResult } from "../../bench/Results.ts"
-import { throughputRatio } from "../../bench/Results.ts"
+import { type Results, type SubjectResult, throughputRatio } from "../../bench/Results.ts"
 
 const subject = (
   contender: ContenderName,

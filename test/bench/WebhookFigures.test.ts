@@ -1,8 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Arrivals } from "../../bench/webhooks/Arrivals.ts"
-import { answersUntil, distributionOf, failureIn, figuresOf, missingOf } from "../../bench/webhooks/Figures.ts"
-import type { Figures } from "../../bench/webhooks/Figures.ts"
+import {
+  answersUntil,
+  distributionOf,
+  failureIn,
+  type Figures,
+  figuresOf,
+  missingOf
+} from "../../bench/webhooks/Figures.ts"
 import type { PacedLoadRecord } from "../../bench/load/PacedLoadPlan.ts"
 import { judge } from "../../bench/webhooks/WebhookGoals.ts"
 import * as WebhookReport from "../../bench/webhooks/WebhookReport.ts"

@@ -6,8 +6,7 @@ import { Effect, Exit, Redacted, Scope } from "effect"
 import { createHmac } from "node:crypto"
 import * as http from "node:http"
 import * as net from "node:net"
-import type { Forwarded } from "../../src/cli/Forwarder.ts"
-import { forwarder, INSTANCE_HEADER } from "../../src/cli/Forwarder.ts"
+import { type Forwarded, forwarder, INSTANCE_HEADER } from "../../src/cli/Forwarder.ts"
 
 const SECRET = "whsec_00000000000000000000000000000000"
 const BODY = '{"id":"evt_1","type":"customer.created"}'

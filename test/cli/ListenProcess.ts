@@ -1,8 +1,7 @@
 /** A running `till listen`, which ends with the scope. */
 import { Effect, type Scope } from "effect"
 import { spawn, type ChildProcess } from "node:child_process"
-import type { End, TillProcess } from "../support/TillProcess.ts"
-import { TILL, until } from "../support/TillProcess.ts"
+import { type End, TILL, type TillProcess, until } from "../support/TillProcess.ts"
 
 export class ListenProcess {
   readonly #child: ChildProcess

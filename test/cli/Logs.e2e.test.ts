@@ -1,8 +1,7 @@
 /** `till logs` as typed in a terminal, with a real service. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Running } from "../support/TillProcess.ts"
-import { KEYS, run, startTill, till, until } from "../support/TillProcess.ts"
+import { KEYS, run, type Running, startTill, till, until } from "../support/TillProcess.ts"
 
 const following = (args: ReadonlyArray<string>, variables: Readonly<Record<string, string>>) =>
   Effect.acquireRelease(

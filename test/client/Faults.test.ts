@@ -1,10 +1,8 @@
 /** A network that loses requests and responses: a call is still carried out once, and its response arrives. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { ConnectionError, InvalidRequestError, RateLimitError, TillClient } from "../../src/client/index.ts"
-import type { MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
-import type { Fault } from "../support/FaultyProxy.ts"
-import { FaultyProxy } from "../support/FaultyProxy.ts"
+import { type MemoryTill, start } from "../support/MemoryTill.ts"
+import { type Fault, FaultyProxy } from "../support/FaultyProxy.ts"
 import { Random, runSeed } from "../support/Random.ts"
 
 let server: MemoryTill

@@ -3,13 +3,10 @@
  * body of the contract equals its JSON.
  */
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
-import type { Effect, Stream } from "effect"
-import { Schema, SchemaAST } from "effect"
-import type { HttpApiEndpoint } from "effect/http-api"
-import { HttpApi } from "effect/http-api"
+import { type Effect, Schema, SchemaAST, type Stream } from "effect"
+import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { Api } from "../../src/api/Api.ts"
-import type { EffectMethods, TillError } from "../../src/client/index.ts"
-import { TillClient } from "../../src/client/index.ts"
+import { type EffectMethods, TillClient, type TillError } from "../../src/client/index.ts"
 import type { Customer, DeletedCustomer } from "../../src/domain/Customer.ts"
 import type { Event } from "../../src/domain/Event.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"

@@ -2,8 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
 import { Till, TillClient } from "../../src/client/index.ts"
-import type { MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, start } from "../support/MemoryTill.ts"
 import { FaultyProxy } from "../support/FaultyProxy.ts"
 
 let server: MemoryTill

@@ -1,6 +1,5 @@
 /** The receivers of `examples/webhooks`, as running programs. */
-import type { ChildProcess } from "node:child_process"
-import { spawn, spawnSync } from "node:child_process"
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import * as http from "node:http"
 import * as net from "node:net"
 import * as Path from "node:path"

@@ -17,8 +17,7 @@ import {
   type TillClientOptions
 } from "../../src/client/index.ts"
 import { FaultyProxy } from "../support/FaultyProxy.ts"
-import type { MemoryTill } from "../support/MemoryTill.ts"
-import { DOCS_URL, start, VERSION } from "../support/MemoryTill.ts"
+import { DOCS_URL, type MemoryTill, start, VERSION } from "../support/MemoryTill.ts"
 
 let server: MemoryTill
 let proxy: FaultyProxy

@@ -4,8 +4,13 @@ import { Effect, Redacted, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { createHmac } from "node:crypto"
 import { runInNewContext } from "node:vm"
-import type { VerifyWebhookOptions, WebhookEvent } from "../../src/client/index.ts"
-import { verifyWebhook, verifyWebhookEffect, WebhookVerificationError } from "../../src/client/index.ts"
+import {
+  verifyWebhook,
+  verifyWebhookEffect,
+  type VerifyWebhookOptions,
+  type WebhookEvent,
+  WebhookVerificationError
+} from "../../src/client/index.ts"
 import type { Charge } from "../../src/domain/Charge.ts"
 import type { Customer } from "../../src/domain/Customer.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"

@@ -1,10 +1,8 @@
 /** Runners as processes on a real Postgres: one of them serves each partition, whatever happens to the others. */
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
-import type { Scope } from "effect"
-import { spawn } from "node:child_process"
-import type { ChildProcess } from "node:child_process"
+import { Effect, Redacted, type Scope } from "effect"
+import { type ChildProcess, spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"

@@ -1,10 +1,7 @@
-/**
- * Corpora: installations of released versions, on which the tests start this Till. `make.ts` makes them.
- */
+/** Corpora: installations of released versions, on which the tests start this Till. `make.ts` makes them. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { PgClient, PgMigrator } from "@effect/sql-pg"
-import type { Redacted, Scope } from "effect"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, type Redacted, type Scope } from "effect"
 import * as fs from "node:fs"
 import * as Path from "node:path"
 import { gunzipSync } from "node:zlib"

@@ -1,10 +1,8 @@
 /** The schemas of all kinds of documents as data, so that those of a released version can be stored. */
-import type { JsonSchema } from "effect"
-import { Schema } from "effect"
+import { type JsonSchema, Schema } from "effect"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import type { Step } from "../../src/engine/log/Document.ts"
-import { formatOf } from "../../src/engine/log/Document.ts"
+import { formatOf, type Step } from "../../src/engine/log/Document.ts"
 import { KINDS } from "../../src/payments/Formats.ts"
 
 type JsonSchemaDocument = JsonSchema.Document<"draft-2020-12">

@@ -5,8 +5,7 @@ import { amountText, plainAmount } from "../../src/dashboard/frame/Values.ts"
 import { lineAmount } from "../../src/domain/PriceArithmetic.ts"
 import { start } from "../support/MemoryTillWithPages.ts"
 import { pay, visit } from "../support/fixtures/CheckoutPages.ts"
-import type { Page } from "./People.ts"
-import { formTo, openTab, signedIn } from "./People.ts"
+import { formTo, openTab, type Page, signedIn } from "./People.ts"
 import { openDashboard } from "./support.ts"
 
 const textIn = (html: string): string =>

@@ -2,13 +2,11 @@
  * Lists as files: customers, events and requests (semantics request_log.kept, dashboard.files, dashboard.customers).
  */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
-import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { visit } from "../support/fixtures/CheckoutPages.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
 import { cellsIn, textOf } from "./Csv.ts"
-import type { Tab } from "./People.ts"
-import { openTab, signedIn } from "./People.ts"
+import { openTab, signedIn, type Tab } from "./People.ts"
 
 /** More than one page of the file. */
 const MANY = 260

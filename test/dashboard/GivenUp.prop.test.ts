@@ -9,11 +9,9 @@ import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import { DASHBOARD_SESSION } from "../../src/payments/DashboardSessions.ts"
 import { GIVEN_UP_MAX } from "../../src/payments/GivenUp.ts"
-import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type Answer, type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { ISO_CODES } from "../support/Currencies.ts"
-import type { Tab } from "./People.ts"
-import { formTo, signedIn } from "./People.ts"
+import { formTo, signedIn, type Tab } from "./People.ts"
 
 const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 

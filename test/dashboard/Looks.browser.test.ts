@@ -6,12 +6,10 @@ import { afterAll, assert, beforeAll, beforeEach, describe, it, vi } from "@effe
 import * as fs from "node:fs"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, setTextSize } from "../pages/Browser.ts"
-import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
 import { linkFor, signedIn, signInBy } from "./People.ts"
-import type { World } from "../support/fixtures/World.ts"
-import { makeWorld } from "../support/fixtures/World.ts"
+import { makeWorld, type World } from "../support/fixtures/World.ts"
 
 const SOURCES = new URL("../../src/dashboard/", import.meta.url)
 

@@ -1,12 +1,9 @@
 /** Properties of every page of the dashboard (semantics dashboard.roles, dashboard.browser), without scripts. */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
-import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
-import type { Tab } from "./People.ts"
-import { formTo, openTab, signedIn } from "./People.ts"
-import type { World } from "../support/fixtures/World.ts"
-import { makeWorld } from "../support/fixtures/World.ts"
+import { formTo, openTab, signedIn, type Tab } from "./People.ts"
+import { makeWorld, type World } from "../support/fixtures/World.ts"
 
 /** Pages that support does not see. */
 const OTHERS = /^\/(?:team|developers\/.+|products\/:id\/prices)/

@@ -4,11 +4,9 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { basic } from "../support/HttpExchange.ts"
-import type { MemoryTillWithPages, Route } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type MemoryTillWithPages, type Route, start } from "../support/MemoryTillWithPages.ts"
 import { linkFor, openTab, signedIn } from "./People.ts"
-import type { World } from "../support/fixtures/World.ts"
-import { makeWorld } from "../support/fixtures/World.ts"
+import { makeWorld, type World } from "../support/fixtures/World.ts"
 
 const QUERY = "?to=%2Ftest&done=refund.create&confirm=true&amount=1&token=x"
 

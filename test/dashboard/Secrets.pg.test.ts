@@ -3,14 +3,11 @@ import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as ApiKeys from "../../src/payments/ApiKeys.ts"
-import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { CARDS, openSession } from "../support/fixtures/CheckoutPages.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
-import type { Tab } from "./People.ts"
-import { signedIn } from "./People.ts"
-import type { World } from "../support/fixtures/World.ts"
-import { makeWorld } from "../support/fixtures/World.ts"
+import { signedIn, type Tab } from "./People.ts"
+import { makeWorld, type World } from "../support/fixtures/World.ts"
 
 const LISTS = ["customers", "events", "payments", "requests"]
 

@@ -14,12 +14,10 @@ import { ADDRESS_FAILURES_MAX, PERSON_ATTEMPTS_MAX } from "../../src/dashboard/f
 import { clockOf } from "../support/SettableClock.ts"
 import { basic } from "../support/HttpExchange.ts"
 import { createMerchant } from "../support/fixtures/Merchants.ts"
-import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type Answer, type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { visit } from "../support/fixtures/CheckoutPages.ts"
 import { ACTIONS } from "./Actions.ts"
-import type { Page, Tab } from "./People.ts"
-import { formsIn, formTo, linkFor, linkTo, openTab, signedIn } from "./People.ts"
+import { formsIn, formTo, linkFor, linkTo, openTab, type Page, signedIn, type Tab } from "./People.ts"
 
 const PASSWORD = "correct horse battery"
 

@@ -1,13 +1,10 @@
 /** Texts of payers and merchants stay text on the dashboard's pages. */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
-import type { Page } from "./People.ts"
-import { signedIn } from "./People.ts"
-import type { Text } from "../support/fixtures/World.ts"
-import { makeWorld } from "../support/fixtures/World.ts"
+import { type Page, signedIn } from "./People.ts"
+import { makeWorld, type Text } from "../support/fixtures/World.ts"
 
 const PIECES = [
   "<script>alert(1)</script>",

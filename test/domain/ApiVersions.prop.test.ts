@@ -2,8 +2,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result, Schema } from "effect"
 import { API_VERSIONS, API_VERSION_NEWEST } from "../../src/domain/ApiVersion.ts"
-import type { Change, JsonObject, Version, VersionedAnswer } from "../../src/domain/ApiVersions.ts"
-import { make, VERSIONS } from "../../src/domain/ApiVersions.ts"
+import {
+  type Change,
+  type JsonObject,
+  make,
+  type Version,
+  type VersionedAnswer,
+  VERSIONS
+} from "../../src/domain/ApiVersions.ts"
 import { Command } from "../../src/payments/Administration.ts"
 
 const ROUTE = "POST /v1/things"

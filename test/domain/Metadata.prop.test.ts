@@ -1,8 +1,13 @@
 /** Metadata: merging, and keys with a meaning in JavaScript. */
 import { assert, describe, it } from "@effect/vitest"
 import { Exit, Effect, Schema } from "effect"
-import type { Metadata } from "../../src/domain/Metadata.ts"
-import { mergeMetadata, MetadataParameter, previousMetadata, updateMetadata } from "../../src/domain/Metadata.ts"
+import {
+  mergeMetadata,
+  type Metadata,
+  MetadataParameter,
+  previousMetadata,
+  updateMetadata
+} from "../../src/domain/Metadata.ts"
 import { violations } from "../../src/domain/Rule.ts"
 import { parseJson } from "../../src/json/JsonParse.ts"
 

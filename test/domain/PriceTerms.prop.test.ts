@@ -6,11 +6,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
 import { ParameterMissing } from "../../src/domain/Errors.ts"
 import { AMOUNT_MAX } from "../../src/domain/Money.ts"
-import type { TierParameter } from "../../src/domain/Price.ts"
-import { Price } from "../../src/domain/Price.ts"
+import { Price, type TierParameter } from "../../src/domain/Price.ts"
 import { lineAmount } from "../../src/domain/PriceArithmetic.ts"
-import type { PriceTermsParameters } from "../../src/domain/PriceTerms.ts"
-import { priceTermsFields, requireAmountsWithinCap, requirePriceTerms } from "../../src/domain/PriceTerms.ts"
+import {
+  priceTermsFields,
+  type PriceTermsParameters,
+  requireAmountsWithinCap,
+  requirePriceTerms
+} from "../../src/domain/PriceTerms.ts"
 import { Random, runSeed } from "../support/Random.ts"
 import { countRuns } from "../support/Runs.ts"
 

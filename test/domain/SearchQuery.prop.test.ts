@@ -4,8 +4,15 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import type { Clause, Fields, SearchQuery } from "../../src/domain/SearchQuery.ts"
-import { CLAUSES_MAX, matches, parse, print } from "../../src/domain/SearchQuery.ts"
+import {
+  type Clause,
+  CLAUSES_MAX,
+  type Fields,
+  matches,
+  parse,
+  print,
+  type SearchQuery
+} from "../../src/domain/SearchQuery.ts"
 import { Random, Seed } from "../support/Random.ts"
 
 const FIELDS: Fields = {

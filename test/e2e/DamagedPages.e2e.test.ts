@@ -9,8 +9,7 @@ import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
 import { reach } from "../../src/postgres/embedded/EmbeddedPostgres.ts"
-import type { TillProcess } from "../support/TillProcess.ts"
-import { startTill, till } from "../support/TillProcess.ts"
+import { startTill, till, type TillProcess } from "../support/TillProcess.ts"
 
 const PAGE_BYTES = 8192
 const CUSTOMERS = 120

@@ -6,8 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Path from "node:path"
 import { HttpExchange, Lost } from "../support/HttpExchange.ts"
-import type { TillProcess } from "../support/TillProcess.ts"
-import { KEYS, runnersOf, signalIfThere, startTill, until } from "../support/TillProcess.ts"
+import { KEYS, runnersOf, signalIfThere, startTill, type TillProcess, until } from "../support/TillProcess.ts"
 
 const HANG = Path.resolve(import.meta.dirname, "../support/HangOnSignal.ts")
 /** A shorter limit than the default would also kill a healthy process on a busy machine. */

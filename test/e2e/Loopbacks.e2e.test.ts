@@ -7,8 +7,7 @@ import { Effect } from "effect"
 import * as http from "node:http"
 import { createServer } from "node:net"
 import { networkInterfaces } from "node:os"
-import { KEYS, prepareTill, run, startTill } from "../support/TillProcess.ts"
-import type { TillProcess } from "../support/TillProcess.ts"
+import { KEYS, prepareTill, run, startTill, type TillProcess } from "../support/TillProcess.ts"
 
 const hasIPv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === "::1"))
 

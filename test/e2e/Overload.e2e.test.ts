@@ -8,8 +8,7 @@ import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import * as Path from "node:path"
 import type { FloodPlan, FloodReport } from "../support/FloodProcess.ts"
-import type { TillProcess } from "../support/TillProcess.ts"
-import { KEYS, startTill, till } from "../support/TillProcess.ts"
+import { KEYS, startTill, till, type TillProcess } from "../support/TillProcess.ts"
 
 const CONNECTIONS = 3000
 const SECONDS = 4

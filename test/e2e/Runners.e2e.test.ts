@@ -9,13 +9,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Judge } from "../faults/Judge.ts"
 import { Receiver } from "../faults/Receiver.ts"
-import type { Destination } from "../faults/Traffic.ts"
-import { Traffic } from "../faults/Traffic.ts"
+import { type Destination, Traffic } from "../faults/Traffic.ts"
 import { Lost } from "../support/HttpExchange.ts"
 import { Random, runSeed } from "../support/Random.ts"
 import { prepareFleet } from "../support/TillFleet.ts"
-import type { TillProcess } from "../support/TillProcess.ts"
-import { till } from "../support/TillProcess.ts"
+import { till, type TillProcess } from "../support/TillProcess.ts"
 
 const RUNNERS = 3
 const CLIENTS = 6

@@ -4,8 +4,7 @@
  */
 import { assert } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
-import type { Outcome, Rendered } from "../../src/engine/Accounts.ts"
-import { Unavailable, runOnce } from "../../src/engine/Accounts.ts"
+import { type Outcome, type Rendered, runOnce, Unavailable } from "../../src/engine/Accounts.ts"
 import type { RequestIdentity } from "../../src/engine/log/Record.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import type { RunningEngine, Storage } from "./Harness.ts"

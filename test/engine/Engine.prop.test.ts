@@ -10,8 +10,7 @@ import { TestClock } from "effect/testing"
 import type { FaultPoint } from "./storage/Faults.ts"
 import type { EngineOptions } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
-import type { Step } from "./ModelRun.ts"
-import { ModelRun, Steps } from "./ModelRun.ts"
+import { ModelRun, type Step, Steps } from "./ModelRun.ts"
 import { Random, Seed } from "../support/Random.ts"
 
 /** Longer than the idle time of an account, and than any timer of a toy command. */

@@ -10,8 +10,7 @@ import * as SnapshotPostgres from "../../src/postgres/SnapshotPostgres.ts"
 import * as ViewsPostgres from "../../src/postgres/ViewsPostgres.ts"
 import { freshDatabase } from "../support/Postgres.ts"
 import { StallingProxy } from "../support/StallingProxy.ts"
-import type { Storage } from "./Harness.ts"
-import { buildAlone } from "./Harness.ts"
+import { buildAlone, type Storage } from "./Harness.ts"
 
 export interface PostgresStorage {
   /** Journal and views over connections under a name. */

@@ -4,8 +4,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { Rendered } from "../../src/engine/Accounts.ts"
-import type { Kind } from "../../src/engine/log/Document.ts"
-import { encode } from "../../src/engine/log/Document.ts"
+import { encode, type Kind } from "../../src/engine/log/Document.ts"
 import type { RequestIdentity } from "../../src/engine/log/Record.ts"
 import type { DueTimer } from "../../src/engine/actor/Timers.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
@@ -39,9 +38,7 @@ const slot = Schema.Literals(["a", "b", "c", "d"])
 const name = Schema.Literals(["", "plain", "ünï→😀", "\u0000\ud800", '"__proto__"'])
 const by = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))
 
-/**
- * Operation of a command. `keep` and `drop` change many documents and then fail, with and without a stored answer.
- */
+/** Operation of a command. `keep` and `drop` change many documents and then fail, with and without a stored answer. */
 export const Operation = Schema.Union([
   Schema.Struct({ op: Schema.Literal("create"), slot, name }),
   Schema.Struct({ op: Schema.Literal("increment"), slot, by }),

@@ -2,8 +2,7 @@
  * Writes the memory that documents use, and their weights, as JSON to standard output. A process of its own, with
  * `--expose-gc`, because other objects in memory would be measured too.
  */
-import type { StoredTexts } from "../../src/engine/log/Document.ts"
-import { stored, weightOf } from "../../src/engine/log/Document.ts"
+import { stored, type StoredTexts, weightOf } from "../../src/engine/log/Document.ts"
 import { EntryCache } from "../../src/engine/actor/EntryCache.ts"
 
 export interface Measured {

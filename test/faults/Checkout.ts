@@ -2,8 +2,7 @@
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import type { Command } from "../../bench/Contender.ts"
-import { commandOf } from "../../bench/Contender.ts"
+import { type Command, commandOf } from "../../bench/Contender.ts"
 
 export interface Checkout {
   readonly folder: string

@@ -4,14 +4,12 @@
  */
 import * as Path from "node:path"
 import type { Finding } from "./Finding.ts"
-import type { Mutation } from "./Checkout.ts"
-import { mutated } from "./Checkout.ts"
+import { mutated, type Mutation } from "./Checkout.ts"
 import { amountEdits } from "./parts/Corruption.ts"
 import { powerCuts } from "./parts/Disks.ts"
 import { kills } from "./parts/Kills.ts"
 import { delayedFlushes, freezes } from "./parts/Runners.ts"
-import type { ControlResult } from "./Report.ts"
-import { findingLines } from "./Report.ts"
+import { type ControlResult, findingLines } from "./Report.ts"
 import type { Context, Row } from "./Scene.ts"
 
 export interface Control {

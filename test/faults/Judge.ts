@@ -9,18 +9,15 @@
  *   other;
  * - the history of every shared object is linearizable.
  */
-import type { Answer, HttpExchange } from "../support/HttpExchange.ts"
-import { inParallel } from "../support/HttpExchange.ts"
+import { type Answer, type HttpExchange, inParallel } from "../support/HttpExchange.ts"
 import { pause } from "../support/TillProcess.ts"
 import { Findings } from "./Finding.ts"
-import type { Timed } from "./Linearizability.ts"
-import { refute, SearchExceeded } from "./Linearizability.ts"
+import { refute, SearchExceeded, type Timed } from "./Linearizability.ts"
 import type { Answered, Shared } from "./Models.ts"
 import * as Models from "./Models.ts"
 import { eventsOf, madeBy } from "./Operations.ts"
 import type { Receiver } from "./Receiver.ts"
-import type { Deed, Destination, Traffic } from "./Traffic.ts"
-import { answerOf, pathOf, show } from "./Traffic.ts"
+import { answerOf, type Deed, type Destination, pathOf, show, type Traffic } from "./Traffic.ts"
 
 // oxlint-disable-next-line typescript/no-explicit-any -- whatever the service answered
 type Json = any

@@ -2,8 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Random, Seed } from "../support/Random.ts"
-import type { Model, Timed } from "./Linearizability.ts"
-import { refute } from "./Linearizability.ts"
+import { type Model, refute, type Timed } from "./Linearizability.ts"
 
 type Op = { readonly f: "write"; readonly value: number } | { readonly f: "read"; readonly value: number | undefined }
 

@@ -1,8 +1,7 @@
 /** The shared objects as sequential models. */
 import type { Answer } from "../support/HttpExchange.ts"
 import type { Model } from "./Linearizability.ts"
-import type { Operation } from "./Operations.ts"
-import { isStateRefusal } from "./Operations.ts"
+import { isStateRefusal, type Operation } from "./Operations.ts"
 
 export type Shared = Exclude<Operation, { f: "pay" | "decline" | "hold" | "enroll" }> | { f: "read"; id: string }
 

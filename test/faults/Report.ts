@@ -1,6 +1,5 @@
 /** The report of a run, for the terminal and for docs/faults.md. */
-import type { Machine } from "../../bench/Machine.ts"
-import { sentence } from "../../bench/Machine.ts"
+import { type Machine, sentence } from "../../bench/Machine.ts"
 import { markdown } from "../../bench/Table.ts"
 import type { Kind } from "./Finding.ts"
 import type { Row } from "./Scene.ts"

@@ -7,8 +7,7 @@ import { Findings } from "./Finding.ts"
 import * as History from "./History.ts"
 import { Judge } from "./Judge.ts"
 import { Receiver } from "./Receiver.ts"
-import type { ServiceOptions } from "./Service.ts"
-import { Service } from "./Service.ts"
+import { Service, type ServiceOptions } from "./Service.ts"
 import { Traffic } from "./Traffic.ts"
 
 export interface Context {

@@ -8,8 +8,7 @@ import * as Path from "node:path"
 import { promisify } from "node:util"
 import { Effect } from "effect"
 import { serverPort } from "../support/ServerPort.ts"
-import type { End, Launch } from "../support/TillProcess.ts"
-import { KEY_VARIABLES, KEYS, TillProcess } from "../support/TillProcess.ts"
+import { type End, KEY_VARIABLES, KEYS, type Launch, TillProcess } from "../support/TillProcess.ts"
 import type { Checkout } from "./Checkout.ts"
 
 export interface ServiceOptions {

@@ -1,6 +1,5 @@
 /** A program that has taken the port of a dead runner: it records what it receives and forges answers. */
-import type { Server, Socket } from "node:net"
-import { createServer } from "node:net"
+import { createServer, type Server, type Socket } from "node:net"
 import { pause } from "../support/TillProcess.ts"
 import { isClientHelloAlone } from "../support/TlsRecords.ts"
 

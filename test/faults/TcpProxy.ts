@@ -1,6 +1,5 @@
 /** A network before a server on this machine: slow, silent, or cut at a critical moment. */
-import type { AddressInfo, Server, Socket } from "node:net"
-import { connect, createServer } from "node:net"
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net"
 
 interface Pair {
   readonly client: Socket

@@ -3,14 +3,11 @@
  * outcome under the same key before the next one. Most of their objects are shared, unlike those of
  * test/support/fixtures/Traffic.ts, so the judge checks histories and not final states.
  */
-import type { Answer, HttpExchange } from "../support/HttpExchange.ts"
-import { Lost } from "../support/HttpExchange.ts"
-import type { Random } from "../support/SeededRandom.ts"
-import { Random as SeededRandom } from "../support/SeededRandom.ts"
+import { type Answer, type HttpExchange, Lost } from "../support/HttpExchange.ts"
+import { type Random, Random as SeededRandom } from "../support/SeededRandom.ts"
 import { pause } from "../support/TillProcess.ts"
 import type { Finding, Kind } from "./Finding.ts"
-import type { Operation } from "./Operations.ts"
-import { madeBy, requestOf, wrongness } from "./Operations.ts"
+import { madeBy, type Operation, requestOf, wrongness } from "./Operations.ts"
 
 /** A POST that is repeated until it has an answer. Times are of the monotonic clock, in milliseconds. */
 export interface Deed {

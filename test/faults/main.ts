@@ -21,8 +21,7 @@ import { CONTROLS, runControl } from "./Controls.ts"
 import { PARTS } from "./Parts.ts"
 import type { ControlResult, Run } from "./Report.ts"
 import * as Report from "./Report.ts"
-import type { Context, Row } from "./Scene.ts"
-import { broken } from "./Scene.ts"
+import { broken, type Context, type Row } from "./Scene.ts"
 
 const ROOT = join(import.meta.dirname, "../..")
 const REPORT = join(ROOT, "docs/faults.md")

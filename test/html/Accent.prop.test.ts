@@ -1,8 +1,7 @@
 /** Any colour that a merchant chooses stays readable on pages (semantics pages.brand; WCAG 2.2). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import type { Palette, Scheme } from "../../src/html/Accent.ts"
-import { contrast, GROUNDS, paletteOf, styleSheetOf } from "../../src/html/Accent.ts"
+import { contrast, GROUNDS, type Palette, paletteOf, type Scheme, styleSheetOf } from "../../src/html/Accent.ts"
 import { stylesheet } from "../../src/html/Assets.ts"
 
 const rgb = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0xff_ffff }))

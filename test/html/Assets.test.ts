@@ -1,8 +1,7 @@
 /** Assets: served under the hash of their content, and cached forever by browsers. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Assets from "../../src/html/Assets.ts"
-import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 
 let server: MemoryTillWithPages
 beforeAll(async () => {

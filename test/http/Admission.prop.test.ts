@@ -4,8 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import type { Place } from "../../src/http/Admission.ts"
-import { Admission, laneAt } from "../../src/http/Admission.ts"
+import { Admission, laneAt, type Place } from "../../src/http/Admission.ts"
 import { Random, Seed } from "../support/Random.ts"
 
 /** The cost of reading, running and refusing a request, in milliseconds. */

@@ -6,9 +6,8 @@ import { Agent, get } from "node:http"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { Keys } from "../support/fixtures/Merchants.ts"
-import type { MemoryTill } from "../support/MemoryTill.ts"
 import { basic } from "../support/HttpExchange.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, start } from "../support/MemoryTill.ts"
 
 let server: MemoryTill
 beforeAll(async () => void (server = await start()))

@@ -1,7 +1,6 @@
 /** Asserts the shape that every error response has (semantics errors.envelope, responses.headers). */
 import { assert } from "@effect/vitest"
-import type { Reply } from "../support/MemoryTill.ts"
-import { DOCS_URL, VERSION } from "../support/MemoryTill.ts"
+import { DOCS_URL, type Reply, VERSION } from "../support/MemoryTill.ts"
 
 const TYPES = ["invalid_request_error", "authentication_error", "payment_error", "rate_limit_error", "api_error"]
 

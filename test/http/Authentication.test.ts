@@ -2,8 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
-import type { ApiKeyLookup } from "../../src/payments/ApiKeys.ts"
-import { API_KEY_LOOKUP, lookupIdOf } from "../../src/payments/ApiKeys.ts"
+import { API_KEY_LOOKUP, type ApiKeyLookup, lookupIdOf } from "../../src/payments/ApiKeys.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
 import { MERCHANT } from "../../src/payments/Merchants.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
@@ -12,9 +11,8 @@ import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import { assertEnvelope, assertError, assertOk } from "./Assertions.ts"
 import { clockOf } from "../support/SettableClock.ts"
 import type { Keys } from "../support/fixtures/Merchants.ts"
-import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
 import { basic } from "../support/HttpExchange.ts"
-import { start, VERSION } from "../support/MemoryTill.ts"
+import { type MemoryTill, type Reply, start, VERSION } from "../support/MemoryTill.ts"
 
 /** Milliseconds by which the service's clock is ahead. */
 let ahead = 0

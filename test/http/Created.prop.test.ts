@@ -8,8 +8,7 @@ import { Effect } from "effect"
 import { Random, Seed } from "../support/Random.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import { clockOf } from "../support/SettableClock.ts"
-import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, type Reply, start } from "../support/MemoryTill.ts"
 
 const START = Date.UTC(2026, 10, 20)
 

@@ -2,8 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { parseJson } from "../../src/json/JsonParse.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, start } from "../support/MemoryTill.ts"
 
 let server: MemoryTill
 beforeAll(async () => void (server = await start()))

@@ -4,8 +4,7 @@ import * as fs from "node:fs"
 import * as Path from "node:path"
 import { EMITTED_EVENT_TYPES, EVENT_TYPES, RESERVED_EVENT_TYPES } from "../../src/domain/Event.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, start } from "../support/MemoryTill.ts"
 
 /** An independent copy of the table of semantics events.types: emitted types by their object, then reserved ones. */
 const EMITTED = {

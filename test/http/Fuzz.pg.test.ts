@@ -9,14 +9,12 @@ import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Document from "../../src/api/openapi/Document.ts"
 import { assertContracted, documentedBy } from "../support/ContractAnswers.ts"
-import type { FuzzRequest, Preparation, Target } from "../support/ContractFuzz.ts"
-import { ContractFuzz } from "../support/ContractFuzz.ts"
+import { ContractFuzz, type FuzzRequest, type Preparation, type Target } from "../support/ContractFuzz.ts"
 import { Random, runSeed } from "../support/Random.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
 import { countRuns, runs } from "../support/Runs.ts"
 import { assertEnvelope, assertError, assertHeaders } from "./Assertions.ts"
-import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, type Reply, start } from "../support/MemoryTill.ts"
 
 const REQUESTS = runs(Number(process.env["TILL_FUZZ_REQUESTS"] ?? 5000))
 

@@ -3,8 +3,7 @@ import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { assertEnvelope, assertHeaders } from "./Assertions.ts"
-import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, type Reply, start } from "../support/MemoryTill.ts"
 
 let server: MemoryTill
 let intent: string

@@ -4,13 +4,11 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { connect } from "node:net"
-import type { Socket } from "node:net"
+import { connect, type Socket } from "node:net"
 import { HttpServerResponse } from "effect/http"
 import { route } from "../../src/html/Routing.ts"
 import type { Keys } from "../support/fixtures/Merchants.ts"
-import type { MemoryFleet } from "../support/MemoryFleet.ts"
-import { start } from "../support/MemoryFleet.ts"
+import { type MemoryFleet, start } from "../support/MemoryFleet.ts"
 import { basic } from "../support/HttpExchange.ts"
 
 const PAUSE_MILLIS = 30

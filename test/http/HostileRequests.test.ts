@@ -4,8 +4,7 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Http from "node:http"
-import type { Frame } from "../support/HostileTexts.ts"
-import { asHeader, hostileTexts } from "../support/HostileTexts.ts"
+import { asHeader, type Frame, hostileTexts } from "../support/HostileTexts.ts"
 import { Random, runSeed } from "../support/Random.ts"
 import { countRuns, isWhole } from "../support/Runs.ts"
 import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"

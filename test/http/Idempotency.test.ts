@@ -3,8 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit } from "effect"
 import type * as Faults from "../engine/storage/Faults.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { RequestOptions, MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, type RequestOptions, start } from "../support/MemoryTill.ts"
 
 /** While set, commits wait for it. */
 let gate: Deferred.Deferred<void> | undefined

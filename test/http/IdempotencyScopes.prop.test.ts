@@ -6,8 +6,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { Keys } from "../support/fixtures/Merchants.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
-import { eventually, start } from "../support/MemoryTill.ts"
+import { eventually, type MemoryTill, type Reply, start } from "../support/MemoryTill.ts"
 
 let server: MemoryTill
 let merchants: Readonly<Record<"first" | "second", Keys>>

@@ -6,8 +6,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Latch } from "effect"
 import type * as Faults from "../engine/storage/Faults.ts"
 import { assertError, assertHeaders, assertOk } from "./Assertions.ts"
-import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, type Reply, start } from "../support/MemoryTill.ts"
 
 /** The most concurrent commands, beside a few of every account. */
 const UNDER_WAY_MAX = 1024

@@ -3,8 +3,7 @@
  * here what it accepts, and what null and the empty string mean.
  */
 import * as Kinds from "./ParameterKinds.ts"
-import type { Kind, Rule } from "./ParameterKinds.ts"
-import { dropped, never, nullable, optional, required, unsettable } from "./ParameterKinds.ts"
+import { dropped, type Kind, never, nullable, optional, required, type Rule, unsettable } from "./ParameterKinds.ts"
 
 export type Table = Readonly<Record<string, Readonly<Record<string, Rule>>>>
 

@@ -9,8 +9,7 @@ import { Api } from "../../src/api/Api.ts"
 import { PaymentMethod } from "../../src/domain/PaymentMethod.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import { TEST_CARDS } from "../../src/domain/TestCards.ts"
-import type { RequestOptions, MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, type RequestOptions, start } from "../support/MemoryTill.ts"
 
 let server: MemoryTill
 beforeAll(async () => void (server = await start()))

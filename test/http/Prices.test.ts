@@ -1,8 +1,7 @@
 /** Semantics money.limits, money.currencies, prices.*, the rows about prices, through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, type Reply, start } from "../support/MemoryTill.ts"
 
 let server: MemoryTill
 let tea: string

@@ -10,11 +10,9 @@ import * as PaymentIntents from "../models/PaymentIntents.ts"
 import * as PaymentMethods from "../models/PaymentMethods.ts"
 import { follow } from "../models/Program.ts"
 import * as Refunds from "../models/Refunds.ts"
-import type { Wire } from "../models/Wire.ts"
-import { post } from "../models/Wire.ts"
+import { post, type Wire } from "../models/Wire.ts"
 import { clockOf } from "../support/SettableClock.ts"
-import type { MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, start } from "../support/MemoryTill.ts"
 
 /** The service's time, in milliseconds. */
 let time = Date.UTC(2026, 10, 20)

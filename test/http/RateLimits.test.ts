@@ -4,9 +4,8 @@ import { networksOf } from "../../src/domain/Networks.ts"
 import { ACCOUNT_LIMIT, ADDRESS_LIMIT, API_KEYS_LIMIT } from "../../src/http/RateLimits.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { Keys } from "../support/fixtures/Merchants.ts"
-import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
 import { clockOf } from "../support/SettableClock.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, type Reply, start } from "../support/MemoryTill.ts"
 
 const MINUTE = 60_000
 /** 30 seconds after the start of a minute. */

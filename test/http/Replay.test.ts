@@ -10,8 +10,7 @@ import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import { fingerprint } from "../../src/http/RequestFingerprint.ts"
 import { paymentsConfig } from "../support/PaymentsConfig.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { MemoryTill } from "../support/MemoryTill.ts"
-import { start, VERSION } from "../support/MemoryTill.ts"
+import { type MemoryTill, start, VERSION } from "../support/MemoryTill.ts"
 
 let server: MemoryTill
 beforeAll(async () => void (server = await start()))

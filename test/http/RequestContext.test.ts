@@ -2,8 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Logger } from "effect"
 import { Unavailable } from "../../src/engine/Accounts.ts"
-import type { RequestContext } from "../../src/http/RequestContext.ts"
-import { answerFailed } from "../../src/http/RequestContext.ts"
+import { answerFailed, type RequestContext } from "../../src/http/RequestContext.ts"
 import { LogThrottle } from "../../src/http/RequestContext.ts"
 
 const exchange = {

@@ -3,8 +3,7 @@ import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import type { Keys } from "../support/fixtures/Merchants.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
-import { start, VERSION } from "../support/MemoryTill.ts"
+import { type MemoryTill, type Reply, start, VERSION } from "../support/MemoryTill.ts"
 
 interface Logged {
   readonly id: string

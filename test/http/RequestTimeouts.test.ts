@@ -4,9 +4,8 @@ import { Deferred, Effect, Exit } from "effect"
 import { connect } from "node:net"
 import type * as Faults from "../engine/storage/Faults.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { MemoryTill } from "../support/MemoryTill.ts"
 import { basic } from "../support/HttpExchange.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, start } from "../support/MemoryTill.ts"
 
 const LIMIT_MILLIS = 200
 

@@ -9,17 +9,18 @@ import { DeclineCode } from "../../src/domain/Cards.ts"
 import type { Customer } from "../../src/domain/Customer.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { PaymentIntentStatus } from "../../src/domain/PaymentIntentStates.ts"
-import type { Clause, SearchQuery } from "../../src/domain/SearchQuery.ts"
-import { print } from "../../src/domain/SearchQuery.ts"
+import { type Clause, print, type SearchQuery } from "../../src/domain/SearchQuery.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import type { Identified } from "../../src/engine/log/Document.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
-import type { SearchResultOf } from "../../src/http/handlers/Search.ts"
-import { searchDocuments } from "../../src/http/handlers/Search.ts"
-import type { Resource } from "../../src/payments/Documents.ts"
-import { CUSTOMER, PAYMENT_INTENT } from "../../src/payments/Documents.ts"
-import type { SearchedBy } from "../../src/payments/Search.ts"
-import { FILTERED_PAYMENT_INTENT, SEARCHED_CUSTOMER, SEARCHED_PAYMENT_INTENT } from "../../src/payments/Search.ts"
+import { searchDocuments, type SearchResultOf } from "../../src/http/handlers/Search.ts"
+import { CUSTOMER, PAYMENT_INTENT, type Resource } from "../../src/payments/Documents.ts"
+import {
+  FILTERED_PAYMENT_INTENT,
+  SEARCHED_CUSTOMER,
+  SEARCHED_PAYMENT_INTENT,
+  type SearchedBy
+} from "../../src/payments/Search.ts"
 import * as Harness from "../engine/Harness.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
 import { Random, Seed } from "../support/Random.ts"

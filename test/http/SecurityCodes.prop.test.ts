@@ -7,8 +7,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { loggedOf } from "../../src/http/RequestLogEntry.ts"
 import { clockOf } from "../support/SettableClock.ts"
-import type { Reply, MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, type Reply, start } from "../support/MemoryTill.ts"
 
 const NOW = Date.UTC(2026, 10, 20)
 

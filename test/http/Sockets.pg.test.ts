@@ -2,14 +2,12 @@
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit } from "effect"
 import { createServer } from "node:http"
-import type { AddressInfo, Socket } from "node:net"
-import { connect } from "node:net"
+import { type AddressInfo, connect, type Socket } from "node:net"
 import { answerUnreadable } from "../../src/http/UnreadableRequests.ts"
 import type * as Faults from "../engine/storage/Faults.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
-import type { MemoryTill } from "../support/MemoryTill.ts"
 import { basic } from "../support/HttpExchange.ts"
-import { DOCS_URL, start } from "../support/MemoryTill.ts"
+import { DOCS_URL, type MemoryTill, start } from "../support/MemoryTill.ts"
 
 /** While set, commits wait for it. */
 let gate: Deferred.Deferred<void> | undefined

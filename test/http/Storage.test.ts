@@ -7,8 +7,7 @@ import { Effect } from "effect"
 import { StorageFailure } from "../../src/engine/log/Journal.ts"
 import type * as Faults from "../engine/storage/Faults.ts"
 import { assertError, assertHeaders, assertOk } from "./Assertions.ts"
-import type { MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, start } from "../support/MemoryTill.ts"
 
 const failing = new Set<Faults.FaultPoint>()
 const faults: Faults.Faults = (point) =>

@@ -13,12 +13,9 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import * as Document from "../../src/api/openapi/Document.ts"
 import { requestFields } from "../support/RequestFields.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
-import type { Meaning, Rule, Says } from "./ParameterKinds.ts"
-import { wrongTypes } from "./ParameterKinds.ts"
-import type { Known, Table } from "./ParameterTable.ts"
-import { parameterTable } from "./ParameterTable.ts"
-import type { Reply, RequestOptions, MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type Meaning, type Rule, type Says, wrongTypes } from "./ParameterKinds.ts"
+import { type Known, parameterTable, type Table } from "./ParameterTable.ts"
+import { type MemoryTill, type Reply, type RequestOptions, start } from "../support/MemoryTill.ts"
 
 const contract = Document.make("https://pay.example.test")
 const contracted = requestFields(contract)

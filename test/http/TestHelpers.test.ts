@@ -7,8 +7,7 @@ import { Schema } from "effect"
 import { CLOCK_AHEAD_SECONDS_MAX, DeletedTestData, TestClock } from "../../src/domain/TestHelpers.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { Keys } from "../support/fixtures/Merchants.ts"
-import type { MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, start } from "../support/MemoryTill.ts"
 
 let server: MemoryTill
 beforeAll(async () => void (server = await start()))

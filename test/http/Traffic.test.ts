@@ -4,8 +4,7 @@ import { HttpExchange } from "../support/HttpExchange.ts"
 import { runSeed } from "../support/Random.ts"
 import { Traffic } from "../support/fixtures/Traffic.ts"
 import { TrafficAudit } from "../support/fixtures/TrafficAudit.ts"
-import type { MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, start } from "../support/MemoryTill.ts"
 
 const CLIENTS = 16
 const CHANGES = 800

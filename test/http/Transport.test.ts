@@ -2,8 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Document from "../../src/api/openapi/Document.ts"
 import { assertError, assertHeaders, assertOk } from "./Assertions.ts"
-import type { MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, start } from "../support/MemoryTill.ts"
 
 /** The part of a schema that is used here. */
 interface JsonSchema {

@@ -9,8 +9,7 @@ import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
 import type { Keys } from "../support/fixtures/Merchants.ts"
 import { FIRST, NEWEST, SECOND, VERSIONS } from "../support/TestVersions.ts"
-import type { Reply, RequestOptions, MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, type Reply, type RequestOptions, start } from "../support/MemoryTill.ts"
 
 let server: MemoryTill
 let keys: Keys

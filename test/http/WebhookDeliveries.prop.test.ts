@@ -14,8 +14,7 @@ import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import { Random, Seed } from "../support/Random.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { Keys } from "../support/fixtures/Merchants.ts"
-import type { MemoryTill } from "../support/MemoryTill.ts"
-import { eventually, start } from "../support/MemoryTill.ts"
+import { eventually, type MemoryTill, start } from "../support/MemoryTill.ts"
 import { WebhookDeliveryModel } from "./WebhookDeliveryModel.ts"
 
 let server: MemoryTill

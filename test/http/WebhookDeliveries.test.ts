@@ -12,8 +12,7 @@ import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import { render } from "../../src/payments/Events.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { Keys } from "../support/fixtures/Merchants.ts"
-import type { MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, start } from "../support/MemoryTill.ts"
 
 let server: MemoryTill
 beforeAll(async () => void (server = await start()))

@@ -12,8 +12,7 @@ import * as WebhookEndpoints from "../../src/payments/WebhookEndpoints.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
 import { ANY } from "../webhooks/Sending.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { RequestOptions, MemoryTill } from "../support/MemoryTill.ts"
-import { start, VERSION } from "../support/MemoryTill.ts"
+import { type MemoryTill, type RequestOptions, start, VERSION } from "../support/MemoryTill.ts"
 
 let server: MemoryTill
 beforeAll(async () => void (server = await start()))

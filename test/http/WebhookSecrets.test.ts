@@ -1,16 +1,14 @@
 /** The secrets of webhook endpoints, and their rolls (semantics webhooks.secret, time.wall), through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
-import { CreatedWebhookEndpoint } from "../../src/domain/WebhookEndpoint.ts"
-import type { WebhookEndpoint } from "../../src/domain/WebhookEndpoint.ts"
+import { CreatedWebhookEndpoint, type WebhookEndpoint } from "../../src/domain/WebhookEndpoint.ts"
 import type { Document } from "../../src/engine/log/Document.ts"
 import type { WebhookEndpointHidden } from "../../src/payments/Documents.ts"
 import { secretsOf } from "../../src/payments/WebhookEndpoints.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { Keys } from "../support/fixtures/Merchants.ts"
-import type { MemoryTill } from "../support/MemoryTill.ts"
-import { start } from "../support/MemoryTill.ts"
+import { type MemoryTill, start } from "../support/MemoryTill.ts"
 
 let server: MemoryTill
 beforeAll(async () => void (server = await start()))

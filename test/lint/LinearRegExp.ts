@@ -6,8 +6,16 @@
  * finds patterns that can begin again within their own match, such as `"(?:[^"\\]|\\.)*"` in `\"\"\"…`: each of the
  * quotes may begin a string without an end.
  */
-import type { Concatenation, Element, NoParent, Quantifier } from "refa"
-import { CharSet, isDisjointWith, JS, NFA } from "refa"
+import {
+  CharSet,
+  type Concatenation,
+  type Element,
+  isDisjointWith,
+  JS,
+  NFA,
+  type NoParent,
+  type Quantifier
+} from "refa"
 import { analyse } from "scslre"
 
 /** Describes slow parts of a regular expression, one per line. */

@@ -1,8 +1,7 @@
 /** Programs over HTTP: a new environment of a merchant, reached by requests, with a movable clock. */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import type { ClientError, Driver } from "./Program.ts"
-import { wordsOf } from "./Program.ts"
+import { type ClientError, type Driver, wordsOf } from "./Program.ts"
 
 // oxlint-disable-next-line typescript/no-explicit-any -- whatever the service answered
 export type Json = any

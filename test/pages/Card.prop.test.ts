@@ -1,8 +1,7 @@
 /** Card fields: the server reads a formatted text like the original (semantics pages.card_fields). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import type { FormParts, CardField } from "../../src/pages/checkout/CheckoutForm.ts"
-import { CARD_FIELDS, readEntered } from "../../src/pages/checkout/CheckoutForm.ts"
+import { CARD_FIELDS, type CardField, type FormParts, readEntered } from "../../src/pages/checkout/CheckoutForm.ts"
 import { readExpiry, shapeCode, shapeExpiry, shapeNumber } from "../../src/html/assets/card.js"
 
 const ASKED: FormParts = { amount: null, address: false, card: true, saved: [] }

@@ -6,8 +6,7 @@ import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vi
 import * as vm from "node:vm"
 import type { CheckoutState, ConfirmParameters, TillCheckout } from "till/checkout"
 import * as Assets from "../../src/html/Assets.ts"
-import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type Answer, type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { CARDS, openSession } from "../support/fixtures/CheckoutPages.ts"
 
 /** The `Till` function of a script that was loaded from an address; undefined for a script without one. */

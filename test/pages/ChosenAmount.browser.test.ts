@@ -5,11 +5,9 @@
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Frame, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, overflows } from "./Browser.ts"
-import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type Answer, type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { CARDS, openSession } from "../support/fixtures/CheckoutPages.ts"
-import type { ShopWindow } from "../support/fixtures/ShopWindow.ts"
-import { openShop } from "../support/fixtures/ShopWindow.ts"
+import { openShop, type ShopWindow } from "../support/fixtures/ShopWindow.ts"
 
 /** The page's error about an amount, and the server's for a form without scripts. */
 const readings = async () => {

@@ -3,8 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as vm from "node:vm"
 import type { TillCheckout } from "till/checkout"
 import * as Assets from "../../src/html/Assets.ts"
-import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type Answer, type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { CARDS, filledIn, openSession, pay, send, tokenIn, visit } from "../support/fixtures/CheckoutPages.ts"
 
 let server: MemoryTillWithPages

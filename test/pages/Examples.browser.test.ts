@@ -5,10 +5,8 @@
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, FrameLocator, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, overflows } from "./Browser.ts"
-import type { ExampleShop } from "../support/fixtures/ExampleShop.ts"
-import { openExample } from "../support/fixtures/ExampleShop.ts"
-import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type ExampleShop, openExample } from "../support/fixtures/ExampleShop.ts"
+import { type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { CARDS, openSession } from "../support/fixtures/CheckoutPages.ts"
 
 describe.skipIf(!hasBrowser)("the example shops in a browser", () => {

@@ -7,8 +7,7 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import { administer } from "../../src/payments/Administration.ts"
 import { accessibilityProblems, connect, hasBrowser, overflows } from "./Browser.ts"
-import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type Answer, type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { CARDS, filledIn, openSession, pay } from "../support/fixtures/CheckoutPages.ts"
 
 /** The merchant's image server, which records its requests. */

@@ -3,8 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { exec } from "node:child_process"
 import { promisify } from "node:util"
 import { tryOut } from "../../src/pages/Home.ts"
-import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { visit } from "../support/fixtures/CheckoutPages.ts"
 
 let server: MemoryTillWithPages

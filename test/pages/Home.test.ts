@@ -1,7 +1,6 @@
 /** Till's home page, and invalid addresses below pages (semantics pages.home). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { linksIn, openSession, visit } from "../support/fixtures/CheckoutPages.ts"
 
 let server: MemoryTillWithPages

@@ -3,8 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { connect } from "node:net"
 import { stylesheet } from "../../src/html/Assets.ts"
 import { basic } from "../support/HttpExchange.ts"
-import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type Answer, type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { filledIn, openSession, pay, send, tokenIn, visit } from "../support/fixtures/CheckoutPages.ts"
 
 let server: MemoryTillWithPages

@@ -4,8 +4,7 @@ import { Effect } from "effect"
 import { StorageFailure } from "../../src/engine/log/Journal.ts"
 import type { FaultPoint } from "../engine/storage/Faults.ts"
 import { until } from "../support/TillProcess.ts"
-import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
-import { start } from "../support/MemoryTillWithPages.ts"
+import { type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { filledIn, openSession, pay, send, tokenIn, visit } from "../support/fixtures/CheckoutPages.ts"
 
 let server: MemoryTillWithPages

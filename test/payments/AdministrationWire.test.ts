@@ -2,8 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { Unavailable } from "../../src/engine/Accounts.ts"
-import type { Answer } from "../../src/payments/Administration.ts"
-import { AdministrationFailed } from "../../src/payments/Administration.ts"
+import { AdministrationFailed, type Answer } from "../../src/payments/Administration.ts"
 import * as Wire from "../../src/payments/AdministrationWire.ts"
 
 const overTheWire = ({ body, status }: Wire.Reply): Wire.Reply => ({ status, body: JSON.parse(JSON.stringify(body)) })

@@ -23,11 +23,9 @@ import * as CheckoutSessions from "../../src/payments/CheckoutSessions.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import * as Prices from "../../src/payments/Prices.ts"
 import * as Products from "../../src/payments/Products.ts"
-import type { Command, Creation, Model, Seen } from "../models/CheckoutSessions.ts"
 import * as Table from "../models/CheckoutSessions.ts"
-import { CARD_NAMES, DETAILS } from "../models/CheckoutSessions.ts"
-import type { Driver, Table as StateTable, Wait } from "../models/Program.ts"
-import { follow } from "../models/Program.ts"
+import { CARD_NAMES, type Command, type Creation, DETAILS, type Model, type Seen } from "../models/CheckoutSessions.ts"
+import { type Driver, follow, type Table as StateTable, type Wait } from "../models/Program.ts"
 import { answerOf, MemoryAccount } from "../support/MemoryAccount.ts"
 
 type Step = Command | Wait

@@ -8,16 +8,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Checksum from "../../src/engine/log/Checksum.ts"
 import { Schema, SchemaRepresentation } from "effect"
-import type { Document, Step } from "../../src/engine/log/Document.ts"
-import { formatOf } from "../../src/engine/log/Document.ts"
+import { type Document, formatOf, type Step } from "../../src/engine/log/Document.ts"
 import type { DocumentFormatsShape } from "../../src/engine/views/DocumentFormats.ts"
 import * as EngineFormats from "../../src/engine/views/DocumentFormats.ts"
 import { EMITTED_EVENT_TYPES } from "../../src/domain/Event.ts"
 import { KINDS } from "../../src/payments/Formats.ts"
 import { migrations } from "../../src/postgres/Migrations.ts"
 import { load, versions } from "../corpus/Corpus.ts"
-import type { Shape } from "../corpus/Shapes.ts"
-import { loadShapes, shapeOf, shapes } from "../corpus/Shapes.ts"
+import { loadShapes, type Shape, shapeOf, shapes } from "../corpus/Shapes.ts"
 
 /** A kind without the types of its documents. */
 interface AnyKind {

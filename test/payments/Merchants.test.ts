@@ -5,9 +5,8 @@ import { Effect, Redacted } from "effect"
 import { NO_BRAND } from "../../src/domain/Brand.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import { API_KEY, API_KEY_LOOKUP, lookupIdOf } from "../../src/payments/ApiKeys.ts"
-import type { ApiKeys, ApiKeySlot } from "../../src/payments/Merchants.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
-import { API_KEY_SLOTS, MERCHANT } from "../../src/payments/Merchants.ts"
+import { API_KEY_SLOTS, type ApiKeys, type ApiKeySlot, MERCHANT } from "../../src/payments/Merchants.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
 
 const PREFIXES: Readonly<Record<ApiKeySlot, string>> = {

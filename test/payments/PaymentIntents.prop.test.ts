@@ -6,17 +6,24 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { Charge } from "../../src/domain/Charge.ts"
-import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
-import { PaymentIntent as PaymentIntentSchema } from "../../src/domain/PaymentIntent.ts"
+import { type PaymentIntent, PaymentIntent as PaymentIntentSchema } from "../../src/domain/PaymentIntent.ts"
 import { violatedInvariant } from "../../src/domain/PaymentIntentInvariants.ts"
 import { CHARGE, CUSTOMER, PAYMENT_INTENT, PAYMENT_METHOD } from "../../src/payments/Documents.ts"
 import * as Customers from "../../src/payments/Customers.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
-import type { CardName, CardSent, Command, Creation, Model, Seen, UsageSent } from "../models/PaymentIntents.ts"
 import * as Table from "../models/PaymentIntents.ts"
-import { CARD_NAMES, CARDS } from "../models/PaymentIntents.ts"
-import type { Driver, Table as StateTable, Wait } from "../models/Program.ts"
-import { follow } from "../models/Program.ts"
+import {
+  CARD_NAMES,
+  type CardName,
+  CARDS,
+  type CardSent,
+  type Command,
+  type Creation,
+  type Model,
+  type Seen,
+  type UsageSent
+} from "../models/PaymentIntents.ts"
+import { type Driver, follow, type Table as StateTable, type Wait } from "../models/Program.ts"
 import { tokenized } from "../support/fixtures/CardData.ts"
 import { answerOf, MemoryAccount } from "../support/MemoryAccount.ts"
 

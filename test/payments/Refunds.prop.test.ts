@@ -11,11 +11,18 @@ import { Refund } from "../../src/domain/Refund.ts"
 import { CHARGE, PAYMENT_INTENT, REFUND } from "../../src/payments/Documents.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import * as Refunds from "../../src/payments/Refunds.ts"
-import type { Driver, Table as StateTable, Wait } from "../models/Program.ts"
-import { follow } from "../models/Program.ts"
-import type { Command, Creation, Model, Seen } from "../models/Refunds.ts"
+import { type Driver, follow, type Table as StateTable, type Wait } from "../models/Program.ts"
 import * as Table from "../models/Refunds.ts"
-import { CARDS, PAYMENTS, type PaymentName, type RefundCard } from "../models/Refunds.ts"
+import {
+  CARDS,
+  type Command,
+  type Creation,
+  type Model,
+  type PaymentName,
+  PAYMENTS,
+  type RefundCard,
+  type Seen
+} from "../models/Refunds.ts"
 import { answerOf, MemoryAccount } from "../support/MemoryAccount.ts"
 import { accepted } from "../support/Outcomes.ts"
 

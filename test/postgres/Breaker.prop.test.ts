@@ -1,7 +1,6 @@
 /** The breaker against a database that is silent at random times, in simulated time. */
 import { assert, describe, it } from "@effect/vitest"
-import type { HangLimits, Statement } from "../../src/postgres/Breaker.ts"
-import { Breaker } from "../../src/postgres/Breaker.ts"
+import { Breaker, type HangLimits, type Statement } from "../../src/postgres/Breaker.ts"
 import { Random, Seed } from "../support/Random.ts"
 
 const LIMITS: HangLimits = { silentMillis: 1500, probeMillis: 2000, pauseMillis: 500 }

@@ -11,16 +11,35 @@ import type { Between } from "../../src/engine/log/Created.ts"
 import type { Searchable } from "../../src/engine/log/Document.ts"
 import { READ_BYTES_MAX } from "../../src/engine/process/Memory.ts"
 import { partitionOf, PARTITIONS } from "../../src/engine/process/Placement.ts"
-import type { ChainedRow, Attempt, JournalRow, Span } from "../../src/engine/log/Record.ts"
-import { GENESIS, RECORD_BYTES_MAX, textOf } from "../../src/engine/log/Record.ts"
-import type { DeliveryRow, DeliveryStep, ProjectedDocument, Projection } from "../../src/engine/views/Projection.ts"
-import { project } from "../../src/engine/views/Projection.ts"
-import type { Filter } from "../../src/engine/log/Search.ts"
-import { entryOf } from "../../src/engine/log/Search.ts"
-import type { TallyEntry } from "../../src/engine/log/Tallies.ts"
-import { entriesOf, SPANS, tallyId } from "../../src/engine/log/Tallies.ts"
-import type { Cursor, ViewRow, ViewsShape, ViewTable } from "../../src/engine/views/Views.ts"
-import { eventId, keyId, recordId, revisionId, viewTables } from "../../src/engine/views/Views.ts"
+import {
+  type Attempt,
+  type ChainedRow,
+  GENESIS,
+  type JournalRow,
+  RECORD_BYTES_MAX,
+  type Span,
+  textOf
+} from "../../src/engine/log/Record.ts"
+import {
+  type DeliveryRow,
+  type DeliveryStep,
+  project,
+  type ProjectedDocument,
+  type Projection
+} from "../../src/engine/views/Projection.ts"
+import { entryOf, type Filter } from "../../src/engine/log/Search.ts"
+import { entriesOf, SPANS, type TallyEntry, tallyId } from "../../src/engine/log/Tallies.ts"
+import {
+  type Cursor,
+  eventId,
+  keyId,
+  recordId,
+  revisionId,
+  type ViewRow,
+  type ViewsShape,
+  type ViewTable,
+  viewTables
+} from "../../src/engine/views/Views.ts"
 import { journalOf, storageInMemory, viewsOf } from "../engine/Harness.ts"
 import { SearchDepths } from "../../src/postgres/SearchPostgres.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"

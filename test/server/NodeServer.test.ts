@@ -1,9 +1,7 @@
 /** Batches of answers, and the close of a server. Shutdown.e2e.test.ts stops all of Till under load. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
-import type { IncomingMessage, Server, ServerResponse } from "node:http"
-import { request } from "node:http"
-import type { AddressInfo } from "node:net"
-import { connect } from "node:net"
+import { type IncomingMessage, request, type Server, type ServerResponse } from "node:http"
+import { type AddressInfo, connect } from "node:net"
 import * as NodeServer from "../../src/server/NodeServer.ts"
 
 let server: Server

@@ -6,8 +6,7 @@
  * `TILL_SEED` replays a run, `TILL_FUZZ_REQUESTS` makes a longer one; a failure names the seed and the bytes.
  */
 import { assert, describe, it } from "@effect/vitest"
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http"
-import { createServer } from "node:http"
+import { createServer, type IncomingHttpHeaders, type IncomingMessage } from "node:http"
 import { Duplex } from "node:stream"
 import { isDeepStrictEqual } from "node:util"
 import { INCOMPLETE, NOT_PLAIN, parse } from "../../src/server/PlainRequest.ts"

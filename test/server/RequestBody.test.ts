@@ -4,8 +4,7 @@ import { Cause, Effect, Exit, Fiber } from "effect"
 import type { IncomingMessage } from "node:http"
 import { Readable } from "node:stream"
 import { Unavailable } from "../../src/engine/Accounts.ts"
-import type { ReadBody } from "../../src/server/RequestBody.ts"
-import { BODY_BYTES_MAX, makeReadBody } from "../../src/server/RequestBody.ts"
+import { BODY_BYTES_MAX, makeReadBody, type ReadBody } from "../../src/server/RequestBody.ts"
 
 const readBody = makeReadBody()
 /** These requests receive no `100 Continue`. */

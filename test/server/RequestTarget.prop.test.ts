@@ -7,9 +7,8 @@ import { isWrongTarget, originFormOf } from "../../src/server/RequestTarget.ts"
 import type { Keys } from "../support/fixtures/Merchants.ts"
 import { Random, runSeed } from "../support/Random.ts"
 import { basic } from "../support/HttpExchange.ts"
-import type { MemoryFleet } from "../support/MemoryFleet.ts"
 import { comparable, RawClient } from "../support/RawClient.ts"
-import { start } from "../support/MemoryFleet.ts"
+import { type MemoryFleet, start } from "../support/MemoryFleet.ts"
 
 const CASES = 100
 

@@ -5,8 +5,7 @@
 import { assert } from "@effect/vitest"
 import { parseJson } from "../../src/json/JsonParse.ts"
 import type { Random } from "../support/Random.ts"
-import type { Reply, Wire } from "../models/Wire.ts"
-import { post } from "../models/Wire.ts"
+import { post, type Reply, type Wire } from "../models/Wire.ts"
 import type { Answer, Request } from "./Process.ts"
 
 /** The wait before a repetition, by the test clock. */

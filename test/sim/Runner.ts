@@ -5,17 +5,14 @@
  */
 import { Effect, Fiber, Latch } from "effect"
 import type { StorageFailure } from "../../src/engine/log/Journal.ts"
-import type { Partition, PlacementShape } from "../../src/engine/process/Placement.ts"
-import { Placement } from "../../src/engine/process/Placement.ts"
+import { type Partition, Placement, type PlacementShape } from "../../src/engine/process/Placement.ts"
 import type { ForwardedIncoming } from "../../src/http/forward/Listener.ts"
 import type { Storage } from "../engine/Harness.ts"
 import type { Faults } from "../engine/storage/Faults.ts"
 import type { Random } from "../support/Random.ts"
 import type { Postgres, Session } from "./Postgres.ts"
-import type { Answer, Process, Request } from "./Process.ts"
-import { start } from "./Process.ts"
-import type { Stranger } from "./Network.ts"
-import { linksOf } from "./Network.ts"
+import { type Answer, type Process, type Request, start } from "./Process.ts"
+import { linksOf, type Stranger } from "./Network.ts"
 
 const REFRESH_MILLIS = 1000
 /** The longest one-way delay to Postgres, in milliseconds. */

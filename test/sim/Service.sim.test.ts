@@ -16,8 +16,7 @@ import type { Wire } from "../models/Wire.ts"
 import { Random, Seed } from "../support/Random.ts"
 import { Clients, wireOf } from "./Clients.ts"
 import { carryOut, programs } from "./Merchants.ts"
-import type { Process } from "./Process.ts"
-import { start } from "./Process.ts"
+import { type Process, start } from "./Process.ts"
 
 const SEEDS = Number(process.env["TILL_SIM_SEEDS"] ?? 300)
 

@@ -6,8 +6,7 @@
  * more CPU time, because every message then passes through another process.
  */
 import * as fs from "node:fs"
-import type { Browser } from "playwright-core"
-import { chromium } from "playwright-core"
+import { type Browser, chromium } from "playwright-core"
 
 const PLACES = [
   process.env["CHROMIUM"],

@@ -3,10 +3,8 @@
  * objects that an operation needs before it can succeed. A seed determines every choice; ids are those of earlier
  * answers.
  */
-import type { Document, Operation, Parameter } from "../../src/api/openapi/Document.ts"
-import { responseOf } from "../../src/api/openapi/Document.ts"
-import type { JsonSchema, JsonSchemas } from "../../src/api/openapi/Examples.ts"
-import { resolve } from "../../src/api/openapi/Examples.ts"
+import { type Document, type Operation, type Parameter, responseOf } from "../../src/api/openapi/Document.ts"
+import { type JsonSchema, type JsonSchemas, resolve } from "../../src/api/openapi/Examples.ts"
 import type { Random } from "./Random.ts"
 
 /** One operation of the document. */

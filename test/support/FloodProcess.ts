@@ -7,8 +7,7 @@
  * allowed; a request without an answer, such as on a connection that ends, counts as lost.
  */
 import { randomUUID } from "node:crypto"
-import { connect } from "node:net"
-import type { Socket } from "node:net"
+import { connect, type Socket } from "node:net"
 import { ResponseReader } from "../../bench/load/ResponseReader.ts"
 
 export interface FloodPlan {

@@ -4,19 +4,15 @@
  * concurrency and failures have tests of their own.
  */
 import { Context, Effect, Exit, Result } from "effect"
-import type { Document, Identified, Kind, Tombstone } from "../../src/engine/log/Document.ts"
-import { stored } from "../../src/engine/log/Document.ts"
+import { type Document, type Identified, type Kind, stored, type Tombstone } from "../../src/engine/log/Document.ts"
 import { idOf, nextSequence } from "../../src/engine/log/Identifiers.ts"
 import type { EventEntry, RequestIdentity } from "../../src/engine/log/Record.ts"
-import type { AccountState } from "../../src/engine/actor/Transaction.ts"
-import { ActiveTransaction, Transaction } from "../../src/engine/actor/Transaction.ts"
-import type { PaymentsConfigShape } from "../../src/payments/PaymentsConfig.ts"
-import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
+import { type AccountState, ActiveTransaction, Transaction } from "../../src/engine/actor/Transaction.ts"
+import { PaymentsConfig, type PaymentsConfigShape } from "../../src/payments/PaymentsConfig.ts"
 import { Processor } from "../../src/payments/Processor.ts"
 import { simulator } from "../../src/payments/Simulator.ts"
 import { handleTimer } from "../../src/payments/Timers.ts"
-import type { Failure } from "../../src/http/ErrorTable.ts"
-import { wireErrorOf } from "../../src/http/ErrorTable.ts"
+import { type Failure, wireErrorOf } from "../../src/http/ErrorTable.ts"
 import { wordsOf } from "../models/Program.ts"
 import { paymentsConfig } from "./PaymentsConfig.ts"
 

@@ -3,8 +3,7 @@
  * `MemoryTill` and `MemoryFleet` build on these layers, and tests of single lifecycles provide them directly.
  */
 import { Effect, Layer, Redacted } from "effect"
-import type { Version } from "../../src/domain/ApiVersions.ts"
-import { ApiVersions, VERSIONS } from "../../src/domain/ApiVersions.ts"
+import { ApiVersions, type Version, VERSIONS } from "../../src/domain/ApiVersions.ts"
 import { AccountNumbers } from "../../src/engine/log/AccountNumbers.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Journal } from "../../src/engine/log/Journal.ts"

@@ -18,8 +18,7 @@ import { HttpConfig } from "../../src/server/HttpConfig.ts"
 import type { Keys } from "./fixtures/Merchants.ts"
 import { basic } from "./HttpExchange.ts"
 import * as MemoryEngine from "./MemoryEngine.ts"
-import type { MemoryTill, MemoryTillOptions } from "./MemoryTill.ts"
-import { addressOf, launch, layerSocket } from "./MemoryTill.ts"
+import { addressOf, launch, layerSocket, type MemoryTill, type MemoryTillOptions } from "./MemoryTill.ts"
 import { paymentsConfig } from "./PaymentsConfig.ts"
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tests read fields of every kind of object

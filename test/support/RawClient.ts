@@ -1,8 +1,6 @@
 /** A client that writes requests as bytes, for tests of the parser and of forwarding. */
-import { connect } from "node:net"
-import type { Socket } from "node:net"
-import { connect as connectTls } from "node:tls"
-import type { ConnectionOptions } from "node:tls"
+import { connect, type Socket } from "node:net"
+import { connect as connectTls, type ConnectionOptions } from "node:tls"
 
 /** One connection, with one request after the other. */
 export class RawClient {

@@ -3,8 +3,7 @@
  * checks that its table is complete.
  */
 import type { Document } from "../../src/api/openapi/Document.ts"
-import type { JsonSchema, JsonSchemas } from "../../src/api/openapi/Examples.ts"
-import { resolve } from "../../src/api/openapi/Examples.ts"
+import { type JsonSchema, type JsonSchemas, resolve } from "../../src/api/openapi/Examples.ts"
 
 /**
  * The parameters of each operation, by its id. Items of an array are named `images[]`, members of an object

@@ -1,6 +1,5 @@
 /** A TCP proxy that can hold bytes back, as a network or a machine that hangs, and pass them on later. */
-import type { AddressInfo, Server, Socket } from "node:net"
-import { connect, createServer } from "node:net"
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net"
 
 export class StallingProxy {
   readonly #server: Server

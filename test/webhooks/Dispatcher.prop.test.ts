@@ -11,8 +11,7 @@ import type { DeliveryRow } from "../../src/engine/Deliveries.ts"
 import { PER_TURN_MIN } from "../../src/webhooks/Pace.ts"
 import * as Harness from "../engine/Harness.ts"
 import { Random, Seed } from "../support/Random.ts"
-import type { Receiver } from "./DispatcherHarness.ts"
-import { answers, DispatcherHarness, hangs } from "./DispatcherHarness.ts"
+import { answers, DispatcherHarness, hangs, type Receiver } from "./DispatcherHarness.ts"
 
 /** Seconds before attempts 2 to 8 (spec: Events, Delivery). */
 const SCHEDULE = [60, 300, 1800, 7200, 28_800, 86_400, 259_200]

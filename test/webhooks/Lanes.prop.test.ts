@@ -10,8 +10,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { DueDelivery } from "../../src/engine/Deliveries.ts"
 import type { StoredEvent } from "../../src/engine/log/Events.ts"
-import type { Attempt } from "../../src/webhooks/Lanes.ts"
-import { Lanes } from "../../src/webhooks/Lanes.ts"
+import { type Attempt, Lanes } from "../../src/webhooks/Lanes.ts"
 import { Random, Seed } from "../support/Random.ts"
 
 const due = (destination: string, n: number, account: string = "mer_1:test"): DueDelivery => ({

@@ -9,13 +9,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import type { DeliveryRow } from "../../src/engine/Deliveries.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
-import type { Partition } from "../../src/engine/process/Placement.ts"
-import { CONFIRMED_MILLIS, partitionOf, Placement } from "../../src/engine/process/Placement.ts"
+import { CONFIRMED_MILLIS, type Partition, partitionOf, Placement } from "../../src/engine/process/Placement.ts"
 import * as Harness from "../engine/Harness.ts"
 import * as Toy from "../engine/Toy.ts"
 import { Random, Seed } from "../support/Random.ts"
-import type { Attempted, Receiver } from "./DispatcherHarness.ts"
-import { ACCOUNT, answers, DispatcherHarness } from "./DispatcherHarness.ts"
+import { ACCOUNT, answers, type Attempted, DispatcherHarness, type Receiver } from "./DispatcherHarness.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_1:live", "mer_2:test", "mer_3:test"]
 const PROCESSES = 3

@@ -2,8 +2,7 @@
  * A receiver of webhooks that may break every rule of HTTP: a test reads the bytes of each request and decides the
  * bytes of the answer. It listens on a free port of this machine, and is closed with the scope.
  */
-import { Effect } from "effect"
-import type { Scope } from "effect"
+import { Effect, type Scope } from "effect"
 import * as net from "node:net"
 import * as tls from "node:tls"
 

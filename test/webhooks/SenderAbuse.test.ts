@@ -6,8 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { CLOSED, TIMED_OUT } from "../../src/webhooks/AttemptResult.ts"
 import type { Options } from "../../src/webhooks/Sender.ts"
-import type { Behaviour, RawReceiver } from "./RawReceiver.ts"
-import { answerOf, answersWith, receiver, writeForever } from "./RawReceiver.ts"
+import { answerOf, answersWith, type Behaviour, type RawReceiver, receiver, writeForever } from "./RawReceiver.ts"
 import { makeSender, messageTo, sendAndSettle } from "./Sending.ts"
 
 /** With SHORT, the time limit must end the attempt, but not before it has begun. With LONG, another cause must. */

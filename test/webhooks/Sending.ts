@@ -1,11 +1,8 @@
 /** Runs the real sender, for tests of its requests and of the results that it makes of answers. */
-import { Context, Effect, Layer, Redacted } from "effect"
-import type { Scope } from "effect"
-import type { WebhookHosts } from "../../src/domain/WebhookHosts.ts"
-import { PUBLIC_ONLY } from "../../src/domain/WebhookHosts.ts"
+import { Context, Effect, Layer, Redacted, type Scope } from "effect"
+import { PUBLIC_ONLY, type WebhookHosts } from "../../src/domain/WebhookHosts.ts"
 import type { AttemptResult } from "../../src/webhooks/AttemptResult.ts"
-import type { Endpoint, Message, Options } from "../../src/webhooks/Sender.ts"
-import { Sender } from "../../src/webhooks/Sender.ts"
+import { type Endpoint, type Message, type Options, Sender } from "../../src/webhooks/Sender.ts"
 
 export const SECRET = "whsec_ofTheSendersTests0000000000"
 export const BODY = '{"id":"evt_1","type":"customer.created","data":{"object":{"name":"Zoë 日本 💳"}}}'

@@ -5,8 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted, Schema } from "effect"
 import { createHash } from "node:crypto"
-import type { AttemptResult } from "../../src/webhooks/AttemptResult.ts"
-import { nextAfter, unanswered } from "../../src/webhooks/AttemptResult.ts"
+import { type AttemptResult, nextAfter, unanswered } from "../../src/webhooks/AttemptResult.ts"
 import { signatureOf } from "../../src/webhooks/Sender.ts"
 
 /** HMAC-SHA256 by RFC 2104, from the hash alone. */

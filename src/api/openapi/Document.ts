@@ -6,8 +6,7 @@
  */
 import { OpenApi } from "effect/http-api"
 import { Api } from "../Api.ts"
-import type { JsonSchema, JsonSchemas } from "./Examples.ts"
-import { exampleOf, resolve } from "./Examples.ts"
+import { exampleOf, type JsonSchema, type JsonSchemas, resolve } from "./Examples.ts"
 import { projections, withKeyUse } from "./KeyUse.ts"
 import { LIMIT_DEFAULT, LIMIT_MAX } from "../List.ts"
 import type { Content, Document, Operation, Parameter, Response, ResponseReference } from "./OpenApi.ts"

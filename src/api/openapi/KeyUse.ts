@@ -8,8 +8,7 @@ import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { PUBLISHABLE_FIELDS } from "../../domain/Publishable.ts"
 import { PublishableKey, TestMode, WithoutClientSecret } from "../Access.ts"
 import { Api } from "../Api.ts"
-import type { JsonSchema, JsonSchemas } from "./Examples.ts"
-import { resolve } from "./Examples.ts"
+import { type JsonSchema, type JsonSchemas, resolve } from "./Examples.ts"
 import type { Operation, Response } from "./OpenApi.ts"
 
 /** Objects of which publishable keys see a part, by the names of their schemas. */

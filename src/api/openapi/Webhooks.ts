@@ -2,8 +2,7 @@
  * The request of webhooks, and its responses (spec: Events, Signature, Delivery; semantics webhooks.signature,
  * webhooks.headers, webhooks.body, webhooks.success).
  */
-import type { JsonSchema, JsonSchemas } from "./Examples.ts"
-import { exampleOf } from "./Examples.ts"
+import { exampleOf, type JsonSchema, type JsonSchemas } from "./Examples.ts"
 
 export interface WebhookHeader {
   readonly name: string

@@ -1,20 +1,16 @@
 /** The form for a new price: a unit amount, an amount that the payer chooses, or tiers. */
 import { Effect, Layer } from "effect"
-import type { Price, TierParameter } from "../../domain/Price.ts"
-import { CreatePrice } from "../../domain/Price.ts"
+import { CreatePrice, type Price, type TierParameter } from "../../domain/Price.ts"
 import type { FormValues } from "../../html/Forms.ts"
-import type { Child } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { type Child, html } from "../../html/Html.ts"
 import { PRODUCT } from "../../payments/Documents.ts"
 import * as Prices from "../../payments/Prices.ts"
-import type { Fields } from "../frame/Form.ts"
-import { form } from "../frame/Form.ts"
+import { type Fields, form } from "../frame/Form.ts"
 import { PREVIEW, pricePreview } from "../frame/Prices.ts"
 import { readAmount, decodeBody, readNumber, readText } from "../frame/FormDecoding.ts"
 import { INTERVALS } from "./Products.ts"
 import { findObject } from "../frame/Queries.ts"
-import type { Show } from "../frame/Page.ts"
-import { action, Invalid, page } from "../frame/Page.ts"
+import { action, Invalid, page, type Show } from "../frame/Page.ts"
 
 const group = (title: string, content: Child): Child =>
   html`<fieldset>

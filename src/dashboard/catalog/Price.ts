@@ -3,14 +3,12 @@
  * product's page.
  */
 import { Effect, Layer } from "effect"
-import type { Price } from "../../domain/Price.ts"
-import { UpdatePrice } from "../../domain/Price.ts"
+import { type Price, UpdatePrice } from "../../domain/Price.ts"
 import type { FormValues } from "../../html/Forms.ts"
 import { PRICE, PRODUCT } from "../../payments/Documents.ts"
 import { html } from "../../html/Html.ts"
 import * as Commands from "../../payments/Prices.ts"
-import type { Problem } from "../frame/Form.ts"
-import { dialog } from "../frame/Form.ts"
+import { dialog, type Problem } from "../frame/Form.ts"
 import { json } from "../frame/Json.ts"
 import { priceHtml, quantitiesSection } from "../frame/Prices.ts"
 import { badge, code, facts, section, time, words } from "../frame/Values.ts"
@@ -20,8 +18,7 @@ import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import { stateBadge } from "./Products.ts"
 import { findObject } from "../frame/Queries.ts"
-import type { Show } from "../frame/Page.ts"
-import { action, page } from "../frame/Page.ts"
+import { action, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const editDialog = (visit: Visit, { id, lookup_key, nickname }: Price, problem: Problem | null) =>

@@ -7,8 +7,7 @@ import { badge, code, facts, metadataSection, section, time } from "../frame/Val
 import { historySection } from "../history/History.ts"
 import { customerLink, customersOf } from "../payments/Payers.ts"
 import { findObject } from "../frame/Queries.ts"
-import type { Show } from "../frame/Page.ts"
-import { page } from "../frame/Page.ts"
+import { page, type Show } from "../frame/Page.ts"
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   const { hidden, value: method } = yield* findObject(visit.account, PAYMENT_METHOD, id)

@@ -13,8 +13,7 @@ import { table } from "../frame/Table.ts"
 import { badge, code, facts, section, time } from "../frame/Values.ts"
 import { answerOf, findEvent, resendDeliveries, stateOf } from "../history/Deliveries.ts"
 import { findObject } from "../frame/Queries.ts"
-import type { Params, Show } from "../frame/Page.ts"
-import { action, page } from "../frame/Page.ts"
+import { action, page, type Params, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const readDelivery = Effect.fnUntraced(function* ({ account }: Visit, { delivery = "", id = "" }: Params) {

@@ -7,8 +7,7 @@ import { INSTALLATION } from "../../payments/AccountIds.ts"
 import * as Merchants from "../../payments/Merchants.ts"
 import { form } from "../frame/Form.ts"
 import { code, facts, section, time } from "../frame/Values.ts"
-import type { Show } from "../frame/Page.ts"
-import { action, Invalid, page } from "../frame/Page.ts"
+import { action, Invalid, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 /** A payment as a shell command. */

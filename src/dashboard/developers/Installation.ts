@@ -11,10 +11,8 @@ import { INSTALLATION } from "../../payments/AccountIds.ts"
 import { MERCHANT } from "../../payments/Merchants.ts"
 import { table } from "../frame/Table.ts"
 import { badge, facts, section, time } from "../frame/Values.ts"
-import type { RunnerSeen, StorageStanding } from "./InstallationReports.ts"
-import { InstallationReports } from "./InstallationReports.ts"
-import type { Show } from "../frame/Page.ts"
-import { page } from "../frame/Page.ts"
+import { InstallationReports, type RunnerSeen, type StorageStanding } from "./InstallationReports.ts"
+import { page, type Show } from "../frame/Page.ts"
 
 const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"]
 

@@ -1,20 +1,16 @@
 /** Resends an endpoint's deliveries (semantics dashboard.resend): selected ones, or failed ones of a time window. */
 import { Effect } from "effect"
 import { ParameterInvalid } from "../../domain/Errors.ts"
-import type { Unavailable } from "../../engine/Accounts.ts"
-import { Accounts } from "../../engine/Accounts.ts"
+import { Accounts, type Unavailable } from "../../engine/Accounts.ts"
 import type { DeliveryRow } from "../../engine/Deliveries.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
 import type { FormValues } from "../../html/Forms.ts"
-import type { Child } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { type Child, html } from "../../html/Html.ts"
 import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
 import type { Fields } from "../frame/Form.ts"
-import type { TypedDelivery } from "../history/Deliveries.ts"
-import { eventsOf, hasFailed, newestOfEvents, resendDeliveries } from "../history/Deliveries.ts"
+import { eventsOf, hasFailed, newestOfEvents, resendDeliveries, type TypedDelivery } from "../history/Deliveries.ts"
 import { findObject, PAGE_ROWS } from "../frame/Queries.ts"
-import type { Action, Show } from "../frame/Page.ts"
-import { action, Invalid } from "../frame/Page.ts"
+import { action, type Action, Invalid, type Show } from "../frame/Page.ts"
 
 /** Deliveries per resend. All of them are in one record. */
 const AGAIN_MAX = 100

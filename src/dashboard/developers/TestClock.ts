@@ -8,8 +8,7 @@ import { dialog } from "../frame/Form.ts"
 import { table } from "../frame/Table.ts"
 import { badge, facts, section, time } from "../frame/Values.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
-import type { Show } from "../frame/Page.ts"
-import { action, Invalid, page } from "../frame/Page.ts"
+import { action, Invalid, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const SHOWN_MAX = 25

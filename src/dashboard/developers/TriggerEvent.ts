@@ -3,12 +3,9 @@
  * same lifecycles as API requests. The steps of a recipe are one command: all of them take effect, or none.
  */
 import { Effect, Layer, Result } from "effect"
-import type { EmittedEventType } from "../../domain/Event.ts"
-import { EMITTED_EVENT_TYPES } from "../../domain/Event.ts"
-import type { CardDeclined } from "../../domain/Errors.ts"
-import { TestModeOnly } from "../../domain/Errors.ts"
-import type { Steps } from "../../domain/TriggerRecipes.ts"
-import { TRIGGER_RECIPES } from "../../domain/TriggerRecipes.ts"
+import { EMITTED_EVENT_TYPES, type EmittedEventType } from "../../domain/Event.ts"
+import { type CardDeclined, TestModeOnly } from "../../domain/Errors.ts"
+import { type Steps, TRIGGER_RECIPES } from "../../domain/TriggerRecipes.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
 import type { Command } from "../../http/IdempotentCommand.ts"
@@ -25,8 +22,7 @@ import { form } from "../frame/Form.ts"
 import { facts } from "../frame/Values.ts"
 import { historySection } from "../history/History.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
-import type { Show } from "../frame/Page.ts"
-import { action, Invalid, page } from "../frame/Page.ts"
+import { action, Invalid, page, type Show } from "../frame/Page.ts"
 
 /** Turns a decline into a failure. The failed payment stays: a command is only undone if it fails as a whole. */
 const orFails = <A, E, R>(made: Effect.Effect<Result.Result<A, CardDeclined>, E, R>) =>

@@ -5,8 +5,7 @@ import { requireHere } from "../../html/Routing.ts"
 import * as TestHelpers from "../../payments/TestHelpers.ts"
 import { form } from "../frame/Form.ts"
 import { section } from "../frame/Values.ts"
-import type { Show } from "../frame/Page.ts"
-import { action, Invalid, page } from "../frame/Page.ts"
+import { action, Invalid, page, type Show } from "../frame/Page.ts"
 
 const show: Show = (visit, _, problem) =>
   Effect.succeed(

@@ -2,8 +2,7 @@
 import type { Address, BillingDetails } from "../../domain/Address.ts"
 import type { Card } from "../../domain/PaymentMethod.ts"
 import { brandName } from "../../html/CardBrands.ts"
-import type { Child } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { type Child, html } from "../../html/Html.ts"
 
 type Shown = Pick<Card, "brand" | "country" | "exp_month" | "exp_year" | "funding" | "last4">
 

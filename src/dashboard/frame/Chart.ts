@@ -4,8 +4,7 @@
  *
  * Each chart is an image with a name. The table behind it has the same figures, for screen readers and for copying.
  */
-import type { Child, Html } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { type Child, html, type Html } from "../../html/Html.ts"
 
 export interface Bar {
   /** A time in UTC: below the bar, or in the bar's tooltip. */

@@ -6,8 +6,7 @@
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Accounts } from "../../engine/Accounts.ts"
-import type { Html } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { html, type Html } from "../../html/Html.ts"
 import type { FormValues } from "../../html/Forms.ts"
 import { INSTALLATION } from "../../payments/AccountIds.ts"
 import * as DashboardSessions from "../../payments/DashboardSessions.ts"
@@ -17,8 +16,7 @@ import { fieldsOf } from "./Form.ts"
 import { shell } from "./Shell.ts"
 import { HELD_BACK, SignInLimits } from "./SignInLimits.ts"
 import type { Visit } from "./Visit.ts"
-import type { Visitor } from "./Visitors.ts"
-import { originOf } from "./Visitors.ts"
+import { originOf, type Visitor } from "./Visitors.ts"
 
 export interface PasswordPage {
   readonly document: Html

@@ -4,13 +4,10 @@
  */
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { Accounts } from "../../engine/Accounts.ts"
-import type { Unavailable } from "../../engine/Accounts.ts"
-import type { Child } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { Accounts, type Unavailable } from "../../engine/Accounts.ts"
+import { type Child, html } from "../../html/Html.ts"
 import type { Cursor } from "./Table.ts"
-import type { Listed } from "./Queries.ts"
-import { isNew } from "./Queries.ts"
+import { isNew, type Listed } from "./Queries.ts"
 import type { Visit } from "./Visit.ts"
 
 /** Rows in memory at a time. */

@@ -4,8 +4,7 @@
  * A form belongs to one action and one session. Its token says so, and makes the submission happen once. After a
  * mistake, the page shows the form again as it was sent, with an error beside each wrong field.
  */
-import type { Child, Html } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { type Child, html, type Html } from "../../html/Html.ts"
 import type { FormValues } from "../../html/Forms.ts"
 import type { DashboardPath } from "./Links.ts"
 import type { Visit } from "./Visit.ts"

@@ -1,6 +1,5 @@
 /** Turns form values into the parameters of commands. Mistakes are reported in the API's words. */
-import { Effect, Schema } from "effect"
-import type { Exit } from "effect"
+import { Effect, type Exit, Schema } from "effect"
 import type { ParameterInvalid, ParameterMissing, ParameterUnknown } from "../../domain/Errors.ts"
 import { Currency } from "../../domain/Money.ts"
 import { makePayloadDecoder } from "../../http/Payload.ts"

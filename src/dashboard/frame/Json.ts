@@ -1,8 +1,7 @@
 /** JSON for reading: indented, with coloured tokens and a link on each id. */
 import { withoutSecrets } from "../../domain/Secrets.ts"
 import { parseJson } from "../../json/JsonParse.ts"
-import type { Child, Html } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { type Child, html, type Html } from "../../html/Html.ts"
 import { addressOf } from "./ObjectLinks.ts"
 import type { Visit } from "./Visit.ts"
 

@@ -6,11 +6,9 @@
  * A stream ends within seconds of its session, and when the service stops. The number of streams is limited; a page
  * without a stream keeps the content that it was loaded with.
  */
-import type { Scope } from "effect"
-import { Context, Duration, Effect, Layer, Option, Queue, RcMap, Stream } from "effect"
+import { Context, Duration, Effect, Layer, Option, Queue, RcMap, type Scope, Stream } from "effect"
 import * as Sse from "effect/encoding/Sse"
-import type { HttpServerRequest } from "effect/http"
-import { HttpServerResponse } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { AccountId } from "../../engine/log/Document.ts"
 import { CommitFeed } from "../../engine/views/CommitFeed.ts"
 import { RequestLog } from "../../engine/RequestLog.ts"
@@ -18,8 +16,7 @@ import { requireHere } from "../../html/Routing.ts"
 import { accountOf, INSTALLATION } from "../../payments/AccountIds.ts"
 import { DASHBOARD_SESSION } from "../../payments/DashboardSessions.ts"
 import { PERSON } from "../../payments/People.ts"
-import { route } from "./Page.ts"
-import type { Services } from "./Page.ts"
+import { route, type Services } from "./Page.ts"
 import { ReloadQueue } from "./ReloadQueue.ts"
 import { visitorOf } from "./Visitors.ts"
 

@@ -5,8 +5,8 @@
  * was changed concurrently is refused, with its current value beside it (semantics dashboard.editing).
  */
 import { Effect, Schema } from "effect"
-import type { Metadata } from "../../domain/Metadata.ts"
 import {
+  type Metadata,
   METADATA_KEY_LENGTH_MAX,
   METADATA_KEYS_MAX,
   METADATA_VALUE_LENGTH_MAX,
@@ -14,16 +14,12 @@ import {
 } from "../../domain/Metadata.ts"
 import type { Command } from "../../http/IdempotentCommand.ts"
 import type { FormValues } from "../../html/Forms.ts"
-import type { Child } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { type Child, html } from "../../html/Html.ts"
 import type { Resource } from "../../payments/Documents.ts"
-import type { WithMetadata } from "../../payments/MetadataConflict.ts"
-import { requireUnchanged, valueOf } from "../../payments/MetadataConflict.ts"
-import type { Fields, Problem } from "./Form.ts"
-import { dialog, seenField } from "./Form.ts"
+import { requireUnchanged, valueOf, type WithMetadata } from "../../payments/MetadataConflict.ts"
+import { dialog, type Fields, type Problem, seenField } from "./Form.ts"
 import { facts, metadataSection, section } from "./Values.ts"
-import type { Show } from "./Page.ts"
-import { action, Invalid } from "./Page.ts"
+import { action, Invalid, type Show } from "./Page.ts"
 import type { Visit } from "./Visit.ts"
 
 /** Empty rows for new keys. */

@@ -1,6 +1,5 @@
 /** Links to objects: the prefix of an id determines the page. */
-import type { Html } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { html, type Html } from "../../html/Html.ts"
 import type { DashboardPath } from "./Links.ts"
 import type { Visit } from "./Visit.ts"
 

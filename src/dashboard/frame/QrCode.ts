@@ -3,8 +3,7 @@
  * light with a margin in both colour schemes, because many readers cannot read an inverted code.
  */
 import { encode } from "uqr"
-import type { Html } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { html, type Html } from "../../html/Html.ts"
 
 /** Width of the quiet zone in modules (ISO/IEC 18004). */
 const MARGIN = 4

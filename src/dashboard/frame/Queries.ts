@@ -1,14 +1,12 @@
 /** Reads of pages: one object, or a page of a list. */
 import { Effect } from "effect"
 import { ResourceMissing } from "../../domain/Errors.ts"
-import type { SearchQuery } from "../../domain/SearchQuery.ts"
-import { matches } from "../../domain/SearchQuery.ts"
+import { matches, type SearchQuery } from "../../domain/SearchQuery.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { AccountId, Document, Identified, Labels } from "../../engine/log/Document.ts"
 import type { Resource } from "../../payments/Documents.ts"
 import { readDocument } from "../../payments/ReadDocument.ts"
-import type { SearchedBy } from "../../payments/Search.ts"
-import { filtersOf } from "../../payments/Search.ts"
+import { filtersOf, type SearchedBy } from "../../payments/Search.ts"
 import type { Cursor } from "./Table.ts"
 import type { Visit } from "./Visit.ts"
 

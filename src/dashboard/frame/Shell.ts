@@ -1,6 +1,5 @@
 /** The frame around every page of the dashboard: navigation, environment switch and sign-out. */
-import type { Child, Html } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { type Child, html, type Html } from "../../html/Html.ts"
 import { layout } from "../../html/Layout.ts"
 import type { DashboardPath } from "./Links.ts"
 import type { Right } from "./Rights.ts"

@@ -1,7 +1,6 @@
 /** A table of sign-ins, newest first. */
 import type { SignIn } from "../../domain/Person.ts"
-import type { Html } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { html, type Html } from "../../html/Html.ts"
 import { table } from "./Table.ts"
 import { time } from "./Values.ts"
 

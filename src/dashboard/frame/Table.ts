@@ -1,6 +1,5 @@
 /** Tables with a link per row, and links from page to page. */
-import type { Child, Html } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { type Child, html, type Html } from "../../html/Html.ts"
 import type { Visit } from "./Visit.ts"
 
 export interface Column<Row> {

@@ -1,6 +1,5 @@
 /** Values for display: amounts, times, ids and statuses. */
-import type { Child, Html } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { type Child, html, type Html } from "../../html/Html.ts"
 import { moneyOf } from "../../html/Money.ts"
 import * as Amounts from "../../html/assets/amount.js"
 

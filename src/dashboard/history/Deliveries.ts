@@ -8,8 +8,7 @@ import type { AccountId } from "../../engine/log/Document.ts"
 import { html } from "../../html/Html.ts"
 import { resend, webhookDeliveryOf } from "../../payments/WebhookDeliveries.ts"
 import type { Column } from "../frame/Table.ts"
-import type { Tone } from "../frame/Values.ts"
-import { badge, NOTHING, time } from "../frame/Values.ts"
+import { badge, NOTHING, time, type Tone } from "../frame/Values.ts"
 
 const TONES: Readonly<Record<WebhookDeliveryStatus, Tone>> = {
   delivered: "good",

@@ -14,8 +14,7 @@ import type { HistoryEntry } from "../../engine/Accounts.ts"
 import type { Document, Identified, Kind, Tombstone } from "../../engine/log/Document.ts"
 import type { StoredEvent } from "../../engine/log/Events.ts"
 import { parseJson } from "../../json/JsonParse.ts"
-import type { Child } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { type Child, html } from "../../html/Html.ts"
 import {
   CHARGE,
   CHECKOUT_SESSION,
@@ -28,8 +27,7 @@ import {
 } from "../../payments/Documents.ts"
 import { cardName } from "../frame/Cards.ts"
 import { priceHtml } from "../frame/Prices.ts"
-import type { Tone } from "../frame/Values.ts"
-import { amountText, words } from "../frame/Values.ts"
+import { amountText, type Tone, words } from "../frame/Values.ts"
 
 /** One change in a record. */
 export interface RecordSummary {

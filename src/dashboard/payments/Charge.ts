@@ -8,8 +8,7 @@ import { historySection } from "../history/History.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import { customerLink, customersOf } from "./Payers.ts"
 import { findObject } from "../frame/Queries.ts"
-import type { Show } from "../frame/Page.ts"
-import { page } from "../frame/Page.ts"
+import { page, type Show } from "../frame/Page.ts"
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   const charge = (yield* findObject(visit.account, CHARGE, id)).value

@@ -7,8 +7,7 @@ import { cursorIn, pageLinks, table } from "../frame/Table.ts"
 import { badge, code, money, time } from "../frame/Values.ts"
 import { customersOf, payerHtml } from "./Payers.ts"
 import { listObjects } from "../frame/Queries.ts"
-import type { Show } from "../frame/Page.ts"
-import { page } from "../frame/Page.ts"
+import { page, type Show } from "../frame/Page.ts"
 
 const show: Show = Effect.fnUntraced(function* (visit) {
   const { account, query } = visit

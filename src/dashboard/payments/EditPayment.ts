@@ -1,19 +1,15 @@
 /** The edit form of a payment (semantics payment_intents.update): fields that its status allows to change. */
 import { Effect } from "effect"
-import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
-import { UpdatePaymentIntent } from "../../domain/PaymentIntent.ts"
+import { type PaymentIntent, UpdatePaymentIntent } from "../../domain/PaymentIntent.ts"
 import { paymentIntentStates } from "../../domain/PaymentIntentStates.ts"
-import type { Html } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { html, type Html } from "../../html/Html.ts"
 import { PAYMENT_INTENT } from "../../payments/Documents.ts"
 import * as PaymentIntents from "../../payments/PaymentIntents.ts"
-import type { Problem } from "../frame/Form.ts"
-import { dialog } from "../frame/Form.ts"
+import { dialog, type Problem } from "../frame/Form.ts"
 import { plainAmount } from "../frame/Values.ts"
 import { readAmount, pickChanged, decodeBody, readText } from "../frame/FormDecoding.ts"
 import { findObject } from "../frame/Queries.ts"
-import type { Show } from "../frame/Page.ts"
-import { action, Invalid } from "../frame/Page.ts"
+import { action, Invalid, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 /**

@@ -1,12 +1,14 @@
 /** The page of a payment, with its history and actions. */
 import { Effect, Layer, Schema } from "effect"
-import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
-import { CapturePaymentIntent, RequestedCancellationReason, UpdatePaymentIntent } from "../../domain/PaymentIntent.ts"
-import type { Refund } from "../../domain/Refund.ts"
-import { CreateRefund, RefundReason } from "../../domain/Refund.ts"
+import {
+  CapturePaymentIntent,
+  type PaymentIntent,
+  RequestedCancellationReason,
+  UpdatePaymentIntent
+} from "../../domain/PaymentIntent.ts"
+import { CreateRefund, type Refund, RefundReason } from "../../domain/Refund.ts"
 import type { Command } from "../../http/IdempotentCommand.ts"
-import type { Child } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { type Child, html } from "../../html/Html.ts"
 import { moneyOf } from "../../html/Money.ts"
 import * as Amounts from "../../html/assets/amount.js"
 import { CHECKOUT_SESSION, PAYMENT_INTENT, REFUND } from "../../payments/Documents.ts"
@@ -14,8 +16,7 @@ import * as GivenUp from "../../payments/GivenUp.ts"
 import * as PaymentIntents from "../../payments/PaymentIntents.ts"
 import { readDocument } from "../../payments/ReadDocument.ts"
 import * as Refunds from "../../payments/Refunds.ts"
-import type { Problem } from "../frame/Form.ts"
-import { dialog } from "../frame/Form.ts"
+import { dialog, type Problem } from "../frame/Form.ts"
 import { billingHtml } from "../frame/Cards.ts"
 import { json } from "../frame/Json.ts"
 import { table } from "../frame/Table.ts"
@@ -27,8 +28,7 @@ import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { customersOf, paymentPayerHtml } from "./Payers.ts"
 import { cardOf, paymentBadge, refundedOf } from "./Payments.ts"
 import { findObject, listObjects } from "../frame/Queries.ts"
-import type { Show } from "../frame/Page.ts"
-import { action, Invalid, page } from "../frame/Page.ts"
+import { action, Invalid, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const REFUNDS_MAX = 100

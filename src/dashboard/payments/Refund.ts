@@ -10,8 +10,7 @@ import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import { findObject } from "../frame/Queries.ts"
-import type { Show } from "../frame/Page.ts"
-import { page } from "../frame/Page.ts"
+import { page, type Show } from "../frame/Page.ts"
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const refund = (yield* findObject(visit.account, REFUND, id)).value

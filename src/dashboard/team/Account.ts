@@ -13,8 +13,7 @@ import { originHtml, signInTable } from "../frame/SignIns.ts"
 import { table } from "../frame/Table.ts"
 import { badge, section, time } from "../frame/Values.ts"
 import { keysSetting } from "../frame/Shell.ts"
-import type { Show } from "../frame/Page.ts"
-import { action, Invalid, page } from "../frame/Page.ts"
+import { action, Invalid, page, type Show } from "../frame/Page.ts"
 import { sessionsOf, signInsOf } from "./Team.ts"
 
 const SHOWN_MAX = 20

@@ -1,7 +1,6 @@
 /** The merchant's brand on payers' pages (semantics pages.brand): name, icon, colour, and links. */
 import { Effect, Layer } from "effect"
-import type { Brand } from "../../domain/Brand.ts"
-import { BRAND_SETTING_NAMES } from "../../domain/Brand.ts"
+import { type Brand, BRAND_SETTING_NAMES } from "../../domain/Brand.ts"
 import { ResourceMissing } from "../../domain/Errors.ts"
 import { paletteOf } from "../../html/Accent.ts"
 import { iconHtml, brandOf } from "../../html/Brand.ts"
@@ -12,8 +11,7 @@ import * as Merchants from "../../payments/Merchants.ts"
 import { form } from "../frame/Form.ts"
 import { facts, NOTHING, section } from "../frame/Values.ts"
 import { pickChanged } from "../frame/FormDecoding.ts"
-import type { Show } from "../frame/Page.ts"
-import { action, Invalid, page } from "../frame/Page.ts"
+import { action, Invalid, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 /**

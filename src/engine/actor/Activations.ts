@@ -6,26 +6,20 @@
  * The data that an activation has read may be outdated when it ends, because another process may have owned the
  * account's partition in between. Then its actor closes at once, and the waiting requests try again.
  */
-import type { Scope } from "effect"
-import { Deferred, Effect, Schedule, Semaphore } from "effect"
-import type { ActorServices, Head } from "./Actor.ts"
-import { Actor } from "./Actor.ts"
+import { Deferred, Effect, Schedule, type Scope, Semaphore } from "effect"
+import { Actor, type ActorServices, type Head } from "./Actor.ts"
 import * as Checksum from "../log/Checksum.ts"
 import type { AccountId } from "../log/Document.ts"
 import type { GroupCommit } from "./GroupCommit.ts"
 import type { StorageFailure } from "../log/Journal.ts"
-import type { Partition } from "../process/Placement.ts"
-import { partitionOf } from "../process/Placement.ts"
+import { type Partition, partitionOf } from "../process/Placement.ts"
 import type { SubscriptionRow, TimerRow } from "../views/Projection.ts"
 import { Projector } from "./Projector.ts"
-import type { JournalCorrupt } from "../log/Record.ts"
-import { changed, checked } from "../log/Record.ts"
+import { changed, checked, type JournalCorrupt } from "../log/Record.ts"
 import { RunningTime } from "./RunningTime.ts"
 import { TIMERS_PAGE } from "./Timers.ts"
-import type { ViewRow } from "../views/Views.ts"
-import { Views } from "../views/Views.ts"
-import type { MailboxFull } from "../process/BoundedQueue.ts"
-import { BoundedQueue } from "../process/BoundedQueue.ts"
+import { type ViewRow, Views } from "../views/Views.ts"
+import { BoundedQueue, type MailboxFull } from "../process/BoundedQueue.ts"
 
 /** Used keys read at a time, and the pause after a failure. */
 const KEYS_PAGE = 2000

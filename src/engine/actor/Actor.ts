@@ -11,26 +11,19 @@
  * - A command is still running while its actor closes: its outcome is dropped, and it gets `Closed` as well.
  * - A caller goes away while its command waits or runs: the command is carried out all the same.
  */
-import type { Clock, Context, Scope } from "effect"
-import { Cause, Effect, Exit, Fiber } from "effect"
+import { Cause, type Clock, type Context, Effect, Exit, Fiber, type Scope } from "effect"
 import type { AccountNumber, AccountNumbersShape } from "../log/AccountNumbers.ts"
-import type { AccountId, Document, Millis, Tombstone } from "../log/Document.ts"
-import { stored, weightOf } from "../log/Document.ts"
+import { type AccountId, type Document, type Millis, stored, type Tombstone, weightOf } from "../log/Document.ts"
 import { EntryCache } from "./EntryCache.ts"
 import { nextSequence } from "../log/Identifiers.ts"
 import { StorageFailure } from "../log/Journal.ts"
-import type { FilterRoom } from "./KeyFilter.ts"
-import { KeyFilter } from "./KeyFilter.ts"
+import { type FilterRoom, KeyFilter } from "./KeyFilter.ts"
 import type { EventVersionsShape } from "../log/Events.ts"
-import type { JournalRecord, RequestIdentity, Sealed, StoredAnswer } from "../log/Record.ts"
-import { seal } from "../log/Record.ts"
-import type { Partition } from "../process/Placement.ts"
-import { partitionOf } from "../process/Placement.ts"
+import { type JournalRecord, type RequestIdentity, seal, type Sealed, type StoredAnswer } from "../log/Record.ts"
+import { type Partition, partitionOf } from "../process/Placement.ts"
 import type { RunningTimeShape } from "./RunningTime.ts"
-import type { DueTimer, Postponed, Timer } from "./Timers.ts"
-import { Timers } from "./Timers.ts"
-import type { AccountState, Moment } from "./Transaction.ts"
-import { ActiveTransaction, Transaction } from "./Transaction.ts"
+import { type DueTimer, type Postponed, type Timer, Timers } from "./Timers.ts"
+import { type AccountState, ActiveTransaction, type Moment, Transaction } from "./Transaction.ts"
 import { MailboxFull, BoundedQueue } from "../process/BoundedQueue.ts"
 
 /**

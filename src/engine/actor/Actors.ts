@@ -3,35 +3,34 @@
  * from the log after a fence or a failed flush.
  */
 import type { Scope } from "effect"
-import type { Cause } from "effect"
-import { Clock, Effect, Schedule, Schema } from "effect"
-import type { Activations } from "./Activations.ts"
-import { intactTimers, makeActivations } from "./Activations.ts"
-import type { Actor, ActorServices, ClosedReason } from "./Actor.ts"
-import { Closed, storageFailed } from "./Actor.ts"
+import { type Cause, Clock, Effect, Schedule, Schema } from "effect"
+import { type Activations, intactTimers, makeActivations } from "./Activations.ts"
+import { type Actor, type ActorServices, Closed, type ClosedReason, storageFailed } from "./Actor.ts"
 import { AccountNumbers } from "../log/AccountNumbers.ts"
 import { WakeUp } from "../process/WakeUp.ts"
 import * as Batcher from "../process/Batcher.ts"
 import { CommitFeed } from "../views/CommitFeed.ts"
 import type { AccountId, Document, Tombstone } from "../log/Document.ts"
-import type { EventVersionsShape } from "../log/Events.ts"
-import { EventVersions } from "../log/Events.ts"
+import { EventVersions, type EventVersionsShape } from "../log/Events.ts"
 import { DocumentFormats } from "../views/DocumentFormats.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { Journal, StorageFailure } from "../log/Journal.ts"
 import { FilterRoom } from "./KeyFilter.ts"
 import * as Loop from "../process/Loop.ts"
 import { CACHE_BYTES_MAX, KEY_FILTERS_BYTES_MAX, makeShares } from "../process/Memory.ts"
-import type { PartitionListener, Partition, PlacementShape } from "../process/Placement.ts"
-import { PARTITIONS, Placement } from "../process/Placement.ts"
-import type { ProjectorShape } from "./Projector.ts"
-import { Projector } from "./Projector.ts"
+import {
+  type Partition,
+  type PartitionListener,
+  PARTITIONS,
+  Placement,
+  type PlacementShape
+} from "../process/Placement.ts"
+import { Projector, type ProjectorShape } from "./Projector.ts"
 import { JournalCorrupt } from "../log/Record.ts"
 import * as Replica from "./Replica.ts"
 import { RunningTime } from "./RunningTime.ts"
 import { TimerHandler } from "./Timers.ts"
-import type { Address } from "../views/Views.ts"
-import { Views } from "../views/Views.ts"
+import { type Address, Views } from "../views/Views.ts"
 import { MailboxFull } from "../process/BoundedQueue.ts"
 
 /**

@@ -7,13 +7,10 @@
  * - After any other failure the records may be durable or not, so every actor in the flush closes, and starts anew from
  *   the log.
  */
-import { Cause, Effect, Exit, Latch, Option } from "effect"
-import type { Scope } from "effect"
-import type { Actor, ClosedReason } from "./Actor.ts"
-import { Closed } from "./Actor.ts"
+import { Cause, Effect, Exit, Latch, Option, type Scope } from "effect"
+import { type Actor, Closed, type ClosedReason } from "./Actor.ts"
 import type { AccountId } from "../log/Document.ts"
-import type { Fenced, JournalShape, StorageFailure } from "../log/Journal.ts"
-import { Journal } from "../log/Journal.ts"
+import { type Fenced, Journal, type JournalShape, type StorageFailure } from "../log/Journal.ts"
 import * as Loop from "../process/Loop.ts"
 import type { ChainedRow, Sealed } from "../log/Record.ts"
 import { unlessRefused } from "../process/Writing.ts"

@@ -6,22 +6,18 @@
  * its answer is part of its record, so "done" and "answered" are one fact. A request whose answer was not kept releases
  * the key, and the next one runs.
  */
-import { Clock, Deferred, Effect, Exit, Schema } from "effect"
-import type { Scope } from "effect"
+import { Clock, Deferred, Effect, Exit, Schema, type Scope } from "effect"
 import type { Actor, KeyState } from "./Actor.ts"
 import type { Actors, Unavailable } from "./Actors.ts"
 import * as Batcher from "../process/Batcher.ts"
 import type { AccountId, Millis } from "../log/Document.ts"
-import type { StorageFailure } from "../log/Journal.ts"
-import { Journal } from "../log/Journal.ts"
+import { Journal, type StorageFailure } from "../log/Journal.ts"
 import { RETENTION_MILLIS } from "./IdempotencyRetention.ts"
 import { RunningTime } from "./RunningTime.ts"
 import type { KeyRow } from "../views/Projection.ts"
-import type { RequestIdentity, StoredAnswer } from "../log/Record.ts"
-import { lost, notHeld, readRow } from "../log/Record.ts"
+import { lost, notHeld, readRow, type RequestIdentity, type StoredAnswer } from "../log/Record.ts"
 import type { Transaction } from "./Transaction.ts"
-import type { Address } from "../views/Views.ts"
-import { Views } from "../views/Views.ts"
+import { type Address, Views } from "../views/Views.ts"
 import type { MailboxFull } from "../process/BoundedQueue.ts"
 
 const NOT_USED = Effect.succeed(undefined)

@@ -5,19 +5,25 @@
  *   or an activation has moved it, the account is caught up from the journal instead.
  * - A failing storage is retried for as long as it takes; during that time `room` holds back the flushes.
  */
-import { Clock, Context, Effect, Latch, Layer, Schedule, Stream } from "effect"
-import type { Scope } from "effect"
+import { Clock, Context, Effect, Latch, Layer, Schedule, type Scope, Stream } from "effect"
 import type { Actor, Closed, Head } from "./Actor.ts"
 import type { AccountId } from "../log/Document.ts"
 import { DocumentFormats } from "../views/DocumentFormats.ts"
-import { Journal } from "../log/Journal.ts"
-import type { StorageFailure } from "../log/Journal.ts"
+import { Journal, type StorageFailure } from "../log/Journal.ts"
 import * as Loop from "../process/Loop.ts"
 import { LAG_BYTES_MAX } from "../process/Memory.ts"
 import { piecesOf, project } from "../views/Projection.ts"
 import { Progress } from "../process/Progress.ts"
-import type { JournalCorrupt, JournalRecord, SealedRecord } from "../log/Record.ts"
-import { checked, GENESIS, lost, readRow, unsealAll } from "../log/Record.ts"
+import {
+  checked,
+  GENESIS,
+  type JournalCorrupt,
+  type JournalRecord,
+  lost,
+  readRow,
+  type SealedRecord,
+  unsealAll
+} from "../log/Record.ts"
 import { Views } from "../views/Views.ts"
 import { unlessRefused } from "../process/Writing.ts"
 

@@ -10,20 +10,15 @@
  *   reads share one read of the log, and there is a pause between two of them: a flood of wrong keys causes no flood of
  *   queries.
  */
-import type { Scope } from "effect"
-import { Clock, Effect, Exit, Latch } from "effect"
-import type { ActorServices } from "./Actor.ts"
-import { Actor } from "./Actor.ts"
+import { Clock, Effect, Exit, Latch, type Scope } from "effect"
+import { Actor, type ActorServices } from "./Actor.ts"
 import type { AccountId } from "../log/Document.ts"
-import type { StorageFailure } from "../log/Journal.ts"
-import { Journal } from "../log/Journal.ts"
+import { Journal, type StorageFailure } from "../log/Journal.ts"
 import * as Loop from "../process/Loop.ts"
 import { Placement } from "../process/Placement.ts"
 import { Projector } from "./Projector.ts"
-import type { ChainHead, JournalCorrupt, JournalRecord } from "../log/Record.ts"
-import { checked, GENESIS, unsealAll } from "../log/Record.ts"
-import type { MailboxFull } from "../process/BoundedQueue.ts"
-import { BoundedQueue } from "../process/BoundedQueue.ts"
+import { type ChainHead, checked, GENESIS, type JournalCorrupt, type JournalRecord, unsealAll } from "../log/Record.ts"
+import { BoundedQueue, type MailboxFull } from "../process/BoundedQueue.ts"
 
 /** Interval of reads of the log without a notification. */
 const POLL_MILLIS = 1000

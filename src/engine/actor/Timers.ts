@@ -5,8 +5,7 @@
  *   the horizon are only in the views; the list is filled from there again when time reaches the horizon.
  * - A timer that could not fire is parked, so that it does not delay the others, and is retried with backoff.
  */
-import { Context, Data } from "effect"
-import type { Effect } from "effect"
+import { Context, Data, type Effect } from "effect"
 import type { Millis } from "../log/Document.ts"
 import type { Transaction } from "./Transaction.ts"
 

@@ -6,24 +6,37 @@
  * be kept (a declined card) is therefore returned as a value.
  */
 import { Context, Effect } from "effect"
-import type { AccountId, Document, Identified, Kind, Labels, Millis, Tombstone } from "../log/Document.ts"
-import { encode, formatOf } from "../log/Document.ts"
+import {
+  type AccountId,
+  type Document,
+  encode,
+  formatOf,
+  type Identified,
+  type Kind,
+  type Labels,
+  type Millis,
+  type Tombstone
+} from "../log/Document.ts"
 import type { EventVersionsShape } from "../log/Events.ts"
 import { randomText } from "../log/Identifiers.ts"
 import type { StorageFailure } from "../log/Journal.ts"
-import type {
-  AttemptEntry,
-  AttemptOutcome,
-  Change,
-  DeliveryEntry,
-  Derived,
-  HastenedEntry,
-  EventEntry,
-  RequestIdentity,
-  SubscriptionChange,
-  TimerChange
+import {
+  AS_SHOWN,
+  type AttemptEntry,
+  type AttemptOutcome,
+  type Change,
+  type DeliveryEntry,
+  type Derived,
+  derivedOf,
+  derivedOfDeleted,
+  derives,
+  type EventEntry,
+  type HastenedEntry,
+  NOTHING_DERIVED,
+  type RequestIdentity,
+  type SubscriptionChange,
+  type TimerChange
 } from "../log/Record.ts"
-import { AS_SHOWN, derivedOf, derivedOfDeleted, derives, NOTHING_DERIVED } from "../log/Record.ts"
 
 /** Prefix of the ids of events. */
 export const EVENT_PREFIX = "evt"

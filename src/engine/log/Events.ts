@@ -6,14 +6,19 @@
  * - An event keeps the API version in which it is rendered, from the record in which it happened (semantics
  *   webhooks.body, versions.events).
  */
-import { Context, Effect } from "effect"
-import type { Scope } from "effect"
+import { Context, Effect, type Scope } from "effect"
 import * as Batcher from "../process/Batcher.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
-import type { Place, StorageFailure } from "./Journal.ts"
-import { Journal } from "./Journal.ts"
-import type { ChainedRow, EventEntry, JournalRecord, RequestIdentity } from "./Record.ts"
-import { lost, notHeld, readRow } from "./Record.ts"
+import { Journal, type Place, type StorageFailure } from "./Journal.ts"
+import {
+  type ChainedRow,
+  type EventEntry,
+  type JournalRecord,
+  lost,
+  notHeld,
+  readRow,
+  type RequestIdentity
+} from "./Record.ts"
 
 export interface StoredEvent {
   readonly id: string

@@ -9,8 +9,7 @@ import { hash } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { parseJson } from "../../json/JsonParse.ts"
 import type { AccountId, Identified, Kind, Labels, Millis, Searchable } from "./Document.ts"
-import type { TallyEntry } from "./Tallies.ts"
-import { entriesOf } from "./Tallies.ts"
+import { entriesOf, type TallyEntry } from "./Tallies.ts"
 
 /**
  * Version of the record format that this code writes. It reads every version up to its own.

@@ -5,8 +5,7 @@
  * Effect's `RequestResolver` does not wait for the running query: it collects for a short time, and its batches run in
  * parallel.
  */
-import { Deferred, Effect, Exit, Queue } from "effect"
-import type { Scope } from "effect"
+import { Deferred, Effect, Exit, Queue, type Scope } from "effect"
 import * as Loop from "./Loop.ts"
 
 const BATCH_MAX = 512

@@ -1,6 +1,5 @@
 /** Bounds the number of commands and reads that wait for an account. */
-import type { Clock } from "effect"
-import { Effect } from "effect"
+import { type Clock, Effect } from "effect"
 
 /** The queue of the account is full. A plain class, because it is made most often when the load is highest. */
 export class MailboxFull {

@@ -9,8 +9,7 @@
  * A process that was frozen may have lost partitions without notice. So its ownership counts only for a short time
  * after each confirmation, by the monotonic clock, and ends at once when there is reason to doubt it.
  */
-import { Context, Effect, Exit, Layer, Option } from "effect"
-import type { Scope } from "effect"
+import { Context, Effect, Exit, Layer, Option, type Scope } from "effect"
 import { hash } from "node:crypto"
 import { Condition } from "./Condition.ts"
 

@@ -11,16 +11,12 @@
 import { Effect } from "effect"
 import { parseJson } from "../../json/JsonParse.ts"
 import type { AccountId, Document, Identified, Millis, Tombstone } from "../log/Document.ts"
-import type { StoredEvent } from "../log/Events.ts"
-import { storedEvents } from "../log/Events.ts"
+import { type StoredEvent, storedEvents } from "../log/Events.ts"
 import { DocumentFormats } from "../views/DocumentFormats.ts"
-import type { StorageFailure } from "../log/Journal.ts"
-import { Journal } from "../log/Journal.ts"
+import { Journal, type StorageFailure } from "../log/Journal.ts"
 import { pageOf } from "./Lists.ts"
-import type { ChainedRow, RequestIdentity } from "../log/Record.ts"
-import { lost, notHeld, readRow, timeOf } from "../log/Record.ts"
-import type { Revision, RevisionQuery } from "../views/Views.ts"
-import { recordId, recordVersion, Views } from "../views/Views.ts"
+import { type ChainedRow, lost, notHeld, readRow, type RequestIdentity, timeOf } from "../log/Record.ts"
+import { recordId, recordVersion, type Revision, type RevisionQuery, Views } from "../views/Views.ts"
 
 /** A record that has written at least one of the requested documents. */
 export interface HistoryEntry {

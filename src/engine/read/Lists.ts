@@ -2,24 +2,19 @@
  * Lists of documents. The views name the documents and their places in the journal; documents in the actor's cache are
  * taken from there. Pages are cached until a document of their kind changes.
  */
-import { Effect } from "effect"
-import type { Scope } from "effect"
+import { Effect, type Scope } from "effect"
 import type { Actor } from "../actor/Actor.ts"
 import * as Batcher from "../process/Batcher.ts"
-import type { Between, Created } from "../log/Created.ts"
 import { labelsText } from "../log/Checksum.ts"
-import { idsOf, isWithin } from "../log/Created.ts"
+import { type Between, type Created, idsOf, isWithin } from "../log/Created.ts"
 import type { AccountId, Document, Identified } from "../log/Document.ts"
 import { DocumentFormats } from "../views/DocumentFormats.ts"
-import type { StorageFailure } from "../log/Journal.ts"
-import type { RowsPage } from "./ListPages.ts"
-import { ListPages } from "./ListPages.ts"
-import { Journal } from "../log/Journal.ts"
+import { ListPages, type RowsPage } from "./ListPages.ts"
+import { Journal, type StorageFailure } from "../log/Journal.ts"
 import type { DocumentRow } from "../views/Projection.ts"
 import type { Span } from "../log/Record.ts"
 import type { Filter } from "../log/Search.ts"
-import type { Cursor, ListPage, ListQuery, ViewsShape } from "../views/Views.ts"
-import { Views } from "../views/Views.ts"
+import { type Cursor, type ListPage, type ListQuery, Views, type ViewsShape } from "../views/Views.ts"
 
 /** Lists in one query, at most; each has up to a hundred documents or records. */
 export const LISTS_MAX = 32

@@ -7,20 +7,19 @@
  */
 import type { Millis } from "../log/Document.ts"
 import { RowDigests } from "../process/RowDigests.ts"
-import type {
-  DeliveryRow,
-  ProjectedDocument,
-  Projection,
-  RevisionRow,
-  SubscriptionRow,
-  TimerRow
+import {
+  type DeliveryRow,
+  moved,
+  type ProjectedDocument,
+  type Projection,
+  type RevisionRow,
+  type SubscriptionRow,
+  sweepTables,
+  type TimerRow
 } from "../views/Projection.ts"
-import { moved, sweepTables } from "../views/Projection.ts"
 import { rowText } from "../views/RowText.ts"
-import type { Sums } from "../log/Tallies.ts"
-import { addTo, isNothing, sumsOf, tallyId } from "../log/Tallies.ts"
-import type { ViewRow, ViewTable } from "../views/Views.ts"
-import { deliveryId, eventId, keyId, revisionAt, revisionId } from "../views/Views.ts"
+import { addTo, isNothing, type Sums, sumsOf, tallyId } from "../log/Tallies.ts"
+import { deliveryId, eventId, keyId, revisionAt, revisionId, type ViewRow, type ViewTable } from "../views/Views.ts"
 
 /** Memory of a whole row and of a sum, measured in digests. */
 const WHOLE_ROW_WEIGHT = 8

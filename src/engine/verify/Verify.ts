@@ -8,25 +8,19 @@
  * expected rows are kept in memory until they are seen. If they do not fit, each of several passes verifies a part.
  */
 import { Clock, Effect, Fiber, Result } from "effect"
-import type { AnchoredHead } from "./Anchors.ts"
-import { timeOf } from "./Anchors.ts"
+import { type AnchoredHead, timeOf } from "./Anchors.ts"
 import type { AccountId } from "../log/Document.ts"
-import type { Named } from "./ExpectedViews.ts"
-import { ExpectedViews } from "./ExpectedViews.ts"
+import { ExpectedViews, type Named } from "./ExpectedViews.ts"
 import { DocumentFormats } from "../views/DocumentFormats.ts"
-import type { StorageFailure } from "../log/Journal.ts"
-import { innermostMessage, Journal } from "../log/Journal.ts"
+import { innermostMessage, Journal, type StorageFailure } from "../log/Journal.ts"
 import { RETENTION_MILLIS } from "../actor/IdempotencyRetention.ts"
 import { VERIFIED_ROWS_MAX } from "../process/Memory.ts"
-import type { Projection } from "../views/Projection.ts"
-import { aheadAfter, piecesOf, project } from "../views/Projection.ts"
+import { aheadAfter, piecesOf, project, type Projection } from "../views/Projection.ts"
 import { Progress } from "../process/Progress.ts"
 import { Projector } from "../actor/Projector.ts"
-import type { JournalRow } from "../log/Record.ts"
-import { checked, GENESIS, JournalCorrupt, lost, unsealAll } from "../log/Record.ts"
+import { checked, GENESIS, JournalCorrupt, type JournalRow, lost, unsealAll } from "../log/Record.ts"
 import { Snapshot } from "../log/Snapshot.ts"
-import type { Standing, ViewRow, ViewTable } from "../views/Views.ts"
-import { Views, viewTables } from "../views/Views.ts"
+import { type Standing, type ViewRow, Views, type ViewTable, viewTables } from "../views/Views.ts"
 
 export interface Report {
   readonly accounts: number

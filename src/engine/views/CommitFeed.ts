@@ -2,14 +2,12 @@
  * The feed of durable records within this process. It passes new deliveries through memory to the dispatcher, wakes the
  * dispatcher for later ones by its alarm, and notifies the watchers of an account, such as open dashboard pages.
  */
-import { Context, Effect, Layer } from "effect"
-import type { Scope } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
 import type { WakeUpShape } from "../process/WakeUp.ts"
 import * as WakeUp from "../process/WakeUp.ts"
 import type { AccountId } from "../log/Document.ts"
 import type { JournalRecord } from "../log/Record.ts"
-import type { StoredEvent } from "../log/Events.ts"
-import { storedEvents } from "../log/Events.ts"
+import { type StoredEvent, storedEvents } from "../log/Events.ts"
 import type { DueDelivery } from "./Views.ts"
 
 /** The effects of a record on deliveries. */

@@ -10,11 +10,28 @@
 import { Context, Layer } from "effect"
 import { parseJson } from "../../json/JsonParse.ts"
 import { ofDocument } from "../log/Checksum.ts"
-import type { AccountId, Document, JsonObject, Step, StoredTexts, Tombstone } from "../log/Document.ts"
-import { stored } from "../log/Document.ts"
+import {
+  type AccountId,
+  type Document,
+  type JsonObject,
+  type Step,
+  stored,
+  type StoredTexts,
+  type Tombstone
+} from "../log/Document.ts"
 import type { StoredEvent } from "../log/Events.ts"
-import type { Change, Derivation, SealedRecord } from "../log/Record.ts"
-import { AS_SHOWN, changed, derivedOf, derivedOfDeleted, derives, JournalCorrupt, lost } from "../log/Record.ts"
+import {
+  AS_SHOWN,
+  type Change,
+  changed,
+  type Derivation,
+  derivedOf,
+  derivedOfDeleted,
+  derives,
+  JournalCorrupt,
+  lost,
+  type SealedRecord
+} from "../log/Record.ts"
 import type { DocumentTexts } from "./Views.ts"
 
 /** The part of a kind that this module uses. */

@@ -18,8 +18,7 @@ import type {
   SealedRecord,
   Span
 } from "../log/Record.ts"
-import type { SearchEntry } from "../log/Search.ts"
-import { entryOf } from "../log/Search.ts"
+import { entryOf, type SearchEntry } from "../log/Search.ts"
 import type { TallyEntry } from "../log/Tallies.ts"
 
 /** Points to a document inside the journal. */

@@ -15,8 +15,7 @@ import type {
   TimerRow
 } from "./Projection.ts"
 import type { Attempt, Span } from "../log/Record.ts"
-import type { TallyRow } from "../log/Tallies.ts"
-import { entriesText } from "../log/Tallies.ts"
+import { entriesText, type TallyRow } from "../log/Tallies.ts"
 
 const documents = (row: ProjectedDocument): string => {
   const { checksum, documentSpan, format, hiddenSpan, kind, labels, search, tallies, version } = row

@@ -4,8 +4,7 @@
  * Port. Only the projector writes them, and only forward: a projection is applied to an account if the account's
  * checkpoint is exactly the projection's first version, so that two writers cannot interleave.
  */
-import { Context } from "effect"
-import type { Effect } from "effect"
+import { Context, type Effect } from "effect"
 import type { Between } from "../log/Created.ts"
 import type { AccountId, Document, Labels, Millis } from "../log/Document.ts"
 import type { StorageFailure } from "../log/Journal.ts"

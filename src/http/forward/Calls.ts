@@ -4,18 +4,22 @@
  * that ran in the installation's account, for the merchant's account to store under the idempotency key.
  */
 import { Effect, Schema } from "effect"
-import type { AccountsShape } from "../../engine/Accounts.ts"
-import { Accounts, IdempotencyKeyInUse, IdempotencyKeyReuse, runOnce, Unavailable } from "../../engine/Accounts.ts"
+import {
+  Accounts,
+  type AccountsShape,
+  IdempotencyKeyInUse,
+  IdempotencyKeyReuse,
+  runOnce,
+  Unavailable
+} from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
 import type { RequestIdentity } from "../../engine/log/Record.ts"
 import { parseJson } from "../../json/JsonParse.ts"
 import { INSTALLATION } from "../../payments/AccountIds.ts"
-import type { AdministrationFailed, Answer } from "../../payments/Administration.ts"
-import { administer, Command } from "../../payments/Administration.ts"
+import { administer, type AdministrationFailed, type Answer, Command } from "../../payments/Administration.ts"
 import * as Wire from "../../payments/AdministrationWire.ts"
 import type { ForwarderShape } from "./Forwarder.ts"
-import { Forwarder, HERE } from "./Forwarder.ts"
-import type { Reply } from "./Forwarder.ts"
+import { Forwarder, HERE, type Reply } from "./Forwarder.ts"
 import type { Handlers } from "./Listener.ts"
 
 const ADMINISTRATION = "/administration"

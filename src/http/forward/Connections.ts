@@ -6,10 +6,8 @@
  * storage, while other connections are free. Requests are written in batches, as answers are.
  */
 import type { IncomingHttpHeaders } from "node:http"
-import type { Dispatcher } from "undici"
-import { buildConnector, Pool } from "undici"
-import type { AtTurnsEnd } from "../../server/WriteBatch.ts"
-import { makeWriteBatch } from "../../server/WriteBatch.ts"
+import { buildConnector, type Dispatcher, Pool } from "undici"
+import { type AtTurnsEnd, makeWriteBatch } from "../../server/WriteBatch.ts"
 import type { RunnerTls } from "./RunnerTls.ts"
 
 /** The most concurrent requests to one process; further ones wait for a connection. */

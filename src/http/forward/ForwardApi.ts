@@ -6,8 +6,7 @@ import type { Answer, Received } from "../RequestContext.ts"
 import { RequestTooLarge } from "../../server/HttpErrors.ts"
 import type { BodyLimits } from "../../server/Incoming.ts"
 import type { Kind } from "./SignedRequest.ts"
-import type { ForwarderShape } from "./Forwarder.ts"
-import { HERE, headersFor } from "./Forwarder.ts"
+import { type ForwarderShape, headersFor, HERE } from "./Forwarder.ts"
 
 /** Returns the account that another process serves if the failure is about that: then nothing was done here. */
 export const elsewhereOf = (cause: Cause.Cause<unknown>): AccountId | undefined => {

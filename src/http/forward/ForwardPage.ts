@@ -4,15 +4,13 @@
  */
 import type { IncomingMessage } from "node:http"
 import { Effect } from "effect"
-import type { HttpServerRequest } from "effect/http"
-import { HttpServerResponse } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Unavailable } from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
 import { responseOf, sourceOf } from "../RequestContext.ts"
 import type { RequestTooLarge } from "../../server/HttpErrors.ts"
 import { RequestBodies } from "../../server/RequestBody.ts"
-import type { Course, Outgoing, Sink } from "./Forwarder.ts"
-import { Forwarder, HERE, headersFor } from "./Forwarder.ts"
+import { type Course, Forwarder, headersFor, HERE, type Outgoing, type Sink } from "./Forwarder.ts"
 import { elsewhereHeaders, envelopeOf } from "./Listener.ts"
 
 /** Bodies that were read, kept while their requests are answered. */

@@ -12,18 +12,14 @@
  * - The time for all of this is bounded by the request's own limit, and by a limit of some seconds until a process
  *   accepts it. Then the request fails as unavailable, which is the only visible effect of a move.
  */
-import type { Scope } from "effect"
-import { Context, Effect, Exit, Layer } from "effect"
+import { Context, Effect, Exit, Layer, type Scope } from "effect"
 import type { AccountId } from "../../engine/log/Document.ts"
 import { Unavailable } from "../../engine/Accounts.ts"
-import type { Place } from "../../engine/process/Placement.ts"
-import { Placement } from "../../engine/process/Placement.ts"
-import type { Course, Kind } from "./SignedRequest.ts"
-import { ACCOUNT, ANSWER, CONNECTION, linesOf, newCourse } from "./SignedRequest.ts"
+import { type Place, Placement } from "../../engine/process/Placement.ts"
+import { ACCOUNT, ANSWER, CONNECTION, type Course, type Kind, linesOf, newCourse } from "./SignedRequest.ts"
 import type { CannotListen, Handlers } from "./Listener.ts"
 import * as Listener from "./Listener.ts"
-import type { Headers, Reply, Sink } from "./Connections.ts"
-import { Connections } from "./Connections.ts"
+import { Connections, type Headers, type Reply, type Sink } from "./Connections.ts"
 import { makeWarning } from "./RunnerTls.ts"
 
 /** The most forwarded requests of one account, so that other accounts of the same process have room. */

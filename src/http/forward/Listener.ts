@@ -2,12 +2,10 @@
  * The listener for other processes of the installation: accepts forwarded requests and calls, over connections whose
  * other side has proved its membership (`RunnerTls.ts`; semantics runners.trust).
  */
-import type { Scope } from "effect"
-import { Data, Effect, Exit } from "effect"
+import { Data, Effect, Exit, type Scope } from "effect"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import * as http from "node:http"
-import type { AddressInfo, Socket } from "node:net"
-import { isIPv6 } from "node:net"
+import { type AddressInfo, isIPv6, type Socket } from "node:net"
 import { parseJson } from "../../json/JsonParse.ts"
 import { RequestTooLarge } from "../../server/HttpErrors.ts"
 import { Unavailable } from "../../engine/Accounts.ts"
@@ -17,10 +15,8 @@ import { NodeIncoming } from "../../server/NodeIncoming.ts"
 import * as NodeServer from "../../server/NodeServer.ts"
 import { makeReadBody } from "../../server/RequestBody.ts"
 import type { Reply as CallReply } from "../../payments/AdministrationWire.ts"
-import type { Envelope } from "./SignedRequest.ts"
-import { ACCOUNT, ANSWER, clientLinesOf, CONNECTION, parseEnvelope } from "./SignedRequest.ts"
-import type { RunnerTls } from "./RunnerTls.ts"
-import { makeWarning } from "./RunnerTls.ts"
+import { ACCOUNT, ANSWER, clientLinesOf, CONNECTION, type Envelope, parseEnvelope } from "./SignedRequest.ts"
+import { makeWarning, type RunnerTls } from "./RunnerTls.ts"
 
 /** The largest header section: a client's lines and the envelope, in bytes. */
 const HEAD_BYTES_MAX = 65_536

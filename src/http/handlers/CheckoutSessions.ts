@@ -3,15 +3,13 @@ import { Effect } from "effect"
 import * as Contract from "../../api/CheckoutSessions.ts"
 import { LIMIT_DEFAULT } from "../../api/List.ts"
 import type { LineItem } from "../../domain/CheckoutSession.ts"
-import type { AccountId } from "../../engine/log/Document.ts"
-import { encode } from "../../engine/log/Document.ts"
+import { type AccountId, encode } from "../../engine/log/Document.ts"
 import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
 import { requireClientSecretOf } from "../../payments/ClientSecrets.ts"
 import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId } from "../../payments/Documents.ts"
 import type { Caller } from "../Authentication.ts"
 import { documentJson, handlers, readDocument } from "./Handler.ts"
-import type { ListParameters } from "./Lists.ts"
-import { cursorOf, listDocuments, listJson } from "./Lists.ts"
+import { cursorOf, listDocuments, listJson, type ListParameters } from "./Lists.ts"
 
 export const checkoutSessions = handlers(Contract.CheckoutSessions, {
   create: ({ payload }) => CheckoutSessions.create(payload),

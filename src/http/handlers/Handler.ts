@@ -5,15 +5,11 @@
  * A POST or DELETE is a command: an effect over the account's `Transaction`, answered with the object that it returns.
  * A GET is a query: it answers with JSON text, because documents are kept as text.
  */
-import type { Result } from "effect"
-import { Context, Effect } from "effect"
+import { Context, Effect, type Result } from "effect"
 import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import type { CardDeclined, DomainError } from "../../domain/Errors.ts"
-import { ResourceMissing } from "../../domain/Errors.ts"
-import type { Unavailable } from "../../engine/Accounts.ts"
-import { Accounts } from "../../engine/Accounts.ts"
-import type { AccountId, Document, Identified, Tombstone } from "../../engine/log/Document.ts"
-import { encode } from "../../engine/log/Document.ts"
+import { type CardDeclined, type DomainError, ResourceMissing } from "../../domain/Errors.ts"
+import { Accounts, type Unavailable } from "../../engine/Accounts.ts"
+import { type AccountId, type Document, encode, type Identified, type Tombstone } from "../../engine/log/Document.ts"
 import type { Transaction } from "../../engine/actor/Transaction.ts"
 import type { Resource } from "../../payments/Documents.ts"
 import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"

@@ -9,8 +9,7 @@ import { matches, parse } from "../../domain/SearchQuery.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { AccountId, Identified } from "../../engine/log/Document.ts"
 import type { Resource } from "../../payments/Documents.ts"
-import type { SearchedBy } from "../../payments/Search.ts"
-import { filtersOf } from "../../payments/Search.ts"
+import { filtersOf, type SearchedBy } from "../../payments/Search.ts"
 import type { Json } from "./Handler.ts"
 
 /** Parameters of every search, decoded. */

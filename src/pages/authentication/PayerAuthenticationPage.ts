@@ -3,14 +3,11 @@
  * simulator: the payer chooses the outcome.
  */
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
-import type { Brand } from "../../html/Brand.ts"
-import { headHtml } from "../../html/Brand.ts"
-import type { Html } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { type Brand, headHtml } from "../../html/Brand.ts"
+import { html, type Html } from "../../html/Html.ts"
 import { layout } from "../../html/Layout.ts"
 import { formatAmount } from "../../html/Money.ts"
-import type { Notice } from "../../html/Notice.ts"
-import { failureTextOf } from "../../html/Notice.ts"
+import { failureTextOf, type Notice } from "../../html/Notice.ts"
 import { testModePanel } from "../../html/TestModePanel.ts"
 
 export interface AuthenticationPage {

@@ -3,8 +3,7 @@
  * (semantics pages.address). Without a country all fields are shown, and the country decides later which are required.
  */
 import { COUNTRY_CODES, isCountry } from "../../domain/Address.ts"
-import type { AddressPart } from "../../domain/AddressFormats.ts"
-import { addressFormatOf } from "../../domain/AddressFormats.ts"
+import { addressFormatOf, type AddressPart } from "../../domain/AddressFormats.ts"
 
 export type AddressField = AddressPart | "line2"
 

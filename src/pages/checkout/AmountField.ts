@@ -5,8 +5,7 @@
 import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
 import { AMOUNT_MAX } from "../../domain/Money.ts"
 import type { CheckoutSessionHidden } from "../../payments/Documents.ts"
-import type { Bounds, Money } from "../../html/assets/amount.js"
-import { formatAmount, plainAmount, readAmountWithin } from "../../html/assets/amount.js"
+import { type Bounds, formatAmount, type Money, plainAmount, readAmountWithin } from "../../html/assets/amount.js"
 import { moneyOf } from "../../html/Money.ts"
 
 /** Amounts in minor units. */

@@ -12,19 +12,23 @@ import { successUrlOf } from "../../domain/CheckoutSession.ts"
 import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
 import { matchesClientSecret } from "../../payments/ClientSecrets.ts"
 import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
-import type { AmountField } from "./AmountField.ts"
-import { amountFieldOf } from "./AmountField.ts"
-import type { FormParts, Details, FieldErrors } from "./CheckoutForm.ts"
-import { formPartsOf, detailsOf, fieldOf, readEntered } from "./CheckoutForm.ts"
+import { type AmountField, amountFieldOf } from "./AmountField.ts"
+import {
+  type Details,
+  detailsOf,
+  type FieldErrors,
+  fieldOf,
+  type FormParts,
+  formPartsOf,
+  readEntered
+} from "./CheckoutForm.ts"
 import * as CheckoutPage from "./CheckoutPage.ts"
 import { picturesOf } from "./CheckoutOrder.ts"
 import { adviceOf } from "./Declines.ts"
 import { embedderOf, mayOpen, PagesConfig, pathOf } from "./Embedding.ts"
-import type { FormValues } from "../../html/Forms.ts"
-import { idempotencyKeyOf, isCrossSite, makeToken, readForm, wantsData } from "../../html/Forms.ts"
+import { type FormValues, idempotencyKeyOf, isCrossSite, makeToken, readForm, wantsData } from "../../html/Forms.ts"
 import type { Frame } from "../../html/Layout.ts"
-import type { FoundSession } from "./FindSession.ts"
-import { findSession } from "./FindSession.ts"
+import { findSession, type FoundSession } from "./FindSession.ts"
 import { localeOf } from "../../html/Money.ts"
 import { failureTextOf, NOT_FOUND, NOT_FROM_HERE, notice } from "../../html/Notice.ts"
 import { data, redirect, page, seeOther } from "../../html/PageResponse.ts"

@@ -4,14 +4,12 @@
  * Card data is read into `payment_method_data` only, so a page that is shown again never contains it.
  */
 import { Schema } from "effect"
-import type { BillingDetailsParameter } from "../../domain/Address.ts"
-import { AddressText, isCountry, PersonName, PersonPhone } from "../../domain/Address.ts"
+import { AddressText, type BillingDetailsParameter, isCountry, PersonName, PersonPhone } from "../../domain/Address.ts"
 import { cvcLengthOf, isCardNumber } from "../../domain/Cards.ts"
 import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
 import { Email, TEXT_LENGTH_MAX } from "../../domain/Text.ts"
 import type { PaymentMethod, PaymentMethodData } from "../../domain/PaymentMethod.ts"
-import type { AddressField } from "./AddressFields.ts"
-import { missingTextOf, orderOf } from "./AddressFields.ts"
+import { type AddressField, missingTextOf, orderOf } from "./AddressFields.ts"
 import type { AmountField } from "./AmountField.ts"
 import { readCode, readExpiry, readNumber } from "../../html/assets/card.js"
 import * as Amount from "./AmountField.ts"

@@ -6,14 +6,11 @@
  * Names and amounts are from the session's lines, as of its creation. Images and descriptions are the product's current
  * ones, so a correction also reaches open pages.
  */
-import type { CheckoutSession, LineItem } from "../../domain/CheckoutSession.ts"
-import { cancelUrlOf } from "../../domain/CheckoutSession.ts"
+import { cancelUrlOf, type CheckoutSession, type LineItem } from "../../domain/CheckoutSession.ts"
 import type { Price } from "../../domain/Price.ts"
 import type { Product } from "../../domain/Product.ts"
-import type { Brand } from "../../html/Brand.ts"
-import { iconHtml } from "../../html/Brand.ts"
-import type { Child, Html } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { type Brand, iconHtml } from "../../html/Brand.ts"
+import { type Child, html, type Html } from "../../html/Html.ts"
 import { pictureHtml, pictureOf } from "../../html/Images.ts"
 import { formatAmount, formatDecimal } from "../../html/Money.ts"
 

@@ -3,25 +3,26 @@
  * says so and has no form (semantics keys.live_processor). A session that cannot be paid has a notice instead, which
  * says whether the payer was charged.
  */
-import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
-import { cancelUrlOf, successUrlOf } from "../../domain/CheckoutSession.ts"
+import { cancelUrlOf, type CheckoutSession, successUrlOf } from "../../domain/CheckoutSession.ts"
 import { COUNTRY_CODES, isCountry } from "../../domain/Address.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
-import type { AddressField } from "./AddressFields.ts"
-import { formatsText, isOf, labelOf, needOf, orderOf } from "./AddressFields.ts"
-import type { AmountField } from "./AmountField.ts"
-import { chosenIn, hintOf, pricesWith } from "./AmountField.ts"
+import { type AddressField, formatsText, isOf, labelOf, needOf, orderOf } from "./AddressFields.ts"
+import { type AmountField, chosenIn, hintOf, pricesWith } from "./AmountField.ts"
 import * as Assets from "../../html/Assets.ts"
 import type { Brand } from "../../html/Brand.ts"
-import type { FormParts, Details, DetailField, Field, FieldErrors } from "./CheckoutForm.ts"
-import { formPartsOf, complaintsOf } from "./CheckoutForm.ts"
-import type { ChosenPrices, Order } from "./CheckoutOrder.ts"
-import { order } from "./CheckoutOrder.ts"
-import type { Child } from "../../html/Html.ts"
-import { escape, html, Html } from "../../html/Html.ts"
-import type { Frame } from "../../html/Layout.ts"
-import { layout } from "../../html/Layout.ts"
+import {
+  complaintsOf,
+  type DetailField,
+  type Details,
+  type Field,
+  type FieldErrors,
+  type FormParts,
+  formPartsOf
+} from "./CheckoutForm.ts"
+import { type ChosenPrices, order, type Order } from "./CheckoutOrder.ts"
+import { type Child, escape, html, Html } from "../../html/Html.ts"
+import { type Frame, layout } from "../../html/Layout.ts"
 import { formatAmount } from "../../html/Money.ts"
 import type { Notice } from "../../html/Notice.ts"
 import { ANOTHER, CHOICE, savedCardsHtml } from "./SavedCards.ts"

@@ -10,9 +10,9 @@ import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
 import { INSTALLATION, isLive, merchantIdOf } from "../../payments/AccountIds.ts"
-import type { CheckoutSessionHidden } from "../../payments/Documents.ts"
 import {
   CHECKOUT_SESSION,
+  type CheckoutSessionHidden,
   HELD_PAYMENT_METHODS,
   heldPaymentMethodsId,
   LINE_ITEMS,
@@ -24,8 +24,7 @@ import {
 } from "../../payments/Documents.ts"
 import { MERCHANT } from "../../payments/Merchants.ts"
 import { readDocument } from "../../payments/ReadDocument.ts"
-import type { Brand } from "../../html/Brand.ts"
-import { brandOf } from "../../html/Brand.ts"
+import { type Brand, brandOf } from "../../html/Brand.ts"
 import type { Goods } from "./CheckoutOrder.ts"
 import { offeredOf } from "./SavedCards.ts"
 

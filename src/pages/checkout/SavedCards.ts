@@ -5,8 +5,7 @@
 import { isExpired } from "../../domain/Cards.ts"
 import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
 import { brandName } from "../../html/CardBrands.ts"
-import type { Child, Html } from "../../html/Html.ts"
-import { html } from "../../html/Html.ts"
+import { type Child, html, type Html } from "../../html/Html.ts"
 
 /** Maximum number of offered cards: the most recently attached ones. */
 export const OFFERED_MAX = 5

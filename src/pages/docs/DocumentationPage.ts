@@ -3,10 +3,8 @@
  * The content security policy enforces this.
  */
 import { hash } from "node:crypto"
-import type { Document, Operation, Parameter, Response } from "../../api/openapi/Document.ts"
-import { responseOf } from "../../api/openapi/Document.ts"
-import type { JsonSchema, JsonSchemas } from "../../api/openapi/Examples.ts"
-import { resolve } from "../../api/openapi/Examples.ts"
+import { type Document, type Operation, type Parameter, type Response, responseOf } from "../../api/openapi/Document.ts"
+import { type JsonSchema, type JsonSchemas, resolve } from "../../api/openapi/Examples.ts"
 import type { Webhook } from "../../api/openapi/Webhooks.ts"
 import { outcomeOf, TEST_CARDS } from "../../domain/TestCards.ts"
 

@@ -5,8 +5,7 @@
 import * as Domain from "../../domain/Errors.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReuse, Unavailable } from "../../engine/Accounts.ts"
-import type { Failure, WireError } from "../../http/ErrorTable.ts"
-import { envelope, internalError, wireErrorOf } from "../../http/ErrorTable.ts"
+import { envelope, type Failure, internalError, type WireError, wireErrorOf } from "../../http/ErrorTable.ts"
 import * as Http from "../../server/HttpErrors.ts"
 
 /** A decline's `payment_intent`, reduced to the relevant fields. */

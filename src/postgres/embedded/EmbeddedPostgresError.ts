@@ -1,6 +1,4 @@
-/**
- * The embedded Postgres or its data folder cannot be used. The message is one line for a person, with the reason.
- */
+/** The embedded Postgres or its data folder cannot be used. The message is one line for a person, with the reason. */
 import { Effect, Schema } from "effect"
 
 /**

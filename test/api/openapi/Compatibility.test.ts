@@ -4,8 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as Document from "../../../src/api/openapi/Document.ts"
-import type { Contract } from "./Compatibility.ts"
-import { breaksOf, versionsOf } from "./Compatibility.ts"
+import { breaksOf, type Contract, versionsOf } from "./Compatibility.ts"
 
 const CODES = { card_declined: ["402 payment_error"], parameter_missing: ["400 invalid_request_error"] }
 const contract: Contract = { ...Document.make("https://pay.example.test"), "x-error-codes": CODES }

@@ -10,8 +10,7 @@ import * as fs from "node:fs"
 import * as Path from "node:path"
 import * as Document from "../../../src/api/openapi/Document.ts"
 import { examples } from "../../../src/pages/docs/ErrorExamples.ts"
-import type { Contract } from "./Compatibility.ts"
-import { breaksOf, versionsOf } from "./Compatibility.ts"
+import { breaksOf, type Contract, versionsOf } from "./Compatibility.ts"
 
 const ROOT = Path.join(import.meta.dirname, "../../..")
 const FOLDER = Path.join(ROOT, "docs/openapi")

@@ -1,8 +1,7 @@
 /** Every event type can be triggered on the dashboard, as by `till trigger` (semantics dashboard.try_out). */
 import { assert, describe, it } from "@effect/vitest"
 import { EMITTED_EVENT_TYPES } from "../../../src/domain/Event.ts"
-import type { Page } from "../People.ts"
-import { formTo } from "../People.ts"
+import { formTo, type Page } from "../People.ts"
 import { openDashboard } from "../support.ts"
 
 const types = Object.keys(EMITTED_EVENT_TYPES)

@@ -5,8 +5,7 @@ import { LOOKED_THROUGH_MAX } from "../../../src/dashboard/developers/Resending.
 import * as Customers from "../../../src/payments/Customers.ts"
 import type { Answer } from "../../support/MemoryTillWithPages.ts"
 import { fail } from "../../support/fixtures/FailedDelivery.ts"
-import type { Page } from "../People.ts"
-import { formTo } from "../People.ts"
+import { formTo, type Page } from "../People.ts"
 import { openDashboard } from "../support.ts"
 
 /** The link of the row with this text in a cell. */

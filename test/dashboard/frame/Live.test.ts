@@ -4,10 +4,8 @@ import { Effect } from "effect"
 import { PERSON_STREAMS_MAX } from "../../../src/dashboard/frame/Live.ts"
 import { INSTALLATION } from "../../../src/payments/AccountIds.ts"
 import * as People from "../../../src/payments/People.ts"
-import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
-import type { Tab } from "../People.ts"
-import { formTo, linkTo, openTab, signedIn } from "../People.ts"
+import { type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
+import { formTo, linkTo, openTab, signedIn, type Tab } from "../People.ts"
 
 describe("a page's stream", () => {
   let server: MemoryTillWithPages

@@ -1,11 +1,9 @@
 /** Editing metadata on objects' pages, without scripts (semantics dashboard.editing). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import type { Metadata } from "../../../src/domain/Metadata.ts"
-import { mergeMetadata } from "../../../src/domain/Metadata.ts"
+import { mergeMetadata, type Metadata } from "../../../src/domain/Metadata.ts"
 import type { Answer } from "../../support/MemoryTillWithPages.ts"
-import type { Page } from "../People.ts"
-import { formTo, signedIn } from "../People.ts"
+import { formTo, type Page, signedIn } from "../People.ts"
 import { openDashboard } from "../support.ts"
 
 /** Few keys, so that edits collide; some are properties of objects, or change in HTML and forms. */

@@ -4,14 +4,12 @@ import { Effect } from "effect"
 import { Accounts } from "../../../src/engine/Accounts.ts"
 import { Transaction } from "../../../src/engine/actor/Transaction.ts"
 import { basic } from "../../support/HttpExchange.ts"
-import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
+import { type Answer, type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
 import { answerChallenge, openSession } from "../../support/fixtures/CheckoutPages.ts"
 import { createMerchant } from "../../support/fixtures/Merchants.ts"
 import { layerFreshLog } from "../../support/RequestLog.ts"
 import { fail } from "../../support/fixtures/FailedDelivery.ts"
-import type { Page, Tab } from "../People.ts"
-import { formTo, linkFor, openTab, signedIn } from "../People.ts"
+import { formTo, linkFor, openTab, type Page, signedIn, type Tab } from "../People.ts"
 
 interface Item {
   readonly text: string

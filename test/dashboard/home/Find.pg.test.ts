@@ -1,13 +1,10 @@
 /** Every id leads to the page of its object, by search and by link (semantics dashboard.find). */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { PREFIXES } from "../../../src/domain/Identifiers.ts"
-import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
+import { type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
 import { layerFreshLog } from "../../support/RequestLog.ts"
-import type { Page, Tab } from "../People.ts"
-import { signedIn } from "../People.ts"
-import type { World } from "../../support/fixtures/World.ts"
-import { makeWorld } from "../../support/fixtures/World.ts"
+import { type Page, signedIn, type Tab } from "../People.ts"
+import { makeWorld, type World } from "../../support/fixtures/World.ts"
 
 /** Kinds of ids that no page and no response shows. */
 const UNSEEN: ReadonlySet<string> = new Set([PREFIXES.dashboard_session, PREFIXES.sign_in, PREFIXES.audit_entry])

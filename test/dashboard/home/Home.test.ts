@@ -7,8 +7,7 @@ import { INSTALLATION } from "../../../src/payments/AccountIds.ts"
 import * as ApiKeys from "../../../src/payments/ApiKeys.ts"
 import type { Answer } from "../../support/MemoryTillWithPages.ts"
 import { fail } from "../../support/fixtures/FailedDelivery.ts"
-import type { Page } from "../People.ts"
-import { signedIn } from "../People.ts"
+import { type Page, signedIn } from "../People.ts"
 import { openDashboard } from "../support.ts"
 
 /** The page's text. */

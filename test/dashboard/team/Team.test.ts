@@ -9,10 +9,8 @@ import * as People from "../../../src/payments/People.ts"
 import { basic } from "../../support/HttpExchange.ts"
 import { createMerchant } from "../../support/fixtures/Merchants.ts"
 import { Accounts } from "../../../src/engine/Accounts.ts"
-import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
-import type { Page, Tab } from "../People.ts"
-import { formTo, linkFor, openTab, signedIn } from "../People.ts"
+import { type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
+import { formTo, linkFor, openTab, type Page, signedIn, type Tab } from "../People.ts"
 
 const KEY = /[sp]k_(?:test|live)_[0-9A-Za-z]{32}/
 

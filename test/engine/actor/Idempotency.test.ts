@@ -7,8 +7,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Deferred, Effect, Exit, Fiber, Latch, References, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import type { Outcome, Rendered } from "../../../src/engine/Accounts.ts"
-import { IdempotencyKeyInUse, IdempotencyKeyReuse, runOnce } from "../../../src/engine/Accounts.ts"
+import {
+  IdempotencyKeyInUse,
+  IdempotencyKeyReuse,
+  type Outcome,
+  type Rendered,
+  runOnce
+} from "../../../src/engine/Accounts.ts"
 import { Journal } from "../../../src/engine/log/Journal.ts"
 import { Transaction } from "../../../src/engine/actor/Transaction.ts"
 import { Views } from "../../../src/engine/views/Views.ts"

@@ -7,17 +7,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
 import { Unavailable } from "../../../src/engine/Accounts.ts"
-import type { EventPlace, EventVersionsShape } from "../../../src/engine/log/Events.ts"
-import { makeReader } from "../../../src/engine/log/Events.ts"
-import type { Place } from "../../../src/engine/log/Journal.ts"
-import { Journal } from "../../../src/engine/log/Journal.ts"
-import type { ChainedRow, JournalRecord } from "../../../src/engine/log/Record.ts"
-import { GENESIS, seal } from "../../../src/engine/log/Record.ts"
+import { type EventPlace, type EventVersionsShape, makeReader } from "../../../src/engine/log/Events.ts"
+import { Journal, type Place } from "../../../src/engine/log/Journal.ts"
+import { type ChainedRow, GENESIS, type JournalRecord, seal } from "../../../src/engine/log/Record.ts"
 import { Random, Seed } from "../../support/Random.ts"
 import * as JournalMemory from "../storage/JournalMemory.ts"
 import * as Harness from "../Harness.ts"
-import type { Counter } from "../Toy.ts"
-import { add, counterIn, create } from "../Toy.ts"
+import { add, type Counter, counterIn, create } from "../Toy.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_2:test"]
 const RECORDS = 6

@@ -6,8 +6,21 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { hash } from "node:crypto"
-import type { Change, JournalRecord, JournalRow, Sealed, SealedRecord, Span } from "../../../src/engine/log/Record.ts"
-import { FORMAT, GENESIS, JournalCorrupt, seal, textOf, timeOf, unseal } from "../../../src/engine/log/Record.ts"
+import {
+  type Change,
+  FORMAT,
+  GENESIS,
+  JournalCorrupt,
+  type JournalRecord,
+  type JournalRow,
+  seal,
+  type Sealed,
+  type SealedRecord,
+  type Span,
+  textOf,
+  timeOf,
+  unseal
+} from "../../../src/engine/log/Record.ts"
 import { parseJson } from "../../../src/json/JsonParse.ts"
 import { Random, Seed } from "../../support/Random.ts"
 

@@ -1,8 +1,14 @@
 /** Calls to listeners while a partition comes and goes, and the partition's state at each. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { PartitionListener, Partition } from "../../../src/engine/process/Placement.ts"
-import { CONFIRMED_MILLIS, partitionOf, PARTITIONS, Placement } from "../../../src/engine/process/Placement.ts"
+import {
+  CONFIRMED_MILLIS,
+  type Partition,
+  type PartitionListener,
+  partitionOf,
+  PARTITIONS,
+  Placement
+} from "../../../src/engine/process/Placement.ts"
 
 const ACCOUNT = "mer_1:test"
 const PARTITION = partitionOf(ACCOUNT)

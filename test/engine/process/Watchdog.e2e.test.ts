@@ -1,7 +1,6 @@
 /** Only a process whose event loop stands still is killed (semantics operation.hang). */
 import { assert, describe, it } from "@effect/vitest"
-import { spawn } from "node:child_process"
-import type { ChildProcess } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
 import * as Path from "node:path"
 import { pause, until } from "../../support/TillProcess.ts"
 

@@ -1,7 +1,6 @@
 /** Puts faults into a journal and views, for tests in which the storage fails, hangs or dies at any step. */
 import { Context, Effect, Layer } from "effect"
-import type { StorageFailure } from "../../../src/engine/log/Journal.ts"
-import { Journal } from "../../../src/engine/log/Journal.ts"
+import { Journal, type StorageFailure } from "../../../src/engine/log/Journal.ts"
 import { Views } from "../../../src/engine/views/Views.ts"
 
 /**

@@ -3,8 +3,7 @@ import { Effect, Layer } from "effect"
 import type { AccountId } from "../../../src/engine/log/Document.ts"
 import { Fenced, firsts, Journal } from "../../../src/engine/log/Journal.ts"
 import { READ_BYTES_MAX } from "../../../src/engine/process/Memory.ts"
-import type { JournalRow } from "../../../src/engine/log/Record.ts"
-import { GENESIS, textOf } from "../../../src/engine/log/Record.ts"
+import { GENESIS, type JournalRow, textOf } from "../../../src/engine/log/Record.ts"
 
 /** Rows read at a time. */
 const pageOf = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<JournalRow> => {

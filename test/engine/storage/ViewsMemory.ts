@@ -3,37 +3,47 @@ import { Clock, Effect, Layer } from "effect"
 import type { AccountId, Millis } from "../../../src/engine/log/Document.ts"
 import type { Between } from "../../../src/engine/log/Created.ts"
 import { Journal } from "../../../src/engine/log/Journal.ts"
-import type {
-  DeliveryRow,
-  DocumentRow,
-  EventRow,
-  KeyRow,
-  ProjectedDocument,
-  Projection,
-  RevisionRow,
-  SubscriptionRow,
-  TimerRow
+import { type Partition, partitionOf } from "../../../src/engine/process/Placement.ts"
+import {
+  type DeliveryRow,
+  type DocumentRow,
+  type EventRow,
+  type KeyRow,
+  moved,
+  type ProjectedDocument,
+  type Projection,
+  type RevisionRow,
+  type SubscriptionRow,
+  sweepTables,
+  type TimerRow
 } from "../../../src/engine/views/Projection.ts"
-import type { Partition } from "../../../src/engine/process/Placement.ts"
-import { partitionOf } from "../../../src/engine/process/Placement.ts"
-import { moved, sweepTables } from "../../../src/engine/views/Projection.ts"
-import type { SearchQuery } from "../../../src/engine/log/Search.ts"
-import { mayMatch } from "../../../src/engine/log/Search.ts"
-import type { TalliesOfStep, TallyQuery, TallyRow } from "../../../src/engine/log/Tallies.ts"
-import { spanOf, sumsOf, tallyId } from "../../../src/engine/log/Tallies.ts"
-import type {
-  Cursor,
-  DueDelivery,
-  EventQuery,
-  ListQuery,
-  Revision,
-  RevisionQuery,
-  TimerCount,
-  ViewRow,
-  ViewsShape,
-  ViewTable
+import { mayMatch, type SearchQuery } from "../../../src/engine/log/Search.ts"
+import {
+  spanOf,
+  sumsOf,
+  type TalliesOfStep,
+  tallyId,
+  type TallyQuery,
+  type TallyRow
+} from "../../../src/engine/log/Tallies.ts"
+import {
+  type Cursor,
+  deliveryId,
+  type DueDelivery,
+  eventId,
+  type EventQuery,
+  keyId,
+  type ListQuery,
+  recordId,
+  type Revision,
+  revisionId,
+  type RevisionQuery,
+  type TimerCount,
+  type ViewRow,
+  Views,
+  type ViewsShape,
+  type ViewTable
 } from "../../../src/engine/views/Views.ts"
-import { deliveryId, eventId, keyId, recordId, revisionId, Views } from "../../../src/engine/views/Views.ts"
 
 const byTime = (time: "dueAt" | "wakeAt") => (a: TimerRow, b: TimerRow) => a[time] - b[time] || (a.id < b.id ? -1 : 1)
 

@@ -12,8 +12,7 @@ import * as DocumentFormats from "../../../src/engine/views/DocumentFormats.ts"
 import { AS_SHOWN } from "../../../src/engine/log/Record.ts"
 import { Transaction } from "../../../src/engine/actor/Transaction.ts"
 import * as Harness from "../Harness.ts"
-import type { Counter } from "../Toy.ts"
-import { COUNTER, create } from "../Toy.ts"
+import { COUNTER, type Counter, create } from "../Toy.ts"
 
 const ACCOUNT = "mer_1:test"
 

@@ -1,8 +1,7 @@
 /** The machine's clock is set ahead and back, also during a restart. */
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import type { Context, Row } from "../Scene.ts"
-import { scene } from "../Scene.ts"
+import { type Context, type Row, scene } from "../Scene.ts"
 
 const HOUR_MILLIS = 3_600_000
 /** Offset of the clock in each round, in hours. */

@@ -3,8 +3,7 @@ import { mkdirSync } from "node:fs"
 import * as Path from "node:path"
 import { killFamily, pause } from "../../support/TillProcess.ts"
 import { Disk } from "../Disk.ts"
-import type { Context, Row, Scene } from "../Scene.ts"
-import { scene, skipped } from "../Scene.ts"
+import { type Context, type Row, scene, type Scene, skipped } from "../Scene.ts"
 
 const CUTS = 6
 const FILLS = 3

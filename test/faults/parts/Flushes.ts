@@ -3,8 +3,7 @@ import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as Path from "node:path"
 import { pause } from "../../support/TillProcess.ts"
-import type { Context, Row } from "../Scene.ts"
-import { scene, skipped } from "../Scene.ts"
+import { type Context, type Row, scene, skipped } from "../Scene.ts"
 import { withServer } from "../Server.ts"
 
 const ROUNDS = 4

@@ -1,7 +1,6 @@
 /** Processes that are stopped and continued (SIGSTOP), as on a paused or starved machine. */
 import { family, pause, signalIfThere } from "../../support/TillProcess.ts"
-import type { Context, Row } from "../Scene.ts"
-import { scene } from "../Scene.ts"
+import { type Context, type Row, scene } from "../Scene.ts"
 
 const ROUNDS = 2
 

@@ -4,8 +4,7 @@
  */
 import * as Path from "node:path"
 import { runnersOf, signalIfThere } from "../../support/TillProcess.ts"
-import type { Context, Row, Scene } from "../Scene.ts"
-import { scene } from "../Scene.ts"
+import { type Context, type Row, scene, type Scene } from "../Scene.ts"
 
 const ROUNDS = 3
 const RUNNERS = 2

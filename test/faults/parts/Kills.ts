@@ -2,8 +2,7 @@
  * kill -9 under load: of Till, of its Postgres, of one backend, of all at once; and an immediate shutdown of Postgres.
  */
 import { family, killFamily, pause, signalIfThere } from "../../support/TillProcess.ts"
-import type { Context, Row, Scene } from "../Scene.ts"
-import { scene } from "../Scene.ts"
+import { type Context, type Row, scene, type Scene } from "../Scene.ts"
 
 const ROUNDS = 6
 

@@ -2,8 +2,7 @@
 import * as Path from "node:path"
 import { pause } from "../../support/TillProcess.ts"
 import { TcpProxy } from "../TcpProxy.ts"
-import type { Context, Row, SceneOptions } from "../Scene.ts"
-import { scene } from "../Scene.ts"
+import { type Context, type Row, scene, type SceneOptions } from "../Scene.ts"
 import { withServer } from "../Server.ts"
 
 interface NetworkFault {

@@ -2,8 +2,7 @@
 import * as http from "node:http"
 import { KEYS, pause } from "../../support/TillProcess.ts"
 import { basic } from "../../support/HttpExchange.ts"
-import type { Context, Row } from "../Scene.ts"
-import { scene } from "../Scene.ts"
+import { type Context, type Row, scene } from "../Scene.ts"
 
 const ROUNDS = 3
 const CONNECTIONS = 1500

@@ -4,13 +4,10 @@
  */
 import * as Path from "node:path"
 import { pause } from "../../support/TillProcess.ts"
-import type { Runner } from "../Fleet.ts"
-import { Fleet } from "../Fleet.ts"
-import type { FleetScene } from "../FleetScene.ts"
-import { fleetScene } from "../FleetScene.ts"
+import { Fleet, type Runner } from "../Fleet.ts"
+import { fleetScene, type FleetScene } from "../FleetScene.ts"
 import type { Context, Row } from "../Scene.ts"
-import type { Server } from "../Server.ts"
-import { withServer } from "../Server.ts"
+import { type Server, withServer } from "../Server.ts"
 import { Stranger } from "../Stranger.ts"
 
 const RUNNERS = 3

@@ -3,11 +3,9 @@
  * refuse, or close the connection. All deliveries must reach the correct one, and requests must stay as fast.
  */
 import type { Server, Socket } from "node:net"
-import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
+import { type AddressInfo, createServer } from "node:net"
 import type { HttpExchange } from "../../support/HttpExchange.ts"
-import type { Context, Row } from "../Scene.ts"
-import { scene } from "../Scene.ts"
+import { type Context, type Row, scene } from "../Scene.ts"
 
 const ROUNDS = 3
 const DRIP_MILLIS = 300

@@ -6,15 +6,13 @@ import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Document from "../../../src/api/openapi/Document.ts"
 import { linesOf } from "../../../src/http/forward/SignedRequest.ts"
-import type { FuzzRequest, Target } from "../../support/ContractFuzz.ts"
-import { ContractFuzz } from "../../support/ContractFuzz.ts"
+import { ContractFuzz, type FuzzRequest, type Target } from "../../support/ContractFuzz.ts"
 import type { Keys } from "../../support/fixtures/Merchants.ts"
 import { Random, runSeed } from "../../support/Random.ts"
 import { countRuns } from "../../support/Runs.ts"
 import { basic } from "../../support/HttpExchange.ts"
-import type { MemoryFleet } from "../../support/MemoryFleet.ts"
 import { comparable, RawClient } from "../../support/RawClient.ts"
-import { start, TLS } from "../../support/MemoryFleet.ts"
+import { type MemoryFleet, start, TLS } from "../../support/MemoryFleet.ts"
 
 const REQUESTS = Number(process.env["TILL_FUZZ_REQUESTS"] ?? 400)
 

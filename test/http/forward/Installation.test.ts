@@ -10,8 +10,7 @@ import { administerAnywhere, carryOut } from "../../../src/http/forward/Calls.ts
 import { ACCOUNT_LIMIT } from "../../../src/http/RateLimits.ts"
 import type { Keys } from "../../support/fixtures/Merchants.ts"
 import { basic } from "../../support/HttpExchange.ts"
-import type { MemoryFleet } from "../../support/MemoryFleet.ts"
-import { start } from "../../support/MemoryFleet.ts"
+import { type MemoryFleet, start } from "../../support/MemoryFleet.ts"
 
 /** The process of the installation's account, that of the merchant's, and one that has neither. */
 const [OFFICE, OWNER, OTHER] = [0, 1, 2] as const

@@ -9,8 +9,7 @@ import type { Keys } from "../../support/fixtures/Merchants.ts"
 import { Random, runSeed } from "../../support/Random.ts"
 import { runs } from "../../support/Runs.ts"
 import { basic } from "../../support/HttpExchange.ts"
-import type { MemoryFleet } from "../../support/MemoryFleet.ts"
-import { start } from "../../support/MemoryFleet.ts"
+import { type MemoryFleet, start } from "../../support/MemoryFleet.ts"
 
 const MILLIS = runs(Number(process.env["TILL_MOVES_MILLIS"] ?? 3000))
 /** Enough for slow machines. */

@@ -7,8 +7,7 @@ import { readBodyOf, remoteAddressOf } from "../../../src/http/forward/ForwardPa
 import { requireHere, route } from "../../../src/html/Routing.ts"
 import type { Keys } from "../../support/fixtures/Merchants.ts"
 import { basic } from "../../support/HttpExchange.ts"
-import type { MorePages, MemoryFleet } from "../../support/MemoryFleet.ts"
-import { start } from "../../support/MemoryFleet.ts"
+import { type MemoryFleet, type MorePages, start } from "../../support/MemoryFleet.ts"
 import { comparable, RawClient } from "../../support/RawClient.ts"
 
 const LONG = Buffer.alloc(3_000_000, "\u00ff\u0000long", "latin1")

@@ -3,8 +3,7 @@
  * process. Arguments are a port and the number of connections. Writes `open` once all are open, and at each byte of
  * input the number of open connections without received bytes. Ends with its input.
  */
-import { connect } from "node:net"
-import type { Socket } from "node:net"
+import { connect, type Socket } from "node:net"
 
 const [port = 0, count = 0] = process.argv.slice(2).map(Number)
 /** The server's queue of unaccepted connections is bounded. */

@@ -3,8 +3,7 @@
  * pages.not_found), and a payer's way through it.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
+import { type Answer, type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
 import {
   answerChallenge,
   CARDS,

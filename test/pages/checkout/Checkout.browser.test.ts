@@ -2,11 +2,9 @@
 import { afterAll, afterEach, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, overflows, setTextSize } from "../Browser.ts"
-import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
+import { type Answer, type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
 import { CARDS, openSession } from "../../support/fixtures/CheckoutPages.ts"
-import type { ShopWindow } from "../../support/fixtures/ShopWindow.ts"
-import { openShop } from "../../support/fixtures/ShopWindow.ts"
+import { openShop, type ShopWindow } from "../../support/fixtures/ShopWindow.ts"
 
 describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
   let server: MemoryTillWithPages

@@ -3,12 +3,10 @@
  * checkout.expire), and its handling of card data.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { DECLINE_MESSAGES } from "../../../src/domain/Cards.ts"
-import type { DeclineCode } from "../../../src/domain/Cards.ts"
+import { DECLINE_MESSAGES, type DeclineCode } from "../../../src/domain/Cards.ts"
 import { TEST_CARDS } from "../../../src/domain/TestCards.ts"
 import { ADVICE, AFTER_AUTHENTICATION } from "../../../src/pages/checkout/Declines.ts"
-import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
+import { type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
 import {
   answerChallenge,
   CARDS,

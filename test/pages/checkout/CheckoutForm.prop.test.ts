@@ -6,12 +6,13 @@ import { requiredOfAddress } from "../../../src/domain/AddressFormats.ts"
 import { ConfirmCheckoutSession } from "../../../src/domain/CheckoutSession.ts"
 import type { PaymentMethod } from "../../../src/domain/PaymentMethod.ts"
 import type { AmountField } from "../../../src/pages/checkout/AmountField.ts"
-import type { FormParts, Field } from "../../../src/pages/checkout/CheckoutForm.ts"
 import {
   CARD_FIELDS,
   complaintsOf,
   DETAIL_FIELDS,
+  type Field,
   fieldsOf,
+  type FormParts,
   readEntered
 } from "../../../src/pages/checkout/CheckoutForm.ts"
 

@@ -2,8 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { sourcesOf } from "../../../src/html/Images.ts"
-import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
+import { type Answer, type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
 import { openSession, visit } from "../../support/fixtures/CheckoutPages.ts"
 
 let server: MemoryTillWithPages

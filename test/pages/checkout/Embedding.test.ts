@@ -1,8 +1,7 @@
 /** The pages of embedded and custom sessions open only with their secret, and only in an allowed frame. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { embedderOf, mayOpen, pathOf } from "../../../src/pages/checkout/Embedding.ts"
-import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
+import { type Answer, type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
 import {
   answerChallenge,
   CARDS,

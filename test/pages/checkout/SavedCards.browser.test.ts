@@ -5,8 +5,7 @@
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, overflows } from "../Browser.ts"
-import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
+import { type Answer, type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
 import { CARDS, openSession } from "../../support/fixtures/CheckoutPages.ts"
 
 describe.skipIf(!hasBrowser)("saved cards, in a browser", () => {

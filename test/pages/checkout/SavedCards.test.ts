@@ -1,7 +1,6 @@
 /** Semantics pages.saved_cards, without a browser: the page of a session whose customer has saved cards. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { Answer, MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
+import { type Answer, type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
 import {
   answerChallenge,
   CARDS,

@@ -4,8 +4,7 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import { hash } from "node:crypto"
 import * as Document from "../../../src/api/openapi/Document.ts"
 import { TEST_CARDS } from "../../../src/domain/TestCards.ts"
-import type { Reply, MemoryTill } from "../../support/MemoryTill.ts"
-import { start } from "../../support/MemoryTill.ts"
+import { type MemoryTill, type Reply, start } from "../../support/MemoryTill.ts"
 
 let server: MemoryTill
 beforeAll(async () => void (server = await start()))

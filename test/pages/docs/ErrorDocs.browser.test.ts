@@ -5,8 +5,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser } from "playwright-core"
 import { accessibilityProblems, brokenNames, connect, hasBrowser, overflows } from "../Browser.ts"
-import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
+import { type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
 
 describe.skipIf(!hasBrowser)("the documentation in a browser", () => {
   let server: MemoryTillWithPages

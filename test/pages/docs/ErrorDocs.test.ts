@@ -5,8 +5,7 @@ import { envelope, internalError, wireErrorOf } from "../../../src/http/ErrorTab
 import { examples, FAILURES } from "../../../src/pages/docs/ErrorExamples.ts"
 import { EXPLANATIONS } from "../../../src/pages/docs/ErrorExplanations.ts"
 import { basic } from "../../support/HttpExchange.ts"
-import type { MemoryTillWithPages } from "../../support/MemoryTillWithPages.ts"
-import { start } from "../../support/MemoryTillWithPages.ts"
+import { type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
 import { visit } from "../../support/fixtures/CheckoutPages.ts"
 
 /** Codes of semantics errors.table and of semantics request_log.list, and further ones that an HTTP server needs. */
