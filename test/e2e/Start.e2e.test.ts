@@ -394,7 +394,7 @@ describe("a stop", () => {
         const answer = server.request("POST", "/v1/payment_intents", options).catch(() => undefined)
         await pause(300)
         assert.strictEqual((await server.kill("SIGTERM")).code, 1)
-        assert.include(server.stderr, "till: Not everything came to its end in time")
+        assert.include(server.stderr, "till: The shutdown took too long and was cut short.")
         assert.notStrictEqual((await answer)?.status, 200)
         stopAll("SIGCONT")
         await server.start()
