@@ -39,6 +39,13 @@ describe("a run with tests that fail", () => {
     }
   })
 
+  it("prints the error of each below its command", () => {
+    const lines = output.split("\n")
+    const errors = lines.flatMap((line, i) => (/ -t '/.test(line) ? [lines[i + 1]] : []))
+    assert.lengthOf(errors, 2)
+    for (const error of errors) assert.match(error!, /^ {2}(?:Property falsified after \d|expected .*\(test\/.*\.ts:\d+\)$)/)
+  })
+
   it("has a property try its smallest case again, and no other", () => {
     const command = commandsIn(output).find((line) => line.includes("TILL_REPLAY="))!
     assert.match(

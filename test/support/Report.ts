@@ -2,6 +2,8 @@
  * A vitest reporter beside the default one: progress and remaining time, a command for each failed test, and totals by
  * kind.
  */
+import * as Path from "node:path"
+import type { TestError } from "vitest"
 import type { Reporter, TestCase, TestModule, TestSpecification, Vitest } from "vitest/node"
 import { KINDS } from "./Kinds.ts"
 
@@ -63,6 +65,16 @@ export const summary = (modules: ReadonlyArray<TestModule>): ReadonlyArray<strin
   })
 }
 
+const MESSAGE_LENGTH_MAX = 400
+
+/** Returns an error's first line and its place, because the whole error may be far above the end of a long output. */
+const described = ({ message, stacks }: TestError): string => {
+  const [line = ""] = message.split("\n", 1)
+  const place = stacks?.find(({ file }) => !file.includes("node_modules"))
+  const at = place === undefined ? "" : ` (${Path.relative(process.cwd(), place.file)}:${place.line})`
+  return `${line.slice(0, MESSAGE_LENGTH_MAX)}${at}`
+}
+
 export default class Report implements Reporter {
   #vitest!: Vitest
   #begunAt = 0
@@ -111,6 +123,9 @@ export default class Report implements Reporter {
     for (const line of summary(modules)) logger.log(line)
     logger.log(`TILL_SEED=${seed}`)
     if (this.#failed.length > 0) logger.log("\nEach failed test again, with the same choices:")
-    for (const test of this.#failed) logger.log(replayCommand(test, seed, isWhole))
+    for (const test of this.#failed) {
+      logger.log(replayCommand(test, seed, isWhole))
+      for (const error of test.result().errors ?? []) logger.log(`  ${described(error)}`)
+    }
   }
 }
