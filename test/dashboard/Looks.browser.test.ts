@@ -4,6 +4,7 @@
  */
 import { afterAll, assert, beforeAll, beforeEach, describe, it, vi } from "@effect/vitest"
 import * as fs from "node:fs"
+import * as Path from "node:path"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, setTextSize } from "../pages/Browser.ts"
 import { type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
@@ -16,12 +17,12 @@ const SOURCES = new URL("../../src/dashboard/", import.meta.url)
 /** Routes of all pages, as declared in the sources. */
 const routes = (): ReadonlyArray<string> =>
   fs
-    .readdirSync(SOURCES)
-    .filter((name) => name.endsWith(".ts") && name !== "Screens.ts")
+    .readdirSync(SOURCES, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts") && name !== Path.join("frame", "Page.ts"))
     .flatMap((name) => {
       const source = fs.readFileSync(new URL(name, SOURCES), "utf8")
-      const named = /const OF = "([^"]*)"/.exec(source)?.[1]
-      return [...source.matchAll(/\bscreen(?:<\w+>)?\(\s*(?:"([^"]*)"|OF)/g)].map(([, path]) => path ?? named!)
+      const named = /const PAGE = "([^"]*)"/.exec(source)?.[1]
+      return [...source.matchAll(/\bpage(?:<\w+>)?\(\s*(?:"([^"]*)"|PAGE)/g)].map(([, path]) => path ?? named!)
     })
 
 /** Long words, as merchants and payers write them. */
