@@ -98,8 +98,8 @@ describe("adding to a URL", () => {
       const { hash, searchParams } = new URL(result)
       for (const [name, value] of Object.entries(ADDED)) assert.strictEqual(searchParams.getAll(name).at(-1), value)
       assert.strictEqual(hash, new URL(given).hash)
-      // The query still contains all its parameters, in order.
-      const held = [...new URL(given).searchParams]
+      // The query still contains all its parameters, in order. Only at a URL's end, a parser removes blanks.
+      const held = [...new URL(given.replace(/ +$/, (blanks) => "%20".repeat(blanks.length))).searchParams]
       assert.deepStrictEqual([...searchParams].slice(0, held.length), held)
     })
   )

@@ -25,7 +25,7 @@ describe("the dashboard of two runners", () => {
 
         const health = async () => plain((await tab.get("/dashboard/test/developers/installation")).text)
         // Views show durable records a moment later.
-        await until("the views show the delivery", async () => (await health()).includes("Waiting 1 "))
+        await until("the views show the delivery", async () => (await health()).includes("Pending 1 "))
         const told = await health()
         assert.match(told, /Installation .*healthy This process/)
         assert.match(told, /Till 0\.\d+\.\d+ Node\.js \d+\.\d+\.\d+ Uptime/)
