@@ -306,10 +306,18 @@ describe("the measurement", () => {
   const spaces = (length: number) => " ".repeat(length)
 
   it("detects a quadratic function, also one that takes a few milliseconds, and one that does not end", () => {
-    assert.match(steepnessOf(quadratic(4), spaces, HEADER)!, /^takes \d/u)
-    assert.match(steepnessOf(quadratic(64), spaces, 65_536)!, /^takes \d/u)
+    // Another program can slow the short texts down, which hides the growth; a few measurements outlast it.
+    const detected = (prepare: Prepare, lengthMax: number): string => {
+      for (let attempt = 0; attempt < 10; attempt++) {
+        const steepness = steepnessOf(prepare, spaces, lengthMax)
+        if (steepness !== undefined) return steepness
+      }
+      return "never steep"
+    }
+    assert.match(detected(quadratic(4), HEADER), /^takes \d/u)
+    assert.match(detected(quadratic(64), 65_536), /^takes \d/u)
     const trailing = of((text) => /\s*$/u.test(`${text}x`))
-    assert.match(steepnessOf(trailing, spaces, HEADER / 4)!, /^takes \d/u)
+    assert.match(detected(trailing, HEADER / 4), /^takes \d/u)
     const endless = of(() => {
       for (;;);
     })
