@@ -43,7 +43,8 @@ describe("a run with tests that fail", () => {
     const lines = output.split("\n")
     const errors = lines.flatMap((line, i) => (/ -t '/.test(line) ? [lines[i + 1]] : []))
     assert.lengthOf(errors, 2)
-    for (const error of errors) assert.match(error!, /^ {2}(?:Property falsified after \d|expected .*\(test\/.*\.ts:\d+\)$)/)
+    const described = /^ {2}(?:Property falsified after \d|expected .*\(test\/.*\.ts:\d+\)$)/
+    for (const error of errors) assert.match(error!, described)
   })
 
   it("has a property try its smallest case again, and no other", () => {
