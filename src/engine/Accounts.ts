@@ -19,7 +19,8 @@ import {
   type Outcome,
   type Rendered,
   type Replay,
-  runOnce
+  runOnce,
+  whenClaimed
 } from "./actor/Idempotency.ts"
 import * as Idempotency from "./actor/Idempotency.ts"
 import * as Lists from "./read/Lists.ts"
@@ -44,7 +45,7 @@ import {
   type ViewsShape
 } from "./views/Views.ts"
 
-export { IdempotencyKeyInUse, IdempotencyKeyReuse, runOnce, Unavailable }
+export { IdempotencyKeyInUse, IdempotencyKeyReuse, runOnce, Unavailable, whenClaimed }
 export type { AnsweringCommand, Claim, HistoryEntry, Outcome, Rendered, Replay }
 
 /** Account numbers in memory, at most, of about 100 bytes each. */
@@ -70,8 +71,8 @@ export interface AccountsShape {
 
   /**
    * Claims a request's idempotency key, or returns the answer that the key has. A request that has the same key and
-   * still runs is waited for (semantics idempotency.in_use). The caller runs `claim` in an uninterruptible region and
-   * releases the claim in any case: until then every other request with the key waits.
+   * still runs is waited for (semantics idempotency.in_use). Until the claim is released, every other request with the
+   * key waits: `whenClaimed` releases it in any case.
    */
   readonly claim: (
     account: AccountId,

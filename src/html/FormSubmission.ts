@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"
+import { whenClaimed } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/log/Document.ts"
 import type { Command } from "../http/IdempotentCommand.ts"
 import * as IdempotentCommand from "../http/IdempotentCommand.ts"
@@ -52,14 +53,8 @@ export const make = Effect.gen(function* () {
         path,
         body: entered
       }
-      const outcome = Effect.flatMap(claim(request), (claimed) =>
-        claimed.replay === null
-          ? Effect.onExit(carryOut(claimed, command), () => claimed.release)
-          : Effect.succeed(claimed.replay)
-      )
-      return Effect.map(Effect.uninterruptible(outcome), ({ body, status }) =>
-        submittedOf(status, parseJson(body) as Body)
-      )
+      const outcome = whenClaimed(claim(request), (claimed) => carryOut(claimed, command))
+      return Effect.map(outcome, ({ body, status }) => submittedOf(status, parseJson(body) as Body))
     },
 
     /** Gives card data to the processor, for a token. */

@@ -8,7 +8,7 @@ import { Cause, Effect, Exit, Fiber, Result } from "effect"
 import { ApiVersions, type OlderVersion, type RequestError } from "../domain/ApiVersions.ts"
 import type { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
 import { textOfHeader } from "../domain/HeaderText.ts"
-import { Accounts, type Outcome, Unavailable } from "../engine/Accounts.ts"
+import { Accounts, type Outcome, Unavailable, whenClaimed } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/log/Document.ts"
 import { RequestLog, type RequestLogShape } from "../engine/RequestLog.ts"
 import { noteRequest } from "../engine/process/Watchdog.ts"
@@ -248,19 +248,13 @@ const runOnce = (
   request: CommandRequest,
   body: Parsed
 ): Effect.Effect<Outcome, Failure> =>
-  Effect.uninterruptible(
-    // 9. Replay.
-    Effect.flatMap(steps.claim(request), (claimed): Effect.Effect<Outcome, Failure> => {
-      if (claimed.replay !== null) return Effect.succeed(claimed.replay)
-      const done = Effect.suspend(() => {
-        // 10. Decode.
-        const command = decode(steps, call, run, body)
-        // 11. to 15. Run in the account's actor, and commit with the answer.
-        return Exit.isSuccess(command) ? steps.carryOut(claimed, command.value) : refused(command)
-      })
-      return Effect.onExit(done, () => claimed.release)
-    })
-  )
+  // 9. Replay, if the key has an answer.
+  whenClaimed(steps.claim(request), (claimed): Effect.Effect<Outcome, Failure> => {
+    // 10. Decode.
+    const command = decode(steps, call, run, body)
+    // 11. to 15. Run in the account's actor, and commit with the answer.
+    return Exit.isSuccess(command) ? steps.carryOut(claimed, command.value) : refused(command)
+  })
 
 /** 10. to 12. of a GET: decodes its query and runs it. */
 const query = (steps: Steps, call: Call<QueryEndpoint>): Effect.Effect<Answer, Failure> => {

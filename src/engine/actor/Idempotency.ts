@@ -218,6 +218,24 @@ const makeHold = (clock: Clock.Clock) => {
   return hold
 }
 
+const isReplay = (claimed: { readonly replay: Outcome | null }): claimed is Replay => claimed.replay !== null
+
+/**
+ * Runs the work on a claim, and releases the claim however the work ends, also if its client goes away. A replay is the
+ * outcome itself.
+ */
+export const whenClaimed = <C extends Pick<Claim, "replay" | "release">, E, E2>(
+  claim: Effect.Effect<C | Replay, E>,
+  work: (claimed: C) => Effect.Effect<Outcome, E2>
+): Effect.Effect<Outcome, E | E2> =>
+  Effect.uninterruptible(
+    Effect.flatMap(claim, (claimed): Effect.Effect<Outcome, E2> => {
+      if (isReplay(claimed)) return Effect.succeed(claimed.replay)
+      const done = Effect.suspend(() => work(claimed))
+      return Effect.onExit(done, () => claimed.release)
+    })
+  )
+
 /** Claims a key and runs a command for it, unless the key has an answer. */
 export const runOnce = (
   { carryOut, claim }: Idempotency,
@@ -225,16 +243,7 @@ export const runOnce = (
   request: RequestIdentity,
   makeCommand: () => AnsweringCommand
 ): Effect.Effect<Outcome, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse> =>
-  Effect.uninterruptible(
-    Effect.flatMap(claim(account, request), (claimed) =>
-      claimed.replay === null
-        ? Effect.onExit(
-            Effect.suspend(() => carryOut(claimed, makeCommand())),
-            () => claimed.release
-          )
-        : Effect.succeed(claimed.replay)
-    )
-  )
+  whenClaimed(claim(account, request), (claimed) => carryOut(claimed, makeCommand()))
 
 /** A command's answer that leaves no change. */
 class Refused {

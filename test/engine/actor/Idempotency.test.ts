@@ -12,7 +12,8 @@ import {
   IdempotencyKeyReuse,
   type Outcome,
   type Rendered,
-  runOnce
+  runOnce,
+  whenClaimed
 } from "../../../src/engine/Accounts.ts"
 import { Journal } from "../../../src/engine/log/Journal.ts"
 import { Transaction } from "../../../src/engine/actor/Transaction.ts"
@@ -465,6 +466,47 @@ describe("many keys", () => {
       const again = yield* Effect.forEach(keys, (key) => ask(next, key), { concurrency: "unbounded" })
       for (const [i, reply] of again.entries()) assertReplays(reply, originals[i]!)
       assert.strictEqual(yield* count(next), keys.length)
+    })
+  )
+})
+
+describe("a claim", () => {
+  const claim = ({ accounts }: RunningEngine) => accounts.claim(ACCOUNT, Toy.request("key"))
+
+  it.effect("gets the answer that another process has given since, and runs nothing", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* withCounter()
+      const other = yield* Harness.startEngine(storage)
+      yield* Effect.addFinalizer(() => other.kill)
+      let original: Outcome | undefined
+      const outcome = yield* whenClaimed(claim(engine), (claimed) =>
+        Effect.gen(function* () {
+          original = yield* ask(other, "key")
+          return yield* engine.accounts.carryOut(claimed, increment)
+        })
+      )
+      assertReplays(outcome, original!)
+      assert.strictEqual(yield* count(engine), 1)
+    })
+  )
+
+  it.effect.each([
+    ["fails", () => Effect.fail("refused")],
+    ["dies", () => Effect.die("a bug")],
+    [
+      "throws",
+      () => {
+        throw new Error("a bug")
+      }
+    ]
+  ] as ReadonlyArray<[string, () => Effect.Effect<never, string>]>)("whose work %s gives the key back", ([, work]) =>
+    Effect.gen(function* () {
+      const { engine } = yield* withCounter()
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(whenClaimed(claim(engine), work))))
+      const next = yield* Effect.forkChild(ask(engine, "key"))
+      yield* Harness.settled
+      assert.isNull((yield* Fiber.join(next)).replayOf)
+      assert.strictEqual(yield* count(engine), 1)
     })
   )
 })
