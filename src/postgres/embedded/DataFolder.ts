@@ -90,16 +90,19 @@ const locked = (folder: string, inUse: (owner: string) => string): Effect.Effect
       OwnFiles.make(file)
       return new DatabaseSync(file, { timeout: 0 })
     })
-    yield* Effect.try({
+    return yield* Effect.try({
       try: () => database.exec("BEGIN EXCLUSIVE"),
       catch: (cause) => (isBusy(cause) ? heldByAnother(folder, inUse) : unlockable(folder, cause))
     }).pipe(
       Effect.retry({ schedule: lockRetries, while: (error) => error.reason === "FolderInUse" }),
+      // For the message of a second process; only the lock decides.
+      Effect.andThen(
+        attempt(`write to the folder ${folder}`, () => OwnFiles.write(ownerFile(folder), `${process.pid}\n`))
+      ),
+      Effect.as(database),
+      // A database that is left open holds the lock until the collector finds it.
       Effect.onError(() => Effect.sync(() => database.close()))
     )
-    // For the message of a second process; only the lock decides.
-    yield* attempt(`write to the folder ${folder}`, () => OwnFiles.write(ownerFile(folder), `${process.pid}\n`))
-    return database
   })
 
 const sqliteBusy = 5

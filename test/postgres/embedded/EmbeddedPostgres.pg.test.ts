@@ -328,6 +328,7 @@ describe("EmbeddedPostgres", () => {
           fs.symlinkSync(target, path)
           const started = yield* Effect.exit(using(made, () => Effect.sleep("50 millis")))
           assert.deepStrictEqual(seen(), before, `${name} -> ${target}: ${String(started)}`)
+          assert.notInclude(inspect(started, { depth: 9 }), "FolderInUse", `${name} -> ${target}`)
         }
         fs.rmSync(path, { recursive: true, force: true })
         if (fs.existsSync(kept)) fs.renameSync(kept, path)
