@@ -79,7 +79,7 @@ export default class Report implements Reporter {
   #vitest!: Vitest
   #begunAt = 0
   #toldAt = 0
-  /** Expected time of each file in milliseconds: that of the last run, or the mean of the others. */
+  /** Expected time of each file in milliseconds: that of the last run, or its kind's. */
   #expected = new Map<string, number>()
   #done = 0
   #tests = 0
@@ -93,10 +93,10 @@ export default class Report implements Reporter {
     this.#begunAt = this.#toldAt = performance.now()
     this.#done = this.#tests = 0
     this.#failed = []
-    const known = specifications.map((each) => this.#vitest.cache.getTestSpecificationResult(each)?.duration)
-    const all = known.filter((millis) => millis !== undefined)
-    const mean = all.length === 0 ? 1 : all.reduce((sum, millis) => sum + millis, 0) / all.length
-    this.#expected = new Map(specifications.map(({ moduleId }, i) => [moduleId, Math.max(known[i] ?? mean, 1)]))
+    const expectedOf = (specification: TestSpecification): number =>
+      this.#vitest.cache.getTestSpecificationResult(specification)?.duration ??
+      1000 * KINDS.find(({ name }) => name === specification.project.name)!.fileSeconds
+    this.#expected = new Map(specifications.map((each) => [each.moduleId, Math.max(expectedOf(each), 1)]))
   }
 
   onTestCaseResult(test: TestCase): void {
