@@ -102,7 +102,8 @@ const money = moneyOf("usd", "en")
 
 const logged = (path: string, query: string, body: unknown, key: string) =>
   loggedOf({
-    exchange: { id: "req_1", method: "POST", path, query, idempotencyKey: key, apiVersion: "2026-03-09" },
+    request: { id: "req_1", method: "POST", path, query, idempotencyKey: key },
+    apiVersion: "2026-03-09",
     caller: { account: "mer_1:test", apiKey: "key_1" },
     answer: {
       status: 404,

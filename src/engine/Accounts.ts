@@ -14,10 +14,9 @@ import * as History from "./read/History.ts"
 import {
   type AnsweringCommand,
   type Claim,
+  type CommandResult,
   IdempotencyKeyInUse,
   IdempotencyKeyReuse,
-  type Outcome,
-  type Rendered,
   type Replay,
   runOnce,
   whenClaimed
@@ -46,7 +45,7 @@ import {
 } from "./views/Views.ts"
 
 export { IdempotencyKeyInUse, IdempotencyKeyReuse, runOnce, Unavailable, whenClaimed }
-export type { AnsweringCommand, Claim, HistoryEntry, Outcome, Rendered, Replay }
+export type { AnsweringCommand, Claim, CommandResult, HistoryEntry, Replay }
 
 /** Account numbers in memory, at most, of about 100 bytes each. */
 const KNOWN_NUMBERS_MAX = 100_000
@@ -81,12 +80,12 @@ export interface AccountsShape {
 
   /**
    * Runs the command of a claimed request and waits until its record is durable. If the account has moved or started
-   * anew since the claim, the key is looked up again, and the outcome may be a replay.
+   * anew since the claim, the key is looked up again, and a replay may be returned.
    */
-  readonly carryOut: (
+  readonly carryOut: <A extends CommandResult>(
     claim: Claim,
-    command: AnsweringCommand
-  ) => Effect.Effect<Outcome, Unavailable | IdempotencyKeyReuse>
+    command: AnsweringCommand<A>
+  ) => Effect.Effect<A | Replay, Unavailable | IdempotencyKeyReuse>
 
   /** Returns the newest durable state of a document of any kind. */
   readonly read: (account: AccountId, id: string) => Effect.Effect<Document | Tombstone | undefined, Unavailable>

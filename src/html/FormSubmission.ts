@@ -8,7 +8,7 @@ import { whenClaimed } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/log/Document.ts"
 import type { Command } from "../http/IdempotentCommand.ts"
 import * as IdempotentCommand from "../http/IdempotentCommand.ts"
-import { RequestIds } from "../http/RequestContext.ts"
+import { type Answer, RequestIds } from "../http/RequestContext.ts"
 import { parseJson } from "../json/JsonParse.ts"
 
 export interface FormSubmission {
@@ -36,7 +36,7 @@ export type Submitted =
 /** Carries out forms. */
 export const make = Effect.gen(function* () {
   const requestIds = yield* RequestIds
-  const { carryOut, claim, tokenize } = yield* IdempotentCommand.make
+  const { answerOf, carryOut, claim, tokenize } = yield* IdempotentCommand.make
 
   return {
     newId: requestIds.next,
@@ -53,8 +53,8 @@ export const make = Effect.gen(function* () {
         path,
         body: entered
       }
-      const outcome = whenClaimed(claim(request), (claimed) => carryOut(claimed, command))
-      return Effect.map(outcome, ({ body, status }) => submittedOf(status, parseJson(body) as Body))
+      const done = whenClaimed(claim(request), (claimed) => carryOut(claimed, request, command))
+      return Effect.map(done, (done) => submittedOf(answerOf(account, done)))
     },
 
     /** Gives card data to the processor, for a token. */
@@ -68,7 +68,9 @@ interface Body {
   readonly error?: Omit<Submitted & { ok: false }, "ok">
 }
 
-const submittedOf = (status: number, body: Body): Submitted =>
-  body.error === undefined || status < 400
+const submittedOf = ({ body: text, status }: Answer): Submitted => {
+  const body = parseJson(text) as Body
+  return body.error === undefined || status < 400
     ? { ok: true, body }
     : { ok: false, status, code: body.error.code, message: body.error.message, param: body.error.param }
+}

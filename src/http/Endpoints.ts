@@ -73,6 +73,14 @@ export interface QueryEndpoint extends Common {
 
 export type Endpoint = CommandEndpoint | QueryEndpoint
 
+/** Returns a function that decides by a path whether its requests concern the installation's account. */
+export const installationWideOf = (endpoints: ReadonlyArray<Endpoint>): ((path: string) => boolean) => {
+  const wide = endpoints.filter(({ installationWide }) => installationWide)
+  const bases = [...new Set(wide.map(({ path }) => path.split("/:", 1)[0]!))]
+  return (path) =>
+    bases.some((base) => path.startsWith(base) && (path.length === base.length || path[base.length] === "/"))
+}
+
 /** Handlers for every group of a contract. */
 export type ApiHandlers<Groups extends HttpApiGroup.Constraint> = {
   readonly [Group in Groups as Group["identifier"]]: GroupHandlers<Group>

@@ -6,7 +6,7 @@
 import type { ErrorType } from "../api/Errors.ts"
 import { withoutCardNumbers } from "../domain/Cards.ts"
 import type { DomainError } from "../domain/Errors.ts"
-import type { IdempotencyKeyInUse, IdempotencyKeyReuse, Rendered, Unavailable } from "../engine/Accounts.ts"
+import type { IdempotencyKeyInUse, IdempotencyKeyReuse, Unavailable } from "../engine/Accounts.ts"
 import { encode } from "../engine/log/Document.ts"
 import type { HttpError, InvalidJson } from "../server/HttpErrors.ts"
 import { DEPTH_MAX } from "./JsonBody.ts"
@@ -299,13 +299,6 @@ export const envelope = ({ code, details, message, param, type }: WireError, doc
   const { charge, decline_code, payment_intent } = details
   const rest = JSON.stringify({ decline_code, charge })
   return `{"error":${error.slice(0, -1)},${rest.slice(1, -1)},"payment_intent":${encode(payment_intent)}}}`
-}
-
-/** Makes the response of a refused command, as it is stored for repetitions. */
-export const refusal = (failure: Failure, docsUrl: string): Rendered => {
-  const error = wireErrorOf(failure)
-  const { headers, status, stored } = error
-  return { status, body: envelope(error, docsUrl), stored, ...(headers !== undefined && { headers }) }
 }
 
 /**

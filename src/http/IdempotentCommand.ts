@@ -3,17 +3,18 @@
  * came over the API or with a page's form: `claim` the key, decode, `carryOut` the command.
  *
  * The answer is part of the command's record. So one function, `rendered`, writes it inside of the account's actor,
- * where the command ends: the answer has to be sealed into the record before the record is. It is pure.
+ * where the command ends: it has to be sealed into the record before the record is. It is pure.
  *
  * The journal may not hold secrets. An answer with a secret is sealed before the journal gets it, and opened on its way
  * to the client. A sealed answer is a JSON string; every other answer is an object, so that the two differ.
  */
 import { Effect, Redacted, Result } from "effect"
+import type { OlderVersion } from "../domain/ApiVersions.ts"
 import type { CardDeclined } from "../domain/Errors.ts"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
-import { Accounts, type Claim, type Outcome, type Rendered } from "../engine/Accounts.ts"
+import { Accounts, type Claim, type CommandResult, type Replay } from "../engine/Accounts.ts"
 import { type AccountId, encode } from "../engine/log/Document.ts"
-import type { RequestIdentity, StoredAnswer } from "../engine/log/Record.ts"
+import type { RequestIdentity } from "../engine/log/Record.ts"
 import { parseJson } from "../json/JsonParse.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import { PaymentsConfig, type PaymentsConfigShape } from "../payments/PaymentsConfig.ts"
@@ -21,11 +22,12 @@ import { tokenize, type TokenizedPaymentMethodData } from "../payments/PaymentMe
 import { Processor } from "../payments/Processor.ts"
 import { open, seal } from "../payments/Sealing.ts"
 import { HttpConfig } from "../server/HttpConfig.ts"
-import { type Failure, refusal } from "./ErrorTable.ts"
+import { envelope, type Failure, wireErrorOf } from "./ErrorTable.ts"
 import { makeRemember } from "./forward/Calls.ts"
 import { Forwarder } from "./forward/Forwarder.ts"
 import { type Answered, type CommandServices, withCommandServices } from "./handlers/Handler.ts"
-import { firstAnswer, Revealed } from "./OneTimeSecrets.ts"
+import { Revealed } from "./OneTimeSecrets.ts"
+import { type Answer, inItsVersion } from "./RequestContext.ts"
 import { fingerprint } from "./RequestFingerprint.ts"
 
 /** A request that changes something. */
@@ -43,25 +45,16 @@ export interface CommandRequest {
   readonly body: unknown
   /** True if the command changes merchants or keys, which lie in the installation's account. */
   readonly installationWide?: boolean
-  /** Converts an answer of the newest API version to the request's; undefined if that is the newest. */
-  readonly inItsVersion?: <A extends StoredAnswer>(newest: A) => A
+  /** Conversions of the request's API version; undefined for the newest. */
+  readonly older?: OlderVersion | undefined
+  readonly route?: string | undefined
 }
 
 /** Succeeds with an object, or with a decline that is kept; fails with a refusal that leaves nothing behind. */
 export type Command = Effect.Effect<Answered<object>, Failure, CommandServices>
 
-/** A request whose key has no answer yet. Its command has to run, and the key has to be released in any case. */
-export interface Claimed {
-  readonly request: CommandRequest
-  readonly claim: Claim
-  readonly replay: null
-  readonly release: Effect.Effect<void>
-}
-
-/** The key's answer, as its client gets it. */
-export interface Replayed {
-  readonly replay: Outcome
-}
+/** A command's answer, as its client gets it, with the one that its record keeps. */
+export type FirstAnswer = Answer & CommandResult
 
 export const make = Effect.gen(function* () {
   const accounts = yield* Accounts
@@ -72,73 +65,63 @@ export const make = Effect.gen(function* () {
   const fingerprintKey = Redacted.value(config.fingerprintKey)
   const provide = withCommandServices(config, processors)
 
-  const identityOf = ({ apiVersion, body, id, idempotencyKey, method, path }: CommandRequest): RequestIdentity => ({
-    id,
-    idempotencyKey,
-    fingerprint: idempotencyKey === null ? null : fingerprint(method, path, body, fingerprintKey),
-    apiVersion
-  })
-
-  const opened = (
-    { account }: CommandRequest,
-    { apiVersion, body, headers, replayOf, shown, status }: Outcome
-  ): Outcome => ({
-    status,
-    body: shown ?? openAnswer(config, account, body),
-    ...(headers !== undefined && { headers }),
-    apiVersion,
-    replayOf
-  })
-
   /**
    * A key means one request wherever a merchant uses it (semantics idempotency.reuse), so the merchant's account
    * remembers the keys of requests that ran in the installation's account. It learns of a key after the request has
    * run: a crash in between forgets the key for other requests, never the effect of this one.
    */
-  const rememberDone = (request: CommandRequest, outcome: Outcome): Effect.Effect<void> => {
-    if (request.idempotencyKey === null || outcome.status !== 200) return Effect.void
-    const identity = { ...identityOf(request), id: outcome.replayOf ?? request.id }
-    return Effect.ignore(remember(request.account, identity, { status: 200, body: outcome.body, stored: true }))
+  const rememberDone = (
+    { account, idempotencyKey }: CommandRequest,
+    identity: RequestIdentity,
+    done: FirstAnswer | Replay
+  ): Effect.Effect<void> => {
+    if (idempotencyKey === null || done.status !== 200) return Effect.void
+    const { body, status } = done.replayOf === null ? done.kept! : done
+    const original = { ...identity, id: done.replayOf ?? identity.id, idempotencyKey }
+    return Effect.ignore(remember(account, original, { status, body }))
   }
 
   /**
    * Claims the key in the installation's account, which all merchants share, under a name with the merchant's account.
    */
-  const claimInstallationWide = ({ account }: CommandRequest, identity: RequestIdentity) => {
-    if (identity.idempotencyKey === null) return accounts.claim(INSTALLATION, identity)
-    const shared = { ...identity, idempotencyKey: `${account}/${identity.idempotencyKey}` }
-    return Effect.andThen(remember(account, identity, null), accounts.claim(INSTALLATION, shared))
+  const claimInstallationWide = (request: CommandRequest, identity: RequestIdentity) => {
+    const { account, idempotencyKey } = request
+    if (idempotencyKey === null) return accounts.claim(INSTALLATION, identity)
+    const shared = { ...identity, idempotencyKey: `${account}/${idempotencyKey}` }
+    const claimed = Effect.andThen(remember(account, identity, null), accounts.claim(INSTALLATION, shared))
+    return Effect.tap(claimed, (claimed) =>
+      claimed.replayOf === null ? Effect.void : rememberDone(request, identity, claimed)
+    )
   }
 
   return {
     /** Claims the key of a request, or returns the answer that it has (see `Accounts.claim`). */
     claim: (request: CommandRequest) => {
-      const identity = identityOf(request)
-      const claimed =
-        request.installationWide === true
-          ? claimInstallationWide(request, identity)
-          : accounts.claim(request.account, identity)
-      return Effect.flatMap(claimed, (claimed): Effect.Effect<Claimed | Replayed> => {
-        const { replay } = claimed
-        if (replay === null) {
-          return Effect.succeed({ request, claim: claimed, replay, release: claimed.release })
-        }
-        const replayed = { replay: opened(request, replay) }
-        return request.installationWide === true
-          ? Effect.as(rememberDone(request, replay), replayed)
-          : Effect.succeed(replayed)
-      })
+      const { account, apiVersion, body, id, idempotencyKey, method, path } = request
+      const print = idempotencyKey === null ? null : fingerprint(method, path, body, fingerprintKey)
+      const identity = { id, idempotencyKey, fingerprint: print, apiVersion }
+      return request.installationWide === true
+        ? claimInstallationWide(request, identity)
+        : accounts.claim(account, identity)
     },
 
     /** Runs the command of a claimed request. */
-    carryOut: ({ claim, request }: Claimed, command: Command) => {
-      const { account, inItsVersion = asItIs } = request
-      const rendering: Rendering = { account, config, docsUrl, inItsVersion }
-      const done = accounts.carryOut(claim, provide(rendered(command, rendering)))
-      const remembered =
-        request.installationWide === true ? Effect.tap(done, (outcome) => rememberDone(request, outcome)) : done
-      return Effect.map(remembered, (outcome) => opened(request, outcome))
+    carryOut: (claim: Claim, request: CommandRequest, command: Command) => {
+      const done = accounts.carryOut(claim, provide(rendered(command, { request, config, docsUrl })))
+      return request.installationWide === true
+        ? Effect.tap(done, (done) => rememberDone(request, claim.request, done))
+        : done
     },
+
+    /** Returns the answer to a request of an account: its command's, or that of the request which it repeats. */
+    answerOf: (account: AccountId, done: FirstAnswer | Replay): Answer =>
+      done.replayOf === null
+        ? done
+        : {
+            status: done.status,
+            body: openAnswer(config, account, done.body),
+            headers: { "idempotent-replayed": "true", "original-request": done.replayOf }
+          },
 
     /** Gives card data to the account's processor, for a token. */
     tokenize: (account: AccountId, data: PaymentMethodData): TokenizedPaymentMethodData =>
@@ -146,49 +129,47 @@ export const make = Effect.gen(function* () {
   }
 })
 
-const asItIs = <A>(newest: A): A => newest
-
 export type IdempotentCommand = Effect.Success<typeof make>
 
 interface Rendering {
-  readonly account: AccountId
+  readonly request: CommandRequest
   readonly config: PaymentsConfigShape
   readonly docsUrl: string
-  readonly inItsVersion: <A extends StoredAnswer>(newest: A) => A
 }
 
-/** Turns what a command ends with into its answer, in the request's version. */
+/** Turns the end of a command into its answer, in the request's version. */
 const rendered = <R>(
   command: Effect.Effect<Answered<object>, Failure, R>,
   rendering: Rendering
-): Effect.Effect<Rendered, Rendered, R> =>
+): Effect.Effect<FirstAnswer, FirstAnswer, R> =>
   Effect.mapBoth(command, {
-    onSuccess: (result) => {
-      const outcome = outcomeOf(result)
-      return Result.isFailure(outcome) ? refusedAs(outcome.failure, rendering) : successAs(outcome.success, rendering)
+    onSuccess: (answered) => {
+      const result = resultOf(answered)
+      return Result.isFailure(result) ? refusedAs(result.failure, rendering) : successAs(result.success, rendering)
     },
     onFailure: (failure) => refusedAs(failure, rendering)
   })
 
-const outcomeOf = <A extends object>(answered: Answered<A>): Result.Result<A, CardDeclined> =>
+const resultOf = <A extends object>(answered: Answered<A>): Result.Result<A, CardDeclined> =>
   Result.isResult(answered) ? answered : Result.succeed(answered)
 
-const refusedAs = (failure: Failure, { docsUrl, inItsVersion }: Rendering): Rendered =>
-  inItsVersion(refusal(failure, docsUrl))
-
-const successAs = (success: object, rendering: Rendering): Rendered => {
-  const first = firstAnswer(success)
-  const answer: Rendered = { ...storedAnswer(rendering, success), stored: true }
-  return first === undefined ? answer : { ...answer, shown: rendering.inItsVersion({ status: 200, body: first }).body }
+const refusedAs = (failure: Failure, { docsUrl, request }: Rendering): FirstAnswer => {
+  const error = wireErrorOf(failure)
+  const { body, status } = inItsVersion(request, { status: error.status, body: envelope(error, docsUrl) })
+  return { status, body, headers: error.headers, kept: error.stored ? { status, body } : null, replayOf: null }
 }
 
-/** Renders an answer as the journal may keep it. */
-const storedAnswer = ({ account, config, inItsVersion }: Rendering, answer: object): StoredAnswer => {
-  const written = (body: string) => inItsVersion({ status: 200, body })
-  if (!(answer instanceof Revealed)) return written(encode(answer))
-  if (answer.repetition === "object") return written(encode(answer.value))
-  const { body, status } = written(JSON.stringify(answer.shown))
-  return { status, body: JSON.stringify(seal(sealingOf(config, account), body)) }
+/** Answers with an object. The journal gets secrets sealed, or not at all if repetitions do not get them either. */
+const successAs = (success: object, { config, request }: Rendering): FirstAnswer => {
+  const isRevealed = success instanceof Revealed
+  const text = isRevealed ? JSON.stringify(success.shown) : encode(success)
+  const { body, status } = inItsVersion(request, { status: 200, body: text })
+  if (!isRevealed) return { status, body, kept: { status, body }, replayOf: null }
+  const kept =
+    success.repetition === "object"
+      ? inItsVersion(request, { status: 200, body: encode(success.value) })
+      : { status, body: JSON.stringify(seal(sealingOf(config, request.account), body)) }
+  return { status, body, kept, replayOf: null }
 }
 
 const openAnswer = (config: PaymentsConfigShape, account: AccountId, stored: string): string =>

@@ -33,7 +33,3 @@ export class Revealed<A extends object, S extends object, R extends Repetition =
 export type Reveals<Shown> =
   | (Revealed<object, object, "all"> & { readonly shown: Shown })
   | (Revealed<object, object, "object"> & { readonly shown: Shown; readonly value: Shown })
-
-/** Returns the JSON of the first answer if it contains secrets that repetitions do not get. */
-export const firstAnswer = (answer: object): string | undefined =>
-  answer instanceof Revealed && answer.repetition === "object" ? JSON.stringify(answer.shown) : undefined

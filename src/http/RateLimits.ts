@@ -24,17 +24,13 @@ export const API_KEYS_LIMIT = 10
 /** Unauthenticated requests per minute of an address. */
 export const ADDRESS_LIMIT = 100
 
-/** The steps of the pipeline that apply limits. */
 export interface RateLimits {
-  /** Step 2: counts the request by the outcome of its authentication. */
-  readonly authenticated: (
-    exchange: Received,
-    caller: Effect.Effect<Caller, AuthenticationFailure>
-  ) => Effect.Effect<Caller, AuthenticationFailure | RateLimitExceeded>
-  /** Step 4: refuses a request that exceeds the limit. */
-  readonly admit: (exchange: Received) => Exit.Exit<void, RateLimitExceeded>
-  /** Returns the headers that report the sender's limit. */
-  readonly headersOf: (exchange: Received) => Readonly<Record<string, string>>
+  /** Counts an authenticated request. */
+  readonly countCaller: (request: Received, caller: Caller) => Standing
+  /** Counts a request that is not authenticated; undefined for a failure of the service. */
+  readonly countFailure: (request: Received, failure: AuthenticationFailure) => Standing | undefined
+  /** Returns the headers that report the sender's limit: the request's standing, or that of its address if it has none. */
+  readonly headersOf: (request: Received, standing: Standing | undefined) => Readonly<Record<string, string>>
 }
 
 /** Makes limits that count as long as the pipeline lives. */
@@ -43,39 +39,26 @@ export const make = Effect.fnUntraced(function* (clientAddressOf: ClientAddressO
   const accounts = new FixedWindows(ACCOUNT_LIMIT)
   const apiKeys = new FixedWindows(API_KEYS_LIMIT)
   const addresses = new FixedWindows(ADDRESS_LIMIT)
-  const standings = new WeakMap<Received, Standing>()
   const now = () => clock.currentTimeMillisUnsafe()
   const groupOf = ({ incoming }: Received) => addressGroup(clientAddressOf(incoming))
-  const refusal = (exchange: Received) => {
-    const standing = standings.get(exchange)
-    return standing?.isExceeded ? new RateLimitExceeded({ retryAfterSeconds: standing.resetSeconds }) : undefined
-  }
 
   return {
-    authenticated: (exchange, caller) =>
-      Effect.matchEffect(caller, {
-        onSuccess: (found) => {
-          const windows = isOfApiKeys(exchange.path) ? apiKeys : accounts
-          standings.set(exchange, windows.count(`${found.account} ${found.keyType}`, now()))
-          return Exit.succeed(found)
-        },
-        onFailure: (failure): Exit.Exit<never, AuthenticationFailure | RateLimitExceeded> => {
-          // A failure of the service counts against no sender.
-          if (failure._tag === "Unavailable") return Exit.fail(failure)
-          standings.set(exchange, addresses.count(groupOf(exchange), now()))
-          return Exit.fail(refusal(exchange) ?? failure)
-        }
-      }),
-    admit: (exchange) => {
-      const refused = refusal(exchange)
-      return refused === undefined ? Exit.void : Exit.fail(refused)
-    },
-    headersOf: (exchange) => {
-      const { limit, remaining } = standings.get(exchange) ?? addresses.peek(groupOf(exchange), now())
+    countCaller: ({ path }, { account, keyType }) =>
+      (isOfApiKeys(path) ? apiKeys : accounts).count(`${account} ${keyType}`, now()),
+    countFailure: (request, { _tag }) =>
+      _tag === "Unavailable" ? undefined : addresses.count(groupOf(request), now()),
+    headersOf: (request, standing) => {
+      const { limit, remaining } = standing ?? addresses.peek(groupOf(request), now())
       return { "x-ratelimit-limit": String(limit), "x-ratelimit-remaining": String(remaining) }
     }
   }
 })
+
+/** Refuses a request that exceeds the limit. */
+export const admit = (standing: Standing | undefined): Exit.Exit<void, RateLimitExceeded> =>
+  standing?.isExceeded === true
+    ? Exit.fail(new RateLimitExceeded({ retryAfterSeconds: standing.resetSeconds }))
+    : Exit.void
 
 const isOfApiKeys = (path: string): boolean => /^\/v1\/api_keys(?:\/|$)/.test(path)
 

@@ -1,5 +1,5 @@
 /**
- * The context of one request until its response. Every response has the same headers (semantics responses.headers), and
+ * A request as it was received, and its response. Every response has the same headers (semantics responses.headers), and
  * every failure becomes a response (semantics errors.table, errors.internal).
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -13,17 +13,15 @@ import { PREFIXES } from "../domain/Identifiers.ts"
 import { Unavailable } from "../engine/Accounts.ts"
 import { idOf, nextSequence } from "../engine/log/Identifiers.ts"
 import { noteRequest } from "../engine/process/Watchdog.ts"
-import type { Caller } from "./Authentication.ts"
-import type { Place } from "./Admission.ts"
-import type { Course } from "./forward/SignedRequest.ts"
+import { type Course, newCourse } from "./forward/SignedRequest.ts"
 import type { Incoming } from "../server/Incoming.ts"
 import { NodeHead } from "../server/NodeIncoming.ts"
 import { envelope, type Failure, internalError, wireErrorOf } from "./ErrorTable.ts"
 import { singleIdempotencyKey } from "./RequestHeaders.ts"
-import type { Wait } from "./RequestTimeouts.ts"
+import { Wait } from "./RequestTimeouts.ts"
 
-/** A request as far as it is known; an error response shows the fields that were set before the error. */
-export interface RequestContext {
+/** A request of the API, as it was received. */
+export interface Received {
   /** `req_…` */
   readonly id: string
   readonly method: string
@@ -33,34 +31,17 @@ export interface RequestContext {
   readonly query: string
   /** The idempotency key, echoed byte by byte; undefined if there is none, or none that is valid. */
   readonly idempotencyKey: string | undefined
-  apiVersion: string
-  /** Conversions of that version; undefined for the newest. */
-  older: OlderVersion | undefined
-  /** The endpoint's route, as version changes name it; undefined until the endpoint is found. */
-  route: string | undefined
-}
-
-/** A request of the API while it is answered. */
-export interface Received extends RequestContext {
   readonly incoming: Incoming
   readonly wait: Wait
-  /** The place of an admitted request, until it is answered. */
-  place: Place | undefined
-  /** How often the request has been forwarded or sent back because another process serves its account. */
-  moves: number
   /** The request's attempts at other processes. */
   readonly course: Course
-  /** The authenticated caller; undefined until then. */
-  caller: Caller | undefined
-  /** The body's JSON for the request log; undefined until the body is read, and for a body too long for the log. */
-  body: unknown
 }
 
 export interface Answer {
   readonly status: number
   /** JSON text. */
   readonly body: string
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /** True if another process made the answer, with all headers. */
   readonly isComplete?: boolean
 }
@@ -94,34 +75,37 @@ export class RequestIds extends Context.Service<RequestIds, ReturnType<typeof ma
   static readonly layer = Layer.sync(RequestIds, makeRequestIds)
 }
 
-/** Returns the context of a request that has just arrived. */
-export const begin = (
-  head: Pick<Incoming, "method" | "url" | "headers" | "isRepeated">,
-  id: string
-): RequestContext => {
-  const { method, url } = head
+/** Receives a request that has just arrived. */
+export const receive = (incoming: Incoming, id: string): Received => {
+  const { method, url } = incoming
   const mark = url.indexOf("?")
   return {
     id,
     method,
     path: mark === -1 ? url : url.slice(0, mark),
     query: mark === -1 ? "" : url.slice(mark + 1),
-    idempotencyKey: method === "POST" ? singleIdempotencyKey(head) : undefined,
-    apiVersion: API_VERSION_NEWEST,
-    older: undefined,
-    route: undefined
+    idempotencyKey: echoedKeyOf(incoming),
+    incoming,
+    wait: new Wait(),
+    course: newCourse()
   }
 }
 
+const echoedKeyOf = (head: Pick<Incoming, "method" | "headers" | "isRepeated">): string | undefined =>
+  head.method === "POST" ? singleIdempotencyKey(head) : undefined
+
 /** Converts an answer of the newest version to the request's version. */
-export const inItsVersion = <A extends Answer>({ older, route }: RequestContext, answer: A): A =>
-  older === undefined ? answer : older.answer(route, answer)
+export const inItsVersion = <A extends Answer>(
+  { older, route }: { readonly older?: OlderVersion | undefined; readonly route?: string | undefined },
+  answer: A
+): A => (older === undefined ? answer : older.answer(route, answer))
 
 /** Returns the headers of every response and those of the answer. */
 export const headersOf = (
-  { apiVersion, id, idempotencyKey }: RequestContext,
+  { id, idempotencyKey }: Pick<Received, "id" | "idempotencyKey">,
+  apiVersion: string,
   { headers }: Answer
-): Readonly<Record<string, string>> => {
+): Record<string, string> => {
   const own: Record<string, string> = {
     "content-type": "application/json",
     "cache-control": "no-store",
@@ -133,18 +117,24 @@ export const headersOf = (
   return own
 }
 
+/** Returns the headers of a response that no step of the API precedes. */
+export const headersAtOnce = (
+  head: Parameters<typeof echoedKeyOf>[0],
+  id: string,
+  answer: Answer
+): Record<string, string> => headersOf({ id, idempotencyKey: echoedKeyOf(head) }, API_VERSION_NEWEST, answer)
+
 /** Answers a request outside of the API that arrived over Effect's HTTP server. */
 export const respond = (
   request: HttpServerRequest.HttpServerRequest,
   id: string,
   answer: Answer
 ): HttpServerResponse.HttpServerResponse => {
-  const exchange = begin(new NodeHead(sourceOf(request)), id)
   const response = HttpServerResponse.uint8Array(Buffer.from(answer.body), {
     status: answer.status,
     contentType: "application/json"
   })
-  return HttpServerResponse.setHeaders(response, headersOf(exchange, answer))
+  return HttpServerResponse.setHeaders(response, headersAtOnce(new NodeHead(sourceOf(request)), id, answer))
 }
 
 interface FailureOptions {
@@ -155,7 +145,7 @@ interface FailureOptions {
   readonly outages: Pick<LogThrottle, "take">
 }
 
-/** The answer to a failure, and its log line. */
+/** The answer to a failure, in the newest version, and its log line. */
 export interface Failed {
   readonly answer: Answer
   /** Undefined for a client's error, and for failures that the throttle holds back. */
@@ -164,7 +154,7 @@ export interface Failed {
 
 /** Answers a failure. */
 export const answerFailed = (
-  exchange: RequestContext,
+  { id, method, path }: Pick<Received, "id" | "method" | "path">,
   cause: Cause.Cause<Failure>,
   { docsUrl, interruption, outages }: FailureOptions
 ): Failed => {
@@ -176,19 +166,19 @@ export const answerFailed = (
       ? reason.error
       : undefined
   const error = failure === undefined ? internalError : wireErrorOf(failure)
-  const answer = inItsVersion(exchange, { ...error, body: envelope(error, docsUrl) })
+  const answer = { status: error.status, body: envelope(error, docsUrl), headers: error.headers }
   if (error.status < 500) return { answer, log: undefined }
   const unlogged = failure instanceof Unavailable ? outages.take() : 0
   if (unlogged === undefined) return { answer, log: undefined }
   // The path holds at most ids; the query may hold a client secret, and the body card data.
   const annotations = {
-    request_id: exchange.id,
+    request_id: id,
     code: error.code,
     ...(failure instanceof Unavailable && { reason: failure.reason }),
     ...(unlogged > 0 && { unlogged_before: unlogged })
   }
   const log = Effect.logError(
-    `${exchange.method} ${withoutCardNumbers(exchange.path)} failed`,
+    `${method} ${withoutCardNumbers(path)} failed`,
     ...(failure === undefined ? [cause] : [])
   ).pipe(Effect.annotateLogs(annotations))
   return { answer, log }

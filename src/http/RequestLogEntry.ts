@@ -4,11 +4,12 @@
  * secret.
  */
 import { hasCardNumber } from "../domain/Cards.ts"
+import { textOfHeader } from "../domain/HeaderText.ts"
 import { clean, HIDDEN, isClean } from "../domain/Secrets.ts"
-import type { LoggedError, LoggedRequest } from "../engine/RequestLog.ts"
+import type { LoggedError, LoggedRequest, RequestLogShape } from "../engine/RequestLog.ts"
 import { parseJson } from "../json/JsonParse.ts"
 import type { Caller } from "./Authentication.ts"
-import type { Answer, RequestContext } from "./RequestContext.ts"
+import type { Answer, Received } from "./RequestContext.ts"
 
 /** The longest request body that is logged, in bytes as sent. */
 export const LOGGED_BODY_BYTES_MAX = 4096
@@ -138,7 +139,8 @@ const errorOf = ({ body, status }: Answer): LoggedError | null => {
 
 /** A request and its answer. */
 export interface Answered {
-  readonly exchange: Pick<RequestContext, "id" | "method" | "path" | "query" | "idempotencyKey" | "apiVersion">
+  readonly request: Pick<Received, "id" | "method" | "path" | "query" | "idempotencyKey">
+  readonly apiVersion: string
   readonly caller: Pick<Caller, "account" | "apiKey">
   readonly answer: Answer
   /** The parsed body; undefined if there was none, or it is too long to be logged. */
@@ -148,29 +150,52 @@ export interface Answered {
   readonly millis: number
 }
 
-const sentOf = ({ body, exchange: { query } }: Answered): string | null => {
+const sentOf = ({ body, request: { query } }: Answered): string | null => {
   if (body !== undefined) return textOf(body)
   return query === "" ? null : query.length > LOGGED_BODY_BYTES_MAX ? null : jsonOf(cleanQuery(query))
 }
 
 /** Makes a request's entry. */
 export const loggedOf = (answered: Answered): LoggedRequest => {
-  const { answer, at, caller, exchange, millis } = answered
-  const path = clean(exchange.path).slice(0, TEXT_MAX)
+  const { answer, apiVersion, at, caller, millis, request } = answered
+  const path = clean(request.path).slice(0, TEXT_MAX)
   return {
-    id: exchange.id,
+    id: request.id,
     account: caller.account,
     at,
-    method: exchange.method,
+    method: request.method,
     path,
     status: answer.status,
     millis,
     apiKey: caller.apiKey,
-    apiVersion: exchange.apiVersion,
-    idempotencyKey: exchange.idempotencyKey === undefined ? null : clean(exchange.idempotencyKey),
+    apiVersion,
+    idempotencyKey: request.idempotencyKey === undefined ? null : clean(request.idempotencyKey),
     originalRequest: answer.headers?.["original-request"] ?? null,
     error: errorOf(answer),
     objects: objectsOf(path, answer.body),
     sent: sentOf(answered)
   }
 }
+
+/** Requests for the log are not logged: `till logs` repeats them all the time. */
+const isAboutLog = (path: string): boolean => /^\/v1\/request_logs(?:\/|$)/.test(path)
+
+/**
+ * Makes the function that logs answered requests whose account is known. The process that answers a request logs it.
+ */
+export const makeNote =
+  ({ write }: RequestLogShape) =>
+  (
+    { id, idempotencyKey, incoming, method, path, query }: Received,
+    { apiVersion, body, caller }: Pick<Answered, "apiVersion" | "body"> & { readonly caller: Caller | undefined },
+    answer: Answer
+  ): void => {
+    if (caller === undefined || isAboutLog(path)) return
+    const millis = performance.now() - incoming.arrivedAt
+    const at = Date.now()
+    write(caller.account, () => {
+      const key = idempotencyKey === undefined ? undefined : textOfHeader(idempotencyKey)
+      const request = { id, method, path, query, idempotencyKey: key }
+      return loggedOf({ request, apiVersion, caller, answer, body, at, millis })
+    })
+  }

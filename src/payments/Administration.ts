@@ -235,7 +235,7 @@ const audit = (
   accounts: AccountsShape,
   { entry, person, request }: Command & { readonly _tag: "Audit" }
 ): Effect.Effect<Answer, AdministrationFailed | Unavailable> => {
-  const command = () => Effect.as(Audit.record(person, entry), { status: 200, body: "{}", stored: true })
+  const command = () => Effect.as(Audit.record(person, entry), { kept: { status: 200, body: "{}" }, replayOf: null })
   return runOnce(accounts, INSTALLATION, request, command).pipe(
     Effect.as({ merchants: [], keys: [] }),
     Effect.catchTags({

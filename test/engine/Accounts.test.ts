@@ -416,7 +416,7 @@ describe("a read", () => {
     Effect.gen(function* () {
       const { engine, hold, release } = yield* start()
       const { id } = yield* create(engine)
-      const answer = Effect.succeed({ status: 200, body: "{}", stored: true })
+      const answer = Effect.succeed(Toy.answer(200, "{}"))
       const answered = runOnce(engine.accounts, ACCOUNT, Toy.request("key"), () => answer)
       yield* answered
       assert.isNotNull((yield* answered).replayOf)
@@ -819,7 +819,7 @@ describe("the memory of an account", () => {
     Effect.gen(function* () {
       const { engine, reads } = yield* start({ cacheBytes: 5000 })
       yield* create(engine)
-      const answer = Effect.succeed({ status: 200, body: "{}", stored: true })
+      const answer = Effect.succeed(Toy.answer(200, "{}"))
       const send = (_: unknown, i: number) =>
         Effect.tap(
           runOnce(engine.accounts, ACCOUNT, Toy.request(`key ${i}`), () => answer),

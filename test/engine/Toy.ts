@@ -3,9 +3,9 @@
  * has a plain model of its effects beside it.
  */
 import { Effect, Schema } from "effect"
-import type { Rendered } from "../../src/engine/Accounts.ts"
+import type { CommandResult } from "../../src/engine/Accounts.ts"
 import { encode, type Kind } from "../../src/engine/log/Document.ts"
-import type { RequestIdentity } from "../../src/engine/log/Record.ts"
+import type { RequestIdentity, StoredAnswer } from "../../src/engine/log/Record.ts"
 import type { DueTimer } from "../../src/engine/actor/Timers.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
 
@@ -59,12 +59,21 @@ export const TIMER_INCREMENT = 1000
 
 const slotId = (slot: string) => `slot_${slot}`
 const timerId = (counter: string) => `timer_${counter}`
-const refusal = (status: number, code: string, stored: boolean): Rendered => ({
+
+/** An answer as commands give it. */
+export interface Answer extends StoredAnswer, CommandResult {}
+
+/** Makes a command's answer, which its record keeps unless stated otherwise. */
+export const answer = (status: number, body: string, isKept: boolean = true): Answer => ({
   status,
-  body: JSON.stringify({ error: { code } }),
-  stored
+  body,
+  kept: isKept ? { status, body } : null,
+  replayOf: null
 })
-const success = (counter: Counter): Rendered => ({ status: 200, body: encode(counter), stored: true })
+
+const refusal = (status: number, code: string, isKept: boolean): Answer =>
+  answer(status, JSON.stringify({ error: { code } }), isKept)
+const success = (counter: Counter): Answer => answer(200, encode(counter))
 
 const missing = refusal(404, "missing", false)
 const taken = refusal(409, "taken", true)
@@ -113,7 +122,7 @@ const remove = (transaction: Transaction, counter: Counter) => {
 /** Makes the command of an operation. */
 export const command = Effect.fnUntraced(function* (
   operation: Operation
-): Effect.fn.Return<Rendered, Rendered, Transaction> {
+): Effect.fn.Return<Answer, Answer, Transaction> {
   const transaction = yield* Transaction
   const found = yield* counterIn(operation.slot)
   if (operation.op === "create") {
@@ -158,12 +167,15 @@ export const handleTimer = Effect.fnUntraced(function* (timer: DueTimer) {
   if (counter !== undefined) yield* add(counter.value, TIMER_INCREMENT, "counter.timed")
 })
 
+/** API version of every request. */
+export const API_VERSION = "2026-03-09"
+
 /** The request behind the n-th command of a test; a repetition of it has the same key and fingerprint. */
 export const request = (key: string | null, fingerprint: string = `fingerprint of ${key}`): RequestIdentity => ({
   id: `req_${key}_${nextRequest++}`,
   idempotencyKey: key,
   fingerprint: key === null ? null : fingerprint,
-  apiVersion: "2026-03-09"
+  apiVersion: API_VERSION
 })
 let nextRequest = 0
 
@@ -185,7 +197,7 @@ export class Model {
   }
 
   /** Runs an operation; `id` is the id of a created counter. */
-  apply(operation: Operation, now: number, id: () => string): Rendered | "bug" {
+  apply(operation: Operation, now: number, id: () => string): Answer | "bug" {
     const counter = this.inSlot(operation.slot)
     if (operation.op === "create") {
       if (counter !== undefined) return taken
@@ -228,11 +240,11 @@ export class Model {
     if (counter !== undefined) this.#count(counter, TIMER_INCREMENT, "counter.timed")
   }
 
-  #count(counter: Counter, by: number, type: string): Rendered {
+  #count(counter: Counter, by: number, type: string): Answer {
     return this.#put(type, { ...counter, count: counter.count + by }, { count: counter.count })
   }
 
-  #put(type: string, counter: Counter, previous: ModelEvent["previous"]): Rendered {
+  #put(type: string, counter: Counter, previous: ModelEvent["previous"]): Answer {
     this.counters.set(counter.id, counter)
     this.events.push({ type, object: counter, previous })
     return success(counter)

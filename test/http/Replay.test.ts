@@ -31,7 +31,7 @@ const leave = (account: string, idempotencyKey: string, path: string, body: unkn
       server.accounts,
       account,
       { id: "req_older", idempotencyKey, fingerprint: fingerprintOf(path, body), apiVersion: VERSION },
-      () => Effect.succeed({ status: 200, body: BODY, stored: true })
+      () => Effect.succeed({ kept: { status: 200, body: BODY }, replayOf: null })
     )
   )
 

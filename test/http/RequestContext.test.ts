@@ -2,15 +2,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Logger } from "effect"
 import { Unavailable } from "../../src/engine/Accounts.ts"
-import { answerFailed, type RequestContext } from "../../src/http/RequestContext.ts"
+import { answerFailed } from "../../src/http/RequestContext.ts"
 import { LogThrottle } from "../../src/http/RequestContext.ts"
 
-const exchange = {
+const request = {
   method: "POST",
   path: "/v1/customers",
-  id: "req_1",
-  apiVersion: "2026-03-09"
-} as unknown as RequestContext
+  id: "req_1"
+}
 
 const options = { docsUrl: "http://localhost/docs", interruption: "Till stops." }
 const unavailable = Cause.fail(new Unavailable({ reason: "The database does not answer." }))
@@ -18,11 +17,11 @@ const unavailable = Cause.fail(new Unavailable({ reason: "The database does not 
 /** The status of the answer, and the log lines. */
 const respond = (
   cause: Parameters<typeof answerFailed>[1],
-  { outages = new LogThrottle(1000), path = exchange.path }: { outages?: LogThrottle; path?: string } = {}
+  { outages = new LogThrottle(1000), path = request.path }: { outages?: LogThrottle; path?: string } = {}
 ) => {
   const logged: Array<string> = []
   const logger = Logger.make(({ message }) => void logged.push(String(message)))
-  const { answer, log } = answerFailed({ ...exchange, path }, cause, { ...options, outages })
+  const { answer, log } = answerFailed({ ...request, path }, cause, { ...options, outages })
   return Effect.map(Effect.provide(log ?? Effect.void, Logger.layer([logger])), () => ({
     status: answer.status,
     logged

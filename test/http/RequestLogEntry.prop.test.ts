@@ -24,14 +24,14 @@ const logged = (sent: {
   readonly answer?: object
 }) =>
   loggedOf({
-    exchange: {
+    request: {
       id: ID,
       method: sent.method ?? "POST",
       path: sent.path ?? "/v1/customers",
       query: sent.query ?? "",
-      idempotencyKey: sent.idempotencyKey,
-      apiVersion: "2026-03-09"
+      idempotencyKey: sent.idempotencyKey
     },
+    apiVersion: "2026-03-09",
     caller: { account: ACCOUNT, apiKey: "key_1BqYeS9CKeRSUg6BqwfxGpsX" },
     answer: { status: sent.status ?? 200, body: JSON.stringify(sent.answer ?? {}) },
     body: sent.body,

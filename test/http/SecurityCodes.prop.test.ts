@@ -126,14 +126,14 @@ describe("a security code", () => {
         const body = { [outer!]: inner.reduceRight<unknown>((value, name) => ({ [name]: value }), cvc), amount: 2000 }
         const query = new URLSearchParams([[`${outer}${inner.map((name) => `[${name}]`).join("")}`, cvc]]).toString()
         return loggedOf({
-          exchange: {
+          request: {
             id: "req_1BqYeS9CKeRSUg6BqwfxGpsY",
             method: isQuery ? "GET" : "POST",
             path,
             query: isQuery ? query : "",
-            idempotencyKey: "key",
-            apiVersion: "2026-03-09"
+            idempotencyKey: "key"
           },
+          apiVersion: "2026-03-09",
           caller: { account: "mer_1BqYeS9CKeRSUg6BqwfxGpsZ:test", apiKey: "key_1BqYeS9CKeRSUg6BqwfxGpsX" },
           answer: { status: 200, body: "{}" },
           body: isQuery ? undefined : body,

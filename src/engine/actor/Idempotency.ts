@@ -7,13 +7,12 @@
  * the key, and the next one runs.
  */
 import { Clock, Deferred, Effect, Exit, Schema, type Scope } from "effect"
-import type { Actor, KeyState } from "./Actor.ts"
+import type { Actor, KeyState, Turned } from "./Actor.ts"
 import type { Actors, Unavailable } from "./Actors.ts"
 import * as Batcher from "../process/Batcher.ts"
 import type { AccountId, Millis } from "../log/Document.ts"
 import { Journal, type StorageFailure } from "../log/Journal.ts"
-import { RETENTION_MILLIS } from "./IdempotencyRetention.ts"
-import { RunningTime } from "./RunningTime.ts"
+import { RETENTION_MILLIS, RunningTime } from "./RunningTime.ts"
 import type { KeyRow } from "../views/Projection.ts"
 import { lost, notHeld, readRow, type RequestIdentity, type StoredAnswer } from "../log/Record.ts"
 import type { Transaction } from "./Transaction.ts"
@@ -31,26 +30,19 @@ export class IdempotencyKeyInUse extends Schema.TaggedError<IdempotencyKeyInUse>
 /** The idempotency key was used for another request (semantics idempotency.reuse). */
 export class IdempotencyKeyReuse extends Schema.TaggedError<IdempotencyKeyReuse>()("IdempotencyKeyReuse", {}) {}
 
-/** A command's answer. */
-export interface Rendered extends StoredAnswer {
-  /** Body of the first answer, if it differs. No record holds it, and no repetition gets it. */
-  readonly shown?: string
+/** The result of a command, in any form. */
+export interface CommandResult {
   /**
-   * True if a repetition of the request gets this answer again (semantics idempotency.stored, idempotency.released).
-   * Always true for a success.
+   * The answer that the command's record keeps, which repetitions of the request get (semantics idempotency.stored,
+   * idempotency.released); null keeps none. A success always keeps one.
    */
-  readonly stored: boolean
-  /** Headers of the first answer. No record holds them, and no repetition gets them. */
-  readonly headers?: Readonly<Record<string, string>>
+  readonly kept: StoredAnswer | null
+  /** Null distinguishes a result from a replay. */
+  readonly replayOf: null
 }
 
-/** A request's answer: its command's, or that of the request that it repeats. */
-export interface Outcome extends StoredAnswer, Pick<Rendered, "shown" | "headers"> {
-  /** API version of the request whose command ran. */
-  readonly apiVersion: string
-  /** Id of the request whose command ran, if this is a replay of its answer. */
-  readonly replayOf: string | null
-}
+/** Results on both channels: a success is committed; a failure leaves no change, except for the answer that it keeps. */
+export type AnsweringCommand<A extends CommandResult = CommandResult> = Effect.Effect<A, A, Transaction>
 
 /** A key that has no answer and belongs to one request until `release`. */
 export interface Claim {
@@ -58,27 +50,27 @@ export interface Claim {
   readonly request: RequestIdentity
   /** The actor that had no answer for the key. Another one has to look again. Null for a request without a key. */
   readonly checkedBy: Actor | null
-  readonly replay: null
+  readonly replayOf: null
   readonly release: Effect.Effect<void>
 }
 
-/** The key has an answer already. */
-export interface Replay {
-  readonly replay: Outcome
+/** The answer that a key has. */
+export interface Replay extends StoredAnswer {
+  /** API version of the request whose command ran. */
+  readonly apiVersion: string
+  /** Id of the request whose command ran. */
+  readonly replayOf: string
 }
-
-/** Answers on both channels: a success is committed, a failure leaves no change (only its answer, if `stored`). */
-export type AnsweringCommand = Effect.Effect<Rendered, Rendered, Transaction>
 
 export interface Idempotency {
   readonly claim: (
     account: AccountId,
     request: RequestIdentity
   ) => Effect.Effect<Claim | Replay, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse>
-  readonly carryOut: (
+  readonly carryOut: <A extends CommandResult>(
     claim: Claim,
-    command: AnsweringCommand
-  ) => Effect.Effect<Outcome, Unavailable | IdempotencyKeyReuse>
+    command: AnsweringCommand<A>
+  ) => Effect.Effect<A | Replay, Unavailable | IdempotencyKeyReuse>
 }
 
 /** Looks up the answers to keys: in memory, or in the log where a row of the views says so. */
@@ -146,37 +138,37 @@ export const make = Effect.fnUntraced(function* ({
     claim: (account, request) => {
       const { idempotencyKey } = request
       if (idempotencyKey === null) {
-        return Effect.succeed({ account, request, checkedBy: null, replay: null, release: Effect.void })
+        return Effect.succeed({ account, request, checkedBy: null, replayOf: null, release: Effect.void })
       }
       const waiting = (end: Effect.Effect<void>) => use(account, (actor) => actor.reading(end))
       return Effect.flatMap(hold(`${account} ${idempotencyKey}`, waiting), (release) => {
         const claimedBy = (actor: Actor): Effect.Effect<Claim> =>
-          Effect.succeed({ account, request, checkedBy: actor, replay: null, release })
+          Effect.succeed({ account, request, checkedBy: actor, replayOf: null, release })
         const known = active(account)
         // Nearly every key is new, and the filter in memory shows it.
         if (known !== undefined && isUnused(known, idempotencyKey)) return claimedBy(known)
         const claimed = use(account, (actor) =>
           Effect.flatMap(answerOf(actor, request), (state): Effect.Effect<Claim | Replay> =>
-            state === undefined ? claimedBy(actor) : Effect.as(release, { replay: replayOf(state) })
+            state === undefined ? claimedBy(actor) : Effect.as(release, replayed(state))
           )
         )
         return Effect.onError(claimed, () => release)
       })
     },
 
-    carryOut: ({ account, checkedBy, request }, command) => {
+    carryOut: <A extends CommandResult>(
+      { account, checkedBy, request }: Claim,
+      program: AnsweringCommand<A>
+    ): Effect.Effect<A | Replay, Unavailable | IdempotencyKeyReuse> => {
       const hasKey = request.idempotencyKey !== null
-      const program = Effect.mapError(command, refused)
-      const submit = (actor: Actor) =>
-        Effect.matchEffect(actor.submit({ program, request, responseOf: hasKey ? answerToKeep : nothingToKeep }), {
-          onSuccess: (answer) => Effect.succeed(firstOutcome(request, answer)),
-          onFailure: (failure) =>
-            failure instanceof Refused ? Effect.succeed(firstOutcome(request, failure.answer)) : Effect.fail(failure)
-        })
+      const submit = (actor: Actor): Effect.Effect<A | Replay, Turned> =>
+        Effect.catch(actor.submit({ program, request, responseOf: hasKey ? answerToKeep : nothingToKeep }), (failure) =>
+          isResult(failure) ? Effect.succeed(failure) : Effect.fail(failure)
+        )
       // The account may have moved or started anew since the claim, so another actor may have the answer.
       const unlessAnswered = (actor: Actor) =>
         Effect.flatMap(answerOf(actor, request), (state) =>
-          state === undefined ? submit(actor) : Effect.succeed(replayOf(state))
+          state === undefined ? submit(actor) : Effect.succeed(replayed(state))
         )
       return use(account, (actor) => (actor === checkedBy ? submit(actor) : unlessAnswered(actor)), hasKey)
     }
@@ -218,63 +210,41 @@ const makeHold = (clock: Clock.Clock) => {
   return hold
 }
 
-const isReplay = (claimed: { readonly replay: Outcome | null }): claimed is Replay => claimed.replay !== null
-
-/**
- * Runs the work on a claim, and releases the claim however the work ends, also if its client goes away. A replay is the
- * outcome itself.
- */
-export const whenClaimed = <C extends Pick<Claim, "replay" | "release">, E, E2>(
-  claim: Effect.Effect<C | Replay, E>,
-  work: (claimed: C) => Effect.Effect<Outcome, E2>
-): Effect.Effect<Outcome, E | E2> =>
+/** Runs the work on a claim, and releases the claim however the work ends, also if its client goes away. */
+export const whenClaimed = <A, E, E2>(
+  claim: Effect.Effect<Claim | Replay, E>,
+  work: (claimed: Claim) => Effect.Effect<A, E2>
+): Effect.Effect<A | Replay, E | E2> =>
   Effect.uninterruptible(
-    Effect.flatMap(claim, (claimed): Effect.Effect<Outcome, E2> => {
-      if (isReplay(claimed)) return Effect.succeed(claimed.replay)
+    Effect.flatMap(claim, (claimed): Effect.Effect<A | Replay, E2> => {
+      if (claimed.replayOf !== null) return Effect.succeed(claimed)
       const done = Effect.suspend(() => work(claimed))
       return Effect.onExit(done, () => claimed.release)
     })
   )
 
 /** Claims a key and runs a command for it, unless the key has an answer. */
-export const runOnce = (
+export const runOnce = <A extends CommandResult>(
   { carryOut, claim }: Idempotency,
   account: AccountId,
   request: RequestIdentity,
-  makeCommand: () => AnsweringCommand
-): Effect.Effect<Outcome, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse> =>
+  makeCommand: () => AnsweringCommand<A>
+): Effect.Effect<A | Replay, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse> =>
   whenClaimed(claim(account, request), (claimed) => carryOut(claimed, makeCommand()))
-
-/** A command's answer that leaves no change. */
-class Refused {
-  readonly answer: Rendered
-  constructor(answer: Rendered) {
-    this.answer = answer
-  }
-}
-
-const refused = (answer: Rendered): Refused => new Refused(answer)
 
 const nothingToKeep = () => null
 
-const answerToKeep = (exit: Exit.Exit<Rendered, Refused>): StoredAnswer | null => {
-  if (Exit.isSuccess(exit)) return { status: exit.value.status, body: exit.value.body }
-  const failure = exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
-  return failure?.answer.stored ? { status: failure.answer.status, body: failure.answer.body } : null
+const answerToKeep = (exit: Exit.Exit<CommandResult, CommandResult>): StoredAnswer | null => {
+  if (Exit.isSuccess(exit)) return exit.value.kept
+  return exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error.kept ?? null
 }
 
-const firstOutcome = ({ apiVersion }: RequestIdentity, { body, headers, shown, status }: Rendered): Outcome => ({
+/** True for a result that leaves no change; false for the failure of an actor. */
+const isResult = <A extends CommandResult>(failure: A | Turned): failure is A => "kept" in failure
+
+const replayed = ({ request: { apiVersion, id }, response: { body, status } }: KeyState): Replay => ({
   status,
   body,
-  ...(shown !== undefined && { shown }),
-  ...(headers !== undefined && { headers }),
   apiVersion,
-  replayOf: null
-})
-
-const replayOf = ({ request, response }: KeyState): Outcome => ({
-  status: response.status,
-  body: response.body,
-  apiVersion: request.apiVersion,
-  replayOf: request.id
+  replayOf: id
 })

@@ -8,7 +8,7 @@
  * Every key that counts is in a generation, or was used before the filter was made and has not been gathered yet, or
  * has been dropped with its generation. While either of the last two is possible, any key may have been used.
  */
-import { RETENTION_MILLIS } from "./IdempotencyRetention.ts"
+import { RETENTION_MILLIS } from "./RunningTime.ts"
 import type { Millis } from "../log/Document.ts"
 
 const BITS_PER_KEY = 16

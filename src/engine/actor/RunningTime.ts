@@ -13,6 +13,9 @@ import type { Millis } from "../log/Document.ts"
 import type { StorageFailure } from "../log/Journal.ts"
 import { Views } from "../views/Views.ts"
 
+/** How long the answer to an idempotency key is kept, in milliseconds of running time. */
+export const RETENTION_MILLIS: Millis = 24 * 3600 * 1000
+
 export interface RunningTimeShape {
   /** Loads the stored time on the first call. `now` may be called after it has succeeded. */
   readonly ready: Effect.Effect<void, StorageFailure>

@@ -1,6 +1,6 @@
 /**
  * Calls between processes of an installation, beside forwarded requests of clients. Two calls exist: an administration
- * command, which only the process that serves the installation's account runs; and the result of an idempotent request
+ * command, which only the process that serves the installation's account runs; and the answer to an idempotent request
  * that ran in the installation's account, for the merchant's account to store under the idempotency key.
  */
 import { Effect, Schema } from "effect"
@@ -13,7 +13,7 @@ import {
   Unavailable
 } from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
-import type { RequestIdentity } from "../../engine/log/Record.ts"
+import type { RequestIdentity, StoredAnswer } from "../../engine/log/Record.ts"
 import { parseJson } from "../../json/JsonParse.ts"
 import { INSTALLATION } from "../../payments/AccountIds.ts"
 import { administer, type AdministrationFailed, type Answer, Command } from "../../payments/Administration.ts"
@@ -25,8 +25,6 @@ import type { Handlers } from "./Listener.ts"
 const ADMINISTRATION = "/administration"
 const IDEMPOTENCY_KEYS = "/idempotency_keys"
 
-const Response = Schema.Struct({ status: Schema.Int, body: Schema.String, stored: Schema.Boolean })
-
 const KeyResult = Schema.Struct({
   account: Schema.String,
   request: Schema.Struct({
@@ -36,22 +34,22 @@ const KeyResult = Schema.Struct({
     apiVersion: Schema.String
   }),
   /** Null stores nothing and only checks that the key is not another request's. */
-  response: Schema.NullOr(Response)
+  answer: Schema.NullOr(Schema.Struct({ status: Schema.Int, body: Schema.String }))
 })
 
 const Administered = Schema.Struct({ command: Command })
 
 const storeHere = (
   accounts: AccountsShape,
-  { account, request, response }: typeof KeyResult.Type
+  { account, answer, request }: typeof KeyResult.Type
 ): Effect.Effect<void, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse> =>
-  response === null
+  answer === null
     ? Effect.uninterruptible(
         Effect.flatMap(accounts.claim(account, request), (claimed) =>
-          claimed.replay === null ? claimed.release : Effect.void
+          claimed.replayOf === null ? claimed.release : Effect.void
         )
       )
-    : Effect.asVoid(runOnce(accounts, account, request, () => Effect.succeed(response)))
+    : Effect.asVoid(runOnce(accounts, account, request, () => Effect.succeed({ kept: answer, replayOf: null })))
 
 /** Makes the handler of calls from other processes. */
 export const make: Effect.Effect<Handlers["call"], never, Accounts> = Effect.map(Accounts, (accounts) => {
@@ -122,16 +120,16 @@ function retryMoved<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E
 }
 
 /**
- * Makes the function that stores a request's response under its idempotency key, in the process that has the account.
+ * Makes the function that stores the answer to a request under its idempotency key, in the process that has the account.
  */
 export const makeRemember =
   (accounts: AccountsShape, forwarder: ForwarderShape) =>
   (
     account: AccountId,
     request: RequestIdentity,
-    response: typeof Response.Type | null
+    answer: StoredAnswer | null
   ): Effect.Effect<void, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse> => {
-    const result = { account, request, response }
+    const result = { account, answer, request }
     return retryMoved(
       Effect.suspend(() => {
         if (forwarder.isHere(account)) return storeHere(accounts, result)

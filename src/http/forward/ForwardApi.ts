@@ -54,15 +54,15 @@ const bodyOf = ({ incoming, method, wait }: Received, { isRefused, limits }: Bod
 /** Returns the answer of the account's process, or `HERE` if the account is served here. */
 export const forwardApi = (
   forwarder: ForwarderShape,
-  exchange: Received,
+  request: Received,
   account: AccountId,
   policy: BodyPolicy
 ): Effect.Effect<Answer | typeof HERE, Unavailable> => {
-  const { incoming } = exchange
+  const { course, incoming } = request
   const { rawHeaders, remoteAddress, url } = incoming
   const forward = ({ bytes, kind }: Body) => {
-    const method = kind === "head" ? "GET" : exchange.method
-    const sent = { account, kind, method, url, rawHeaders, remoteAddress, body: bytes, course: exchange.course }
+    const method = kind === "head" ? "GET" : request.method
+    const sent = { account, kind, method, url, rawHeaders, remoteAddress, body: bytes, course }
     // A repeated POST has no further effect, because of its idempotency key.
     const mayRepeat = method !== "DELETE"
     return Effect.map(forwarder.forward({ ...sent, mayRepeat }), (reply): Answer | typeof HERE =>
@@ -76,7 +76,7 @@ export const forwardApi = (
           }
     )
   }
-  const body = bodyOf(exchange, policy)
+  const body = bodyOf(request, policy)
   return Exit.isExit(body) && Exit.isSuccess(body) ? forward(body.value as Body) : Effect.flatMap(body, forward)
 }
 

@@ -1,7 +1,7 @@
 /** The filter of used idempotency keys: may be wrong about a new key, must never be wrong about a used one. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { RETENTION_MILLIS } from "../../../src/engine/actor/IdempotencyRetention.ts"
+import { RETENTION_MILLIS } from "../../../src/engine/actor/RunningTime.ts"
 import { FilterRoom, KeyFilter } from "../../../src/engine/actor/KeyFilter.ts"
 
 const Key = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(255))

@@ -8,7 +8,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Schema } from "effect"
 import { runOnce } from "../../../src/engine/Accounts.ts"
 import { TestClock } from "effect/testing"
-import { RETENTION_MILLIS } from "../../../src/engine/actor/IdempotencyRetention.ts"
+import { RETENTION_MILLIS } from "../../../src/engine/actor/RunningTime.ts"
 import type { RunningEngine, Storage } from "../Harness.ts"
 import * as Harness from "../Harness.ts"
 import * as Toy from "../Toy.ts"
@@ -57,7 +57,7 @@ const start = (storage: Storage, { clock }: Machine) =>
 
 /** Returns whether the key was new. */
 const use = (engine: RunningEngine, { clock }: Machine, key: string) => {
-  const command = () => Effect.succeed({ status: 200, body: "{}", stored: true })
+  const command = () => Effect.succeed(Toy.answer(200, "{}"))
   return runOnce(engine.accounts, ACCOUNT, Toy.request(key), command).pipe(
     Effect.provideService(Clock.Clock, clock),
     Effect.map(({ replayOf }) => replayOf === null)

@@ -478,7 +478,7 @@ describe("the scheduler", () => {
     Effect.gen(function* () {
       const { engine, storage } = yield* start()
       const [account] = ACCOUNTS as [string]
-      const command = Effect.succeed({ status: 200, body: "{}", stored: true })
+      const command = Effect.succeed(Toy.answer(200, "{}"))
       const use = (key: string) => runOnce(engine.accounts, account, Toy.request(key), () => command)
       const keysLeft = Effect.map(Harness.viewsOf(storage).scan(account, "keys", "", 10), (rows) =>
         rows.map(({ row }) => (row as KeyRow).key)
@@ -509,7 +509,7 @@ describe("the scheduler", () => {
       yield* TestClock.setTime(Harness.START - 3 * 86_400_000)
       // The test clock has put its sleepers off as well.
       yield* set(engine, account, "t1", yield* Harness.now)
-      const command = Effect.succeed({ status: 200, body: "{}", stored: true })
+      const command = Effect.succeed(Toy.answer(200, "{}"))
       yield* runOnce(engine.accounts, account, Toy.request("key"), () => command)
       yield* Harness.pass(86_400_000 + 61_000, 3_600_000)
       assert.deepStrictEqual(yield* Harness.viewsOf(storage).scan(account, "keys", "", 10), [])
