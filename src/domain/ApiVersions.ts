@@ -68,12 +68,6 @@ export interface Version {
 /** All published versions, oldest first. CONTRIBUTING.md describes how to add one. */
 export const VERSIONS: ReadonlyArray<Version> = [{ date: API_VERSIONS[0], changes: [] }]
 
-/** A response to send; `body` is JSON text. */
-interface Answer {
-  readonly status: number
-  readonly body: string
-}
-
 /** A request that a change refused, with an error in the previous version's terms, which `older` converts further. */
 interface RefusedRequest {
   readonly error: RequestError
@@ -89,7 +83,10 @@ export interface OlderVersion {
     body: unknown
   ) => Result.Result<{ readonly query: string; readonly body: unknown }, RefusedRequest>
   /** Converts a response of the newest version to this version; returns the same one if nothing in it has changed. */
-  readonly answer: <A extends Answer>(route: Route | undefined, newest: A) => A
+  readonly answer: <A extends { readonly status: number; readonly body: string }>(
+    route: Route | undefined,
+    newest: A
+  ) => A
   /** Converts an object of the newest version to this version. */
   readonly object: (newest: JsonObject) => JsonObject
   /** Returns false only if no change affects this JSON text of an object. */

@@ -44,7 +44,7 @@ import {
 import { clientAddressOf, type ClientAddressOf } from "../server/ClientAddress.ts"
 import { Forwarder, HERE } from "./forward/Forwarder.ts"
 import type { ForwardedIncoming } from "./forward/Listener.ts"
-import { elsewhereOf, forwardApi } from "./forward/ForwardApi.ts"
+import { type BodyPolicy, elsewhereOf, forwardApi } from "./forward/ForwardApi.ts"
 import { withQueryServices } from "./handlers/Handler.ts"
 import { HttpConfig } from "../server/HttpConfig.ts"
 import type { InvalidHttp, RequestTooLarge, RouteNotFound } from "../server/HttpErrors.ts"
@@ -201,13 +201,7 @@ const makeWork = Effect.fnUntraced(function* (
         Exit.isSuccess(exit) && exit.value === HERE ? begin(progress) : incoming.elsewhere(account)
       )
     }
-    const answered = forwardApi(steps.forwarder, request, account, {
-      isRefused: () => isRefusedBeforeBody(steps, request),
-      limits: () => {
-        const caller = steps.knownCaller(request)
-        return caller && limitsOf(caller)
-      }
-    })
+    const answered = forwardApi(steps.forwarder, request, account, bodyPolicyOf(steps, request))
     waitFor(request, answered, (exit) => {
       if (Exit.isFailure(exit)) end(progress, refused(exit))
       else if (exit.value === HERE) begin(progress)
@@ -443,16 +437,22 @@ const admitLate = ({ admission }: Steps, progress: Progress, { account }: Caller
 
 const tooMany = Exit.fail(new Unavailable({ reason: "Too many requests wait." }))
 
-/** Returns whether 3. to 7. refuse a request, so that its body need not be read. */
-const isRefusedBeforeBody = ({ knownCaller, routes, versions }: Steps, request: Received): boolean => {
-  const caller = knownCaller(request)
-  if (caller === undefined) return false
-  const { incoming, method, path, query } = request
-  if (Exit.isFailure(apiVersionOf(incoming, caller.apiVersion, versions.known))) return true
-  const found = routes.find(method, path)
-  if (Exit.isFailure(found) || Exit.isFailure(permit(caller, found.value.endpoint, query))) return true
-  return method === "POST" && Exit.isFailure(idempotencyKeyOf(incoming))
-}
+/** Decides about the body of a forwarded request, which need not be read if 3. to 7. refuse the request. */
+const bodyPolicyOf = ({ knownCaller, routes, versions }: Steps, request: Received): BodyPolicy => ({
+  isRefused: () => {
+    const caller = knownCaller(request)
+    if (caller === undefined) return false
+    const { incoming, method, path, query } = request
+    if (Exit.isFailure(apiVersionOf(incoming, caller.apiVersion, versions.known))) return true
+    const found = routes.find(method, path)
+    if (Exit.isFailure(found) || Exit.isFailure(permit(caller, found.value.endpoint, query))) return true
+    return method === "POST" && Exit.isFailure(idempotencyKeyOf(incoming))
+  },
+  limits: () => {
+    const caller = knownCaller(request)
+    return caller && limitsOf(caller)
+  }
+})
 
 /** 9. Returns the request that an idempotency key stands for. */
 const requestOf = (

@@ -27,7 +27,7 @@ const withoutBody = Exit.succeed<Body>(whole(nothing))
 const ofHead = Exit.succeed<Body>({ kind: "head", bytes: nothing })
 
 /** Decisions about a request's body, made by the process that received the request. */
-interface BodyPolicy {
+export interface BodyPolicy {
   /** True if the request is refused without its body. */
   readonly isRefused: () => boolean
   readonly limits: () => BodyLimits | undefined
