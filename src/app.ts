@@ -61,7 +61,7 @@ export { TRIGGER_RECIPES } from "./domain/TriggerRecipes.ts"
 export { Progress } from "./engine/process/Progress.ts"
 export { watchEventLoop } from "./engine/process/Watchdog.ts"
 export { rebuild } from "./engine/verify/Verify.ts"
-export type { Answer, Command } from "./payments/Administration.ts"
+export type { Administered, Command } from "./payments/Administration.ts"
 export { NothingThere, requireAlone } from "./postgres/Database.ts"
 
 export const VERSION = "0.1.0"

@@ -8,8 +8,8 @@ import * as app from "../app.ts"
 import { columns, timeOf } from "./Columns.ts"
 import { WrongArguments } from "./Connection.ts"
 
-type Merchant = app.Answer["merchants"][number]
-type ApiKey = app.Answer["keys"][number]
+type Merchant = app.Administered["merchants"][number]
+type ApiKey = app.Administered["keys"][number]
 
 const merchantLines = (merchants: ReadonlyArray<Merchant>): string =>
   columns(merchants.map(({ api_version, created, id, name }) => [id, api_version, timeOf(created), name]))

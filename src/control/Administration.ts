@@ -7,7 +7,7 @@
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Accounts } from "../engine/Accounts.ts"
-import { administer, AdministrationFailed, type Answer, type Command } from "../payments/Administration.ts"
+import { administer, type Administered, AdministrationFailed, type Command } from "../payments/Administration.ts"
 import { type Installation, send } from "./ControlSocket.ts"
 
 /** The accounts of an installation without a running service. Both layers fail if a service is running after all. */
@@ -21,7 +21,7 @@ const NOT_RUNNING = "Till is not running here. Start it with `till serve`, then 
 
 export class Administration extends Context.Service<
   Administration,
-  { readonly carryOut: (command: Command) => Effect.Effect<Answer, AdministrationFailed> }
+  { readonly carryOut: (command: Command) => Effect.Effect<Administered, AdministrationFailed> }
 >()("till/control/Administration") {
   static readonly layer = (installation: Installation, inPlace: AccountsInPlace): Layer.Layer<Administration> =>
     Layer.succeed(Administration, {

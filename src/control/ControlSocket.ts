@@ -22,8 +22,15 @@ import * as Path from "node:path"
 import { text } from "node:stream/consumers"
 import type { Unavailable } from "../engine/Accounts.ts"
 import { parseJson } from "../json/JsonParse.ts"
-import { AdministrationFailed, type Answer, type Command } from "../payments/Administration.ts"
-import { decodeCommand, readReply, refusal, refusalOf, type Reply, success } from "../payments/AdministrationWire.ts"
+import { type Administered, AdministrationFailed, type Command } from "../payments/Administration.ts"
+import {
+  decodeCommand,
+  type JsonResponse,
+  readResponse,
+  refusal,
+  refusalOf,
+  success
+} from "../payments/AdministrationWire.ts"
 
 /** The installation that a service serves, or that a command changes. */
 export interface Installation {
@@ -75,7 +82,7 @@ export const socketsOf = (dataFolder: string): ReadonlyArray<string> =>
 const MACHINE = hash("sha256", os.hostname()).slice(0, 6)
 
 /** Runs a command, in this process or in the one that serves the installation's account. */
-export type CarryOut<R> = (command: Command) => Effect.Effect<Answer, AdministrationFailed | Unavailable, R>
+export type CarryOut<R> = (command: Command) => Effect.Effect<Administered, AdministrationFailed | Unavailable, R>
 
 /** Accepts commands as long as the layer lives. */
 export const layer = <R>(
@@ -167,8 +174,8 @@ const WRONG_DATABASE = 421
 const answer = async (
   request: http.IncomingMessage,
   { database, publicUrl }: Installation,
-  run: (command: Command) => Promise<Exit.Exit<Answer, AdministrationFailed | Unavailable>>
-): Promise<Reply> => {
+  run: (command: Command) => Promise<Exit.Exit<Administered, AdministrationFailed | Unavailable>>
+): Promise<JsonResponse> => {
   try {
     if (request.headers[DATABASE_HEADER] !== encodeURIComponent(database)) {
       return refusal(WRONG_DATABASE, "The service is running on another database.")
@@ -192,18 +199,18 @@ const answer = async (
 }
 
 /** Adds the address to the answer's link. The service's public URL may differ from that of the command's process. */
-const addressed = (answer: Answer, publicUrl: string): Answer =>
+const addressed = (answer: Administered, publicUrl: string): Administered =>
   answer.link === undefined ? answer : { ...answer, link: publicUrl + answer.link }
 
 /** Runs the command in the service that is running on the installation; none if no service is. */
 export const send = (
   installation: Installation,
   command: Command
-): Effect.Effect<Option.Option<Answer>, AdministrationFailed> =>
+): Effect.Effect<Option.Option<Administered>, AdministrationFailed> =>
   Effect.gen(function* () {
     for (const path of trustedSocketsOf(installation.dataFolder)) {
       const reply = yield* Effect.promise(() => post(path, installation.database, command))
-      if (reply !== undefined && reply.status !== WRONG_DATABASE) return Option.some(yield* readReply(reply))
+      if (reply !== undefined && reply.status !== WRONG_DATABASE) return Option.some(yield* readResponse(reply))
     }
     return Option.none()
   }).pipe(Effect.catchTag("Unavailable", ({ reason: message }) => new AdministrationFailed({ message })))
@@ -219,7 +226,7 @@ const trustedSocketsOf = (dataFolder: string): ReadonlyArray<string> => {
 }
 
 /** Returns undefined if no service listens on the socket: then the command was not run. */
-const post = async (socketPath: string, database: string, command: Command): Promise<Reply | undefined> => {
+const post = async (socketPath: string, database: string, command: Command): Promise<JsonResponse | undefined> => {
   try {
     const signal = AbortSignal.timeout(ANSWER_MILLIS_MAX)
     const headers = { [DATABASE_HEADER]: encodeURIComponent(database), "content-type": "application/json" }

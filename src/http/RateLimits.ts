@@ -29,7 +29,7 @@ export interface RateLimits {
   readonly countCaller: (request: Received, caller: Caller) => Standing
   /** Counts a request that is not authenticated; undefined for a failure of the service. */
   readonly countFailure: (request: Received, failure: AuthenticationFailure) => Standing | undefined
-  /** Returns the headers that report the sender's limit: the request's standing, or that of its address if it has none. */
+  /** Returns the headers that report the request's standing, or that of its address if it was not counted. */
   readonly headersOf: (request: Received, standing: Standing | undefined) => Readonly<Record<string, string>>
 }
 

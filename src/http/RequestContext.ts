@@ -1,6 +1,6 @@
 /**
- * A request as it was received, and its response. Every response has the same headers (semantics responses.headers), and
- * every failure becomes a response (semantics errors.table, errors.internal).
+ * A request as it was received, and its response. Every response has the same headers (semantics responses.headers),
+ * and every failure becomes a response (semantics errors.table, errors.internal).
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"

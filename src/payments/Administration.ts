@@ -99,7 +99,7 @@ const Ensured = Schema.Union([
 export type Ensured = typeof Ensured.Type
 
 /** Merchants and keys that a command made or found, oldest first. Only the first answer contains a key's `secret`. */
-export const Answer = Schema.Struct({
+export const Administered = Schema.Struct({
   merchants: Schema.Array(Merchants.Merchant),
   keys: Schema.Array(NewApiKey),
   /** Set by `EnsureDefault`. */
@@ -107,7 +107,7 @@ export const Answer = Schema.Struct({
   /** Signs the merchant's first owner in to the dashboard once. A path; the serving process adds the address. */
   link: Schema.optionalKey(Schema.String)
 })
-export type Answer = typeof Answer.Type
+export type Administered = typeof Administered.Type
 
 /** A command names something that does not exist. */
 export class AdministrationFailed extends Schema.TaggedError<AdministrationFailed>()("AdministrationFailed", {
@@ -118,7 +118,9 @@ export class AdministrationFailed extends Schema.TaggedError<AdministrationFaile
  * Runs a command. All requests that arrive after its response see the change. Fails with `AdministrationFailed` if the
  * command names something that does not exist, and with `Unavailable` if the engine does not respond.
  */
-export const administer = (command: Command): Effect.Effect<Answer, AdministrationFailed | Unavailable, Accounts> =>
+export const administer = (
+  command: Command
+): Effect.Effect<Administered, AdministrationFailed | Unavailable, Accounts> =>
   Effect.flatMap(Accounts, (accounts) => {
     switch (command._tag) {
       case "CreateMerchant":
@@ -148,7 +150,7 @@ export const administer = (command: Command): Effect.Effect<Answer, Administrati
 
 const revealKey = ({ secret, value }: ApiKeys.IssuedApiKey): NewApiKey => ({ ...value, secret: Redacted.value(secret) })
 
-type CommandReturn<R> = Effect.fn.Return<Answer, AdministrationFailed, R>
+type CommandReturn<R> = Effect.fn.Return<Administered, AdministrationFailed, R>
 
 const createMerchant = Effect.fnUntraced(function* (name: string): CommandReturn<Transaction> {
   yield* requireName(name)
@@ -213,13 +215,13 @@ const createKey = Effect.fnUntraced(function* ({
 
 const rollKey = (id: string, expiresIn: number) =>
   ApiKeys.roll(id, { expiresIn }).pipe(
-    Effect.map((rolled): Answer => ({ merchants: [], keys: [revealKey(rolled)] })),
+    Effect.map((rolled): Administered => ({ merchants: [], keys: [revealKey(rolled)] })),
     Effect.mapError(() => noApiKey(id))
   )
 
 const revokeKey = (id: string) =>
   ApiKeys.revoke(id).pipe(
-    Effect.map((revoked): Answer => ({ merchants: [], keys: [revoked] })),
+    Effect.map((revoked): Administered => ({ merchants: [], keys: [revoked] })),
     Effect.mapError(() => noApiKey(id))
   )
 
@@ -234,7 +236,7 @@ const ensureWithLink = Effect.fnUntraced(function* (given: Merchants.ApiKeys) {
 const audit = (
   accounts: AccountsShape,
   { entry, person, request }: Command & { readonly _tag: "Audit" }
-): Effect.Effect<Answer, AdministrationFailed | Unavailable> => {
+): Effect.Effect<Administered, AdministrationFailed | Unavailable> => {
   const command = () => Effect.as(Audit.record(person, entry), { kept: { status: 200, body: "{}" }, replayOf: null })
   return runOnce(accounts, INSTALLATION, request, command).pipe(
     Effect.as({ merchants: [], keys: [] }),

@@ -9,10 +9,10 @@
  */
 import { Effect, Schema } from "effect"
 import { Unavailable } from "../engine/Accounts.ts"
-import { AdministrationFailed, Answer, Command } from "./Administration.ts"
+import { Administered, AdministrationFailed, Command } from "./Administration.ts"
 
-/** A status and a JSON body: an `Answer` if the status is 200, else `{ message }`. */
-export interface Reply {
+/** A response as JSON. That to a command has `Administered` as its body if the status is 200, else `{ message }`. */
+export interface JsonResponse {
   readonly status: number
   readonly body: unknown
 }
@@ -20,12 +20,12 @@ export interface Reply {
 /** Decodes a command from parsed JSON. */
 export const decodeCommand = Schema.decodeUnknownEffect(Command)
 
-export const refusal = (status: number, message: string): Reply => ({ status, body: { message } })
+export const refusal = (status: number, message: string): JsonResponse => ({ status, body: { message } })
 
-export const success = (answer: Answer): Reply => ({ status: 200, body: answer })
+export const success = (answer: Administered): JsonResponse => ({ status: 200, body: answer })
 
 /** Returns the reply to a command that failed, or whose program has a bug. */
-export const refusalOf = (failure: unknown): Reply => {
+export const refusalOf = (failure: unknown): JsonResponse => {
   if (failure instanceof AdministrationFailed) return refusal(400, failure.message)
   return refusal(503, failure instanceof Unavailable ? failure.reason : FAILED)
 }
@@ -35,12 +35,12 @@ const FAILED = "The service failed."
 const isRefusal = Schema.is(Schema.Struct({ message: Schema.String }))
 
 /** Returns the message of a reply that is not an answer. */
-export const messageOf = ({ body }: Reply): string => (isRefusal(body) ? body.message : FAILED)
+export const messageOf = ({ body }: JsonResponse): string => (isRefusal(body) ? body.message : FAILED)
 
-const decodeAnswer = Schema.decodeUnknownEffect(Answer)
+const decodeAnswer = Schema.decodeUnknownEffect(Administered)
 
-/** Decodes a reply: its `Answer`, or the failure of the process that ran or refused the command. */
-export const readReply = (reply: Reply): Effect.Effect<Answer, AdministrationFailed | Unavailable> => {
+/** Decodes a reply: its `Administered`, or the failure of the process that ran or refused the command. */
+export const readResponse = (reply: JsonResponse): Effect.Effect<Administered, AdministrationFailed | Unavailable> => {
   if (reply.status === 200) return Effect.mapError(decodeAnswer(reply.body), () => new Unavailable({ reason: OTHER }))
   const message = messageOf(reply)
   return Effect.fail(

@@ -2,23 +2,26 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { Unavailable } from "../../src/engine/Accounts.ts"
-import { AdministrationFailed, type Answer } from "../../src/payments/Administration.ts"
+import { type Administered, AdministrationFailed } from "../../src/payments/Administration.ts"
 import * as Wire from "../../src/payments/AdministrationWire.ts"
 
-const overTheWire = ({ body, status }: Wire.Reply): Wire.Reply => ({ status, body: JSON.parse(JSON.stringify(body)) })
+const overTheWire = ({ body, status }: Wire.JsonResponse): Wire.JsonResponse => ({
+  status,
+  body: JSON.parse(JSON.stringify(body))
+})
 
-const read = (reply: Wire.Reply) => Effect.result(Wire.readReply(overTheWire(reply)))
+const read = (reply: Wire.JsonResponse) => Effect.result(Wire.readResponse(overTheWire(reply)))
 
 describe("a reply", () => {
   it.effect("returns the answer as it was sent", () =>
     Effect.gen(function* () {
-      const answer: Answer = {
+      const answer: Administered = {
         merchants: [],
         keys: [],
         ensured: { _tag: "Ensured", generated: { secretTest: "sk_test_1" }, added: ["secretLive"], link: null },
         link: "/dashboard/link/a"
       }
-      assert.deepStrictEqual(yield* Wire.readReply(overTheWire(Wire.success(answer))), answer)
+      assert.deepStrictEqual(yield* Wire.readResponse(overTheWire(Wire.success(answer))), answer)
     })
   )
 

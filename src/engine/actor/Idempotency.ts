@@ -41,7 +41,7 @@ export interface CommandResult {
   readonly replayOf: null
 }
 
-/** Results on both channels: a success is committed; a failure leaves no change, except for the answer that it keeps. */
+/** Results on both channels: a success is committed, a failure leaves no change (only its answer, if kept). */
 export type AnsweringCommand<A extends CommandResult = CommandResult> = Effect.Effect<A, A, Transaction>
 
 /** A key that has no answer and belongs to one request until `release`. */

@@ -16,10 +16,10 @@ import type { AccountId } from "../../engine/log/Document.ts"
 import type { RequestIdentity, StoredAnswer } from "../../engine/log/Record.ts"
 import { parseJson } from "../../json/JsonParse.ts"
 import { INSTALLATION } from "../../payments/AccountIds.ts"
-import { administer, type AdministrationFailed, type Answer, Command } from "../../payments/Administration.ts"
+import { administer, type Administered, type AdministrationFailed, Command } from "../../payments/Administration.ts"
 import * as Wire from "../../payments/AdministrationWire.ts"
 import type { ForwarderShape } from "./Forwarder.ts"
-import { Forwarder, HERE, type Reply } from "./Forwarder.ts"
+import { Forwarder, HERE, type RunnerResponse } from "./Forwarder.ts"
 import type { Handlers } from "./Listener.ts"
 
 const ADMINISTRATION = "/administration"
@@ -37,7 +37,7 @@ const KeyResult = Schema.Struct({
   answer: Schema.NullOr(Schema.Struct({ status: Schema.Int, body: Schema.String }))
 })
 
-const Administered = Schema.Struct({ command: Command })
+const AdministrationCall = Schema.Struct({ command: Command })
 
 const storeHere = (
   accounts: AccountsShape,
@@ -53,9 +53,9 @@ const storeHere = (
 
 /** Makes the handler of calls from other processes. */
 export const make: Effect.Effect<Handlers["call"], never, Accounts> = Effect.map(Accounts, (accounts) => {
-  const handlers: Readonly<Record<string, (body: unknown) => Effect.Effect<Wire.Reply, unknown>>> = {
+  const handlers: Readonly<Record<string, (body: unknown) => Effect.Effect<Wire.JsonResponse, unknown>>> = {
     [ADMINISTRATION]: (body) =>
-      Effect.flatMap(decode(Administered, body), ({ command }) =>
+      Effect.flatMap(decode(AdministrationCall, body), ({ command }) =>
         Effect.map(Effect.provideService(administer(command), Accounts, accounts), Wire.success)
       ),
     [IDEMPOTENCY_KEYS]: (body) =>
@@ -84,28 +84,31 @@ const decode = <A, I>(schema: Schema.Codec<A, I>, body: unknown): Effect.Effect<
 /** An administration command has no idempotency key, so it must not be sent twice. */
 const administration = (command: Command) => ({ path: ADMINISTRATION, body: { command }, mayRepeat: false })
 
-const parsed = ({ body, status }: Reply): Wire.Reply => ({ status, body: parseJson(body.toString()) })
+const parsed = ({ body, status }: RunnerResponse): Wire.JsonResponse => ({ status, body: parseJson(body.toString()) })
 
 /**
  * Runs a command on the installation in the process at that address. Fails with an `Unavailable` whose `isElsewhere` is
  * true, without having run the command, if that process does not serve the installation's account or is unreachable.
  */
-export const carryOut = (url: string, command: Command): Effect.Effect<Answer, AdministrationFailed | Unavailable> =>
+export const carryOut = (
+  url: string,
+  command: Command
+): Effect.Effect<Administered, AdministrationFailed | Unavailable> =>
   Effect.gen(function* () {
     const forwarder = yield* Forwarder
     const reply = yield* forwarder.call({ url }, administration(command))
-    return yield* reply === HERE ? Effect.fail(Unavailable.elsewhere(INSTALLATION)) : Wire.readReply(parsed(reply))
+    return yield* reply === HERE ? Effect.fail(Unavailable.elsewhere(INSTALLATION)) : Wire.readResponse(parsed(reply))
   })
 
 /** Runs a command on the installation in whichever process serves the installation's account. */
 export const administerAnywhere = (
   command: Command
-): Effect.Effect<Answer, AdministrationFailed | Unavailable, Accounts> =>
+): Effect.Effect<Administered, AdministrationFailed | Unavailable, Accounts> =>
   Effect.gen(function* () {
     const forwarder = yield* Forwarder
     if (forwarder.isHere(INSTALLATION)) return yield* administer(command)
     const reply = yield* forwarder.call({ account: INSTALLATION }, administration(command))
-    return yield* reply === HERE ? administer(command) : Wire.readReply(parsed(reply))
+    return yield* reply === HERE ? administer(command) : Wire.readResponse(parsed(reply))
   }).pipe(retryMoved)
 
 /** How often a call follows its account to another process. */
@@ -120,7 +123,8 @@ function retryMoved<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E
 }
 
 /**
- * Makes the function that stores the answer to a request under its idempotency key, in the process that has the account.
+ * Makes the function that stores the answer to a request under its idempotency key, in the process that has the
+ * account.
  */
 export const makeRemember =
   (accounts: AccountsShape, forwarder: ForwarderShape) =>

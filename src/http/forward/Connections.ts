@@ -33,7 +33,8 @@ export interface Sent {
 
 export type Headers = Readonly<Record<string, string | ReadonlyArray<string>>>
 
-export interface Reply {
+/** The response of another process. */
+export interface RunnerResponse {
   readonly status: number
   /** Values by name in lower case, in the order received. */
   readonly headers: Headers
@@ -51,9 +52,9 @@ export interface Sink {
 
 /** Callbacks for the outcome of a request. Exactly one is called, once. */
 export interface Receiver {
-  readonly onReply: (reply: Reply) => void
+  readonly onReply: (reply: RunnerResponse) => void
   /** Called at the head of a long answer. Without it, every answer is received whole. */
-  readonly onLong?: ((head: Omit<Reply, "body">) => Sink) | undefined
+  readonly onLong?: ((head: Omit<RunnerResponse, "body">) => Sink) | undefined
   /** Called if there is no complete answer. */
   readonly onLost: (wasSent: boolean) => void
 }

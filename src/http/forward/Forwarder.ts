@@ -19,7 +19,7 @@ import { type Place, Placement } from "../../engine/process/Placement.ts"
 import { ACCOUNT, ANSWER, CONNECTION, type Course, type Kind, linesOf, newCourse } from "./SignedRequest.ts"
 import type { CannotListen, Handlers } from "./Listener.ts"
 import * as Listener from "./Listener.ts"
-import { Connections, type Headers, type Reply, type Sink } from "./Connections.ts"
+import { Connections, type Headers, type RunnerResponse, type Sink } from "./Connections.ts"
 import { makeWarning } from "./RunnerTls.ts"
 
 /** The most forwarded requests of one account, so that other accounts of the same process have room. */
@@ -53,7 +53,7 @@ export interface Outgoing {
   /** The longest wait for the start of the answer, in milliseconds; set if no other limit applies. */
   readonly millisMax?: number
   /** Receives a long answer in chunks. */
-  readonly onLong?: (head: Omit<Reply, "body">) => Sink
+  readonly onLong?: (head: Omit<RunnerResponse, "body">) => Sink
 }
 
 export const HERE = "here"
@@ -64,7 +64,7 @@ export interface ForwarderShape {
   /** True if the account is served here. */
   readonly isHere: (account: AccountId) => boolean
   /** Forwards a request and returns the answer, or `HERE` if the account has moved to this process. */
-  readonly forward: (outgoing: Outgoing) => Effect.Effect<Reply | typeof HERE, Unavailable>
+  readonly forward: (outgoing: Outgoing) => Effect.Effect<RunnerResponse | typeof HERE, Unavailable>
   /** Waits, for a forwarded request, until the account is served here. False if it is not within a limit. */
   readonly arrives: (account: AccountId) => Effect.Effect<boolean>
   /**
@@ -73,7 +73,7 @@ export interface ForwarderShape {
   readonly call: (
     to: { readonly account: AccountId } | { readonly url: string },
     call: { readonly path: string; readonly body: unknown; readonly mayRepeat: boolean }
-  ) => Effect.Effect<Reply | typeof HERE, Unavailable>
+  ) => Effect.Effect<RunnerResponse | typeof HERE, Unavailable>
   /** Handles other processes' requests as long as the scope lives. */
   readonly serve: (handlers: Handlers) => Effect.Effect<void, never, Scope.Scope>
 }
@@ -106,7 +106,7 @@ interface Shared {
   readonly wait: <A>(effect: Effect.Effect<A>, then: (exit: Exit.Exit<A>) => void) => () => void
 }
 
-type Outcome = Exit.Exit<Reply | typeof HERE, Unavailable>
+type Outcome = Exit.Exit<RunnerResponse | typeof HERE, Unavailable>
 
 const here: Outcome = Exit.succeed(HERE)
 const unavailable = (reason: string): Outcome => Exit.fail(new Unavailable({ reason }))
@@ -211,7 +211,7 @@ class Forwarding {
     else if (!this.#isOver && this.#url === url) this.#giveUp = giveUp
   }
 
-  #receive(url: string, reply: Reply): void {
+  #receive(url: string, reply: RunnerResponse): void {
     switch (reply.headers[ANSWER]) {
       case "carried":
         return this.#end(Exit.succeed(reply))
@@ -229,7 +229,7 @@ class Forwarding {
   }
 
   /** Passes a long answer on if it comes from the account's process; drops any other. */
-  #passOn(onLong: (head: Omit<Reply, "body">) => Sink, head: Omit<Reply, "body">): Sink {
+  #passOn(onLong: (head: Omit<RunnerResponse, "body">) => Sink, head: Omit<RunnerResponse, "body">): Sink {
     if (head.headers[ANSWER] === "carried") {
       // An answer that has begun cannot be requested again.
       this.#url = undefined
@@ -364,7 +364,7 @@ const callOf = (account: AccountId, { body, mayRepeat, path }: Parameters<Forwar
 })
 
 /** Calls one process at its address, once. */
-const callAt = (shared: Shared, url: string, outgoing: Outgoing): Effect.Effect<Reply, Unavailable> =>
+const callAt = (shared: Shared, url: string, outgoing: Outgoing): Effect.Effect<RunnerResponse, Unavailable> =>
   Effect.callback((resume) => {
     const { body, kind, method, rawHeaders } = outgoing
     const lines = linesOf(rawHeaders, { kind, remoteAddress: "" })
@@ -396,7 +396,7 @@ const OF_CONNECTION: ReadonlySet<string> = new Set([
   "x-content-type-options"
 ])
 /** Returns the headers that the account's process would have sent to the client. */
-export const headersFor = ({ headers }: Pick<Reply, "headers">): Record<string, string | Array<string>> => {
+export const headersFor = ({ headers }: Pick<RunnerResponse, "headers">): Record<string, string | Array<string>> => {
   const clientHeaders: Record<string, string | Array<string>> = {}
   for (const name in headers) {
     const value = headers[name] as string | Array<string>
@@ -407,4 +407,4 @@ export const headersFor = ({ headers }: Pick<Reply, "headers">): Record<string, 
 }
 
 export { newCourse }
-export type { Course, Headers, Reply, Sink }
+export type { Course, Headers, RunnerResponse, Sink }

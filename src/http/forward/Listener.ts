@@ -14,7 +14,7 @@ import type { Incoming } from "../../server/Incoming.ts"
 import { NodeIncoming } from "../../server/NodeIncoming.ts"
 import * as NodeServer from "../../server/NodeServer.ts"
 import { makeReadBody } from "../../server/RequestBody.ts"
-import type { Reply as CallReply } from "../../payments/AdministrationWire.ts"
+import type { JsonResponse } from "../../payments/AdministrationWire.ts"
 import { ACCOUNT, ANSWER, clientLinesOf, CONNECTION, type Envelope, parseEnvelope } from "./SignedRequest.ts"
 import { makeWarning, type RunnerTls } from "./RunnerTls.ts"
 
@@ -34,7 +34,7 @@ export interface Handlers {
   /** Handles requests that are not the API's. */
   readonly page: (request: IncomingMessage, response: ServerResponse) => void
   /** Handles a call by its path. Returns undefined if the account is not served here. */
-  readonly call: (path: string, body: unknown) => Effect.Effect<CallReply | undefined>
+  readonly call: (path: string, body: unknown) => Effect.Effect<JsonResponse | undefined>
 }
 
 /** The listener cannot be opened. */

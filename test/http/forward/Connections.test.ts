@@ -2,7 +2,7 @@
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import type { AddressInfo, Socket } from "node:net"
 import * as tls from "node:tls"
-import { Connections, type Reply, type Sent } from "../../../src/http/forward/Connections.ts"
+import { Connections, type RunnerResponse, type Sent } from "../../../src/http/forward/Connections.ts"
 import { responseBytes } from "../../../src/server/PlainResponse.ts"
 import { until } from "../../support/TillProcess.ts"
 import { TLS } from "../../support/MemoryFleet.ts"
@@ -57,7 +57,7 @@ const sent = (url: string, body = ""): Sent => ({
   body: Buffer.from(body)
 })
 
-type Outcome = Reply | { readonly wasSent: boolean }
+type Outcome = RunnerResponse | { readonly wasSent: boolean }
 
 const linksOf = (): Connections => {
   const links = new Connections(TLS, () => {})
@@ -112,7 +112,7 @@ describe("requests to another process", () => {
     const paths = Array.from({ length: 40 }, (_, i) => `/v1/${i}`)
     const outcomes = await Promise.all(paths.map((path) => askUntilSent(links, peer.url, sent(path))))
     assert.deepStrictEqual(outcomes.map(askedOf), paths)
-    for (const outcome of outcomes) assert.strictEqual((outcome as Reply).body.toString(), "é".repeat(50))
+    for (const outcome of outcomes) assert.strictEqual((outcome as RunnerResponse).body.toString(), "é".repeat(50))
   })
 
   it("keep their connection, with any Host header of their clients", async () => {
@@ -131,7 +131,7 @@ describe("requests to another process", () => {
         `HTTP/1.1 200 OK\r\nx-asked: ${text.split(" ")[1]}\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`
       )
     })
-    const outcome = (await ask(linksOf(), peer.url, sent("/v1/a", "{}"))) as Reply
+    const outcome = (await ask(linksOf(), peer.url, sent("/v1/a", "{}"))) as RunnerResponse
     assert.deepStrictEqual([askedOf(outcome), outcome.body.toString()], ["/v1/a", "{}"])
     assert.strictEqual(peer.arrivals.length, 1)
   })
@@ -148,7 +148,8 @@ describe("requests to another process", () => {
       socket.write(connection === 1 ? `${String(bytes)}HTTP/1.1 200 OK\r\n` : bytes)
     })
     const links = linksOf()
-    for (const _ of [0, 1, 2, 3]) assert.strictEqual(((await ask(links, peer.url, sent("/v1/a"))) as Reply).status, 200)
+    for (const _ of [0, 1, 2, 3])
+      assert.strictEqual(((await ask(links, peer.url, sent("/v1/a"))) as RunnerResponse).status, 200)
     assert.deepStrictEqual(
       peer.arrivals.map(({ connection }) => connection),
       [0, 1, 2, 2]
