@@ -301,6 +301,13 @@ export const envelope = ({ code, details, message, param, type }: WireError, doc
   return `{"error":${error.slice(0, -1)},${rest.slice(1, -1)},"payment_intent":${encode(payment_intent)}}}`
 }
 
+/** Returns the response to a failure. */
+export const answerOf = (error: WireError, docsUrl: string) => ({
+  status: error.status,
+  body: envelope(error, docsUrl),
+  headers: error.headers
+})
+
 /**
  * Fills a client's text into a message: names of parameters, ids. A card number that was sent in the wrong place does
  * not appear in the message. Numbers are the service's own.

@@ -22,7 +22,7 @@ import { tokenize, type TokenizedPaymentMethodData } from "../payments/PaymentMe
 import { Processor } from "../payments/Processor.ts"
 import { open, seal } from "../payments/Sealing.ts"
 import { HttpConfig } from "../server/HttpConfig.ts"
-import { envelope, type Failure, wireErrorOf } from "./ErrorTable.ts"
+import { answerOf, type Failure, wireErrorOf } from "./ErrorTable.ts"
 import { makeRemember } from "./forward/Calls.ts"
 import { Forwarder } from "./forward/Forwarder.ts"
 import { type Answered, type CommandServices, withCommandServices } from "./handlers/Handler.ts"
@@ -155,8 +155,8 @@ const resultOf = <A extends object>(answered: Answered<A>): Result.Result<A, Car
 
 const refusedAs = (failure: Failure, { docsUrl, request }: Rendering): FirstAnswer => {
   const error = wireErrorOf(failure)
-  const { body, status } = inItsVersion(request, { status: error.status, body: envelope(error, docsUrl) })
-  return { status, body, headers: error.headers, kept: error.stored ? { status, body } : null, replayOf: null }
+  const { body, headers, status } = inItsVersion(request, answerOf(error, docsUrl))
+  return { status, body, headers, kept: error.stored ? { status, body } : null, replayOf: null }
 }
 
 /** Answers with an object. The journal gets secrets sealed, or not at all if repetitions do not get them either. */

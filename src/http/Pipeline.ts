@@ -29,7 +29,7 @@ import {
   type RunCommand
 } from "./Endpoints.ts"
 import * as CrossOrigin from "./CrossOrigin.ts"
-import { envelope, type Failure, wireErrorOf } from "./ErrorTable.ts"
+import { answerOf, type Failure, wireErrorOf } from "./ErrorTable.ts"
 import {
   type Answer,
   answerFailed,
@@ -68,8 +68,6 @@ const MOVES_MAX = 8
 /** Logs no request: while the storage refuses writes, one log line tells so for all of them. */
 const NEVER = { take: () => undefined }
 
-const ELSEWHERE = "elsewhere"
-
 const isForwarded = (incoming: Incoming): incoming is ForwardedIncoming => "elsewhere" in incoming
 
 /**
@@ -107,10 +105,7 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
   const answerAtOnce = (incoming: Incoming, answer: Answer): void =>
     incoming.answer(answer.status, headersAtOnce(incoming, requestIds.next(), answer), answer.body)
 
-  const refusal = (failure: InvalidHttp | RouteNotFound): Answer => {
-    const error = wireErrorOf(failure)
-    return { status: error.status, body: envelope(error, docsUrl), headers: error.headers }
-  }
+  const refusal = (failure: InvalidHttp | RouteNotFound): Answer => answerOf(wireErrorOf(failure), docsUrl)
 
   return {
     /** Answers a request under /v1. */
@@ -196,9 +191,8 @@ const makeWork = Effect.fnUntraced(function* (
     const { request } = progress
     const { incoming } = request
     if (isForwarded(incoming)) {
-      const arrived = Effect.map(steps.forwarder.arrives(account), (isHere) => (isHere ? HERE : ELSEWHERE))
-      return waitFor(request, arrived, (exit) =>
-        Exit.isSuccess(exit) && exit.value === HERE ? begin(progress) : incoming.elsewhere(account)
+      return waitFor(request, steps.forwarder.arrives(account), (exit) =>
+        Exit.isSuccess(exit) && exit.value ? begin(progress) : incoming.elsewhere(account)
       )
     }
     const answered = forwardApi(steps.forwarder, request, account, bodyPolicyOf(steps, request))
@@ -367,11 +361,13 @@ const carryOut = (
     typeof run === "function"
       ? runOnce(run)
       : Effect.flatMap(steps.withQueryServices(run.prepare({ params, caller })), runOnce)
-  const settledToo =
-    settled === undefined
-      ? done
-      : Effect.tap(done, ({ status }) => (status === 200 ? settle(steps, progress, settled(caller)) : Effect.void))
-  return Effect.map(settledToo, (done) => {
+  // The command is durable, so the wait for its consequences has no time limit and cannot fail.
+  const consequences = ({ status }: FirstAnswer | Replay) => {
+    if (settled === undefined || status !== 200) return Effect.void
+    progress.request.wait.resume()
+    return Effect.ignore(steps.withQueryServices(settled(caller)))
+  }
+  return Effect.map(settled === undefined ? done : Effect.tap(done, consequences), (done) => {
     // A replay has the API version of the request whose command ran.
     if (done.replayOf !== null) setVersion(steps, progress, done.apiVersion)
     return shownTo(caller, steps.answerOf(account, done), progress.older)
@@ -491,16 +487,6 @@ const decode = (
   if (Exit.isFailure(decoded)) return refused(decoded)
   const payload = withoutCardData(decoded.value, (data) => tokenize(caller.account, data))
   return Exit.succeed(run({ params, payload, caller }))
-}
-
-/** Waits for the consequences of a command. The command is durable, so the wait has no time limit and cannot fail. */
-const settle = (
-  { withQueryServices }: Steps,
-  { request: { wait } }: Progress,
-  settled: ReturnType<NonNullable<CommandEndpoint["settled"]>>
-): Effect.Effect<void> => {
-  wait.resume()
-  return Effect.ignore(withQueryServices(settled))
 }
 
 /** Makes the function that writes answers, and logs those whose account is known. */

@@ -16,7 +16,7 @@ import { noteRequest } from "../engine/process/Watchdog.ts"
 import { type Course, newCourse } from "./forward/SignedRequest.ts"
 import type { Incoming } from "../server/Incoming.ts"
 import { NodeHead } from "../server/NodeIncoming.ts"
-import { envelope, type Failure, internalError, wireErrorOf } from "./ErrorTable.ts"
+import { answerOf, type Failure, internalError, wireErrorOf } from "./ErrorTable.ts"
 import { singleIdempotencyKey } from "./RequestHeaders.ts"
 import { Wait } from "./RequestTimeouts.ts"
 
@@ -166,7 +166,7 @@ export const answerFailed = (
       ? reason.error
       : undefined
   const error = failure === undefined ? internalError : wireErrorOf(failure)
-  const answer = { status: error.status, body: envelope(error, docsUrl), headers: error.headers }
+  const answer = answerOf(error, docsUrl)
   if (error.status < 500) return { answer, log: undefined }
   const unlogged = failure instanceof Unavailable ? outages.take() : 0
   if (unlogged === undefined) return { answer, log: undefined }

@@ -9,7 +9,7 @@ import { Effect } from "effect"
 import { createHmac } from "node:crypto"
 import type { IncomingHttpHeaders } from "node:http"
 import { ACCOUNT, ANSWER, clientLinesOf } from "../../src/http/forward/SignedRequest.ts"
-import type { Connections, Receiver, Reply, Sent } from "../../src/http/forward/Connections.ts"
+import type { Connections, Receiver, RunnerResponse, Sent } from "../../src/http/forward/Connections.ts"
 import type { ForwardedIncoming } from "../../src/http/forward/Listener.ts"
 import type { Random } from "../support/Random.ts"
 
@@ -80,7 +80,7 @@ export class Stranger {
   }
 
   /** Returns the stranger's response to a request, in the form of a runner's. */
-  answer({ body, lines, method, url }: Sent): Reply {
+  answer({ body, lines, method, url }: Sent): RunnerResponse {
     this.learned.push(`${method} ${url} ${lines.join(" ")} ${body}`)
     return { status: 200, headers: { [ANSWER]: "carried" }, body: Buffer.from(FORGED) }
   }
@@ -97,9 +97,9 @@ class Arrived implements ForwardedIncoming {
   readonly remoteAddress = "127.0.0.1"
   readonly isGone = false
   readonly readBody: ForwardedIncoming["readBody"]
-  readonly #reply: (reply: Reply) => void
+  readonly #reply: (reply: RunnerResponse) => void
 
-  constructor({ body, lines, method, url }: Sent, reply: (reply: Reply) => void) {
+  constructor({ body, lines, method, url }: Sent, reply: (reply: RunnerResponse) => void) {
     this.method = method
     this.url = url
     this.rawHeaders = clientLinesOf(lines)
@@ -155,14 +155,16 @@ export const linksOf = (world: Surroundings, from: () => Peer): Pick<Connections
       if (to === undefined) return receiver.onLost(false)
       const connected = yield* Effect.timeoutOption(Effect.andThen(from().open, to.open), CONNECT_MILLIS)
       if (connected._tag === "None") return receiver.onLost(false)
-      const arrive = Effect.promise(() => new Promise<Reply>((resolve) => to.receive(new Arrived(sent, resolve))))
+      const arrive = Effect.promise(
+        () => new Promise<RunnerResponse>((resolve) => to.receive(new Arrived(sent, resolve)))
+      )
       const carried = Effect.andThen(to.gate, arrive)
       // Simulates a client that repeats a request by mistake.
       const done =
         world.mistake === "forwards a DELETE twice" && sent.method === "DELETE"
           ? Effect.andThen(carried, carried)
           : carried
-      const answered = Effect.map(done, (reply): Reply | undefined => reply)
+      const answered = Effect.map(done, (reply): RunnerResponse | undefined => reply)
       const reply = yield* Effect.raceFirst(answered, Effect.as(to.killed, undefined))
       yield* Effect.andThen(to.gate, Effect.andThen(to.open, from().open))
       yield* Effect.andThen(hop, from().gate)
