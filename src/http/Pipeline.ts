@@ -152,10 +152,7 @@ const makeWork = Effect.fnUntraced(function* (
     const elsewhere = steps.elsewhere(progress.request, before)
     if (elsewhere !== undefined && progress.moves++ < MOVES_MAX) return goElsewhere(progress, elsewhere)
     // Callers that are not authenticated yet take turns by their address.
-    admit(steps, before ?? laneAt(addressOf(incoming)), progress, {
-      start: () => work(progress),
-      refuse: () => end(progress, tooMany)
-    })
+    admit(steps, before ?? laneAt(addressOf(incoming)), progress, admitted)
   }
 
   const work = (progress: Progress): void => {
@@ -202,6 +199,7 @@ const makeWork = Effect.fnUntraced(function* (
       else end(progress, Exit.succeed(exit.value))
     })
   }
+  const admitted = { work, refuse: (progress: Progress) => end(progress, tooMany) }
   return begin
 })
 
@@ -210,7 +208,7 @@ const admit = (
   { admission }: Steps,
   account: string,
   progress: Progress,
-  { refuse, start }: Readonly<Record<"refuse" | "start", () => void>>
+  { refuse, work }: Readonly<Record<"refuse" | "work", (progress: Progress) => void>>
 ): void => {
   const { incoming } = progress.request
   const { arrivedAt, isWhole, method } = incoming
@@ -222,9 +220,9 @@ const admit = (
     },
     start: (place) => {
       progress.place = place
-      start()
+      work(progress)
     },
-    refuse
+    refuse: () => refuse(progress)
   })
 }
 
@@ -257,8 +255,8 @@ const answerTo = (steps: Steps, progress: Progress, caller: Caller): Effect.Effe
   if (Exit.isFailure(version)) return refused(version)
   setVersion(steps, progress, version.value)
   // 4. Rate limit.
-  const admitted = RateLimits.admit(standing)
-  if (Exit.isFailure(admitted)) return refused(admitted)
+  const counted = RateLimits.admit(standing)
+  if (Exit.isFailure(counted)) return refused(counted)
   // 5. Route and method.
   const found = steps.routes.find(request.method, request.path)
   if (Exit.isFailure(found)) return refused(found)
@@ -362,12 +360,15 @@ const carryOut = (
       ? runOnce(run)
       : Effect.flatMap(steps.withQueryServices(run.prepare({ params, caller })), runOnce)
   // The command is durable, so the wait for its consequences has no time limit and cannot fail.
-  const consequences = ({ status }: FirstAnswer | Replay) => {
-    if (settled === undefined || status !== 200) return Effect.void
-    progress.request.wait.resume()
-    return Effect.ignore(steps.withQueryServices(settled(caller)))
-  }
-  return Effect.map(settled === undefined ? done : Effect.tap(done, consequences), (done) => {
+  const settledToo =
+    settled === undefined
+      ? done
+      : Effect.tap(done, ({ status }) => {
+          if (status !== 200) return Effect.void
+          progress.request.wait.resume()
+          return Effect.ignore(steps.withQueryServices(settled(caller)))
+        })
+  return Effect.map(settledToo, (done) => {
     // A replay has the API version of the request whose command ran.
     if (done.replayOf !== null) setVersion(steps, progress, done.apiVersion)
     return shownTo(caller, steps.answerOf(account, done), progress.older)
