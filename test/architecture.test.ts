@@ -56,6 +56,7 @@ const FILES: Readonly<Record<string, ReadonlyArray<string>>> = {
 const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   dashboard: {
     "engine/process/EventLoop.ts": "open pages reload less often while requests keep the event loop busy",
+    "engine/process/Loop.ts": "open pages wait for fibers that must not end",
     "server/ClientAddress.ts": "a session shows the address from which it was opened, also behind proxies",
     "server/HttpConfig.ts": "the trusted proxies are configured once",
     "http/Payload.ts": "form fields are decoded by the API's contract and refused in its words",

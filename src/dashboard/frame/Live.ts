@@ -6,10 +6,11 @@
  * A stream ends within seconds of its session, and when the service stops. The number of streams is limited; a page
  * without a stream keeps the content that it was loaded with.
  */
-import { Context, Duration, Effect, Layer, Option, Queue, RcMap, type Scope, Stream } from "effect"
+import { Context, Duration, Effect, Latch, Layer, Option, Queue, RcMap, type Scope, Stream } from "effect"
 import * as Sse from "effect/encoding/Sse"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { AccountId } from "../../engine/log/Document.ts"
+import * as Loop from "../../engine/process/Loop.ts"
 import { CommitFeed } from "../../engine/views/CommitFeed.ts"
 import { RequestLog } from "../../engine/RequestLog.ts"
 import { requireHere } from "../../html/Routing.ts"
@@ -46,18 +47,20 @@ type Listener = (kinds: ReadonlySet<string>) => void
 const watchAccount = Effect.fnUntraced(function* (account: AccountId) {
   const pages = new Set<Listener>()
   const changed = new Set<string>()
-  let timer: NodeJS.Timeout | undefined
-  const notify = () => {
-    timer = undefined
+  const hasNews = Latch.makeUnsafe(false)
+  const note = (kinds: Iterable<string>) => {
+    for (const kind of kinds) changed.add(kind)
+    hasNews.openUnsafe()
+  }
+  const notify = Effect.gen(function* () {
+    yield* hasNews.await
+    yield* Effect.sleep(TOGETHER_MILLIS)
+    hasNews.closeUnsafe()
     const kinds = new Set(changed)
     changed.clear()
     for (const page of pages) page(kinds)
-  }
-  const note = (kinds: Iterable<string>) => {
-    for (const kind of kinds) changed.add(kind)
-    timer ??= setTimeout(notify, TOGETHER_MILLIS)
-  }
-  yield* Effect.addFinalizer(() => Effect.sync(() => clearTimeout(timer)))
+  })
+  yield* Effect.forkScoped(Loop.forever("news for open pages", notify))
   yield* CommitFeed.use((outbox) => outbox.watch(account, note))
   yield* (yield* RequestLog).watch(account, () => note([REQUEST]))
   return pages
@@ -109,7 +112,9 @@ const makeStreams = Effect.gen(function* () {
         )
       )
     )
-  return new OpenStreams(listen)
+  const streams = new OpenStreams(listen)
+  yield* streams.reloads.start()
+  return streams
 })
 
 /** All open streams of this process. */

@@ -4,9 +4,10 @@
  * another, and more slowly while the process is busy. Accounts take turns, so a merchant with many open pages does not
  * delay the others.
  */
-import { performance } from "node:perf_hooks"
+import { Effect, Latch, type Scope } from "effect"
 import type { AccountId } from "../../engine/log/Document.ts"
 import { measureUtilisation } from "../../engine/process/EventLoop.ts"
+import * as Loop from "../../engine/process/Loop.ts"
 
 /** Pause between two reloads. */
 const PAUSE_MILLIS = 20
@@ -20,20 +21,14 @@ const MEASURED_MILLIS_MIN = 250
 export class ReloadQueue {
   /** Waiting pages by account. Accounts are in the order of their turns, pages in the order of their requests. */
   readonly #waiting = new Map<AccountId, Set<() => void>>()
-  readonly #shareNow: () => number
-  #timer: NodeJS.Timeout | undefined
-  #last = Number.NEGATIVE_INFINITY
-
-  constructor(shareNow: () => number = measureUtilisation(MEASURED_MILLIS_MIN)) {
-    this.#shareNow = shareNow
-  }
+  readonly #work = Latch.makeUnsafe(false)
 
   /** Calls `go` once when its turn comes. A page that waits already keeps its place. */
   enqueue(account: AccountId, go: () => void): void {
     const others = this.#waiting.get(account)
     if (others === undefined) this.#waiting.set(account, new Set([go]))
     else others.add(go)
-    this.#arm()
+    this.#work.openUnsafe()
   }
 
   remove(account: AccountId, go: () => void): void {
@@ -41,23 +36,26 @@ export class ReloadQueue {
     if (others?.delete(go) === true && others.size === 0) this.#waiting.delete(account)
   }
 
-  #arm(): void {
-    if (this.#timer !== undefined) return
-    const pause = this.#shareNow() > BUSY_SHARE ? BUSY_PAUSE_MILLIS : PAUSE_MILLIS
-    this.#timer = setTimeout(() => this.#reloadNext(), Math.max(0, this.#last + pause - performance.now()))
+  /** Gives the turns until the scope closes. */
+  start(shareNow: () => number = measureUtilisation(MEASURED_MILLIS_MIN)): Effect.Effect<void, never, Scope.Scope> {
+    const turn = Effect.gen({ self: this }, function* () {
+      yield* this.#work.await
+      if (!this.#reloadNext()) return this.#work.closeUnsafe()
+      return yield* Effect.sleep(shareNow() > BUSY_SHARE ? BUSY_PAUSE_MILLIS : PAUSE_MILLIS)
+    })
+    return Effect.asVoid(Effect.forkScoped(Loop.forever("reloading of open pages", turn)))
   }
 
-  #reloadNext(): void {
-    this.#timer = undefined
+  /** Calls the first page of the first account; false if no page waits. */
+  #reloadNext(): boolean {
     const [first] = this.#waiting
-    if (first === undefined) return
+    if (first === undefined) return false
     const [account, pages] = first
     const [go] = pages
     this.#waiting.delete(account)
     pages.delete(go!)
     if (pages.size > 0) this.#waiting.set(account, pages)
-    this.#last = performance.now()
     go!()
-    if (this.#waiting.size > 0) this.#arm()
+    return true
   }
 }
