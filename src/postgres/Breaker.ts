@@ -3,9 +3,13 @@
  * sent, until the database has answered again (semantics storage.hang).
  *
  * A database that answers nothing for a while may be executing a large statement, so a probe is sent: a small statement
- * over a connection of its own. The database hangs if the probe gets no answer either. Any answer counts, even a
- * refusal: a refused statement fails immediately, which needs no breaker.
+ * over a connection of its own. The database hangs if the probe gets no answer either. Any answer counts, also that of
+ * another statement. A refused statement fails immediately, which needs no breaker.
+ *
+ * Time in which this process was blocked itself does not count: answers that arrived in it are still unread.
  */
+import { Clock, Deferred, Effect, Exit, Latch, type Scope } from "effect"
+import * as Loop from "../engine/process/Loop.ts"
 
 export interface HangLimits {
   /** How long the database may answer nothing before a probe is sent. */
@@ -16,24 +20,13 @@ export interface HangLimits {
   readonly pauseMillis: number
 }
 
-/** A running statement. */
-export interface Statement {
-  readonly since: number
-  readonly giveUp: () => void
-}
-
-interface Probe {
-  since: number
-  readonly cancel: () => void
-}
-
-export interface Surroundings {
-  readonly now: () => number
-  readonly after: (millis: number, step: () => void) => void
-  /** Sends a probe; returns a function that cancels it. */
-  readonly probe: (answered: () => void) => () => void
-  /** Called when the database begins to hang, and when it answers again. */
-  readonly onChange: (isHanging: boolean) => void
+export interface Surroundings<E> {
+  /** Sends a probe; succeeds when it is answered. */
+  readonly probe: Effect.Effect<void, unknown>
+  /** Runs when the database begins to hang, and when it answers again. */
+  readonly onChange: (isHanging: boolean) => Effect.Effect<void>
+  /** Failure of abandoned and of refused statements. */
+  readonly failure: E
 }
 
 /** Checks per shortest limit. */
@@ -41,117 +34,131 @@ const CHECKS = 4
 /** A check that is late by this factor shows that this process was blocked itself. */
 const BLOCKED_FACTOR = 3
 
-export class Breaker {
+export class Breaker<E> {
+  readonly #clock: Clock.Clock
   readonly #limits: HangLimits
-  readonly #surroundings: Surroundings
+  readonly #surroundings: Surroundings<E>
   readonly #checkMillis: number
-  /** Oldest first. */
-  readonly #running = new Set<Statement>()
-  readonly #probes = new Set<Probe>()
+  /** Start times of the running statements, oldest first. */
+  readonly #running = new Set<{ readonly since: number }>()
+  readonly #isBusy = Latch.makeUnsafe(false)
+  readonly #answer = Latch.makeUnsafe(false)
   #answeredAt = -Infinity
-  #probedAt = -Infinity
+  /** Fails when the database begins to hang. */
+  #hang = Deferred.makeUnsafe<never, E>()
   #isHanging = false
-  #isChecking = false
-  #isClosed = false
 
-  constructor(limits: HangLimits, surroundings: Surroundings) {
+  private constructor(limits: HangLimits, surroundings: Surroundings<E>, clock: Clock.Clock) {
+    this.#clock = clock
     this.#limits = limits
     this.#surroundings = surroundings
     this.#checkMillis = Math.min(...Object.values(limits)) / CHECKS
   }
+
+  /** Makes a breaker that works until the scope closes. */
+  static readonly make = Effect.fnUntraced(function* <E>(
+    limits: HangLimits,
+    surroundings: Surroundings<E>
+  ): Effect.fn.Return<Breaker<E>, never, Scope.Scope> {
+    const breaker = new Breaker(limits, surroundings, yield* Clock.Clock)
+    yield* Effect.forkScoped(Loop.forever("watch over the database", Effect.andThen(breaker.#silence, breaker.#decide)))
+    return breaker
+  })
 
   /** True while no statement may be sent. */
   get isHanging(): boolean {
     return this.#isHanging
   }
 
-  /** Registers a statement that is sent now. `giveUp` is called at most once, and not after `end`. */
-  begin(giveUp: () => void): Statement {
-    const statement = { since: this.#surroundings.now(), giveUp }
+  /**
+   * Runs a statement. Fails immediately while the database hangs, as soon as it begins to hang, and with the failure of
+   * `timeOut`.
+   */
+  guard<A, E2>(statement: Effect.Effect<A, E2>, timeOut: Effect.Effect<never, E>): Effect.Effect<A, E | E2> {
+    return Effect.suspend(() => {
+      if (this.#isHanging) return Effect.fail(this.#surroundings.failure)
+      const begin = Effect.sync(() => this.#begin())
+      return Effect.acquireUseRelease(
+        begin,
+        () => Effect.raceAllFirst([statement, timeOut, Deferred.await(this.#hang)]),
+        (begun, exit) => {
+          this.#running.delete(begun)
+          return Exit.isSuccess(exit) ? this.#noteAnswer : Effect.void
+        }
+      )
+    })
+  }
+
+  #begin() {
+    const statement = { since: this.#now() }
     this.#running.add(statement)
-    this.#scheduleCheck()
+    this.#isBusy.openUnsafe()
     return statement
   }
 
-  /** Registers the end of a statement, by an answer or otherwise. */
-  end(statement: Statement, isAnswered: boolean): void {
-    if (this.#running.delete(statement) && isAnswered) this.#recordAnswer()
+  #now(): number {
+    return Number(this.#clock.monotonicTimeNanosUnsafe()) / 1e6
   }
 
-  /** Ends all probes. */
-  close(): void {
-    this.#isClosed = true
-    this.#endProbes()
-  }
+  readonly #noteAnswer = Effect.sync(() => {
+    this.#answeredAt = this.#now()
+    this.#answer.openUnsafe()
+  })
 
-  #recordAnswer(): void {
-    this.#answeredAt = this.#surroundings.now()
-    this.#endProbes()
-    if (!this.#isHanging) return
-    this.#isHanging = false
-    this.#surroundings.onChange(false)
-  }
+  /** Sleeps until the next check; returns the time that has passed, or undefined if this process was blocked. */
+  readonly #sleep = Effect.fnUntraced({ self: this }, function* (millis: number) {
+    const from = this.#now()
+    yield* Effect.sleep(Math.min(millis, this.#checkMillis))
+    const passed = this.#now() - from
+    return passed > BLOCKED_FACTOR * this.#checkMillis ? undefined : passed
+  })
 
-  #endProbes(): void {
-    for (const { cancel } of this.#probes) cancel()
-    this.#probes.clear()
-  }
-
-  /** Checks periodically while statements run or the database hangs. */
-  #scheduleCheck(): void {
-    if (this.#isChecking) return
-    this.#isChecking = true
-    const scheduledAt = this.#surroundings.now()
-    this.#surroundings.after(this.#checkMillis, () => {
-      this.#isChecking = false
-      if (this.#isClosed) return
-      const now = this.#surroundings.now()
-      // Answers that arrived while this process was blocked are still unread: the limits start again.
-      if (now - scheduledAt > BLOCKED_FACTOR * this.#checkMillis) this.#restartLimits(now)
-      this.#check(now)
-      if (this.#isHanging || this.#running.size > 0) this.#scheduleCheck()
-    })
-  }
-
-  #restartLimits(now: number): void {
-    this.#answeredAt = now
-    for (const probe of this.#probes) probe.since = now
-  }
-
-  #check(now: number): void {
-    const { pauseMillis, probeMillis, silentMillis } = this.#limits
-    for (const probe of this.#probes) {
-      if (now - probe.since < probeMillis) continue
-      probe.cancel()
-      this.#probes.delete(probe)
-      this.#open()
+  /** Waits for the time limit of a probe, which starts again if this process was blocked. */
+  readonly #probeTimeout = Effect.gen({ self: this }, function* () {
+    const { probeMillis } = this.#limits
+    for (let left = probeMillis; left > 0;) {
+      const passed = yield* this.#sleep(left)
+      left = passed === undefined ? probeMillis : left - passed
     }
-    if (this.#isHanging) {
-      if (now - this.#probedAt >= pauseMillis) this.#probe(now)
-      return
+  })
+
+  /** Sends a probe in the background, and ends it at its time limit or when the database has answered. */
+  readonly #sendProbe = Effect.suspend(() =>
+    Effect.forkScoped(
+      Effect.raceAllFirst([
+        Effect.ignore(Effect.andThen(this.#surroundings.probe, this.#noteAnswer)),
+        this.#answer.await,
+        this.#probeTimeout
+      ]),
+      { startImmediately: true }
+    )
+  )
+
+  /** Waits until a running statement has waited too long without any answer of the database. */
+  readonly #silence = Effect.gen({ self: this }, function* () {
+    for (;;) {
+      yield* this.#isBusy.await
+      if ((yield* this.#sleep(this.#checkMillis)) === undefined) this.#answeredAt = this.#now()
+      const [oldest] = this.#running
+      if (oldest === undefined) this.#isBusy.closeUnsafe()
+      else if (this.#now() - Math.max(oldest.since, this.#answeredAt) >= this.#limits.silentMillis) return
     }
-    const [oldest] = this.#running
-    if (oldest === undefined || this.#probes.size > 0) return
-    if (now - Math.max(oldest.since, this.#answeredAt) >= silentMillis) this.#probe(now)
-  }
+  })
 
-  #probe(now: number): void {
-    this.#probedAt = now
-    // The answer may arrive before `probe` returns: the probe must be registered by then.
-    let cancel = () => {}
-    const probe = { since: now, cancel: () => cancel() }
-    this.#probes.add(probe)
-    cancel = this.#surroundings.probe(() => {
-      if (this.#probes.has(probe)) this.#recordAnswer()
-    })
-  }
-
-  #open(): void {
-    if (this.#isHanging) return
+  /** Sends a probe. While the database hangs, refuses statements and sends further probes until one is answered. */
+  readonly #decide = Effect.gen({ self: this }, function* () {
+    this.#answer.closeUnsafe()
+    yield* this.#sendProbe
+    yield* Effect.raceFirst(this.#answer.await, this.#probeTimeout)
+    if (this.#answer.isOpen()) return
+    const { failure, onChange } = this.#surroundings
     this.#isHanging = true
-    this.#surroundings.onChange(true)
-    const abandoned = [...this.#running]
-    this.#running.clear()
-    for (const { giveUp } of abandoned) giveUp()
-  }
+    Deferred.doneUnsafe(this.#hang, Exit.fail(failure))
+    this.#hang = Deferred.makeUnsafe()
+    yield* onChange(true)
+    const probing = Effect.forever(Effect.andThen(this.#sendProbe, Effect.sleep(this.#limits.pauseMillis)))
+    yield* Effect.raceFirst(this.#answer.await, probing)
+    this.#isHanging = false
+    yield* onChange(false)
+  })
 }

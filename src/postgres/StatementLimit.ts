@@ -20,12 +20,12 @@
  * detects the late record within 30 seconds.
  */
 import { PgClient, PgConnection } from "@effect/sql-pg"
-import { Context, Effect, Exit, Fiber, type Scope } from "effect"
+import { Clock, Context, Duration, Effect, Fiber, type Scope } from "effect"
 import { StorageFailure } from "../engine/log/Journal.ts"
 import { Breaker, type HangLimits as Limits } from "./Breaker.ts"
 import { connectionsMax } from "./Database.ts"
 
-/** The limit in milliseconds, by the machine's clock: the time of tests stands still or jumps. */
+/** The limit in milliseconds. */
 export const StatementLimit: Context.Reference<number> = Context.Reference("till/postgres/StatementLimit", {
   defaultValue: () => 15_000
 })
@@ -49,80 +49,60 @@ export interface Within {
 export const makeWithin: Effect.Effect<Within, never, PgClient.PgClient | Scope.Scope> = Effect.gen(function* () {
   const limitMillis = yield* StatementLimit
   const breaker = yield* breakerOf(yield* PgClient.PgClient)
+  const scope = yield* Effect.scope
+  const timeOut = Effect.andThen(
+    machineClock.sleep(Duration.millis(limitMillis)),
+    Effect.fail(new StorageFailure({ cause: `No answer within ${limitMillis} ms` }))
+  )
 
-  const run = <A, E>(statement: Effect.Effect<A, E>, context: Context.Context<never>) =>
-    Effect.callback<A, E | StorageFailure>((resume) => {
-      if (breaker.isHanging) return resume(hanging)
-      const fiber = Effect.runForkWith(context)(statement)
-      const giveUp = (failure: Exit.Exit<never, StorageFailure>) => {
-        clearTimeout(timer)
-        resume(failure)
-        fiber.interruptUnsafe()
-      }
-      const timer = setTimeout(() => {
-        breaker.end(underWay, false)
-        giveUp(Exit.fail(new StorageFailure({ cause: `No answer within ${limitMillis} ms` })))
-      }, limitMillis)
-      const underWay = breaker.begin(() => giveUp(hanging))
-      fiber.addObserver((exit) => {
-        clearTimeout(timer)
-        breaker.end(underWay, Exit.isSuccess(exit))
-        resume(exit)
-      })
-      return Effect.suspend(() => {
-        clearTimeout(timer)
-        breaker.end(underWay, false)
-        return Fiber.interrupt(fiber)
-      })
-    })
+  /** Runs a statement in a fiber of its own: an interruption does not wait until the statement is canceled. */
+  const abandonable = <A, E>(statement: Effect.Effect<A, E>) =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(Effect.forkIn(restore(statement), scope, { startImmediately: true }), (fiber) =>
+        Effect.onInterrupt(restore(Fiber.join(fiber)), () => Effect.sync(() => fiber.interruptUnsafe()))
+      )
+    )
 
   return {
-    within: (statement) => Effect.flatMap(Effect.context<never>(), (context) => run(statement, context)),
+    within: (statement) => breaker.guard(abandonable(statement), timeOut),
     isHanging: () => breaker.isHanging
   }
 })
 
-const hanging = Exit.fail(new StorageFailure({ cause: "The database hangs" }))
+/** Clock of the limits: the time of tests stands still or jumps, but not that of their database. */
+const machineClock = Clock.Clock.defaultValue()
 
-const breakers = new WeakMap<PgClient.PgClient, Breaker>()
+const breakers = new WeakMap<PgClient.PgClient, Breaker<StorageFailure>>()
 
 /** Returns the breaker of a pool, which all storages on the pool share. */
 const breakerOf = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
   const known = breakers.get(sql)
   if (known !== undefined) return known
-  const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const limits = yield* HangLimits
+  const scope = yield* Effect.scope
   const { applicationName, ...config } = sql.config
-  const probe = Effect.scoped(
-    Effect.flatMap(PgConnection.make({ ...config, applicationName: `${applicationName} probe` }), (connection) =>
-      connection.query("SELECT FROM journal LIMIT 1")
-    )
-  )
   // A statement per connection, all at the same time. A statement without an answer closes its connection.
   const tryAll = Effect.all(
     Array.from({ length: connectionsMax }, () => Effect.exit(Effect.timeout(sql`SELECT`, limits.probeMillis))),
     { concurrency: "unbounded", discard: true }
   )
-  const breaker = new Breaker(limits, {
-    now: () => performance.now(),
-    after: (millis, step) => void setTimeout(step, millis).unref(),
-    probe: (answered) => {
-      const fiber = runFork(Effect.exit(probe))
-      fiber.addObserver((exit) => {
-        if (Exit.isFailure(exit)) return
-        answered()
-        runFork(tryAll)
-      })
-      return () => fiber.interruptUnsafe()
-    },
-    onChange: (isHanging) =>
-      void runFork(
+  const probe = Effect.scoped(
+    Effect.flatMap(PgConnection.make({ ...config, applicationName: `${applicationName} probe` }), (connection) =>
+      connection.query("SELECT FROM journal LIMIT 1")
+    )
+  )
+  const breaker = yield* Effect.provideService(
+    Breaker.make(limits, {
+      probe: Effect.andThen(probe, Effect.forkIn(tryAll, scope)),
+      onChange: (isHanging) =>
         isHanging
           ? Effect.logError("The database hangs: what needs it is refused until it answers")
-          : Effect.logWarning("The database answers again")
-      )
-  })
+          : Effect.logWarning("The database answers again"),
+      failure: new StorageFailure({ cause: "The database hangs" })
+    }),
+    Clock.Clock,
+    machineClock
+  )
   breakers.set(sql, breaker)
-  yield* Effect.addFinalizer(() => Effect.sync(() => breaker.close()))
   return breaker
 })

@@ -1,12 +1,15 @@
-/** The breaker against a database that is silent at random times, in simulated time. */
+/** The breaker against a database that is silent at random times, by the test clock. */
 import { assert, describe, it } from "@effect/vitest"
-import { Breaker, type HangLimits, type Statement } from "../../src/postgres/Breaker.ts"
+import { Clock, Deferred, Effect, Exit, Fiber, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { Breaker, type HangLimits } from "../../src/postgres/Breaker.ts"
 import { Random, Seed } from "../support/Random.ts"
 
 const LIMITS: HangLimits = { silentMillis: 1500, probeMillis: 2000, pauseMillis: 500 }
 const LOOK_MILLIS = LIMITS.pauseMillis / 4
 /** The maximum time of an answer, unless the database is silent. */
 const ANSWER_MILLIS = 1000
+const HANGING = "hanging"
 
 interface Span {
   readonly from: number
@@ -19,173 +22,183 @@ interface Sent {
 }
 
 class World {
-  now = 0
   readonly changes: Array<{ readonly at: number; readonly isHanging: boolean }> = []
   readonly sent: Array<Sent> = []
   /** Statements that were not sent. */
-  readonly refusedAt: Array<number> = []
-  readonly breaker: Breaker
-  #timers: Array<{ readonly at: number; readonly step: () => void }> = []
+  refused = 0
+  probes = 0
   readonly #silences: ReadonlyArray<Span>
   readonly #random: Random
+  #breaker!: Breaker<string>
 
   constructor(silences: ReadonlyArray<Span>, random: Random) {
     this.#silences = silences
     this.#random = random
-    this.breaker = new Breaker(LIMITS, {
-      now: () => this.now,
-      after: (millis, step) => this.at(this.now + millis, step),
-      probe: (answered) => {
-        let isOver = false
-        this.at(this.#answerAt(), () => {
-          if (!isOver) answered()
-        })
-        return () => {
-          isOver = true
-        }
-      },
-      onChange: (isHanging) => this.changes.push({ at: this.now, isHanging })
+  }
+
+  get isHanging(): boolean {
+    return this.#breaker.isHanging
+  }
+
+  readonly start: Effect.Effect<void, never, Scope.Scope> = Effect.gen({ self: this }, function* () {
+    this.#breaker = yield* Breaker.make(LIMITS, {
+      probe: Effect.suspend(() => {
+        this.probes++
+        return this.#answer
+      }),
+      onChange: (isHanging) => Effect.map(Clock.currentTimeMillis, (at) => void this.changes.push({ at, isHanging })),
+      failure: HANGING
     })
-  }
+  })
 
-  at(at: number, step: () => void): void {
-    this.#timers.push({ at, step })
-  }
-
-  send(): void {
-    if (this.breaker.isHanging) return void this.refusedAt.push(this.now)
-    const sent: Sent = { at: this.now }
-    this.sent.push(sent)
-    const end = (isAnswered: boolean) => {
-      assert.isUndefined(sent.ended)
-      sent.ended = { at: this.now, isAnswered }
-    }
-    const statement: Statement = this.breaker.begin(() => end(false))
-    this.at(this.#answerAt(), () => {
-      if (sent.ended !== undefined) return
-      this.breaker.end(statement, true)
-      end(true)
+  /** Sends a statement, and waits for its end. */
+  readonly send: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
+    let sent: Sent | undefined
+    const statement = Effect.gen({ self: this }, function* () {
+      this.sent.push((sent = { at: yield* Clock.currentTimeMillis }))
+      yield* this.#answer
     })
-  }
+    const exit = yield* Effect.exit(this.#breaker.guard(statement, Effect.never))
+    if (Exit.isFailure(exit)) assert.deepStrictEqual<Exit.Exit<void, string>>(exit, Exit.fail(HANGING))
+    if (sent === undefined) this.refused++
+    else sent.ended = { at: yield* Clock.currentTimeMillis, isAnswered: Exit.isSuccess(exit) }
+  })
 
-  /** Runs until no events are left. */
-  run(): void {
-    while (this.#timers.length > 0) {
-      const next = this.#timers.reduce((first, timer) => (timer.at < first.at ? timer : first))
-      this.#timers = this.#timers.filter((timer) => timer !== next)
-      this.now = Math.max(this.now, next.at)
-      next.step()
-    }
-  }
-
-  #answerAt(): number {
-    const at = this.now + this.#random.integer(1, ANSWER_MILLIS)
-    return this.#silences.find(({ from, to }) => at >= from && at < to)?.to ?? at
-  }
+  readonly #answer = Effect.gen({ self: this }, function* () {
+    const now = yield* Clock.currentTimeMillis
+    const at = now + this.#random.integer(1, ANSWER_MILLIS)
+    yield* Effect.sleep((this.#silences.find(({ from, to }) => at >= from && at < to)?.to ?? at) - now)
+  })
 }
 
 describe("a database that hangs", () => {
-  it.prop(
+  it.effect.prop(
     "is detected soon, and so is its next answer; a database that answers never counts as hanging",
     { seed: Seed },
-    ({ seed }) => {
-      const random = new Random(seed)
-      const silences: Array<Span> = []
-      for (let from = 0; silences.length < 4;) {
-        from += random.integer(5000, 20_000)
-        silences.push({ from, to: (from += random.integer(1, 12_000)) })
-      }
-      const world = new World(silences, random)
-      const end = silences.at(-1)!.to + 10_000
-      for (let at = 0; at < end; at += random.integer(1, 200)) world.at(at, () => world.send())
-      world.run()
+    ({ seed }) =>
+      Effect.gen(function* () {
+        const random = new Random(seed)
+        const silences: Array<Span> = []
+        for (let from = 0; silences.length < 4;) {
+          from += random.integer(5000, 20_000)
+          silences.push({ from, to: (from += random.integer(1, 12_000)) })
+        }
+        const world = new World(silences, random)
+        yield* world.start
+        const end = silences.at(-1)!.to + 10_000
+        for (let at = 0; at < end;) {
+          yield* Effect.forkChild(world.send)
+          const pause = random.integer(1, 200)
+          yield* TestClock.adjust(pause)
+          at += pause
+        }
+        yield* TestClock.adjust(ANSWER_MILLIS)
 
-      const found = ANSWER_MILLIS + LIMITS.silentMillis + LIMITS.probeMillis + 2 * LOOK_MILLIS
-      for (const { from, to } of silences) {
-        const during = world.changes.filter(({ at }) => at >= from && at <= to + ANSWER_MILLIS)
-        if (to - from > found) {
-          const [opened] = during
-          assert.isTrue(opened?.isHanging)
-          assert.isAtMost(opened!.at, from + found)
-          // No statement waits for the silent database, and none is sent.
-          for (const sent of world.sent.filter(({ at }) => at < to - found && at > from - ANSWER_MILLIS)) {
-            assert.isAtMost(sent.ended!.at, Math.max(from + found, sent.at + ANSWER_MILLIS))
+        const found = ANSWER_MILLIS + LIMITS.silentMillis + LIMITS.probeMillis + 2 * LOOK_MILLIS
+        for (const { from, to } of silences) {
+          const during = world.changes.filter(({ at }) => at >= from && at <= to + ANSWER_MILLIS)
+          if (to - from > found) {
+            const [opened] = during
+            assert.isTrue(opened?.isHanging)
+            assert.isAtMost(opened!.at, from + found)
+            // No statement waits for the silent database, and none is sent.
+            for (const sent of world.sent.filter(({ at }) => at < to - found && at > from - ANSWER_MILLIS)) {
+              assert.isAtMost(sent.ended!.at, Math.max(from + found, sent.at + ANSWER_MILLIS))
+            }
+            assert.lengthOf(
+              world.sent.filter(({ at }) => at > opened!.at && at < to),
+              0
+            )
+            assert.isAbove(world.refused, 0)
           }
-          assert.lengthOf(
-            world.sent.filter(({ at }) => at > opened!.at && at < to),
-            0
+          // The running statements or the next probe get an answer.
+          assert.isFalse(
+            world.changes.findLast(({ at }) => at <= to + LIMITS.pauseMillis + LOOK_MILLIS + ANSWER_MILLIS)
+              ?.isHanging ?? false
           )
         }
-        // The running statements or the next probe get an answer.
-        assert.isFalse(
-          world.changes.findLast(({ at }) => at <= to + LIMITS.pauseMillis + LOOK_MILLIS + ANSWER_MILLIS)?.isHanging ??
-            false
-        )
-      }
-      for (const { at, isHanging } of world.changes) {
-        if (isHanging)
-          assert.isTrue(silences.some(({ from, to }) => at >= from + LIMITS.probeMillis - 1000 && at <= to))
-      }
-      assert.isTrue(world.sent.every(({ ended }) => ended !== undefined))
-      assert.isFalse(world.breaker.isHanging)
-    },
+        for (const { at, isHanging } of world.changes) {
+          if (isHanging)
+            assert.isTrue(silences.some(({ from, to }) => at >= from + LIMITS.probeMillis - 1000 && at <= to))
+        }
+        assert.isTrue(world.sent.every(({ ended }) => ended !== undefined))
+        assert.isFalse(world.isHanging)
+      }),
     { arbitrary: { runs: 100 } }
   )
 
-  it("gets no probe while no statement runs", () => {
-    const world = new World([{ from: 0, to: 60_000 }], new Random(1))
-    world.run()
-    assert.strictEqual(world.now, 0)
-  })
-
-  it("is not detected where this process was blocked itself", () => {
-    const timers: Array<() => void> = []
-    let now = 0
-    const asked: Array<number> = []
-    const breaker = new Breaker(LIMITS, {
-      now: () => now,
-      after: (_, step) => void timers.push(step),
-      probe: () => {
-        asked.push(now)
-        return () => {}
-      },
-      onChange: () => assert.fail("It does not hang")
+  it.effect("gets no probe while no statement runs", () =>
+    Effect.gen(function* () {
+      const world = new World([{ from: 0, to: 60_000 }], new Random(1))
+      yield* world.start
+      yield* TestClock.adjust(60_000)
+      assert.strictEqual(world.probes, 0)
+      yield* Effect.forkChild(world.send)
+      yield* TestClock.adjust(LIMITS.silentMillis + LOOK_MILLIS)
+      assert.strictEqual(world.probes, 0)
     })
-    const statement = breaker.begin(() => assert.fail("It is not given up"))
-    const look = (millis: number) => {
-      now += millis
-      for (const step of timers.splice(0)) step()
-    }
-    look(60_000)
-    assert.lengthOf(asked, 0)
-    while (asked.length === 0) look(LOOK_MILLIS)
-    // The answer has arrived, and is read after this.
-    look(60_000)
-    breaker.end(statement, true)
-    look(LOOK_MILLIS)
-    assert.isFalse(breaker.isHanging)
-  })
+  )
 
-  it("is not detected where it refuses statements, or executes a large one", () => {
-    let asked = 0
-    const timers: Array<() => void> = []
-    let now = 0
-    const breaker = new Breaker(LIMITS, {
-      now: () => now,
-      after: (_, step) => void timers.push(step),
-      probe: (answered) => {
-        asked++
-        answered()
-        return () => {}
-      },
-      onChange: () => assert.fail("It does not hang")
+  it.effect("is not detected where this process was blocked itself", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      let blockedMillis = 0
+      const clock = yield* Clock.Clock
+      const breaker = yield* Breaker.make(LIMITS, {
+        probe: Effect.andThen(
+          Effect.sync(() => asked++),
+          Effect.never
+        ),
+        onChange: () => Effect.sync(() => assert.fail("It does not hang")),
+        failure: HANGING
+      }).pipe(
+        Effect.provideService(Clock.Clock, {
+          ...clock,
+          monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe() + BigInt(blockedMillis) * 1_000_000n
+        })
+      )
+      const answer = Deferred.makeUnsafe<void>()
+      const statement = yield* Effect.forkChild(breaker.guard(Deferred.await(answer), Effect.never))
+      yield* TestClock.adjust(1)
+      const block = Effect.suspend(() => {
+        blockedMillis += 60_000
+        return TestClock.adjust(LOOK_MILLIS)
+      })
+      yield* block
+      assert.strictEqual(asked, 0)
+      yield* TestClock.adjust(LIMITS.silentMillis + LOOK_MILLIS)
+      assert.strictEqual(asked, 1)
+      // The answer has arrived, and is read after this.
+      yield* block
+      yield* Deferred.succeed(answer, undefined)
+      yield* Fiber.join(statement)
+      yield* TestClock.adjust(LIMITS.probeMillis)
+      assert.isFalse(breaker.isHanging)
     })
-    breaker.begin(() => assert.fail("It is not given up"))
-    for (; now < 60_000; now += LOOK_MILLIS) for (const step of timers.splice(0)) step()
-    assert.isAtLeast(asked, 60_000 / (LIMITS.silentMillis + LOOK_MILLIS) - 1)
-    assert.isFalse(breaker.isHanging)
-    breaker.close()
-    for (const step of timers.splice(0)) step()
-    assert.lengthOf(timers, 0)
-  })
+  )
+
+  it.effect("is not detected where it refuses statements, or executes a large one", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const scope = yield* Scope.make()
+      const breaker = yield* Breaker.make(LIMITS, {
+        probe: Effect.sync(() => asked++),
+        onChange: () => Effect.sync(() => assert.fail("It does not hang")),
+        failure: HANGING
+      }).pipe(Scope.provide(scope))
+      const large = yield* Effect.forkChild(breaker.guard(Effect.never, Effect.never))
+      assert.deepStrictEqual(
+        yield* Effect.exit(breaker.guard(Exit.fail("refused"), Effect.never)),
+        Exit.fail("refused")
+      )
+      yield* TestClock.adjust(60_000)
+      assert.isAtLeast(asked, Math.floor(60_000 / (LIMITS.silentMillis + LOOK_MILLIS)) - 1)
+      assert.isFalse(breaker.isHanging)
+      assert.isUndefined(large.pollUnsafe())
+      yield* Scope.close(scope, Exit.void)
+      const before = asked
+      yield* TestClock.adjust(60_000)
+      assert.strictEqual(asked, before)
+    })
+  )
 })
