@@ -14,10 +14,9 @@
  * A process that was frozen may have lost partitions without notice. It attempts only deliveries that are its own for
  * certain; the others wait until ownership is confirmed, or are dropped when the partition leaves.
  */
-import { Cause, Clock, Context, Effect, type Fiber, FiberSet, Latch, Layer, Semaphore } from "effect"
+import { Cause, Clock, Context, Effect, Exit, Fiber, Latch, Layer, Semaphore } from "effect"
 import type { Unavailable } from "../engine/Accounts.ts"
 import { type AttemptOutcome, type Committed, Deliveries } from "../engine/Deliveries.ts"
-import { Condition } from "../engine/process/Condition.ts"
 import * as Loop from "../engine/process/Loop.ts"
 import type { AccountId, Millis } from "../engine/log/Document.ts"
 import type { StoredEvent } from "../engine/log/Events.ts"
@@ -57,7 +56,6 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Placement
     const taking = Semaphore.makeUnsafe(1)
     const taken = taking.withPermit(Effect.void)
     const outcomes = yield* OutcomeWriter.make(taken)
-    const attempts = yield* makeAttempts
     const lanes = new Lanes()
     const work = Latch.makeUnsafe(false)
     const busy = Latch.makeUnsafe(false)
@@ -78,23 +76,23 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Placement
       if (cause !== null) yield* logPutBack(attempt, cause)
       attempt.paused = true
       yield* Effect.sleep(PUT_BACK_MILLIS)
-      if (!isMine(attempt.delivery.account)) return onEnd(attempt, null)
+      if (!isMine(attempt.delivery.account)) return null
       if (lanes.putBack(attempt)) deliveries.wake()
       work.openUnsafe()
+      return PUT_BACK
     })
 
+    const attempts = yield* makeAttempts(putBack, onEnd)
     const beginning = yield* makeBeginning(lanes, work, busy, () => {
       const attempt = closing ? undefined : lanes.next(clock.currentTimeMillisUnsafe())
       if (attempt === undefined) return false
-      attempts.begin(attempt, onEnd, putBack)
+      attempts.begin(attempt)
       return true
     })
 
     /** Ends the work for the chosen accounts. Attempts without an outcome are left to the next owner. */
-    const finish = Effect.fnUntraced(function* (isChosen: (account: AccountId) => boolean) {
-      for (const attempt of yield* attempts.finish(isChosen)) onEnd(attempt, null)
-      yield* outcomes.finish(isChosen, FLUSH_MILLIS)
-    })
+    const finish = (isChosen: (account: AccountId) => boolean) =>
+      Effect.andThen(attempts.finish(isChosen), outcomes.finish(isChosen, FLUSH_MILLIS))
 
     yield* Effect.forkScoped(Loop.forever("sending of webhooks", beginning))
     yield* Effect.forkScoped(Loop.forever("watch over webhooks", stalling(lanes, work, busy)))
@@ -222,9 +220,6 @@ const logPutBack = ({ delivery: { account, event, id } }: Attempt, cause: Cause.
     : Effect.logWarning("A webhook could not be attempted yet", cause)
   ).pipe(Effect.annotateLogs({ account, delivery: id, event }))
 
-/** Receives the outcome of an attempt; null if its endpoint does not exist, or the attempt was given up. */
-type OnEnd = (attempt: Attempt, outcome: AttemptOutcome | null) => void
-
 /** Result of an attempt whose message could not be made. */
 const UNPREPARED: AttemptResult = unanswered("could not be prepared")
 
@@ -274,90 +269,70 @@ const makeMessages = Effect.gen(function* () {
   }
 })
 
-/** Receives an attempt that could not begin, and the cause; null if ownership is in doubt. */
-type OnFailure = (attempt: Attempt, cause: Cause.Cause<unknown> | null) => Effect.Effect<void>
+/** End of an attempt that could not begin and waits in its lane again. */
+const PUT_BACK = "put back"
 
-/** Runs attempts. Only an attempt whose message is not in memory, or that could not begin, has a fiber. */
-const makeAttempts = Effect.gen(function* () {
+/** Outcome of an attempt; null if its endpoint does not exist, or another process has to make the attempt. */
+type End = AttemptOutcome | typeof PUT_BACK | null
+
+/** Pauses an attempt that could not begin. Null if it is left to another process; no cause if ownership is in doubt. */
+type PutBack = (attempt: Attempt, cause: Cause.Cause<unknown> | null) => Effect.Effect<typeof PUT_BACK | null>
+
+/**
+ * Runs attempts, each in a fiber. `onEnd` receives the outcome of an attempt; null if its endpoint does not exist, or
+ * the attempt was given up.
+ */
+const makeAttempts = Effect.fnUntraced(function* (
+  putBack: PutBack,
+  onEnd: (attempt: Attempt, outcome: AttemptOutcome | null) => void
+) {
   const clock = yield* Clock.Clock
   const messages = yield* makeMessages
   const { isHere } = yield* Placement
   const sender = yield* Sender
-  const run = yield* FiberSet.runtime(yield* FiberSet.make())()
-  /** Attempts under way, each with the function that gives it up. */
-  const underWay = new Map<Attempt, () => void>()
-  const fewer = new Condition()
+  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const underWay = new Map<Attempt, Fiber.Fiber<End>>()
 
-  const remove = (one: Attempt) => {
-    if (underWay.delete(one)) fewer.signal()
-  }
-
-  /** Continues an attempt in a fiber of its own. */
-  const fork = (one: Attempt, effect: Effect.Effect<void>): void => {
-    // The effect may end before `run` returns its fiber.
-    let fiber: Fiber.Fiber<void> | null = null
-    underWay.set(one, () => fiber?.interruptUnsafe())
-    fiber = run(effect)
-  }
-
-  const fail = (one: Attempt, cause: Cause.Cause<unknown> | null, onFailure: OnFailure) =>
-    Effect.andThen(
-      onFailure(one, cause),
-      Effect.sync(() => remove(one))
-    )
-
-  const send = (one: Attempt, message: Message | AttemptResult, onEnd: OnEnd, onFailure: OnFailure): void => {
+  const send = (one: Attempt, message: Message | AttemptResult | null): Effect.Effect<End> => {
     const { account, attempt, destination, id } = one.delivery
-    if (!isHere(account)) return fork(one, fail(one, null, onFailure))
+    if (message === null) return Exit.succeed(null)
+    if (!isHere(account)) return putBack(one, null)
     const startedAt = clock.currentTimeMillisUnsafe()
-    let isDone = false
-    const done = (result: AttemptResult) => {
-      isDone = true
+    return Effect.map("error" in message ? Exit.succeed(message) : sender.send(message), (result) => {
       const durationMillis = Math.max(clock.currentTimeMillisUnsafe() - startedAt, 0)
       const next = nextAfter(attempt, result)
-      onEnd(one, { id, destination, attempt, startedAt, durationMillis, ...result, next })
-      // Last: fibers that wait for this attempt continue at once.
-      remove(one)
-    }
-    if ("error" in message) return done(message)
-    const giveUp = sender.begin(message, done)
-    if (!isDone) underWay.set(one, giveUp)
+      return { id, destination, attempt, startedAt, durationMillis, ...result, next }
+    })
   }
 
-  const load = (one: Attempt, onEnd: OnEnd, onFailure: OnFailure) =>
-    Effect.matchCauseEffect(messages.load(one), {
-      onSuccess: (message) =>
-        Effect.sync(() => {
-          if (message !== null) return send(one, message, onEnd, onFailure)
-          onEnd(one, null)
-          remove(one)
-        }),
-      onFailure: (cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : fail(one, cause, onFailure))
-    })
+  const attempt = (one: Attempt): Effect.Effect<End> => {
+    const message = messages.peek(one)
+    const sent =
+      message === undefined ? Effect.flatMap(messages.load(one), (message) => send(one, message)) : send(one, message)
+    return Effect.catchCause(sent, (cause) => putBack(one, cause))
+  }
+
+  const chosenOf = (isChosen: (account: AccountId) => boolean) =>
+    Array.from(underWay).flatMap(([{ delivery }, fiber]) => (isChosen(delivery.account) ? [fiber] : []))
 
   return {
-    /** Begins an attempt. Then calls either `onEnd` with its outcome, or `onFailure` if it could not begin. */
-    begin: (one: Attempt, onEnd: OnEnd, onFailure: OnFailure): void => {
-      const message = messages.peek(one)
-      if (message !== undefined) send(one, message, onEnd, onFailure)
-      else fork(one, load(one, onEnd, onFailure))
+    begin: (one: Attempt): void => {
+      const fiber = run(attempt(one))
+      underWay.set(one, fiber)
+      fiber.addObserver((exit) => {
+        underWay.delete(one)
+        const end = Exit.isSuccess(exit) ? exit.value : null
+        if (end !== PUT_BACK) onEnd(one, end)
+      })
     },
     /**
-     * Waits a short time for attempts of the chosen accounts, then gives the rest up without a report, and returns
-     * them. Attempts of accounts that this process may no longer own are given up without waiting.
+     * Waits a short time for attempts of the chosen accounts, then gives the rest up. Attempts of accounts that this
+     * process may no longer own are given up without waiting.
      */
     finish: Effect.fnUntraced(function* (isChosen: (account: AccountId) => boolean) {
-      const chosen = () => [...underWay].filter(([{ delivery }]) => isChosen(delivery.account))
-      const isDone = () => !chosen().some(([{ delivery }]) => isHere(delivery.account))
-      yield* Effect.timeoutOption(
-        fewer.waitFor(() => isDone() || undefined),
-        GRACE_MILLIS
-      )
-      return chosen().map(([one, giveUp]) => {
-        underWay.delete(one)
-        giveUp()
-        return one
-      })
+      const ownedForSure = chosenOf((account) => isChosen(account) && isHere(account))
+      yield* Effect.timeoutOption(Fiber.awaitAll(ownedForSure), GRACE_MILLIS)
+      yield* Fiber.interruptAll(chosenOf(isChosen))
     })
   }
 })

@@ -1,6 +1,6 @@
 /**
  * Makes one attempt: one HTTP POST (semantics webhooks.headers, webhooks.errors). It never fails: its result describes
- * what went wrong. No fiber waits for it, because there are thousands of attempts per second.
+ * what went wrong.
  *
  * - The status line decides (`AnswerStart.ts`). Bytes after it (a long body, a body that drips or never ends, bytes
  *   that are not HTTP) are read up to 64 KiB and for a short while, so that the connection can be used again. Then the
@@ -13,7 +13,7 @@
  *   of an answer, the same request is sent once more, within the same attempt and time limit. A connection that was
  *   opened for the attempt gets no second try.
  */
-import { Clock, Context, Effect, Layer, Redacted, type Scope } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Redacted, type Scope } from "effect"
 import { Agent, type Dispatcher } from "undici"
 import { createHmac } from "node:crypto"
 import { clean } from "../domain/Secrets.ts"
@@ -63,11 +63,8 @@ export interface Message {
 }
 
 export interface SenderShape {
-  /**
-   * Begins an attempt, and calls `done` once with its result, perhaps before this function returns. The returned
-   * function gives the attempt up; after that `done` is not called.
-   */
-  readonly begin: (message: Message, done: (result: AttemptResult) => void) => () => void
+  /** An interruption gives the attempt up. */
+  readonly send: (message: Message) => Effect.Effect<AttemptResult>
 }
 
 export interface Options {
@@ -126,17 +123,16 @@ const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Se
   }
 
   return {
-    begin: (message, done) => {
-      const target = URL.parse(message.endpoint.url)
-      if (target === null) {
-        done(unanswered(INVALID_URL))
-        return () => {}
-      }
-      const request = requestOf(message, target, Math.floor(clock.currentTimeMillisUnsafe() / 1000))
-      const attempt = new HttpAttempt(limits, request, throughFor(message.endpoint.hosts), done)
-      attempt.begin()
-      return () => attempt.abandon()
-    }
+    send: (message) =>
+      Effect.callback((resume) => {
+        const target = URL.parse(message.endpoint.url)
+        if (target === null) return resume(Exit.succeed(unanswered(INVALID_URL)))
+        const request = requestOf(message, target, Math.floor(clock.currentTimeMillisUnsafe() / 1000))
+        const through = throughFor(message.endpoint.hosts)
+        const attempt = new HttpAttempt(limits, request, through, (result) => resume(Exit.succeed(result)))
+        attempt.begin()
+        return Effect.sync(() => attempt.giveUp("interrupted"))
+      })
   }
 })
 
@@ -243,12 +239,6 @@ class HttpAttempt implements Dispatcher.DispatchHandler {
     this.#settle(unanswered(error))
     this.#end()
     this.#controller?.abort(new CutOff(error))
-  }
-
-  /** Ends the attempt without a report. */
-  abandon(): void {
-    this.#report = null
-    this.giveUp("abandoned")
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

@@ -3,7 +3,7 @@
  * harness records every attempt itself, apart from the engine's own records.
  */
 import { assert } from "@effect/vitest"
-import { type Context, Effect, Exit, Layer, Scope } from "effect"
+import { Effect, Exit, Layer, Scope } from "effect"
 import { Unavailable } from "../../src/engine/Accounts.ts"
 import { Deliveries, type DeliveryRow } from "../../src/engine/Deliveries.ts"
 import { Placement } from "../../src/engine/process/Placement.ts"
@@ -100,7 +100,7 @@ export class DispatcherHarness {
         })
       ),
       Layer.provide(Layer.succeed(Placement, this.engine.placement)),
-      Layer.provide(Layer.succeed(Sender, { begin: this.#begin(this.#process, yield* Effect.context()) })),
+      Layer.provide(Layer.succeed(Sender, { send: this.#send(this.#process) })),
       Layer.provide(Layer.succeed(EventLoop, { turn: this.#turn }))
     )
     yield* Harness.buildAlone(layer, this.#scope)
@@ -173,17 +173,6 @@ export class DispatcherHarness {
         this.takes++
         return Effect.tap(deliveries.take(options), ({ length }) => Effect.sync(() => (this.taken += length)))
       }
-    }
-  }
-
-  #begin(process: number, context: Context.Context<never>) {
-    return (message: Message, done: (result: AttemptResult) => void) => {
-      const fiber = Effect.runForkWith(context)(
-        Effect.map(this.#send(process)(message), (result) => {
-          done(result)
-        })
-      )
-      return () => fiber.interruptUnsafe()
     }
   }
 

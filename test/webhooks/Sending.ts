@@ -1,8 +1,7 @@
 /** Runs the real sender, for tests of its requests and of the results that it makes of answers. */
 import { Context, Effect, Layer, Redacted, type Scope } from "effect"
 import { PUBLIC_ONLY, type WebhookHosts } from "../../src/domain/WebhookHosts.ts"
-import type { AttemptResult } from "../../src/webhooks/AttemptResult.ts"
-import { type Endpoint, type Message, type Options, Sender } from "../../src/webhooks/Sender.ts"
+import { type Endpoint, type Message, type Options, Sender, type SenderShape } from "../../src/webhooks/Sender.ts"
 
 export const SECRET = "whsec_ofTheSendersTests0000000000"
 export const BODY = '{"id":"evt_1","type":"customer.created","data":{"object":{"name":"Zoë 日本 💳"}}}'
@@ -28,29 +27,15 @@ export const messageTo = (
   body: Buffer.from(more.body ?? BODY)
 })
 
-export interface TestSender {
-  /** Interrupting it gives the attempt up. */
-  readonly send: (message: Message) => Effect.Effect<AttemptResult>
-}
-
 /** Makes a sender that is closed with the scope. */
-export const makeSender = (options: Options = {}): Effect.Effect<TestSender, never, Scope.Scope> =>
-  Effect.map(Layer.build(Sender.layer(options)), (context) => {
-    const { begin } = Context.get(context, Sender)
-    return {
-      send: (message) =>
-        Effect.callback<AttemptResult>((resume) => {
-          const giveUp = begin(message, (result) => resume(Effect.succeed(result)))
-          return Effect.sync(giveUp)
-        })
-    }
-  })
+export const makeSender = (options: Options = {}): Effect.Effect<SenderShape, never, Scope.Scope> =>
+  Effect.map(Layer.build(Sender.layer(options)), Context.get(Sender))
 
 /**
  * Makes an attempt and waits for the end of its exchange. An attempt ends with the status line; if the body came with
  * it, its connection is free a few turns of the event loop later.
  */
-export const sendAndSettle = Effect.fnUntraced(function* (sender: TestSender, message: Message) {
+export const sendAndSettle = Effect.fnUntraced(function* (sender: SenderShape, message: Message) {
   const result = yield* sender.send(message)
   for (let turn = 0; turn < 10; turn++) {
     yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
