@@ -12,7 +12,7 @@
  * While there is work to do, only some late requests are refused in each turn, and the others later; also behind a slow
  * storage. This bounds the rate of clients that ignore `Retry-After` and repeat immediately.
  */
-import { Context } from "effect"
+import { Context, Effect, FiberHandle, type Scope } from "effect"
 import { addressGroup } from "../domain/Networks.ts"
 import { ConcurrencyLimit } from "./ConcurrencyLimit.ts"
 
@@ -124,19 +124,14 @@ class Lane extends Queue {
   }
 }
 
-/** The clock and timers. */
+/** The time that work takes, and the turns of the event loop. */
 export interface Surroundings {
   readonly now: () => number
   /** Calls a function at the end of the event loop's turn, after the arrived input was read. */
   readonly atTurnsEnd: (step: () => void) => void
-  readonly after: (millis: number, step: () => void) => void
 }
 
-const eventLoop: Surroundings = {
-  now: () => performance.now(),
-  atTurnsEnd: setImmediate,
-  after: (millis, step) => void setTimeout(step, millis).unref()
-}
+const eventLoop: Surroundings = { now: () => performance.now(), atTurnsEnd: setImmediate }
 
 /** The event loop's time; tests provide their own. */
 export const AdmissionTime: Context.Reference<Surroundings> = Context.Reference("till/http/AdmissionTime", {
@@ -164,11 +159,18 @@ export class Admission {
   #inputEnds = Infinity
   #refusedAt = -Infinity
   #isScheduled = false
-  #isSweeping = false
+  readonly #fork: (step: Effect.Effect<void>) => void
 
-  constructor(surroundings: Surroundings) {
+  private constructor(surroundings: Surroundings, fork: (step: Effect.Effect<void>) => void) {
     this.#surroundings = surroundings
+    this.#fork = fork
   }
+
+  /** Makes an admission whose sweeps end with the scope. */
+  static readonly make: Effect.Effect<Admission, never, Scope.Scope> = Effect.gen(function* () {
+    const run = yield* FiberHandle.makeRuntime<never>()
+    return new Admission(yield* AdmissionTime, (step) => void run(step, { onlyIfMissing: true }))
+  })
 
   /** Starts an account's request, now or later, or refuses it later. */
   enter(account: string, isCommand: boolean, entry: Entry): void {
@@ -322,11 +324,8 @@ export class Admission {
    * back.
    */
   #sweep(): void {
-    if (this.#isSweeping) return
-    this.#isSweeping = true
-    this.#surroundings.after(SWEEP_MILLIS, () => {
-      this.#isSweeping = false
-      this.#schedule()
-    })
+    this.#fork(Effect.delay(this.#scheduled, SWEEP_MILLIS))
   }
+
+  readonly #scheduled = Effect.sync(() => this.#schedule())
 }

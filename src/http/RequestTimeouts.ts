@@ -6,9 +6,10 @@
  * the journal, which has its own limit in `postgres/StatementLimit.ts`. The arrival of a body is the client's time and
  * does not count; Node has its own limits for that.
  *
- * One periodic sweep checks all waiting requests, so a request costs only its place in a list.
+ * One fiber sweeps all waiting requests, so a request costs only its place in a list.
  */
-import type { Fiber } from "effect"
+import { Effect, type Fiber, Latch, type Scope } from "effect"
+import * as Loop from "../engine/process/Loop.ts"
 
 /**
  * The default limit, in milliseconds. Longer than a repetition waits for the first request with its key, which has its
@@ -21,8 +22,8 @@ const SWEEPS = 10
 
 /** A request's wait for the service. */
 export class Wait {
-  /** Start of the wait, by `performance.now()`; Infinity while the client sends. */
-  since: number = performance.now()
+  /** Sweeps during the wait; -Infinity while the client sends. */
+  sweeps = 0
   isOver = false
   /** Index in the list of waits. */
   place = 0
@@ -31,29 +32,38 @@ export class Wait {
 
   /** Called while the client sends. */
   pause(): void {
-    this.since = Infinity
+    this.sweeps = -Infinity
   }
 
   /** Called when the client has sent its part. */
   resume(): void {
-    this.since = performance.now()
+    this.sweeps = 0
   }
 }
 
 export class RequestTimeouts {
-  readonly #limitMillis: number
   readonly #waits: Array<Wait> = []
-  #timer: NodeJS.Timeout | undefined
+  readonly #work = Latch.makeUnsafe(false)
 
-  constructor(limitMillis: number) {
-    this.#limitMillis = limitMillis
-  }
+  /** Starts the sweeps, which end with the scope. */
+  static readonly make = Effect.fnUntraced(function* (
+    limitMillis: number
+  ): Effect.fn.Return<RequestTimeouts, never, Scope.Scope> {
+    const timeouts = new RequestTimeouts()
+    const step = Effect.gen(function* () {
+      yield* timeouts.#work.await
+      yield* Effect.sleep(limitMillis / SWEEPS)
+      timeouts.#sweep()
+    })
+    yield* Effect.forkScoped(Loop.forever("time limit of requests", step))
+    return timeouts
+  })
 
   /** Interrupts the fiber after the limit, unless the wait has ended. */
   watch(wait: Wait, fiber: Fiber.Fiber<unknown, unknown>): void {
     wait.fiber = fiber
     wait.place = this.#waits.push(wait) - 1
-    if (this.#timer === undefined) this.#arm()
+    if (this.#waits.length === 1) this.#work.openUnsafe()
   }
 
   /** Removes a wait; to be called once for each. The last wait of the list takes its place. */
@@ -64,18 +74,10 @@ export class RequestTimeouts {
     this.#waits[wait.place] = last
   }
 
-  /** Starts the timer, which does not keep the process alive: running requests do. */
-  #arm(): void {
-    this.#timer = setTimeout(() => this.#sweep(), this.#limitMillis / SWEEPS).unref()
-  }
-
   #sweep(): void {
-    this.#timer = undefined
-    if (this.#waits.length === 0) return
-    this.#arm()
-    const latest = performance.now() - this.#limitMillis
+    if (this.#waits.length === 0) return void this.#work.closeUnsafe()
     // An interruption may end its wait synchronously, which moves others in the list.
-    for (const wait of this.#waits.filter(({ isOver, since }) => !isOver && since <= latest)) {
+    for (const wait of this.#waits.filter((wait) => ++wait.sweeps > SWEEPS && !wait.isOver)) {
       wait.isOver = true
       wait.fiber!.interruptUnsafe()
     }

@@ -3,8 +3,8 @@
  * timers, then arriving requests, then steps deferred to the turn's end.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Schema } from "effect"
-import { Admission, laneAt, type Place } from "../../src/http/Admission.ts"
+import { Clock, Duration, Effect, Schema, Scope } from "effect"
+import { Admission, AdmissionTime, laneAt, type Place } from "../../src/http/Admission.ts"
 import { Random, Seed } from "../support/Random.ts"
 
 /** The cost of reading, running and refusing a request, in milliseconds. */
@@ -26,11 +26,20 @@ interface Asked {
 class World {
   now = 0
   readonly asked: Array<Asked> = []
-  readonly admission = new Admission({
-    now: () => this.now,
-    atTurnsEnd: (step) => void this.#atTurnsEnd.push(step),
-    after: (millis, step) => this.at(this.now + millis, step)
-  })
+  readonly admission = Effect.runSync(
+    Admission.make.pipe(
+      Effect.provideService(AdmissionTime, {
+        now: () => this.now,
+        atTurnsEnd: (step) => void this.#atTurnsEnd.push(step)
+      }),
+      Effect.provideService(Clock.Clock, {
+        ...Clock.Clock.defaultValue(),
+        sleep: (duration) =>
+          Effect.callback((resume) => this.at(this.now + Duration.toMillis(duration), () => resume(Effect.void)))
+      }),
+      Effect.provideService(Scope.Scope, Scope.makeUnsafe())
+    )
+  )
   /** Running commands by account. */
   readonly underWay = new Map<string, number>()
   underWayMost = 0

@@ -1,59 +1,86 @@
-/** The sweep interrupts every request that still waits at its limit, and no other, in any order of starts and ends. */
+/** The sweeps interrupt every request that waits for longer than the limit, and no other. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber } from "effect"
+import { Clock, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
 import { RequestTimeouts, Wait } from "../../src/http/RequestTimeouts.ts"
 import { Random, Seed } from "../support/Random.ts"
 
-/** Long enough that no wait reaches it by itself; sweeps come ten times as often. */
 const LIMIT_MILLIS = 100
 
-interface Begun {
-  readonly fiber: Fiber.Fiber<never>
-  readonly wait: Wait
+/** A request that hangs. An interruption ends its wait synchronously, as with real requests. */
+class Hanging {
+  readonly wait = new Wait()
+  fiber!: Fiber.Fiber<never>
+  /** Start of the wait, or of the time since the client has sent its part; null while the client sends. */
+  since: number | null
+  interruptedAt: number | undefined
+
+  constructor(now: number) {
+    this.since = now
+  }
 }
 
-/** A request that hangs. An interruption ends its wait synchronously, as with real requests. */
-const hang = (timeouts: RequestTimeouts): Effect.Effect<Begun> =>
-  Effect.gen(function* () {
-    const begun: { wait?: Wait } = {}
-    const fiber = yield* Effect.forkChild(
-      Effect.onInterrupt(Effect.never, () => Effect.sync(() => timeouts.end(begun.wait!))),
-      { startImmediately: true }
-    )
-    const wait = (begun.wait = new Wait())
-    timeouts.watch(wait, fiber)
-    return { fiber, wait }
+const hang = Effect.fnUntraced(function* (timeouts: RequestTimeouts) {
+  const clock = yield* Clock.Clock
+  const request = new Hanging(clock.currentTimeMillisUnsafe())
+  const interrupted = Effect.sync(() => {
+    request.interruptedAt = clock.currentTimeMillisUnsafe()
+    timeouts.end(request.wait)
   })
+  request.fiber = yield* Effect.forkChild(
+    Effect.onInterrupt(Effect.never, () => interrupted),
+    {
+      startImmediately: true
+    }
+  )
+  timeouts.watch(request.wait, request.fiber)
+  return request
+})
 
 describe("the time limit of requests", () => {
-  it.live.prop(
-    "interrupts exactly those whose wait has not ended, together",
+  it.effect.prop(
+    "interrupts those that wait for longer, and no other, in any order of starts, pauses and ends",
     { seed: Seed },
     ({ seed }) =>
       Effect.gen(function* () {
         const random = new Random(seed)
-        const timeouts = new RequestTimeouts(LIMIT_MILLIS)
-        const waiting: Array<Begun> = []
-        const ended: Array<Begun> = []
-        for (let i = 0; i < 60; i++) {
-          if (waiting.length === 0 || random.chance(0.6)) waiting.push(yield* hang(timeouts))
-          else {
-            const [begun] = waiting.splice(random.below(waiting.length), 1)
-            timeouts.end(begun!.wait)
-            ended.push(begun!)
+        const timeouts = yield* RequestTimeouts.make(LIMIT_MILLIS)
+        const all: Array<Hanging> = []
+        let waiting: Array<Hanging> = []
+        for (let i = 0; i < 200; i++) {
+          yield* TestClock.adjust(random.below(10))
+          const now = yield* Clock.currentTimeMillis
+          waiting = waiting.filter(({ interruptedAt }) => interruptedAt === undefined)
+          for (const { since } of waiting) if (since !== null) assert.isAtMost(now - since, 1.1 * LIMIT_MILLIS)
+          const request = random.pick([undefined, ...waiting])
+          if (request === undefined || random.chance(0.5)) {
+            const request = yield* hang(timeouts)
+            all.push(request)
+            waiting.push(request)
+          } else if (random.chance(0.3)) {
+            timeouts.end(request.wait)
+            waiting = waiting.filter((other) => other !== request)
+          } else if (request.since === null) {
+            request.wait.resume()
+            request.since = now
+          } else {
+            request.wait.pause()
+            request.since = null
           }
         }
-        const over = waiting.filter(() => random.chance(0.7))
-        const inTime = waiting.filter((begun) => !over.includes(begun))
-        for (const { wait } of over) wait.since = -Infinity
-        for (const { wait } of [...inTime, ...ended]) wait.pause()
-        if (over.length > 0) yield* Effect.raceAllFirst(over.map(({ fiber }) => Fiber.await(fiber)))
-        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-        for (const { fiber } of over) assert.isTrue(Exit.hasInterrupts(fiber.pollUnsafe()!))
-        for (const { fiber, wait } of [...inTime, ...ended]) {
-          assert.isUndefined(fiber.pollUnsafe())
-          assert.isFalse(wait.isOver)
+        yield* TestClock.adjust(1.1 * LIMIT_MILLIS)
+        for (const request of all) {
+          const { fiber, interruptedAt, since, wait } = request
+          if (interruptedAt === undefined) {
+            assert.isTrue(since === null || !waiting.includes(request))
+            assert.isUndefined(fiber.pollUnsafe())
+            assert.isFalse(wait.isOver)
+          } else {
+            assert.isAtLeast(interruptedAt - since!, LIMIT_MILLIS)
+            assert.isTrue(wait.isOver)
+          }
         }
+        assert.isTrue(all.some(({ interruptedAt }) => interruptedAt !== undefined))
       }),
     { arbitrary: { runs: 30 } }
   )

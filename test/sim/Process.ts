@@ -141,9 +141,7 @@ export const start = Effect.fnUntraced(function* (
     Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig())),
     Layer.provide(clockOf(now, gate)),
     // Requests are admitted immediately, so the speed of the machine has no effect.
-    Layer.provide(
-      Layer.succeed(AdmissionTime, { now: () => 0, atTurnsEnd: setImmediate, after: (_, step) => setImmediate(step) })
-    ),
+    Layer.provide(Layer.succeed(AdmissionTime, { now: () => 0, atTurnsEnd: setImmediate })),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "None"))
   )
   const scope = yield* Scope.make()
