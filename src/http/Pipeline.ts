@@ -16,7 +16,7 @@ import { Writing } from "../engine/process/Writing.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import { requestKey } from "../payments/IdempotencyKeys.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
-import { Admission, AdmissionTime, laneAt, type Place } from "./Admission.ts"
+import { Admission, laneAt, type Place } from "./Admission.ts"
 import type { Caller } from "./Authentication.ts"
 import * as Authentication from "./Authentication.ts"
 import type { Command, CommandRequest, FirstAnswer } from "./IdempotentCommand.ts"
@@ -510,10 +510,7 @@ const makeSteps = Effect.fnUntraced(function* (
 ) {
   const { accountBefore, authenticate } = yield* Authentication.make
   const forwarder = yield* Forwarder
-  const admission = yield* Effect.acquireRelease(
-    Effect.map(AdmissionTime, (time) => new Admission(time)),
-    (admission) => Effect.sync(() => admission.close())
-  )
+  const admission = yield* Effect.acquireRelease(Admission.make, (admission) => Effect.sync(() => admission.close()))
   const isInstallationWide = installationWideOf(endpoints)
   const callerOf = ({ incoming }: Received) => authenticate(incoming.headers.authorization)
   /** Returns the caller if its key is in memory. */

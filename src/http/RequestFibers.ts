@@ -25,7 +25,7 @@ export const refused = <E>(step: Exit.Failure<unknown, E>): Exit.Exit<never, E> 
 /** Makes the function that runs the parts of a request that have to wait. */
 export const makeWaiting = Effect.fnUntraced(function* () {
   const { requestMillisMax } = yield* HttpConfig
-  const timeouts = new RequestTimeouts(requestMillisMax ?? REQUEST_MILLIS_MAX)
+  const timeouts = yield* RequestTimeouts.make(requestMillisMax ?? REQUEST_MILLIS_MAX)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const scope = yield* Effect.scope
 

@@ -15,6 +15,7 @@
 import { Context, Effect, Exit, Layer, type Scope } from "effect"
 import type { AccountId } from "../../engine/log/Document.ts"
 import { Unavailable } from "../../engine/Accounts.ts"
+import * as Loop from "../../engine/process/Loop.ts"
 import { type Place, Placement } from "../../engine/process/Placement.ts"
 import { ACCOUNT, ANSWER, CONNECTION, type Course, type Kind, linesOf, newCourse } from "./SignedRequest.ts"
 import type { CannotListen, Handlers } from "./Listener.ts"
@@ -64,7 +65,7 @@ export interface ForwarderShape {
   /** True if the account is served here. */
   readonly isHere: (account: AccountId) => boolean
   /** Forwards a request and returns the answer, or `HERE` if the account has moved to this process. */
-  readonly forward: (outgoing: Outgoing) => Effect.Effect<RunnerResponse | typeof HERE, Unavailable>
+  readonly forward: (outgoing: Outgoing) => Effect.Effect<Forwarded, Unavailable>
   /** Waits, for a forwarded request, until the account is served here. False if it is not within a limit. */
   readonly arrives: (account: AccountId) => Effect.Effect<boolean>
   /**
@@ -102,134 +103,173 @@ interface Shared {
   readonly placement: Placement["Service"]
   readonly running: Set<Forwarding>
   readonly ofAccounts: Map<AccountId, number>
-  /** Runs an effect and calls the function with its exit. Returns the function that ends the wait. */
-  readonly wait: <A>(effect: Effect.Effect<A>, then: (exit: Exit.Exit<A>) => void) => () => void
 }
 
-type Outcome = Exit.Exit<RunnerResponse | typeof HERE, Unavailable>
+type Forwarded = RunnerResponse | typeof HERE
 
-const here: Outcome = Exit.succeed(HERE)
-const unavailable = (reason: string): Outcome => Exit.fail(new Unavailable({ reason }))
+const here = Exit.succeed<Forwarded>(HERE)
+const unavailable = (reason: string): Exit.Exit<never, Unavailable> => Exit.fail(new Unavailable({ reason }))
+
+/** Result of one attempt: an answer, or the reason to look the process up again. */
+type Attempted =
+  | { readonly _tag: "Answered"; readonly reply: RunnerResponse }
+  /** The process does not serve the account, does not understand the request, or never received it. */
+  | { readonly _tag: "Elsewhere" }
+  /** The process fell silent with the request; `hasMoved` is true if the account has another process. */
+  | { readonly _tag: "Silent"; readonly hasMoved: boolean }
+
+const ELSEWHERE = Exit.succeed<Attempted>({ _tag: "Elsewhere" })
+const LOST = Exit.succeed<Attempted>({ _tag: "Silent", hasMoved: false })
+const MOVED = Exit.succeed<Attempted>({ _tag: "Silent", hasMoved: true })
+const answered = (reply: RunnerResponse): Exit.Exit<Attempted> => Exit.succeed({ _tag: "Answered", reply })
 
 /** One request, from the first attempt to its answer. */
 class Forwarding {
   readonly #shared: Shared
   readonly #outgoing: Outgoing
-  readonly #done: (outcome: Outcome) => void
   readonly #since = performance.now()
   #account: AccountId
-  /** Ends the current wait. */
-  #giveUp: (() => void) | undefined
   /** The process that the request was sent to, until its answer arrives. */
   #url: string | undefined
+  /** Ends the wait for that process. */
+  #leave = () => {}
   #pauseMillis = 0
   #hasMoved = false
   #hasBegun = false
-  #isOver = false
 
-  constructor(shared: Shared, outgoing: Outgoing, done: (outcome: Outcome) => void) {
+  constructor(shared: Shared, outgoing: Outgoing) {
     this.#shared = shared
     this.#outgoing = outgoing
     this.#account = outgoing.account
-    this.#done = done
   }
 
-  begin(): void {
+  /** Returns the answer. An interruption abandons the request. */
+  answer(): Effect.Effect<Forwarded, Unavailable> {
+    const { account, millisMax } = this.#outgoing
     const { ofAccounts, running } = this.#shared
-    const { account } = this.#outgoing
     const others = ofAccounts.get(account) ?? 0
-    if (others >= OWN_MAX) return this.#done(unavailable("Too many requests of the account are forwarded."))
+    if (others >= OWN_MAX) return unavailable("Too many requests of the account are forwarded.")
     ofAccounts.set(account, others + 1)
     running.add(this)
-    this.#seek()
+    const answer = this.#seek()
+    return millisMax === undefined ? answer : Effect.raceFirst(answer, this.#timeout(millisMax))
   }
 
-  /** Called when the answer is no longer needed. */
-  abandon(): void {
-    this.#end(undefined)
+  /** To be called when the request has ended. */
+  end(): void {
+    const { ofAccounts, running } = this.#shared
+    if (!running.delete(this)) return
+    const { account } = this.#outgoing
+    const left = ofAccounts.get(account)! - 1
+    if (left === 0) ofAccounts.delete(account)
+    else ofAccounts.set(account, left)
   }
 
-  /** Called periodically while the request waits. */
-  check(): void {
-    const { mayRepeat, millisMax = Infinity } = this.#outgoing
-    if (!this.#hasBegun && performance.now() - this.#since > millisMax) {
-      this.#giveUp?.()
-      return this.#end(unavailable("The process of the account does not answer in time."))
+  /** Fails after the time unless the answer has begun. */
+  #timeout(millis: number): Effect.Effect<never, Unavailable> {
+    return Effect.andThen(
+      Effect.sleep(millis),
+      Effect.suspend(() =>
+        this.#hasBegun ? Effect.never : unavailable("The process of the account does not answer in time.")
+      )
+    )
+  }
+
+  /** Looks the process up, and sends the request to it until it is answered or may not be sent again. */
+  #seek(): Effect.Effect<Forwarded, Unavailable> {
+    return Effect.flatMap(this.#shared.placement.locate(this.#account), (place) => {
+      if (place === undefined) return unavailable("No process serves the account.")
+      if (place === "here") return here
+      return Effect.flatMap(this.#attempt(place.url), (attempted) => this.#next(attempted))
+    })
+  }
+
+  #next(attempted: Attempted): Effect.Effect<Forwarded, Unavailable> {
+    this.#url = undefined
+    if (attempted._tag === "Answered") return Exit.succeed(attempted.reply)
+    if (attempted._tag === "Silent") {
+      if (!this.#mayTryAgain()) return unavailable("The answer of the account's process was lost.")
+      if (attempted.hasMoved) return this.#seek()
+      // Pauses, so that other connections to a dead process are found to be closed first.
+      this.#pauseMillis ||= PAUSE_MILLIS_MIN
     }
-    if (this.#url === undefined || !mayRepeat) return
+    return Effect.flatMap(this.#pause(), () => this.#seek())
+  }
+
+  #pause(): Effect.Effect<void, Unavailable> {
+    if (performance.now() - this.#since > this.#shared.seekMillisMax) {
+      return unavailable("The process of the account does not answer.")
+    }
+    const pauseMillis = this.#pauseMillis
+    this.#pauseMillis = Math.min(PAUSE_MILLIS_MAX, Math.max(PAUSE_MILLIS_MIN, 2 * pauseMillis))
+    return Effect.sleep(pauseMillis)
+  }
+
+  /** Called periodically: leaves a process that has not answered once the account has another one. */
+  check(): void {
+    if (this.#url === undefined || !this.#outgoing.mayRepeat) return
     const place = this.#shared.placement.locate(this.#account)
     const hasMoved = Exit.isExit(place) && Exit.isSuccess(place) && !isAt(place.value as Place, this.#url)
     // Two checks in a row, because an answer may still be on its way from the account's previous process.
-    if (hasMoved && this.#hasMoved) {
-      this.#giveUp?.()
-      if (this.#mayTryAgain()) this.#seek()
-    } else this.#hasMoved = hasMoved
+    if (hasMoved && this.#hasMoved) this.#leave()
+    else this.#hasMoved = hasMoved
   }
 
-  /** Counts a process that fell silent with the request. Ends the request unless it may be sent again. */
+  /** Counts a process that fell silent with the request; false if the request may not be sent again. */
   #mayTryAgain(): boolean {
     const { course, mayRepeat } = this.#outgoing
-    const mayTryAgain = mayRepeat && ++course.silent < SILENT_MAX
-    if (!mayTryAgain) this.#end(unavailable("The answer of the account's process was lost."))
-    return mayTryAgain
+    return mayRepeat && ++course.silent < SILENT_MAX
   }
 
-  #seek(): void {
-    this.#url = undefined
-    this.#hasMoved = false
-    const place = this.#shared.placement.locate(this.#account)
-    if (Exit.isExit(place)) return this.#goTo(place as Exit.Exit<Place | undefined>)
-    this.#giveUp = this.#shared.wait(place, (exit) => this.#goTo(exit))
-  }
-
-  #goTo(found: Exit.Exit<Place | undefined>): void {
-    if (this.#isOver) return
-    const place = Exit.isSuccess(found) ? found.value : undefined
-    if (place === undefined) return this.#end(unavailable("No process serves the account."))
-    if (place === "here") return this.#end(here)
-    this.#send(place.url)
-  }
-
-  #send(url: string): void {
-    const { senders } = this.#shared
-    const { body, kind, method, onLong, rawHeaders, remoteAddress = "" } = this.#outgoing
-    const lines = linesOf(rawHeaders, { kind, remoteAddress })
-    this.#url = url
-    const sent = { method, url: this.#outgoing.url, lines, body }
-    const giveUp = senders.send(url, sent, {
-      onReply: (reply) => this.#receive(url, reply),
-      onLong: onLong && ((head) => this.#passOn(onLong, head)),
-      onLost: (wasSent) => {
-        senders.forget(url)
-        if (!wasSent) return this.#again()
-        // Pauses, so that other connections to a dead process are found to be closed first.
-        this.#pauseMillis ||= PAUSE_MILLIS_MIN
-        if (this.#mayTryAgain()) this.#again()
+  /** Sends the request to a process. */
+  #attempt(url: string): Effect.Effect<Attempted, Unavailable> {
+    return Effect.callback((resume) => {
+      const { senders } = this.#shared
+      const { body, kind, method, onLong, rawHeaders, remoteAddress = "" } = this.#outgoing
+      const lines = linesOf(rawHeaders, { kind, remoteAddress })
+      this.#url = url
+      this.#hasMoved = false
+      const sent = { method, url: this.#outgoing.url, lines, body }
+      const giveUp = senders.send(url, sent, {
+        onReply: (reply) => resume(this.#attemptedBy(url, reply)),
+        onLong: onLong && ((head) => this.#passOn(onLong, head, resume)),
+        onLost: (wasSent) => {
+          senders.forget(url)
+          resume(wasSent ? LOST : ELSEWHERE)
+        }
+      })
+      if (giveUp === undefined) return resume(unavailable("Too many requests are forwarded."))
+      this.#leave = () => {
+        giveUp()
+        resume(MOVED)
       }
+      return Effect.sync(giveUp)
     })
-    if (giveUp === undefined) this.#end(unavailable("Too many requests are forwarded."))
-    else if (!this.#isOver && this.#url === url) this.#giveUp = giveUp
   }
 
-  #receive(url: string, reply: RunnerResponse): void {
+  #attemptedBy(url: string, reply: RunnerResponse): Exit.Exit<Attempted> {
     switch (reply.headers[ANSWER]) {
       case "carried":
-        return this.#end(Exit.succeed(reply))
+        return answered(reply)
       case "elsewhere": {
         // Either the request belongs to another account, or the process no longer serves the account.
         const named = reply.headers[ACCOUNT]
         if (typeof named === "string" && named !== "" && named !== this.#account) this.#account = named
         else this.#shared.placement.notAt(this.#account, url)
-        return this.#again()
+        return ELSEWHERE
       }
       default:
         // The process does not understand the request.
-        return this.#again()
+        return ELSEWHERE
     }
   }
 
   /** Passes a long answer on if it comes from the account's process; drops any other. */
-  #passOn(onLong: (head: Omit<RunnerResponse, "body">) => Sink, head: Omit<RunnerResponse, "body">): Sink {
+  #passOn(
+    onLong: (head: Omit<RunnerResponse, "body">) => Sink,
+    head: Omit<RunnerResponse, "body">,
+    resume: (attempted: Exit.Exit<Attempted>) => void
+  ): Sink {
     if (head.headers[ANSWER] === "carried") {
       // An answer that has begun cannot be requested again.
       this.#url = undefined
@@ -237,36 +277,12 @@ class Forwarding {
       const sink = onLong(head)
       const ending = (end: () => void) => () => {
         end()
-        this.#end(Exit.succeed({ ...head, body: Buffer.alloc(0) }))
+        resume(answered({ ...head, body: Buffer.alloc(0) }))
       }
       return { write: sink.write, end: ending(sink.end), fail: ending(sink.fail) }
     }
-    const again = () => this.#again()
+    const again = () => resume(ELSEWHERE)
     return { write: () => true, end: again, fail: again }
-  }
-
-  #again(): void {
-    if (this.#isOver) return
-    if (performance.now() - this.#since > this.#shared.seekMillisMax) {
-      return this.#end(unavailable("The process of the account does not answer."))
-    }
-    this.#url = undefined
-    const timer = setTimeout(() => this.#seek(), this.#pauseMillis)
-    this.#pauseMillis = Math.min(PAUSE_MILLIS_MAX, Math.max(PAUSE_MILLIS_MIN, 2 * this.#pauseMillis))
-    this.#giveUp = () => clearTimeout(timer)
-  }
-
-  #end(outcome: Outcome | undefined): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    const { ofAccounts, running } = this.#shared
-    const { account } = this.#outgoing
-    running.delete(this)
-    const left = ofAccounts.get(account)! - 1
-    if (left === 0) ofAccounts.delete(account)
-    else ofAccounts.set(account, left)
-    if (outcome === undefined) this.#giveUp?.()
-    else this.#done(outcome)
   }
 }
 
@@ -301,34 +317,27 @@ export const makeOver = Effect.fnUntraced(function* (
   { serve, url }: Listener.Listener
 ): Effect.fn.Return<ForwarderShape, never, Placement | Scope.Scope> {
   yield* Effect.addFinalizer(() => Effect.promise(() => senders.close()))
-  const fork = Effect.runForkWith(yield* Effect.context<never>())
   const shared: Shared = {
     seekMillisMax,
     senders,
     placement: yield* Placement,
     running: new Set(),
-    ofAccounts: new Map(),
-    wait: (effect, then) => {
-      const fiber = fork(effect)
-      fiber.addObserver(then)
-      return () => fiber.interruptUnsafe()
-    }
+    ofAccounts: new Map()
   }
-  const check = () => shared.running.forEach((forwarding) => forwarding.check())
-  yield* Effect.acquireRelease(
-    Effect.sync(() => setInterval(check, CHECK_MILLIS).unref()),
-    (timer) => Effect.sync(() => clearInterval(timer))
-  )
+  const check = Effect.sync(() => shared.running.forEach((forwarding) => forwarding.check()))
+  yield* Effect.forkScoped(Loop.forever("checks of forwarded requests", Effect.delay(check, CHECK_MILLIS)))
   return make(shared, url, serve)
 })
 
 const make = (shared: Shared, url: string, serve: ForwarderShape["serve"]): ForwarderShape => {
   const { placement } = shared
   const forward: ForwarderShape["forward"] = (outgoing) =>
-    Effect.callback((resume) => {
-      const forwarding = new Forwarding(shared, outgoing, resume)
-      forwarding.begin()
-      return Effect.sync(() => forwarding.abandon())
+    Effect.suspend(() => {
+      const forwarding = new Forwarding(shared, outgoing)
+      return Effect.onExit(
+        Effect.suspend(() => forwarding.answer()),
+        () => Effect.sync(() => forwarding.end())
+      )
     })
   return {
     url,
