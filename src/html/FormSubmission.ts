@@ -31,6 +31,8 @@ export type Submitted =
       readonly code: string
       readonly message: string
       readonly param: string | null
+      /** The message beside the parameter's field, whose label has the name; undefined if it is the same message. */
+      readonly besideField?: string | undefined
     }
 
 /** Carries out forms. */
@@ -53,8 +55,15 @@ export const make = Effect.gen(function* () {
         path,
         body: entered
       }
-      const done = whenClaimed(claim(request), (claimed) => carryOut(claimed, request, command))
-      return Effect.map(done, (done) => submittedOf(answerOf(account, done)))
+      // A replay has no text for beside a field: a refusal of a parameter is never kept.
+      let besideField: string | undefined
+      const noted = Effect.tapError(command, (failure) =>
+        Effect.sync(() => {
+          besideField = besideFieldOf(failure)
+        })
+      )
+      const done = whenClaimed(claim(request), (claimed) => carryOut(claimed, request, noted))
+      return Effect.map(done, (done) => submittedOf(answerOf(account, done), besideField))
     },
 
     /** Gives card data to the processor, for a token. */
@@ -68,9 +77,14 @@ interface Body {
   readonly error?: Omit<Submitted & { ok: false }, "ok">
 }
 
-const submittedOf = ({ body: text, status }: Answer): Submitted => {
+const submittedOf = ({ body: text, status }: Answer, besideField: string | undefined): Submitted => {
   const body = parseJson(text) as Body
-  return body.error === undefined || status < 400
-    ? { ok: true, body }
-    : { ok: false, status, code: body.error.code, message: body.error.message, param: body.error.param }
+  if (body.error === undefined || status < 400) return { ok: true, body }
+  const { code, message, param } = body.error
+  return { ok: false, status, code, message, param, besideField }
+}
+
+const besideFieldOf = (failure: Effect.Error<Command>): string | undefined => {
+  if (failure._tag === "ParameterMissing") return "This is required."
+  return failure._tag === "ParameterInvalid" ? `This must be ${failure.rule}.` : undefined
 }

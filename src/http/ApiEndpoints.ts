@@ -16,6 +16,7 @@ import * as PaymentMethodAttachments from "../payments/PaymentMethodAttachments.
 import * as PaymentMethods from "../payments/PaymentMethods.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import * as Products from "../payments/Products.ts"
+import { requireDocument, requireEntry } from "../payments/ReadDocument.ts"
 import * as Refunds from "../payments/Refunds.ts"
 import { SEARCHED_CUSTOMER, SEARCHED_PAYMENT_INTENT } from "../payments/Search.ts"
 import * as TestHelpers from "../payments/TestHelpers.ts"
@@ -23,7 +24,7 @@ import { compile } from "./Endpoints.ts"
 import { apiKeys } from "./handlers/ApiKeys.ts"
 import { checkoutSessions } from "./handlers/CheckoutSessions.ts"
 import { events } from "./handlers/Events.ts"
-import { documentJson, handlers, jsonOf, readDocument, readEntry } from "./handlers/Handler.ts"
+import { documentJson, handlers, jsonOf } from "./handlers/Handler.ts"
 import { listDocuments } from "./handlers/Lists.ts"
 import { prices } from "./handlers/Prices.ts"
 import { requestLogs } from "./handlers/RequestLogs.ts"
@@ -43,12 +44,12 @@ const customers = handlers(Api.groups.customers, {
     searchDocuments({ account: caller.account, path, query }, CUSTOMER, SEARCHED_CUSTOMER),
 
   retrieve: ({ caller, params }) =>
-    Effect.map(readEntry(caller.account, CUSTOMER, params.id), (entry) =>
+    Effect.map(requireEntry(caller.account, CUSTOMER, params.id), (entry) =>
       entry.deleted ? jsonOf(Customers.deletedCustomer(caller.account, entry.id)) : documentJson(entry)
     ),
 
   payment_methods: Effect.fnUntraced(function* ({ caller: { account }, params, path, query }) {
-    const { id: customer } = yield* readDocument(account, CUSTOMER, params.id)
+    const { id: customer } = yield* requireDocument(account, CUSTOMER, params.id)
     return yield* listDocuments({ account, path, query }, PAYMENT_METHOD, { customer })
   })
 })
@@ -63,7 +64,7 @@ const products = handlers(Api.groups.products, {
     listDocuments({ account: caller.account, path, query }, PRODUCT, { active: query.active?.toString() }),
 
   retrieve: ({ caller, params }) =>
-    Effect.map(readDocument(caller.account, PRODUCT, params.id), (document) => documentJson(document))
+    Effect.map(requireDocument(caller.account, PRODUCT, params.id), (document) => documentJson(document))
 })
 
 /** PaymentIntents (semantics expand.*, payment_intents.*). */
@@ -82,7 +83,7 @@ const paymentIntents = handlers(Api.groups.payment_intents, {
     searchDocuments({ account: caller.account, path, query }, PAYMENT_INTENT, SEARCHED_PAYMENT_INTENT),
 
   retrieve: Effect.fnUntraced(function* ({ caller, params, query }) {
-    const document = yield* readDocument(caller.account, PAYMENT_INTENT, params.id)
+    const document = yield* requireDocument(caller.account, PAYMENT_INTENT, params.id)
     yield* requireClientSecretOf(PAYMENT_INTENT, document.value, query.client_secret, {
       publishableKey: caller.keyType === "publishable"
     })
@@ -95,7 +96,7 @@ const paymentIntents = handlers(Api.groups.payment_intents, {
 /** Renders a PaymentIntent with its customer in full, or with the customer's tombstone (semantics expand.customer). */
 const withCustomer = Effect.fnUntraced(function* (account: AccountId, paymentIntent: PaymentIntent) {
   if (paymentIntent.customer === null) return jsonOf(paymentIntent)
-  const entry = yield* readEntry(account, CUSTOMER, paymentIntent.customer)
+  const entry = yield* requireEntry(account, CUSTOMER, paymentIntent.customer)
   const customer = entry.deleted ? Customers.deletedCustomer(account, entry.id) : entry.value
   return jsonOf({ ...paymentIntent, customer })
 })
@@ -109,7 +110,7 @@ const refunds = handlers(Api.groups.refunds, {
     listDocuments({ account: caller.account, path, query }, REFUND, { payment_intent: query.payment_intent }),
 
   retrieve: ({ caller, params }) =>
-    Effect.map(readDocument(caller.account, REFUND, params.id), (refund) => documentJson(refund))
+    Effect.map(requireDocument(caller.account, REFUND, params.id), (refund) => documentJson(refund))
 })
 
 /** Charges (semantics charges.list). */
@@ -121,7 +122,7 @@ const charges = handlers(Api.groups.charges, {
     }),
 
   retrieve: ({ caller, params }) =>
-    Effect.map(readDocument(caller.account, CHARGE, params.id), (charge) => documentJson(charge))
+    Effect.map(requireDocument(caller.account, CHARGE, params.id), (charge) => documentJson(charge))
 })
 
 /** Payment methods (semantics payment_methods.create, payment_methods.attach). */
@@ -133,14 +134,14 @@ const paymentMethods = handlers(Api.groups.payment_methods, {
   list: Effect.fnUntraced(function* ({ caller: { account }, path, query }) {
     // The customer is what the list is of, no filter: one that is not there is an error (semantics
     // parameters.references).
-    const { id: customer } = yield* readDocument(account, CUSTOMER, query.customer, "customer")
+    const { id: customer } = yield* requireDocument(account, CUSTOMER, query.customer, "customer")
     return yield* listDocuments({ account, path, query }, PAYMENT_METHOD, { customer })
   }),
 
   retrieve: Effect.fnUntraced(function* ({ caller, params }) {
     const builtIn = PaymentMethods.builtIn(yield* PaymentsConfig, caller.account, params.id)
     if (builtIn !== undefined) return jsonOf(builtIn)
-    return documentJson(yield* readDocument(caller.account, PAYMENT_METHOD, params.id))
+    return documentJson(yield* requireDocument(caller.account, PAYMENT_METHOD, params.id))
   })
 })
 

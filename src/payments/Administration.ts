@@ -17,6 +17,7 @@ import * as ApiKeys from "./ApiKeys.ts"
 import * as Audit from "./Audit.ts"
 import * as DashboardSessions from "./DashboardSessions.ts"
 import * as Merchants from "./Merchants.ts"
+import { readDocument } from "./ReadDocument.ts"
 import { keepPrint } from "./Sealing.ts"
 
 const KeysBySlot = Schema.Struct({
@@ -280,8 +281,8 @@ const noApiKey = (id: string) =>
 
 const listKeys = Effect.fnUntraced(function* (merchant: string | null) {
   if (merchant === null) return { merchants: [], keys: yield* readAll(ApiKeys.API_KEY) }
-  const entry = yield* Accounts.use((accounts) => accounts.read(INSTALLATION, merchant))
-  if (entry?.kind !== Merchants.MERCHANT.name) return yield* noMerchant(merchant)
+  if ((yield* readDocument(INSTALLATION, Merchants.MERCHANT, merchant)) === undefined)
+    return yield* noMerchant(merchant)
   return { merchants: [], keys: yield* readAll(ApiKeys.API_KEY, { merchant_id: merchant }) }
 })
 

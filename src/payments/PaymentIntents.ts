@@ -641,7 +641,7 @@ const challenge = (
 }
 
 const NOT_PASSED = "The customer failed authentication."
-const NOT_USABLE = "The payment method cannot be used for this payment any more."
+const NOT_USABLE = "The payment method can no longer be used for this payment."
 
 /** Outcome "auth failed": the payer can try another payment method. */
 const failAuthentication = (transaction: Transaction, payment: Payment, message: string): PaymentIntent => {

@@ -103,7 +103,7 @@ const takeEmail = Effect.fnUntraced(function* (
   if (known !== undefined && known !== person) {
     return yield* new ParameterInvalid({
       param: "email",
-      rule: "an address that nobody else in the team signs in with"
+      rule: "an address that no other person in the team signs in with"
     })
   }
   const transaction = yield* Transaction

@@ -1,7 +1,9 @@
 /** Reads documents of a kind outside of a transaction. Inside of one, `Transaction.get` and `findDocument` read. */
 import { Effect } from "effect"
-import { Accounts, type Unavailable } from "../engine/Accounts.ts"
+import { ResourceMissing } from "../domain/Errors.ts"
+import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId, Document, Identified, Kind, Tombstone } from "../engine/log/Document.ts"
+import type { Resource } from "./Documents.ts"
 
 /** True for a document of this kind that is not deleted. */
 export const isDocumentOf = <A extends Identified, H>(
@@ -9,12 +11,38 @@ export const isDocumentOf = <A extends Identified, H>(
   kind: Kind<A, H>
 ): entry is Document<A, H> => entry !== undefined && !entry.deleted && entry.kind === kind.name
 
+/** Reads a document's newest state, or its tombstone; undefined if the id is missing or of another kind. */
+export const readEntry = <A extends Identified, H>(account: AccountId, kind: Kind<A, H>, id: string) =>
+  Effect.map(
+    Accounts.use((accounts) => accounts.read(account, id)),
+    (entry) => (entry?.kind === kind.name ? (entry as Document<A, H> | Tombstone) : undefined)
+  )
+
 /** Reads a document's newest state; undefined if the id is missing, deleted or of another kind. */
-export const readDocument = Effect.fnUntraced(function* <A extends Identified, H>(
+export const readDocument = <A extends Identified, H>(account: AccountId, kind: Kind<A, H>, id: string) =>
+  Effect.map(readEntry(account, kind, id), (entry) => (isDocumentOf(entry, kind) ? entry : undefined))
+
+/**
+ * Reads the document, or the tombstone, that a parameter refers to; `id` for the object of the path. Fails with
+ * `ResourceMissing`, which names the parameter (semantics requests.paths, parameters.references).
+ */
+export const requireEntry = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
-  kind: Kind<A, H>,
-  id: string
-): Effect.fn.Return<Document<A, H> | undefined, Unavailable, Accounts> {
-  const entry = yield* Accounts.use((accounts) => accounts.read(account, id))
-  return isDocumentOf(entry, kind) ? entry : undefined
+  kind: Resource<A, H>,
+  id: string,
+  param: string = "id"
+) {
+  const entry = yield* readEntry(account, kind, id)
+  return entry ?? (yield* new ResourceMissing({ kind: kind.resourceKind, id, param }))
+})
+
+/** Reads the document that a parameter refers to, as `requireEntry`, unless it is deleted. */
+export const requireDocument = Effect.fnUntraced(function* <A extends Identified, H>(
+  account: AccountId,
+  kind: Resource<A, H>,
+  id: string,
+  param: string = "id"
+) {
+  const document = yield* readDocument(account, kind, id)
+  return document ?? (yield* new ResourceMissing({ kind: kind.resourceKind, id, param }))
 })

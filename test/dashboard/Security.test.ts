@@ -632,7 +632,7 @@ describe("the dashboard", () => {
     assert.include(short.text, "Use at least 12 characters")
     const taken = await tab.post(action, { ...values, email: "TAKEN@example.com", password: PASSWORD })
     assert.strictEqual(taken.status, 400)
-    assert.include(taken.text, "an address that nobody else in the team signs in with")
+    assert.include(taken.text, "an address that no other person in the team signs in with")
   })
 
   /** Simulates a last confirmation a while ago. */

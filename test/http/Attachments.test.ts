@@ -190,7 +190,7 @@ describe("detaching", () => {
       assert.deepStrictEqual(failed.body.last_payment_error, {
         type: "payment_error",
         code: "payment_intent_authentication_failure",
-        message: "The payment method cannot be used for this payment any more.",
+        message: "The payment method can no longer be used for this payment.",
         payment_method: asked.payment_method
       })
       assert.deepStrictEqual(await eventsSince(after), ["payment_intent.payment_failed"])

@@ -5,11 +5,11 @@ import type { FormValues } from "../../html/Forms.ts"
 import { type Child, html } from "../../html/Html.ts"
 import { PRODUCT } from "../../payments/Documents.ts"
 import * as Prices from "../../payments/Prices.ts"
+import { requireDocument } from "../../payments/ReadDocument.ts"
 import { type Fields, form } from "../frame/Form.ts"
 import { PREVIEW, pricePreview } from "../frame/Prices.ts"
 import { readAmount, decodeBody, readNumber, readText } from "../frame/FormDecoding.ts"
 import { INTERVALS } from "./Products.ts"
-import { findObject } from "../frame/Queries.ts"
 import { action, Invalid, page, type Show } from "../frame/Page.ts"
 
 const group = (title: string, content: Child): Child =>
@@ -73,7 +73,7 @@ const priceFields = (fields: Fields): Child => [
 ]
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
-  const { name } = (yield* findObject(visit.account, PRODUCT, id)).value
+  const { name } = (yield* requireDocument(visit.account, PRODUCT, id)).value
   return {
     title: "New price",
     section: "Products",

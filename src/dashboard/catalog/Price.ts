@@ -8,6 +8,7 @@ import type { FormValues } from "../../html/Forms.ts"
 import { PRICE, PRODUCT } from "../../payments/Documents.ts"
 import { html } from "../../html/Html.ts"
 import * as Commands from "../../payments/Prices.ts"
+import { requireDocument } from "../../payments/ReadDocument.ts"
 import { dialog, type Problem } from "../frame/Form.ts"
 import { json } from "../frame/Json.ts"
 import { priceHtml, quantitiesSection } from "../frame/Prices.ts"
@@ -17,7 +18,6 @@ import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import { stateBadge } from "./Products.ts"
-import { findObject } from "../frame/Queries.ts"
 import { action, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
@@ -44,8 +44,8 @@ const editDialog = (visit: Visit, { id, lookup_key, nickname }: Price, problem: 
   </div>`
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
-  const price = (yield* findObject(visit.account, PRICE, id)).value
-  const product = (yield* findObject(visit.account, PRODUCT, price.product)).value
+  const price = (yield* requireDocument(visit.account, PRICE, id)).value
+  const product = (yield* requireDocument(visit.account, PRODUCT, price.product)).value
   const { active, created, lookup_key, metadata, nickname, tax_behavior, type } = price
   return {
     title: nickname ?? `Price of ${product.name}`,

@@ -9,6 +9,7 @@ import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
 import { PRICE, PRODUCT } from "../../payments/Documents.ts"
 import * as Prices from "../../payments/Prices.ts"
 import * as Commands from "../../payments/Products.ts"
+import { requireDocument } from "../../payments/ReadDocument.ts"
 import { dialog, type Fields, form, type Problem } from "../frame/Form.ts"
 import { json } from "../frame/Json.ts"
 import { priceHtml, quantitiesSection } from "../frame/Prices.ts"
@@ -18,7 +19,7 @@ import { pickChanged, decodeBody, readNumber, readText } from "../frame/FormDeco
 import { productFields, stateBadge } from "./Products.ts"
 import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
-import { findObject, listObjects } from "../frame/Queries.ts"
+import { listObjects } from "../frame/Queries.ts"
 import { action, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
@@ -119,7 +120,7 @@ const priceButtons = (visit: Visit, product: Product, price: Price, problem: Pro
 }
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
-  const product = (yield* findObject(visit.account, PRODUCT, id)).value
+  const product = (yield* requireDocument(visit.account, PRODUCT, id)).value
   const { rows: prices } = yield* listObjects(visit.account, PRICE, { labels: { product: id }, limit: PRICES_MAX })
   return {
     title: product.name,

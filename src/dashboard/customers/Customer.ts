@@ -6,6 +6,7 @@ import { type Child, html } from "../../html/Html.ts"
 import * as PaymentMethodAttachments from "../../payments/PaymentMethodAttachments.ts"
 import * as Commands from "../../payments/Customers.ts"
 import { CUSTOMER, PAYMENT_INTENT, PAYMENT_METHOD } from "../../payments/Documents.ts"
+import { requireDocument } from "../../payments/ReadDocument.ts"
 import { customerFields, customerIn } from "./Customers.ts"
 import { dialog, type Problem } from "../frame/Form.ts"
 import { cardExpiry, cardName } from "../frame/Cards.ts"
@@ -16,7 +17,7 @@ import { pickChanged, decodeBody } from "../frame/FormDecoding.ts"
 import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { paymentColumns } from "../payments/Payments.ts"
-import { findObject, listObjects } from "../frame/Queries.ts"
+import { listObjects } from "../frame/Queries.ts"
 import { action, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
@@ -78,7 +79,7 @@ const cardColumns = (visit: Visit, customer: string, problem: Problem | null): R
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const { account } = visit
-  const customer = (yield* findObject(account, CUSTOMER, id)).value
+  const customer = (yield* requireDocument(account, CUSTOMER, id)).value
   const labels = { customer: id }
   const payments = yield* listObjects(account, PAYMENT_INTENT, { labels, limit: PAYMENTS_MAX })
   const cards = yield* listObjects(account, PAYMENT_METHOD, { labels, limit: PAYMENT_METHODS_PER_CUSTOMER_MAX })

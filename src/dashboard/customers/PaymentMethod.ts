@@ -1,16 +1,16 @@
 /** The page of a payment method: a card and its customer. */
 import { Effect } from "effect"
 import { PAYMENT_METHOD } from "../../payments/Documents.ts"
+import { requireDocument } from "../../payments/ReadDocument.ts"
 import { billingHtml, cardFacts, cardName } from "../frame/Cards.ts"
 import { json } from "../frame/Json.ts"
 import { badge, code, facts, metadataSection, section, time } from "../frame/Values.ts"
 import { historySection } from "../history/History.ts"
 import { customerLink, customersOf } from "../payments/Payers.ts"
-import { findObject } from "../frame/Queries.ts"
 import { page, type Show } from "../frame/Page.ts"
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
-  const { hidden, value: method } = yield* findObject(visit.account, PAYMENT_METHOD, id)
+  const { hidden, value: method } = yield* requireDocument(visit.account, PAYMENT_METHOD, id)
   const { billing_details, card, created, customer, metadata } = method
   const customers = yield* customersOf(visit.account, [method])
   return {

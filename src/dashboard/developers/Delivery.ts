@@ -6,18 +6,18 @@ import { Accounts } from "../../engine/Accounts.ts"
 import { html } from "../../html/Html.ts"
 import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
 import { render } from "../../payments/Events.ts"
+import { requireDocument } from "../../payments/ReadDocument.ts"
 import { webhookDeliveryOf } from "../../payments/WebhookDeliveries.ts"
 import { form } from "../frame/Form.ts"
 import { json } from "../frame/Json.ts"
 import { table } from "../frame/Table.ts"
 import { badge, code, facts, section, time } from "../frame/Values.ts"
 import { answerOf, findEvent, resendDeliveries, stateOf } from "../history/Deliveries.ts"
-import { findObject } from "../frame/Queries.ts"
 import { action, page, type Params, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const readDelivery = Effect.fnUntraced(function* ({ account }: Visit, { delivery = "", id = "" }: Params) {
-  const endpoint = (yield* findObject(account, WEBHOOK_ENDPOINT, id)).value
+  const endpoint = (yield* requireDocument(account, WEBHOOK_ENDPOINT, id)).value
   const row = yield* Accounts.use((accounts) => accounts.delivery(account, id, delivery))
   if (row === undefined) return yield* new ResourceMissing({ kind: "WebhookDelivery", id: delivery, param: "id" })
   return { endpoint, row, delivery: webhookDeliveryOf(row) }

@@ -7,9 +7,10 @@ import type { AccountId } from "../../engine/log/Document.ts"
 import type { FormValues } from "../../html/Forms.ts"
 import { type Child, html } from "../../html/Html.ts"
 import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
+import { requireDocument } from "../../payments/ReadDocument.ts"
 import type { Fields } from "../frame/Form.ts"
 import { eventsOf, hasFailed, newestOfEvents, resendDeliveries, type TypedDelivery } from "../history/Deliveries.ts"
-import { findObject, PAGE_ROWS } from "../frame/Queries.ts"
+import { PAGE_ROWS } from "../frame/Queries.ts"
 import { action, type Action, Invalid, type Show } from "../frame/Page.ts"
 
 /** Deliveries per resend. All of them are in one record. */
@@ -120,7 +121,7 @@ const resending = (
     show,
     notice: "The deliveries are being sent again.",
     prepare: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
-      yield* findObject(account, WEBHOOK_ENDPOINT, id)
+      yield* requireDocument(account, WEBHOOK_ENDPOINT, id)
       const meant = yield* meantBy(yield* Accounts, { account, destination: id }, values)
       if (meant instanceof Invalid) return meant
       const { deliveries, entered } = meant

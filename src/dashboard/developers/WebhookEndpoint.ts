@@ -5,13 +5,14 @@ import { Accounts } from "../../engine/Accounts.ts"
 import type { DeliveryRow } from "../../engine/Deliveries.ts"
 import { type Child, html, type Html } from "../../html/Html.ts"
 import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
+import { requireDocument } from "../../payments/ReadDocument.ts"
 import * as WebhookEndpoints from "../../payments/WebhookEndpoints.ts"
 import { dialog, filters, form, type Problem } from "../frame/Form.ts"
 import { cursorIn, pageLinks, searchPageLinks, table } from "../frame/Table.ts"
 import { badge, code, facts, section, time } from "../frame/Values.ts"
 import { deliveryColumns, deliveryPath, hasFailed, type TypedDelivery, withEventTypes } from "../history/Deliveries.ts"
 import { pickChanged } from "../frame/FormDecoding.ts"
-import { findObject, PAGE_ROWS } from "../frame/Queries.ts"
+import { PAGE_ROWS } from "../frame/Queries.ts"
 import { boxOf, findDeliveries, LOOKED_THROUGH_MAX, resendChosen, resendFailed, windowFields } from "./Resending.ts"
 import { action, Invalid, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
@@ -155,7 +156,7 @@ const deliveriesSection = (
 }
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
-  const endpoint = (yield* findObject(visit.account, WEBHOOK_ENDPOINT, id)).value
+  const endpoint = (yield* requireDocument(visit.account, WEBHOOK_ENDPOINT, id)).value
   const { deliveries, ...page } = yield* readDeliveries(visit, id)
   const rows = yield* withEventTypes(visit.account, deliveries)
   return {
@@ -200,7 +201,7 @@ const setStatus = action({
   show,
   notice: "Endpoint status changed.",
   prepare: Effect.fnUntraced(function* ({ account }, { id = "" }) {
-    const { status } = (yield* findObject(account, WEBHOOK_ENDPOINT, id)).value
+    const { status } = (yield* requireDocument(account, WEBHOOK_ENDPOINT, id)).value
     const entered = { status: status === "enabled" ? ("disabled" as const) : ("enabled" as const) }
     return { entered: {}, detail: entered.status, command: WebhookEndpoints.update(id, entered) }
   })
@@ -232,7 +233,7 @@ const test = action({
   show,
   notice: "Event triggered. Its delivery is on its way.",
   prepare: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
-    const endpoint = (yield* findObject(account, WEBHOOK_ENDPOINT, id)).value
+    const endpoint = (yield* requireDocument(account, WEBHOOK_ENDPOINT, id)).value
     const type = chosenType(values.get("type") ?? "", typesOf(endpoint))
     if (type instanceof Invalid) return type
     return { entered: { type }, detail: type, command: trigger(account, type) }

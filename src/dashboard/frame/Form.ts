@@ -17,6 +17,8 @@ export interface Problem {
   readonly message: string | null
   /** Errors by field. */
   readonly errors: Readonly<Record<string, string>>
+  /** Errors that read differently beside the field of this name, because its label is there. */
+  readonly besideFields?: Readonly<Record<string, string>>
   readonly values: FormValues
   /** The result of the command's preview; undefined if no preview was requested. */
   readonly preview?: unknown
@@ -101,12 +103,6 @@ const fieldOf = (param: string, values: FormValues): string | undefined => {
   }
 }
 
-/** An API error as text beside its field: the label is visible there, so the parameter's name is left out. */
-const besideField = (name: string, error: string | undefined): string | undefined =>
-  error
-    ?.replace(`The \`${name}\` field must`, "This must")
-    .replace(/^Missing required parameter: .*/, "This is required.")
-
 /** Name of the hidden field with the value that an edit form was rendered with. */
 export const seenField = (name: string): string => `seen[${name}]`
 
@@ -115,7 +111,7 @@ export const seenField = (name: string): string => `seen[${name}]`
  * begin with `prefix`.
  */
 export const fieldsOf = (prefix: string, problem: Problem | null, isEdit = false): Fields => {
-  const { errors = {}, values } = problem ?? {}
+  const { besideFields = {}, errors = {}, values } = problem ?? {}
   /** The submitted value. In an edit form, a field that was left unchanged shows the current value instead. */
   const valueFor = (name: string, value = "") =>
     values === undefined || (isEdit && values.get(name) === values.get(seenField(name)))
@@ -124,7 +120,8 @@ export const fieldsOf = (prefix: string, problem: Problem | null, isEdit = false
   const seen = (name: string, value = "") =>
     isEdit && html`<input type="hidden" name="${seenField(name)}" value="${value}" />`
   const errorOf = (name: string) =>
-    besideField(name, errors[name]) ??
+    besideFields[name] ??
+    errors[name] ??
     Object.entries(errors).find(([param]) => values && fieldOf(param, values) === name)?.[1]
   return {
     text: ({ autocomplete = "off", hint, inputmode, label, name, required = false, type = "text", value }) => {

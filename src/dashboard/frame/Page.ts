@@ -283,9 +283,15 @@ export interface Prepared {
 export class Invalid {
   readonly errors: Readonly<Record<string, string>>
   readonly message: string | null
-  constructor(errors: Readonly<Record<string, string>>, message: string | null = null) {
+  readonly besideFields: Readonly<Record<string, string>>
+  constructor(
+    errors: Readonly<Record<string, string>>,
+    message: string | null = null,
+    besideFields: Readonly<Record<string, string>> = {}
+  ) {
     this.errors = errors
     this.message = message
+    this.besideFields = besideFields
   }
 }
 
@@ -388,8 +394,8 @@ export const action = <R = never>(made: Action<Services | R>) => {
         const idempotencyKey = idempotencyKeyOf(config, subject, values?.get("token") ?? "")
         if (values === undefined || idempotencyKey === undefined) return foreignFormPage(request)
         const atPage = `/${visit.mode}${fillIn(made.page, params)}` as DashboardPath
-        const again = ({ errors, message }: Invalid, status: number, preview?: unknown) => {
-          const problem: Problem = { action: visit.location.path, message, errors, values, preview }
+        const again = (invalid: Invalid, status: number, preview?: unknown) => {
+          const problem: Problem = { ...invalid, action: visit.location.path, values, preview }
           const onPage = visitAt(visit, atPage)
           return render(onPage, made.show(onPage, params, problem), { status }, problem)
         }
@@ -453,5 +459,7 @@ const confirmPassword = Effect.fnUntraced(function* (
 const lacksPassword = (submitted: Submitted): boolean => !submitted.ok && submitted.param === PASSWORD_FIELD
 
 /** Places a refusal beside its field, in the API's words. */
-const invalidOf = ({ message, param }: Submitted & { readonly ok: false }): Invalid =>
-  param === null || param === "id" ? new Invalid({}, message) : new Invalid({ [param]: message }, null)
+const invalidOf = ({ besideField, message, param }: Submitted & { readonly ok: false }): Invalid =>
+  param === null || param === "id"
+    ? new Invalid({}, message)
+    : new Invalid({ [param]: message }, null, besideField === undefined ? {} : { [param]: besideField })

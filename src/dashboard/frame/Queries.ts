@@ -1,6 +1,5 @@
 /** Reads of pages: one object, or a page of a list. */
 import { Effect } from "effect"
-import { ResourceMissing } from "../../domain/Errors.ts"
 import { matches, type SearchQuery } from "../../domain/SearchQuery.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { AccountId, Document, Identified, Labels } from "../../engine/log/Document.ts"
@@ -12,16 +11,6 @@ import type { Visit } from "./Visit.ts"
 
 /** Rows on a page of a list. */
 export const PAGE_ROWS = 25
-
-/** Returns an object. Fails with `ResourceMissing` if this account has none with the id. */
-export const findObject = Effect.fnUntraced(function* <A extends Identified, H>(
-  account: AccountId,
-  kind: Resource<A, H>,
-  id: string
-) {
-  const document = yield* readDocument(account, kind, id)
-  return document ?? (yield* new ResourceMissing({ kind: kind.resourceKind, id, param: "id" }))
-})
 
 /** Returns those objects that exist, by id. Reads of objects that are not in memory share one query. */
 export const findObjects = Effect.fnUntraced(function* <A extends Identified, H>(

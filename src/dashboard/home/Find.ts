@@ -13,10 +13,11 @@ import { accountOf } from "../../payments/AccountIds.ts"
 import { API_KEY } from "../../payments/ApiKeys.ts"
 import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId, WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
 import { PERSON } from "../../payments/People.ts"
+import { requireDocument } from "../../payments/ReadDocument.ts"
 import { isId, pageOf, prefixOf } from "../frame/ObjectLinks.ts"
 import type { DashboardPath } from "../frame/Links.ts"
 import { customersWith, isEmail } from "../payments/PaymentSearch.ts"
-import { findObject, listObjects } from "../frame/Queries.ts"
+import { listObjects } from "../frame/Queries.ts"
 import { page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 import { readInstallation } from "../frame/Visitors.ts"
@@ -45,7 +46,7 @@ const linePage = Effect.fnUntraced(function* (account: AccountId, id: string) {
   for (const near of [{ olderThan: cursor }, { newerThan: cursor }]) {
     const session = (yield* listObjects(account, CHECKOUT_SESSION, { cursor: near, limit: 1 })).rows[0]
     if (session === undefined) continue
-    const lines = (yield* findObject(account, LINE_ITEMS, lineItemsId(session.id))).value.data
+    const lines = (yield* requireDocument(account, LINE_ITEMS, lineItemsId(session.id))).value.data
     if (lines.some((line) => line.id === id)) return pageOf(session.id)
   }
 })

@@ -1,17 +1,17 @@
 /** The page of a charge: one attempt to pay, its card, and the issuer's answer. */
 import { Effect } from "effect"
 import { CHARGE } from "../../payments/Documents.ts"
+import { requireDocument } from "../../payments/ReadDocument.ts"
 import { billingHtml, cardFacts } from "../frame/Cards.ts"
 import { json } from "../frame/Json.ts"
 import { amountText, badge, code, facts, metadataSection, money, section, time } from "../frame/Values.ts"
 import { historySection } from "../history/History.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import { customerLink, customersOf } from "./Payers.ts"
-import { findObject } from "../frame/Queries.ts"
 import { page, type Show } from "../frame/Page.ts"
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
-  const charge = (yield* findObject(visit.account, CHARGE, id)).value
+  const charge = (yield* requireDocument(visit.account, CHARGE, id)).value
   const { amount, amount_captured, amount_refunded, billing_details, currency, customer, payment_method } = charge
   const customers = yield* customersOf(visit.account, [charge])
   return {

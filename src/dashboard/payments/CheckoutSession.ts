@@ -4,6 +4,7 @@ import { type CheckoutSession, type LineItem, UpdateCheckoutSession } from "../.
 import { type Child, html } from "../../html/Html.ts"
 import * as Commands from "../../payments/CheckoutSessions.ts"
 import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId } from "../../payments/Documents.ts"
+import { requireDocument } from "../../payments/ReadDocument.ts"
 import { dialog, type Problem } from "../frame/Form.ts"
 import { billingHtml } from "../frame/Cards.ts"
 import { json } from "../frame/Json.ts"
@@ -15,7 +16,6 @@ import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import { customerLink, customersOf } from "./Payers.ts"
-import { findObject } from "../frame/Queries.ts"
 import { action, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
@@ -48,8 +48,8 @@ const linesTable = (visit: Visit, lines: ReadonlyArray<LineItem>): Child =>
   })
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
-  const session = (yield* findObject(visit.account, CHECKOUT_SESSION, id)).value
-  const lines = (yield* findObject(visit.account, LINE_ITEMS, lineItemsId(id))).value.data
+  const session = (yield* requireDocument(visit.account, CHECKOUT_SESSION, id)).value
+  const lines = (yield* requireDocument(visit.account, LINE_ITEMS, lineItemsId(id))).value.data
   const { customer, payment_intent, url, ...rest } = session
   const customers = yield* customersOf(visit.account, [session])
   const currency = session.currency ?? "usd"

@@ -5,10 +5,10 @@ import { paymentIntentStates } from "../../domain/PaymentIntentStates.ts"
 import { html, type Html } from "../../html/Html.ts"
 import { PAYMENT_INTENT } from "../../payments/Documents.ts"
 import * as PaymentIntents from "../../payments/PaymentIntents.ts"
+import { requireDocument } from "../../payments/ReadDocument.ts"
 import { dialog, type Problem } from "../frame/Form.ts"
 import { plainAmount } from "../frame/Values.ts"
 import { readAmount, pickChanged, decodeBody, readText } from "../frame/FormDecoding.ts"
-import { findObject } from "../frame/Queries.ts"
 import { action, Invalid, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
@@ -60,7 +60,7 @@ export const editAction = (show: Show) =>
     show,
     notice: "Payment updated.",
     prepare: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
-      const { currency } = (yield* findObject(account, PAYMENT_INTENT, id)).value
+      const { currency } = (yield* requireDocument(account, PAYMENT_INTENT, id)).value
       const amount = readAmount(values, "amount", currency)
       if (amount instanceof Invalid) return amount
       const texts = ["description", "customer", "statement_descriptor"].map((name) => [name, readText(values, name)])

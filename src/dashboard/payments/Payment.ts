@@ -14,7 +14,7 @@ import * as Amounts from "../../html/assets/amount.js"
 import { CHECKOUT_SESSION, PAYMENT_INTENT, REFUND } from "../../payments/Documents.ts"
 import * as GivenUp from "../../payments/GivenUp.ts"
 import * as PaymentIntents from "../../payments/PaymentIntents.ts"
-import { readDocument } from "../../payments/ReadDocument.ts"
+import { readDocument, requireDocument } from "../../payments/ReadDocument.ts"
 import * as Refunds from "../../payments/Refunds.ts"
 import { dialog, type Problem } from "../frame/Form.ts"
 import { billingHtml } from "../frame/Cards.ts"
@@ -27,7 +27,7 @@ import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { customersOf, paymentPayerHtml } from "./Payers.ts"
 import { cardOf, paymentBadge, refundedOf } from "./Payments.ts"
-import { findObject, listObjects } from "../frame/Queries.ts"
+import { listObjects } from "../frame/Queries.ts"
 import { action, Invalid, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
@@ -156,7 +156,7 @@ const checkoutLink = Effect.fnUntraced(function* ({ account }: Visit, id: string
 })
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
-  const { hidden, value: payment } = yield* findObject(visit.account, PAYMENT_INTENT, id)
+  const { hidden, value: payment } = yield* requireDocument(visit.account, PAYMENT_INTENT, id)
   const { canceled_at, charges, created, ...rest } = payment
   const session = hidden?.checkoutSession
   const [{ rows: refunds }, history, checkout, customers] = yield* Effect.all(
@@ -211,7 +211,7 @@ const refund = action({
   show,
   notice: "Refund created.",
   prepare: Effect.fnUntraced(function* (visit, { id = "" }, values) {
-    const { currency } = (yield* findObject(visit.account, PAYMENT_INTENT, id)).value
+    const { currency } = (yield* requireDocument(visit.account, PAYMENT_INTENT, id)).value
     const amount = enteredAmount(values.get("amount") ?? "", currency)
     if (amount instanceof Invalid) return new Invalid({ amount: amount.message! })
     const reason = literalIn(RefundReason, values.get("reason"))
@@ -235,7 +235,7 @@ const capture = action({
   show,
   notice: "Payment captured.",
   prepare: Effect.fnUntraced(function* (visit, { id = "" }, values) {
-    const { currency } = (yield* findObject(visit.account, PAYMENT_INTENT, id)).value
+    const { currency } = (yield* requireDocument(visit.account, PAYMENT_INTENT, id)).value
     const amount = enteredAmount(values.get("amount_to_capture") ?? "", currency)
     if (amount instanceof Invalid) return new Invalid({ amount_to_capture: amount.message! })
     const entered = amount === undefined ? {} : { amount_to_capture: amount }

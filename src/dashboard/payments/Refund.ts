@@ -2,6 +2,7 @@
 import { Effect, Layer } from "effect"
 import { UpdateRefund } from "../../domain/Refund.ts"
 import { REFUND } from "../../payments/Documents.ts"
+import { requireDocument } from "../../payments/ReadDocument.ts"
 import * as Refunds from "../../payments/Refunds.ts"
 import { json } from "../frame/Json.ts"
 import { amountText, badge, code, facts, section, time, words } from "../frame/Values.ts"
@@ -9,11 +10,10 @@ import { decodeBody } from "../frame/FormDecoding.ts"
 import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
-import { findObject } from "../frame/Queries.ts"
 import { page, type Show } from "../frame/Page.ts"
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
-  const refund = (yield* findObject(visit.account, REFUND, id)).value
+  const refund = (yield* requireDocument(visit.account, REFUND, id)).value
   const { amount, charge, created, currency, failure_reason, metadata, payment_intent, reason, status } = refund
   return {
     title: `Refund of ${amountText(amount, currency)}`,

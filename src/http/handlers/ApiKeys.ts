@@ -4,9 +4,9 @@ import * as Contract from "../../api/ApiKeys.ts"
 import { LIMIT_DEFAULT } from "../../api/List.ts"
 import type { ApiKey } from "../../domain/ApiKey.ts"
 import { Accounts } from "../../engine/Accounts.ts"
-import type { Document } from "../../engine/log/Document.ts"
 import { INSTALLATION } from "../../payments/AccountIds.ts"
 import * as ApiKeys from "../../payments/ApiKeys.ts"
+import { readDocument } from "../../payments/ReadDocument.ts"
 import { Revealed } from "../OneTimeSecrets.ts"
 import { handlers } from "./Handler.ts"
 import { createdOf, cursorOf, listJson } from "./Lists.ts"
@@ -25,11 +25,8 @@ export const apiKeys = handlers(Contract.ApiKeys, {
     // Keys of all merchants lie in one account: a stranger's is no cursor.
     const cursor = yield* cursorOf(INSTALLATION, query, "API key", (account, id) =>
       Effect.map(
-        accounts.read(account, id),
-        (entry) =>
-          entry?.kind === ApiKeys.API_KEY.name &&
-          !entry.deleted &&
-          ApiKeys.belongsTo((entry as Document<ApiKey>).value, caller.account)
+        readDocument(account, ApiKeys.API_KEY, id),
+        (key) => key !== undefined && ApiKeys.belongsTo(key.value, caller.account)
       )
     )
     const page = yield* accounts.list(INSTALLATION, {

@@ -7,8 +7,9 @@ import { type AccountId, encode } from "../../engine/log/Document.ts"
 import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
 import { requireClientSecretOf } from "../../payments/ClientSecrets.ts"
 import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId } from "../../payments/Documents.ts"
+import { requireDocument } from "../../payments/ReadDocument.ts"
 import type { Caller } from "../Authentication.ts"
-import { documentJson, handlers, readDocument } from "./Handler.ts"
+import { documentJson, handlers } from "./Handler.ts"
 import { cursorOf, listDocuments, listJson, type ListParameters } from "./Lists.ts"
 
 export const checkoutSessions = handlers(Contract.CheckoutSessions, {
@@ -26,7 +27,7 @@ export const checkoutSessions = handlers(Contract.CheckoutSessions, {
 
   line_items: Effect.fnUntraced(function* ({ caller, params, path, query }) {
     yield* readPermitted(caller, params.id, query.client_secret)
-    const { value } = yield* readDocument(caller.account, LINE_ITEMS, lineItemsId(params.id))
+    const { value } = yield* requireDocument(caller.account, LINE_ITEMS, lineItemsId(params.id))
     const { hasMore, page } = yield* pageOfLines(caller.account, value.data, query)
     return listJson<LineItem>(
       page.map((item) => ({ id: item.id, json: encode(item) })),
@@ -42,7 +43,7 @@ const readPermitted = Effect.fnUntraced(function* (
   id: string,
   clientSecret: string | undefined
 ) {
-  const document = yield* readDocument(account, CHECKOUT_SESSION, id)
+  const document = yield* requireDocument(account, CHECKOUT_SESSION, id)
   const publishableKey = keyType === "publishable"
   yield* requireClientSecretOf(CHECKOUT_SESSION, document.value, clientSecret, { publishableKey })
   return document

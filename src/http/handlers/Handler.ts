@@ -7,11 +7,10 @@
  */
 import { Context, Effect, type Result } from "effect"
 import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import { type CardDeclined, type DomainError, ResourceMissing } from "../../domain/Errors.ts"
+import type { CardDeclined, DomainError } from "../../domain/Errors.ts"
 import { Accounts, type Unavailable } from "../../engine/Accounts.ts"
-import { type AccountId, type Document, encode, type Identified, type Tombstone } from "../../engine/log/Document.ts"
+import { type Document, encode } from "../../engine/log/Document.ts"
 import type { Transaction } from "../../engine/actor/Transaction.ts"
-import type { Resource } from "../../payments/Documents.ts"
 import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
 import { Processor } from "../../payments/Processor.ts"
 import type { WithoutCardData } from "../../payments/PaymentMethods.ts"
@@ -26,33 +25,6 @@ export const jsonOf = <A extends object>(value: A): Json<A> => encode(value)
 
 /** Gives a document's JSON, as it lies in the journal. The contract vouches for the type of its kind. */
 export const documentJson = <A>(document: Document): Json<A> => document.json
-
-/**
- * Reads the newest state of an object by the id in the path (semantics requests.paths) or in another parameter, or what
- * is left of it. An id of another kind does not exist.
- */
-export const readEntry = Effect.fnUntraced(function* <A extends Identified, H>(
-  account: AccountId,
-  kind: Resource<A, H>,
-  id: string,
-  param: string = "id"
-) {
-  const entry = yield* Accounts.use((accounts) => accounts.read(account, id))
-  if (entry?.kind !== kind.name) return yield* new ResourceMissing({ kind: kind.resourceKind, id, param })
-  return entry as Document<A, H> | Tombstone
-})
-
-/** Reads the newest state of an object that is not deleted. */
-export const readDocument = Effect.fnUntraced(function* <A extends Identified, H>(
-  account: AccountId,
-  kind: Resource<A, H>,
-  id: string,
-  param: string = "id"
-) {
-  const entry = yield* readEntry(account, kind, id, param)
-  if (entry.deleted) return yield* new ResourceMissing({ kind: kind.resourceKind, id, param })
-  return entry
-})
 
 /** Commands may use these. */
 export type CommandServices = Transaction | PaymentsConfig | Processor

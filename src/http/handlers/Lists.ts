@@ -10,6 +10,7 @@ import { type Created, isWithin } from "../../engine/log/Created.ts"
 import type { AccountId, Document, Identified, Labels } from "../../engine/log/Document.ts"
 import type { Cursor } from "../../engine/views/Views.ts"
 import type { Resource } from "../../payments/Documents.ts"
+import { readEntry } from "../../payments/ReadDocument.ts"
 import type { Json } from "./Handler.ts"
 
 /** Parameters of every list, decoded. */
@@ -49,7 +50,7 @@ export interface ListOf<A> {
 type CursorName = "starting_after" | "ending_before"
 
 /** Looks a cursor up; it has to be of the list's own kind (semantics lists.cursors.unknown). */
-type CursorExists = (account: AccountId, id: string) => Effect.Effect<boolean, Unavailable>
+type CursorExists = (account: AccountId, id: string) => Effect.Effect<boolean, Unavailable, Accounts>
 
 /** Gives the cursor as the engine takes it. Fails for one that never was an object of the kind. */
 export const cursorOf = Effect.fnUntraced(function* (
@@ -99,16 +100,10 @@ export const listDocuments = Effect.fnUntraced(function* <A extends Identified, 
  * Gives the cursor of a list of documents. A tombstone is as good as a document: cursors outlive what is removed
  * (semantics lists.cursors.unknown).
  */
-const documentCursorOf = Effect.fnUntraced(function* <A extends Identified, H>(
-  account: AccountId,
-  query: ListParameters,
-  kind: Resource<A, H>
-) {
-  const accounts = yield* Accounts
-  return yield* cursorOf(account, query, kind.resourceKind, (account, id) =>
-    Effect.map(accounts.read(account, id), (entry) => entry?.kind === kind.name)
+const documentCursorOf = <A extends Identified, H>(account: AccountId, query: ListParameters, kind: Resource<A, H>) =>
+  cursorOf(account, query, kind.resourceKind, (account, id) =>
+    Effect.map(readEntry(account, kind, id), (entry) => entry !== undefined)
   )
-})
 
 /** Takes one page of a few documents that are known already, in the envelope. */
 export const listFound = Effect.fnUntraced(function* <A extends Identified & { readonly created: number }, H>(

@@ -3,12 +3,12 @@ import { Effect } from "effect"
 import * as Contract from "../../api/Prices.ts"
 import { normalizeCurrency } from "../../domain/Money.ts"
 import type { Price } from "../../domain/Price.ts"
-import { Accounts } from "../../engine/Accounts.ts"
 import type { AccountId, Document } from "../../engine/log/Document.ts"
-import { type LookupKeyEntry, PRICE, PRODUCT } from "../../payments/Documents.ts"
+import { LOOKUP_KEY, PRICE, PRODUCT } from "../../payments/Documents.ts"
 import * as Prices from "../../payments/Prices.ts"
 import { deletedProduct } from "../../payments/Products.ts"
-import { documentJson, handlers, jsonOf, readDocument, readEntry } from "./Handler.ts"
+import { readDocument, requireDocument, requireEntry } from "../../payments/ReadDocument.ts"
+import { documentJson, handlers, jsonOf } from "./Handler.ts"
 import { labelsOf, listDocuments, listFound } from "./Lists.ts"
 
 export const prices = handlers(Contract.Prices, {
@@ -33,7 +33,7 @@ export const prices = handlers(Contract.Prices, {
   },
 
   retrieve: Effect.fnUntraced(function* ({ caller, params, query }) {
-    const document = yield* readDocument(caller.account, PRICE, params.id)
+    const document = yield* requireDocument(caller.account, PRICE, params.id)
     return query["expand[]"] === undefined ? documentJson(document) : yield* withProduct(caller.account, document.value)
   })
 })
@@ -44,21 +44,18 @@ type PriceDocument = Document<Price>
  * Reads the prices that have one of these keys. A key has one price at most, so it is looked up and not searched for.
  */
 const withLookupKeys = Effect.fnUntraced(function* (account: AccountId, lookupKeys: ReadonlyArray<string>) {
-  const accounts = yield* Accounts
   const found: Array<PriceDocument> = []
   for (const lookupKey of new Set(lookupKeys)) {
-    const entry = yield* accounts.read(account, Prices.lookupKeyId(lookupKey))
-    if (entry === undefined || entry.deleted) continue
-    const price = yield* accounts.read(account, (entry as Document<LookupKeyEntry>).value.price)
+    const entry = yield* readDocument(account, LOOKUP_KEY, Prices.lookupKeyId(lookupKey))
+    const price = entry && (yield* readDocument(account, PRICE, entry.value.price))
     // Between the two, the price may have lost the key.
-    const has = price !== undefined && !price.deleted && (price as PriceDocument).value.lookup_key === lookupKey
-    if (has) found.push(price as PriceDocument)
+    if (price?.value.lookup_key === lookupKey) found.push(price)
   }
   return found
 })
 
 /** Shows the product in full. */
 const withProduct = Effect.fnUntraced(function* (account: AccountId, price: Price) {
-  const entry = yield* readEntry(account, PRODUCT, price.product)
+  const entry = yield* requireEntry(account, PRODUCT, price.product)
   return jsonOf({ ...price, product: entry.deleted ? deletedProduct(account, entry.id) : entry.value })
 })

@@ -5,9 +5,10 @@ import * as Contract from "../../api/WebhookEndpoints.ts"
 import type { WebhookDelivery } from "../../domain/WebhookDelivery.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
+import { requireDocument } from "../../payments/ReadDocument.ts"
 import { webhookDeliveryOf } from "../../payments/WebhookDeliveries.ts"
 import * as WebhookEndpoints from "../../payments/WebhookEndpoints.ts"
-import { documentJson, handlers, jsonOf, readDocument } from "./Handler.ts"
+import { documentJson, handlers, jsonOf } from "./Handler.ts"
 import { createdOf, cursorOf, listDocuments, listJson } from "./Lists.ts"
 import { Revealed } from "../OneTimeSecrets.ts"
 
@@ -28,13 +29,13 @@ export const webhookEndpoints = handlers(Contract.WebhookEndpoints, {
   list: ({ caller, path, query }) => listDocuments({ account: caller.account, path, query }, WEBHOOK_ENDPOINT),
 
   retrieve: ({ caller, params }) =>
-    Effect.map(readDocument(caller.account, WEBHOOK_ENDPOINT, params.id), (webhookEndpoint) =>
+    Effect.map(requireDocument(caller.account, WEBHOOK_ENDPOINT, params.id), (webhookEndpoint) =>
       documentJson(webhookEndpoint)
     ),
 
   deliveries: Effect.fnUntraced(function* ({ caller, params, path, query }) {
     const accounts = yield* Accounts
-    const { id: destination } = yield* readDocument(caller.account, WEBHOOK_ENDPOINT, params.id)
+    const { id: destination } = yield* requireDocument(caller.account, WEBHOOK_ENDPOINT, params.id)
     // A delivery to another endpoint is no cursor.
     const cursor = yield* cursorOf(caller.account, query, "WebhookDelivery", (account, id) =>
       Effect.map(accounts.delivery(account, destination, id), (delivery) => delivery !== undefined)
