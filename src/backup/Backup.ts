@@ -23,12 +23,12 @@ import { Progress } from "../engine/process/Progress.ts"
 import {
   BEFORE_ALL,
   type ChainHead,
-  checked,
+  tryRead,
   checkLink,
   FORMAT as RECORD_FORMAT,
   type JournalCorrupt,
   type JournalRow,
-  lost
+  missingRecord
 } from "../engine/log/Record.ts"
 import * as DataFolder from "../postgres/embedded/DataFolder.ts"
 import type { EmbeddedPostgresError } from "../postgres/embedded/EmbeddedPostgresError.ts"
@@ -283,8 +283,8 @@ const copyAll = Effect.fnUntraced(function* (
   for (const [account, target] of targets) {
     for (let head = standOf(account); head.version < target; head = standOf(account)) {
       const rows = yield* journal.read(account, head.version, Math.min(PAGE, target - head.version))
-      if (rows.length === 0) return yield* lost(account, head.version + 1)
-      reached.set(account, yield* checked(() => linked(head, rows)))
+      if (rows.length === 0) return yield* missingRecord(account, head.version + 1)
+      reached.set(account, yield* tryRead(() => linked(head, rows)))
       yield* files.append(rows)
       progress.advance(rows.length)
     }

@@ -17,7 +17,7 @@ import { Projector } from "../engine/actor/Projector.ts"
 import {
   BEFORE_ALL,
   type ChainHead,
-  checked,
+  tryRead,
   type JournalCorrupt,
   type JournalRow,
   timeOf
@@ -125,7 +125,7 @@ const checkChains = Effect.fnUntraced(function* (folder: string, manifest: Manif
     }
     progress.advance(rows.length * SHARES.check)
   }
-  yield* forEachPage(folder, manifest, (rows) => checked(() => follow(rows)))
+  yield* forEachPage(folder, manifest, (rows) => tryRead(() => follow(rows)))
   const wanted = Manifests.headsOf(manifest)
   for (const account of new Set([...heads.keys(), ...wanted.keys()])) {
     if (heads.get(account)?.hash === wanted.get(account)?.hash) continue

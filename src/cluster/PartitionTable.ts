@@ -286,7 +286,7 @@ class Table implements PartitionTable {
       if (this.#claimed.has(partition)) continue
       // A row with this URL is from an earlier runner at the same address.
       const place = url === this.#self.url ? null : url
-      this.#placement.placed(partition, place)
+      this.#placement.setPlace(partition, place)
       if (place !== null) known++
     }
     this.#othersLeaving = new Set(leaving)

@@ -94,7 +94,7 @@ const EVERY: ReadonlyArray<Partition> = Array.from({ length: PARTITIONS }, (_, p
 
 const make = Effect.gen(function* () {
   const accounts = yield* Accounts
-  const outbox = yield* CommitFeed
+  const feed = yield* CommitFeed
   const placement = yield* Placement
   const projector = yield* Projector
   const views = yield* Views
@@ -110,7 +110,7 @@ const make = Effect.gen(function* () {
     )
 
   return Deliveries.of({
-    onCommitted: outbox.listen,
+    onCommitted: feed.listen,
     take: ({ busy, limit }) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         views.takeDeliveries({ now, limit, busy, partitions: held(), leasedUntil: now + LEASE_MILLIS })
@@ -120,7 +120,7 @@ const make = Effect.gen(function* () {
     run: (round) => {
       // A delivery may have become due just now: the views must have it.
       const once = Effect.andThen(projector.drained, round).pipe(
-        Effect.flatMap((next) => outbox.alarm.sleepUntil(next)),
+        Effect.flatMap((next) => feed.wakeUp.sleepUntil(next)),
         Effect.catch((failure) =>
           Effect.andThen(
             Effect.logError("The deliveries could not be read", failure.message),
@@ -130,7 +130,7 @@ const make = Effect.gen(function* () {
       )
       return Loop.forever("reading of deliveries", once)
     },
-    wake: () => outbox.alarm.set(0),
+    wake: () => feed.wakeUp.set(0),
     report: (account, outcomes) =>
       accounts.run(
         account,

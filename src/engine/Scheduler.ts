@@ -57,14 +57,14 @@ type CatchUp = (isWanted: (account: AccountId) => boolean) => Effect.Effect<void
 /** Catches up partitions after they have arrived; partitions that arrive in quick succession, together. */
 const catchUpArrivals = Effect.fnUntraced(function* (catchUp: CatchUp) {
   const placement = yield* Placement
-  const alarm = yield* WakeUp
+  const wakeUp = yield* WakeUp
   const arrived = new Set<Partition>()
   const some = Latch.makeUnsafe(false)
   yield* placement.listen({
     onServed: (partition) => {
       arrived.add(partition)
       some.openUnsafe()
-      alarm.set(0)
+      wakeUp.set(0)
     }
   })
   const step = Effect.gen(function* () {
@@ -74,7 +74,7 @@ const catchUpArrivals = Effect.fnUntraced(function* (catchUp: CatchUp) {
     arrived.clear()
     some.closeUnsafe()
     yield* catchUp((account) => wanted.has(partitionOf(account)) && placement.isHere(account))
-    alarm.set(0)
+    wakeUp.set(0)
   })
   yield* Effect.forkScoped(Loop.forever("bringing up to date of partitions", step))
 })
@@ -82,7 +82,7 @@ const catchUpArrivals = Effect.fnUntraced(function* (catchUp: CatchUp) {
 /** Makes a catch-up of the views: after a crash they may lack timers and deliveries of the journal. */
 const makeCatchUp = Effect.gen(function* () {
   const journal = yield* Journal
-  const outbox = yield* CommitFeed
+  const feed = yield* CommitFeed
   const projector = yield* Projector
   const views = yield* Views
   const catchUp = ([account, version]: readonly [AccountId, number]) =>
@@ -98,14 +98,14 @@ const makeCatchUp = Effect.gen(function* () {
       Effect.tapError((failure) => Effect.logError("The views could not be brought up to date", failure.message)),
       Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
       Effect.ignore,
-      Effect.andThen(Effect.sync(() => outbox.alarm.set(0)))
+      Effect.andThen(Effect.sync(() => feed.wakeUp.set(0)))
     )
 })
 
 /** Wakes the accounts with due timers, and sleeps if there are none. */
 const makeRound = Effect.fnUntraced(function* (replicated: AccountId | null) {
   const accounts = yield* Accounts
-  const alarm = yield* WakeUp
+  const wakeUp = yield* WakeUp
   const placement = yield* Placement
   const projector = yield* Projector
   const views = yield* Views
@@ -139,7 +139,7 @@ const makeRound = Effect.fnUntraced(function* (replicated: AccountId | null) {
     const due = [...wakeTimes].filter(([, at]) => at <= now).map(([account]) => account)
     yield* Effect.forEach(due, wake, { concurrency: WAKING_MAX, discard: true })
     const forgetAt = yield* forgetKeys(now)
-    if (due.length === 0) yield* alarm.sleepUntil(Math.min(forgetAt, ...wakeTimes.values()))
+    if (due.length === 0) yield* wakeUp.sleepUntil(Math.min(forgetAt, ...wakeTimes.values()))
   }).pipe(
     Effect.catch((failure) =>
       Effect.andThen(

@@ -5,7 +5,7 @@ import type { SqlError } from "effect/sql"
 import { ofCheckpoint } from "../engine/log/Checksum.ts"
 import type { AccountId, Millis } from "../engine/log/Document.ts"
 import type { StorageFailure } from "../engine/log/Journal.ts"
-import { changed, type JournalCorrupt } from "../engine/log/Record.ts"
+import { changedRecord, type JournalCorrupt } from "../engine/log/Record.ts"
 import type { EventRow, KeyRow } from "../engine/views/Projection.ts"
 import { tallyId } from "../engine/log/Tallies.ts"
 import {
@@ -177,7 +177,7 @@ const standingOf = (
     const [projected, ahead] = [Number(row.version), Number(row.ids_ahead)]
     const checksum = projected === 0 ? null : ofCheckpoint(account, projected) ^ (ahead % PRIME)
     if (row.outdated || (row.checksum === checksum && ahead >= 0)) return Effect.succeed({ projected, ahead })
-    return Effect.fail(changed(account, projected, "how far they are"))
+    return Effect.fail(changedRecord(account, projected, "how far they are"))
   })
 
 const reads = (

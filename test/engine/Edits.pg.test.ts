@@ -219,20 +219,20 @@ describe("a database in which a byte was changed", () => {
           const first = yield* Harness.startEngine(storage, { schedulers: 0 })
           yield* fill(first)
           yield* first.stop
-          const ids = (yield* postgres.ask<{ id: string }>("SELECT DISTINCT id FROM objects")).map(({ id }) => id)
-          const events = (yield* postgres.ask<{ id: string }>("SELECT id FROM events")).map(({ id }) => id)
+          const ids = (yield* postgres.readRows<{ id: string }>("SELECT DISTINCT id FROM objects")).map(({ id }) => id)
+          const events = (yield* postgres.readRows<{ id: string }>("SELECT id FROM events")).map(({ id }) => id)
           for (const table of SAVED) yield* postgres.edit(`CREATE TABLE saved_${table} AS TABLE ${table}`)
           const before = yield* answersOf(storage, ids, events)
           const known = new Map([ACCOUNT, OTHER].map((account) => [account, itemsOf(before, account)]))
           let refused = 0
           for (let round = 0; round < 30; round++) {
             const table = random.pick(TABLES)
-            const columns = yield* postgres.ask<{ name: string; type: string }>(
+            const columns = yield* postgres.readRows<{ name: string; type: string }>(
               `SELECT column_name::text AS name, udt_name::text AS type FROM information_schema.columns
                 WHERE table_name = '${table}' ORDER BY column_name`
             )
             const { name, type } = random.pick(columns)
-            const cells = yield* postgres.ask<Omit<Cell, "type">>(
+            const cells = yield* postgres.readRows<Omit<Cell, "type">>(
               `SELECT ctid::text AS ctid, ${name}::text AS text FROM ${table}
                 WHERE ${name} IS NOT NULL AND ${name}::text NOT IN ('', '{}', '\\x') ORDER BY 1`
             )

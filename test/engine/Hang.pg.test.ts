@@ -1,4 +1,7 @@
-/** The engine on a Postgres that hangs: no request waits for ever, and no write is lost or doubled. */
+/**
+ * The engine on a Postgres that hangs (semantics storage.hang): no request waits for ever, and no write is lost or
+ * doubled.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Option, Schedule } from "effect"
 import { runOnce } from "../../src/engine/Accounts.ts"
@@ -96,7 +99,7 @@ describe("the engine on a Postgres that hangs", () => {
             assert.strictEqual(message, `The storage failed: No answer within ${LIMIT_MILLIS} ms`)
           }
           // Given-up statements are canceled shortly after: none may run before the wipe when the lock is gone.
-          yield* Effect.repeat(postgres.ask<{ pid: number }>(LOCKED_OUT), {
+          yield* Effect.repeat(postgres.readRows<{ pid: number }>(LOCKED_OUT), {
             until: (waiting) => waiting.length <= 1,
             schedule: Schedule.spaced("20 millis")
           })

@@ -32,7 +32,7 @@ export interface PostgresStorage {
   /** Runs a statement directly, like psql. */
   readonly edit: (statement: string) => Effect.Effect<void>
   /** Returns the rows of a direct query, like psql. */
-  readonly ask: <Row extends object>(query: string) => Effect.Effect<ReadonlyArray<Row>>
+  readonly readRows: <Row extends object>(query: string) => Effect.Effect<ReadonlyArray<Row>>
 }
 
 const clientOf = (url: Redacted.Redacted, applicationName: string, maxConnections: number) =>
@@ -40,12 +40,12 @@ const clientOf = (url: Redacted.Redacted, applicationName: string, maxConnection
 
 export const make: Effect.Effect<PostgresStorage, never, Scope.Scope> = Effect.gen(function* () {
   const url = yield* freshDatabase
-  const ask = <Row extends object>(query: string) =>
+  const readRows = <Row extends object>(query: string) =>
     PgClient.PgClient.use((sql) => sql.unsafe<Row>(query)).pipe(
       Effect.provide(clientOf(url, "editor", 1)),
       Effect.orDie
     )
-  const edit = (statement: string) => Effect.asVoid(ask(statement))
+  const edit = (statement: string) => Effect.asVoid(readRows(statement))
   const within = <A, E>(statement: string, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     PgClient.PgClient.use((sql) =>
       sql.withTransaction(Effect.andThen(Effect.orDie(sql.unsafe(statement)), effect))
@@ -82,6 +82,6 @@ export const make: Effect.Effect<PostgresStorage, never, Scope.Scope> = Effect.g
         WHERE datname = current_database() AND application_name = '${name}'`),
     outdate: edit("UPDATE checkpoints SET outdated = true"),
     edit,
-    ask
+    readRows
   }
 })

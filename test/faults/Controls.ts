@@ -99,9 +99,9 @@ export const CONTROLS: ReadonlyArray<Control> = [
       find: "makeServices(options, active, commit)), lose,",
       replace:
         "makeServices(options, active, commit)), append: ((actor, sealed, settle) => " +
-        "(outbox.publish(sealed.record), commit.append(actor, sealed, settle))) as GroupCommit.GroupCommit['append'], lose,"
+        "(feed.publish(sealed.record), commit.append(actor, sealed, settle))) as GroupCommit.GroupCommit['append'], lose,"
     },
-    change: "the outbox is told of a record before it is appended",
+    change: "the feed is told of a record before it is appended",
     fault: "kill -9 of Postgres",
     isSeenBy: ({ text }) => text.endsWith("was delivered, and there is none"),
     run: (context) => kills(context, "kill -9 of Postgres", "postgres", 4)

@@ -1,4 +1,4 @@
-/** The start creates the tables, and refuses databases that this Till must not change. */
+/** The start creates the tables, and refuses databases that this Till must not change (semantics storage.formats). */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Logger } from "effect"
 import { newest } from "../../src/postgres/Migrations.ts"
@@ -46,7 +46,7 @@ describe("a database of another Till", () => {
       yield* database.edit(MIGRATIONS_TABLE)
       yield* database.edit(`INSERT INTO effect_sql_migrations (migration_id, name) VALUES (${migration}, '${name}')`)
       assert.include(yield* refusalOf(database), message)
-      const tables = yield* database.ask("SELECT FROM pg_tables WHERE schemaname = 'public'")
+      const tables = yield* database.readRows("SELECT FROM pg_tables WHERE schemaname = 'public'")
       assert.lengthOf(tables, 1)
     })
   )
@@ -61,7 +61,7 @@ describe("a database with tables of another application", () => {
       const exit = yield* Effect.exit(database.connect("till"))
       const problem = Exit.isFailure(exit) ? Cause.pretty(exit.cause) : ""
       assert.include(problem, "the database has tables that are not Till's (customers, events, orders). Till needs a")
-      const [row] = yield* database.ask<{ count: number }>(
+      const [row] = yield* database.readRows<{ count: number }>(
         "SELECT count(*)::int AS count FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
       )
       assert.strictEqual(row?.count, 4)

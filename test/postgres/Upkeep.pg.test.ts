@@ -226,7 +226,7 @@ describe("the tables in Postgres", () => {
         for (const table of TABLES) yield* database.edit(`ALTER TABLE ${table} SET (autovacuum_enabled = off)`)
         for (const statement of FILL) yield* database.edit(statement)
         if (statistics === "with") yield* database.edit("ANALYZE")
-        const reads = database.ask<Reads>(
+        const reads = database.readRows<Reads>(
           `SELECT relname AS table, seq_scan::int AS scans, (seq_tup_read + idx_tup_fetch)::int AS rows,
              (idx_blks_read + idx_blks_hit)::int AS pages
            FROM pg_stat_user_tables JOIN pg_statio_user_tables USING (relname)
@@ -261,7 +261,7 @@ describe("the tables in Postgres", () => {
         for (const statement of FILL) yield* database.edit(statement)
         if (statistics === "with") yield* database.edit("ANALYZE")
         const read = (name: string) =>
-          database.ask<{ readonly scans: number; readonly rows: number; readonly walked: number }>(
+          database.readRows<{ readonly scans: number; readonly rows: number; readonly walked: number }>(
             `SELECT seq_scan::int AS scans, (seq_tup_read + idx_tup_fetch)::int AS rows, (
                 SELECT sum(idx_tup_read)::int FROM pg_stat_user_indexes
                 WHERE relname = 'objects' AND indexrelname <> 'objects_by_term'
@@ -292,7 +292,7 @@ describe("the tables in Postgres", () => {
       yield* Effect.scoped(database.connect("migrations"))
       for (const statement of FILL) yield* database.edit(statement)
       yield* database.edit("ANALYZE")
-      const sampled = yield* database.ask<{ readonly name: string }>(
+      const sampled = yield* database.readRows<{ readonly name: string }>(
         `SELECT tablename || '.' || attname AS name FROM pg_stats WHERE schemaname = 'public' AND tablename IN (${named})`
       )
       const names = sampled.map(({ name }) => name)

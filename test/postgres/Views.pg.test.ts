@@ -485,7 +485,9 @@ describe("the views in Postgres", () => {
       // Frees the space of the first row for the next.
       yield* database.edit("VACUUM idempotency")
       yield* use(3)
-      const places = yield* database.ask<{ version: string }>("SELECT version::text FROM idempotency ORDER BY ctid")
+      const places = yield* database.readRows<{ version: string }>(
+        "SELECT version::text FROM idempotency ORDER BY ctid"
+      )
       assert.deepStrictEqual(
         places.map(({ version }) => version),
         ["3", "2"]
@@ -616,7 +618,7 @@ describe("the views in Postgres", () => {
       yield* database.edit(`INSERT INTO deliveries SELECT account, 'we_1', 'whd_' || i, 'evt_' || i, i, i, i,
         'pending', '[]', i, i, CASE WHEN account = '${mine}' THEN ${1e9} + i ELSE i END
         FROM (VALUES ('${others}', 20000), ('${mine}', 20)) AS a (account, rows), generate_series(1, rows) AS i`)
-      const read = database.ask<{ readonly rows: number }>(
+      const read = database.readRows<{ readonly rows: number }>(
         "SELECT (seq_tup_read + idx_tup_fetch)::int AS rows FROM pg_stat_user_tables WHERE relname = 'deliveries'"
       )
       // A connection's counts become visible to others shortly after it is closed.

@@ -230,7 +230,7 @@ export class Runner {
     const locked = missing.length === 0 ? [] : yield* this.#ask(() => postgres.lock(session, missing))
     for (const partition of locked) this.#take(partition, session)
     for (const partition of postgres.partitions) {
-      this.#placement.placed(partition, postgres.places.get(partition) ?? null)
+      this.#placement.setPlace(partition, postgres.places.get(partition) ?? null)
     }
   })
 
@@ -272,7 +272,7 @@ export class Runner {
     const { postgres, runners } = this.#world
     if (name === null) postgres.places.delete(partition)
     else postgres.places.set(partition, name)
-    for (const other of runners) other.hear(({ placed }) => placed(partition, name))
+    for (const other of runners) other.hear(({ setPlace }) => setPlace(partition, name))
   }
 
   /** Receives a notification through Postgres, with a delay. */

@@ -115,11 +115,11 @@ export const start = async (
     if (from === to) return
     if (from !== undefined) {
       await Effect.runPromise(all[from]!.placement.release(partition))
-      for (const { placement } of all) placement.placed(partition, null)
+      for (const { placement } of all) placement.setPlace(partition, null)
     }
     owners.set(partition, to)
     await Effect.runPromise(all[to]!.placement.acquire(partition))
-    for (const [index, { placement }] of all.entries()) if (index !== to) placement.placed(partition, all[to]!.url)
+    for (const [index, { placement }] of all.entries()) if (index !== to) placement.setPlace(partition, all[to]!.url)
   }
   for (let partition = 0; partition < PARTITIONS; partition++) await move(partition, partition % count)
   const ownerOf = (account: AccountId) => owners.get(partitionOf(account))!

@@ -61,7 +61,7 @@ const watchAccount = Effect.fnUntraced(function* (account: AccountId) {
     for (const page of pages) page(kinds)
   })
   yield* Effect.forkScoped(Loop.forever("news for open pages", notify))
-  yield* CommitFeed.use((outbox) => outbox.watch(account, note))
+  yield* CommitFeed.use((feed) => feed.watch(account, note))
   yield* (yield* RequestLog).watch(account, () => note([REQUEST]))
   return pages
 })

@@ -15,7 +15,7 @@ import type { StorageFailure } from "../log/Journal.ts"
 import { type Partition, partitionOf } from "../process/Placement.ts"
 import type { SubscriptionRow, TimerRow } from "../views/Projection.ts"
 import { Projector } from "./Projector.ts"
-import { changed, checked, type JournalCorrupt } from "../log/Record.ts"
+import { changedRecord, tryRead, type JournalCorrupt } from "../log/Record.ts"
 import { RunningTime } from "./RunningTime.ts"
 import { TIMERS_PAGE } from "./Timers.ts"
 import { type ViewRow, Views } from "../views/Views.ts"
@@ -28,13 +28,13 @@ const GATHER_RETRY_MILLIS = 1000
 /** Returns the rows if they match their checksums. Throws `JournalCorrupt`. */
 export const intactTimers = (rows: ReadonlyArray<TimerRow>): ReadonlyArray<TimerRow> => {
   const other = rows.find((row) => row.checksum !== Checksum.ofTimer(row))
-  if (other !== undefined) throw changed(other.account, other.version, `timer ${other.id}`)
+  if (other !== undefined) throw changedRecord(other.account, other.version, `timer ${other.id}`)
   return rows
 }
 
 const intactSubscriptions = (rows: ReadonlyArray<SubscriptionRow>): void => {
   const other = rows.find((row) => row.checksum !== Checksum.ofSubscription(row))
-  if (other !== undefined) throw changed(other.account, other.version, `who gets events, ${other.destination}`)
+  if (other !== undefined) throw changedRecord(other.account, other.version, `who gets events, ${other.destination}`)
 }
 
 interface Activation {
@@ -142,7 +142,7 @@ const makeStart = Effect.fnUntraced(function* (services: ActorServices) {
       ],
       { concurrency: 4 }
     )
-    yield* checked(() => {
+    yield* tryRead(() => {
       intactTimers(timers)
       intactSubscriptions(subscriptions)
     })

@@ -132,8 +132,8 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Actors, never, Needs | Scope.Scope> {
   const placement = yield* Placement
   const projector = yield* Projector
-  const alarm = yield* WakeUp
-  const outbox = yield* CommitFeed
+  const wakeUp = yield* WakeUp
+  const feed = yield* CommitFeed
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const scope = yield* Effect.scope
   const active = new Map<AccountId, Actor>()
@@ -141,10 +141,10 @@ export const make = Effect.fnUntraced(function* (
     room: projector.room,
     onDurable: ({ actor, sealed: { bytes, record } }) => {
       // Deliveries of a partition that is being released belong to its next owner.
-      const leased = placement.isHere(actor.account) && outbox.publish(record)
+      const leased = placement.isHere(actor.account) && feed.publish(record)
       projector.offer({ actor, record, bytes: bytes.length, leased })
-      for (const { dueAt } of record.timers) if (dueAt !== null) alarm.set(dueAt - record.clock)
-      if (record.advanced > 0) alarm.set(0)
+      for (const { dueAt } of record.timers) if (dueAt !== null) wakeUp.set(dueAt - record.clock)
+      if (record.advanced > 0) wakeUp.set(0)
       if (record.account === options.replicated) placement.noteWritten(record.account)
       // A new owner may have read the log just before this record and answer without it. So the record is acknowledged
       // only while the account is owned here.
@@ -177,7 +177,7 @@ export const make = Effect.fnUntraced(function* (
       Effect.ignore
     )
   const ringAll = () => {
-    for (const { set } of [alarm, outbox.alarm]) set(0)
+    for (const { set } of [wakeUp, feed.wakeUp]) set(0)
   }
   yield* retireIdle(options, active)
   yield* watchLog(active, lose)

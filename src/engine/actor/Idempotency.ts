@@ -14,7 +14,7 @@ import type { AccountId, Millis } from "../log/Document.ts"
 import { Journal, type StorageFailure } from "../log/Journal.ts"
 import { RETENTION_MILLIS, RunningTime } from "./RunningTime.ts"
 import type { KeyRow } from "../views/Projection.ts"
-import { lost, notHeld, readRow, type RequestIdentity, type StoredAnswer } from "../log/Record.ts"
+import { missingRecord, missingItem, readRow, type RequestIdentity, type StoredAnswer } from "../log/Record.ts"
 import type { Transaction } from "./Transaction.ts"
 import { type Address, Views } from "../views/Views.ts"
 import type { MailboxFull } from "../process/BoundedQueue.ts"
@@ -87,9 +87,9 @@ const makeLookup = Effect.gen(function* () {
     version
   }: KeyRow): Effect.fn.Return<KeyState, StorageFailure> {
     const [row] = yield* journal.at([{ account, version }])
-    if (row === undefined) throw lost(account, version)
+    if (row === undefined) throw missingRecord(account, version)
     const { at, ran = at, request, response } = readRow(row)
-    if (request?.idempotencyKey !== key || response === null) throw notHeld(account, version, "the answer to a key")
+    if (request?.idempotencyKey !== key || response === null) throw missingItem(account, version, "the answer to a key")
     return { version, at: ran, request, response }
   })
 

@@ -15,11 +15,11 @@ import { LAG_BYTES_MAX } from "../process/Memory.ts"
 import { piecesOf, project } from "../views/Projection.ts"
 import { Progress } from "../process/Progress.ts"
 import {
-  checked,
+  tryRead,
   GENESIS,
   type JournalCorrupt,
   type JournalRecord,
-  lost,
+  missingRecord,
   readRow,
   type SealedRecord,
   unsealAll
@@ -155,17 +155,17 @@ const makeCatchUp = Effect.gen(function* () {
   const headAt = Effect.fnUntraced(function* (account: AccountId, version: number) {
     if (version === 0) return { version, hash: GENESIS, sequence: 0, clock: 0, now: 0 }
     const [row] = yield* journal.at([{ account, version }])
-    if (row === undefined) return yield* lost(account, version)
+    if (row === undefined) return yield* missingRecord(account, version)
     // A damaged row may hold another record's version, with which the catch-up would not end.
-    return { ...headOf(yield* checked(() => readRow(row)), row.hash), version }
+    return { ...headOf(yield* tryRead(() => readRow(row)), row.hash), version }
   })
   /** Reads the next page of the journal, and the account's standing after it. */
   const page = Effect.fnUntraced(function* (account: AccountId, before: Standing) {
     const rows = yield* journal.read(account, before.version, CATCH_UP_PAGE)
-    const tail = yield* checked(() => unsealAll(before, rows))
+    const tail = yield* tryRead(() => unsealAll(before, rows))
     const newest = tail.at(-1)
     if (newest === undefined) return undefined
-    const records = yield* checked(() => tail.map(({ record }) => formats.derived(record)))
+    const records = yield* tryRead(() => tail.map(({ record }) => formats.derived(record)))
     const after = headOf(newest.record, newest.hash)
     return [{ records, after }, after] as const
   })

@@ -17,7 +17,7 @@ import { Journal, type StorageFailure } from "../log/Journal.ts"
 import * as Loop from "../process/Loop.ts"
 import { Placement } from "../process/Placement.ts"
 import { Projector } from "./Projector.ts"
-import { type ChainHead, checked, GENESIS, type JournalCorrupt, type JournalRecord, unsealAll } from "../log/Record.ts"
+import { type ChainHead, tryRead, GENESIS, type JournalCorrupt, type JournalRecord, unsealAll } from "../log/Record.ts"
 import { BoundedQueue, type MailboxFull } from "../process/BoundedQueue.ts"
 
 /** Interval of reads of the log without a notification. */
@@ -113,7 +113,7 @@ const makeRefresh = Effect.fnUntraced(function* (account: AccountId, services: A
     for (;;) {
       const rows = yield* journal.read(account, from.version, PAGE)
       if (rows.length === 0) break
-      const sealed = yield* checked(() => unsealAll(from, rows))
+      const sealed = yield* tryRead(() => unsealAll(from, rows))
       records.push(...sealed.map(({ record }) => record))
       from = rows.at(-1)!
     }

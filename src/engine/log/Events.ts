@@ -14,8 +14,8 @@ import {
   type ChainedRow,
   type EventEntry,
   type JournalRecord,
-  lost,
-  notHeld,
+  missingRecord,
+  missingItem,
   readRow,
   type RequestIdentity
 } from "./Record.ts"
@@ -114,10 +114,10 @@ class EventsOfRecord {
   }
 
   at({ account, id, type, version }: EventPlace): StoredEvent {
-    if (this.#row === undefined) throw lost(account, version)
+    if (this.#row === undefined) throw missingRecord(account, version)
     this.#events ??= storedEvents(readRow(this.#row))
     const event = this.#events.get(id)
     if (event !== undefined && (type ?? event.type) === event.type) return event
-    throw notHeld(account, version, id)
+    throw missingItem(account, version, id)
   }
 }

@@ -252,15 +252,15 @@ export class JournalCorrupt extends Schema.TaggedError<JournalCorrupt>()("Journa
 }
 
 /** The error of a record that the views point to and the journal lacks. */
-export const lost = (account: AccountId, version: number): JournalCorrupt =>
+export const missingRecord = (account: AccountId, version: number): JournalCorrupt =>
   new JournalCorrupt({ account, version, problem: "is missing, but the views have it" })
 
 /** The error of a record that differs from its rows in the views: one of both was changed. */
-export const changed = (account: AccountId, version: number, what: string): JournalCorrupt =>
+export const changedRecord = (account: AccountId, version: number, what: string): JournalCorrupt =>
   new JournalCorrupt({ account, version, problem: `is not what the views say of ${what}: one of both was changed` })
 
 /** The error of a record that lacks an item that the views point to. */
-export const notHeld = (account: AccountId, version: number, what: string): JournalCorrupt =>
+export const missingItem = (account: AccountId, version: number, what: string): JournalCorrupt =>
   new JournalCorrupt({ account, version, problem: `does not hold ${what}, but the views point there` })
 
 /** Encodes a record and chains it to the one with hash `previous`. Throws if the record cannot be encoded. */
@@ -332,7 +332,7 @@ export const unsealAll = (previous: ChainHead, rows: ReadonlyArray<JournalRow>):
 }
 
 /** Runs `read`, which throws only `JournalCorrupt`. */
-export const checked = <A>(read: () => A): Effect.Effect<A, JournalCorrupt> =>
+export const tryRead = <A>(read: () => A): Effect.Effect<A, JournalCorrupt> =>
   Effect.try({ try: read, catch: (error) => error as JournalCorrupt })
 
 /**

@@ -4,7 +4,7 @@
  *
  * The engine checks `isHere` before it uses an account. Background work (timers, webhooks, scrubbing) runs for the
  * partitions `held`, and listens to their coming and going. Ownership is decided outside, by the caller of `acquire`,
- * `release`, `confirm` and `placed`.
+ * `release`, `confirm` and `setPlace`.
  *
  * A process that was frozen may have lost partitions without notice. So its ownership counts only for a short time
  * after each confirmation, by the monotonic clock, and ends at once when there is reason to doubt it.
@@ -85,8 +85,8 @@ export interface PlacementShape {
    * the move takes too long.
    */
   readonly locate: (account: string) => Effect.Effect<Place | undefined>
-  /** Notes that the process at this URL does not serve the account: its place is unknown until `placed` sets it. */
-  readonly notAt: (account: string, url: string) => void
+  /** Notes that the process at this URL does not serve the account: its place is unknown until `setPlace` sets it. */
+  readonly forgetPlace: (account: string, url: string) => void
   /** Notes that a record of an account with replicas elsewhere is durable. */
   readonly noteWritten: (account: string) => void
 
@@ -99,7 +99,7 @@ export interface PlacementShape {
   /** Ends all confirmations: other processes may own the partitions of this one from now on. */
   readonly unconfirm: () => void
   /** Sets the URL at which a partition's owner serves it; null while the owner gives it up. */
-  readonly placed: (partition: Partition, url: string | null) => void
+  readonly setPlace: (partition: Partition, url: string | null) => void
   /** Notes that another process has written to an account of which this one may have a replica. */
   readonly noteChanged: (account: string) => void
 }
@@ -120,13 +120,13 @@ const makeSole = (): PlacementShape => ({
   held: () => null,
   listen: () => Effect.void,
   locate: () => Exit.succeed("here"),
-  notAt: () => undefined,
+  forgetPlace: () => undefined,
   noteWritten: () => undefined,
   acquire: () => Effect.void,
   release: () => Effect.void,
   confirm: () => undefined,
   unconfirm: () => undefined,
-  placed: () => undefined,
+  setPlace: () => undefined,
   noteChanged: () => undefined
 })
 
@@ -168,7 +168,7 @@ class Shared implements PlacementShape {
     return Effect.map(Effect.timeoutOption(place, LOCATE_MILLIS_MAX), Option.getOrUndefined)
   }
 
-  readonly notAt = (account: string, url: string): void => {
+  readonly forgetPlace = (account: string, url: string): void => {
     const partition = partitionOf(account)
     if (this.#places.get(partition) === url) this.#places.delete(partition)
   }
@@ -218,7 +218,7 @@ class Shared implements PlacementShape {
     this.#confirmedAt = Number.NEGATIVE_INFINITY
   }
 
-  readonly placed = (partition: Partition, url: string | null): void => {
+  readonly setPlace = (partition: Partition, url: string | null): void => {
     if (url === null) this.#places.delete(partition)
     else this.#places.set(partition, url)
     this.#moved.signal()

@@ -15,7 +15,7 @@ import { type StoredEvent, storedEvents } from "../log/Events.ts"
 import { DocumentFormats } from "../views/DocumentFormats.ts"
 import { Journal, type StorageFailure } from "../log/Journal.ts"
 import { pageOf } from "./Lists.ts"
-import { type ChainedRow, lost, notHeld, readRow, type RequestIdentity, timeOf } from "../log/Record.ts"
+import { type ChainedRow, missingRecord, missingItem, readRow, type RequestIdentity, timeOf } from "../log/Record.ts"
 import { recordId, recordVersion, type Revision, type RevisionQuery, Views } from "../views/Views.ts"
 
 /** A record that has written at least one of the requested documents. */
@@ -76,11 +76,11 @@ export const make = Effect.fnUntraced(function* (
 
   const entryOf = (account: AccountId, { documents: ids, id }: Revision, row: ChainedRow | undefined): HistoryEntry => {
     const version = recordVersion(id)
-    if (row === undefined) throw lost(account, version)
+    if (row === undefined) throw missingRecord(account, version)
     const record = readRow(row)
     const written = new Map(record.changes.map((change) => [change.id, change]))
     const missing = ids.find((id) => !written.has(id))
-    if (missing !== undefined) throw notHeld(account, version, missing)
+    if (missing !== undefined) throw missingItem(account, version, missing)
     const entries = [...written.values()].map((change) => formats.change(account, version, change))
     const isRequested = (id: string) => ids.includes(id)
     return {
@@ -105,7 +105,7 @@ export const make = Effect.fnUntraced(function* (
     while (before + 1 < after) {
       const middle = Math.floor((before + after) / 2)
       const [row] = yield* rowsOf(account, [middle])
-      if (row === undefined) throw lost(account, middle)
+      if (row === undefined) throw missingRecord(account, middle)
       if (timeOf(row) > time) after = middle
       else before = middle
     }

@@ -18,7 +18,7 @@ import { VERIFIED_ROWS_MAX } from "../process/Memory.ts"
 import { aheadAfter, piecesOf, project, type Projection } from "../views/Projection.ts"
 import { Progress } from "../process/Progress.ts"
 import { Projector } from "../actor/Projector.ts"
-import { checked, GENESIS, JournalCorrupt, type JournalRow, lost, unsealAll } from "../log/Record.ts"
+import { tryRead, GENESIS, JournalCorrupt, type JournalRow, missingRecord, unsealAll } from "../log/Record.ts"
 import { Snapshot } from "../log/Snapshot.ts"
 import { type Standing, type ViewRow, Views, type ViewTable, viewTables } from "../views/Views.ts"
 
@@ -284,11 +284,11 @@ const overJournal = Effect.fnUntraced(function* (
     (last: JournalRow | undefined) => journal.read(account, last?.version ?? 0, page),
     (rows) =>
       Effect.tap(
-        checked(() => fold(rows)),
+        tryRead(() => fold(rows)),
         pause
       )
   )
-  if (isWhole && head.version < projected) return yield* lost(account, head.version + 1)
+  if (isWhole && head.version < projected) return yield* missingRecord(account, head.version + 1)
   if (isWhole && ahead < anchored.length) return yield* cutOff(account, head.version + 1, anchored[ahead]!)
   return { read: head.version, isCutShort: !isWhole }
 })

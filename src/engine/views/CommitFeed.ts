@@ -1,6 +1,6 @@
 /**
  * The feed of durable records within this process. It passes new deliveries through memory to the dispatcher, wakes the
- * dispatcher for later ones by its alarm, and notifies the watchers of an account, such as open dashboard pages.
+ * dispatcher for later ones by its wake-up, and notifies the watchers of an account, such as open dashboard pages.
  */
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { WakeUpShape } from "../process/WakeUp.ts"
@@ -29,7 +29,7 @@ export type Changed = ReadonlySet<string>
 type Watcher = (changed: Changed) => void
 
 export interface CommitFeedShape {
-  readonly alarm: WakeUpShape
+  readonly wakeUp: WakeUpShape
   readonly listen: (listener: Listener) => Effect.Effect<void, never, Scope.Scope>
   /**
    * Calls the watcher with the changes of each record of an account that becomes durable in this process, until the
@@ -42,11 +42,11 @@ export interface CommitFeedShape {
 
 export class CommitFeed extends Context.Service<CommitFeed, CommitFeedShape>()("till/engine/CommitFeed") {
   static readonly layer: Layer.Layer<CommitFeed> = Layer.sync(CommitFeed, () => {
-    const alarm = WakeUp.make()
+    const wakeUp = WakeUp.make()
     const listeners = new Set<Listener>()
     const watchers = new Map<AccountId, Set<Watcher>>()
     return CommitFeed.of({
-      alarm,
+      wakeUp,
       listen: (listener) =>
         Effect.asVoid(
           Effect.acquireRelease(
@@ -76,14 +76,14 @@ export class CommitFeed extends Context.Service<CommitFeed, CommitFeedShape>()("
           const changed = changedBy(record)
           for (const watcher of watching) watcher(changed)
         }
-        if (record.advanced > 0 || record.hastened.length > 0) alarm.set(0)
+        if (record.advanced > 0 || record.hastened.length > 0) wakeUp.set(0)
         for (const { nextAttemptAt } of record.attempts) {
-          if (nextAttemptAt !== null) alarm.set(nextAttemptAt - record.clock)
+          if (nextAttemptAt !== null) wakeUp.set(nextAttemptAt - record.clock)
         }
         const { deliveries, subscriptions, wiped } = record
         if (deliveries.length === 0 && subscriptions.length === 0 && !wiped) return false
         if (listeners.size === 0) {
-          alarm.set(0)
+          wakeUp.set(0)
           return false
         }
         const committed = committedOf(record)

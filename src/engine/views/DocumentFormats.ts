@@ -23,13 +23,13 @@ import type { StoredEvent } from "../log/Events.ts"
 import {
   AS_SHOWN,
   type Change,
-  changed,
+  changedRecord,
   type Derivation,
   derivedOf,
   derivedOfDeleted,
   derives,
   JournalCorrupt,
-  lost,
+  missingRecord,
   type SealedRecord
 } from "../log/Record.ts"
 import type { DocumentTexts } from "./Views.ts"
@@ -110,8 +110,8 @@ export const make = (
     },
     document: (row) => {
       const { account, document, hidden, id, version } = row
-      if (document === null && row.documentSpan !== null) throw lost(account, version)
-      if (ofDocument(row, document, hidden) !== row.checksum) throw changed(account, version, id)
+      if (document === null && row.documentSpan !== null) throw missingRecord(account, version)
+      if (ofDocument(row, document, hidden) !== row.checksum) throw changedRecord(account, version, id)
       return newestOf(account, row)
     },
     change: (account, version, { document, format, hidden, id, kind, labels }) =>

@@ -255,7 +255,7 @@ class Forwarding {
         // Either the request belongs to another account, or the process no longer serves the account.
         const named = reply.headers[ACCOUNT]
         if (typeof named === "string" && named !== "" && named !== this.#account) this.#account = named
-        else this.#shared.placement.notAt(this.#account, url)
+        else this.#shared.placement.forgetPlace(this.#account, url)
         return ELSEWHERE
       }
       default:

@@ -1,6 +1,7 @@
 /**
- * Without the secret, write access to the database is not enough to rewrite anchored records undetected: neither with a
- * consistent new chain and matching views, nor by truncating a journal or the anchors. Verification names the place.
+ * Without the secret, write access to the database is not enough to rewrite anchored records undetected (semantics
+ * storage.anchors): neither with a consistent new chain and matching views, nor by truncating a journal or the anchors.
+ * Verification names the place.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -170,7 +171,7 @@ describe("anchors", () => {
       const history = yield* withHistory(new Random(5))
       const { found, postgres, store, versions } = history
       const count = Effect.map(
-        postgres.ask<{ sequence: bigint }>(`SELECT sequence FROM anchors`),
+        postgres.readRows<{ sequence: bigint }>(`SELECT sequence FROM anchors`),
         (rows) => rows.length
       )
       const anchors = yield* count

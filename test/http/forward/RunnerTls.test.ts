@@ -1,6 +1,6 @@
 /**
- * Programs without the installation's key at the place of a process: at its address, between two processes, or in front
- * of its listener.
+ * Programs without the installation's key at the place of a process (semantics runners.trust): at its address, between
+ * two processes, or in front of its listener.
  */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Logger, ManagedRuntime, Redacted } from "effect"
@@ -129,7 +129,7 @@ describe("a program at the address of a process of the installation", () => {
     it(`gets a ClientHello and is not trusted: one that ${what}`, async () => {
       const { connections, url } = await recording(await start())
       const { forwarder, placement } = await startProcess()
-      placement.placed(PARTITION, url)
+      placement.setPlace(PARTITION, url)
       const exit = await run(forwarder.forward(outgoing()))
       assert.isTrue(Exit.isFailure(exit), String(exit))
       const called = await run(forwarder.call({ url }, { path: "/administration", body: {}, mayRepeat: false }))
@@ -159,7 +159,7 @@ describe("a program at the address of a process of the installation", () => {
   it("is logged, once a minute at most, and so is a client of the listener without the key", async () => {
     const own = await startProcess()
     const other = await startProcess(OTHER_TLS)
-    own.placement.placed(PARTITION, other.url)
+    own.placement.setPlace(PARTITION, other.url)
     for (const _ of [1, 2]) assert.isTrue(Exit.isFailure(await run(own.forwarder.forward(outgoing()))))
     await until("both have said so", () => own.logged.length > 0 && other.logged.length > 0)
     assert.deepStrictEqual([own.logged.length, other.logged.length], [1, 1])
@@ -186,7 +186,7 @@ describe("a program between two processes of the installation", () => {
     const owner = await startProcess()
     const { connections, url } = await recording(owner.port)
     const { forwarder, placement } = await startProcess()
-    placement.placed(PARTITION, url)
+    placement.setPlace(PARTITION, url)
     assert.isTrue(Exit.isSuccess(await run(forwarder.forward(outgoing()))))
     const call = { path: "/administration", body: { command: "x" }, mayRepeat: false }
     assert.isTrue(Exit.isSuccess(await run(forwarder.call({ url }, call))))
@@ -202,7 +202,7 @@ describe("a program between two processes of the installation", () => {
       await sendBytes(owner.port, sent)
       // Replayed to the sender: the owner's answer.
       const replaying = await open(net.createServer((socket) => socket.write(Buffer.concat(received))))
-      placement.placed(PARTITION, `https://127.0.0.1:${replaying}`)
+      placement.setPlace(PARTITION, `https://127.0.0.1:${replaying}`)
       assert.isTrue(Exit.isFailure(await run(forwarder.forward(outgoing()))))
     }
     await pause(100)
