@@ -181,6 +181,15 @@ describe("comments and titles of tests", () => {
     )
   })
 
+  it("cite each row of semantics.md in at least one test", () => {
+    const tests = sources.filter((file) => file.startsWith("test/"))
+    const cited = new Set(tests.flatMap((file) => citationsOf(read(file))))
+    assert.deepStrictEqual(
+      rowsOf(read("docs/semantics.md")).filter((row) => !cited.has(row)),
+      []
+    )
+  })
+
   it("are found: most rows are cited somewhere", () => {
     const cited = new Set(sources.flatMap((file) => citationsOf(read(file))))
     assert.isAbove(cited.size, 200)

@@ -20,6 +20,36 @@ const client = Effect.suspend(() =>
 let keys = 0
 const headers = () => ({ "idempotency-key": `contract-${++keys}` })
 
+const ALL = ["create", "list", "retrieve", "update", "delete"]
+
+/** The endpoints of the interface and of semantics responses.endpoints, by resource. */
+const ENDPOINTS: Readonly<
+  Record<string, { readonly methods: ReadonlyArray<string>; readonly actions?: ReadonlyArray<string> }>
+> = {
+  customers: { methods: ALL, actions: ["GET search", "GET :id/payment_methods"] },
+  products: { methods: ALL },
+  prices: { methods: ["create", "list", "retrieve", "update"] },
+  checkout_sessions: {
+    methods: ["create", "list", "retrieve", "update"],
+    actions: ["POST :id/confirm", "POST :id/expire", "GET :id/line_items"]
+  },
+  payment_intents: {
+    methods: ["create", "list", "retrieve", "update"],
+    actions: ["GET search", "POST :id/confirm", "POST :id/capture", "POST :id/cancel"]
+  },
+  refunds: { methods: ["create", "list", "retrieve", "update"] },
+  charges: { methods: ["list", "retrieve"] },
+  payment_methods: { methods: ["create", "list", "retrieve"], actions: ["POST :id/attach", "POST :id/detach"] },
+  webhook_endpoints: { methods: ALL, actions: ["POST :id/roll_secret", "GET :id/deliveries"] },
+  events: { methods: ["list", "retrieve"], actions: ["POST :id/resend"] },
+  api_keys: { methods: ["list", "delete"], actions: ["POST :id/roll"] },
+  request_logs: { methods: ["list", "retrieve"] },
+  test_helpers: {
+    methods: [],
+    actions: ["POST clock/advance", "DELETE data", "POST payment_intents/:id/authenticate"]
+  }
+}
+
 describe("contract", () => {
   it("has a document in which every POST takes an idempotency key and every route a version", () => {
     const document = OpenApi.fromApi(Api)
@@ -53,6 +83,23 @@ describe("contract", () => {
     })
     assert.strictEqual(new Set(seen).size, seen.length)
     for (const route of seen) assert.match(route, /^(GET|POST|DELETE) \/v1\/[a-z_/:]+$/)
+  })
+
+  it("responses.endpoints: has these endpoints", () => {
+    const seen: Array<string> = []
+    HttpApi.reflect(Api, {
+      onGroup: () => {},
+      onEndpoint: ({ endpoint }) => seen.push(`${endpoint.method} ${endpoint.path.slice("/v1/".length)}`)
+    })
+    const expected = Object.entries(ENDPOINTS).flatMap(([resource, { actions = [], methods }]) => [
+      ...(methods.includes("create") ? [`POST ${resource}`] : []),
+      ...(methods.includes("list") ? [`GET ${resource}`] : []),
+      ...(methods.includes("retrieve") ? [`GET ${resource}/:id`] : []),
+      ...(methods.includes("update") ? [`POST ${resource}/:id`] : []),
+      ...(methods.includes("delete") ? [`DELETE ${resource}/:id`] : []),
+      ...actions.map((action) => action.replace(" ", ` ${resource}/`))
+    ])
+    assert.sameMembers(seen, expected)
   })
 
   it.live("has a client that understands every response of the server", () =>

@@ -1,6 +1,7 @@
 /**
- * Backups of random journals: however the runs ended that made one, it holds the journal up to its last run, and any
- * cut in time is a prefix of each account's records. Every later change of a file is detected and named.
+ * Backups of random journals (semantics backups.manifest): however the runs ended that made one, it holds the journal
+ * up to its last run, and any cut in time is a prefix of each account's records. Every later change of a file is
+ * detected and named.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */

@@ -1,6 +1,7 @@
 /**
- * Links, pipes and folders that another user has put into a folder for backups: none is followed, and nothing outside
- * changes. Creating a pipe takes a process, so this is no unit test.
+ * Links, pipes and folders that another user has put into a folder for backups (semantics operation.files,
+ * backups.folder): none is followed, and nothing outside changes. Creating a pipe takes a process, so this is no unit
+ * test.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"

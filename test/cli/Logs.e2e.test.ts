@@ -1,4 +1,4 @@
-/** `till logs` as typed in a terminal, with a real service. */
+/** `till logs` as typed in a terminal, with a real service (semantics request_log.cli). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { KEYS, run, type Running, startTill, till, until } from "../support/TillProcess.ts"

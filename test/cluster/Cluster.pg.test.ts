@@ -1,4 +1,7 @@
-/** Runners as processes on a real Postgres: one of them serves each partition, whatever happens to the others. */
+/**
+ * Runners as processes on a real Postgres (semantics runners.partitions): one of them serves each partition, whatever
+ * happens to the others.
+ */
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, type Scope } from "effect"

@@ -1,4 +1,7 @@
-/** Effects of a lost session of locks on the runner that had it, and on the runner that acquires the locks. */
+/**
+ * Effects of a lost session of locks on the runner that had it, and on the runner that acquires the locks (semantics
+ * runners.locks).
+ */
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import * as RunnerAddress from "effect/cluster/RunnerAddress"

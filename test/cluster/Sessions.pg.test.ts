@@ -1,4 +1,4 @@
-/** A runner checks its clock and the living runners before it changes a database. */
+/** A runner checks its clock and the living runners before it changes a database (semantics runners.compatibility). */
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"

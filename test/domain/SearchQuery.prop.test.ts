@@ -1,5 +1,5 @@
 /**
- * Search queries (semantics search.*): every printed query parses to itself, every text is a query or is refused at a
+ * Search queries (semantics search.syntax): every printed query parses to itself, every text is a query or is refused at a
  * position, and the operators of each field type are a closed table.
  */
 import { assert, describe, it } from "@effect/vitest"

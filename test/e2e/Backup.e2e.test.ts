@@ -1,6 +1,7 @@
 /**
- * `till backup` and `till restore` as operators use them: beside a service under load, killed at any moment, and from
- * the embedded Postgres to another one and back.
+ * `till backup` and `till restore` as operators use them (semantics backups.contents, backups.restore,
+ * backups.restore.effects): beside a service under load, killed at any moment, and from the embedded Postgres to
+ * another one and back.
  *
  * Replay the choices of a run with the seed that it prints: TILL_SEED=<seed> npm test -- test/e2e/Backup.
  */

@@ -1,5 +1,6 @@
 /**
- * `till serve --runners N` is one service of several processes: for clients, for the operator's start, and for its end.
+ * `till serve --runners N` is one service of several processes (semantics runners.serve): for clients, for the
+ * operator's start, and for its end.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"

@@ -1,5 +1,6 @@
 /**
- * Crashes and failures of the storage at any step. After a restart on the storage that was left:
+ * Crashes and failures of the storage at any step (semantics idempotency.atomic). After a restart on the storage that
+ * was left:
  * - every acknowledged response is still true, and a repeat of its request replays the same bytes;
  * - a command that was not acknowledged is there as a whole or not at all, and its repeat takes effect exactly once;
  * - no read ever showed anything that the final journal does not hold.

@@ -47,7 +47,7 @@ describe("API keys", () => {
     assertError(await server.request("GET", path), 404, "resource_missing", "starting_after")
   })
 
-  it("keys.roll: a rolled key is valid beside the new one, and the new one is shown once", async () => {
+  it("keys.roll, keys.object: a rolled key is valid beside the new one, and the new one is shown once", async () => {
     const keys = await server.merchant()
     const id = await idOf(keys, keys.secretTest)
     const roll = () =>
@@ -57,8 +57,19 @@ describe("API keys", () => {
     assertOk(rolled)
     const { secret, ...shown } = rolled.body
     assert.match(secret, /^sk_test_[0-9A-Za-z]{32}$/)
-    assert.deepInclude(shown, { object: "api_key", type: "secret", livemode: false, status: "active" })
-    assert.strictEqual(shown.last4, secret.slice(-4))
+    const { created, id: newId, ...rest } = shown
+    assert.match(newId, /^key_[0-9A-Za-z]{24}$/)
+    assert.isAtLeast(created, before)
+    assert.deepStrictEqual(rest, {
+      object: "api_key",
+      type: "secret",
+      livemode: false,
+      prefix: "sk_test_",
+      last4: secret.slice(-4),
+      expires_at: null,
+      status: "active",
+      merchant_id: keys.merchantId
+    })
     assert.isTrue(await works(secret))
     assert.isTrue(await works(keys.secretTest))
     const old = (await listKeys(secret)).find((key: { id: string }) => key.id === id)

@@ -118,7 +118,7 @@ describe("the end of a session", () => {
     assert.notInclude(refused.body.error.message, "expire the session")
   })
 
-  it("has one winner when confirmations and expiries meet", async () => {
+  it("checkout.ends, payment_intents.concurrency: has one winner when confirmations and expiries meet", async () => {
     for (let round = 0; round < 5; round++) {
       const { id, payment_intent } = await create()
       const since = await newestEvent()

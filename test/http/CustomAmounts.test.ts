@@ -1,4 +1,7 @@
-/** Semantics checkout.custom_amount, through a real socket: the payer chooses the amount. */
+/**
+ * Semantics checkout.custom_amount, checkout.custom_amount.confirm, through a real socket: the payer chooses the
+ * amount.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { AMOUNT_MAX } from "../../src/domain/Money.ts"
 import { assertError, assertOk } from "./Assertions.ts"

@@ -23,7 +23,7 @@ describe("customers", () => {
     assert.strictEqual(retrieved.text, created.text)
   })
 
-  it("customers.delete: deletion leaves a stub, and no new reference to it is accepted", async () => {
+  it("customers.delete, responses.deleted: deletion leaves a stub, and no new reference to it is accepted", async () => {
     const { id } = await create()
     const intent = { amount: 1, currency: "usd", customer: id }
     const { body: old } = await server.request("POST", "/v1/payment_intents", { body: intent })

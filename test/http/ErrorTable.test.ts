@@ -56,6 +56,11 @@ const OTHER_TEXTS: { readonly [Tag in Failure["_tag"]]?: string } = {
     "This PaymentIntent belongs to Checkout Session cs_1fK3dV9ab7Qe0TzXw5MnR2Lc; expire the session instead."
 }
 
+/** The kinds that semantics errors.kinds lists. */
+const KINDS = /\*\*errors\.kinds\*\* Kinds in messages: ([^.]*)\./u
+  .exec(fs.readFileSync(new URL("../../docs/semantics.md", import.meta.url), "utf8"))![1]!
+  .split(/,\s+/u)
+
 /** True if a text matches a template: `{…}` stands for any text, and a trailing `…` for any end. */
 const fits = (template: string, text: string): boolean => {
   const pattern = template
@@ -78,6 +83,10 @@ const assertParam = (column: string, failure: Failure, param: string | null) => 
 }
 
 describe("errors", () => {
+  it("errors.kinds: name these kinds of objects", () => {
+    assert.sameMembers([...Domain.ResourceKind.literals], KINDS)
+  })
+
   it("of semantics errors.table are those of the table, and no others", () => {
     const codes = new Set([...Object.values(FAILURES).map((failure) => wireErrorOf(failure).code), "internal_error"])
     const documented = ROWS.flatMap((row) => row.codes).filter(

@@ -110,7 +110,7 @@ describe("lists", () => {
     assert.strictEqual((await list("?limit=100")).body.data.length, 12)
   })
 
-  it("lists.filters: filters", async () => {
+  it("lists.filters, lists.email, payment_intents.list: filters", async () => {
     const even = ids.filter((_, index) => index % 2 === 1)
     assert.deepStrictEqual(idsOf((await list("?email=even@EXAMPLE.test")).body), even)
     assertError(await list("?email="), 400, "parameter_invalid", "email")

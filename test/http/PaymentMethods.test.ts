@@ -23,7 +23,7 @@ const get = (id: string, options: RequestOptions = {}) => server.request("GET", 
 const decode = Schema.decodeUnknownSync(PaymentMethod, { onExcessProperty: "error" })
 
 describe("payment methods", () => {
-  it("payment_methods.create, payment_methods.object: create and retrieve", async () => {
+  it("payment_methods.create, payment_methods.object, payment_methods.built_in: create and retrieve", async () => {
     const billing_details = { name: "Jo", email: "jo@example.test", address: { city: "Bern", line2: "" } }
     const created = await create({ type: "card", card, billing_details, metadata: { a: "b", c: null } })
     assertOk(created)
@@ -66,6 +66,9 @@ describe("payment methods", () => {
       body: { amount: 1, currency: "usd", payment_method: id, confirm: true }
     })
     assert.deepInclude(paid.body, { status: "succeeded", payment_method: id })
+    const withBuiltIn = { amount: 1, currency: "usd", payment_method: "pm_card_visa" }
+    const { body } = await server.request("POST", "/v1/payment_intents", { body: withBuiltIn })
+    assert.strictEqual(body.payment_method, "pm_card_visa")
   })
 
   it("payment_methods.create: parameters", async () => {

@@ -120,7 +120,7 @@ describe("products", () => {
     )
   })
 
-  it("products.list: are listed, newest first, and filtered by `active`", async () => {
+  it("products.list, products.active: are listed, newest first, and filtered by `active`", async () => {
     const key = (await server.merchant()).secretTest
     const make = async (active: boolean) =>
       (await server.request("POST", "/v1/products", { key, body: { name: "x", active } })).body.id
@@ -142,7 +142,7 @@ describe("products", () => {
     assertError(await get("/v1/products?starting_after=prod_x", key), 404, "resource_missing", "starting_after")
   })
 
-  it("products.delete: can be deleted without prices, and then are gone", async () => {
+  it("products.delete, responses.deleted: can be deleted without prices, and then are gone", async () => {
     const deleted = await product()
     const { id } = deleted
     assert.deepStrictEqual((await remove(id)).body, { id, object: "product", deleted: true, livemode: false })

@@ -1,5 +1,6 @@
 /**
- * A process that is stopping reports it, and answers until other processes have taken over (semantics operation.stop).
+ * A process that is stopping reports it, and answers until other processes have taken over (semantics operation.stop,
+ * operation.health).
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"

@@ -50,7 +50,7 @@ const someRequests = async ({ secretTest: key }: Keys) => {
 }
 
 describe("request_log.list: the log of requests over the API", () => {
-  it("shows a request with its answer", async () => {
+  it("request_log.object: shows a request with its answer", async () => {
     const keys = await server.merchant()
     const { again, made, refused } = await someRequests(keys)
     const { body } = await logged(keys.secretTest, idOf(refused))

@@ -254,7 +254,7 @@ const onPostgres: Effect.Effect<Harness.Storage, never, Scope.Scope> = Effect.fl
   (database) => database.connect("search")
 )
 
-describe("search.*: a search", () => {
+describe("search.fields, search.matching: a search", () => {
   it.live.prop(
     "finds the objects that a filter over all objects selects, in memory",
     [Seed],

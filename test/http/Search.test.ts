@@ -21,7 +21,7 @@ const found = async (kind: string, query: string): Promise<ReadonlyArray<string>
   return reply.body.data.map(({ id }: { readonly id: string }) => id)
 }
 
-describe("search.*: a search", () => {
+describe("search.endpoints, search.pages: a search", () => {
   it("finds objects of earlier answers, in their current state", async () => {
     const metadata = { order: "now" }
     const { id: customer } = await post("customers", { email: "Jenny@Example.com", name: "Jenny Rosen", metadata })

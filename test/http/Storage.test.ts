@@ -52,7 +52,7 @@ describe("storage", () => {
     assert.strictEqual((await server.request("GET", "/v1/customers?limit=100")).body.data.length, before + 1)
   })
 
-  it("readiness fails, liveness does not", async () => {
+  it("operation.health: readiness fails, liveness does not", async () => {
     failing.add("read")
     const ready = await server.request("GET", "/readyz", { key: null })
     assert.strictEqual(ready.status, 503)

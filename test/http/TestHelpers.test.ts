@@ -1,6 +1,6 @@
 /**
- * Semantics test_helpers.clock, test_helpers.data: the clock of a test environment, and the end of its data, through a
- * real socket.
+ * Semantics test_helpers.clock, test_helpers.data, time.clock: the clock of a test environment, and the end of its
+ * data, through a real socket.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"

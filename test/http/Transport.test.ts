@@ -280,7 +280,7 @@ describe("transport", () => {
       const reply = await server.request("POST", "/v1/customers", { idempotencyKey, body: { name: 1 } })
       assertError(reply, 422, "idempotency_key_reuse")
     })
-    it("schema before object: unknown, then missing, then invalid", async () => {
+    it("requests.order.schema: schema before object: unknown, then missing, then invalid", async () => {
       assertError(await post("/v1/customers/cus_x", { name: 1 }), 400, "parameter_invalid", "name")
       assertError(await intent({ amount: "x", zzz: 1, payment_method_data: {} }), 400, "parameter_unknown", "zzz")
       assertError(await intent({ amount: "x", description: 1 }), 400, "parameter_missing", "currency")
@@ -460,6 +460,16 @@ describe("transport", () => {
     for (let i = 0; i < 5; i++) ids.push((await customer({})).body.id)
     for (const id of ids) assert.match(id, /^cus_[0-9A-Za-z]{24}$/)
     assert.deepStrictEqual(ids, ids.toSorted())
+  })
+
+  it("responses.secrets: a secret is its object's id or a prefix, and random characters", async () => {
+    const intent = await server.request("POST", "/v1/payment_intents", { body: { amount: 1, currency: "usd" } })
+    const { client_secret, id } = intent.body
+    assert.match(client_secret, /^pi_[0-9A-Za-z]{24}_secret_[0-9A-Za-z]{24}$/)
+    assert.isTrue(client_secret.startsWith(`${id}_secret_`))
+    const endpoint = { url: "https://shop.example/hooks", enabled_events: ["*"] }
+    const { body } = await server.request("POST", "/v1/webhook_endpoints", { body: endpoint })
+    assert.match(body.secret, /^whsec_[0-9A-Za-z]{32}$/)
   })
 
   it("parameters.email: emails", async () => {

@@ -173,7 +173,7 @@ describe("other kinds of changes", () => {
     }
   })
 
-  it("a parameter that is required since a version is optional in older ones", async () => {
+  it("versions.refusals: a parameter that is required since a version is optional in older ones", async () => {
     for (const version of [FIRST, SECOND]) assert.strictEqual((await post("products", {}, version)).name, "Unnamed")
     assert.include(await refusedPost("products", {}, NEWEST), { code: "parameter_missing", param: "name" })
     assert.include(await refusedPost("products", { name: 1 }, FIRST), { code: "parameter_invalid", param: "name" })
@@ -198,7 +198,7 @@ describe("other kinds of changes", () => {
     assert.isTrue((await get(`customers/${id}`, NEWEST)).deleted)
   })
 
-  it("unchanged parts are the same, byte for byte, in every version", async () => {
+  it("versions.same: unchanged parts are the same, byte for byte, in every version", async () => {
     const { id: product } = await post("products", { name: "Tea" }, NEWEST)
     const { id } = await post(
       "prices",
@@ -244,7 +244,7 @@ describe("the version of a request", () => {
 
 describe("a replay", () => {
   // Semantics idempotency.fingerprint, idempotency.replay.
-  it("is in the version of the first request, byte for byte, for any version of the repetition", async () => {
+  it("versions.replays: is in the version of the first request, byte for byte, for any version of the repetition", async () => {
     for (const first of ALL) {
       const body = { [PHONE[first]!]: "1" }
       const once = { body, idempotencyKey: `once-${first}` }

@@ -205,7 +205,7 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
     }
     const settle = () => server.post("/v1/test_helpers/clock/advance", { seconds: 60 })
 
-    it("shows its result when it is known, and does not reload before", async () => {
+    it("pages.processing: shows its result when it is known, and does not reload before", async () => {
       const session = await processing()
       const page = await (await browser.newContext()).newPage()
       let loads = 0

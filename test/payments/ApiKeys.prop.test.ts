@@ -1,6 +1,6 @@
 /**
  * The lifecycle of a key, over any sequence of rolls, elapsed time and revocations (semantics keys.first, keys.roll,
- * keys.revoke).
+ * keys.revoke, keys.states).
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"

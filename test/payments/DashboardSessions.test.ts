@@ -1,4 +1,7 @@
-/** Dashboard sessions: opened by a link or a password, ended in every way, and stored as hashes only. */
+/**
+ * Dashboard sessions (semantics dashboard.links, dashboard.sessions): opened by a link or a password, ended in every
+ * way, and stored as hashes only.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import type { Role } from "../../src/domain/Person.ts"

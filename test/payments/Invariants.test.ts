@@ -1,4 +1,7 @@
-/** The last check of the lifecycles: an object that violates an invariant is not written. */
+/**
+ * The last check of the lifecycles (semantics payment_intents.invariants): an object that violates an invariant is not
+ * written.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Charge } from "../../src/domain/Charge.ts"

@@ -1,4 +1,4 @@
-/** Merchants and their keys, which are found by hash and stored nowhere. */
+/** Merchants and their keys, which are found by hash and stored nowhere (semantics keys.storage). */
 import { hash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"

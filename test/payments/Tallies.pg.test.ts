@@ -1,7 +1,7 @@
 /**
- * The numbers of payments (semantics dashboard.sums) equal a plain count over all of an account's payments, charges and
- * refunds: in any sequence of operations, at any time of a test clock, after a wipe, after the stop or crash of a
- * process, after a rebuild of the views, and in a restored backup.
+ * The numbers of payments (semantics dashboard.sums, dashboard.views) equal a plain count over all of an account's
+ * payments, charges and refunds: in any sequence of operations, at any time of a test clock, after a wipe, after the
+ * stop or crash of a process, after a rebuild of the views, and in a restored backup.
  *
  * To replay a failure, pass the printed token to its property: `{ arbitrary: { replay: "…" } }`. Postgres has timing of
  * its own, so a replay repeats the random choices, but not always the interleaving.

@@ -54,7 +54,7 @@ const seen = Effect.fnUntraced(function* (id: string) {
 })
 
 describe("Timers", () => {
-  it.effect("settle a payment two seconds after it started", () =>
+  it.effect("payment_intents.processing: settle a payment two seconds after it started", () =>
     Effect.gen(function* () {
       const id = yield* create({ payment_method: "pm_card_processing_success" })
       const started = ["payment_intent.created", "charge.pending", "payment_intent.processing"]

@@ -1,4 +1,4 @@
-/** The breaker against a database that is silent at random times, by the test clock. */
+/** The breaker against a database that is silent at random times, by the test clock (semantics storage.hang). */
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,9 +1,10 @@
 /**
- * Several processes of the whole service in virtual time, on one journal: runners share the accounts, are killed,
- * frozen, cut off from Postgres, started and shut down. Merchants run random programs over the API concurrently, send
- * each request to any runner, and repeat it at another one with its key until it has a response. The state tables of
- * test/models check every step: its response, its events and its visible state at any runner. So no acknowledged change
- * is lost, no operation or timer takes effect twice, and no merchant waits longer than ten seconds.
+ * Several processes of the whole service in virtual time, on one journal (semantics runners.consistency): runners share
+ * the accounts, are killed, frozen, cut off from Postgres, started and shut down. Merchants run random programs over
+ * the API concurrently, send each request to any runner, and repeat it at another one with its key until it has a
+ * response. The state tables of test/models check every step: its response, its events and its visible state at any
+ * runner. So no acknowledged change is lost, no operation or timer takes effect twice, and no merchant waits longer
+ * than ten seconds.
  *
  * A stranger at the address of a killed runner receives no part of a request, and its responses are rejected. The
  * network is in memory, and the proof of the installation's key is a keyed hash of a nonce per connection. So the model

@@ -77,7 +77,7 @@ describe("the sender", () => {
     })
   )
 
-  it.live("keeps the text of a refusal, without card numbers and secrets", () =>
+  it.live("webhooks.response_body: keeps the text of a refusal, without card numbers and secrets", () =>
     Effect.gen(function* () {
       const long = "x".repeat(KEPT_BYTES_MAX - 1)
       const texts: ReadonlyArray<readonly [sent: string | Buffer, kept: string | undefined]> = [

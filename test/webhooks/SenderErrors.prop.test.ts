@@ -1,4 +1,7 @@
-/** The error of a failed attempt contains neither the address nor the secret: every reader of deliveries sees it. */
+/**
+ * The error of a failed attempt contains neither the address nor the secret (semantics webhooks.errors): every reader
+ * of deliveries sees it.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import { ANY, makeSender, messageTo, PUBLIC } from "./Sending.ts"

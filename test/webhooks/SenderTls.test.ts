@@ -1,4 +1,6 @@
-/** The sender verifies the certificates of https endpoints, and describes their problems. */
+/**
+ * The sender verifies the certificates of https endpoints, and describes their problems (semantics webhooks.errors).
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { vi } from "vitest"

@@ -11,7 +11,7 @@ import { formTo, openTab } from "../People.ts"
 const plain = (text: string) => text.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ")
 
 describe("the dashboard of two runners", () => {
-  it.live("shows the installation's health, triggers an event, and wipes test data", () =>
+  it.live("dashboard.wipe: shows the installation's health, triggers an event, and wipes test data", () =>
     Effect.gen(function* () {
       const variables = { DATABASE_URL: Redacted.value(yield* freshDatabase) }
       const server = yield* startTill({ args: ["--runners", "2"], variables })

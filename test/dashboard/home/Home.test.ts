@@ -75,7 +75,7 @@ describe("the home page", () => {
     }
   })
 
-  it("links to problems", async () => {
+  it("dashboard.attention: links to problems", async () => {
     await pay({ capture_method: "manual" })
     const endpoint = await server.post("/v1/webhook_endpoints", {
       url: "https://shop.example/hooks",

@@ -1,6 +1,6 @@
 /**
  * API keys and people on the dashboard: secrets shown once, access, and the audit log (semantics dashboard.keys,
- * dashboard.audit).
+ * dashboard.audit, dashboard.team).
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

@@ -1,7 +1,7 @@
 /**
- * The replicated account is read in every engine. Changes acknowledged by its owner are visible elsewhere within two
- * seconds, and new documents at once. Only its owner writes to it, and a flood of wrong keys causes no flood of
- * queries.
+ * The replicated account is read in every engine (semantics runners.merchants). Changes acknowledged by its owner are
+ * visible elsewhere within two seconds, and new documents at once. Only its owner writes to it, and a flood of wrong
+ * keys causes no flood of queries.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"

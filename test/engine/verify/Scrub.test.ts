@@ -1,4 +1,6 @@
-/** Scrubbing checks every account once per period, names problems, and gives way to requests. */
+/**
+ * Scrubbing checks every account once per period, names problems, and gives way to requests (semantics storage.scrub).
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, type Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,5 +1,6 @@
 /**
- * Verification finds and names every difference from the written data: in the journal, and in each table of the views.
+ * Verification finds and names every difference from the written data (semantics storage.verify): in the journal, and
+ * in each table of the views.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */

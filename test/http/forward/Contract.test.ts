@@ -1,6 +1,6 @@
 /**
- * A request to any process gets the answer of the process that serves its account, byte for byte: over the whole
- * contract, and for invalid requests of every kind.
+ * A request to any process gets the answer of the process that serves its account, byte for byte (semantics
+ * runners.forwarding): over the whole contract, and for invalid requests of every kind.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"

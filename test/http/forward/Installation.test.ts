@@ -1,6 +1,6 @@
 /**
- * Requests that concern two accounts or the whole installation, over several processes: keys of a merchant,
- * administration commands, and limits.
+ * Requests that concern two accounts or the whole installation, over several processes (semantics
+ * limits.rate.processes, runners.merchants): keys of a merchant, administration commands, and limits.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"

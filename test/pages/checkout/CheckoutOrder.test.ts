@@ -28,7 +28,7 @@ const imagePolicyOf = (headers: Headers): string | undefined =>
 const CDN = "https://cdn.example"
 
 describe("a line's goods", () => {
-  it("pages.order: are shown by their first image, without a referrer, and a description", async () => {
+  it("pages.order, pages.pictures: are shown by their first image, without a referrer, and a description", async () => {
     const images = [`${CDN}/cup.png?size=2&x="`, "https://other.example/2.png"]
     const line = { price: await price({ unit_amount: 1200 }, { images, description: "Dark <b>roast</b>" }) }
     const { headers, text } = await sell([line])
@@ -41,13 +41,13 @@ describe("a line's goods", () => {
     assert.include(text, "<bdi>Dark &lt;b&gt;roast&lt;/b&gt;</bdi>")
   })
 
-  it("pages.order: allow the origins of their images only", async () => {
+  it("pages.order, pages.pictures: allow the origins of their images only", async () => {
     const { headers, text } = await sell([{ price: await price({ unit_amount: 1200 }) }])
     assert.deepStrictEqual(imagesIn(text), [])
     assert.strictEqual(imagePolicyOf(headers), "'self' data:")
   })
 
-  it("pages.order: have no image if a policy cannot name its origin", async () => {
+  it("pages.order, pages.pictures: have no image if a policy cannot name its origin", async () => {
     const line = { price: await price({ unit_amount: 1200 }, { images: ["http://[2001:db8::1]/a.png"] }) }
     const { headers, text } = await sell([line])
     assert.deepStrictEqual(imagesIn(text), [])

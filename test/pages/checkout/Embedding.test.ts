@@ -217,7 +217,7 @@ describe("the redirect of a custom session's payer to an authentication", () => 
       { key: server.publishableTest }
     )
 
-  it("leads to the challenge while it exists", async () => {
+  it("pages.challenge: leads to the challenge while it exists", async () => {
     const session = await openCustom()
     assert.strictEqual((await visit(wayOf(session))).status, 404)
     assert.strictEqual((await confirm(session, CARDS.challenged)).status, "open")

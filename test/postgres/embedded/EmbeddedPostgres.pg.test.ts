@@ -160,7 +160,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("lets one role log in, which owns its database and has no other privilege", () =>
+  it.live("operation.postgres: lets one role log in, which owns its database and has no other privilege", () =>
     Effect.gen(function* () {
       const folder = yield* clusterFolder
       const file = Path.join(folder, "rootonly.txt")
@@ -207,7 +207,7 @@ describe("EmbeddedPostgres", () => {
   )
 
   it.live.skipIf(process.platform !== "linux")(
-    "runs without capabilities; under a folder closed to its user, with one that allows only passing and reading",
+    "operation.postgres: runs without capabilities; under a folder closed to its user, with one that allows only passing and reading",
     () =>
       Effect.gen(function* () {
         const open = yield* clusterFolder
@@ -282,7 +282,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("follows no link and changes nothing outside, whatever has a name in the data folder", () =>
+  it.live("operation.files: follows no link and changes nothing outside, whatever has a name in the data folder", () =>
     Effect.gen(function* () {
       const outside = yield* temporaryFolder()
       const [file, inner] = [Path.join(outside, "file"), Path.join(outside, "folder")]
