@@ -1,7 +1,4 @@
-/**
- * The composition root of commands on an installation; that of the service is beside it, in service.ts. Read it from
- * the storage upwards.
- */
+/** The composition root of commands on an installation; service.ts has that of the service. Read it upwards. */
 import { Clock, Effect, Layer, Logger, type LogLevel, Record, Redacted, References } from "effect"
 import { createHmac } from "node:crypto"
 import * as Path from "node:path"
@@ -202,10 +199,7 @@ export const serveConfig = Layer.effect(
 /** Settings that are the same in all processes on one port. */
 export type Settled = Partial<Pick<TillConfigShape, "port" | "databaseUrl" | "isEmbedded">>
 
-/**
- * Chooses the settings that processes on one port share. If no database is configured, runs the embedded Postgres for
- * them as long as the scope is open.
- */
+/** The settings that processes on one port share. Runs the embedded Postgres for them if no other is configured. */
 export const settle = (processes: number) =>
   Effect.gen(function* () {
     const config = yield* TillConfig
@@ -262,7 +256,6 @@ const inspection = Layer.mergeAll(Formats.layer, anchorStore).pipe(
   Layer.provideMerge(Config.layer)
 )
 
-/** Reports which processes serve an existing installation. */
 export const clusterReport = Effect.catchTag(report, "SqlError", (error) =>
   Effect.fail(new DatabaseUnavailable({ message: innermostMessage(error) }))
 ).pipe(Effect.provide(inspection))
@@ -281,7 +274,6 @@ export const verification = (pace: "swiftly" | "gently") =>
     }
   }).pipe(Effect.provide(inspection))
 
-/** Backs up the installation of this process' environment, also while its service is running. */
 export const backup = (folder: string, mode: Mode) =>
   Effect.gen(function* () {
     const migration = yield* Migrations.requireToday

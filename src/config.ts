@@ -25,10 +25,7 @@ export class InvalidConfiguration extends Schema.TaggedError<InvalidConfiguratio
   }
 }
 
-/**
- * The default merchant's keys that the environment sets; Till generates the others at the first start (semantics
- * keys.first).
- */
+/** The default merchant's keys in the environment; Till generates the others (semantics keys.first). */
 export interface DefaultKeys {
   readonly secretTest: Redacted.Redacted | undefined
   readonly publishableTest: Redacted.Redacted | undefined
@@ -47,12 +44,8 @@ export const KEY_VARIABLES = {
 export interface TillConfigShape {
   /** TCP port of the HTTP server; 0 lets the system choose. */
   readonly port: number
-  /** Address that the HTTP server binds. */
   readonly host: string
-  /**
-   * A second address to bind if the machine has it; undefined if `HOST` names the only one (semantics
-   * operation.listening).
-   */
+  /** A second address to bind, if the machine has it; undefined with `HOST` (semantics operation.listening). */
   readonly hostBeside: string | undefined
   /** URL of the Postgres to use; undefined means the embedded one. */
   readonly databaseUrl: Redacted.Redacted | undefined
@@ -179,10 +172,7 @@ const publicUrl = (value: string) => {
     : url.href.replace(/(?<!\/)\/+$/, "")
 }
 
-/**
- * A key's prefix and at least 8 more characters, so that a mistyped or truncated key is not taken for one (semantics
- * keys.first).
- */
+/** A key's prefix and at least 8 more characters, so that no truncated key is accepted (semantics keys.first). */
 const key =
   (...prefixes: ReadonlyArray<string>) =>
   (value: string) =>
@@ -211,10 +201,7 @@ const webhookTestHosts = (value: string) => {
       )
 }
 
-/**
- * Returns the reason why signing in to the dashboard is impossible; null if it is possible (semantics
- * dashboard.browser).
- */
+/** The reason why sign-in to the dashboard is impossible; null if it is possible (semantics dashboard.browser). */
 export const dashboardRefusalOf = (config: TillConfigShape): string | null => {
   const { dashboard, dashboardInsecure, host, publicUrl } = config
   if (!dashboard) return "The dashboard is turned off: TILL_DASHBOARD is off."
@@ -270,7 +257,6 @@ const path = (kind: "file" | "folder") => (value: string) =>
 const weekSeconds = 7 * 24 * 60 * 60
 const centurySeconds = 100 * 366 * 24 * 60 * 60
 
-/** All variables with the parsers of their values. */
 const parsers = {
   PORT: integer(0, 65_535),
   HOST: host,

@@ -236,7 +236,6 @@ const server = Layer.unwrap(
   )
 )
 
-/** The default merchant and its keys. Only this start can show keys that were generated now. */
 class FirstStart extends Context.Service<
   FirstStart,
   {
@@ -352,7 +351,6 @@ const scrubbing = Layer.effectDiscard(
   })
 )
 
-/** The request log, unless it is turned off. */
 const requestLog = Layer.unwrap(
   Effect.map(TillConfig, ({ requestLogDays }) =>
     requestLogDays === 0 ? Layer.empty : RequestLogPostgres.layer(requestLogDays)
@@ -362,7 +360,6 @@ const requestLog = Layer.unwrap(
 /** The longest wait for the database in a report on the installation, in milliseconds. */
 const REPORT_MILLIS_MAX = 2000
 
-/** Reports on the installation for the dashboard. */
 const installationReports = Layer.effect(
   InstallationReports,
   Effect.gen(function* () {
@@ -394,7 +391,6 @@ const pages = Layer.unwrap(
   })
 )
 
-/** Reports this process as ready for requests as long as the layer lives. */
 const serving = (impatience: Effect.Effect<void>) =>
   Layer.unwrap(
     Effect.gen(function* () {

@@ -11,18 +11,12 @@ export class ApiKey extends HttpApiMiddleware.Service<ApiKey>()("till/api/ApiKey
   security: { apiKey: HttpApiSecurity.basic }
 }) {}
 
-/**
- * Marks endpoints for publishable keys with the object's `client_secret` in query or body (semantics keys.publishable,
- * keys.client_secret).
- */
+/** Marks endpoints for publishable keys with the object's `client_secret` (semantics keys.client_secret). */
 export const PublishableKey: Context.Reference<boolean> = Context.Reference("till/api/PublishableKey", {
   defaultValue: () => false
 })
 
-/**
- * Marks endpoints for publishable keys without a client secret, which only create an object (semantics
- * keys.publishable, keys.client_secret).
- */
+/** Marks endpoints that publishable keys may call without a client secret (semantics keys.publishable). */
 export const WithoutClientSecret: Context.Reference<boolean> = Context.Reference("till/api/WithoutClientSecret", {
   defaultValue: () => false
 })
@@ -49,7 +43,6 @@ export const requestHeaders = {
   )
 }
 
-/** The headers of every POST. */
 export const commandHeaders = {
   "idempotency-key": Schema.String.check(
     Schema.isMinLength(1),

@@ -1,6 +1,4 @@
-/**
- * A merchant's API keys of the environment that the request's own key belongs to (semantics keys.roll, keys.revoke).
- */
+/** A merchant's API keys of the request's environment (semantics keys.roll, keys.revoke). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ApiKey, NewApiKey, RollApiKey } from "../domain/ApiKey.ts"

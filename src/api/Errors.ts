@@ -11,7 +11,6 @@ export const ErrorType = Schema.Literals([
 ])
 export type ErrorType = typeof ErrorType.Type
 
-/** The body of every error. The first five fields are always present. */
 export const ErrorResponse = Schema.Struct({
   error: Schema.Struct({
     type: ErrorType,
@@ -27,7 +26,6 @@ export const ErrorResponse = Schema.Struct({
 
 const withStatus = (status: number) => ErrorResponse.pipe(HttpApiSchema.status(status))
 
-/** The errors of any request. */
 export const errors = [400, 401, 403, 404, 429, 500, 503].map(withStatus)
 
 /** The errors of a request with a body and an idempotency key. */

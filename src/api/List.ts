@@ -34,9 +34,7 @@ export const Flag = Schema.Literals(["true", "false"])
     })
   )
 
-/**
- * A bound on `created`: the text of whole seconds since the Unix epoch, before the year 5138 (semantics lists.created).
- */
+/** A bound on `created`: whole seconds since the Unix epoch, before the year 5138 (semantics lists.created). */
 const Bound = Schema.String.check(Schema.isPattern(/^(?:0|[1-9][0-9]{0,10})$/u))
   .annotate({ rule: "a Unix timestamp in seconds" })
   .pipe(
@@ -48,7 +46,6 @@ const Bound = Schema.String.check(Schema.isPattern(/^(?:0|[1-9][0-9]{0,10})$/u))
 const bound = (than: string) =>
   Schema.optionalKey(Bound.annotate({ description: `Only objects created ${than}, in Unix seconds.` }))
 
-/** The query parameters of every page. */
 export const pageQuery = {
   limit: Schema.optionalKey(Limit),
   starting_after: Schema.optionalKey(StartingAfter),
@@ -65,7 +62,6 @@ export const listQuery = {
   "created[lte]": bound("at this time or earlier")
 }
 
-/** Makes the schema of a page of objects. */
 export const List = <S extends Schema.Top>(item: S) =>
   Schema.Struct({
     object: Schema.Literal("list"),

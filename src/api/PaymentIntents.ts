@@ -25,9 +25,7 @@ export const ExpandablePaymentIntent = Schema.Struct({
 
 const params = { id: Schema.String }
 
-/**
- * The limits of publishable keys: a Checkout Session is paid by confirming the session (semantics keys.publishable).
- */
+/** Publishable keys pay a Checkout Session by confirming the session (semantics keys.publishable). */
 const ONLY_AUTOMATIC =
   "It cannot confirm if `confirmation_method` is `manual`, nor the PaymentIntent of a Checkout Session."
 

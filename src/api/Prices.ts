@@ -18,10 +18,7 @@ export const ExpandablePrice = Schema.Struct({
 
 const LOOKUP_KEYS_MAX = 10
 
-/**
- * A filter for prices with one of these keys (semantics prices.lookup_key). The rule is the list's: its items have no
- * names.
- */
+/** A filter for prices with one of these keys (semantics prices.lookup_key). The rule is that of the whole list. */
 const LookupKeys = Schema.Array(Schema.String).check(
   Schema.makeFilter(
     (keys: ReadonlyArray<string>) => keys.length <= LOOKUP_KEYS_MAX && keys.every(Schema.is(LookupKey)),

@@ -3,7 +3,6 @@ import { Schema } from "effect"
 import { text } from "../domain/Text.ts"
 import { listQuery } from "./List.ts"
 
-/** The longest query, in characters. */
 export const QUERY_LENGTH_MAX = 1000
 
 /** The query parameters of a search, with an example query. */
@@ -26,7 +25,6 @@ export const searchQuery = (example: string) => ({
   )
 })
 
-/** Makes the schema of a page of results. */
 export const SearchResult = <S extends Schema.Top>(item: S) =>
   Schema.Struct({
     object: Schema.Literal("search_result"),

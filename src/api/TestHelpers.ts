@@ -1,7 +1,4 @@
-/**
- * Test helpers, which act for payers and move the clock, in test mode (semantics payment_intents.authentication,
- * test_helpers.clock).
- */
+/** Test helpers, in test mode (semantics payment_intents.authentication, test_helpers.clock). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { PaymentIntent } from "../domain/PaymentIntent.ts"

@@ -48,7 +48,6 @@ export interface Installation {
   readonly secret: Redacted.Redacted
   /** Derived from the secret. */
   readonly manifestKey: Manifests.ManifestKey
-  /** The newest migration of the database. */
   readonly migration: number
 }
 
@@ -63,7 +62,6 @@ export interface Options {
 }
 
 export interface Summary {
-  /** Totals of the folder. */
   readonly accounts: number
   readonly records: number
   readonly bytes: number
@@ -115,7 +113,6 @@ type Keep = (name: Manifests.Name, files: ReadonlyArray<RecordFile>) => void
 
 const sha256 = (secret: Redacted.Redacted): string => hash("sha256", Redacted.value(secret))
 
-/** The names in a backup's folder. A folder with any other is refused. */
 const OWN_NAMES = new Set([
   Manifests.MANIFEST,
   Manifests.UNFINISHED,
@@ -234,7 +231,6 @@ const tidy = (folder: string, files: ReadonlyArray<RecordFile>, secret: Redacted
   DataFolder.writeAtomically(Path.join(folder, Manifests.SECRET), Redacted.value(secret))
 }
 
-/** The files of a backup, to which records are appended. */
 interface Files {
   readonly append: (rows: ReadonlyArray<JournalRow>) => Effect.Effect<void, BackupFailed>
   /** Completes the last file and returns all files of the backup. */

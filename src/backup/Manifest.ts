@@ -24,9 +24,7 @@ export const FORMAT = 1
 export const MANIFEST = "manifest.json"
 export const UNFINISHED = "unfinished.json"
 export type Name = typeof MANIFEST | typeof UNFINISHED
-/** The file of the installation's secret, as in the data folder. */
 export const SECRET = "secret"
-/** The folder of the record files. */
 export const RECORDS = "records"
 
 /** The accounts in a backup: all, or those of test mode and the installation's own. */
@@ -48,7 +46,6 @@ const Manifest = Schema.Struct({
   format: Schema.Literal(FORMAT),
   /** The newest record format of the Till that made the backup. */
   record_format: Count,
-  /** The newest migration of the database. */
   migration: Count,
   mode: Schema.Literals(MODES),
   /** Unix milliseconds. All commands that were answered before are in the backup. */
@@ -56,27 +53,21 @@ const Manifest = Schema.Struct({
   secret_sha256: Sha256,
   /** In the order in which they were written, so that each account's records ascend. */
   files: Schema.Array(RecordFile),
-  /** The newest record of each account. */
   accounts: Schema.Array(Schema.Struct({ account: Schema.String, version: Count, hash: Sha256 }))
 })
 export type Manifest = typeof Manifest.Type
 
-/** The head of each account's chain. */
 export type Heads = ReadonlyMap<AccountId, ChainHead>
 
 export const headsOf = ({ accounts }: Manifest): Heads =>
   new Map(accounts.map(({ account, hash, version }) => [account, { version, hash }]))
 
-/** Returns the number of records of all accounts. */
 export const recordsOf = ({ accounts }: Manifest): number => accounts.reduce((sum, { version }) => sum + version, 0)
 
 /** The key of the HMAC, derived from the installation's secret. */
 export type ManifestKey = Redacted.Redacted<Uint8Array>
 
-/**
- * Encodes a manifest with its HMAC, which covers the file's name. A manifest has exactly one text, so a comparison of
- * texts detects every changed byte.
- */
+/** Encodes a manifest with its HMAC, which covers the file's name. A manifest has exactly one text. */
 const textOf = (name: Name, manifest: unknown, key: ManifestKey): string => {
   const hmac = createHmac("sha256", Redacted.value(key)).update(`${name}\n${JSON.stringify(manifest)}`)
   return `${JSON.stringify({ hmac_sha256: hmac.digest("hex"), manifest }, null, 1)}\n`

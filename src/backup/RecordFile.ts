@@ -20,7 +20,6 @@ import type { RecordFile } from "./Manifest.ts"
 const LINE_FEED = 0x0a
 const SPACE = 0x20
 
-/** The suffix of an incomplete file. */
 const PARTIAL = ".part"
 
 export const nameOf = (number: number): string => `${String(number).padStart(8, "0")}.zst`
@@ -31,7 +30,6 @@ export const isNameOfFile = (name: string): boolean => /^\d{8}\.zst(\.part)?$/.t
 /** At this level, two cores compress about 100,000 records a second, to a seventh of their size. */
 const compression = { params: { [zlib.constants.ZSTD_c_compressionLevel]: 3 } }
 
-/** Writes one file. */
 export class Writer {
   readonly #folder: string
   readonly #name: string
@@ -40,7 +38,6 @@ export class Writer {
   readonly #ended: Promise<void>
   #bytes = 0
   #records = 0
-  /** Bytes written, before compression. */
   size = 0
 
   constructor(folder: string, name: string) {
@@ -87,7 +84,6 @@ export class Writer {
     return { name: this.#name, records: this.#records, bytes: this.#bytes, sha256: this.#hash.digest("hex") }
   }
 
-  /** Removes the incomplete file. */
   async abandon(): Promise<void> {
     this.#zstd.destroy()
     await this.#ended.catch(() => {})

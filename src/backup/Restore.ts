@@ -49,7 +49,6 @@ export interface Options {
   readonly folder: string
   /** The time up to which to restore; undefined for all. */
   readonly until: Millis | undefined
-  /** This Till's newest migration. */
   readonly migration: number
   /** Derives the manifest's key from the secret in the backup, or refuses a secret that is not the known one. */
   readonly keyOf: (secret: Redacted.Redacted) => Effect.Effect<ManifestKey, EmbeddedPostgresError>
@@ -152,10 +151,7 @@ const forEachPage = <E, R>(
     { discard: true }
   )
 
-/**
- * Writes a checked backup into an empty journal, and builds the views. The caller keeps all other processes off the
- * database until this has completed.
- */
+/** Writes a checked backup into an empty journal that no other process uses, and builds the views. */
 export const load = Effect.fnUntraced(function* ({
   folder,
   manifest,

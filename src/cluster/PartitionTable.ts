@@ -24,7 +24,6 @@ const REFRESH_MILLIS = 1000
 const PAUSE_MILLIS = 10
 /** Time without an answer after which a session is given up. */
 const ANSWER_MILLIS_MAX = 2000
-/** Pause before a new session. */
 const RETRY_MILLIS = 500
 /** Interval of updates of the runner's own row. */
 const NOTE_MILLIS = 10_000
@@ -33,11 +32,9 @@ const LEAVE_MILLIS_MAX = 1000
 /** TCP keepalive of the session, with which Postgres notices a lost machine. Times are in seconds. */
 const KEEPALIVE = { tcp_keepalives_idle: 10, tcp_keepalives_interval: 5, tcp_keepalives_count: 3 }
 
-/** A runner's description of itself. */
 export interface Self {
   /** Base URL of its internal listener, without a trailing slash. */
   readonly url: string
-  /** Version of Till. */
   readonly version: string
 }
 

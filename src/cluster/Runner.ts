@@ -36,7 +36,6 @@ import type { RunnerSessions } from "./Sessions.ts"
 export interface RunnerOptions {
   /** Base URL at which other runners reach this runner's internal listener, without a trailing slash. */
   readonly url: string
-  /** Version of Till. */
   readonly version: string
   readonly sessions: RunnerSessions
   /** TLS options for health checks of other runners. */

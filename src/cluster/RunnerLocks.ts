@@ -68,12 +68,9 @@ interface Session {
   isWhole: boolean
 }
 
-/** State of this runner's locks. */
 interface State {
-  /** Locks that this runner has released. */
   readonly released: Set<ShardId>
   session: Session | undefined
-  /** Time of the last query. */
   queriedAt: number
 }
 

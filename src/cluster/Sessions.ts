@@ -16,9 +16,7 @@ import { innermostMessage } from "../engine/log/Journal.ts"
 
 /** The formats that runners must agree on. Numbers only grow; the first differing one decides which is newer. */
 export interface Protocol {
-  /** Newest format of records. */
   readonly records: number
-  /** Newest migration of the tables. */
   readonly migration: number
   /** Version of the requests between runners. */
   readonly requests: number
@@ -39,7 +37,6 @@ export const ClockOffMax: Context.Reference<number> = Context.Reference("till/cl
 
 export interface RunnerSessions {
   readonly sql: PgClient.PgClient
-  /** Name of the sessions. */
   readonly name: string
   /** Lead of this machine's clock over the database's at the start, in milliseconds. */
   readonly aheadMillis: number

@@ -34,7 +34,6 @@ import {
 
 /** The installation that a service serves, or that a command changes. */
 export interface Installation {
-  /** Path of the data folder. */
   readonly dataFolder: string
   /** The database's name, without a password. */
   readonly database: string

@@ -1,7 +1,4 @@
-/**
- * Postal addresses, their countries, and billing details (semantics parameters.people). An unknown field is null, never
- * empty.
- */
+/** Postal addresses and billing details (semantics parameters.people). An unknown field is null, never empty. */
 import { Schema } from "effect"
 import { Email, text } from "./Text.ts"
 
@@ -20,7 +17,6 @@ export const COUNTRY_CODES: ReadonlyArray<string> = CODES.split(" ")
 
 const codes: ReadonlySet<string> = new Set(COUNTRY_CODES)
 
-/** Returns whether a text is a country code in capitals. */
 export const isCountry = (code: string): boolean => codes.has(code)
 
 /** A country code in a request, in either case (semantics parameters.people). */
@@ -86,7 +82,6 @@ export const addressOf = (sent: AddressParameter | null | undefined): Address | 
   return Object.values(address).every((part) => part === null) ? null : address
 }
 
-/** Returns billing details as they are stored. */
 export const billingDetailsOf = (sent: BillingDetailsParameter): BillingDetails => ({
   email: sent.email || null,
   name: sent.name || null,

@@ -13,7 +13,6 @@ export type AddressPart = "line1" | "city" | "state" | "postal_code"
 export interface AddressFormat {
   /** The parts of the country's addresses, in the local order, each once. */
   readonly parts: ReadonlyArray<AddressPart>
-  /** The required parts. */
   readonly required: ReadonlyArray<AddressPart>
   /** The local names of the parts, in the form used within a sentence: `ZIP code`, `prefecture`. */
   readonly names: Readonly<Record<AddressPart, string>>
@@ -82,10 +81,7 @@ const WITHOUT_RULE = formatOf({})
 
 const formats = new Map<string, AddressFormat>()
 
-/**
- * Returns the address format of a country, by its code in capitals; the default format for any other text. Reads a
- * country's data at the first call.
- */
+/** Returns the address format of a country code in capitals; the default format for any other text. */
 export const addressFormatOf = (country: string): AddressFormat => {
   if (!isCountry(country)) return WITHOUT_RULE
   const format = formats.get(country) ?? formatOf(dataOf(country))
@@ -93,10 +89,7 @@ export const addressFormatOf = (country: string): AddressFormat => {
   return format
 }
 
-/**
- * Returns the required parts of an address in a country, in the order of the errors about them (semantics
- * pages.checkout).
- */
+/** Returns the required parts of an address, in the order of their errors (semantics pages.checkout). */
 export const requiredOfAddress = (country: string | null): ReadonlyArray<AddressPart | "country"> => {
   const { required } = addressFormatOf(country ?? "")
   return ["line1", "country", ...(["postal_code", "city", "state"] as const).filter((part) => required.includes(part))]

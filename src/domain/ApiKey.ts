@@ -13,7 +13,6 @@ export type ApiKeyStatus = typeof ApiKeyStatus.Type
 /** The longest grace period of a rolled key, and its default, in seconds (semantics keys.roll). */
 export const API_KEY_GRACE_SECONDS_MAX = 86_400
 
-/** The grace period of a rolled key, in seconds. */
 export const ApiKeyGrace = Schema.Int.check(
   Schema.isBetween({ minimum: 0, maximum: API_KEY_GRACE_SECONDS_MAX })
 ).annotate({ rule: `an integer from 0 to ${API_KEY_GRACE_SECONDS_MAX}` })

@@ -10,8 +10,5 @@ export type ApiVersion = typeof ApiVersion.Type
 /** The version of the contract, the lifecycles, the pages and the client. */
 export const API_VERSION_NEWEST: ApiVersion = API_VERSIONS.at(-1)!
 
-/**
- * The version of new merchants (semantics versions.default). It follows the newest version after 30 days (spec:
- * Versioning 8).
- */
+/** The version of new merchants (semantics versions.default), 30 days behind the newest (spec: Versioning 8). */
 export const API_VERSION_DEFAULT: ApiVersion = "2026-03-09"

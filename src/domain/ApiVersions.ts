@@ -33,10 +33,7 @@ export interface VersionedAnswer {
 /** A method and path of the contract, such as `POST /v1/customers/:id`; `*` matches all, and requests without one. */
 export type Route = string
 
-/**
- * A breaking change (spec: Versioning 6). Each function converts across this one change, forward or back, and leaves
- * everything else as it is.
- */
+/** A breaking change (spec: Versioning 6). Its functions convert across this one change, in one direction each. */
 export interface Change {
   /** Describes the difference to a merchant. */
   readonly description: string

@@ -31,7 +31,6 @@ export const BrandSupport = text()
     rule: `an absolute http or https URL, or mailto: and an email address, of at most ${TEXT_LENGTH_MAX} characters`
   })
 
-/** The schemas of the settings. */
 export const BRAND_SETTINGS = {
   icon: BrandIcon,
   accent: BrandAccent,

@@ -31,7 +31,6 @@ const BRANDS: ReadonlyArray<readonly [from: number, to: number, brand: string]> 
   [6200, 6299, "unionpay"]
 ]
 
-/** Returns the brand of a card number. */
 export const brandOf = (number: string): string => {
   const start = Number(number.slice(0, 4))
   return BRANDS.find(([from, to]) => start >= from && start <= to)?.[2] ?? "unknown"
@@ -58,13 +57,9 @@ export const withoutCardNumbers = (text: string): string => {
   return shown === reading ? text : shown
 }
 
-/** Returns whether a text contains a card number. */
 export const hasCardNumber = (text: string): boolean => withoutCardNumbers(text) !== text
 
-/**
- * Returns whether a text certainly has no card number: too few digits between two letters, and only printable ASCII
- * without percent signs. Cheap, and true for most texts.
- */
+/** Returns whether a text certainly has no card number. Cheap, and true for most texts. */
 export const isPlain = (text: string): boolean => {
   let digits = 0
   for (let i = 0; i < text.length; i++) {
@@ -81,7 +76,6 @@ const [SPACE, PERCENT_SIGN, DIGIT_ZERO, DIGIT_NINE, TILDE] = [0x20, 0x25, 0x30, 
 /** Tests for an ASCII letter; 0x20 is the difference between capitals and small letters. */
 const isLetter = (code: number): boolean => (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a
 
-/** The fewest digits of a card number. */
 const LENGTH_MIN = 12
 
 const PERCENT = /(?:%[0-9a-f]{2})+/giu
@@ -150,16 +144,12 @@ const holdsCardNumber = (grouped: string): boolean => {
 /** The longest group of digits that is searched, for speed; a longer one counts as a card number. */
 const GROUPED_LENGTH_MAX = 100
 
-/** The most digits of a card number. */
 const LENGTH_MAX = 19
 
 /** The lengths of the known brands' numbers. */
 const LENGTHS = [14, 15, 16]
 
-/**
- * The reasons for which issuers decline, with the message for the payer (spec: Decline codes; semantics
- * test_cards.declines).
- */
+/** The reasons for declines, with the payer's message (spec: Decline codes; semantics test_cards.declines). */
 export const DECLINE_MESSAGES = {
   generic_decline: "Your card was declined.",
   insufficient_funds: "Your card has insufficient funds.",

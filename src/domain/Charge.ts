@@ -1,7 +1,4 @@
-/**
- * Charges: the attempts of a PaymentIntent that reached the card's issuer (semantics charges.object, charges.embedded,
- * charges.list).
- */
+/** Charges: attempts that reached the card's issuer (semantics charges.object, charges.embedded, charges.list). */
 import { Schema } from "effect"
 import { BillingDetails } from "./Address.ts"
 import { DeclineCode } from "./Cards.ts"

@@ -1,7 +1,4 @@
-/**
- * Checkout Sessions, their line items, and their request bodies (spec: Checkout Session, line item; semantics
- * checkout.*).
- */
+/** Checkout Sessions and their request bodies (spec: Checkout Session, line item; semantics checkout.*). */
 import { Schema } from "effect"
 import { BillingDetails, BillingDetailsParameter } from "./Address.ts"
 import { CheckoutPaymentStatus, CheckoutSessionStatus } from "./CheckoutSessionStates.ts"
@@ -58,10 +55,7 @@ export const SESSION_LIFETIME_SLACK_SECONDS = 5
 export const FAILED_ATTEMPTS_MAX = 20
 export const FAILED_ATTEMPTS_PAUSE_MILLIS = 3_600_000
 
-/**
- * The details of the payer: at first the prefilled ones, in the end those the payer entered (semantics
- * checkout.customer_details).
- */
+/** The payer's details: at first prefilled, in the end as entered (semantics checkout.customer_details). */
 export const CustomerDetails = BillingDetails
 export type CustomerDetails = typeof CustomerDetails.Type
 
@@ -154,10 +148,7 @@ const CURRENCY =
   "Replaces the currency of all prices. Nothing is converted: a price of 1000 in `jpy`, which is " +
   "¥1000, becomes $10.00 with `usd`. Without this parameter all prices must be in one currency."
 
-/**
- * The body of a creation. Null, and "" for a text, are the same as absent (semantics parameters.null,
- * parameters.empty_text).
- */
+/** The body of a creation. Null and "" count as absent (semantics parameters.null, parameters.empty_text). */
 export const CreateCheckoutSession = Schema.Struct({
   mode: Schema.Literals(["payment"]),
   line_items: Schema.Array(LineItemParameter)
@@ -207,10 +198,7 @@ const CHOSEN_AMOUNT =
   "By default the last amount chosen, else the price's preset, else its minimum. " +
   "Required if there is none of these."
 
-/**
- * The body of a confirmation, by the payer. `client_secret` lets a publishable key confirm (semantics keys.publishable,
- * keys.client_secret, checkout.confirm).
- */
+/** The body of a confirmation, by the payer (semantics keys.client_secret, checkout.confirm). */
 export const ConfirmCheckoutSession = Schema.Struct({
   payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)),
   payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
@@ -225,10 +213,7 @@ export type ConfirmCheckoutSession = typeof ConfirmCheckoutSession.Type
 
 type Ways = Pick<CheckoutSession, "id" | "success_url" | "cancel_url">
 
-/**
- * Returns the URL for a payer who has paid, with the session's id filled in; null if there is none (semantics
- * pages.checkout).
- */
+/** Returns the URL for a payer who has paid, with the session's id; null if there is none. */
 export const successUrlOf = ({ id, success_url }: Ways): string | null => wayTo(success_url, id)
 
 /** Returns the URL for a payer who goes back without paying, with the session's id filled in; null if there is none. */
@@ -237,10 +222,7 @@ export const cancelUrlOf = ({ cancel_url, id }: Ways): string | null => wayTo(ca
 const wayTo = (url: string | null, id: string): string | null =>
   url === null ? null : locationOf(withSessionId(url, id))
 
-/**
- * Returns the invariant that a session violates; undefined if it is sound. `payerChooses`: one of the lines has an
- * amount that the payer chooses (semantics checkout.custom_amount).
- */
+/** Returns the invariant that a session violates. `payerChooses`: the payer chooses the amount of a line. */
 export const violatedInvariant = (session: CheckoutSession, payerChooses: boolean): string | undefined =>
   INVARIANTS.find(({ holds }) => !holds(session, payerChooses))?.name
 

@@ -5,7 +5,6 @@ import { CustomerId, MerchantId } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { Timestamp } from "./Time.ts"
 
-/** The schemas of a customer's parameters. */
 export const CustomerEmail = Email
 export const CustomerName = text(256)
 export const CustomerPhone = text(64)

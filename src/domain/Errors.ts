@@ -95,16 +95,10 @@ export class PaymentIntentUnexpectedState extends Schema.TaggedError<PaymentInte
   }
 ) {}
 
-/**
- * A confirmation without any payment method (semantics payment_intents.confirm; wire code
- * `payment_intent_unexpected_state`).
- */
+/** A confirmation without any payment method (semantics payment_intents.confirm). */
 export class PaymentMethodRequired extends Schema.TaggedError<PaymentMethodRequired>()("PaymentMethodRequired", {}) {}
 
-/**
- * An operation that bypasses the payment's session (semantics checkout.payment_intent; wire code
- * `payment_intent_unexpected_state`).
- */
+/** An operation that bypasses the payment's session (semantics checkout.payment_intent). */
 export class PaymentIntentBelongsToSession extends Schema.TaggedError<PaymentIntentBelongsToSession>()(
   "PaymentIntentBelongsToSession",
   {
@@ -124,18 +118,13 @@ export class CheckoutSessionUnexpectedState extends Schema.TaggedError<CheckoutS
   }
 ) {}
 
-/**
- * Too many attempts to pay for the Checkout Session failed, so it refuses payments for a pause (semantics
- * checkout.attempts; wire code `rate_limit_exceeded`).
- */
+/** Too many attempts failed, so the Checkout Session refuses payments for a pause (semantics checkout.attempts). */
 export class TooManyAttempts extends Schema.TaggedError<TooManyAttempts>()("TooManyAttempts", {
   /** Seconds until the end of the pause. */
   retryAfterSeconds: Schema.Int
 }) {}
 
-/**
- * A price that is not active, where an active one is required (semantics checkout.line_items, products.default_price).
- */
+/** An inactive price where an active one is required (semantics checkout.line_items, products.default_price). */
 export class PriceInactive extends Schema.TaggedError<PriceInactive>()("PriceInactive", {
   id: Schema.String,
   param: Schema.String
@@ -176,10 +165,7 @@ export class TestModeOnly extends Schema.TaggedError<TestModeOnly>()("TestModeOn
 /** The installation stores no request log (semantics request_log.list). */
 export class RequestLogOff extends Schema.TaggedError<RequestLogOff>()("RequestLogOff", {}) {}
 
-/**
- * A publishable key was used where a secret key is required (semantics keys.publishable,
- * payment_intents.manual_confirmation).
- */
+/** A publishable key was used where a secret key is required (semantics keys.publishable). */
 export class SecretKeyRequired extends Schema.TaggedError<SecretKeyRequired>()("SecretKeyRequired", {}) {}
 
 /** Every error that a lifecycle can fail with. */

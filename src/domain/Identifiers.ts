@@ -24,10 +24,7 @@ export const PREFIXES = {
   audit_entry: "aud"
 } as const
 
-/**
- * Makes the schema of ids with this prefix. Only the lookup of the object checks the rest (semantics
- * parameters.references).
- */
+/** Makes the schema of ids with this prefix; the lookup checks the rest (semantics parameters.references). */
 export const identifier = (prefix: (typeof PREFIXES)[keyof typeof PREFIXES]) =>
   text()
     .check(Schema.isPattern(new RegExp(`^${prefix}_`, "u")))

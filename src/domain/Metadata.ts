@@ -20,10 +20,7 @@ const METADATA_RULE =
 export const Metadata = Schema.Record(Schema.String, Schema.String).annotate({ identifier: "Metadata" })
 export type Metadata = typeof Metadata.Type
 
-/**
- * Metadata in a request: null or "" as a value removes the key, so it does not count (semantics metadata.limits,
- * metadata.update, metadata.create).
- */
+/** Metadata in a request: null or "" removes a key (semantics metadata.limits, metadata.update, metadata.create). */
 export const MetadataParameter = Schema.Record(Schema.String, Schema.NullOr(text(METADATA_VALUE_LENGTH_MAX))).check(
   Schema.makeFilter(
     (metadata: Readonly<Record<string, string | null>>) =>
@@ -39,10 +36,7 @@ export const MetadataParameter = Schema.Record(Schema.String, Schema.NullOr(text
 )
 export type MetadataParameter = typeof MetadataParameter.Type
 
-/**
- * Merges an update into metadata (semantics metadata.update); null and "" clear it. Returns the same object if nothing
- * changes.
- */
+/** Merges an update (semantics metadata.update). Returns the same object if nothing changes. */
 export const mergeMetadata = (current: Metadata, update: MetadataParameter | null | ""): Metadata => {
   if (update === null || update === "") return Object.keys(current).length === 0 ? current : {}
   const merged = new Map(Object.entries(current))

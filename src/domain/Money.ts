@@ -10,10 +10,7 @@ export const AMOUNT_MAX = 999_999_999_999
 /** Part of the descriptions of parameters. A maximum in the schema would imply another error code. */
 export const AMOUNT_CAP = `At most ${AMOUNT_MAX}.`
 
-/**
- * An amount to pay or to capture. The schema has no cap, because exceeding it is another error (semantics
- * money.limits).
- */
+/** An amount to pay or to capture. It has no cap here: exceeding it is another error (semantics money.limits). */
 export const Amount = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({ rule: "a positive integer" })
 
 /** An amount that may be zero, as in totals. */
@@ -26,7 +23,6 @@ export const Currency = Schema.String.check(Schema.isPattern(/^[A-Za-z]{3}$/u)).
   rule: "a three-letter currency code"
 })
 
-/** Returns a currency code as it is stored, in lower case. */
 export const normalizeCurrency = (currency: string): string => currency.toLowerCase()
 
 /**

@@ -1,7 +1,4 @@
-/**
- * The errors of a parameter by itself, which mention no object. They are apart from `Errors.ts` so that the rules of
- * objects can fail with them.
- */
+/** The errors of a parameter by itself, apart from `Errors.ts` so that the rules of objects can fail with them. */
 import { Schema } from "effect"
 
 /** A required parameter, or one that is required under the given circumstances, is absent. */
@@ -26,6 +23,5 @@ export class ParameterUnknown extends Schema.TaggedError<ParameterUnknown>()("Pa
 /** Two parameters that exclude each other were both sent. */
 export class ParametersExclusive extends Schema.TaggedError<ParametersExclusive>()("ParametersExclusive", {
   first: Schema.String,
-  /** The parameter that the error names. */
   second: Schema.String
 }) {}

@@ -37,7 +37,6 @@ export const PaymentIntentDescription = text()
 /** The name of the payment on the payer's bank statement. */
 export const StatementDescriptor = text(22)
 
-/** The outcome of a payer's authentication. */
 export const AuthenticationOutcome = Schema.Literals(["success", "failure"])
 export type AuthenticationOutcome = typeof AuthenticationOutcome.Type
 
@@ -122,7 +121,6 @@ const OFF_SESSION =
   "With `true`, the payer is absent and cannot authenticate: a card that requires it is declined, with the decline " +
   "code `authentication_required`. Secret keys only."
 
-/** The parameters of an attempt. */
 const attempt = {
   payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)).annotate({
     description: "In test mode, also a test card's: `pm_card_visa`."
@@ -134,16 +132,10 @@ const attempt = {
   off_session: Schema.optionalKey(Schema.NullOr(Schema.Boolean)).annotate({ description: OFF_SESSION })
 }
 
-/**
- * The description of parameters that are refused without an attempt, which alone uses them (semantics
- * payment_intents.create).
- */
+/** Describes parameters that only an attempt uses (semantics payment_intents.create). */
 const WITH_CONFIRM = { description: "Only with `confirm: true`." }
 
-/**
- * The body of a creation. Amounts in minor units. Null, and "" for a text, count as absent (semantics parameters.null,
- * parameters.empty_text).
- */
+/** The body of a creation. Amounts in minor units; null and "" count as absent (semantics parameters.null). */
 export const CreatePaymentIntent = Schema.Struct({
   amount: Amount.annotate({ description: AMOUNT_CAP }),
   currency: Currency,
@@ -183,10 +175,7 @@ export const UpdatePaymentIntent = Schema.Struct({
 }).annotate({ identifier: "UpdatePaymentIntent" })
 export type UpdatePaymentIntent = typeof UpdatePaymentIntent.Type
 
-/**
- * The body of a confirmation. With a secret key, `client_secret` is only checked (semantics keys.publishable,
- * keys.client_secret).
- */
+/** The body of a confirmation. A secret key's `client_secret` is only checked (semantics keys.client_secret). */
 export const ConfirmPaymentIntent = Schema.Struct({
   ...attempt,
   client_secret: Schema.optionalKey(Schema.NullOr(text()))

@@ -1,7 +1,4 @@
-/**
- * The state table of PaymentIntents (semantics payment_intents.states): the allowed operations per status, and the next
- * statuses.
- */
+/** The state table of PaymentIntents (semantics payment_intents.states). */
 import { Schema } from "effect"
 import { type OperationOf, stateTable } from "./StateTable.ts"
 

@@ -13,9 +13,7 @@ import { Timestamp } from "./Time.ts"
 /** The customer history of a payment method: none yet, attached to one now, or detached from one for good. */
 export type PaymentMethodState = "free" | "attached" | "detached"
 
-/**
- * The state table of payment methods (semantics payment_methods.states): which can be attached, detached and charged.
- */
+/** The state table of payment methods (semantics payment_methods.states). */
 export const paymentMethodStates = stateTable<PaymentMethodState>()({
   /** Attaching it again to its own customer changes nothing; another customer is refused. */
   attach: { free: ["attached"], attached: ["attached"] },
@@ -74,10 +72,7 @@ const CardVerificationCode = Schema.String.check(Schema.isPattern(/^[0-9]{3,4}$/
   rule: "a string of 3 or 4 digits"
 })
 
-/**
- * The card of a request. The brand of the number determines the length of the security code (semantics
- * payment_methods.create).
- */
+/** The card of a request. Its brand determines the length of the security code (semantics payment_methods.create). */
 const CardParameter = Schema.Struct({
   number: CardNumber,
   exp_month: CardExpiryMonth,
@@ -107,7 +102,6 @@ export const PaymentMethodData = Schema.Struct({
 })
 export type PaymentMethodData = typeof PaymentMethodData.Type
 
-/** The body of a creation, equal to `PaymentMethodData`. */
 export const CreatePaymentMethod = Schema.Struct(PaymentMethodData.fields).annotate({
   identifier: "CreatePaymentMethod"
 })

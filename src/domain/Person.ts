@@ -30,7 +30,6 @@ export const PASSWORD_LENGTH_MIN = 12
 /** Longer than typed passwords, and short enough to hash quickly. */
 export const PASSWORD_LENGTH_MAX = 256
 
-/** The means of a sign-in. */
 export const SignInMeans = Schema.Literals(["link", "password"])
 export type SignInMeans = typeof SignInMeans.Type
 
@@ -61,7 +60,6 @@ export const DashboardSession = Schema.Struct({
 })
 export type DashboardSession = typeof DashboardSession.Type
 
-/** A successful sign-in. */
 export const SignIn = Schema.Struct({
   /** `sin_…` */
   id: Schema.String,

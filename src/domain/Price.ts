@@ -100,10 +100,7 @@ export const Price = Schema.Struct({
 }).annotate({ identifier: "Price" })
 export type Price = typeof Price.Type
 
-/**
- * The `recurring` of a request; `interval_count` defaults to 1, `usage_type` to `licensed` (semantics
- * prices.recurring).
- */
+/** The `recurring` of a request, by default every interval, `licensed` (semantics prices.recurring). */
 export const RecurringParameter = Schema.Struct({
   interval: RecurringInterval,
   interval_count: Schema.optionalKey(Schema.NullOr(AtLeastOne)),
@@ -140,10 +137,7 @@ export const TiersParameter = Schema.Array(TierParameter).check(
   Schema.isMaxLength(TIERS_MAX, { rule: `an array of 1 to ${TIERS_MAX} tiers` })
 )
 
-/**
- * The common fields of a price sent within another object: `default_price_data` (semantics products.default_price_data)
- * and `price_data`.
- */
+/** The common fields of `default_price_data` (semantics products.default_price_data) and `price_data`. */
 export const InlinePrice = {
   currency: Currency,
   tax_behavior: Schema.optionalKey(Schema.NullOr(TaxBehavior)),
@@ -157,10 +151,7 @@ export const InlinePrice = {
   )
 }
 
-/**
- * The body of a creation. Null, and "" for a text, are the same as absent (semantics parameters.null,
- * parameters.empty_text).
- */
+/** The body of a creation. Null and "" count as absent (semantics parameters.null, parameters.empty_text). */
 export const CreatePrice = Schema.Struct({
   product: ProductId,
   currency: Currency,

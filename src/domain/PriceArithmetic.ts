@@ -28,9 +28,7 @@ export const lineAmount = (terms: PriceTerms, quantity: number): number | undefi
   return BigDecimal.isGreaterThan(amount, CAP) ? undefined : BigDecimal.toNumberUnsafe(amount)
 }
 
-/**
- * Adds amounts in minor units; undefined for an undefined one, or above the cap of a payment (semantics money.limits).
- */
+/** Adds minor units; undefined for an undefined one, or above a payment's cap (semantics money.limits). */
 export const totalAmount = (amounts: ReadonlyArray<number | undefined>): number | undefined => {
   let total = 0
   for (const amount of amounts) {

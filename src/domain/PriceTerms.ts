@@ -19,10 +19,7 @@ import {
   type TierParameter
 } from "./Price.ts"
 
-/**
- * The parameters that determine a price's amount. Amounts in minor units; null counts as absent (semantics
- * parameters.null).
- */
+/** The parameters that determine a price's amount. Null counts as absent (semantics parameters.null). */
 export type PriceTermsParameters = Pick<
   CreatePrice,
   | "unit_amount"
@@ -50,10 +47,7 @@ export type PriceTermsFields = Pick<
   | "transform_quantity"
 >
 
-/**
- * Fails with `ParameterMissing`, else with `ParametersExclusive` or `ParameterInvalid`, unless the terms are
- * consistent. `within` is the parameter that contains them, e.g. `default_price_data`.
- */
+/** Fails unless the terms are consistent. `within` is the parameter that contains them, e.g. `price_data`. */
 export const requirePriceTerms = (
   terms: PriceTermsParameters,
   within?: string
@@ -111,12 +105,9 @@ export const priceTermsFields = (terms: PriceTermsParameters): PriceTermsFields 
   }
 }
 
-/**
- * Returns the type of a price. `recurring` determines it: a contradicting `type` was refused (semantics prices.type).
- */
+/** Returns the type, which `recurring` determines: a contradicting `type` was refused (semantics prices.type). */
 const typeOf = ({ recurring }: PriceTermsParameters): PriceType => (recurring == null ? "one_time" : "recurring")
 
-/** Returns every amount with its path, in the order of the contract. */
 const amountsIn = (terms: PriceTermsParameters): ReadonlyArray<readonly [Path, BigDecimal.BigDecimal]> => {
   const { custom_unit_amount: custom } = terms
   const amounts: ReadonlyArray<readonly [Path, number | string | null | undefined]> = [
@@ -171,10 +162,7 @@ const TIER_AMOUNTS = ["flat_amount", "flat_amount_decimal", "unit_amount", "unit
 /** Returns whether the price has tiers, or should have them. */
 const isTiered = ({ billing_scheme }: PriceTermsParameters): boolean => billing_scheme === "tiered"
 
-/**
- * Returns the first parameter that the others require. Tiers without `tiered` are invalid instead (semantics
- * prices.tiers).
- */
+/** Returns the first missing parameter. Tiers without `tiered` are invalid instead (semantics prices.tiers). */
 const missingIn = (terms: PriceTermsParameters): Path | undefined => {
   const { custom_unit_amount, recurring, tiers, tiers_mode, unit_amount, unit_amount_decimal } = terms
   const amounts = [unit_amount, unit_amount_decimal, custom_unit_amount, tiers]
@@ -187,7 +175,6 @@ const missingIn = (terms: PriceTermsParameters): Path | undefined => {
   return empty === -1 ? undefined : ["tiers", empty, "unit_amount"]
 }
 
-/** The errors of complete terms. */
 type Problem = ParameterInvalid | ParametersExclusive
 
 /** A check of one rule, for terms without a missing parameter. `at` formats the name of a parameter. */
@@ -218,10 +205,7 @@ const checkUnitAmount: Check = ({ unit_amount: amount, unit_amount_decimal: deci
     ? undefined
     : new ParametersExclusive({ first: at("unit_amount"), second: at("unit_amount_decimal") })
 
-/**
- * Fails for a bound that contradicts an earlier one (semantics prices.recurring, prices.tiers,
- * prices.custom_unit_amount).
- */
+/** Fails for a bound that contradicts an earlier one (semantics prices.custom_unit_amount). */
 const checkCustomBounds: Check = ({ custom_unit_amount }, at) => {
   const minimum = custom_unit_amount?.minimum ?? 0
   const maximum = custom_unit_amount?.maximum ?? Infinity
@@ -233,10 +217,7 @@ const checkCustomBounds: Check = ({ custom_unit_amount }, at) => {
   return new ParameterInvalid({ param: at("custom_unit_amount", "preset"), rule: "from the minimum to the maximum" })
 }
 
-/**
- * Fails for a recurring price of type `one_time`, or with an interval above the limit (semantics prices.recurring,
- * prices.type).
- */
+/** Fails for a recurring price of type `one_time`, or with too long an interval (semantics prices.recurring). */
 const checkRecurring: Check = ({ recurring, type }, at) => {
   if (recurring == null) return undefined
   if (type === "one_time") {
@@ -271,7 +252,6 @@ const checkTierAmounts: Check = ({ tiers }, at) => {
   return undefined
 }
 
-/** The checks, in their order. */
 const CHECKS: ReadonlyArray<Check> = [
   checkCustomExcludes,
   checkScheme,

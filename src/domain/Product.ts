@@ -13,7 +13,6 @@ const PRODUCT_MARKETING_FEATURES_MAX = 15
 const IMAGES_RULE = `an array of at most ${PRODUCT_IMAGES_MAX} URLs`
 const MARKETING_FEATURES_RULE = `an array of at most ${PRODUCT_MARKETING_FEATURES_MAX} features`
 
-/** The schemas of a product's parameters. */
 export const ProductName = text()
   .check(Schema.isMinLength(1))
   .annotate({ rule: `a string of 1 to ${TEXT_LENGTH_MAX} characters` })
@@ -81,10 +80,7 @@ const texts = {
   tax_code: Schema.optionalKey(Schema.NullOr(ProductTaxCode))
 }
 
-/**
- * The data of a price that is created with its product and becomes its default price (semantics
- * products.default_price_data).
- */
+/** The data of a price that is created with its product (semantics products.default_price_data). */
 export const DefaultPriceData = Schema.Struct({
   currency: InlinePrice.currency,
   unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({ description: AMOUNT_CAP }),

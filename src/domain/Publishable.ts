@@ -69,10 +69,7 @@ interface Shown {
   readonly data?: unknown
 }
 
-/**
- * Reduces an object, or each object of a list, to the fields for a publishable key (semantics
- * keys.publishable.payment_intents, keys.publishable.sessions).
- */
+/** Reduces an object, or a list's objects, to a publishable key's fields (semantics keys.publishable.sessions). */
 export const publishable = (value: object, fieldsOf = PUBLISHABLE_FIELDS): object => {
   const { data, object } = value as Shown
   if (object === "list" && Array.isArray(data))

@@ -53,10 +53,7 @@ const SESSION_ID = /\{CHECKOUT_SESSION_ID\}|%7BCHECKOUT_SESSION_ID%7D/gi
 /** Replaces every placeholder by the session's id, in path, query and fragment. */
 export const withSessionId = (url: string, sessionId: string): string => url.replaceAll(SESSION_ID, sessionId)
 
-/**
- * Appends parameters to the query, before the fragment. All other bytes stay, including a parameter with the same name:
- * the appended one is last.
- */
+/** Appends parameters to the query. All other bytes stay, including a parameter with the same name. */
 export const withParameters = (url: string, parameters: Readonly<Record<string, string>>): string => {
   const hash = url.indexOf("#")
   const end = hash === -1 ? url.length : hash

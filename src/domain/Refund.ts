@@ -11,10 +11,7 @@ import { Timestamp } from "./Time.ts"
 export const RefundStatus = Schema.Literals(["pending", "succeeded", "failed", "requires_action", "canceled"])
 export type RefundStatus = typeof RefundStatus.Type
 
-/**
- * The state table of refunds (semantics refunds.status, refunds.states): the allowed steps per status, and the statuses
- * that they lead to. A step without a row for a status leaves the refund as it is.
- */
+/** The state table of refunds (semantics refunds.states). A step without a row leaves the refund as it is. */
 export const refundStates = stateTable<RefundStatus>()({
   /** The processor returns the final result. */
   settle: { pending: ["succeeded", "failed"], succeeded: ["failed"] },

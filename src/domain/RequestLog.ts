@@ -1,6 +1,4 @@
-/**
- * The entries of the request log, and the status filter of its lists (semantics request_log.kept, request_log.list).
- */
+/** The entries of the request log, and its status filter (semantics request_log.kept, request_log.list). */
 import { Schema } from "effect"
 import { ApiKeyId, RequestId } from "./Identifiers.ts"
 import { Timestamp } from "./Time.ts"
@@ -43,9 +41,7 @@ export const RequestLog = Schema.Struct({
   ),
   /** Up to 12 ids of objects named by the path or the response. */
   objects: Schema.Array(Schema.String.annotate({ examples: ["pi_08Qm3vXk1Zr9TbLw5YcHn2Ea"] })),
-  /** The stored part of the body: parameters of the API, without card data and secrets. */
   request_body: Schema.NullOr(Schema.Unknown),
-  /** The stored part of the query. */
   query: Schema.NullOr(Schema.Record(Schema.String, Schema.String))
 }).annotate({ identifier: "RequestLog" })
 export type RequestLog = typeof RequestLog.Type

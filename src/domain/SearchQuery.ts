@@ -28,7 +28,6 @@ export interface Field {
   readonly email?: boolean
 }
 
-/** The fields that objects can be searched by. */
 export type Fields = Readonly<Record<string, Field>>
 
 /** The values of an object's fields; null for an absent one. A keyed field is a record of texts. */
@@ -39,7 +38,6 @@ export type Operator = ":" | "~" | ">" | ">=" | "<" | "<="
 export interface Clause {
   readonly negated: boolean
   readonly field: string
-  /** The key of the entry, for a keyed field. */
   readonly key?: string
   readonly operator: Operator
   /** Null searches for an absent field. */

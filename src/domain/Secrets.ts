@@ -1,10 +1,6 @@
-/**
- * Removes card numbers, keys and secrets from texts of other parties before they are stored (semantics
- * request_log.redaction, webhooks.success).
- */
+/** Removes card numbers, keys and secrets from texts before they are stored (semantics request_log.redaction). */
 import { isPlain, readingOf, withoutCardNumbers } from "./Cards.ts"
 
-/** The replacement of removed text. */
 export const HIDDEN = "****"
 
 /** API keys, also base64-encoded as in an `Authorization` header; webhook secrets; client secrets; sign-in links. */

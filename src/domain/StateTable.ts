@@ -1,13 +1,9 @@
-/**
- * State tables: the allowed operations on an object per state, and the states that they lead to. A lifecycle checks its
- * table before an operation and at every step.
- */
+/** State tables: the allowed operations on an object per state, and the states that they lead to. */
 
 /** The target states of an operation by state; a state without a key is a `✗` of the table. */
 type Row<State extends string> = Readonly<Partial<Record<State, ReadonlyArray<State>>>>
 
 export interface StateTable<Operation extends string, State extends string> {
-  /** Returns the states in which an operation is allowed. */
   readonly statesFor: (operation: Operation) => ReadonlyArray<State>
   readonly isAllowed: (operation: Operation, state: State) => boolean
   /** Throws if the table does not allow the transition. `id` is the object's. */

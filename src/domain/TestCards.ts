@@ -1,7 +1,4 @@
-/**
- * The test cards and the behaviour of the simulated processor for each (semantics test_cards.*). A row has ids, the
- * first of which is its name, and numbers.
- */
+/** The test cards, and the simulated processor's behaviour for each (semantics test_cards.*). */
 import { DECLINE_MESSAGES, type DeclineCode } from "./Cards.ts"
 import type { CardFunding } from "./PaymentMethod.ts"
 
@@ -154,7 +151,6 @@ const byNumber: ReadonlyMap<string, TestCard> = new Map(
 /** Finds the test card that a payment method id such as `pm_card_visa` stands for. */
 export const testCardOf = (id: string): TestCard | undefined => byId.get(id)
 
-/** Finds the test card with this number. */
 export const testCardByNumber = (number: string): TestCard | undefined => byNumber.get(number)
 
 /** Returns the result of the security code check, which does not depend on the code. */

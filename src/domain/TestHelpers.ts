@@ -21,19 +21,16 @@ export const TestClock = Schema.Struct({
 }).annotate({ identifier: "TestClock" })
 export type TestClock = typeof TestClock.Type
 
-/** The response to the deletion of a test environment's data. */
 export const DeletedTestData = Schema.Struct({
   object: Schema.Literal("test_helpers.data"),
   deleted: Schema.Literal(true)
 }).annotate({ identifier: "DeletedTestData" })
 export type DeletedTestData = typeof DeletedTestData.Type
 
-/** The body of an authentication in the payer's place. */
 export const AuthenticatePaymentIntent = Schema.Struct({ outcome: AuthenticationOutcome }).annotate({
   identifier: "AuthenticatePaymentIntent"
 })
 export type AuthenticatePaymentIntent = typeof AuthenticatePaymentIntent.Type
 
-/** The body of a clock advance. */
 export const AdvanceTestClock = Schema.Struct({ seconds: ClockAdvance }).annotate({ identifier: "AdvanceTestClock" })
 export type AdvanceTestClock = typeof AdvanceTestClock.Type

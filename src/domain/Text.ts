@@ -41,10 +41,7 @@ export const EMAIL_LENGTH_MAX = 320
 /** Invisible characters: control, format, unassigned, separator and default ignorable ones, and the Braille blank. */
 const UNSEEN = /[\p{C}\p{Z}\s\p{Default_Ignorable_Code_Point}\u2800]/u
 
-/**
- * Returns whether a text can be an email address: one `@` with text before it, and after it a point with text on both
- * sides; letters of any script, no invisible characters (semantics parameters.email).
- */
+/** Returns whether a text can be an email address (semantics parameters.email). */
 export const isEmail = (text: string): boolean => {
   const at = text.indexOf("@")
   const point = text.indexOf(".", at + 2)
@@ -60,10 +57,7 @@ export const Email = text(EMAIL_LENGTH_MAX)
   )
   .annotate({ rule: `a valid email address of at most ${EMAIL_LENGTH_MAX} characters` })
 
-/**
- * Returns whether an email filter has a blank. No address has one (semantics parameters.email): it comes from the `+`
- * of an address in a URL that was not encoded.
- */
+/** Returns whether an email filter has a blank: a `+` that was not encoded (semantics parameters.email). */
 export const hasBlank = (email: string): boolean => /\s/u.test(email)
 
 /** The advice for a filter with a blank. */
@@ -82,8 +76,5 @@ export const WebUrl = text()
 export const isWebOrigin = (text: string): boolean =>
   /^https?:\/\/[a-z0-9.-]+(?::[0-9]{1,5})?$/.test(text) && URL.parse(text)?.origin === text
 
-/**
- * Returns whether a text begins like an absolute http or https URL. The parser alone accepts `https:shop.example`,
- * which is a relative address on an https page.
- */
+/** Returns whether a URL has a host as written: the parser alone accepts `https:shop.example`. */
 export const hasAuthority = (url: string): boolean => /^https?:\/\/[^/\\?#]/i.test(url)

@@ -155,7 +155,6 @@ const sessionPaidWith = (payment_method: string): Recipe =>
 const customer: Recipe = ({ changed, till }) =>
   idOf(till.customers.create(changed({ email: DETAILS.email, name: DETAILS.name })))
 
-/** Creates a customer with a card and returns the card's ID. */
 const attached: Recipe = (input) =>
   Effect.flatMap(customer(unchanged(input)), (id) =>
     idOf(input.till.payment_methods.attach("pm_card_visa", input.changed({ customer: id })))

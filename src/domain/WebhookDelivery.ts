@@ -1,7 +1,4 @@
-/**
- * Webhook deliveries: an event on its way to an endpoint, attempt by attempt (semantics webhooks.states,
- * webhooks.deliveries).
- */
+/** Webhook deliveries: an event on its way to an endpoint (semantics webhooks.states, webhooks.deliveries). */
 import { Schema } from "effect"
 import { EventId, WebhookDeliveryId, WebhookEndpointId } from "./Identifiers.ts"
 import { Timestamp } from "./Time.ts"
@@ -30,7 +27,6 @@ export const WebhookDelivery = Schema.Struct({
   event: EventId,
   webhook_endpoint: WebhookEndpointId,
   status: WebhookDeliveryStatus,
-  /** The attempts that have ended. */
   attempt_count: Schema.Int,
   /** Null unless pending. */
   next_attempt_at: Schema.NullOr(Timestamp),

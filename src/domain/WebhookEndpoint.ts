@@ -79,10 +79,7 @@ export const DeletedWebhookEndpoint = Schema.Struct({
 }).annotate({ identifier: "DeletedWebhookEndpoint" })
 export type DeletedWebhookEndpoint = typeof DeletedWebhookEndpoint.Type
 
-/**
- * The body of a creation. Null, and "" for a text, are the same as absent (semantics parameters.null,
- * parameters.empty_text).
- */
+/** The body of a creation. Null and "" count as absent (semantics parameters.null, parameters.empty_text). */
 export const CreateWebhookEndpoint = Schema.Struct({
   url: WebhookEndpointUrl,
   enabled_events: EnabledEvents,

@@ -17,10 +17,7 @@ export interface WebhookHosts {
   readonly httpsOnly: boolean
   /** The addresses that may be dialled besides public ones. */
   readonly besidePublic: "any" | AllowedHosts
-  /**
-   * Whether error responses are stored even from addresses that are not public: for a service that serves its own
-   * machine alone. Elsewhere a merchant could read content of the internal network (semantics webhooks.success).
-   */
+  /** Whether refusals from private addresses are stored: only where a service serves its own machine alone. */
   readonly keepsPrivateAnswers?: boolean
 }
 

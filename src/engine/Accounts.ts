@@ -121,10 +121,7 @@ export interface AccountsShape {
   /** Returns the account's tallies from an hour on, step by step. Includes every write acknowledged before the call. */
   readonly tallies: (account: AccountId, query: TallyQuery) => Effect.Effect<ReadonlyArray<TalliesOfStep>, Unavailable>
 
-  /**
-   * Returns a page of the records that wrote any of the given documents, newest first. Includes every write
-   * acknowledged before the call.
-   */
+  /** Returns a page of the records that wrote any of the documents, newest first, with all acknowledged writes. */
   readonly history: (account: AccountId, query: RevisionQuery) => Effect.Effect<HistoryPage, Unavailable>
 
   /** Returns a request's record, if it wrote any of the given documents. */
@@ -237,7 +234,6 @@ const make = Effect.fnUntraced(function* (options: Options) {
   })
 })
 
-/** Reads the views of an account through its actor. */
 type Reading = <A>(
   account: AccountId,
   read: (actor: Actor) => Effect.Effect<A, StorageFailure>

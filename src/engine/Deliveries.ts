@@ -48,16 +48,10 @@ export interface DeliveriesShape {
     readonly busy: ReadonlyArray<string>
   }) => Effect.Effect<ReadonlyArray<DueDelivery>, StorageFailure>
 
-  /**
-   * Time of the wall clock at which the next delivery of the held partitions is due, except to `busy` destinations;
-   * Infinity if there is none.
-   */
+  /** When the next delivery of the held partitions is due, except to `busy` destinations; Infinity if none is. */
   readonly nextDueAt: (busy: ReadonlyArray<string>) => Effect.Effect<Millis, StorageFailure>
 
-  /**
-   * Ends the leases of all processes in these partitions; null for all partitions. During this, this process may not
-   * send deliveries of them.
-   */
+  /** Ends all processes' leases in these partitions (null: in all), where this process sends nothing during it. */
   readonly free: (partitions: ReadonlyArray<Partition> | null) => Effect.Effect<void>
 
   /**
@@ -66,7 +60,6 @@ export interface DeliveriesShape {
    */
   readonly run: (round: Effect.Effect<Millis, StorageFailure>) => Effect.Effect<never>
 
-  /** Starts a round now. */
   readonly wake: () => void
 
   /** Writes outcomes as one record, and waits until it is durable. */

@@ -30,7 +30,6 @@ export interface LoggedRequest {
   readonly millis: number
   /** `key_…` */
   readonly apiKey: string
-  /** API version of the answer. */
   readonly apiVersion: string
   readonly idempotencyKey: string | null
   /** `req_…` of the request whose stored answer this one received; null if it ran itself. */
@@ -47,14 +46,12 @@ export interface RequestFilter {
   /** Range of statuses, both ends included. */
   readonly status?: readonly [from: number, to: number] | undefined
   readonly method?: string | undefined
-  /** Prefix of the path. */
   readonly path?: string | undefined
   readonly apiKey?: string | undefined
   readonly apiVersion?: string | undefined
   readonly idempotencyKey?: string | undefined
   /** Id of an object that the path or the answer names. */
   readonly object?: string | undefined
-  /** Code of the error. */
   readonly code?: string | undefined
 }
 
@@ -81,7 +78,6 @@ export interface ErrorGroup {
   readonly code: string
   readonly param: string | null
   readonly count: number
-  /** The newest request of the group. */
   readonly last: Pick<LoggedRequest, "id" | "at" | "path"> & { readonly message: string }
 }
 

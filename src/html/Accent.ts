@@ -97,7 +97,6 @@ const declarations = (palette: Palette): string =>
     .map(([name, value]) => `--${name}:${value}`)
     .join(";")}}`
 
-/** A style sheet that overrides the default accent colours. */
 export const styleSheetOf = (accent: string): string =>
   `${declarations(paletteOf(accent, "light"))}
 @media (prefers-color-scheme:dark){${declarations(paletteOf(accent, "dark"))}}

@@ -51,13 +51,9 @@ export const stylesheet = load(["tokens", "till"], "css")
 /** Style sheet of the dashboard, with the same tokens. */
 export const dashboardStylesheet = load(["tokens", "dashboard"], "css")
 
-/** Script for live updates of the dashboard. */
 export const dashboardScript = load("dashboard", "js")
 
-/**
- * Script that enhances forms, which also work without it. It formats card details by the same code that the server
- * reads them with.
- */
+/** Script that enhances forms, which also work without it. */
 export const script = load(["card", "till"], "js")
 
 /** Module for amounts that the payer chooses, loaded by such checkout pages. The server runs it too. */

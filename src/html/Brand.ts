@@ -1,7 +1,4 @@
-/**
- * A merchant's brand on payers' pages (semantics pages.brand): icon at the top, accent colour, and links for payers at
- * the bottom.
- */
+/** A merchant's brand on payers' pages (semantics pages.brand). */
 import type { Brand as Settings } from "../domain/Brand.ts"
 import type { Merchant } from "../payments/Merchants.ts"
 import { type Child, html, type Html } from "./Html.ts"
@@ -9,14 +6,10 @@ import { pictureHtml, pictureOf } from "./Images.ts"
 
 /** Settings that are null are not shown. */
 export interface Brand extends Settings {
-  /** The merchant's name. */
   readonly name: string
 }
 
-/**
- * The brand without settings that a page cannot show. Live pages are served over TLS, where browsers block images over
- * plain http.
- */
+/** The brand without settings that a page cannot show: browsers block http pictures on pages by TLS. */
 export const brandOf = ({ brand, name }: Pick<Merchant, "brand" | "name">, livemode: boolean): Brand => {
   const icon = pictureOf(brand.icon)
   return { ...brand, name, icon: livemode && icon?.startsWith("http:") === true ? null : icon }
@@ -26,7 +19,6 @@ export const brandOf = ({ brand, name }: Pick<Merchant, "brand" | "name">, livem
 export const headHtml = (brand: Brand): Html =>
   html`<header class="brand-head">${iconHtml(brand)}<bdi>${brand.name}</bdi></header>`
 
-/** The merchant's icon, if there is one. */
 export const iconHtml = ({ icon }: Brand): Child => icon !== null && pictureHtml(icon, "icon")
 
 const LINKS = [

@@ -1,4 +1,3 @@
-/** Display names of card brands. */
 const NAMES: Readonly<Record<string, string>> = {
   visa: "Visa",
   mastercard: "Mastercard",

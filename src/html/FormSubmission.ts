@@ -35,7 +35,6 @@ export type Submitted =
       readonly besideField?: string | undefined
     }
 
-/** Carries out forms. */
 export const make = Effect.gen(function* () {
   const requestIds = yield* RequestIds
   const { answerOf, carryOut, claim, tokenize } = yield* IdempotentCommand.make
@@ -43,7 +42,6 @@ export const make = Effect.gen(function* () {
   return {
     newId: requestIds.next,
 
-    /** Runs a command once for a form. */
     submit: ({ account, entered, id = requestIds.next(), idempotencyKey, path }: FormSubmission, command: Command) => {
       const apiVersion = API_VERSION_NEWEST
       const request = {

@@ -6,7 +6,6 @@
  * (`RedirectUrl`).
  */
 
-/** HTML from a template. */
 export class Html {
   readonly text: string
   constructor(text: string) {
@@ -32,9 +31,7 @@ export const escape = (raw: string): string =>
     // Old parsers treat it as a quote.
     .replaceAll("`", "&#96;")
 
-/**
- * Renders a template: `` html`<p title="${title}">${text}</p>` ``. Throws if a value would be an unquoted attribute.
- */
+/** Renders a template: `` html`<p title="${title}">${text}</p>` ``. Throws for an unquoted attribute. */
 export const html = (strings: TemplateStringsArray, ...children: ReadonlyArray<Child>): Html => {
   const parts = partsOf(strings)
   let text = parts[0]!

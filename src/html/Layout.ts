@@ -25,7 +25,6 @@ export interface Layout {
 export interface Frame {
   /** The only origin that may frame the page and receives its messages. */
   readonly origin: string
-  /** Status of the session. */
   readonly status: string
   /** The address to open when the session is complete; null if there is none. */
   readonly location: string | null
@@ -37,10 +36,7 @@ const DASHBOARD = { stylesheet: Assets.dashboardStylesheet, script: Assets.dashb
 /** Interval of reloads without a script, long enough to read the page in between. */
 const REFRESH_SECONDS = 10
 
-/**
- * Renders the document. File paths are relative because Till may be served below a path. Texts are in English, amounts
- * in the payer's language.
- */
+/** Renders the document. File paths are relative because Till may be served below a path. */
 export const layout = ({ awaitsResult = false, brand = null, content, depth = 1, ...page }: Layout): Html => {
   const { frame = null, kind, script = awaitsResult, title } = page
   const files = kind.startsWith("dashboard") ? DASHBOARD : PAYERS

@@ -1,7 +1,4 @@
-/**
- * Formats amounts for payers. Amounts are integers in the currency's smallest unit and are not computed with here
- * (semantics money.decimals).
- */
+/** Formats amounts for payers, which are integers in the smallest unit (semantics money.decimals). */
 import { decimalsOf } from "../domain/Money.ts"
 import type { Money } from "./assets/amount.js"
 import * as Amounts from "./assets/amount.js"

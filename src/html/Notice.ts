@@ -1,7 +1,4 @@
-/**
- * Notices are pages without a form: a payment was made, a session has expired, or the address does not exist. This file
- * has the notices that several pages share, and the texts about a failed payment.
- */
+/** Notices: pages without a form. Here are those that several pages share, and texts about a failed payment. */
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { type Brand, headHtml } from "./Brand.ts"
 import { type Child, html, type Html } from "./Html.ts"
@@ -11,18 +8,13 @@ import { testModePanel } from "./TestModePanel.ts"
 export interface Notice {
   readonly tone: "good" | "waiting" | "bad"
   readonly title: string
-  /** Paragraphs. */
   readonly texts: ReadonlyArray<string>
   /** A link to one of Till's addresses or the merchant's. */
   readonly link?: { readonly href: string; readonly text: string } | null
   readonly testMode?: boolean
-  /** As in `Layout`. */
   readonly awaitsResult?: boolean
-  /** As in `Layout`. */
   readonly brand?: Brand | null
-  /** As in `Layout`. */
   readonly depth?: number
-  /** As in `Layout`. */
   readonly frame?: Frame | null
 }
 

@@ -21,7 +21,6 @@ export interface PageOptions {
   readonly cacheControl?: string
 }
 
-/** An HTML page. */
 export const page = (document: Html, options: PageOptions = {}): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(document.text, {
     status: options.status ?? 200,

@@ -14,10 +14,8 @@ import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { NOT_FROM_HERE, notice, UNAVAILABLE } from "./Notice.ts"
 import { page } from "./PageResponse.ts"
 
-/** Services that pages use. */
 export type PageServices = Accounts | HttpConfig | PaymentsConfig | RequestBodies
 
-/** Pages for failures. */
 export interface Failures {
   /** 413: the form is too long. */
   readonly tooLarge: (request: HttpServerRequest.HttpServerRequest) => HttpServerResponse.HttpServerResponse
@@ -87,24 +85,18 @@ const following = <E, R>(
     return forwardPage(request, account, millisMax, course, again)
   })
 
-/**
- * Fails if another process owns the account; the request is then forwarded. A page whose first step does not read the
- * account calls this.
- */
+/** Fails if another process owns the account, and so forwards a page that does not read the account first. */
 export const requireHere = (account: AccountId): Effect.Effect<void, Unavailable> =>
   Effect.flatMap(Forwarder, ({ isHere }) =>
     isHere(account) ? Effect.void : Effect.fail(Unavailable.elsewhere(account))
   )
 
-/** The query parameters. Only the first question mark starts the query. */
 export const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): URLSearchParams => {
   const mark = url.indexOf("?")
   return new URLSearchParams(mark === -1 ? "" : url.slice(mark + 1))
 }
 
-/**
- * Fails if the storage does not respond in time. A started command still ends by its journal record, as over the API.
- */
+/** Fails if the storage does not respond in time. A started command still ends by its journal record. */
 const within =
   (millis: number) =>
   <A, E, R>(answer: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> =>
@@ -133,10 +125,7 @@ const guarded = <E, R>(
     )
   })
 
-/**
- * Redirects a path with a trailing slash to the path without it; undefined for other paths. The router matches both,
- * but relative links would resolve differently below a slash.
- */
+/** Redirects a path with a trailing slash, below which relative links would break; undefined for others. */
 export const withoutSlash = (url: string): HttpServerResponse.HttpServerResponse | undefined => {
   const mark = url.indexOf("?")
   const end = mark === -1 ? url.length : mark

@@ -77,7 +77,6 @@ export class JsonReader {
     }
   }
 
-  /** Reads a string, number or literal, or the opening bracket of an object or array. */
   #readBeginning(): unknown {
     if (this.#take("{")) return {}
     if (this.#take("[")) return []
@@ -149,7 +148,6 @@ export class JsonReader {
     return Number(this.#text.slice(start, this.#at))
   }
 
-  /** Reads one or more digits. */
   #readDigits(): void {
     if (!isDigit(this.#text.charCodeAt(this.#at))) this.#fail()
     while (isDigit(this.#text.charCodeAt(this.#at))) this.#at++

@@ -8,12 +8,10 @@ import type { AccountId } from "../engine/log/Document.ts"
 /** The installation's account, which holds merchants and API keys. */
 export const INSTALLATION: AccountId = "till"
 
-/** Makes the id of a merchant's account in one environment. */
 export const accountOf = (merchantId: string, livemode: boolean): AccountId =>
   `${merchantId}:${livemode ? "live" : "test"}`
 
 /** Returns the id of the merchant that owns an account. */
 export const merchantIdOf = (account: AccountId): string => account.slice(0, account.lastIndexOf(":"))
 
-/** Returns whether an account is in live mode. */
 export const isLive = (account: AccountId): boolean => account.endsWith(":live")

@@ -78,13 +78,11 @@ export const Command = Schema.Union([
   Schema.TaggedStruct("EnsureDefault", {
     /** Fingerprint of the process's secret. */
     print: Schema.String,
-    /** The default merchant's keys, as far as its environment sets them. */
     given: KeysBySlot
   })
 ])
 export type Command = typeof Command.Type
 
-/** The outcome of `EnsureDefault`. */
 const Ensured = Schema.Union([
   Schema.TaggedStruct("Ensured", {
     /** Keys that were generated now. Only this answer contains them. */
@@ -103,7 +101,6 @@ export type Ensured = typeof Ensured.Type
 export const Administered = Schema.Struct({
   merchants: Schema.Array(Merchants.Merchant),
   keys: Schema.Array(NewApiKey),
-  /** Set by `EnsureDefault`. */
   ensured: Schema.optionalKey(Ensured),
   /** Signs the merchant's first owner in to the dashboard once. A path; the serving process adds the address. */
   link: Schema.optionalKey(Schema.String)
@@ -248,10 +245,7 @@ const audit = (
   )
 }
 
-/**
- * Creates or finds the default merchant and registers the given keys. Changes nothing if a key is another merchant's,
- * or the secret is not the installation's.
- */
+/** Creates or finds the default merchant and registers the given keys, or changes nothing. */
 const ensure = (
   accounts: AccountsShape,
   { given, print }: Command & { readonly _tag: "EnsureDefault" }
@@ -292,7 +286,6 @@ export const nameComplaint = (name: string): string | undefined =>
     ? undefined
     : `A merchant's name has 1 to ${Merchants.NAME_LENGTH_MAX} characters, none of them a control character.`
 
-/** Fails for a name that cannot be shown. */
 const requireName = (name: string) => {
   const message = nameComplaint(name)
   return message === undefined ? Effect.void : Effect.fail(new AdministrationFailed({ message }))

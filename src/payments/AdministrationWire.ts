@@ -17,7 +17,6 @@ export interface JsonResponse {
   readonly body: unknown
 }
 
-/** Decodes a command from parsed JSON. */
 export const decodeCommand = Schema.decodeUnknownEffect(Command)
 
 export const refusal = (status: number, message: string): JsonResponse => ({ status, body: { message } })

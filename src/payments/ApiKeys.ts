@@ -27,7 +27,6 @@ export interface ApiKeyUse {
 
 /** The part of a key's document that no response contains. */
 export const ApiKeyHidden = Schema.Struct({
-  /** Id of the key's `ApiKeyLookup`. */
   lookup: Schema.String
 })
 export type ApiKeyHidden = typeof ApiKeyHidden.Type
@@ -60,7 +59,6 @@ const SECRET_LENGTH = 32
 const prefixOf = ({ livemode, type }: ApiKeyUse): string =>
   `${type === "secret" ? "sk" : "pk"}_${livemode ? "live" : "test"}_`
 
-/** Derives the id of a key's entry. */
 export const lookupIdOf = (key: string): string => `keyhash_${hash("sha256", key, "hex")}`
 
 /** A key as the API shows it, with its secret, which is stored nowhere. */
@@ -106,7 +104,6 @@ export const register = Effect.fnUntraced(function* (
   return apiKey
 })
 
-/** Finds the entry of a key; undefined if the key does not exist. */
 export const findLookup = Effect.fnUntraced(function* (
   key: Redacted.Redacted
 ): Effect.fn.Return<ApiKeyLookup | undefined, never, Transaction> {
@@ -159,7 +156,6 @@ export const roll = Effect.fnUntraced(function* (
 })
 
 export interface Revocation {
-  /** Limits the operation to keys of this account. */
   readonly account?: AccountId
   /** Id of the request's own key. It cannot revoke itself, so a merchant cannot lose its last key this way. */
   readonly by?: string

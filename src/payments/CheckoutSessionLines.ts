@@ -42,7 +42,6 @@ interface Reference {
 /** The references of each line: exactly one if the line is valid. */
 type References = ReadonlyArray<ReadonlyArray<Reference>>
 
-/** A line with its price. */
 interface Line {
   readonly price: Price
   readonly product: ProductDocument
@@ -56,7 +55,6 @@ export interface Cart {
   readonly lines: ReadonlyArray<Line>
   readonly amounts: ReadonlyArray<number>
   readonly total: number
-  /** In lower case. */
   readonly currency: string
   /** The amount that the payer chooses, if there is one. */
   readonly custom: CustomLine | null
@@ -64,9 +62,7 @@ export interface Cart {
 
 /** The line of a cart whose amount the payer chooses (semantics checkout.custom_amount). Amounts in minor units. */
 export interface CustomLine {
-  /** Index of the line, from 0. */
   readonly line: number
-  /** Sum of the other lines. */
   readonly others: number
   readonly minimum: number
   /** Null if only the cap of a payment applies. */
@@ -117,10 +113,7 @@ export const fillCart = Effect.fnUntraced(function* (
   return { lines, amounts: amounts as ReadonlyArray<number>, total, currency, custom }
 })
 
-/**
- * Fails for a second line with a chosen amount, a quantity other than 1, and a maximum of 0 (semantics
- * checkout.custom_amount).
- */
+/** Fails for a line of a chosen amount that is no single, positive one (semantics checkout.custom_amount). */
 const requireSoundCustomLines = (lines: ReadonlyArray<Line>): Effect.Effect<void, ParameterInvalid> => {
   let hasOne = false
   for (const [index, { price, quantity }] of lines.entries()) {
@@ -144,10 +137,7 @@ const customLineOf = (lines: ReadonlyArray<Line>, amounts: ReadonlyArray<number>
   return { line, others: total - amount, minimum: Math.max(minimum, 1), maximum, isOpen: amount === 0 }
 }
 
-/**
- * Writes the lines of a session and the prices created for them, which are inactive and emit no event (semantics
- * checkout.price_data).
- */
+/** Writes the lines and the inactive prices created for them, without events (semantics checkout.price_data). */
 export const saveCart = (transaction: Transaction, session: CheckoutSession, cart: Cart): void => {
   for (const { isNew, price, product } of cart.lines) {
     if (!isNew) continue

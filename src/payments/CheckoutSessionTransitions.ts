@@ -175,17 +175,11 @@ const followSettlement = (
   return settled
 }
 
-/**
- * Returns the payment status: manual and asynchronous payments complete a session before it is paid (semantics
- * checkout.payment_status).
- */
+/** Returns the payment status: a session can complete before it is paid (semantics checkout.payment_status). */
 const paymentStatusOf = ({ status }: PaymentIntent): CheckoutPaymentStatus =>
   status === "succeeded" ? "paid" : "unpaid"
 
-/**
- * Merges the payer's details: first those entered, then those known before, then those of the card (semantics
- * checkout.customer_details).
- */
+/** Merges the details: entered, then known, then of the card (semantics checkout.customer_details). */
 const detailsAtCompletion = (
   { hidden, value }: CheckoutSessionDocument,
   billingDetails: BillingDetails | null

@@ -114,7 +114,6 @@ export const create = Effect.fnUntraced(function* (
   return session
 })
 
-/** Builds the open session, without its payment. */
 const newSession = (
   transaction: Transaction,
   publicUrl: string,
@@ -154,10 +153,7 @@ const newSession = (
   }
 }
 
-/**
- * Changes the metadata, in any status (semantics checkout.update). Emits nothing. Fails with `ResourceMissing`, and
- * with `ParameterInvalid` for too many metadata keys.
- */
+/** Changes the metadata, in any status (semantics checkout.update). Emits nothing. */
 export const update = Effect.fnUntraced(function* (
   id: string,
   parameters: UpdateCheckoutSession
@@ -220,10 +216,7 @@ export const confirm = Effect.fnUntraced(function* (
   return Result.map(paid, ({ session }) => session!.value)
 })
 
-/**
- * Expires an open session and cancels its payment (semantics checkout.expire). Fails with `ResourceMissing` and
- * `CheckoutSessionUnexpectedState`.
- */
+/** Expires an open session and cancels its payment (semantics checkout.expire). */
 export const expire = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<CheckoutSession, ResourceMissing | CheckoutSessionUnexpectedState, Transaction> {
@@ -275,10 +268,7 @@ const completeWithoutPayment = Effect.fnUntraced(function* (
   return complete(transaction, withCustomer, "no_payment_required", payment).value
 })
 
-/**
- * Opens the session's PaymentIntent and returns its id (semantics checkout.payment_intent,
- * checkout.payment_intent_data).
- */
+/** Opens the session's PaymentIntent and returns its id (semantics checkout.payment_intent). */
 const openPayment = (
   transaction: Transaction,
   { amount_total, currency, customer, id }: CheckoutSession,
@@ -300,10 +290,7 @@ const openPayment = (
   return PaymentIntents.openPaymentIntent(transaction, terms, id).value.id
 }
 
-/**
- * Returns the bounds of the amount that the payer chooses; null if no line has one. The minimum makes the total cover
- * the fee (semantics checkout.custom_amount).
- */
+/** Returns the bounds of a chosen amount, which covers the fee; null without one (semantics checkout.custom_amount). */
 const customAmountOf = ({ custom }: Cart, data: PaymentIntentData): CustomAmount | null => {
   if (custom === null) return null
   const { isOpen, line, maximum, minimum, others } = custom
@@ -316,10 +303,7 @@ const customAmountOf = ({ custom }: Cart, data: PaymentIntentData): CustomAmount
   }
 }
 
-/**
- * Fails for an amount that the payer cannot choose, and for a missing one that is required (semantics
- * checkout.custom_amount).
- */
+/** Fails for an amount that cannot be chosen, or a missing one (semantics checkout.custom_amount). */
 const requireAmount = (
   { hidden: { customAmount }, value }: CheckoutSessionDocument,
   sent: number | null | undefined
@@ -339,10 +323,7 @@ const requireAmount = (
   return sent > max ? Effect.fail(new AmountTooLarge({ param, max })) : Effect.void
 }
 
-/**
- * Applies the amount that the payer chose, in minor units, and opens the payment if it waited for this (semantics
- * checkout.custom_amount).
- */
+/** Applies a chosen amount, in minor units, and opens the payment if it waited for that. */
 const applyChosenAmount = Effect.fnUntraced(function* (
   document: CheckoutSessionDocument,
   amount: number
@@ -363,10 +344,7 @@ const applyChosenAmount = Effect.fnUntraced(function* (
   )
 })
 
-/**
- * Fails unless each line has exactly one price and a hosted session has a `success_url` (semantics
- * checkout.line_items).
- */
+/** Fails unless each line has one price and a hosted session a `success_url` (semantics checkout.line_items). */
 const requireComplete = ({
   line_items,
   success_url,
@@ -383,10 +361,7 @@ const requireComplete = ({
   return Effect.fail(new ParametersExclusive({ first, second: `line_items[${double}][price_data]` }))
 }
 
-/**
- * Fails for an expiry outside of the allowed lifetime, with some tolerance for the client's clock (semantics
- * checkout.expires_at).
- */
+/** Fails for an expiry outside of the lifetime, with tolerance for clocks (semantics checkout.expires_at). */
 const requireLifetime = (expiresAt: number, created: number): Effect.Effect<void, ParameterInvalid> => {
   const lifetime = expiresAt - created
   return lifetime >= SESSION_LIFETIME_SECONDS_MIN - SESSION_LIFETIME_SLACK_SECONDS &&
@@ -397,9 +372,7 @@ const requireLifetime = (expiresAt: number, created: number): Effect.Effect<void
       )
 }
 
-/**
- * Fails for a currency that the installation does not accept, of a line or of the session (semantics money.currencies).
- */
+/** Fails for a currency that the installation does not accept (semantics money.currencies). */
 const requireAcceptedCurrencies = Effect.fnUntraced(function* ({
   currency,
   line_items
@@ -411,10 +384,7 @@ const requireAcceptedCurrencies = Effect.fnUntraced(function* ({
   if (currency != null) yield* requireAcceptedCurrency(currency)
 })
 
-/**
- * Fails for a fee above the total, or above the largest total the payer can choose (semantics
- * checkout.payment_intent_data, checkout.custom_amount).
- */
+/** Fails for a fee above the largest possible total (semantics checkout.payment_intent_data). */
 const requireFeeWithin = (
   { custom, total }: Cart,
   { payment_intent_data }: CreateCheckoutSession
@@ -430,10 +400,7 @@ const requireFeeWithin = (
       )
 }
 
-/**
- * Returns the details that prefill the page; the session's own email precedes the customer's (semantics
- * checkout.customer, checkout.customer_details).
- */
+/** Returns the prefilled details; the session's own email precedes the customer's (semantics checkout.customer). */
 const prefilledDetails = (customer: Customer | null, customerEmail: string | null): CustomerDetails | undefined => {
   const email = customerEmail ?? customer?.email ?? null
   const name = customer?.name ?? null

@@ -1,7 +1,4 @@
-/**
- * Client secrets, each of which lets a payer's browser act on one object (semantics keys.publishable,
- * keys.client_secret, responses.secrets).
- */
+/** Client secrets, each for one object in a payer's browser (semantics keys.client_secret, responses.secrets). */
 import { hash, timingSafeEqual } from "node:crypto"
 import { Effect } from "effect"
 import { ResourceMissing, SecretKeyRequired } from "../domain/Errors.ts"

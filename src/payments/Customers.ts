@@ -73,10 +73,7 @@ export const remove = Effect.fnUntraced(function* (
   return deletedCustomer(transaction.account, id)
 })
 
-/**
- * Finds the customer that a parameter names. Fails with `ResourceMissing`, also for a deleted one (semantics
- * parameters.references, customers.delete).
- */
+/** Finds the customer that a parameter names, or fails with `ResourceMissing` (semantics parameters.references). */
 export const find = (id: string, param: "id" | "customer"): Effect.Effect<Customer, ResourceMissing, Transaction> =>
   Effect.map(findDocument(CUSTOMER, id, param), ({ value }) => value)
 
@@ -88,7 +85,6 @@ export const deletedCustomer = (account: AccountId, id: string): DeletedCustomer
   livemode: isLive(account)
 })
 
-/** Returns the texts that an update changes; null and "" unset them. */
 const changedTexts = (parameters: UpdateCustomer): Partial<Customer> =>
   Object.fromEntries(
     TEXT_FIELDS.filter((field) => parameters[field] !== undefined).map((field) => [field, parameters[field] || null])

@@ -72,7 +72,6 @@ const DashboardLink = Schema.Struct({
   epoch: Schema.Int,
   /** How the person proved the identity: by the link itself, or by a password before it. */
   means: SignInMeans,
-  /** Milliseconds. */
   expires_at: Schema.Int
 })
 export type DashboardLink = typeof DashboardLink.Type
@@ -109,7 +108,6 @@ export const makeLink = Effect.fnUntraced(function* (
 export const isLinkGood = ({ epoch, expires_at }: DashboardLink, { hidden }: PersonDocument, now: Millis): boolean =>
   epoch === hidden.link_epoch && now < expires_at
 
-/** Removes an unused link, when its timer fires. */
 export const expireLink = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
   const transaction = yield* Transaction
   if ((yield* transaction.get(DASHBOARD_LINK, id)) !== undefined) transaction.delete(DASHBOARD_LINK, id)
@@ -130,10 +128,7 @@ export interface OpenedSession {
   readonly secret: Redacted.Redacted
 }
 
-/**
- * Opens a session for an authenticated person. Fails with `ResourceMissing` if the person was removed or got another
- * password since the authentication.
- */
+/** Opens a session, or fails with `ResourceMissing` if person or password changed since the authentication. */
 export const open = Effect.fnUntraced(function* (
   proved: PersonDocument,
   means: SignInMeans,

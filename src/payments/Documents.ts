@@ -44,7 +44,6 @@ export interface Kept<Value extends Identified, Hidden = undefined> extends Kind
 
 /** A kind whose documents requests name by their ids. */
 export interface Resource<Value extends Identified, Hidden = undefined> extends Kept<Value, Hidden> {
-  /** The name of the kind in messages. */
   readonly resourceKind: ResourceKind
 }
 
@@ -72,10 +71,7 @@ export const CUSTOMER: Resource<Customer> = {
   search: searchable(SEARCHED_CUSTOMER)
 }
 
-/**
- * The charge to which the payer agreed by passing an authentication, and nothing else (semantics
- * payment_intents.authentication.terms).
- */
+/** The charge to which a payer agreed by authentication (semantics payment_intents.authentication.terms). */
 export const PassedAuthentication = Schema.Struct({
   paymentMethod: Schema.String,
   /** The largest amount that may be charged. Minor units. */
@@ -85,7 +81,6 @@ export const PassedAuthentication = Schema.Struct({
 })
 export type PassedAuthentication = typeof PassedAuthentication.Type
 
-/** The hidden part of a PaymentIntent. */
 export const PaymentIntentHidden = Schema.Struct({
   /**
    * The authentication that the payer has passed, until the server confirms again (semantics
@@ -157,12 +152,8 @@ export const HELD_PAYMENT_METHODS: Kept<HeldPaymentMethods> = {
 
 export const heldPaymentMethodsId = (customerId: string): string => `${customerId}_payment_methods`
 
-/** The hidden part of a product. */
 export const ProductHidden = Schema.Struct({
-  /**
-   * Whether the product ever got a price. Never reset, because prices are never deleted (semantics products.delete,
-   * prices.delete).
-   */
+  /** Whether the product ever got a price. Never reset (semantics products.delete, prices.delete). */
   hasPrice: Schema.Boolean
 })
 export type ProductHidden = typeof ProductHidden.Type
@@ -193,14 +184,9 @@ export type LookupKeyEntry = typeof LookupKeyEntry.Type
 
 export const LOOKUP_KEY: Kept<LookupKeyEntry> = { name: "lookup_key", shape: { value: LookupKeyEntry } }
 
-/**
- * The bounds of the amount that the payer chooses for one line of a session (semantics checkout.custom_amount). In
- * minor units.
- */
+/** The bounds of the amount that the payer chooses, in minor units (semantics checkout.custom_amount). */
 export const CustomAmount = Schema.Struct({
-  /** Index of the line in the cart, from 0. */
   line: Schema.Int,
-  /** Sum of the other lines. */
   others: Schema.Int,
   /** The smallest amount that the payer can choose, above 0. */
   minimum: Schema.Int,
@@ -211,7 +197,6 @@ export const CustomAmount = Schema.Struct({
 })
 export type CustomAmount = typeof CustomAmount.Type
 
-/** The hidden part of a Checkout Session. */
 export const CheckoutSessionHidden = Schema.Struct({
   /** The details that the payer entered, until the session ends. */
   collected: Schema.NullOr(CustomerDetails),

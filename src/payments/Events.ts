@@ -58,10 +58,7 @@ export interface EventContext {
   readonly pendingWebhooks: number
 }
 
-/**
- * Shows an event in an older version, with what an update changed as that version sees it. The same event if nothing in
- * it has changed since.
- */
+/** Shows an event in an older version; the same event if nothing in it has changed since. */
 export const shownIn =
   ({ older }: ApiVersionsShape): EventVersionsShape["shownIn"] =>
   (version, event) => {

@@ -1,7 +1,4 @@
-/**
- * All kinds of documents that payments has the engine keep, with the steps by which older ones are read (semantics
- * versions.documents).
- */
+/** All kinds of documents, with the steps by which older ones are read (semantics versions.documents). */
 import { EMITTED_EVENT_TYPES } from "../domain/Event.ts"
 import { DocumentFormats } from "../engine/views/DocumentFormats.ts"
 import { API_KEY, API_KEY_LOOKUP } from "./ApiKeys.ts"

@@ -12,7 +12,6 @@ const PUBLISHABLE = `${MARK}publishable/`
 /** Returns the stored key of a form on one of Till's pages, which no client sent. */
 export const formKey = (subject: string, nonce: string): string => `${FORM}${subject}/${nonce}`
 
-/** Returns the stored key of a request. */
 export const requestKey = (keyType: ApiKeyType, sent: string): string =>
   keyType === "secret" ? sent : `${PUBLISHABLE}${sent}`
 

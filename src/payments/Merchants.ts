@@ -13,7 +13,6 @@ import { type ApiKeyUse, findLookup, issue, register } from "./ApiKeys.ts"
 import type { Kept } from "./Documents.ts"
 import { shownIn } from "./Events.ts"
 
-/** The characters that the name of a merchant can have. */
 export const NAME_LENGTH_MAX = 256
 
 export const Merchant = Schema.Struct({
@@ -25,7 +24,6 @@ export const Merchant = Schema.Struct({
   api_version: ApiVersion,
   /** The appearance of the merchant's pages, beside the name (semantics pages.brand). */
   brand: Brand,
-  /** Unix seconds. */
   created: Schema.Int
 })
 export type Merchant = typeof Merchant.Type
@@ -36,10 +34,7 @@ export const MERCHANT: Kept<Merchant> = {
   prefix: PREFIXES.merchant
 }
 
-/**
- * Gives the engine a merchant's default version, for the rendering of later events (semantics versions.default,
- * webhooks.body, versions.events).
- */
+/** Gives the engine a merchant's default version for later events (semantics versions.events). */
 export const layerEventVersions: Layer.Layer<EventVersions, never, ApiVersions> = Layer.effect(
   EventVersions,
   Effect.map(ApiVersions, (versions) => ({
@@ -54,7 +49,6 @@ export const layerEventVersions: Layer.Layer<EventVersions, never, ApiVersions> 
 
 const DefaultMerchant = Schema.Struct({ id: Schema.String, merchant_id: Schema.String })
 
-/** Names the merchant that the first start created. */
 export const DEFAULT_MERCHANT: Kept<typeof DefaultMerchant.Type> = {
   name: "default_merchant",
   shape: { value: DefaultMerchant }
@@ -85,7 +79,6 @@ const slots = ApiKeySlot.literals
 
 export type ApiKeys = Partial<Readonly<Record<ApiKeySlot, Redacted.Redacted>>>
 
-/** Creates a merchant without keys. */
 export const create = Effect.fnUntraced(function* (name: string): Effect.fn.Return<Merchant, never, Transaction> {
   const transaction = yield* Transaction
   const merchant: Merchant = {
@@ -100,7 +93,6 @@ export const create = Effect.fnUntraced(function* (name: string): Effect.fn.Retu
   return merchant
 })
 
-/** Finds a merchant; undefined if there is none. */
 export const find = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<Merchant | undefined, never, Transaction> {
@@ -108,9 +100,7 @@ export const find = Effect.fnUntraced(function* (
   return (yield* transaction.get(MERCHANT, id))?.value
 })
 
-/**
- * Changes a merchant's default version (semantics versions.default). Returns undefined if there is no such merchant.
- */
+/** Changes a merchant's default version (semantics versions.default); undefined without the merchant. */
 export const setVersion = Effect.fnUntraced(function* (
   id: string,
   version: ApiVersion

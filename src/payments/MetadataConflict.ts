@@ -1,7 +1,4 @@
-/**
- * Edits of metadata in a form, which must not overwrite changes made since the form was opened (semantics
- * dashboard.editing).
- */
+/** Edits of metadata in a form must not overwrite later changes (semantics dashboard.editing). */
 import { Effect } from "effect"
 import { ParameterInvalid, type ResourceMissing } from "../domain/Errors.ts"
 import type { Metadata } from "../domain/Metadata.ts"

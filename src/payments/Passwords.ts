@@ -30,7 +30,6 @@ const WAITING_MAX = 16
 /** `cost$block size$parallelization$hash`, sealed. */
 export type PasswordHash = string
 
-/** A person whose password is compared. */
 export interface Candidate {
   readonly id: string
   readonly hidden: { readonly password: PasswordHash | null }
@@ -98,10 +97,7 @@ const sealingOf = ({ sealingKey }: Keys, person: string): Sealing => ({
 const saltOf = ({ sealingKey }: Keys, email: string): Buffer =>
   createHmac("sha256", Redacted.value(sealingKey)).update(`salt of passwords|${email.toLowerCase()}`).digest()
 
-/**
- * Hashes a password with `parameters`: cost, block size and parallelization. Normalizes it first, because keyboards
- * write the same letter in different ways.
- */
+/** Hashes a normalized password with `parameters`: cost, block size and parallelization. */
 const derive = (config: Keys, email: string, password: string, parameters: string): Effect.Effect<Buffer> =>
   Effect.callback((resume) => {
     const [N, r, p] = parameters.split("$").map(Number) as [number, number, number]

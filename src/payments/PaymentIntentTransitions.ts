@@ -42,15 +42,11 @@ export type PaymentIntentChanges = Partial<Omit<PaymentIntent, "id" | "object" |
   readonly last_payment_error?: LastPaymentError | null
 }
 
-/** The changes of one step. */
 export interface Step {
   readonly changes?: PaymentIntentChanges
   /** The new charge, or the latest one as changed by the step; absent if the step concerns no charge. */
   readonly charge?: Charge | undefined
-  /**
-   * The passed authentication that stays valid after this step, which ends any other (semantics
-   * payment_intents.authentication.terms).
-   */
+  /** The passed authentication that stays valid after this step, which ends any other. */
   readonly authentication?: PassedAuthentication
   /** In order of emission. Charge events are about `charge`. */
   readonly events?: ReadonlyArray<PaymentEvent>
@@ -145,10 +141,7 @@ export const save = (
   return kept
 }
 
-/**
- * Returns whether the payer has authenticated for this charge with this payment method (semantics
- * payment_intents.authentication.terms).
- */
+/** Returns whether the payer has authenticated for this charge with this payment method. */
 export const isAuthenticated = (
   hidden: PaymentIntentHidden | undefined,
   { amount, currency }: PaymentIntent,
@@ -167,7 +160,6 @@ export const isAuthenticated = (
 const lasting = (hidden: PaymentIntentHidden | undefined): PaymentIntentHidden | undefined =>
   hidden?.checkoutSession === undefined ? undefined : { checkoutSession: hidden.checkoutSession }
 
-/** Writes a charge and its copy in the PaymentIntent. */
 const writeCharge = (transaction: Transaction, paymentIntent: PaymentIntent, charge: Charge): PaymentIntent => {
   transaction.put(CHARGE, charge)
   return { ...paymentIntent, latest_charge: charge.id, charges: embed(paymentIntent.charges, charge) }

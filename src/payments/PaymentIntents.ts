@@ -342,7 +342,6 @@ export const expireWithSession = Effect.fnUntraced(function* (
 export interface PaymentTerms {
   /** Minor units, at least 1. */
   readonly amount: number
-  /** In lower case. */
   readonly currency: string
   readonly captureMethod: CaptureMethod
   readonly confirmationMethod: ConfirmationMethod
@@ -534,7 +533,6 @@ const pendingCharge = (
   payment_method_details: { type: "card", card }
 })
 
-/** Applies the processor's final result for a charge, immediately or when a processing payment settles. */
 const conclude = (attempt: Attempt, charge: Charge, settlement: Settlement): Result.Result<Payment, CardDeclined> => {
   if (settlement.kind === "declined") return Result.fail(decline(attempt, charge, settlement))
   const isAutomatic = attempt.payment.value.capture_method === "automatic"
@@ -619,10 +617,7 @@ const startProcessing = (attempt: Attempt, source: PaymentSource, settlesAfterMi
   })
 }
 
-/**
- * Outcome "3DS needed": the payer has to authenticate before anything is charged (semantics
- * payment_intents.authentication).
- */
+/** Outcome "3DS needed": the payer authenticates before anything is charged. */
 const challenge = (
   { config, operation, payment, transaction }: Attempt,
   source: PaymentSource,
@@ -747,13 +742,11 @@ export const chosenSource = Effect.fnUntraced(function* (
   return sent ?? (yield* inlineSource(parameters)) ?? (yield* attachedSource(paymentIntent))
 })
 
-/** Creates the payment method that the request sends inline, if any. */
 const inlineSource = ({
   payment_method_data
 }: PaymentMethodParameters): Effect.Effect<PaymentSource | undefined, ProcessorNotConfigured, Transaction> =>
   payment_method_data ? PaymentMethods.createSource(payment_method_data) : Effect.undefined
 
-/** Finds the PaymentIntent's payment method, if any. */
 const attachedSource = ({
   payment_method
 }: PaymentIntent): Effect.Effect<PaymentSource | undefined, ResourceMissing, Transaction> =>
@@ -772,9 +765,7 @@ export const requireOnePaymentMethod = ({
 
 const CONFIRMATION_ONLY = ["payment_method_data", "payment_method_type", "return_url", "off_session"] as const
 
-/**
- * Fails for parameters of a confirmation without `confirm`: they would be ignored (semantics payment_intents.create).
- */
+/** Fails for parameters that would be ignored without `confirm` (semantics payment_intents.create). */
 const requireNoConfirmation = (
   parameters: WithoutCardData<CreatePaymentIntent>
 ): Effect.Effect<void, ParameterInvalid> => {

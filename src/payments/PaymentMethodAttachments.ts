@@ -65,10 +65,7 @@ export const save = (id: string, customer: string): Effect.Effect<string, never,
     Effect.orElseSucceed(() => id)
   )
 
-/**
- * Detaches a payment method for good. Emits `payment_method.detached`. Fails with `ResourceMissing`, and with
- * `ParameterInvalid` for one that is not attached.
- */
+/** Detaches an attached payment method for good. Emits `payment_method.detached`. */
 export const detach = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<PaymentMethod, ResourceMissing | ParameterInvalid, Transaction> {

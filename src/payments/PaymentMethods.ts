@@ -74,12 +74,10 @@ export interface PaymentSource {
   readonly token: string
   readonly card: Pick<Card, "brand" | "last4" | "exp_month" | "exp_year" | "funding" | "country">
   readonly billingDetails: BillingDetails
-  /** The customer that the payment method is attached to. */
   readonly customer: string | null
   readonly state: PaymentMethodState
 }
 
-/** A payment method with its hidden part. */
 export type PaymentMethodDocument = Pick<Document<PaymentMethod, PaymentMethodHidden>, "value" | "hidden">
 
 export const stateOf = ({ hidden, value }: PaymentMethodDocument): PaymentMethodState => {
@@ -87,10 +85,7 @@ export const stateOf = ({ hidden, value }: PaymentMethodDocument): PaymentMethod
   return value.customer === null ? "free" : "attached"
 }
 
-/**
- * Creates a payment method. Fails with `ProcessorNotConfigured` in live mode without a processor (semantics
- * keys.live_processor).
- */
+/** Creates a payment method, except in live mode without a processor (semantics keys.live_processor). */
 export const create = Effect.fnUntraced(function* (
   data: TokenizedPaymentMethodData
 ): Effect.fn.Return<PaymentMethod, ProcessorNotConfigured, Transaction> {
@@ -112,10 +107,7 @@ export const create = Effect.fnUntraced(function* (
   return paymentMethod
 })
 
-/**
- * Finds the payment method that a parameter refers to, built in or stored. Fails with `ResourceMissing` if there is
- * none in this environment (semantics parameters.references, payment_methods.create).
- */
+/** Finds the payment method that a parameter refers to, built in or stored (semantics parameters.references). */
 export const resolve = Effect.fnUntraced(function* (
   id: string,
   param: string
@@ -125,10 +117,7 @@ export const resolve = Effect.fnUntraced(function* (
   return testCard === undefined ? sourceOf(yield* findDocument(PAYMENT_METHOD, id, param)) : builtInSource(id, testCard)
 })
 
-/**
- * Creates a payment method from inline data, for an attempt. Fails as `create` does (semantics payment_methods.create,
- * keys.live_processor).
- */
+/** Creates a payment method from inline data, for an attempt. Fails as `create` does. */
 export const createSource = Effect.fnUntraced(function* (
   data: TokenizedPaymentMethodData
 ): Effect.fn.Return<PaymentSource, ProcessorNotConfigured, Transaction> {
@@ -150,10 +139,7 @@ export const requireUsableBy = (
   return customer === null || customer === payer ? Effect.void : refuse("a payment method that no other customer owns")
 }
 
-/**
- * Returns the object of a built-in payment method; undefined for other ids, and in live mode (semantics
- * test_cards.table).
- */
+/** Returns a built-in payment method; undefined for other ids, and in live mode (semantics test_cards.table). */
 export const builtIn = (
   config: PaymentsConfig["Service"],
   account: AccountId,
@@ -181,10 +167,7 @@ export const builtIn = (
 /** Returns whether the id is that of a built-in test payment method. */
 export const isBuiltIn = (account: AccountId, id: string): boolean => !isLive(account) && testCardOf(id) !== undefined
 
-/**
- * Copies a built-in payment method, for a customer to hold; undefined for any other id (semantics
- * payment_methods.attach).
- */
+/** Copies a built-in payment method, for a customer to hold; undefined for any other id. */
 export const copyOfBuiltIn = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<PaymentMethodDocument | undefined, never, Transaction | PaymentsConfig> {

@@ -38,7 +38,6 @@ export const PERSON: Kept<Person, PersonHidden> = {
 const PersonEmail = Schema.Struct({
   /** `person_email:<address, in lower case>` */
   id: Schema.String,
-  /** Ids of people by merchant. */
   people: Schema.Record(Schema.String, Schema.String)
 })
 export const PERSON_EMAIL: Kept<typeof PersonEmail.Type> = { name: "person_email", shape: { value: PersonEmail } }
@@ -55,7 +54,6 @@ export const TEAM: Kept<typeof Team.Type> = { name: "team", shape: { value: Team
 
 export const teamId = (merchantId: string): string => `team:${merchantId}`
 
-/** The people that a merchant can have. */
 export const PEOPLE_MAX = 100
 
 const noPerson = (id: string) => new ResourceMissing({ kind: "Person", id, param: "id" })
@@ -85,7 +83,6 @@ const ownersOf = Effect.fnUntraced(function* (
   return people.flatMap((person) => (person?.value.role === "owner" ? [person.value] : []))
 })
 
-/** Returns the people with an email address, by merchant. */
 const peopleOf = Effect.fnUntraced(function* (
   email: string
 ): Effect.fn.Return<Readonly<Record<string, string>>, never, Transaction> {
@@ -189,10 +186,7 @@ const requireOtherOwner = Effect.fnUntraced(function* (
   return yield* new ParameterInvalid({ param, rule: "such that an owner is left" })
 })
 
-/**
- * Changes a person's role, from the next request on. Sign-in links made before stop working. Fails with
- * `ParameterInvalid` for the last owner.
- */
+/** Changes a person's role and ends older sign-in links. Fails with `ParameterInvalid` for the last owner. */
 export const setRole = Effect.fnUntraced(function* (
   merchantId: string,
   id: string,

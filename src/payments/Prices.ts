@@ -33,10 +33,7 @@ import { findDocument, LOOKUP_KEY, PRICE, PRODUCT, type ProductHidden } from "./
 import { emit, previousAttributes } from "./Events.ts"
 import { type PaymentsConfig, requireAcceptedCurrency } from "./PaymentsConfig.ts"
 
-/**
- * The data of a price that another object's request contains (semantics products.default_price_data,
- * checkout.price_data). Null is the same as absent.
- */
+/** The data of a price in another object's request (semantics products.default_price_data, checkout.price_data). */
 export type InlinePrice = Pick<CreatePrice, "currency" | "tax_behavior"> & PriceTermsParameters
 
 /** The errors for terms of a price that contradict each other or exceed the cap of a payment. */
@@ -119,16 +116,11 @@ export const update = Effect.fnUntraced(function* (
   return after
 })
 
-/**
- * Finds the price that a parameter names; `id` for the path. Fails if there is none (semantics parameters.references).
- */
+/** Finds the price that a parameter names; `id` for the path (semantics parameters.references). */
 export const findPrice = (id: string, param: string): Effect.Effect<Price, ResourceMissing, Transaction> =>
   Effect.map(findDocument(PRICE, id, param), ({ value }) => value)
 
-/**
- * Finds the product that a parameter names; `id` for the path. Fails if there is none (semantics
- * parameters.references).
- */
+/** Finds the product that a parameter names; `id` for the path (semantics parameters.references). */
 export const findProduct = (id: string, param: string): Effect.Effect<ProductDocument, ResourceMissing, Transaction> =>
   findDocument(PRODUCT, id, param)
 
@@ -166,12 +158,9 @@ export const rememberPrice = (transaction: Transaction, { hidden, value }: Produ
   if (!hidden.hasPrice) transaction.put(PRODUCT, value, { hasPrice: true })
 }
 
-/** Returns the id of a lookup key's entry. */
 export const lookupKeyId = (lookupKey: string): string => `lookup_key:${lookupKey}`
 
-/**
- * Fails with `LookupKeyTaken` if a price has the key, unless the request transfers it (semantics prices.lookup_key).
- */
+/** Fails with `LookupKeyTaken` unless the key is free or transferred (semantics prices.lookup_key). */
 const requireLookupKey = Effect.fnUntraced(function* (
   lookupKey: string,
   { transfer_lookup_key: transfer }: Pick<CreatePrice, "transfer_lookup_key">

@@ -22,7 +22,6 @@ export interface CardData {
 
 /** A card as it may be stored. */
 export interface TokenizedCard extends Omit<Card, "fingerprint"> {
-  /** The processor's token for the card. */
   readonly token: string
 }
 
@@ -42,7 +41,6 @@ export interface Approved {
 export interface Declined {
   readonly kind: "declined"
   readonly declineCode: DeclineCode
-  /** For the payer. */
   readonly message: string
 }
 
@@ -72,22 +70,16 @@ export interface CardProcessor {
   readonly authorize: (request: AuthorizationRequest) => Authorization
   /** Returns the final result of a pending authorization. */
   readonly settle: (token: string) => Settlement
-  /** Returns money to the card. */
   readonly refund: (token: string) => RefundAnswer
-  /** Returns the final result of a refund. */
   readonly settleRefund: (token: string) => RefundSettlement
 }
 
-/** The processors of the two environments. */
 export class Processor extends Context.Service<
   Processor,
   { readonly test: CardProcessor; readonly live: CardProcessor | null }
 >()("till/payments/Processor") {}
 
-/**
- * Returns an environment's processor. Fails with `ProcessorNotConfigured` in live mode without one (semantics
- * keys.live_processor).
- */
+/** Returns an environment's processor. Live mode may have none (semantics keys.live_processor). */
 export const processorFor = (livemode: boolean): Effect.Effect<CardProcessor, ProcessorNotConfigured, Processor> =>
   Effect.flatMap(Processor, ({ live, test }) => {
     const processor = livemode ? live : test

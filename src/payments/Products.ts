@@ -133,9 +133,7 @@ type ProductDetails = Pick<
 > &
   Pick<CreateProduct, "images" | "marketing_features">
 
-/**
- * Returns the product with the sent details. Lists and dimensions are replaced as a whole (semantics products.lists).
- */
+/** Returns the product with the sent details; lists are replaced as a whole (semantics products.lists). */
 const withDetails = (product: Product, sent: ProductDetails): Product => {
   const { package_dimensions, ...rest } = product
   const dimensions = sent.package_dimensions === undefined ? package_dimensions : sent.package_dimensions

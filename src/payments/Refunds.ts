@@ -142,9 +142,7 @@ const find = (id: string): Effect.Effect<Refund, ResourceMissing, Transaction> =
 const findPayment = (id: string): Effect.Effect<PaymentIntentTransitions.Payment, ResourceMissing, Transaction> =>
   PaymentIntentTransitions.find(id, "payment_intent")
 
-/**
- * Fails unless the payment is captured; a held amount is released by a cancellation instead (semantics refunds.create).
- */
+/** Fails unless the payment is captured; held amounts are released by canceling (semantics refunds.create). */
 const requireRefundable = (paymentIntent: PaymentIntent) =>
   PaymentIntentTransitions.requireAllowed(
     "refund",
@@ -153,10 +151,7 @@ const requireRefundable = (paymentIntent: PaymentIntent) =>
     "payment_intent"
   )
 
-/**
- * Returns the amount to refund, in minor units: the sent amount, or the remaining one by default (semantics
- * refunds.create).
- */
+/** Returns the amount to refund, in minor units; the remaining one by default (semantics refunds.create). */
 const amountWithin = (
   charge: Charge,
   sent: number | undefined

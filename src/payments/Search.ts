@@ -51,10 +51,7 @@ export const SEARCHED_CUSTOMER: SearchedBy<Customer> = {
   closed: {}
 }
 
-/**
- * Search fields of the dashboard, with two of the newest attempt that the API does not have (semantics
- * dashboard.payments).
- */
+/** Search fields of the dashboard, two more than the API has (semantics dashboard.payments). */
 export const FILTERED_PAYMENT_INTENT: SearchedBy<PaymentIntent> = {
   ...SEARCHED_PAYMENT_INTENT,
   fields: {

@@ -27,9 +27,7 @@ import {
   type TokenizedCard
 } from "./Processor.ts"
 
-/**
- * How long an asynchronous payment or refund takes to settle (semantics payment_intents.processing, refunds.states).
- */
+/** How long a payment or refund takes to settle (semantics payment_intents.processing, refunds.states). */
 const SETTLEMENT_MILLIS = 2000
 
 /** The responses to refunds, by test card (semantics refunds.states). */

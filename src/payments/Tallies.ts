@@ -1,7 +1,4 @@
-/**
- * The tallies of payments, charges and refunds, by currency (semantics dashboard.sums): the engine stores the sums per
- * hour, and the dashboard shows them.
- */
+/** The tallies of payments, charges and refunds, by currency (semantics dashboard.sums). */
 import { Effect } from "effect"
 import type { Charge } from "../domain/Charge.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"

@@ -24,13 +24,11 @@ const testTransaction: Effect.Effect<Transaction, TestModeOnly, Transaction> = E
 
 /** The clock of an account: the wall clock, or ahead of it in a test environment whose clock was moved. */
 export interface AccountClock {
-  /** Unix seconds. */
   readonly now: number
   /** Seconds by which it is ahead of the wall clock. */
   readonly ahead: number
 }
 
-/** Reads the account's clock, in either mode. */
 export const readClock: Effect.Effect<AccountClock, never, Transaction> = Effect.map(
   Transaction,
   ({ clockOffset, now }) => ({ now: secondsOf(now), ahead: secondsOf(clockOffset) })

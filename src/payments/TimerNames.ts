@@ -1,10 +1,6 @@
-/**
- * The names and ids of timers. A timer concerns one object, whose id is part of the timer's. Journals contain names and
- * ids, so none may change.
- */
+/** The names and ids of timers, one object's each. Journals contain them, so none may change. */
 import type { Millis } from "../engine/log/Document.ts"
 
-/** The prefix of the timer ids, by timer. */
 const PREFIXES = {
   /** A payment that was processing settles (semantics payment_intents.processing). */
   "payment_intent.settle": "settle",
@@ -28,7 +24,6 @@ export type TimerName = keyof typeof PREFIXES
 
 export const isTimerName = (name: string): name is TimerName => Object.hasOwn(PREFIXES, name)
 
-/** Returns the id of an object's timer. */
 export const timerId = (name: TimerName, objectId: string): string => `${PREFIXES[name]}:${objectId}`
 
 /** Returns an object's timer, to be set. `dueAt` is in milliseconds of the account's clock. */
@@ -40,5 +35,4 @@ export const timer = (
   return { id: timerId(name, objectId), name, dueAt }
 }
 
-/** Returns the id of the timer's object. */
 export const subjectOf = (timerId: string): string => timerId.slice(timerId.indexOf(":") + 1)

@@ -46,7 +46,6 @@ const HANDLERS: Readonly<Record<TimerName, Handler>> = {
 export const handleTimer = ({ id, name }: DueTimer): ReturnType<Handler> =>
   isTimerName(name) ? HANDLERS[name](subjectOf(id)) : Effect.die(new Error(`No lifecycle handles the timer ${name}`))
 
-/** Handles timers for the engine. */
 export const layer: Layer.Layer<TimerHandler, never, PaymentsConfig | Processor> = Layer.effect(
   TimerHandler,
   Effect.map(Effect.context<PaymentsConfig | Processor>(), (services) =>

@@ -48,13 +48,9 @@ export interface Resend {
   readonly event: StoredEvent
   /** Deliveries of the event that are still pending. */
   readonly pendingWebhooks: number
-  /**
-   * The only endpoint to send to, regardless of its subscriptions; null for all endpoints that subscribe to the type.
-   */
+  /** The only endpoint to send to, regardless of subscriptions; null for all that subscribe to the type. */
   readonly webhookEndpoint: string | null
-  /**
-   * Pending deliveries, whose next attempt happens immediately, instead of a new delivery (semantics dashboard.resend).
-   */
+  /** Pending deliveries, whose next attempt happens now instead (semantics dashboard.resend). */
   readonly pending?: ReadonlyArray<DeliveryRow>
 }
 

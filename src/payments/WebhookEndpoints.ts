@@ -113,10 +113,7 @@ export const rollSecret = Effect.fnUntraced(function* (
   return { value, secret }
 })
 
-/**
- * Deletes an endpoint with its secret and its pending deliveries (semantics webhooks.endpoints, webhooks.disabled).
- * Fails with `ResourceMissing` if there is no such endpoint.
- */
+/** Deletes an endpoint, its secret and its pending deliveries (semantics webhooks.endpoints). */
 export const remove = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<DeletedWebhookEndpoint, ResourceMissing, Transaction> {
@@ -194,7 +191,6 @@ export const secretsOf = (
   return previous === undefined || previous.until <= nowMillis ? [newest] : [newest, previous.secret]
 }
 
-/** Creates a secret for an endpoint, in plain text and encrypted. */
 const newSecret = Effect.fnUntraced(function* (
   webhookEndpointId: string
 ): Effect.fn.Return<

@@ -26,11 +26,9 @@ export interface DatabaseServer {
   readonly name: string
 }
 
-/** The Postgres in use. */
 export class Database extends Context.Service<Database, DatabaseServer>()("till/Database") {}
 
 const versionMinimum = 15
-/** The maximum size of the pool. */
 export const connectionsMax = 8
 /** A runner's further connections: for its locks, for queries about other runners, and for notifications. */
 const connectionsOfRunner = 3
@@ -38,7 +36,6 @@ const connectionsOfRunner = 3
 const APPLICATION = "till service"
 /** The name of sessions that only read: they do not count as a Till that runs on the database. */
 const APPLICATION_READING = "till reading"
-/** The TCP keep-alive interval. */
 const KEEP_ALIVE = "30 seconds"
 
 /** The marker table of a restore that has not completed. */
@@ -124,7 +121,6 @@ export const connect = (
 
 const unavailable = (name: string, problem: string) => new DatabaseUnavailable({ message: `${name} ${problem}.` })
 
-/** The properties of a server that Till checks first. */
 interface Server {
   readonly version: number
   readonly encoding: string
@@ -218,10 +214,7 @@ const layerServerReached = ({ databaseUrl, dataFolder }: Location): Layer.Layer<
         Effect.map(reach({ dataFolder }), ({ url }) => ({ url, name: `The Postgres in ${dataFolder}` }))
       )
 
-/**
- * One connection for commands that only read, which may run beside the service. Fails if no Till was ever started
- * there. Writes fail.
- */
+/** One connection for commands that only read. Fails if no Till was ever started there. */
 export const layerReading = (location: Location) =>
   location.databaseUrl === undefined && !isMade(location.dataFolder)
     ? Layer.effectContext(Effect.fail(new NothingThere()))

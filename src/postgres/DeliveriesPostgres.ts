@@ -45,10 +45,7 @@ export interface Lease {
   readonly now: Millis
 }
 
-/**
- * Inserts the deliveries that a projection creates. A first attempt is due immediately, even if the clock has stepped
- * back since the event happened.
- */
+/** Inserts new deliveries. A first attempt is due immediately, even if the clock has stepped back. */
 export const insert =
   ({ now, until }: Lease) =>
   (sql: PgClient.PgClient, rows: ReadonlyArray<DeliveryRow>): Fragment =>
@@ -86,7 +83,6 @@ export const move = (sql: PgClient.PgClient, steps: ReadonlyArray<DeliveryStep>)
       AND (deliveries.state = 'pending') IS TRUE AND jsonb_array_length(deliveries.attempts) = s.after
       AND (s.account IN (SELECT account FROM advanced)) IS TRUE`
 
-/** Ends the pending deliveries to these destinations. */
 export const cancel = (
   sql: PgClient.PgClient,
   account: AccountId,

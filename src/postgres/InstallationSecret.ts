@@ -38,7 +38,6 @@ export const find = Effect.fnUntraced(function* (
   return text === undefined ? undefined : yield* secretOf(file, text)
 })
 
-/** Parses the text of a secret's file. */
 export const secretOf = (file: string, text: string) => {
   const secret = Buffer.from(text.trim(), "hex")
   return secret.length === secretBytes

@@ -325,7 +325,6 @@ export class ForeignDatabase extends Schema.TaggedError<ForeignDatabase>()("Fore
   }
 }
 
-/** The number of this Till's newest migration. */
 export const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 
 /** How many foreign tables a message names, at most. */
@@ -420,10 +419,7 @@ export const layerRestoring = migrated.pipe(
   Layer.catchTag(["SqlError", "MigrationError"], (cause) => Layer.effectContext(unavailable(cause)))
 )
 
-/**
- * Returns the number of the newest migration, for commands that only read. Changes nothing, and fails unless the tables
- * are this Till's: another one may be serving them.
- */
+/** Returns the number of the newest migration; fails unless the tables are this Till's. Changes nothing. */
 export const requireToday = Effect.gen(function* () {
   yield* refuseUnfinished
   const migration = (yield* migrationOf) ?? 0

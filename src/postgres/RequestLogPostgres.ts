@@ -48,7 +48,6 @@ const GROUPS_MAX = 50
 export interface Limits {
   readonly batchMillis: number
   readonly batchMax: number
-  /** Per account. */
   readonly keptMax: number
   readonly bytesMax: number
   readonly trimMillis: number
@@ -223,16 +222,12 @@ const bytesOf = ({ error, idempotencyKey, objects, path, sent }: LoggedRequest):
 /** How much an account keeps. */
 type Kept = Pick<Limits, "keptMax" | "bytesMax"> & { readonly days: number }
 
-/** A number of requests and their size. */
 interface Amount {
   readonly count: number
   readonly bytes: number
 }
 
-/**
- * Deletes an account's requests that are too old or exceed the kept number or bytes, in several statements. Returns an
- * upper bound of the remaining amount.
- */
+/** Deletes requests beyond the kept time, number or bytes. Returns an upper bound of the rest. */
 export const trim = Effect.fnUntraced(function* (
   sql: PgClient.PgClient,
   account: AccountId,

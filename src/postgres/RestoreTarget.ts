@@ -10,7 +10,6 @@ import { SqlClient } from "effect/sql"
 import { innermostMessage } from "../engine/log/Journal.ts"
 import { DatabaseUnavailable, RESTORE_TABLE } from "./Database.ts"
 
-/** The database is not empty. */
 export class NotEmpty extends Schema.TaggedError<NotEmpty>()("NotEmpty", { tables: Schema.Array(Schema.String) }) {
   override get message() {
     return this.tables.includes("journal")
@@ -51,9 +50,7 @@ export const claim: Effect.Effect<void, NotEmpty | DatabaseUnavailable, SqlClien
   )
 }).pipe(unavailable)
 
-/**
- * Releases the database, which is an installation from then on, with statistics for the plans of its first statements.
- */
+/** Releases the database, now an installation, with statistics for its first statements' plans. */
 export const release: Effect.Effect<void, NotEmpty | DatabaseUnavailable, SqlClient.SqlClient> = Effect.gen(
   function* () {
     const sql = yield* SqlClient.SqlClient

@@ -70,7 +70,6 @@ export const failureOf = (cause: SqlError.SqlError): StorageFailure =>
 
 export const storageFailure = Effect.mapError(failureOf)
 
-/** Runs a statement and converts its rows. */
 export const execute = <Rows, A>(
   statement: Effect.Effect<Rows, SqlError.SqlError>,
   f: (rows: Rows) => A

@@ -18,7 +18,6 @@ import type { Views } from "../engine/views/Views.ts"
 import { boundsOf, COLUMNS } from "./ListsPostgres.ts"
 import { bigint, bigints, execute, type SqlDocument, toDocument } from "./Rows.ts"
 
-/** The limits of the reads, in rows. */
 export interface SearchDepths {
   /** Rows of the first read: it costs about as much as finding a few matches in the index of terms. */
   readonly newest: number
@@ -38,7 +37,6 @@ const BUCKETS_MAX = 64
 /** A match in the index of terms; null if there is none. `looked` counts all matches, up to the limit. */
 type Found = (SqlDocument | { readonly [K in keyof SqlDocument]: null }) & { readonly looked: bigint }
 
-/** Returns the matches; undefined if there may be more than `most`. */
 const allOf = (rows: ReadonlyArray<Found>, most: number) =>
   Number(rows[0]!.looked) > most ? undefined : rows.flatMap((row) => (row.id === null ? [] : toDocument(row)))
 
@@ -116,7 +114,6 @@ const statements = (sql: PgClient.PgClient) => {
   return { byId, few, hasMore, indexed, walked }
 }
 
-/** How many common filters are remembered, at most. */
 const COMMON_MAX = 256
 
 export const search = (sql: PgClient.PgClient, depths: SearchDepths): Views["Service"]["search"] => {

@@ -1,5 +1,3 @@
-/** The SQLSTATE codes of Postgres' refusals. */
-
 /** Returns the SQLSTATE in an error or its causes; undefined if Postgres did not refuse a statement. */
 export const sqlStateOf = (error: unknown): string | undefined => {
   if (!(error instanceof Error)) return undefined
@@ -8,8 +6,5 @@ export const sqlStateOf = (error: unknown): string | undefined => {
   return error.cause === error ? undefined : sqlStateOf(error.cause)
 }
 
-/**
- * Returns whether a refusal means that stored bytes cannot be read: a page with a wrong checksum, a missing file, an
- * I/O error of the disk (classes XX and 58).
- */
+/** Returns whether a refusal means that stored bytes cannot be read (classes XX and 58). */
 export const isDamage = (sqlState: string | undefined): boolean => sqlState !== undefined && /^(?:XX|58)/.test(sqlState)

@@ -1,7 +1,4 @@
-/**
- * A report on an account's storage, for people who check whether the service keeps up. It reads a bounded number of
- * rows, and of other accounts only the size of the database.
- */
+/** A report on an account's storage. It reads a bounded number of rows, and of other accounts only the size. */
 import { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
@@ -9,7 +6,6 @@ import type { AccountId, Millis } from "../engine/log/Document.ts"
 import { bigint } from "./Rows.ts"
 
 export interface StorageReport {
-  /** The server's version. */
   readonly version: string
   /** The database on the server's disk, with all accounts. */
   readonly database_bytes: number
@@ -25,7 +21,6 @@ export interface StorageReport {
   readonly due_since: Millis | null
 }
 
-/** Pending deliveries are counted up to this number. */
 export const PENDING_MAX = 10_000
 /** How many of the newest records the average size is of. */
 const MEASURED_MAX = 1000

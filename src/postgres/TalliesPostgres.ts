@@ -1,7 +1,4 @@
-/**
- * Tallies in Postgres: sums per hour and per day. A projection adds the new tallies of its documents and subtracts the
- * previous ones.
- */
+/** Tallies in Postgres: a projection adds its documents' new tallies and subtracts the previous ones. */
 import type { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import type { AccountId } from "../engine/log/Document.ts"
@@ -67,7 +64,6 @@ export const read = (sql: PgClient.PgClient) => (account: AccountId, query: Tall
 
 const BEFORE_ALL: Pick<Sum, "hour" | "hours" | "key"> = { hours: 0, hour: 0, key: "" }
 
-/** Reads the sums of an account in the order of their ids. */
 export const scan = (sql: PgClient.PgClient, account: AccountId, after: string, limit: number) => {
   const { hour, hours, key } = after === "" ? BEFORE_ALL : tallyAt(after)
   return Effect.map(

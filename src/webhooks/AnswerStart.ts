@@ -63,7 +63,6 @@ export class AnswerStart {
     return NOTHING
   }
 
-  /** Ends the input. */
   end(): void {
     if (!this.#isDecided && this.#held.length > 0) this.#decide(this.#held, true)
   }

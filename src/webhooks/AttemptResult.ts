@@ -23,9 +23,7 @@ export const isSuccess = (status: number): boolean => status >= 200 && status < 
 
 export const isDelivered = ({ status }: AttemptResult): boolean => status !== null && isSuccess(status)
 
-/**
- * Pause before the second, third, … attempt, from the end of the previous one, in seconds (semantics webhooks.states).
- */
+/** Pauses before the second, third, … attempt, in seconds (semantics webhooks.states). */
 export const RETRY_AFTER_SECONDS = [60, 300, 1800, 7200, 28_800, 86_400, 259_200] as const
 
 /** Decides what follows an attempt; attempts are numbered from 1 (spec: Events, Delivery). */
@@ -97,9 +95,7 @@ export const describeError = (error: Error): string => {
   return "The attempt failed before an answer came."
 }
 
-/**
- * Bytes of an answer that is not HTTP in which card numbers and secrets are looked for, and characters quoted of it.
- */
+/** Bytes of an answer that is not HTTP that are searched for secrets, and characters quoted of it. */
 const SEARCHED_BYTES_MAX = 256
 const QUOTED_MAX = 40
 

@@ -24,10 +24,7 @@ const STALLED_MAX = 2048
 const STALLED_ENOUGH = 1024
 /** Stalled attempts that an account may have in any case. */
 const STALLED_SHARE = 64
-/**
- * Number of an account's stalled attempts from which none of its lanes begins another: even if all running attempts
- * stall, the other accounts still have slots.
- */
+/** Stalled attempts of an account from which none of its lanes begins another: others still have slots. */
 const STALLED_BY_ONE_MAX = STALLED_MAX - SLOTS
 /** Duration after which an attempt counts as stalled, in milliseconds. */
 export const STALLED_MILLIS = 1000

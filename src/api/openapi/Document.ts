@@ -15,7 +15,6 @@ import { webhooks } from "./Webhooks.ts"
 
 export type { Document, Operation, Parameter, Response } from "./OpenApi.ts"
 
-/** Makes the document for a service at this address. */
 export const make = (publicUrl: string): Document => {
   const derived = OpenApi.fromApi(Api) as unknown as Document
   const { schemas } = derived.components
@@ -100,10 +99,7 @@ const refineOperation = (operation: Operation, route: string, schemas: JsonSchem
   }
 }
 
-/**
- * `payment_intents.capture` is "Capture a payment intent", `customers.list` is "List customers",
- * `checkout_sessions.line_items` is "Line items of a checkout session".
- */
+/** `payment_intents.capture` is "Capture a payment intent", `customers.list` is "List customers". */
 const summaryOf = (operationId: string): string => {
   const [group = "", name = ""] = operationId.split(".", 2)
   const plural = group.replaceAll("_", " ")

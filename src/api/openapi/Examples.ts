@@ -1,7 +1,4 @@
-/**
- * Examples for the document, generated from its schemas, so every endpoint has one and none is out of date. An example
- * is valid by its schema; of several possible values, it has an informative one.
- */
+/** Examples for the document, generated from its schemas, so every endpoint has a valid one. */
 
 /** The part of JSON Schema that the document uses. */
 export interface JsonSchema {
@@ -31,7 +28,6 @@ export type JsonSchemas = Readonly<Record<string, JsonSchema>>
 
 const UNIX_TIME = 1_773_014_400
 
-/** Example values by the name of the member. */
 const BY_NAME: Readonly<Record<string, unknown>> = {
   amount: 2000,
   unit_amount: 2000,
@@ -84,7 +80,6 @@ export const resolve = (schema: JsonSchema, schemas: JsonSchemas): JsonSchema =>
   return resolve(found, schemas)
 }
 
-/** Makes a valid value of the schema. `name` is the name of the member that contains it. */
 export const exampleOf = (schema: JsonSchema, options: ExampleOptions, name = ""): unknown => {
   const { allOf, anyOf, oneOf, ...own } = resolve(schema, options.schemas)
   const choices = anyOf ?? oneOf

@@ -93,7 +93,6 @@ const useOf = ({ annotations, method }: HttpApiEndpoint.Top): Use | undefined =>
   return { isPublishable: true, description }
 }
 
-/** The use of keys by operation ID. */
 const USES = new Map<string, Use>()
 HttpApi.reflect(Api, {
   onGroup: () => {},

@@ -15,7 +15,6 @@ const invalid = (code: string, message: string, param: string | null = null) =>
 
 const retryAfter = { "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } } }
 
-/** The meanings by status. */
 export const STATUSES: Readonly<Record<string, StatusMeaning>> = {
   400: {
     description: "The request is invalid, or the object's state does not allow it. Nothing was changed.",

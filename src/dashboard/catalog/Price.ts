@@ -1,7 +1,4 @@
-/**
- * The page of a price: its product, its names and the amounts for some quantities. Actions such as archiving are on the
- * product's page.
- */
+/** The page of a price. Actions such as archiving are on the product's page. */
 import { Effect, Layer } from "effect"
 import { type Price, UpdatePrice } from "../../domain/Price.ts"
 import type { FormValues } from "../../html/Forms.ts"

@@ -23,7 +23,6 @@ import { listObjects } from "../frame/Queries.ts"
 import { action, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/** Prices on the page, newest first. */
 const PRICES_MAX = 100
 
 const editFields =

@@ -16,7 +16,6 @@ import { listObjects } from "../frame/Queries.ts"
 import { action, Invalid, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/** Fields of a product's form, with the product's values. */
 export const productFields = (fields: Fields, product?: Product): Child => [
   fields.text({ name: "name", label: "Name", value: product?.name ?? "", required: true }),
   fields.text({ name: "description", label: "Description", value: product?.description ?? "" })
@@ -38,7 +37,6 @@ const VIEWS = [
 const labelsOf = (view: string | null): Readonly<Record<string, string>> =>
   view === "all" ? {} : { active: String(view !== "archived") }
 
-/** Default prices by id. */
 const defaultPrices = Effect.fnUntraced(function* ({ account }: Visit, products: ReadonlyArray<Product>) {
   const accounts = yield* Accounts
   const ids = products.flatMap(({ default_price }) => (default_price === null ? [] : [default_price]))

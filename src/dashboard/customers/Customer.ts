@@ -21,7 +21,6 @@ import { listObjects } from "../frame/Queries.ts"
 import { action, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/** Payments on the page, newest first. */
 const PAYMENTS_MAX = 10
 
 const buttons = (visit: Visit, customer: Customer, problem: Problem | null): Child =>

@@ -19,7 +19,6 @@ import { BLANK } from "../payments/PaymentSearch.ts"
 import { isNew, listObjects, PAGE_ROWS, searchObjects } from "../frame/Queries.ts"
 import { action, download, page, type Show } from "../frame/Page.ts"
 
-/** Fields of a customer's form, with the customer's values. */
 export const customerFields =
   (customer?: Customer) =>
   (fields: Fields): Child => [
@@ -44,11 +43,9 @@ const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> =>
     return value === "" ? [] : [{ negated: false, field, operator, value }]
   })
 
-/** Errors of the filters, by field. */
 const filterErrors = (query: URLSearchParams): Readonly<Record<string, string>> =>
   hasBlank(query.get("email")?.trim() ?? "") ? { email: BLANK } : {}
 
-/** A page of the customers that match. */
 const findCustomers = (account: AccountId, clauses: ReadonlyArray<Clause>, page: { cursor: Cursor; limit: number }) =>
   clauses.length === 0
     ? listObjects(account, CUSTOMER, page)

@@ -30,7 +30,6 @@ const healthOf = (endpoint: WebhookEndpoint, deliveries: ReadonlyArray<DeliveryR
   waiting: deliveries.filter(({ attempts, state }) => state === "pending" && attempts.length === 0).length
 })
 
-/** Returns the health of the newest endpoints. */
 export const readHealth = Effect.fnUntraced(function* ({ account }: Pick<Visit, "account">) {
   const accounts = yield* Accounts
   const { rows } = yield* listObjects(account, WEBHOOK_ENDPOINT, { limit: ENDPOINTS_MAX })

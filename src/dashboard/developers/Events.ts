@@ -39,7 +39,6 @@ const readFilter = (visit: Visit): { readonly type?: EventTypeFilter } | undefin
   return type && { type }
 }
 
-/** A page of the events that match the query. */
 const listEvents = (visit: Visit, { cursor, limit }: { readonly cursor: Cursor; readonly limit: number }) => {
   const asked = readFilter(visit)
   if (asked === undefined) return Effect.succeed<Listed<StoredEvent>>({ rows: [], hasMore: false })

@@ -3,7 +3,6 @@ import { Context, Effect } from "effect"
 import { Unavailable } from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
 
-/** Storage statistics of an account. */
 export interface StorageStanding {
   /** Version of the database server. */
   readonly version: string
@@ -19,7 +18,6 @@ export interface StorageStanding {
   readonly due_since: number | null
 }
 
-/** A runner of the installation. */
 export interface RunnerSeen {
   readonly url: string
   readonly version: string
@@ -32,7 +30,6 @@ export interface RunnerSeen {
 }
 
 export interface InstallationReportsShape {
-  /** Till's version. */
   readonly version: string
   readonly standing: (account: AccountId) => Effect.Effect<StorageStanding, Unavailable>
   /** Empty if the installation has a single process. */

@@ -23,13 +23,11 @@ const toneOf = (status: number): Tone => (status < 400 ? "good" : status < 500 ?
 
 const secondsOf = (millis: number): number => Math.floor(millis / 1000)
 
-/** Errors of the filters, by field; null if there are none. */
 const filterErrors = (query: URLSearchParams): Readonly<Record<string, string>> | null => {
   const status = query.get("status")?.trim() ?? ""
   return status === "" || statusesOf(status) !== undefined ? null : { status: "Enter a status such as 402, or 4xx." }
 }
 
-/** The filter of the query. */
 const readFilter = (query: URLSearchParams): RequestFilter => {
   const given = (name: string) => {
     const text = query.get(name)?.trim().replaceAll("\0", "") ?? ""
@@ -226,9 +224,7 @@ const errorHtml = ({ publicUrl }: Visit, { error }: LoggedRequest): Child =>
     ])
   )
 
-/**
- * The response from the journal. Responses of requests that changed nothing are not stored, except for their errors.
- */
+/** The response from the journal. Requests that changed nothing have none there, only the log's error. */
 const answerHtml = (visit: Visit, { error, originalRequest }: LoggedRequest, answer: string | null): Child =>
   section(
     "Response",

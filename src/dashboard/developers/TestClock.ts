@@ -15,7 +15,6 @@ const SHOWN_MAX = 25
 
 const outlookOf = ({ account }: Visit) => Accounts.use((accounts) => accounts.outlook(account, SHOWN_MAX))
 
-/** Descriptions of timers. */
 const WORDS: Readonly<Record<string, string>> = {
   "payment_intent.settle": "A payment settles",
   "payment_intent.expire_hold": "An authorization expires",
@@ -24,7 +23,6 @@ const WORDS: Readonly<Record<string, string>> = {
   "checkout.session.reopen": "A checkout session accepts payments again"
 }
 
-/** Durations to choose from, in seconds. */
 const STEPS: ReadonlyArray<readonly [seconds: string, label: string]> = [
   ["next", "To the next scheduled event"],
   ["3600", "1 hour"],

@@ -46,9 +46,7 @@ const steps: Steps<Effect.Error<Command> | CardDeclined, Effect.Services<Command
   }
 }
 
-/**
- * Runs the recipe of an event type and returns the id of the event's object. Fails with `TestModeOnly` in live mode.
- */
+/** Runs the recipe of an event type and returns the id of the event's object. Only in test mode. */
 export const trigger = (account: AccountId, type: EmittedEventType): Command =>
   isLive(account)
     ? Effect.fail(new TestModeOnly())

@@ -31,9 +31,7 @@ const STATES = [
 const isInState = (row: DeliveryRow, state: string): boolean =>
   state === "" || row.state === state || (state === "failed" && hasFailed(row))
 
-/**
- * A page of the endpoint's deliveries in the requested state, newest first. `end` is the last delivery that was read.
- */
+/** A page of the endpoint's deliveries in the requested state. `end` is the last delivery that was read. */
 const readDeliveries = Effect.fnUntraced(function* ({ account, query }: Visit, destination: string) {
   const accounts = yield* Accounts
   const state = query.get("state") ?? ""

@@ -20,7 +20,6 @@ export const cardFacts = (card: Shown): ReadonlyArray<readonly [name: string, va
   ["Type", `${card.funding}, issued in ${card.country}`]
 ]
 
-/** Billing details, one per line; null if there are none. */
 export const billingHtml = ({ address, email, name, phone }: Partial<BillingDetails>): Child => {
   const { city, country, line1, line2, postal_code, state }: Partial<Address> = address ?? {}
   const town = [postal_code, city, state].filter((part) => part).join(" ")

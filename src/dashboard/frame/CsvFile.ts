@@ -1,7 +1,4 @@
-/**
- * A list as a CSV file of any length. The file is streamed: each page of the list is read when the client has taken the
- * one before.
- */
+/** A list as a CSV file of any length, streamed page by page as the client reads. */
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { Accounts, type Unavailable } from "../../engine/Accounts.ts"
@@ -14,7 +11,6 @@ import type { Visit } from "./Visit.ts"
 const FILE_PAGE = 250
 
 export interface CsvFile<Row extends { readonly id: string }> {
-  /** Start of the file's name. */
   readonly name: string
   readonly columns: ReadonlyArray<readonly [name: string, cell: (row: Row) => string | null | undefined]>
   /** Reads a page of the list, newest first. */
@@ -32,10 +28,7 @@ export interface CsvFile<Row extends { readonly id: string }> {
  */
 const FORMULAS = /(?<=^|[;\t|\r\n])(?=(?:(?![;\t|\r\n])[\s"'\p{C}])*[=+\-@＝＋－＠])/gu
 
-/**
- * A cell as in RFC 4180, always quoted, with an apostrophe before each possible formula. Removing one apostrophe at
- * each of these places restores the text (semantics dashboard.files).
- */
+/** A cell as in RFC 4180, with an apostrophe before each possible formula (semantics dashboard.files). */
 export const csvCell = (value: string | null | undefined): string =>
   `"${(value ?? "").replaceAll(FORMULAS, "'").replaceAll('"', '""')}"`
 

@@ -2,9 +2,7 @@
 import { Context } from "effect"
 
 export interface DashboardConfigShape {
-  /**
-   * The reason why sign-in is turned off, shown to people who try; null if sign-in is on (semantics dashboard.browser).
-   */
+  /** The reason why sign-in is turned off; null if it is on (semantics dashboard.browser). */
   readonly refusal: string | null
   /** True if the dashboard serves this machine's browsers only; it then answers to names of this machine only. */
   readonly isForThisMachine: boolean

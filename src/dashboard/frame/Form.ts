@@ -15,7 +15,6 @@ export interface Problem {
   readonly action: DashboardPath
   /** An error about the whole form; null if only fields are wrong. */
   readonly message: string | null
-  /** Errors by field. */
   readonly errors: Readonly<Record<string, string>>
   /** Errors that read differently beside the field of this name, because its label is there. */
   readonly besideFields?: Readonly<Record<string, string>>
@@ -28,14 +27,11 @@ export interface Form {
   readonly visit: Visit
   /** Target of the form, below the environment: `/payments/pi_…/refund`. */
   readonly action: `/${string}`
-  /** Label of the button. */
   readonly submit: string
   readonly tone?: "primary" | "danger" | "quiet"
   /** Adds a second button, which sends a field `preview` and scrolls to the element with this id. */
   readonly preview?: string
-  /**
-   * True for a form that edits an object: hidden fields hold the shown values, so that only changed fields are saved.
-   */
+  /** True for a form that edits an object: hidden fields hold the shown values, and only changes are saved. */
   readonly isEdit?: boolean
   readonly problem?: Problem | null | undefined
   readonly content?: (fields: Fields) => Child
@@ -43,7 +39,6 @@ export interface Form {
   readonly choices?: Html
 }
 
-/** Builds the fields of one form. */
 export interface Fields {
   readonly text: (field: TextField) => Html
   readonly area: (field: AreaField) => Html
@@ -93,9 +88,7 @@ const ariaOf = (id: string, hint: Child, error: string | undefined): Child => {
   ]
 }
 
-/**
- * The field for a parameter or for its parent: `tiers` for `tiers[1][up_to]`; undefined if the form has no such field.
- */
+/** The field for a parameter or its parent: `tiers` for `tiers[1][up_to]`; undefined if the form has none. */
 const fieldOf = (param: string, values: FormValues): string | undefined => {
   for (let name = param; ; name = name.slice(0, name.lastIndexOf("["))) {
     if (values.has(name)) return name
@@ -106,10 +99,7 @@ const fieldOf = (param: string, values: FormValues): string | undefined => {
 /** Name of the hidden field with the value that an edit form was rendered with. */
 export const seenField = (name: string): string => `seen[${name}]`
 
-/**
- * Builds the fields of a form: with the submitted values after a mistake, otherwise with the given ones. Their ids
- * begin with `prefix`.
- */
+/** Builds a form's fields, with the submitted values after a mistake. Their ids begin with `prefix`. */
 export const fieldsOf = (prefix: string, problem: Problem | null, isEdit = false): Fields => {
   const { besideFields = {}, errors = {}, values } = problem ?? {}
   /** The submitted value. In an edit form, a field that was left unchanged shows the current value instead. */

@@ -22,27 +22,19 @@ export const decodeBody = <A extends object>(
 /** Returns a text; null if the field is empty. */
 export const readText = (values: FormValues, name: string): string | null => values.get(name) || null
 
-/**
- * Returns only the fields that were edited in the form, so that concurrent changes of other fields are kept (semantics
- * dashboard.editing).
- */
+/** Returns only the edited fields: concurrent changes of others are kept (semantics dashboard.editing). */
 export const pickChanged = <A extends object>(values: FormValues, entered: A): Partial<A> =>
   Object.fromEntries(
     Object.entries(entered).filter(([name]) => values.get(name) !== values.get(seenField(name)))
   ) as Partial<A>
 
-/**
- * Returns a whole number; null for an empty field; the text itself if it is not a number, for the decoder to reject.
- */
+/** Returns a whole number; null for an empty field; any other text unchanged, for the decoder to reject. */
 export const readNumber = (values: FormValues, name: string): number | string | null => {
   const text = readText(values, name)
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/**
- * Returns an amount in minor units, or the error about it. Null for an empty field, and for an unknown currency: the
- * decoder rejects that one.
- */
+/** Returns minor units, or the error about them; null for an empty field or an unknown currency. */
 export const readAmount = (values: FormValues, name: string, currency: string | null): number | null | Invalid => {
   const text = readText(values, name)
   if (text === null || !Schema.is(Currency)(currency)) return null

@@ -1,14 +1,10 @@
-/**
- * Addresses of pages, and links between them. A proxy may serve Till below a path that Till does not know, so every
- * link is relative to the current page.
- */
+/** Addresses of pages. Every link is relative, because a proxy may serve Till below a path. */
 import type { HttpServerRequest } from "effect/http"
 
 /** A path below `/dashboard`, such as `/test/payments/pi_…`; empty for `/dashboard` itself. */
 export type DashboardPath = "" | `/${string}`
 
 export interface PageLocation {
-  /** Path of the requested page, without the query. */
   readonly path: DashboardPath
   /** Folders between Till's base address and the page. */
   readonly depth: number

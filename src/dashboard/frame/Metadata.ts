@@ -22,7 +22,6 @@ import { facts, metadataSection, section } from "./Values.ts"
 import { action, Invalid, type Show } from "./Page.ts"
 import type { Visit } from "./Visit.ts"
 
-/** Empty rows for new keys. */
 const NEW_ROWS = [0, 1, 2] as const
 
 /** Field names. Browsers rewrite line breaks in names, so keys are percent-encoded. */
@@ -35,7 +34,6 @@ const normalizeValue = (value: string | undefined = ""): string => value.replace
 
 interface SentRow {
   readonly key: string
-  /** Name of the value's field. */
   readonly field: string
   readonly value: string
   /** The value that the form was rendered with; empty for a new key. */
@@ -169,7 +167,6 @@ interface MetadataEdit<A extends WithMetadata, H> {
   readonly update: (id: string, parameters: { readonly metadata: MetadataParameter }) => Command
 }
 
-/** The action of the edit form. */
 export const metadataAction = <A extends WithMetadata, H>({ kind, name, page, show, update }: MetadataEdit<A, H>) =>
   action({
     name: `${name}.update_metadata`,

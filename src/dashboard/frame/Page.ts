@@ -115,7 +115,6 @@ export const redirectToSignIn = (request: Request): Response => {
   return seeOther(link(place, "/sign-in", { to }))
 }
 
-/** A link to the same address in the other environment. */
 const otherModeLink = (visit: Visit): Html => {
   const other = visit.livemode ? "test" : "live"
   const path = visit.location.path.replace(/^\/(?:test|live)(?=\/|$)/, `/${other}`) as DashboardPath
@@ -265,15 +264,9 @@ export interface Prepared {
   /** Subject and detail of the audit entry. The subject is the path's first `id` by default. */
   readonly subject?: string | null
   readonly detail?: string | null
-  /**
-   * True for a command whose record cannot hold an audit entry. The entry is written before it, in the installation's
-   * account, once per form.
-   */
+  /** True for a command whose record cannot hold an audit entry, which is then written before it. */
   readonly auditedBefore?: boolean
-  /**
-   * True for a preview: the command changes nothing, so no entry is written and the form can still be submitted. The
-   * page is shown again with the command's result.
-   */
+  /** True for a preview: it changes nothing, and the page is shown again with the command's result. */
   readonly isPreview?: boolean
   /** The next page, or a page that is shown once, such as a new secret. The form's page by default. */
   readonly next?: (result: { readonly id?: string } & Readonly<Record<string, unknown>>) => `/${string}` | PageContent
@@ -301,7 +294,6 @@ export interface Action<R = Services> {
   readonly right: NeededRight
   /** The page with the action's form, shown again after a mistake. */
   readonly page: `/${string}` | ""
-  /** The address that the form is sent to. */
   readonly path: `/${string}`
   readonly show: Show<R>
   /** Shown on the next page after success. */
@@ -323,7 +315,6 @@ const fillIn = (pattern: string, params: Params): string =>
 const idOf = (answered: object): string | undefined =>
   ((answered instanceof Revealed ? answered.value : answered) as { readonly id?: string }).id
 
-/** Builds the audit entry. */
 const entryOf = ({ name }: Action<never>, params: Params, { detail, subject }: Prepared, made?: string) => ({
   action: name,
   subject: subject ?? params["id"] ?? made ?? null,

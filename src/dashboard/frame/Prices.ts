@@ -34,10 +34,8 @@ export const priceHtml = (price: Price): Html => {
   return html`<span class="price">${amountOf(price)}${per}${intervalOf(price)}</span>`
 }
 
-/** Id of the preview. */
 export const PREVIEW = "preview"
 
-/** Quantities in a table. */
 const QUANTITIES_MAX = 16
 
 /** Quantities around the ends of tiers and packages, where the amount changes its course; otherwise a few examples. */
@@ -79,7 +77,6 @@ const quantityTable = (price: Price, name: string): Html =>
     empty: null
   })
 
-/** The price's tiers. */
 const tierTable = ({ currency, tiers = [] }: Price, name: string): Html => {
   const amount = (minor: string | null) => (minor === null ? NOTHING : exactMoney(minor, currency))
   const from = (index: number) => (tiers[index - 1]?.up_to ?? 0) + 1

@@ -1,7 +1,4 @@
-/**
- * A text as a QR code, for scanning from a screen or from paper. The page shows the text beside it. The code is dark on
- * light with a margin in both colour schemes, because many readers cannot read an inverted code.
- */
+/** A text as a QR code, dark on light in both colour schemes: many readers cannot read an inverted code. */
 import { encode } from "uqr"
 import { html, type Html } from "../../html/Html.ts"
 
@@ -38,7 +35,6 @@ const picture = (text: string, label: string): Html => {
   </svg>`
 }
 
-/** The code with a link that downloads it as a file. */
 export const qrCode = ({
   label,
   name,

@@ -9,7 +9,6 @@ import { filtersOf, type SearchedBy } from "../../payments/Search.ts"
 import type { Cursor } from "./Table.ts"
 import type { Visit } from "./Visit.ts"
 
-/** Rows on a page of a list. */
 export const PAGE_ROWS = 25
 
 /** Returns those objects that exist, by id. Reads of objects that are not in memory share one query. */
@@ -34,7 +33,6 @@ export interface Listed<A> {
 export const isNew = ({ query }: Pick<Visit, "query">, rows: ReadonlyArray<unknown>): boolean =>
   rows.length === 0 && query.size === 0
 
-/** Returns a page of the objects with these labels. */
 export const listObjects = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,

@@ -48,7 +48,6 @@ export const SECTIONS = [
 
 export type SectionName = (typeof SECTIONS)[number]["name"]
 
-/** The content of a page of the dashboard. */
 export interface PageContent {
   readonly title: string
   readonly section: SectionName | null

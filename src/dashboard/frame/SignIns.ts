@@ -28,7 +28,6 @@ const browserName = (agent: string): string => {
   return browser === undefined ? agent : system === undefined ? browser : `${browser} on ${system}`
 }
 
-/** IP address and browser. */
 export const originHtml = ({ address, agent }: Pick<SignIn, "address" | "agent">): Html =>
   html`${address} <small title="${agent}">${browserName(agent)}</small>`
 

@@ -116,10 +116,7 @@ const links = (newer: string | false, older: string | false): Child =>
 /** Number of previous pages that the address remembers. */
 const TRAIL_MAX = 40
 
-/**
- * Links for search results. A search only continues from newer to older, so the address keeps the trail of pages before
- * this one.
- */
+/** Links for search results. A search only continues to older ones, so the address keeps the trail before. */
 export const searchPageLinks = (
   { here, query }: Pick<Visit, "here" | "query">,
   rows: ReadonlyArray<{ readonly id: string }>,

@@ -21,7 +21,6 @@ export const amountText = (minor: number, currency: string): string =>
 export const moneyOfDigits = (plain: string, currency: string): Html =>
   html`<data class="money" value="${plain}">${grouped(plain)} <abbr>${currency.toUpperCase()}</abbr></data>`
 
-/** An amount in minor units as HTML. */
 export const money = (minor: number, currency: string): Html => moneyOfDigits(plainAmount(minor, currency), currency)
 
 /** A time in Unix seconds. It is rendered in UTC, and the script converts it to the reader's time zone. */
@@ -35,7 +34,6 @@ export const code = (value: string): Html => html`<code class="copy">${value}</c
 
 export type Tone = "good" | "bad" | "wait" | "plain"
 
-/** Colours of statuses. */
 const TONES: Readonly<Record<string, Tone>> = {
   succeeded: "good",
   paid: "good",

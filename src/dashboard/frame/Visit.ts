@@ -70,10 +70,7 @@ const locationFields = (location: PageLocation, query: URLSearchParams): Pick<Vi
   here: (changes) => link(location, location.path, { ...Object.fromEntries(query), done: null, ...changes })
 })
 
-/**
- * The visit as if `path` had been requested. The response to a form shows the form's page, and its links start from the
- * form's address.
- */
+/** The visit as if `path` had been requested: the response to a form shows the form's page. */
 export const visitAt = (visit: Visit, path: DashboardPath): Visit => ({
   ...visit,
   ...locationFields({ ...visit.location, path }, visit.query)

@@ -23,7 +23,6 @@ import { PERSON, type PersonDocument } from "../../payments/People.ts"
 import { readDocument } from "../../payments/ReadDocument.ts"
 import { Redacted } from "effect"
 
-/** A signed-in person. */
 export interface Visitor {
   readonly session: DashboardSession
   readonly person: Person
@@ -51,10 +50,7 @@ const cookieOf = (publicUrl: string): CookieTerms => {
 /** The cookie's value: session id and secret. */
 const HELD = /^(dse_[0-9A-Za-z]{24})\.([0-9A-Za-z]{32})$/
 
-/**
- * Returns the request's visitor; undefined without a valid session. Fails with `Unavailable` if the session cannot be
- * read.
- */
+/** Returns the request's visitor; undefined without a valid session. */
 export const visitorOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   const { publicUrl } = yield* PaymentsConfig
   const held = HELD.exec(request.cookies[cookieOf(publicUrl).name] ?? "")
@@ -71,7 +67,6 @@ const visitorIn = Effect.fnUntraced(function* (id: string, secret: string) {
   return visitor
 })
 
-/** Sets the session cookie. */
 export const setSessionCookie = Effect.fnUntraced(function* (
   response: HttpServerResponse.HttpServerResponse,
   { secret, session }: OpenedSession
@@ -82,7 +77,6 @@ export const setSessionCookie = Effect.fnUntraced(function* (
   return HttpServerResponse.setCookieUnsafe(response, name, value, terms)
 })
 
-/** Deletes the session cookie. */
 export const clearSessionCookie = Effect.fnUntraced(function* (response: HttpServerResponse.HttpServerResponse) {
   const { name, secure } = cookieOf((yield* PaymentsConfig).publicUrl)
   const terms = { httpOnly: true, path: "/", sameSite: "strict", secure, maxAge: 0 } as const
@@ -91,7 +85,6 @@ export const clearSessionCookie = Effect.fnUntraced(function* (response: HttpSer
 
 const AGENT_LENGTH_MAX = 200
 
-/** IP address and user agent of a request. */
 export const originOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   const { trustedProxies } = yield* HttpConfig
   const { headers } = sourceOf(request)
@@ -104,10 +97,7 @@ export const originOf = Effect.fnUntraced(function* (request: HttpServerRequest.
   return origin
 })
 
-/**
- * False if the browser's headers show that a form comes from another site. Old browsers and programs send no such
- * headers; for them the form's token has to suffice.
- */
+/** False if a form's headers show another site. Old browsers send none: there the token has to suffice. */
 export const isSameOrigin = (publicUrl: string, { headers }: HttpServerRequest.HttpServerRequest): boolean => {
   const { host, origin, "sec-fetch-site": site } = headers
   if (site !== undefined && site !== "same-origin") return false

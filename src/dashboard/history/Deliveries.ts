@@ -48,7 +48,6 @@ export const answerOf = (delivery: WebhookDelivery) =>
     ? errorOf(delivery)
     : html`<span class="whole">responded ${delivery.last_response_status}</span>`
 
-/** A delivery with the type of its event. */
 export interface TypedDelivery {
   readonly id: string
   readonly delivery: WebhookDelivery
@@ -73,7 +72,6 @@ export const deliveryColumns = (urls?: ReadonlyMap<string, string>): ReadonlyArr
   { name: "Date", cell: ({ delivery }) => time(delivery.created) }
 ]
 
-/** Adds the event's type to each delivery. */
 export const withEventTypes = (account: AccountId, rows: ReadonlyArray<DeliveryRow>) =>
   Effect.forEach(
     rows,
@@ -85,9 +83,7 @@ export const withEventTypes = (account: AccountId, rows: ReadonlyArray<DeliveryR
     { concurrency: 8 }
   )
 
-/**
- * Returns an event and the number of its pending deliveries. Fails with `ResourceMissing` if there is no such event.
- */
+/** Returns an event and the number of its pending deliveries, or fails with `ResourceMissing`. */
 export const findEvent = Effect.fnUntraced(function* (account: AccountId, id: string) {
   const accounts = yield* Accounts
   const event = yield* accounts.event(account, id)

@@ -23,14 +23,11 @@ import { findObjects } from "../frame/Queries.ts"
 import { type RecordSummary, summarizeRecord } from "./RecordSummary.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/** Records per page. */
 const PAGE_RECORDS = 50
 /** Deliveries per event, newest first: an event can be resent any number of times. */
 const DELIVERIES_MAX = 20
 
-/**
- * The objects of a history: those with these ids, the first of which owns the page, and those with all of the labels.
- */
+/** The objects of a history: the first id owns the page; `labels` add all objects that have them. */
 export interface About {
   readonly ids: ReadonlyArray<string>
   readonly labels?: Labels
@@ -84,14 +81,12 @@ export const historySection = Effect.fnUntraced(function* (visit: Visit, about: 
   return section("History", [timeline(happenings), pageLinks(visit, entries, hasMore)])
 })
 
-/** The changes of one record. */
 export const recordSection = Effect.fnUntraced(function* (visit: Visit, entry: HistoryEntry) {
   const touches = yield* touchesOf(visit, [entry])
   return section("Changes", timeline(touches.map((touch) => happening(visit, touch))))
 })
 
 interface Happening {
-  /** Unix seconds. */
   readonly at: number
   readonly tone: Tone
   readonly title: Child

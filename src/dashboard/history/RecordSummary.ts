@@ -29,9 +29,7 @@ import { cardName } from "../frame/Cards.ts"
 import { priceHtml } from "../frame/Prices.ts"
 import { amountText, type Tone, words } from "../frame/Values.ts"
 
-/** One change in a record. */
 export interface RecordSummary {
-  /** The changed object. */
   readonly id: string
   readonly headline: Child
   /** The reason, or further details. */
@@ -62,7 +60,6 @@ export const summarizeRecord = (entry: HistoryEntry): ReadonlyArray<RecordSummar
 
 const typesOf = ({ events }: Seen, id: string): ReadonlyArray<string> => (events.get(id) ?? []).map(({ type }) => type)
 
-/** Fields changed by an update. */
 const changedOf = ({ events }: Seen, id: string): ReadonlyArray<string> =>
   (events.get(id) ?? []).flatMap(({ previous }) => Object.keys(previous ?? {}))
 

@@ -125,7 +125,6 @@ export const findMatters = Effect.fnUntraced(function* (
   return found
 })
 
-/** The warnings as a list; false if there are none. */
 export const attentionSection = (found: ReadonlyArray<Matter>): Child =>
   found.length > 0 &&
   html`<section class="attention" aria-labelledby="attention">

@@ -1,7 +1,4 @@
-/**
- * The search in the navigation: an object's id leads to its page in either environment, other texts lead to a list of
- * payments or customers (semantics dashboard.find).
- */
+/** The search in the navigation: ids lead to pages, other texts to lists (semantics dashboard.find). */
 import { Effect } from "effect"
 import { hasBlank } from "../../domain/Text.ts"
 import { Accounts } from "../../engine/Accounts.ts"
@@ -22,7 +19,6 @@ import { page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 import { readInstallation } from "../frame/Visitors.ts"
 
-/** Endpoints that are searched for a delivery. */
 const ENDPOINTS_MAX = 100
 
 const deliveryPage = Effect.fnUntraced(function* (account: AccountId, id: string) {

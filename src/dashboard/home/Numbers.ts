@@ -1,7 +1,4 @@
-/**
- * Payment statistics over a time range. The views maintain hourly totals (`payments/Tallies.ts`), so the numbers are
- * exact and take as long for a million payments as for ten.
- */
+/** Payment statistics over a time range, from the sums of `payments/Tallies.ts`. */
 import { Effect } from "effect"
 import type { AccountId } from "../../engine/log/Document.ts"
 import * as Tallies from "../../payments/Tallies.ts"

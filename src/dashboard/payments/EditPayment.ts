@@ -12,10 +12,7 @@ import { readAmount, pickChanged, decodeBody, readText } from "../frame/FormDeco
 import { action, Invalid, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/**
- * The edit form. `session` is the payment's checkout session, which fixes amount and customer (semantics
- * checkout.payment_intent).
- */
+/** The edit form. A checkout session fixes amount and customer (semantics checkout.payment_intent). */
 export const editDialog = (
   visit: Visit,
   { amount, currency, customer, description, id, statement_descriptor, status }: PaymentIntent,
@@ -50,7 +47,6 @@ export const editDialog = (
   })
 }
 
-/** The action of the form; `show` renders the payment's page. */
 export const editAction = (show: Show) =>
   action({
     name: "payment_intent.update",

@@ -9,10 +9,8 @@ import { NOTHING } from "../frame/Values.ts"
 import { findObjects } from "../frame/Queries.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/** Existing customers by id. */
 export type Customers = ReadonlyMap<string, Customer>
 
-/** An object with a customer id. */
 interface Paid {
   readonly customer: string | null
 }

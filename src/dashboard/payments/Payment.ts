@@ -33,7 +33,6 @@ import type { Visit } from "../frame/Visit.ts"
 
 const REFUNDS_MAX = 100
 
-/** The refundable amount in minor units. */
 const refundableOf = (payment: PaymentIntent): number => payment.amount_received - refundedOf(payment)
 
 const CANCELABLE: ReadonlySet<string> = new Set([
@@ -197,9 +196,7 @@ const enteredAmount = (text: string, currency: string): number | Invalid | undef
 const literalIn = <A extends string>(schema: Schema.Codec<A>, value: string | undefined): A | undefined =>
   Schema.is(schema)(value) ? value : undefined
 
-/**
- * Requires the password where a large live amount would be given up without it (semantics dashboard.password_again).
- */
+/** Requires the password for a large live amount (semantics dashboard.password_again). */
 const limited = ({ livemode, session }: Visit, id: string, givesUp: GivenUp.GivesUp, command: Command): Command =>
   livemode ? GivenUp.runWithinLimit(session, id, givesUp, command) : command
 

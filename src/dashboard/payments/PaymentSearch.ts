@@ -75,11 +75,9 @@ const metadataClauses = (text: string): Read => {
 
 interface Filtered {
   readonly clauses: ReadonlyArray<Clause>
-  /** Errors by field. */
   readonly problems: Readonly<Record<string, string>>
 }
 
-/** Reads the filters. */
 const filteredBy = (query: URLSearchParams): Filtered => {
   const given = givenIn(query)
   const decline = given("decline")
@@ -107,9 +105,7 @@ const filteredBy = (query: URLSearchParams): Filtered => {
 
 export const isEmail = (text: string): boolean => /^[^\s"'@]+@[^\s"'@]+$/.test(text)
 
-/**
- * Customers with the same email that a query covers. Together with the email itself they fill the clauses of a query.
- */
+/** Customers of one email that a query covers: with the email itself they fill the clauses of a query. */
 const CUSTOMERS_MAX = CLAUSES_MAX - 1
 
 /** Customers with an email, ignoring case. */

@@ -23,7 +23,6 @@ export const cardOf = ({ charges }: PaymentIntent) => {
   return card === undefined ? NOTHING : html`<span class="whole">${cardName(card)}</span>`
 }
 
-/** The refunded amount in minor units. */
 export const refundedOf = ({ charges }: PaymentIntent): number =>
   charges.data.reduce((sum, { amount_refunded }) => sum + amount_refunded, 0)
 

@@ -1,4 +1,3 @@
-/** The page of a refund. */
 import { Effect, Layer } from "effect"
 import { UpdateRefund } from "../../domain/Refund.ts"
 import { REFUND } from "../../payments/Documents.ts"

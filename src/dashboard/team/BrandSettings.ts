@@ -14,10 +14,7 @@ import { pickChanged } from "../frame/FormDecoding.ts"
 import { action, Invalid, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-/**
- * A button in the merchant's colour on a light page. It is drawn as SVG because the page's policy forbids inline
- * styles.
- */
+/** A button in the merchant's colour, as SVG because the page's policy forbids inline styles. */
 const buttonIn = (accent: string) => {
   const { "on-accent": text, accent: ground } = paletteOf(accent, "light")
   return html`<svg width="160" height="40" viewBox="0 0 160 40" role="img" aria-label="A button in ${accent}">

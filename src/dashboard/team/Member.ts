@@ -97,7 +97,6 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
 
 const PAGE = "/team/:id"
 
-/** Properties that all actions on a person share. */
 const common = { right: "team", page: PAGE, show, confirms: () => true } as const
 
 const setRole = action({

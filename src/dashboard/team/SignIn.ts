@@ -117,7 +117,6 @@ const startSession = Effect.fnUntraced(function* (request: Request, opened: Open
   return yield* setSessionCookie(seeOther(link(locationOf(request), isReturnPath(to) ? to : HOME)), opened)
 })
 
-/** People with an email, each of another merchant. */
 const peopleWith = Effect.fnUntraced(function* (email: string) {
   const entry = yield* readInstallation(People.PERSON_EMAIL, People.personEmailId(email))
   const ids = Object.values(entry?.value.people ?? {})
@@ -167,7 +166,6 @@ const signIn = Effect.fnUntraced(function* (request: Request) {
 
 const linkPath = (secret: string): DashboardPath => `/link/${secret}`
 
-/** The form that signs in by a link. */
 const linkForm = Effect.fnUntraced(function* (request: Request, secret: string, button: Child, to: string = "") {
   const path = linkPath(secret)
   return html`<form method="post" action="${link(locationOf(request), path)}">

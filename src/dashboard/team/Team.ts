@@ -20,14 +20,12 @@ import type { PageContent } from "../frame/Shell.ts"
 import type { Visit } from "../frame/Visit.ts"
 import { readInstallation } from "../frame/Visitors.ts"
 
-/** People of a merchant, oldest first. */
 export const membersOf = Effect.fnUntraced(function* (merchantId: string) {
   const team = yield* readInstallation(People.TEAM, People.teamId(merchantId))
   const people = yield* Effect.forEach(team?.value.people ?? [], (id) => readInstallation(People.PERSON, id))
   return people.flatMap((person) => (person === undefined ? [] : [person.value]))
 })
 
-/** A person's sign-ins, newest first. */
 export const signInsOf = Effect.fnUntraced(function* (person: string, limit: number) {
   const { documents } = yield* Accounts.use((accounts) =>
     accounts.list(INSTALLATION, {
@@ -40,7 +38,6 @@ export const signInsOf = Effect.fnUntraced(function* (person: string, limit: num
   return documents.map((document) => (document as Document<SignIn>).value)
 })
 
-/** A person's open sessions, newest first. */
 export const sessionsOf = Effect.fnUntraced(function* (person: string) {
   const of = yield* readInstallation(People.PERSON, person)
   if (of === undefined) return []

@@ -51,9 +51,7 @@ export interface Activations {
   readonly ended: (partition: Partition) => Effect.Effect<void>
   /** Makes the actors of running activations in a partition close when they are ready. */
   readonly outdate: (partition: Partition) => void
-  /**
-   * Notes that an actor is closing. The account's next actor waits until all its records are durable or have failed.
-   */
+  /** Notes that an actor is closing. The account's next actor waits until all its records are decided. */
   readonly ending: (actor: Actor) => void
 }
 
@@ -126,7 +124,6 @@ export const makeActivations = Effect.fnUntraced(function* (
   }
 })
 
-/** Makes an account's actor from the views. */
 const makeStart = Effect.fnUntraced(function* (services: ActorServices) {
   const views = yield* Views
   return Effect.fnUntraced(function* (account: AccountId, head: Head) {

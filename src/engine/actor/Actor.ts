@@ -62,7 +62,6 @@ const DRAINED_MAX = 64
 /** Unflushed records beyond which no further timers fire. */
 const UNFLUSHED_MAX = 1024
 
-/** Position and state of an account's newest record. */
 export interface Head {
   readonly version: number
   readonly hash: string
@@ -75,7 +74,6 @@ export interface Head {
   readonly projected: number
 }
 
-/** State that an actor starts with. */
 export interface Start {
   readonly head: Head
   readonly subscriptions: ReadonlyArray<{ readonly destination: string; readonly types: ReadonlyArray<string> }>
@@ -83,7 +81,6 @@ export interface Start {
   readonly timers: ReadonlyArray<Timer>
 }
 
-/** The request that used an idempotency key, and its answer. */
 export interface KeyState {
   /** Version of the record that holds them. */
   readonly version: number
@@ -114,7 +111,6 @@ export interface ActorServices {
   readonly numbers: AccountNumbersShape
   /** Commands, and reads of documents that are not in memory, that may wait for an answer, per account. */
   readonly mailboxCapacity: number
-  /** Bytes of projected state that an actor may keep in memory. */
   readonly cacheShare: (actor: Actor) => number
   /** Clock of the retention of idempotency keys. */
   readonly runningTime: RunningTimeShape
@@ -156,7 +152,6 @@ const durableNow: Exit.Exit<void, Closed> = Exit.void
 export class Actor implements AccountState {
   readonly account: AccountId
   readonly partition: Partition
-  /** The account's number, which ids carry. */
   readonly number: AccountNumber
   readonly documents: EntryCache<Document | Tombstone, StorageFailure>
   readonly timers = new Timers()
@@ -188,7 +183,6 @@ export class Actor implements AccountState {
   #knownSince: number
   #durableWaiters: Array<Waiter> = []
   #projectedWaiters: Array<Waiter> = []
-  /** Waiting commands. */
   #mailbox: Array<Mail> = []
   /** True while a command runs, or the mailbox waits for a turn of the event loop. */
   #isDraining = false

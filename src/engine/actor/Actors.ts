@@ -109,11 +109,9 @@ export interface Actors {
   readonly peek: (account: AccountId, id: string) => Document | Tombstone | undefined
   /** Returns the account's actor if it is active in this process. */
   readonly active: (account: AccountId) => Actor | undefined
-  /** Returns the active actors of this process. */
   readonly all: () => ReadonlyArray<Actor>
 }
 
-/** Services of the actors. */
 export type Needs =
   | AccountNumbers
   | WakeUp
@@ -165,9 +163,7 @@ export const make = Effect.fnUntraced(function* (
   const eventVersion: ActorServices["eventVersion"] = (account) => eventVersionOf(versions, actors, account)
   const services = { ...(yield* makeServices(options, active, commit)), lose, eventVersion, shownIn: versions.shownIn }
   const activations = yield* makeActivations(active, services, commit)
-  /**
-   * Restarts an account without waiting for a request: the failed flush may have left timers and deliveries in the log.
-   */
+  /** Restarts an account without a request: the failed flush may have left timers and deliveries in the log. */
   const restart = (account: AccountId) =>
     Effect.suspend(() => (placement.isHere(account) ? activations.activate(account) : Effect.void)).pipe(
       // The failed flush has been logged; a corrupt account stays corrupt.

@@ -51,7 +51,6 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
     this.#keep(id, entry)
   }
 
-  /** Removes an entry. A running load of it is repeated. */
   drop(id: string): void {
     this.#loads.delete(id)
     const { weightOf } = this.#bounds
@@ -68,7 +67,6 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
     this.trim()
   }
 
-  /** Adds an entry to the young generation. */
   #keep(id: string, entry: Entry): void {
     this.#young.set(id, entry)
     this.#youngWeight += this.#bounds.weightOf(entry)

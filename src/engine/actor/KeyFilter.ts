@@ -38,7 +38,6 @@ export class FilterRoom {
   }
 }
 
-/** A filter of fixed size. */
 class Layer {
   readonly capacity: number
   size = 0
@@ -75,7 +74,6 @@ class Layer {
 
 /** The keys of one stretch of time: layers that grow as they fill up, as long as there is room. */
 class Generation {
-  /** Time of the newest key. */
   latest: Millis = -Infinity
   /** The newest is the largest. */
   readonly #layers: Array<Layer> = []
@@ -143,7 +141,6 @@ export class KeyFilter {
     this.#isComplete = true
   }
 
-  /** Adds a key that was used at a time. */
   add(key: string, at: Millis): void {
     this.#turn(at)
     const generation = at > this.#since ? this.#current : this.#previous

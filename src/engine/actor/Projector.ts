@@ -40,7 +40,6 @@ export const LEASE_MILLIS = 120_000
 interface Pending {
   readonly actor: Actor
   readonly record: SealedRecord
-  /** Length of the record in the journal. */
   readonly bytes: number
   /** Whether this process has the lease of the record's deliveries. */
   readonly leased: boolean

@@ -12,20 +12,17 @@ import type { Transaction } from "./Transaction.ts"
 /** The timer's command cannot run now, which is not a bug. The timer stays set and is retried. */
 export class Postponed extends Data.TaggedError("Postponed") {}
 
-/** A timer that is due. */
 export interface DueTimer {
   readonly id: string
   readonly name: string
 }
 
-/** Runs the command of a due timer, chosen by the timer's name. */
 export class TimerHandler extends Context.Service<
   TimerHandler,
   (timer: DueTimer) => Effect.Effect<void, Postponed, Transaction>
 >()("till/engine/TimerHandler") {}
 
 export interface Timer extends DueTimer {
-  /** Due time by the account's clock. */
   readonly dueAt: Millis
 }
 
@@ -34,7 +31,6 @@ export const TIMERS_PAGE = 4096
 /** Backoff of a timer that could not fire: the first pause, doubled each time up to the maximum, in milliseconds. */
 export const RETRY_MILLIS = 1000
 export const RETRY_MILLIS_MAX = 60_000
-/** Approximate memory of a timer. */
 const TIMER_BYTES = 200
 
 interface Parked {
@@ -62,7 +58,6 @@ export class Timers {
     return this.#page + this.#parked.size
   }
 
-  /** Approximate memory, in bytes. */
   get weight(): number {
     return (this.#known.size + this.#parked.size) * TIMER_BYTES
   }
@@ -109,7 +104,6 @@ export class Timers {
     this.#next.splice(this.#placeOf(timer), 1)
   }
 
-  /** Clears all timers. */
   clearAll(): void {
     this.#next = []
     this.#known.clear()
@@ -147,9 +141,7 @@ export class Timers {
     this.#next.splice(this.#placeOf(timer), 0, timer)
   }
 
-  /**
-   * Index of a timer in the list, or of its place. Most timers are due after all others, so it checks the end first.
-   */
+  /** Index of a timer in the list, or of its place. Most timers are due last, so it checks the end first. */
   #placeOf(timer: Timer): number {
     const last = this.#next.at(-1)
     if (last === undefined || compare(last, timer) < 0) return this.#next.length

@@ -38,9 +38,7 @@ import {
   type TimerChange
 } from "../log/Record.ts"
 
-/** Prefix of the ids of events. */
 export const EVENT_PREFIX = "evt"
-/** Prefix of the ids of deliveries. */
 export const DELIVERY_PREFIX = "whd"
 
 /** Type in a subscription that stands for all types. */
@@ -48,10 +46,7 @@ const ALL_TYPES = "*"
 
 export interface Transaction {
   readonly account: AccountId
-  /**
-   * Time of the command by the account's clock, in milliseconds, the same for the whole record: the command's start, or
-   * the due time of its timer.
-   */
+  /** Time of the whole record by the account's clock: the command's start, or its timer's due time. */
   readonly now: Millis
   /** Start of the command by the wall clock, in milliseconds. */
   readonly startedAt: Millis
@@ -82,7 +77,6 @@ export interface Transaction {
   /** Sets (or moves) the timer with this id: at `dueAt` the account runs the handler of `name`. */
   readonly setTimer: (timer: { readonly id: string; readonly name: string; readonly dueAt: Millis }) => void
 
-  /** Clears a timer, if it is set. */
   readonly clearTimer: (id: string) => void
 
   /** Subscribes a destination to events of these types, `*` for all, from this command on. */
@@ -91,7 +85,6 @@ export interface Transaction {
   /** Ends a destination's subscription, and cancels its pending deliveries. */
   readonly unsubscribe: (destination: string) => void
 
-  /** Destinations that are subscribed to a type. */
   readonly destinationsOf: (type: string) => ReadonlyArray<string>
 
   /** Creates a new delivery of an earlier event. */
@@ -109,9 +102,7 @@ export interface Transaction {
   /** Deletes everything in the account, and resets its clock. The command must not change anything else. */
   readonly wipe: () => void
 
-  /**
-   * Makes an id: `prefix_` and 24 characters. Ids of one account ascend in order of creation (semantics responses.ids).
-   */
+  /** Makes an id: `prefix_` and 24 characters that ascend in order of creation (semantics responses.ids). */
   readonly newId: (prefix: string) => string
 
   /** Makes a secret of random base-62 characters from a CSPRNG. */
@@ -141,19 +132,16 @@ const labelsOf = <V extends Identified, H>(kind: Kind<V, H>, value: V): Labels =
 /** The part of an account that its transactions use. */
 export interface AccountState {
   readonly account: AccountId
-  /** Version of the newest record. */
   readonly version: number
   /** Milliseconds by which the account's clock is ahead of the wall clock. */
   readonly clockOffset: Millis
   /** Event types by destination. */
   readonly subscriptions: ReadonlyMap<string, ReadonlyArray<string>>
-  /** The newest state of a document. */
   readonly document: (id: string) => Effect.Effect<Document | Tombstone | undefined, StorageFailure>
   /** Makes the account's next id. Its counter follows the account's time, and always increases. */
   readonly nextId: (prefix: string, now: Millis) => string
 }
 
-/** The time of a command. */
 export interface Moment {
   /** Time by the wall clock. */
   readonly at: Millis
@@ -177,7 +165,6 @@ export class ActiveTransaction implements Transaction {
   /** API version in which the events are rendered, set after the command has emitted some. */
   apiVersion: string | null = null
   readonly #state: AccountState
-  /** Version of this command's record. */
   readonly #version: number
   /** Documents read or written, in their present state. */
   readonly #seen = new Map<string, Document | Tombstone>()
@@ -185,7 +172,6 @@ export class ActiveTransaction implements Transaction {
   readonly #written: Array<Document | Tombstone> = []
   /** Search terms and tallies of the documents written, computed only for each document's last state. */
   #derived: Map<string, () => Derived> | undefined
-  /** Ids made by this command. */
   readonly #newIds: Array<string> = []
   #timers: Map<string, TimerChange> | undefined
   readonly #deliveries: Array<DeliveryEntry> = []

@@ -39,9 +39,7 @@ export interface AccountNumbersShape {
   readonly of: (account: AccountId) => AccountNumber
   /** Generates an id of 24 characters after its prefix. It carries the number if its kind is found by its id alone. */
   readonly idOf: (prefix: string, sequence: number, number: AccountNumber) => string
-  /**
-   * Decrypts the number in an id; undefined if ids of that form carry none. A made-up id of such a form has one too.
-   */
+  /** Decrypts the number in an id, also in a made-up one; undefined if ids of that form carry none. */
   readonly numberIn: (id: string) => number | undefined
 }
 

@@ -8,13 +8,11 @@ import { crc32 } from "node:zlib"
 import type { AccountId, Labels, Millis } from "./Document.ts"
 import type { Span } from "./Record.ts"
 
-/** A signed integer of 32 bits. */
 export type Checksum = number
 
 /** Separates fields. No field contains it. */
 const BETWEEN = "\u0000"
 
-/** The fields of a document's row that its checksum covers. */
 interface DocumentFields {
   readonly account: AccountId
   readonly id: string
@@ -47,7 +45,6 @@ export const ofTimer = (row: {
   readonly dueAt: Millis
 }): Checksum => ofFields(row.account, row.id, row.name, row.version, row.dueAt)
 
-/** Returns the checksum of a subscription's row. */
 export const ofSubscription = (row: {
   readonly account: AccountId
   readonly destination: string

@@ -10,19 +10,14 @@ import { parseJson } from "../../json/JsonParse.ts"
 /** An account: one merchant in one environment, such as `mer_…:test`. The unit of consistency and of ordering. */
 export type AccountId = string
 
-/** Milliseconds since the Unix epoch. */
 export type Millis = number
 
-/** A kind of document, with the types of its public and hidden parts. */
 export interface Kind<Value extends Identified, Hidden = undefined> {
   /** Name in the journal and the views, e.g. `customer`. */
   readonly name: string
   /** Ids begin with this and an underscore: a list reads only the ids between `prefix_` and the next prefix. */
   readonly prefix?: string
-  /**
-   * Set if links contain only the documents' ids: such ids carry the numbers of their accounts (semantics
-   * responses.ids).
-   */
+  /** Set if links contain only the ids, which then carry their account's number (semantics responses.ids). */
   readonly foundById?: boolean
   /**
    * Returns the labels that lists filter by: a few short strings without NUL and unpaired surrogates, indexed by the
@@ -36,18 +31,13 @@ export interface Kind<Value extends Identified, Hidden = undefined> {
   readonly search?: (value: Value) => Searchable
   /** Returns a document's tallies; see `Tallies.ts`. A change needs a migration, as for `search`. */
   readonly tallies?: (value: Value) => ReadonlyArray<Tally>
-  /**
-   * Convert documents of older formats into the newest when they are read, oldest step first; see `DocumentFormats`.
-   */
+  /** Convert older formats into the newest on reading, oldest step first; see `DocumentFormats`. */
   readonly steps?: ReadonlyArray<Step>
   /** Only carries the type. */
   readonly _hidden?: Hidden
 }
 
-/**
- * A conversion from one format of a kind to the next, by pure functions of JSON that do not change their arguments. A
- * part without a function stays as it is.
- */
+/** A conversion from one format to the next, by pure functions of JSON. A part without a function stays. */
 export interface Step {
   /** Converts the public part by itself: images in events, and copies inside other documents, have no hidden part. */
   readonly value?: (older: JsonObject) => JsonObject
@@ -123,7 +113,6 @@ export const encode = (value: object): string => {
   return json
 }
 
-/** A document as it is stored. */
 export interface StoredTexts {
   readonly id: string
   readonly kind: string
@@ -131,7 +120,6 @@ export interface StoredTexts {
   readonly format: number
   /** JSON text; null for a tombstone. */
   readonly document: string | null
-  /** JSON text. */
   readonly hidden: string | null
   readonly labels: Labels
 }

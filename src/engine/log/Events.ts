@@ -44,7 +44,6 @@ export interface StoredEvent {
 export type ShownEvent = Pick<EventEntry, "object" | "previous">
 
 export interface EventVersionsShape {
-  /** Returns the document with the version of an account's events; null if no document has it. */
   readonly namedBy: (account: AccountId) => { readonly account: AccountId; readonly id: string } | null
   /** Returns the version in that document; undefined stands for a missing document. */
   readonly versionOf: (document: Document | Tombstone | undefined) => string
@@ -58,7 +57,6 @@ export interface EventVersionsShape {
  */
 export class EventVersions extends Context.Service<EventVersions, EventVersionsShape>()("till/engine/EventVersions") {}
 
-/** Returns the events of a record by their ids. */
 export const storedEvents = (record: JournalRecord): ReadonlyMap<string, StoredEvent> =>
   new Map(record.events.map((event) => [event.id, storedEvent(record, event)]))
 
@@ -75,13 +73,10 @@ const storedEvent = (record: JournalRecord, event: EventEntry): StoredEvent => (
 /** The position of an event: the record that holds it, and its id. */
 export interface EventPlace extends Place {
   readonly id: string
-  /** The type that the event must have. */
   readonly type?: string
 }
 
-/**
- * Reads the events at these places, in their order. Dies of `JournalCorrupt` if the journal does not hold one of them.
- */
+/** Reads the events at these places, in their order. Dies of `JournalCorrupt` if one is not there. */
 export type ReadEvents = (
   places: ReadonlyArray<EventPlace>
 ) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageFailure>

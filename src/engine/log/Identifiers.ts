@@ -10,10 +10,7 @@ const ALPHABET = Buffer.from("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 const UNDERSCORE = 0x5f
 const COUNTER_LENGTH = 9
 const RANDOM_LENGTH = 15
-/**
- * Ids per millisecond before the counter runs ahead of the clock. With this value the counter remains a safe integer
- * until the year 2248.
- */
+/** Ids per millisecond before the counter runs ahead of the clock; safe integers until the year 2248. */
 const COUNTS_PER_MILLISECOND = 1024
 const COUNTER_MAX = Number.MAX_SAFE_INTEGER
 
@@ -24,18 +21,14 @@ export const nextSequence = (sequence: number, now: Millis): number =>
 export const idOf = (prefix: string, sequence: number): string =>
   scratch.toString("latin1", 0, fillRandom(writeCounter(prefix, sequence), RANDOM_LENGTH))
 
-/**
- * Returns a text that sorts before all ids generated at or after a time, in milliseconds, and after all earlier ids.
- */
+/** Returns a text that sorts between the ids generated before a time in milliseconds and later ones. */
 export const idAt = (prefix: string, time: Millis): string => {
   const sequence = Math.min(Math.max(time * COUNTS_PER_MILLISECOND, 0), COUNTER_MAX)
   return scratch.toString("latin1", 0, writeCounter(prefix, sequence))
 }
 
-/** Returns the time of a counter, in milliseconds. */
 export const timeOf = (sequence: number): Millis => Math.floor(sequence / COUNTS_PER_MILLISECOND)
 
-/** Returns the time in an id, in milliseconds. */
 export const timeIn = (id: string): Millis => {
   const start = id.indexOf("_") + 1
   const counter = Buffer.from(id.slice(start, start + COUNTER_LENGTH), "latin1")

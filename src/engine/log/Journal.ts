@@ -8,10 +8,7 @@ import { Context, type Effect, Schema } from "effect"
 import type { AccountId } from "./Document.ts"
 import type { ChainedRow, JournalRow, Span } from "./Record.ts"
 
-/**
- * Returns the message of the innermost of nested errors, in one line. It is the most specific: "password authentication
- * failed", "connect ECONNREFUSED".
- */
+/** Returns the message of the innermost of nested errors, in one line: it is the most specific. */
 export const innermostMessage = (error: unknown): string => {
   if (!(error instanceof Error)) return line(String(error))
   // All addresses of a host failed: the first error stands for all.
@@ -44,13 +41,11 @@ export const firsts = (rows: ReadonlyArray<ChainedRow>): ReadonlyArray<ChainedRo
  */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", { accounts: Schema.Array(Schema.String) }) {}
 
-/** The position of a record. */
 export interface Place {
   readonly account: AccountId
   readonly version: number
 }
 
-/** A part of a record. */
 export interface Slice extends Place {
   readonly span: Span
 }
@@ -60,10 +55,7 @@ export interface JournalShape {
   readonly isHanging: () => boolean
   /** Durably writes all rows, or none. */
   readonly append: (rows: ReadonlyArray<ChainedRow>) => Effect.Effect<void, Fenced | StorageFailure>
-  /**
-   * Returns the account's rows after a version, oldest first: up to `limit`, and no further row once they weigh
-   * `READ_BYTES_MAX`. Only an empty result means the end of the journal.
-   */
+  /** Returns the rows after a version, oldest first, by number and `READ_BYTES_MAX`. Only the end returns none. */
   readonly read: (
     account: AccountId,
     after: number,

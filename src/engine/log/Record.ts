@@ -22,7 +22,6 @@ export const FORMAT = 1
 /** The maximum size of a record, in bytes. A storage may refuse to return more in one piece. */
 export const RECORD_BYTES_MAX = 15 * 1_048_576
 
-/** The hash before an account's first record. */
 export const GENESIS = ""
 
 /** The HTTP request behind a command. */
@@ -45,10 +44,7 @@ export interface Span {
 /** The part of a kind that defines its derived data. */
 export type Derivation<Value extends Identified = Identified> = Pick<Kind<Value>, "search" | "tallies">
 
-/**
- * Data that the views derive from a document. It derives from the document in the newest format, so the journal does
- * not contain it.
- */
+/** Data that the views derive from a document in the newest format, so the journal does not contain it. */
 export interface Derived {
   /** Null for a deleted document, and for kinds without search. */
   readonly search: Searchable | null
@@ -113,14 +109,12 @@ export interface TimerChange {
   readonly dueAt: Millis | null
 }
 
-/** The answer to a request, as its record keeps it. */
 export interface StoredAnswer {
   readonly status: number
   /** JSON text. */
   readonly body: string
 }
 
-/** A delivery of an event to a destination. */
 export interface DeliveryEntry {
   readonly id: string
   readonly destination: string
@@ -163,9 +157,7 @@ export interface AttemptEntry extends Attempt {
   readonly nextAttemptAt: Millis | null
 }
 
-/**
- * A pending delivery whose next attempt is now due immediately. Ignored if that attempt was made or the delivery ended.
- */
+/** A pending delivery whose next attempt is now due. Ignored if the attempt was made or the delivery ended. */
 export interface HastenedEntry {
   readonly id: string
   readonly destination: string
@@ -179,7 +171,6 @@ export interface SubscriptionChange {
   readonly types: ReadonlyArray<string> | null
 }
 
-/** The results of a command. */
 export interface JournalRecord {
   readonly account: AccountId
   /** 1, 2, 3, … without gaps. */
@@ -222,7 +213,6 @@ export interface Sealed {
   /** JSON in UTF-8. */
   readonly bytes: Uint8Array
   readonly hash: string
-  /** The hash of the preceding record. */
   readonly previous: string
 }
 
@@ -251,15 +241,12 @@ export class JournalCorrupt extends Schema.TaggedError<JournalCorrupt>()("Journa
   }
 }
 
-/** The error of a record that the views point to and the journal lacks. */
 export const missingRecord = (account: AccountId, version: number): JournalCorrupt =>
   new JournalCorrupt({ account, version, problem: "is missing, but the views have it" })
 
-/** The error of a record that differs from its rows in the views: one of both was changed. */
 export const changedRecord = (account: AccountId, version: number, what: string): JournalCorrupt =>
   new JournalCorrupt({ account, version, problem: `is not what the views say of ${what}: one of both was changed` })
 
-/** The error of a record that lacks an item that the views point to. */
 export const missingItem = (account: AccountId, version: number, what: string): JournalCorrupt =>
   new JournalCorrupt({ account, version, problem: `does not hold ${what}, but the views point there` })
 
@@ -281,7 +268,6 @@ export interface ChainHead {
   readonly hash: string
 }
 
-/** The head of an empty chain. */
 export const BEFORE_ALL: ChainHead = { version: 0, hash: GENESIS }
 
 const corruptAfter =
@@ -584,7 +570,6 @@ const read = (row: JournalRow, text: string): JournalRecord => {
   }
 }
 
-/** Decodes the bytes of a record. */
 export const textOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
 

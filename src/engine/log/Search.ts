@@ -37,7 +37,6 @@ export interface Filter {
 /** One page of a filter's matches. */
 export interface SearchQuery extends Between {
   readonly kind: string
-  /** The prefix of the kind's ids. */
   readonly prefix: string
   readonly filter: Filter
   /** Strictly older than the document with this id. */

@@ -10,7 +10,6 @@
 import { parseJson } from "../../json/JsonParse.ts"
 import type { AccountId, Tally } from "./Document.ts"
 
-/** A stored tally of a document. */
 export interface TallyEntry {
   /** Hours since the Unix epoch. */
   readonly hour: number
@@ -59,7 +58,6 @@ const SPAN_DIGITS = 2
 export const tallyId = ({ hour, hours, key }: Pick<Sum, "hour" | "hours" | "key">): string =>
   `${String(hours).padStart(SPAN_DIGITS, "0")} ${String(hour).padStart(HOUR_DIGITS, "0")} ${key}`
 
-/** Parses the id of a sum. */
 export const tallyAt = (id: string): Pick<Sum, "hour" | "hours" | "key"> => ({
   hours: Number(id.slice(0, SPAN_DIGITS)),
   hour: Number(id.slice(SPAN_DIGITS + 1, SPAN_DIGITS + 1 + HOUR_DIGITS)),
@@ -69,7 +67,6 @@ export const tallyAt = (id: string): Pick<Sum, "hour" | "hours" | "key"> => ({
 export const isNothing = ({ amount, count }: Pick<TallyEntry, "count" | "amount">): boolean =>
   count === 0 && amount === 0
 
-/** The sums of one account, by their ids. */
 export type Sums = Map<string, Sum>
 
 export const addTo = (sums: Sums, sum: Sum): void => {

@@ -38,9 +38,7 @@ export class BoundedQueue {
     this.#waiting--
   }
 
-  /**
-   * Runs an effect that counts as waiting. It fails without running if there is no place, or reads wait for too long.
-   */
+  /** Runs an effect that counts as waiting. Fails without running it if there is no place. */
   during<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | MailboxFull> {
     return Effect.acquireUseRelease(
       Effect.suspend(() => {

@@ -19,7 +19,6 @@ export class Condition {
     })
   }
 
-  /** Lets all waiting fibers read again. */
   signal(): void {
     for (const check of this.#checks) check()
   }

@@ -47,10 +47,7 @@ export interface PartitionListener {
   readonly onAcquired?: (partition: Partition) => Effect.Effect<void>
   /** The partition is served and held. Also called when that is confirmed again after an unconfirmed time. */
   readonly onServed?: (partition: Partition) => void
-  /**
-   * The partition will be given up: ends its background work. Requests are still served here during this, and the
-   * results of the work can be written.
-   */
+  /** The partition will be given up: ends its background work. Requests and their writes go on. */
   readonly onLeaving?: (partition: Partition) => Effect.Effect<void>
   /** Stops new work on the partition, and returns when running work has finished. Called after all `onLeaving`. */
   readonly onReleasing?: (partition: Partition) => Effect.Effect<void>
@@ -73,24 +70,17 @@ export interface PlacementShape {
    * that has begun here may finish.
    */
   readonly isOwned: (account: string) => boolean
-  /**
-   * The partitions for which this process may begin background work; empty while ownership is unconfirmed; null if it
-   * is the only process and has all.
-   */
+  /** Partitions of which this process may begin background work; null if it has all, always. */
   readonly held: () => ReadonlyArray<Partition> | null
   /** Adds a listener until the scope closes. */
   readonly listen: (listener: PartitionListener) => Effect.Effect<void, never, Scope.Scope>
-  /**
-   * Returns where the account is served: an `Exit` if that is known now. Waits while its partition moves; undefined if
-   * the move takes too long.
-   */
+  /** Returns the account's place. Waits while its partition moves; undefined if that takes too long. */
   readonly locate: (account: string) => Effect.Effect<Place | undefined>
   /** Notes that the process at this URL does not serve the account: its place is unknown until `setPlace` sets it. */
   readonly forgetPlace: (account: string, url: string) => void
   /** Notes that a record of an account with replicas elsewhere is durable. */
   readonly noteWritten: (account: string) => void
 
-  /** Takes a partition over; returns when it is served here. */
   readonly acquire: (partition: Partition) => Effect.Effect<void>
   /** Gives a partition up; returns when no work on it is running here. */
   readonly release: (partition: Partition) => Effect.Effect<void>

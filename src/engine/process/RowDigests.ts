@@ -15,7 +15,6 @@ export class RowDigests {
   #size = 0
   #taken = 0
 
-  /** Number of rows. */
   get size(): number {
     return this.#size
   }
@@ -91,17 +90,13 @@ export class RowDigests {
   }
 }
 
-/** Two 32-bit numbers. */
 interface Hash {
   /** Never 0. */
   high: number
   low: number
 }
 
-/**
- * Makes a hash function with random factors. It returns the same object every time: a new one per text would cost more
- * than the hash.
- */
+/** Makes a hash function with random factors, which returns the same object every time, for speed. */
 const makeHash = (): ((text: string) => Hash) => {
   const [seedHigh = 0, seedLow = 0, ...factors] = crypto.getRandomValues(new Uint32Array(4))
   const [factorHigh, factorLow] = [factors[0]! | 1, factors[1]! | 1]

@@ -34,11 +34,9 @@ export const noteRequest = (id: string): void => {
 export interface WatchdogOptions {
   /** Standstill of the event loop after which the process is killed; 0 for never. */
   readonly hangSeconds: number
-  /** Whether the end is logged. */
   readonly logs: boolean
 }
 
-/** Data passed to the thread. */
 interface Watch extends WatchdogOptions {
   readonly memory: SharedArrayBuffer
   readonly beatMillis: number
@@ -68,9 +66,7 @@ export const watchEventLoop = ({ hangSeconds, logs }: WatchdogOptions, onError: 
   worker.once("error", onError)
 }
 
-/**
- * The thread's code, passed as text, so it cannot use this module's names. As a file it would take twice the memory.
- */
+/** The thread's code, passed as text to save memory, so it cannot use this module's names. */
 const thread = (): void => {
   const { workerData } = process.getBuiltinModule("node:worker_threads")
   const fs = process.getBuiltinModule("node:fs")

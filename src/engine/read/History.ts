@@ -44,7 +44,6 @@ export interface HistoryPage {
 
 /** A request that may have written some documents. */
 export interface RequestQuery {
-  /** Id of the request, `req_…`. */
   readonly request: string
   readonly ids: ReadonlyArray<string>
   /** Arrival by the wall clock, and the duration until the answer. */
@@ -54,7 +53,6 @@ export interface RequestQuery {
 
 /** Largest difference between the clocks of two machines. */
 const APART_MILLIS = 60_000
-/** Records read at a time. */
 const RECORDS = 50
 
 export interface History {

@@ -55,7 +55,6 @@ export class ListPages {
     this.#rowsMax = rowsMax
   }
 
-  /** Weight of all pages. */
   get rows(): number {
     return this.#rows
   }

@@ -32,7 +32,6 @@ export interface CreatedQuery {
 /** A search among the documents of a kind. */
 export interface Search {
   readonly kind: string
-  /** Prefix of the kind's ids. */
   readonly prefix: string
   /** Each matching document is found by at least one of these. */
   readonly filters: ReadonlyArray<Filter>
@@ -46,9 +45,7 @@ export interface Search {
 export interface Lists {
   /** The result of `list`, if all of it is in memory. */
   readonly peek: (actor: Actor, query: ListQuery & CreatedQuery) => ListPage | undefined
-  /** One page of an account's documents. */
   readonly list: (actor: Actor, query: ListQuery & CreatedQuery) => Effect.Effect<ListPage, StorageFailure>
-  /** One page of the matching documents, newest first. */
   readonly search: (actor: Actor, search: Search) => Effect.Effect<ListPage, StorageFailure>
 }
 
@@ -86,7 +83,6 @@ export const make: Effect.Effect<Lists, never, DocumentFormats | Journal | Scope
       }) as ReadonlyArray<Document>
     })
 
-    /** Reads rows with their documents, also of the row after the page: a corrupt row must not count as one more. */
     const readRows = (actor: Actor, query: ListQuery) =>
       Effect.flatMap(rowsOf(actor, query), (rows) =>
         Effect.map(documentsOf(actor, rows), (documents) =>
@@ -180,10 +176,7 @@ const everyRow = () => true
 /** Rows read at a time, at most. */
 const READ_MAX = 1000
 
-/**
- * Reads a page, newest first, and one row more for `hasMore`. Rows that `keeps` rejects do not count: it reads on until
- * the page is full.
- */
+/** Reads a page and one row more, for `hasMore`. Rows that `keeps` rejects do not count. */
 export const pageOf = Effect.fnUntraced(function* <
   Row extends { readonly id: string },
   Query extends Cursor & { readonly limit: number },

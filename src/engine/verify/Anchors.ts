@@ -32,7 +32,6 @@ export interface Anchor {
   readonly signature: string
 }
 
-/** Identifies an anchor. */
 export type Mark = Pick<Anchor, "sequence" | "signature">
 
 export interface AnchorStoreShape {
@@ -40,7 +39,6 @@ export interface AnchorStoreShape {
   readonly read: (after: number, limit: number) => Effect.Effect<ReadonlyArray<Anchor>, StorageFailure>
   /** Writes an anchor; false if another process has written one with its number. */
   readonly append: (anchor: Anchor) => Effect.Effect<boolean, StorageFailure>
-  /** The newest record of every account. */
   readonly heads: Effect.Effect<ReadonlyArray<Head>, StorageFailure>
   /** The newest anchor written by a process with this data folder. */
   readonly mark: Effect.Effect<Mark | undefined, StorageFailure>

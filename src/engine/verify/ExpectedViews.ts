@@ -25,7 +25,6 @@ import { deliveryId, eventId, keyId, revisionAt, revisionId, type ViewRow, type 
 const WHOLE_ROW_WEIGHT = 8
 const SUM_WEIGHT = 3
 
-/** Identifies a row of a table. */
 export interface Named {
   readonly table: ViewTable
   readonly id: string

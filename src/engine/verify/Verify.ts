@@ -37,16 +37,13 @@ export interface Manner {
   readonly rowsMax: number
   /** Records or rows read at a time. */
   readonly page: number
-  /** Runs after each page. */
   readonly pause: Effect.Effect<void>
 }
 
-/** Verifies as fast as possible. */
 export const SWIFTLY: Manner = { rowsMax: VERIFIED_ROWS_MAX, page: 1000, pause: Effect.void }
 
 type AnchoredHeads = ReadonlyMap<AccountId, ReadonlyArray<AnchoredHead>>
 
-/** Checks every account, and its journal against its anchored heads. */
 export const verify = Effect.fnUntraced(function* (
   manner: Manner = SWIFTLY,
   anchored: AnchoredHeads = new Map()

@@ -31,10 +31,7 @@ type Watcher = (changed: Changed) => void
 export interface CommitFeedShape {
   readonly wakeUp: WakeUpShape
   readonly listen: (listener: Listener) => Effect.Effect<void, never, Scope.Scope>
-  /**
-   * Calls the watcher with the changes of each record of an account that becomes durable in this process, until the
-   * scope closes. The watcher must not throw.
-   */
+  /** Calls the watcher with each durable record of the account, until the scope closes. It must not throw. */
   readonly watch: (account: AccountId, watcher: Watcher) => Effect.Effect<void, never, Scope.Scope>
   /** Publishes a durable record; returns whether a listener has taken its deliveries. */
   readonly publish: (record: JournalRecord) => boolean

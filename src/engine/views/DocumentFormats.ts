@@ -50,10 +50,7 @@ export interface DocumentFormatsShape {
   readonly change: (account: AccountId, version: number, change: Change) => Document | Tombstone
   /** Converts the object of an event into the newest format. Throws `JournalCorrupt` if a newer Till wrote it. */
   readonly event: (account: AccountId, event: StoredEvent) => StoredEvent
-  /**
-   * Adds the search terms and tallies of its documents to a record that was read from the journal. Throws
-   * `JournalCorrupt` if a newer Till wrote it.
-   */
+  /** Adds search terms and tallies to a record from the journal. Throws `JournalCorrupt` for a newer Till's. */
   readonly derived: (record: SealedRecord) => SealedRecord
 }
 

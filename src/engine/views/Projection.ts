@@ -51,7 +51,6 @@ export interface ProjectedDocument extends DocumentRow {
  */
 export interface RevisionRow {
   readonly account: AccountId
-  /** The document's id. */
   readonly id: string
   readonly version: number
 }
@@ -77,7 +76,6 @@ export interface TimerRow {
   readonly checksum: Checksum.Checksum
 }
 
-/** The event types that a destination receives. */
 export interface SubscriptionRow {
   readonly account: AccountId
   readonly destination: string
@@ -120,9 +118,7 @@ export interface DeliveryStep {
   readonly dueAt: Millis | null
 }
 
-/**
- * Points to the response to a request inside the journal. A key that is reused after its retention has a second row.
- */
+/** Points to the response to a request. A key that is reused after its retention has a second row. */
 export interface KeyRow {
   readonly account: AccountId
   readonly key: string
@@ -140,7 +136,6 @@ export interface Step {
 }
 
 export interface Projection {
-  /** The range of versions of each account. */
   readonly checkpoints: ReadonlyArray<Step>
   /** Documents that have no row yet. */
   readonly documentsCreated: ReadonlyArray<ProjectedDocument>
@@ -165,7 +160,6 @@ export interface Projection {
 /** A record's changes of rows that it does not name. */
 export interface Sweep {
   readonly account: AccountId
-  /** Deletes all rows of the account. */
   readonly wiped: boolean
   /** Destinations whose subscriptions end; their pending deliveries are canceled. */
   readonly unsubscribed: ReadonlyArray<string>
@@ -179,10 +173,7 @@ const sweepOf = ({ account, advanced, clock, subscriptions, wiped }: JournalReco
   return { account, wiped, unsubscribed, clock: wiped || advanced > 0 ? clock : null }
 }
 
-/**
- * Cuts records into pieces that can be folded together. A sweep is a piece of its own, and a second change of the same
- * delivery begins a new piece.
- */
+/** Cuts records into pieces: a sweep is one, and a second change of the same delivery begins one. */
 export const piecesOf = (records: ReadonlyArray<SealedRecord>): ReadonlyArray<ReadonlyArray<SealedRecord>> => {
   const pieces: Array<Array<SealedRecord>> = []
   let piece: Array<SealedRecord> | undefined

@@ -54,5 +54,4 @@ const attempt = ({ attempt, body, durationMillis, error, startedAt, status }: At
 
 const span = (place: Span | null): string => (place === null ? "" : `${place.at}+${place.length}`)
 
-/** The functions that make texts of rows, one per table. */
 export const rowText = { documents, revisions, events, timers, keys, subscriptions, deliveries, tallies }

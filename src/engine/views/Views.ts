@@ -45,7 +45,6 @@ export interface ListQuery extends Cursor, Between {
 export interface NewestQuery extends Between {
   readonly account: AccountId
   readonly kind: string
-  /** As in `ListQuery`. */
   readonly prefix?: string | undefined
   readonly olderThan?: string
   /** 1 or more. */
@@ -112,7 +111,6 @@ export interface DueDelivery {
   readonly attempt: number
 }
 
-/** The key of a row. */
 export interface Address {
   readonly account: AccountId
   readonly id: string
@@ -130,7 +128,6 @@ export interface Standing {
   readonly ahead: number
 }
 
-/** The tables of the views. */
 export const viewTables = [
   "documents",
   "revisions",
@@ -154,7 +151,6 @@ export const eventId = ({ id, type }: { readonly id: string; readonly type: stri
 export const recordId = (version: number): string => String(version).padStart(RECORD_DIGITS, "0")
 const RECORD_DIGITS = 16
 
-/** Parses a `recordId`. */
 export const recordVersion = (recordId: string): number => Number(recordId)
 
 /** Returns the id of a key's row: the version of its response's record. */
@@ -164,7 +160,6 @@ export const keyId = ({ version }: { readonly version: number }): string => reco
 export const revisionId = ({ id, version }: { readonly id: string; readonly version: number }): string =>
   `${id} ${recordId(version)}`
 
-/** Parses a `revisionId`. */
 export const revisionAt = (revisionId: string): { readonly id: string; readonly version: number } => {
   const end = Math.max(revisionId.length - RECORD_DIGITS - 1, 0)
   return { id: revisionId.slice(0, end), version: Number(revisionId.slice(end + 1)) }
@@ -192,10 +187,7 @@ export interface ViewRow {
 }
 
 export interface ViewsShape {
-  /**
-   * Applies rows and checkpoints in one transaction; returns the accounts whose checkpoint did not match. The lease of
-   * the projection's deliveries ends at `leasedUntil`.
-   */
+  /** Applies rows and checkpoints in one transaction; returns the accounts whose checkpoint did not match. */
   readonly apply: (
     projection: Projection,
     leasedUntil: Millis
@@ -282,10 +274,7 @@ export interface ViewsShape {
     readonly busy: ReadonlyArray<string>
     readonly partitions: ReadonlyArray<Partition>
   }) => Effect.Effect<ReadonlyArray<DueDelivery>, StorageFailure>
-  /**
-   * Returns when the next pending delivery of the partitions, to none of the `busy` destinations, is due and its lease
-   * has ended.
-   */
+  /** Returns when the next unleased delivery to a destination that is not `busy` is due. */
   readonly nextDelivery: (
     busy: ReadonlyArray<string>,
     partitions: ReadonlyArray<Partition>
@@ -310,9 +299,7 @@ export interface ViewsShape {
     after: string,
     limit: number
   ) => Effect.Effect<ReadonlyArray<ViewRow>, StorageFailure>
-  /** Empties the views of one account. */
   readonly clear: (account: AccountId) => Effect.Effect<void, StorageFailure>
-  /** Empties the views of an account if they are outdated. */
   readonly clearOutdated: (account: AccountId) => Effect.Effect<void, StorageFailure>
 }
 

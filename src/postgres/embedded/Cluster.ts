@@ -38,7 +38,6 @@ import { environment } from "./Postmaster.ts"
 
 /** The role that Till works as. */
 export const roleName = "till_service"
-/** That role's database. */
 export const databaseName = "postgres"
 /** The role that `initdb` creates. Its privileges cannot be revoked. */
 const superuserName = "till"
@@ -68,7 +67,6 @@ export interface Cluster {
 const homeIn = (folder: string): string => Path.join(folder, "postgres")
 export const pathIn = (folder: string): string => Path.join(homeIn(folder), "data")
 const passwordFile = (home: string): string => Path.join(home, "password")
-/** The maximum length of a socket's path, in bytes. */
 const SOCKET_PATH_BYTES_MAX = process.platform === "darwin" ? 103 : 107
 
 /** Returns whether a folder can hold the socket. A comma would separate several folders for Postgres. */
@@ -77,7 +75,6 @@ const fitsSocket = (folder: string): boolean =>
 
 const versionFile = (path: string): string => Path.join(path, "PG_VERSION")
 
-/** Returns whether the data folder holds a cluster. */
 export const isMade = (folder: string): boolean => fs.existsSync(pathIn(folder))
 
 /** The part of a cluster that clients of a running server use. */

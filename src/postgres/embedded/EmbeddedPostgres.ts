@@ -131,10 +131,7 @@ export const endAbandoned = (dataFolder: string): void => {
 /** How long a server is awaited that another process is starting. */
 const beingStarted = Schedule.spaced("100 millis").pipe(Schedule.upTo({ duration: "10 seconds" }))
 
-/**
- * Returns the server of the data folder, for commands that run beside the service: the running one if another process
- * holds the folder, otherwise one that is started here.
- */
+/** Returns the server of the data folder: the running one, otherwise one that is started here. */
 export const reach = (options: {
   readonly dataFolder: string
 }): Effect.Effect<Pick<EmbeddedPostgres, "url">, EmbeddedPostgresError, Scope.Scope> =>
@@ -293,10 +290,7 @@ const restart = (cluster: Cluster, connections: number, port: number): Effect.Ef
     )
   )
 
-/**
- * Stops a server by a fast shutdown, which rolls open transactions back. After 6 seconds it is an immediate shutdown,
- * and the next start replays the WAL.
- */
+/** Stops a server by a fast shutdown, and after 6 seconds by an immediate one. */
 const stop = (cluster: Cluster): Effect.Effect<void> => {
   // The server removes its file shortly before its process ends.
   let processId: number | undefined

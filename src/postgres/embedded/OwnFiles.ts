@@ -49,7 +49,6 @@ const unlessMissing = (read: () => string): string | undefined => {
   }
 }
 
-/** Reads a file's text; undefined if the file is missing. */
 export const readIfThere = (file: string): string | undefined =>
   unlessMissing(() => using(openToRead(file), (descriptor) => fs.readFileSync(descriptor, "utf8")))
 

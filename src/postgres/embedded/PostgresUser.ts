@@ -54,9 +54,7 @@ export const chooseUsers = (folder: string): Effect.Effect<PostgresUsers, Embedd
 /** User ids that no convention assigns to people, system services or containers (systemd's UIDS-GIDS). */
 const FREE_NUMBERS = { first: 61_000, last: 61_183 }
 
-/**
- * Returns the users, given the text of `/etc/passwd` and the cluster's owner; undefined if none can create a cluster.
- */
+/** Returns the users by `/etc/passwd` and the cluster's owner; undefined if none can create a cluster. */
 export const usersOf = (accounts: string, owner?: PostgresUser): PostgresUsers | undefined => {
   const known = accountsIn(accounts)
   const nobody = known.get("nobody")
@@ -90,7 +88,6 @@ const unnamed = (known: ReadonlyMap<string, PostgresUser>): PostgresUser => {
 export const makeOwned = (folder: string, user: PostgresUser): Effect.Effect<void, EmbeddedPostgresError> =>
   attempt(`write to ${folder}`, () => makeFolder(folder, user))
 
-/** Returns whether a user owns a folder; true for the user that Till runs as. */
 export const isOwnedBy = (folder: string, user: PostgresUser): boolean =>
   user === undefined || fs.lstatSync(folder).uid === user.userId
 

@@ -11,7 +11,6 @@ import * as Path from "node:path"
 import * as OwnFiles from "./OwnFiles.ts"
 import type { UserCommand } from "./PostgresUser.ts"
 
-/** The content of `postmaster.pid`. */
 export interface PostmasterRecord {
   readonly processId: number
   /** Undefined while the server starts or stops. */
