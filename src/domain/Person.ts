@@ -1,10 +1,7 @@
 /** People who sign in to the dashboard of one merchant, in a role (semantics dashboard.people). */
 import { Schema } from "effect"
 
-/**
- * An owner has all rights; a developer not those on the team and live keys; support reads and refunds (semantics
- * dashboard.roles).
- */
+/** Developers have neither team nor live keys; support only reads and refunds (semantics dashboard.roles). */
 export const Role = Schema.Literals(["owner", "developer", "support"]).annotate({
   rule: "one of `owner`, `developer` or `support`"
 })

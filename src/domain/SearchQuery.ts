@@ -201,18 +201,6 @@ class Parser {
   }
 }
 
-/** Returns the text of a query, which parses to the same query. */
-export const print = ({ clauses, connective }: SearchQuery): string =>
-  clauses
-    .map(({ field, key, negated, operator, value }) => {
-      const name = key === undefined ? field : `${field}[${quoted(key)}]`
-      const text = typeof value === "string" ? quoted(value) : String(value)
-      return `${negated ? "-" : ""}${name}${operator}${text}`
-    })
-    .join(` ${connective} `)
-
-const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, (character) => `\\${character}`)}"`
-
 /** Returns whether an object with these values matches a query. */
 export const matches = ({ clauses, connective }: SearchQuery, fields: Fields, values: Values): boolean => {
   const holds = (clause: Clause) => holdsFor(clause, fields[clause.field]!.type, values) !== clause.negated

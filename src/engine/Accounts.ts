@@ -26,7 +26,6 @@ import * as Lists from "./read/Lists.ts"
 import { Journal, type StorageFailure } from "./log/Journal.ts"
 import { Placement } from "./process/Placement.ts"
 import { Projector } from "./actor/Projector.ts"
-import type { RequestIdentity } from "./log/Record.ts"
 import type { DeliveryRow, TimerRow } from "./views/Projection.ts"
 import { wasWithin } from "./log/Created.ts"
 import type { CreatedQuery, Search } from "./read/Lists.ts"
@@ -61,31 +60,12 @@ export interface Outlook {
   readonly timers: ReadonlyArray<Pick<TimerRow, "id" | "name" | "dueAt">>
 }
 
-export interface AccountsShape {
+export interface AccountsShape extends Idempotency.Idempotency {
   /** Runs a command and waits until it is durable. */
   readonly run: <A, E>(
     account: AccountId,
     command: Effect.Effect<A, E, Transaction>
   ) => Effect.Effect<A, E | Unavailable>
-
-  /**
-   * Claims a request's idempotency key, or returns the answer that the key has. A request that has the same key and
-   * still runs is waited for (semantics idempotency.in_use). Until the claim is released, every other request with the
-   * key waits: `whenClaimed` releases it in any case.
-   */
-  readonly claim: (
-    account: AccountId,
-    request: RequestIdentity
-  ) => Effect.Effect<Claim | Replay, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse>
-
-  /**
-   * Runs the command of a claimed request and waits until its record is durable. If the account has moved or started
-   * anew since the claim, the key is looked up again, and a replay may be returned.
-   */
-  readonly carryOut: <A extends CommandResult>(
-    claim: Claim,
-    command: AnsweringCommand<A>
-  ) => Effect.Effect<A | Replay, Unavailable | IdempotencyKeyReuse>
 
   /** Returns the newest durable state of a document of any kind. */
   readonly read: (account: AccountId, id: string) => Effect.Effect<Document | Tombstone | undefined, Unavailable>

@@ -112,10 +112,7 @@ export class AdministrationFailed extends Schema.TaggedError<AdministrationFaile
   message: Schema.String
 }) {}
 
-/**
- * Runs a command. All requests that arrive after its response see the change. Fails with `AdministrationFailed` if the
- * command names something that does not exist, and with `Unavailable` if the engine does not respond.
- */
+/** Runs a command. All requests that arrive after its response see the change. */
 export const administer = (
   command: Command
 ): Effect.Effect<Administered, AdministrationFailed | Unavailable, Accounts> =>

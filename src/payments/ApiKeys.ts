@@ -138,7 +138,7 @@ export interface Roll {
 /**
  * Replaces a key by a new one; the old key stays valid for a grace period (semantics keys.roll). A key that expires
  * earlier already keeps its expiry: rolling it again only issues one more key, for a client that lost the first
- * response. Fails with `ResourceMissing` if the key does not exist, belongs to another account or was revoked.
+ * response.
  */
 export const roll = Effect.fnUntraced(function* (
   id: string,
@@ -161,11 +161,7 @@ export interface Revocation {
   readonly by?: string
 }
 
-/**
- * Revokes a key in any other status: authentication refuses every later request with it (semantics keys.revoke). Fails
- * with `ResourceMissing` if the key does not exist, belongs to another account or was revoked before, and with
- * `ApiKeyInUse` if it is the key of this request.
- */
+/** Revokes a key in any other status: authentication refuses every later request with it (semantics keys.revoke). */
 export const revoke = Effect.fnUntraced(function* (
   id: string,
   { account, by }: Revocation = {}

@@ -87,9 +87,7 @@ export const requireOnSale = (references: References): Effect.Effect<void, Price
 
 /**
  * Creates the prices that are sent as data and computes the amounts; writes nothing. Each line must have one reference.
- * Fails with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for lines or terms that contradict each
- * other, and with `AmountTooLarge` for a line or a total above the cap, and for a total that leaves no room for an
- * amount the payer has to choose.
+ * The total has to leave room for an amount that the payer has to choose.
  */
 export const fillCart = Effect.fnUntraced(function* (
   items: ReadonlyArray<LineItemParameter>,

@@ -66,10 +66,7 @@ import type { WithoutCardData } from "./PaymentMethods.ts"
 
 /**
  * Opens a session, with a PaymentIntent if there is anything to pay (semantics checkout.payment_intent). If the payer
- * has to choose the amount, the first confirmation creates the PaymentIntent (semantics
- * checkout.custom_amount.confirm). Fails with `ResourceMissing` for a missing price, product or customer, with
- * `PriceInactive` or `ProductInactive` for an archived one, with `AmountTooLarge` above the cap, and with
- * `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for invalid parameters.
+ * has to choose the amount, the first confirmation creates it (semantics checkout.custom_amount.confirm).
  */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateCheckoutSession
@@ -167,11 +164,7 @@ export const update = Effect.fnUntraced(function* (
 
 /**
  * Pays for the session with the payer's input (semantics checkout.confirm). A decline is stored and leaves the session
- * open. Fails with `ResourceMissing` for a missing session or payment method or a wrong client secret, with
- * `SecretKeyRequired` for a publishable key without a client secret, with `CheckoutSessionUnexpectedState`, with
- * `TooManyAttempts` during the pause after too many failures, with `ParametersExclusive` for two payment methods, with
- * `ParameterMissing` for details that the session has to collect, with `ParameterMissing`, `ParameterInvalid` or
- * `AmountTooLarge` for the amount that the payer chooses, and as `PaymentIntents.pay` does.
+ * open.
  */
 export const confirm = Effect.fnUntraced(function* (
   id: string,

@@ -37,11 +37,7 @@ export const create = Effect.fnUntraced(function* (
   return customer
 })
 
-/**
- * Changes the sent fields of a customer (semantics customers.update). Emits `customer.updated` if anything changes.
- * Fails with `ResourceMissing` if there is no such customer, and with `ParameterInvalid` for too much metadata
- * (semantics metadata.update).
- */
+/** Changes the sent fields of a customer (semantics customers.update). Emits `customer.updated` for a change. */
 export const update = Effect.fnUntraced(function* (
   id: string,
   parameters: UpdateCustomer
@@ -59,8 +55,8 @@ export const update = Effect.fnUntraced(function* (
 
 /**
  * Deletes a customer and detaches its payment methods: emits `payment_method.detached` for each, then
- * `customer.deleted` with the customer's last state (semantics customers.delete). PaymentIntents keep the customer's id
- * (semantics customers.delete). Fails with `ResourceMissing` if there is no such customer.
+ * `customer.deleted` with the customer's last state. PaymentIntents keep the customer's id (semantics
+ * customers.delete).
  */
 export const remove = Effect.fnUntraced(function* (
   id: string

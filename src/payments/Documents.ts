@@ -47,10 +47,7 @@ export interface Resource<Value extends Identified, Hidden = undefined> extends 
   readonly resourceKind: ResourceKind
 }
 
-/**
- * Finds the document that a parameter refers to; `id` for the object of the path. Fails with `ResourceMissing`, which
- * names the parameter (semantics parameters.references).
- */
+/** Finds the document that a parameter refers to; `id` for the path's object (semantics parameters.references). */
 export const findDocument = Effect.fnUntraced(function* <A extends Identified, H>(
   kind: Resource<A, H>,
   id: string,

@@ -139,10 +139,7 @@ export interface MerchantWithKeys {
   readonly generated: ApiKeys
 }
 
-/**
- * Creates a merchant with its four keys: the given ones, and new ones for the rest (semantics keys.first). Fails with
- * `ApiKeyTaken` if a given key is another merchant's.
- */
+/** Creates a merchant with its four keys: the given ones, and new ones for the rest (semantics keys.first). */
 export const createWithKeys = Effect.fnUntraced(function* (
   name: string,
   given: ApiKeys = {}

@@ -74,12 +74,7 @@ type AttemptServices = Transaction | PaymentsConfig | Processor
 /** Errors for which an attempt is not recorded: nothing can be charged, or the processor did not respond. */
 type AttemptError = PaymentMethodRequired | ParameterInvalid | ProcessorNotConfigured | ProcessorUnavailable
 
-/**
- * Creates a PaymentIntent and, with `confirm`, attempts it in the same command (semantics payment_intents.create).
- * Fails with `ResourceMissing` for a missing customer or payment method, with `ParameterInvalid`, `ParameterMissing`
- * and `ParametersExclusive` for parameters that contradict each other, with `AmountTooLarge` above the cap, and as
- * `pay` does.
- */
+/** Creates a PaymentIntent and, with `confirm`, attempts it in the same command (semantics payment_intents.create). */
 export const create = Effect.fnUntraced(function* (
   parameters: WithoutCardData<CreatePaymentIntent>
 ): Effect.fn.Return<
@@ -118,13 +113,7 @@ export const create = Effect.fnUntraced(function* (
   return Result.map(yield* pay(payment, source, parameters.return_url || null, options), ({ value }) => value)
 })
 
-/**
- * Changes the fields that the status still allows to change (semantics payment_intents.update). Emits nothing. Fails
- * with `ResourceMissing` for the PaymentIntent or an object that the request names, with
- * `PaymentIntentBelongsToSession` for terms shown to a session's payer, with `PaymentIntentUnexpectedState` for a field
- * that can no longer change, with `ParameterInvalid` or `AmountTooLarge` for an invalid currency, metadata or amount,
- * and with `ParameterMissing` if `setup_future_usage` lacks a customer.
- */
+/** Changes the fields that the status still allows to change (semantics payment_intents.update). Emits nothing. */
 export const update = Effect.fnUntraced(function* (
   id: string,
   parameters: UpdatePaymentIntent
@@ -177,11 +166,8 @@ export const update = Effect.fnUntraced(function* (
 })
 
 /**
- * Attempts the payment (semantics payment_intents.confirm, payment_methods.create, payment_intents.payment_method_type,
- * payment_intents.return_url, payment_intents.manual_confirmation, payment_intents.authentication). Fails with
- * `ResourceMissing` for a missing PaymentIntent or payment method or a wrong client secret, with `SecretKeyRequired`
- * for a payment that a publishable key may not confirm, with `PaymentIntentUnexpectedState`, with `ParametersExclusive`
- * for two payment methods, with `ParameterMissing` if `setup_future_usage` lacks a customer, and as `pay` does.
+ * Attempts the payment (semantics payment_intents.confirm, payment_intents.payment_method_type,
+ * payment_intents.return_url, payment_intents.manual_confirmation, payment_intents.authentication).
  */
 export const confirm = Effect.fnUntraced(function* (
   id: string,
@@ -217,11 +203,9 @@ export const confirm = Effect.fnUntraced(function* (
 })
 
 /**
- * Applies the payer's response to a challenge (semantics payment_intents.manual_confirmation,
- * payment_intents.authentication). A decline can follow a passed authentication. The authentication fails for a payment
- * method that was detached, or attached to another customer, since the challenge (semantics payment_methods.usable).
- * Fails with `ResourceMissing`, `PaymentIntentUnexpectedState`, and for a processor that is missing or does not
- * respond.
+ * Applies the payer's response to a challenge (semantics payment_intents.authentication). A decline can follow a passed
+ * authentication. The authentication fails for a payment method that was detached, or attached to another customer,
+ * since the challenge (semantics payment_methods.usable).
  */
 export const authenticate = Effect.fnUntraced(function* (
   id: string,
@@ -251,10 +235,7 @@ export const authenticate = Effect.fnUntraced(function* (
   return Result.succeed(authenticated.value)
 })
 
-/**
- * Applies the outcome of a processing payment; does nothing in any other status. Fails with `ProcessorNotConfigured`
- * while its processor is not configured, and with `ResourceMissing` for a missing PaymentIntent or payment method.
- */
+/** Applies the outcome of a processing payment; does nothing in any other status. */
 export const settle = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<void, ResourceMissing | ProcessorNotConfigured, AttemptServices> {
@@ -270,10 +251,7 @@ export const settle = Effect.fnUntraced(function* (
   conclude({ transaction, config, operation: "settle", payment }, settled, settlement)
 })
 
-/**
- * Captures the held amount, or a part of it and releases the rest (semantics payment_intents.capture). Fails with
- * `ResourceMissing`, `PaymentIntentUnexpectedState`, and with `AmountTooLarge` for more than is held.
- */
+/** Captures the held amount, or a part of it and releases the rest (semantics payment_intents.capture). */
 export const capture = Effect.fnUntraced(function* (
   id: string,
   parameters: CapturePaymentIntent
@@ -295,10 +273,7 @@ export const capture = Effect.fnUntraced(function* (
   return captured.value
 })
 
-/**
- * Cancels the payment and releases a held amount (semantics payment_intents.cancel). Fails with `ResourceMissing`, with
- * `PaymentIntentBelongsToSession` while its session can be expired instead, and with `PaymentIntentUnexpectedState`.
- */
+/** Cancels the payment and releases a held amount (semantics payment_intents.cancel). */
 export const cancel = Effect.fnUntraced(function* (
   id: string,
   parameters: CancelPaymentIntent
@@ -314,10 +289,7 @@ export const cancel = Effect.fnUntraced(function* (
   return giveUp(transaction, "cancel", payment, parameters.cancellation_reason ?? null)
 })
 
-/**
- * Releases a held amount that was not captured in time (semantics payment_intents.holds); does nothing if none is held.
- * Fails with `ResourceMissing` if there is no such PaymentIntent.
- */
+/** Releases a held amount that was not captured in time, if one is held (semantics payment_intents.holds). */
 export const expireHold = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<void, ResourceMissing, Transaction> {
@@ -401,11 +373,8 @@ export const withAmount = (payment: Payment, amount: number): Payment =>
     : { ...payment, value: change("update_terms", payment.value, changedTerms(payment.value, { amount })) }
 
 /**
- * Confirms a payment whose status allows it: charges the payment method, or holds the amount on it. Fails with
- * `PaymentMethodRequired` without one, with `ParameterInvalid` for another customer's or a detached one, with
- * `ProcessorNotConfigured` in live mode without a processor, and with `ProcessorUnavailable` if the processor does not
- * respond. With `offSession`, a challenge counts as a decline, because the payer is absent (semantics
- * payment_intents.off_session).
+ * Confirms a payment whose status allows it: charges the payment method, or holds the amount on it. With `offSession`,
+ * a challenge counts as a decline, because the payer is absent (semantics payment_intents.off_session).
  */
 export const pay = Effect.fnUntraced(function* (
   payment: Payment,
@@ -730,10 +699,7 @@ export const sentSource = ({
   Transaction
 > => (payment_method ? PaymentMethods.resolve(payment_method, "payment_method") : Effect.undefined)
 
-/**
- * Returns the payment method to charge: the one that the request names, else the inline one, else the PaymentIntent's.
- * Fails with `ProcessorNotConfigured` in live mode without a processor, and with `ResourceMissing`.
- */
+/** Returns the payment method to charge: that of the request, else the inline one, else the PaymentIntent's. */
 export const chosenSource = Effect.fnUntraced(function* (
   paymentIntent: PaymentIntent,
   sent: PaymentSource | undefined,

@@ -24,9 +24,7 @@ import type { PaymentsConfig } from "./PaymentsConfig.ts"
 
 /**
  * Attaches a payment method to a customer; of a built-in one, a copy. Emits `payment_method.attached`, unless it was
- * attached to this customer before. Fails with `ResourceMissing` for a missing payment method or customer, with
- * `PaymentMethodTaken` for another customer's, and with `ParameterInvalid` for a detached one, or a customer who holds
- * the maximum.
+ * attached to this customer before.
  */
 export const attach = Effect.fnUntraced(function* (
   id: string,

@@ -119,10 +119,7 @@ const giveEmailBack = Effect.fnUntraced(function* ({
   else transaction.put(PERSON_EMAIL, { id, people: others })
 })
 
-/**
- * Adds a person without a password. Fails with `ResourceMissing` if there is no such merchant, and with
- * `ParameterInvalid` for an address that another person of the merchant has, or above the maximum of people.
- */
+/** Adds a person without a password. */
 export const add = Effect.fnUntraced(function* (
   merchantId: string,
   { email, role }: { readonly email: string | null; readonly role: Role }
@@ -160,8 +157,7 @@ export const ensureOwner = Effect.fnUntraced(function* (
 
 /**
  * Sets a person's address and password. Ends all sessions and links of the person, by new epochs; the caller can reopen
- * one session under the new epoch. Fails with `ParameterInvalid` for an address that another person of the merchant
- * has.
+ * one session under the new epoch.
  */
 export const setCredentials = Effect.fnUntraced(function* (
   merchantId: string,

@@ -41,13 +41,7 @@ export type PriceTermsError = ParameterMissing | ParameterInvalid | ParametersEx
 
 export type ProductDocument = Document<Product, ProductHidden>
 
-/**
- * Builds the price that `create` would write, without writing it. Its id is used for no other object.
- *
- * Fails for a currency that is not accepted (`ParameterInvalid`, semantics money.currencies), a product that does not
- * exist (`ResourceMissing`), terms that contradict each other (`PriceTermsError`), and a lookup key that another price
- * has (`LookupKeyTaken`).
- */
+/** Builds the price that `create` would write, without writing it. Its id is used for no other object. */
 export const preview = Effect.fnUntraced(function* (
   parameters: CreatePrice
 ): Effect.fn.Return<Price, ResourceMissing | PriceTermsError | LookupKeyTaken, Transaction | PaymentsConfig> {
@@ -67,10 +61,7 @@ export const preview = Effect.fnUntraced(function* (
   return price
 })
 
-/**
- * Creates a price. Emits `price.created`; before it, `price.updated` for a price that loses its lookup key (semantics
- * prices.lookup_key). Fails as `preview` does.
- */
+/** Creates a price. Emits `price.created`; before it, `price.updated` for one that loses its lookup key. */
 export const create = Effect.fnUntraced(function* (
   parameters: CreatePrice
 ): Effect.fn.Return<Price, ResourceMissing | PriceTermsError | LookupKeyTaken, Transaction | PaymentsConfig> {
@@ -86,9 +77,6 @@ export const create = Effect.fnUntraced(function* (
 /**
  * Changes the fields of a price that can change (semantics prices.immutable). Emits `price.updated` if anything
  * changes; before it, another one for a price that loses its lookup key (semantics prices.lookup_key).
- *
- * Fails for a price that does not exist (`ResourceMissing`), too many metadata keys (`ParameterInvalid`, semantics
- * metadata.update), and a lookup key that another price has (`LookupKeyTaken`, semantics prices.lookup_key).
  */
 export const update = Effect.fnUntraced(function* (
   id: string,

@@ -17,8 +17,7 @@ const TEXT_FIELDS = ["description", "url", "statement_descriptor", "unit_label",
 
 /**
  * Creates a product. Emits `product.created`, and after it `price.created` for a default price (semantics
- * products.default_price_data, events.types). Fails for a default price in a currency that is not accepted
- * (`ParameterInvalid`, semantics money.currencies) or with terms that contradict each other (`PriceTermsError`).
+ * products.default_price_data, events.types).
  */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateProduct
@@ -63,10 +62,8 @@ export const create = Effect.fnUntraced(function* (
 })
 
 /**
- * Changes the sent fields of a product (semantics products.lists, products.null). Emits `product.updated` if anything
- * changes. Fails with `ResourceMissing` if there is no such product or default price, with `PriceInactive` or
- * `ParameterInvalid` for an unsuitable default price (semantics products.default_price), and with `ParameterInvalid`
- * for too many metadata keys (semantics metadata.update).
+ * Changes the sent fields of a product (semantics products.lists, products.null, products.default_price). Emits
+ * `product.updated` if anything changes.
  */
 export const update = Effect.fnUntraced(function* (
   id: string,
@@ -89,10 +86,7 @@ export const update = Effect.fnUntraced(function* (
   return updated
 })
 
-/**
- * Deletes a product. Emits `product.deleted` with its last state. Fails with `ProductHasPrices` if it ever got a price
- * (semantics products.delete), and with `ResourceMissing` if there is no such product.
- */
+/** Deletes a product without prices (semantics products.delete). Emits `product.deleted` with its last state. */
 export const remove = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<DeletedProduct, ResourceMissing | ProductHasPrices, Transaction> {

@@ -23,8 +23,8 @@ export const readDocument = <A extends Identified, H>(account: AccountId, kind: 
   Effect.map(readEntry(account, kind, id), (entry) => (isDocumentOf(entry, kind) ? entry : undefined))
 
 /**
- * Reads the document, or the tombstone, that a parameter refers to; `id` for the object of the path. Fails with
- * `ResourceMissing`, which names the parameter (semantics requests.paths, parameters.references).
+ * Reads the document, or the tombstone, that a parameter refers to; `id` for the object of the path (semantics
+ * requests.paths, parameters.references).
  */
 export const requireEntry = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,

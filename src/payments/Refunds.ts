@@ -39,11 +39,6 @@ import { timer } from "./TimerNames.ts"
 /**
  * Returns money to the payer (semantics refunds.create, refunds.effects). Emits `refund.created`, and `charge.refunded`
  * if the processor completed it immediately.
- *
- * Fails with `ResourceMissing` if there is no such PaymentIntent, with `PaymentIntentUnexpectedState` if it was not
- * paid (semantics refunds.create), with `ChargeAlreadyRefunded` or `RefundTooLarge` for more than the remaining amount
- * (semantics refunds.create), and with `ProcessorNotConfigured` in live mode without a processor (semantics
- * keys.live_processor).
  */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateRefund
@@ -85,11 +80,7 @@ export const create = Effect.fnUntraced(function* (
   return refund
 })
 
-/**
- * Changes metadata, in any status. Emits `refund.updated` if anything changes (semantics refunds.update, events.none).
- * Fails with `ResourceMissing` if there is no such refund, and with `ParameterInvalid` for too many metadata keys
- * (semantics metadata.update).
- */
+/** Changes metadata, in any status. Emits `refund.updated` for a change (semantics refunds.update, events.none). */
 export const update = Effect.fnUntraced(function* (
   id: string,
   parameters: UpdateRefund
@@ -106,8 +97,7 @@ export const update = Effect.fnUntraced(function* (
 
 /**
  * Applies the processor's final result, when the refund's timer fires (semantics refunds.status, refunds.effects). Does
- * nothing if the refund has that status already. Fails with `ProcessorNotConfigured` in live mode without a processor
- * (semantics keys.live_processor).
+ * nothing if the refund has that status already.
  */
 export const settle = Effect.fnUntraced(function* (
   id: string

@@ -36,10 +36,7 @@ export const readClock: Effect.Effect<AccountClock, never, Transaction> = Effect
 
 type Authentication = ReturnType<typeof PaymentIntents.authenticate>
 
-/**
- * Answers a challenge in the payer's place (semantics payment_intents.authentication). Fails with `TestModeOnly` in
- * live mode, else as `PaymentIntents.authenticate` does. A decline is returned, not failed with.
- */
+/** Answers a challenge in the payer's place (semantics payment_intents.authentication). A decline is returned. */
 export const authenticatePaymentIntent = Effect.fnUntraced(function* (
   id: string,
   { outcome }: AuthenticatePaymentIntent
@@ -55,8 +52,6 @@ export const authenticatePaymentIntent = Effect.fnUntraced(function* (
 /**
  * Moves the environment's clock ahead. Everything that becomes due (expiries of sessions and holds, settlements,
  * deliveries) happens afterwards, in the order of its due time; the HTTP response waits for all but the deliveries.
- * Fails with `ParameterInvalid` if the clock would be too far ahead, and with `TestModeOnly` in live mode (semantics
- * test_helpers.test_mode).
  */
 export const advanceClock = Effect.fnUntraced(function* ({
   seconds
@@ -73,8 +68,7 @@ export const advanceClock = Effect.fnUntraced(function* ({
 
 /**
  * Deletes all data of the environment, idempotency keys included, and resets its clock. API keys stay, because they
- * belong to the installation's account. The journal keeps the old records, which nothing reads afterwards. Fails with
- * `TestModeOnly` in live mode (semantics test_helpers.test_mode).
+ * belong to the installation's account. The journal keeps the old records, which nothing reads afterwards.
  */
 export const deleteData: Effect.Effect<DeletedTestData, TestModeOnly, Transaction> = Effect.map(
   testTransaction,

@@ -56,9 +56,7 @@ export interface Resend {
 
 /**
  * Delivers an event again, as a new delivery with all its attempts, regardless of earlier deliveries. The body is the
- * one sent before (semantics webhooks.body, webhooks.resend). Returns the event as it is then. Fails with
- * `ResourceMissing` if there is no such endpoint, and with `ParameterInvalid` if it is disabled (semantics
- * webhooks.disabled).
+ * one sent before (semantics webhooks.body, webhooks.resend). Returns the event as it is then.
  */
 export const resend = Effect.fnUntraced(function* ({
   event,

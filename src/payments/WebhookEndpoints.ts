@@ -36,11 +36,7 @@ export interface WithSecret {
   readonly secret: Redacted.Redacted
 }
 
-/**
- * Creates an endpoint and returns it with its secret (semantics webhooks.secret). `apiVersion` is the merchant's
- * default (semantics versions.default). Fails with `ParameterInvalid` for a URL that its mode does not allow (semantics
- * webhooks.url).
- */
+/** Creates an endpoint, and returns its secret (semantics webhooks.secret). `apiVersion` is the merchant's default. */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateWebhookEndpoint,
   apiVersion: string
@@ -69,8 +65,7 @@ export const create = Effect.fnUntraced(function* (
 
 /**
  * Changes an endpoint. Pending deliveries go to the new URL; disabling the endpoint cancels them for good (semantics
- * webhooks.disabled). Fails with `ParameterInvalid` for a URL that its mode does not allow (semantics webhooks.url) or
- * too many metadata keys (semantics metadata.update), and with `ResourceMissing` if there is no such endpoint.
+ * webhooks.disabled).
  */
 export const update = Effect.fnUntraced(function* (
   id: string,
@@ -95,10 +90,9 @@ export const update = Effect.fnUntraced(function* (
 })
 
 /**
- * Replaces the endpoint's secret and returns the new one. The old secret also signs for `expiresIn` seconds, so that
- * receivers can switch without refusing a webhook. There are at most two: a secret rolled earlier ends immediately,
- * even within its grace period (semantics webhooks.secret, time.wall). Fails with `ResourceMissing` if there is no such
- * endpoint.
+ * Replaces the endpoint's secret. The old secret also signs for `expiresIn` seconds, so that receivers can switch
+ * without refusing a webhook. There are at most two: a secret rolled earlier ends immediately, even within its grace
+ * period (semantics webhooks.secret, time.wall).
  */
 export const rollSecret = Effect.fnUntraced(function* (
   id: string,

@@ -1,6 +1,6 @@
 /**
- * Search queries (semantics search.syntax): every printed query parses to itself, every text is a query or is refused at a
- * position, and the operators of each field type are a closed table.
+ * Search queries (semantics search.syntax): every printed query parses to itself, every text is a query or is refused
+ * at a position, and the operators of each field type are a closed table.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
@@ -10,10 +10,10 @@ import {
   type Fields,
   matches,
   parse,
-  print,
   type SearchQuery
 } from "../../src/domain/SearchQuery.ts"
 import { Random, Seed } from "../support/Random.ts"
+import { print } from "../support/SearchQueries.ts"
 
 const FIELDS: Fields = {
   id: { type: "reference" },

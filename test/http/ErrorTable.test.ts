@@ -84,7 +84,9 @@ const assertParam = (column: string, failure: Failure, param: string | null) => 
 
 describe("errors", () => {
   it("errors.kinds: name these kinds of objects", () => {
-    assert.sameMembers([...Domain.ResourceKind.literals], KINDS)
+    // Errors of the dashboard name these as well.
+    const ofDashboard = ["Merchant", "Person", "Session"]
+    assert.sameMembers([...Domain.ResourceKind.literals], [...KINDS, ...ofDashboard])
   })
 
   it("of semantics errors.table are those of the table, and no others", () => {

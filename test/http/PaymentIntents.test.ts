@@ -79,7 +79,7 @@ describe("charges", () => {
       paid: false,
       captured: false,
       amount_captured: 0,
-      failure_code: "card_declined",
+      failure_code: "generic_decline",
       failure_message: "Your card was declined.",
       decline_code: "generic_decline"
     })

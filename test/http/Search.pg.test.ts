@@ -9,7 +9,7 @@ import { DeclineCode } from "../../src/domain/Cards.ts"
 import type { Customer } from "../../src/domain/Customer.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { PaymentIntentStatus } from "../../src/domain/PaymentIntentStates.ts"
-import { type Clause, print, type SearchQuery } from "../../src/domain/SearchQuery.ts"
+import { type Clause, type SearchQuery } from "../../src/domain/SearchQuery.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import type { Identified } from "../../src/engine/log/Document.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
@@ -24,6 +24,7 @@ import {
 import * as Harness from "../engine/Harness.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
 import { Random, Seed } from "../support/Random.ts"
+import { print } from "../support/SearchQueries.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_2:test"]
 const KINDS = [CUSTOMER, PAYMENT_INTENT]

@@ -1,5 +1,6 @@
 /**
- * Every row of semantics test_cards.table, test_cards.approve, test_cards.declines, by each of its ids and by its number. The table is repeated here independently.
+ * Every row of semantics test_cards.table, test_cards.approve, test_cards.declines, by each of its ids and by its
+ * number. The table is repeated here independently.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"

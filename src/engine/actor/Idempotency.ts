@@ -63,10 +63,20 @@ export interface Replay extends StoredAnswer {
 }
 
 export interface Idempotency {
+  /**
+   * Claims a request's idempotency key, or returns the answer that the key has. A request that has the same key and
+   * still runs is waited for (semantics idempotency.in_use). Until the claim is released, every other request with the
+   * key waits: `whenClaimed` releases it in any case.
+   */
   readonly claim: (
     account: AccountId,
     request: RequestIdentity
   ) => Effect.Effect<Claim | Replay, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse>
+
+  /**
+   * Runs the command of a claimed request and waits until its record is durable. If the account has moved or started
+   * anew since the claim, the key is looked up again, and a replay may be returned.
+   */
   readonly carryOut: <A extends CommandResult>(
     claim: Claim,
     command: AnsweringCommand<A>

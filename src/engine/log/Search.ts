@@ -104,15 +104,3 @@ const TRIGRAM = 3
 export const trigramsOf = (text: string): ReadonlyArray<string> => [
   ...new Set(Array.from({ length: Math.max(0, text.length - TRIGRAM + 1) }, (_, i) => text.slice(i, i + TRIGRAM)))
 ]
-
-/** Returns whether an entry passes a filter, apart from `id` and `created`. */
-export const mayMatch = (account: AccountId, { measure, terms }: SearchEntry, filter: Filter): boolean => {
-  const has = (term: string) => terms.includes(termNumber(account, term))
-  const { from, to } = filter.measure ?? { from: -Infinity, to: Infinity }
-  return (
-    filter.all.every(has) &&
-    filter.any.every((group) => group.some(has)) &&
-    !filter.none.some(has) &&
-    (filter.measure === undefined || (measure !== null && measure >= from && measure <= to))
-  )
-}

@@ -27,9 +27,8 @@ const KNOWN_MAX = 100_000
 const known = new Map<string, Partition>()
 
 /**
- * The partition of an account: the lowest six bits of the first byte of its name's SHA-256. In SQL it is
- * `get_byte(sha256(convert_to(account, 'UTF8')), 0) & 63`. It must never change: two processes with different
- * mappings would both serve an account.
+ * The partition of an account: the lowest six bits of the first byte of its name's SHA-256. It must never change: two
+ * processes with different mappings would both serve an account.
  */
 export const partitionOf = (account: string): Partition => {
   let partition = known.get(account)

@@ -17,7 +17,7 @@ import {
   sweepTables,
   type TimerRow
 } from "../../../src/engine/views/Projection.ts"
-import { mayMatch, type SearchQuery } from "../../../src/engine/log/Search.ts"
+import { type Filter, type SearchEntry, type SearchQuery, termNumber } from "../../../src/engine/log/Search.ts"
 import {
   spanOf,
   sumsOf,
@@ -443,4 +443,16 @@ const viewsOf = (journal: Journal["Service"], accounts: Accounts): ViewsShape =>
       }),
     clearOutdated: () => Effect.void
   })
+}
+
+/** Returns whether an entry passes a filter, apart from `id` and `created`. */
+const mayMatch = (account: AccountId, { measure, terms }: SearchEntry, filter: Filter): boolean => {
+  const has = (term: string) => terms.includes(termNumber(account, term))
+  const { from, to } = filter.measure ?? { from: -Infinity, to: Infinity }
+  return (
+    filter.all.every(has) &&
+    filter.any.every((group) => group.some(has)) &&
+    !filter.none.some(has) &&
+    (filter.measure === undefined || (measure !== null && measure >= from && measure <= to))
+  )
 }
