@@ -33,7 +33,6 @@ export interface DefaultKeys {
   readonly publishableLive: Redacted.Redacted | undefined
 }
 
-/** The variables that set the default merchant's keys. */
 export const KEY_VARIABLES = {
   secretTest: "TILL_SK_TEST",
   publishableTest: "TILL_PK_TEST",
@@ -85,7 +84,6 @@ export interface TillConfigShape {
   readonly rateLimit: boolean
   /** Proxies whose `X-Forwarded-For` header is trusted; undefined means none (semantics limits.addresses). */
   readonly trustedProxies: BlockList | undefined
-  /** Whether the dashboard is served. */
   readonly dashboard: boolean
   /** Allows signing in to the dashboard over connections that others may be able to listen to. */
   readonly dashboardInsecure: boolean

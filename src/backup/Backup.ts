@@ -46,7 +46,6 @@ const FILE_BYTES = 64 * 1_048_576
 export interface Installation {
   /** The text of the secret's file. */
   readonly secret: Redacted.Redacted
-  /** Derived from the secret. */
   readonly manifestKey: Manifests.ManifestKey
   readonly migration: number
 }
@@ -126,7 +125,6 @@ const OWN_NAMES = new Set([
 /** The temporary files of killed runs. */
 const LEFTOVER = /^(manifest\.json|unfinished\.json|secret)\.[0-9a-f]{12}$/
 
-/** Creates the folder if it is missing, and locks it. */
 const openFolder = Effect.fnUntraced(function* (
   path: string
 ): Effect.fn.Return<string, BackupFailed | EmbeddedPostgresError, Scope.Scope> {

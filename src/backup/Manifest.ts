@@ -73,7 +73,6 @@ const textOf = (name: Name, manifest: unknown, key: ManifestKey): string => {
   return `${JSON.stringify({ hmac_sha256: hmac.digest("hex"), manifest }, null, 1)}\n`
 }
 
-/** Writes a manifest; throws if that fails. */
 export const write = (folder: string, name: Name, manifest: Manifest, key: ManifestKey): void =>
   writeAtomically(Path.join(folder, name), textOf(name, manifest, key))
 

@@ -75,7 +75,6 @@ export class Writer {
     if (!this.#zstd.write(chunk)) await Promise.race([once(this.#zstd, "drain"), this.#ended])
   }
 
-  /** Completes the file and gives it its name. */
   async finish(): Promise<RecordFile> {
     this.#zstd.end()
     await this.#ended

@@ -135,7 +135,6 @@ const checkChains = Effect.fnUntraced(function* (folder: string, manifest: Manif
   return versions
 })
 
-/** Runs an effect on all records of a backup, in order and in pages. */
 const forEachPage = <E, R>(
   folder: string,
   { files }: Manifest,

@@ -59,7 +59,6 @@ export interface PartitionTable {
   readonly claim: (partition: Partition) => void
   readonly disclaim: (partition: Partition) => void
   readonly disclaimAll: () => void
-  /** Returns after the table was read once more. */
   readonly refresh: Effect.Effect<void>
   /** The other runner that the table names for a partition; null if there is none, undefined before the first read. */
   readonly ownerOf: (partition: Partition) => Owner | null | undefined
@@ -128,7 +127,6 @@ class Table implements PartitionTable {
   #hasFreed = false
   #isLost = false
   #owners: ReadonlyMap<Partition, string | null> | undefined
-  /** Last heartbeats of runners, by address. */
   #heartbeats: ReadonlyMap<string, Heartbeat> = new Map()
   #notedAt = Number.NEGATIVE_INFINITY
   #aheadMillis: number

@@ -43,14 +43,11 @@ const HEARTBEAT = `UPDATE ${PREFIX}_runners SET last_heartbeat = NOW() WHERE add
 export interface Observer {
   /** Called when all locks of this runner are confirmed, as of a time of `performance.now()`. */
   readonly confirmed: (at: number) => void
-  /** Called when the session with the locks has ended. */
   readonly ended: () => void
   readonly own: Runner
-  /** Whether this runner has no partition. */
   readonly isEmpty: () => boolean
   /** Whether a runner gets no partitions, even if the table lists it as healthy. */
   readonly isOut: (address: RunnerAddress) => Effect.Effect<boolean>
-  /** Called when this runner has released a lock. */
   readonly freed: () => void
   /** Waits until another runner may have released a lock, or this one is leaving. */
   readonly news: Effect.Effect<void>
@@ -61,7 +58,6 @@ export interface Observer {
 type Storage = RunnerStorage["Service"]
 type Acquired = Effect.Success<ReturnType<Storage["acquire"]>>
 
-/** The session that may have the locks. */
 interface Session {
   readonly connection: PgConnection.PgConnection
   /** Whether it had all locks of this runner at the library's last query. */

@@ -32,7 +32,6 @@ import {
   success
 } from "../payments/AdministrationWire.ts"
 
-/** The installation that a service serves, or that a command changes. */
 export interface Installation {
   readonly dataFolder: string
   /** The database's name, without a password. */
@@ -41,7 +40,6 @@ export interface Installation {
   readonly publicUrl: string
 }
 
-/** The service could not open its socket. */
 export class ControlUnavailable extends Data.TaggedError("ControlUnavailable")<{ readonly message: string }> {}
 
 const DATABASE_HEADER = "till-database"

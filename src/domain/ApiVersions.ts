@@ -56,7 +56,6 @@ export interface Change {
 }
 
 export interface Version {
-  /** `YYYY-MM-DD` */
   readonly date: string
   /** Changes since the previous version; none in the first. */
   readonly changes: ReadonlyArray<Change>

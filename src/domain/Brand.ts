@@ -43,15 +43,12 @@ export const BRAND_SETTING_NAMES = Object.keys(BRAND_SETTINGS) as ReadonlyArray<
 
 /** The settings of a brand; null for one that is not set. */
 export const Brand = Schema.Struct({
-  /** URL of a picture. */
   icon: Schema.NullOr(Schema.String),
   /** `#rrggbb` in lower case. */
   accent: Schema.NullOr(Schema.String),
   /** URL of a page, or `mailto:`. */
   support: Schema.NullOr(Schema.String),
-  /** URL of the terms of sale. */
   terms: Schema.NullOr(Schema.String),
-  /** URL of the privacy policy. */
   privacy: Schema.NullOr(Schema.String)
 })
 export type Brand = typeof Brand.Type

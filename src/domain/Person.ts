@@ -8,7 +8,6 @@ export const Role = Schema.Literals(["owner", "developer", "support"]).annotate(
 export type Role = typeof Role.Type
 
 export const Person = Schema.Struct({
-  /** `per_…` */
   id: Schema.String,
   object: Schema.Literal("person"),
   merchant_id: Schema.String,
@@ -41,7 +40,6 @@ export type Origin = typeof Origin.Type
 
 /** A signed-in browser. The session ends by expiry, by a sign-out, or with a change of the person's password. */
 export const DashboardSession = Schema.Struct({
-  /** `dse_…` */
   id: Schema.String,
   object: Schema.Literal("dashboard_session"),
   person: Schema.String,
@@ -58,7 +56,6 @@ export const DashboardSession = Schema.Struct({
 export type DashboardSession = typeof DashboardSession.Type
 
 export const SignIn = Schema.Struct({
-  /** `sin_…` */
   id: Schema.String,
   object: Schema.Literal("sign_in"),
   person: Schema.String,

@@ -169,7 +169,6 @@ class Parser {
     return value
   }
 
-  /** Parses a text in single or double quotes; a backslash escapes the next character. */
   #quoted(): string | undefined {
     const start = this.#at
     const [quote] = this.#match(/["']/uy) ?? []

@@ -26,7 +26,6 @@ export interface TestCard {
   readonly refunds: TestCardRefunds
 }
 
-/** Returns a decline with the message of its code. */
 export const declines = (declineCode: DeclineCode): TestCardResult => ({
   kind: "declines",
   declineCode,
@@ -148,7 +147,6 @@ const byNumber: ReadonlyMap<string, TestCard> = new Map(
   TEST_CARDS.flatMap((testCard) => testCard.numbers.map((number) => [number, testCard] as const))
 )
 
-/** Finds the test card that a payment method id such as `pm_card_visa` stands for. */
 export const testCardOf = (id: string): TestCard | undefined => byId.get(id)
 
 export const testCardByNumber = (number: string): TestCard | undefined => byNumber.get(number)

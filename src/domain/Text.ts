@@ -63,7 +63,6 @@ export const hasBlank = (email: string): boolean => /\s/u.test(email)
 /** The advice for a filter with a blank. */
 export const BLANK_ADVICE = "no email has a blank, and a `+` in a URL is written as `%2B`"
 
-/** A URL for fetching or sending. */
 export const WebUrl = text()
   .check(
     Schema.makeFilter((url: string) => hasAuthority(url) && URL.canParse(url), {

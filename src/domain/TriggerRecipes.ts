@@ -82,7 +82,6 @@ const DETAILS = {
 
 const idOf = <E, R>(step: Step<E, R>): Effect.Effect<string, E, R> => Effect.map(step, ({ id }) => id)
 
-/** Returns the input without the user's changes. */
 const unchanged = <E, R>(input: RecipeInput<E, R>): RecipeInput<E, R> => ({ ...input, changed: (body) => body })
 
 /** Creates a PaymentIntent, by default without an attempt to pay it. */
@@ -99,7 +98,6 @@ const declined: Recipe = ({ changed, orDeclined, till }) => {
   return idOf(orDeclined(till.payment_intents.create(changed(body))))
 }
 
-/** Runs a recipe, then a step on the object it created. */
 const andThen =
   (recipe: Recipe, step: <E, R>(till: Steps<E, R>, id: string) => Effect.Effect<unknown, E, R>): Recipe =>
   (input) =>

@@ -89,7 +89,6 @@ export interface AccountsShape extends Idempotency.Idempotency {
   /** Returns the wall-clock time at which each account in memory has to be woken for its timers. */
   readonly wakeTimes: (now: Millis) => ReadonlyMap<AccountId, Millis>
 
-  /** Returns the account's clock and its next timers in due order, `limit` at most. */
   readonly outlook: (account: AccountId, limit: number) => Effect.Effect<Outlook, Unavailable>
 
   /** Returns a page of a kind's documents, newest first. Includes every write acknowledged before the call. */
@@ -110,7 +109,6 @@ export interface AccountsShape extends Idempotency.Idempotency {
   readonly event: (account: AccountId, id: string) => Effect.Effect<StoredEvent | undefined, Unavailable>
   readonly events: (account: AccountId, query: EventQuery & CreatedQuery) => Effect.Effect<EventPage, Unavailable>
 
-  /** Returns a page of the deliveries to one destination, newest first. */
   readonly deliveries: (
     account: AccountId,
     query: DeliveryQuery & CreatedQuery

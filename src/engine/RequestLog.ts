@@ -23,12 +23,10 @@ export interface LoggedRequest {
   readonly account: AccountId
   readonly at: Millis
   readonly method: string
-  /** Path without the query. */
   readonly path: string
   readonly status: number
   /** Duration from arrival to answer, in milliseconds. */
   readonly millis: number
-  /** `key_…` */
   readonly apiKey: string
   readonly apiVersion: string
   readonly idempotencyKey: string | null

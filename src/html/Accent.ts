@@ -67,15 +67,12 @@ const shifted = (hex: string, grounds: ReadonlyArray<string>, towards: string, e
 
 /** Custom properties of the style sheet by name. */
 export interface Palette {
-  /** Background of a button. */
   readonly accent: string
-  /** Background of a button under the pointer. */
   readonly "accent-strong": string
   /** Text on both backgrounds. */
   readonly "on-accent": string
   /** Links and focus rings. */
   readonly "accent-text": string
-  /** Border of a button. */
   readonly "accent-edge": string
 }
 

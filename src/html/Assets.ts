@@ -93,7 +93,6 @@ const respond = (
   return HttpServerResponse.uint8Array(gzipped, { contentType, headers: { ...headers, "content-encoding": "gzip" } })
 }
 
-/** Assets of payers' pages and of merchants' pages. */
 export const layer = Layer.mergeAll(
   immutable(stylesheet),
   immutable(script),

@@ -67,7 +67,6 @@ type Keys = Pick<PaymentsConfigShape, "fingerprintKey">
 
 const NONCE_BYTES = 16
 
-/** Creates a token for a form about a subject. */
 export const makeToken = (keys: Keys, subject: string): string => {
   const nonce = randomBytes(NONCE_BYTES).toString("base64url")
   return `${nonce}.${macOf(keys, subject, nonce)}`

@@ -3,7 +3,6 @@ import { decimalsOf } from "../domain/Money.ts"
 import type { Money } from "./assets/amount.js"
 import * as Amounts from "./assets/amount.js"
 
-/** Formatting parameters of a currency in a language. */
 export const moneyOf = (currency: string, locale: string): Money => ({
   currency,
   decimals: decimalsOf(currency),

@@ -45,7 +45,6 @@ export const UNAVAILABLE: Notice = {
   texts: ["The payment service is not available right now. Try again in a minute: you will not be charged twice."]
 }
 
-/** A form did not come from the page. */
 export const NOT_FROM_HERE: Notice = {
   tone: "bad",
   title: "This form was not sent from the payment page",

@@ -6,7 +6,6 @@
  * only for texts that `JSON.parse` rejects or misreads.
  */
 
-/** The text is not JSON. */
 export class JsonSyntaxError extends SyntaxError {
   override readonly name = "JsonSyntaxError"
   /** Index of the first invalid character; the text's length if it ends too early. */
@@ -157,7 +156,6 @@ export class JsonReader {
     if (!this.#take(character)) this.#fail()
   }
 
-  /** Skips white space, and the character if it follows. */
   #take(character: string): boolean {
     this.#skipSpace()
     const comes = this.#text.charAt(this.#at) === character

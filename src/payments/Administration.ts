@@ -178,7 +178,6 @@ export const settingComplaint = (setting: BrandSetting, value: string): string |
   return Schema.is(schema)(value) && !/\p{Cc}/u.test(value) ? undefined : ruleOf(schema)
 }
 
-/** Fails for a setting that pages could not show. */
 const requireSetting = (setting: BrandSetting, value: string) => {
   const rule = settingComplaint(setting, value)
   return rule === undefined

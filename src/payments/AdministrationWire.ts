@@ -33,7 +33,6 @@ const FAILED = "The service failed."
 
 const isRefusal = Schema.is(Schema.Struct({ message: Schema.String }))
 
-/** Returns the message of a reply that is not an answer. */
 export const messageOf = ({ body }: JsonResponse): string => (isRefusal(body) ? body.message : FAILED)
 
 const decodeAnswer = Schema.decodeUnknownEffect(Administered)

@@ -33,7 +33,6 @@ export type ApiKeyHidden = typeof ApiKeyHidden.Type
 
 /** The entry that authentication reads, by the hash of the request's key. */
 export const ApiKeyLookup = Schema.Struct({
-  /** `keyhash_<SHA-256 of the key, hex>` */
   id: Schema.String,
   api_key: Schema.String,
   merchant_id: Schema.String,
@@ -180,7 +179,6 @@ export const expire = Effect.fnUntraced(function* (id: string): Effect.fn.Return
   if (document.value.status === "rolling") yield* change(id, { status: "expired" })
 })
 
-/** Changes a key and its lookup entry together. */
 const change = Effect.fnUntraced(function* (
   id: string,
   changes: { readonly status: ApiKeyStatus; readonly expires_at?: number }

@@ -33,7 +33,6 @@ import {
 
 /** A price that a line refers to, or the product of a price that is sent as data. */
 interface Reference {
-  /** The parameter that names the price or product. */
   readonly param: string
   readonly price: Price | null
   readonly product: ProductDocument

@@ -94,7 +94,6 @@ export const complete = (
   return completed
 }
 
-/** Clears all timers of a session that has ended. */
 export const clearTimers = (transaction: Transaction, { hidden, value }: CheckoutSessionDocument): void => {
   transaction.clearTimer(timerId("checkout.session.expire", value.id))
   if (hidden.closedUntil !== null) transaction.clearTimer(timerId("checkout.session.reopen", value.id))

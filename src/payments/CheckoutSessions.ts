@@ -401,7 +401,6 @@ const prefilledDetails = (customer: Customer | null, customerEmail: string | nul
   return email === null && name === null && phone === null ? undefined : { email, name, phone, address: null }
 }
 
-/** Merges the sent details over the details known before. */
 const collectedDetails = (
   sent: BillingDetailsParameter | null | undefined,
   known: CustomerDetails | undefined

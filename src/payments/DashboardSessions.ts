@@ -104,7 +104,6 @@ export const makeLink = Effect.fnUntraced(function* (
   return Redacted.make(secret, { label: "sign-in link" })
 })
 
-/** Returns whether a link signs the person in, at a time in milliseconds. */
 export const isLinkGood = ({ epoch, expires_at }: DashboardLink, { hidden }: PersonDocument, now: Millis): boolean =>
   epoch === hidden.link_epoch && now < expires_at
 
@@ -210,7 +209,6 @@ export const keepOpen = Effect.fnUntraced(function* (id: string): Effect.fn.Retu
   transaction.put(DASHBOARD_SESSION, session.value, { ...session.hidden, epoch: person.hidden.epoch })
 })
 
-/** Records that the session's person has just confirmed the identity. */
 export const confirm = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<DashboardSession, ResourceMissing, Transaction> {

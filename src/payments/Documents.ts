@@ -33,7 +33,6 @@ import { Transaction } from "../engine/actor/Transaction.ts"
 import { FILTERED_PAYMENT_INTENT, searchable, SEARCHED_CUSTOMER } from "./Search.ts"
 import * as Tallies from "./Tallies.ts"
 
-/** A kind with the schemas of its documents. */
 export interface Kept<Value extends Identified, Hidden = undefined> extends Kind<Value, Hidden> {
   readonly shape: {
     readonly value: Schema.Codec<Value>

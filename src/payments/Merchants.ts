@@ -16,7 +16,6 @@ import { shownIn } from "./Events.ts"
 export const NAME_LENGTH_MAX = 256
 
 export const Merchant = Schema.Struct({
-  /** `mer_…` */
   id: Schema.String,
   object: Schema.Literal("merchant"),
   name: Schema.String,
@@ -133,7 +132,6 @@ export const changeAppearance = Effect.fnUntraced(function* (
   return changed
 })
 
-/** A new merchant with its generated keys, which are stored nowhere. */
 export interface MerchantWithKeys {
   readonly merchant: Merchant
   readonly generated: ApiKeys

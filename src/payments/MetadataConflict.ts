@@ -6,7 +6,6 @@ import type { Identified } from "../engine/log/Document.ts"
 import type { Transaction } from "../engine/actor/Transaction.ts"
 import { findDocument, type Resource } from "./Documents.ts"
 
-/** Objects that have metadata. */
 export type WithMetadata = Identified & { readonly metadata: Metadata }
 
 /** Returns the value of a key; undefined if the metadata has no such key of its own. */

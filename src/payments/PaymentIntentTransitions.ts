@@ -54,7 +54,6 @@ export interface Step {
 
 type PaymentEvent = Extract<EmittedEventType, `payment_intent.${string}` | `charge.${string}`>
 
-/** The parameter that names a PaymentIntent: `id` for the path. */
 type Param = "id" | "payment_intent"
 
 /** Finds a PaymentIntent with its session. Fails with `ResourceMissing`, which names the parameter. */

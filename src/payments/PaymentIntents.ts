@@ -310,7 +310,6 @@ export const expireWithSession = Effect.fnUntraced(function* (
 
 // Shared by the operations: the beginning, the attempt and the cancellation of a payment.
 
-/** The terms of a new payment. */
 export interface PaymentTerms {
   /** Minor units, at least 1. */
   readonly amount: number
@@ -396,7 +395,6 @@ interface Attempt {
   readonly payment: Payment
 }
 
-/** Sends the attempt to the processor and writes the outcome. */
 const attempt = Effect.fnUntraced(function* (
   payment: Payment,
   source: PaymentSource,

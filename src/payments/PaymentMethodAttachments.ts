@@ -112,7 +112,6 @@ const move = (
   return after
 }
 
-/** Returns the ids of a customer's payment methods, in the order of their attachment. */
 const heldBy = Effect.fnUntraced(function* (
   customer: string
 ): Effect.fn.Return<ReadonlyArray<string>, never, Transaction> {

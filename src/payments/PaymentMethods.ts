@@ -67,7 +67,6 @@ export const fingerprint = (
 ): string =>
   createHmac("sha256", Redacted.value(fingerprintKey)).update(`${account}/${number}`).digest("base64url").slice(0, 22)
 
-/** A payment method as an attempt needs it, built in or stored. */
 export interface PaymentSource {
   /** The id that PaymentIntents show; for a built-in one, the id that was sent (semantics payment_methods.built_in). */
   readonly id: string

@@ -17,7 +17,6 @@ import * as Merchants from "./Merchants.ts"
 import type { PasswordHash } from "./Passwords.ts"
 
 export const PersonHidden = Schema.Struct({
-  /** The hash of the password; null without a password. */
   password: Schema.NullOr(Schema.String),
   /** Epoch of the sessions: a session of another epoch has ended. */
   epoch: Schema.Int,

@@ -20,7 +20,6 @@ export interface CardData {
   readonly cvc?: string | null
 }
 
-/** A card as it may be stored. */
 export interface TokenizedCard extends Omit<Card, "fingerprint"> {
   readonly token: string
 }

@@ -22,21 +22,17 @@ export const readEntry = <A extends Identified, H>(account: AccountId, kind: Kin
 export const readDocument = <A extends Identified, H>(account: AccountId, kind: Kind<A, H>, id: string) =>
   Effect.map(readEntry(account, kind, id), (entry) => (isDocumentOf(entry, kind) ? entry : undefined))
 
-/**
- * Reads the document, or the tombstone, that a parameter refers to; `id` for the object of the path (semantics
- * requests.paths, parameters.references).
- */
+/** Reads the object of the path, or its tombstone; fails with `ResourceMissing` (semantics requests.paths). */
 export const requireEntry = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,
-  id: string,
-  param: string = "id"
+  id: string
 ) {
   const entry = yield* readEntry(account, kind, id)
-  return entry ?? (yield* new ResourceMissing({ kind: kind.resourceKind, id, param }))
+  return entry ?? (yield* new ResourceMissing({ kind: kind.resourceKind, id, param: "id" }))
 })
 
-/** Reads the document that a parameter refers to, as `requireEntry`, unless it is deleted. */
+/** Reads the document that a parameter refers to; `id` for the object of the path. */
 export const requireDocument = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,

@@ -53,7 +53,6 @@ export const layer: Layer.Layer<TimerHandler, never, PaymentsConfig | Processor>
   )
 )
 
-/** Handles the timers of the installation's account alone, which need neither a processor nor the configuration. */
 export const layerInstallation: Layer.Layer<TimerHandler> = Layer.succeed(TimerHandler, ({ id, name }) => {
   switch (name) {
     case "api_key.expire":

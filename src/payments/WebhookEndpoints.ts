@@ -30,7 +30,6 @@ import * as Sealing from "./Sealing.ts"
 
 const SECRET_LENGTH = 32
 
-/** An endpoint with its signing secret in plain text. */
 export interface WithSecret {
   readonly value: WebhookEndpoint
   readonly secret: Redacted.Redacted

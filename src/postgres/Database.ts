@@ -58,7 +58,6 @@ export const sessionSettings = {
   jit: "off"
 }
 
-/** The location of an installation's data. */
 export interface Location {
   /** The Postgres to use; undefined means the embedded one. */
   readonly databaseUrl: Redacted.Redacted | undefined
@@ -125,7 +124,6 @@ interface Server {
   readonly version: number
   readonly encoding: string
   readonly isReadOnly: boolean
-  /** The connection limit of the role or the database; null without a limit. */
   readonly most: number | null
   /** The id of the server process of this connection. */
   readonly process: number
@@ -276,7 +274,6 @@ export const nameOf = (url: Redacted.Redacted): string => {
   return `${server}/${database}`
 }
 
-/** Makes the server of a `DATABASE_URL`. */
 export const serverAt = (url: Redacted.Redacted): DatabaseServer => ({
   url,
   name: `DATABASE_URL: Postgres at ${placeOf(url).server}`

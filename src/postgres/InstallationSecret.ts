@@ -30,7 +30,6 @@ export const load = Effect.fnUntraced(function* (
   return yield* secretOf(file, yield* attempt(`read or write ${file}`, () => readNamedIfThere(file) ?? create(file)))
 })
 
-/** Reads the secret; undefined if there is no such file. */
 export const find = Effect.fnUntraced(function* (
   file: string
 ): Effect.fn.Return<Redacted.Redacted<Uint8Array> | undefined, EmbeddedPostgresError> {

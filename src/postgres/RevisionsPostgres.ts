@@ -55,7 +55,6 @@ export const read =
     )
   }
 
-/** Reads the revisions of an account in the order of their ids. */
 export const scan = (sql: PgClient.PgClient, account: AccountId, after: string, limit: number) => {
   const { id, version } = revisionAt(after)
   return Effect.map(

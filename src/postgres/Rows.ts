@@ -21,15 +21,12 @@ import { entriesIn } from "../engine/log/Tallies.ts"
 import type { DocumentTexts } from "../engine/views/Views.ts"
 import { isDamage, sqlStateOf } from "./SqlState.ts"
 
-/** `text[]` */
 export const texts = (values: ReadonlyArray<string | null>): PgTypes.Parameter =>
   Result.getOrThrow(PgTypes.array(values, PgTypes.OID.text))
 
-/** `bytea[]` */
 export const byteStrings = (values: ReadonlyArray<Uint8Array>): PgTypes.Parameter =>
   Result.getOrThrow(PgTypes.array(values, PgTypes.OID.bytea))
 
-/** `int[]` */
 export const ints = (values: ReadonlyArray<number | null>): PgTypes.Parameter =>
   Result.getOrThrow(PgTypes.array(values, PgTypes.OID.int4))
 

@@ -41,7 +41,6 @@ export const HangLimits: Context.Reference<Limits> = Context.Reference("till/pos
 export interface Within {
   /** Runs a statement within the limit; fails immediately while the database hangs. */
   readonly within: <A, E>(statement: Effect.Effect<A, E>) => Effect.Effect<A, E | StorageFailure>
-  /** True while the database is known to hang. */
   readonly isHanging: () => boolean
 }
 

@@ -77,13 +77,11 @@ const HANDSHAKES: ReadonlyArray<readonly [RegExp, string]> = [
   [/unrecognized name/iu, "The server does not know the host name."]
 ]
 
-/** True if the other side has closed the connection. */
 export const isClosed = (error: Error): boolean => SENTENCES[codeOf(error)] === CLOSED
 
 /** The error's code; if several addresses were tried, that of the first. */
 const codeOf = (error: Error): string => ("code" in error && typeof error.code === "string" ? error.code : "")
 
-/** Describes an attempt that has failed with this error. */
 export const describeError = (error: Error): string => {
   const code = codeOf(error)
   if (SENTENCES[code] !== undefined) return SENTENCES[code]

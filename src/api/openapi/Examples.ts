@@ -15,7 +15,6 @@ export interface JsonSchema {
   readonly required?: ReadonlyArray<string>
   readonly additionalProperties?: boolean | JsonSchema
   readonly items?: JsonSchema
-  readonly prefixItems?: ReadonlyArray<JsonSchema>
   readonly pattern?: string
   readonly format?: string
   readonly minimum?: number

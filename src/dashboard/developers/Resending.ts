@@ -98,7 +98,6 @@ const windowIn = (values: FormValues) => {
   return { entered: { from: first, until: last }, isIn: (at: number) => at >= begin.from && at < end.until }
 }
 
-/** The deliveries to resend, with the submitted values. */
 interface Meant {
   readonly entered: unknown
   readonly deliveries: ReadonlyArray<DeliveryRow>

@@ -208,7 +208,6 @@ export const form = (made: Form): Html => {
   </form>`
 }
 
-/** A form behind a button. It is open while it shows a problem. */
 export const dialog = (label: string, made: Form): Html =>
   html`<details class="dialog" ${ownProblem(made) !== null && html`open=""`}>
     <summary class="button ${made.tone ?? ""}">${label}</summary>

@@ -19,7 +19,6 @@ export const decodeBody = <A extends object>(
   // `makePayloadDecoder` returns values of this schema, but its type does not say so.
   Effect.suspend(() => makePayloadDecoder(schema)({ escapes: false, value }) as Exit.Exit<A, ParameterError>)
 
-/** Returns a text; null if the field is empty. */
 export const readText = (values: FormValues, name: string): string | null => values.get(name) || null
 
 /** Returns only the edited fields: concurrent changes of others are kept (semantics dashboard.editing). */

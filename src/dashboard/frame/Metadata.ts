@@ -63,7 +63,6 @@ const newRowsIn = (values: FormValues): ReadonlyArray<SentRow> =>
     seen: ""
   }))
 
-/** Returns the edited rows, or an error about one of them. */
 const changedRows = (values: FormValues): ReadonlyArray<SentRow> | Invalid => {
   const old = oldRowsIn(values)
   const keys = new Set(old.map(({ key }) => key))

@@ -174,7 +174,6 @@ const render = <R>(
     })
   )
 
-/** Notices of actions, shown on the page that follows, by the action's name. */
 const NOTICES = new Map<string, string>()
 
 /** Names of all actions, as in the audit log. */
@@ -272,7 +271,6 @@ export interface Prepared {
   readonly next?: (result: { readonly id?: string } & Readonly<Record<string, unknown>>) => `/${string}` | PageContent
 }
 
-/** A form with mistakes: errors by field, or one for the whole form. */
 export class Invalid {
   readonly errors: Readonly<Record<string, string>>
   readonly message: string | null

@@ -93,7 +93,6 @@ const tierTable = ({ currency, tiers = [] }: Price, name: string): Html => {
   })
 }
 
-/** The limits of an amount that the payer chooses. */
 const customFacts = ({ currency, custom_unit_amount: custom }: Price): Html => {
   const amount = (minor: number | undefined) => (minor === undefined ? NOTHING : money(minor, currency))
   return facts([
@@ -103,7 +102,6 @@ const customFacts = ({ currency, custom_unit_amount: custom }: Price): Html => {
   ])
 }
 
-/** The price that the form would add, with its amounts. */
 export const pricePreview = (price: Price): Html =>
   html`<section id="${PREVIEW}" tabindex="-1">
     <header>

@@ -7,7 +7,6 @@ import type { Visit } from "./Visit.ts"
 
 interface Section {
   readonly name: string
-  /** Path below the environment. */
   readonly path: "" | `/${string}`
   readonly right: Right
   /** The key that opens the section after `g`. */

@@ -38,11 +38,9 @@ export const newestOfEvents = () => {
 export const pickFailing = (deliveries: ReadonlyArray<DeliveryRow>): ReadonlyArray<DeliveryRow> =>
   deliveries.filter(newestOfEvents()).filter(hasFailed)
 
-/** The error of the last attempt; a dash before the first one. */
 const errorOf = ({ last_error }: WebhookDelivery) =>
   last_error === null ? NOTHING : html`<span class="sentence">${last_error}</span>`
 
-/** The outcome of the last attempt. */
 export const answerOf = (delivery: WebhookDelivery) =>
   delivery.last_response_status === null
     ? errorOf(delivery)

@@ -106,7 +106,6 @@ const readOwnForm = Effect.fnUntraced(function* (request: Request, subject: stri
   return idempotencyKeyOf(config, subject, values?.get("token") ?? "") === undefined ? undefined : values
 })
 
-/** Starts the session, ends the browser's previous one, and redirects. */
 const startSession = Effect.fnUntraced(function* (request: Request, opened: OpenedSession, to: string) {
   const before = yield* visitorOf(request)
   if (before !== undefined) {

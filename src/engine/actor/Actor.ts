@@ -341,7 +341,6 @@ export class Actor implements AccountState {
     this.isTimely ? Effect.void : Effect.andThen(this.fireDue, this.settle)
   )
 
-  /** Fires all due timers, and retries those that failed before. */
   readonly wake: Effect.Effect<void, Turned> = Effect.suspend(() =>
     Effect.andThen(this.#ask(this.#retryTimers), this.settle)
   )
@@ -377,12 +376,10 @@ export class Actor implements AccountState {
     return this.#services.numbers.idOf(prefix, this.#sequence, this.number)
   }
 
-  /** Waits until a version is in the journal. */
   whenDurable(version: number): Effect.Effect<void, Closed> {
     return this.#when(version, () => this.durable, this.#durableWaiters)
   }
 
-  /** Waits until a version is in the views. */
   whenProjected(version: number): Effect.Effect<void, Closed> {
     return this.#when(version, () => this.projected, this.#projectedWaiters)
   }
@@ -624,7 +621,6 @@ export class Actor implements AccountState {
     }
   }
 
-  /** Drops all state from before a version. */
   #forget(version: number): void {
     this.#forgottenAt = this.#knownSince = version
     this.#changedAt.clear()

@@ -80,7 +80,6 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
     this.#loads.clear()
   }
 
-  /** Returns the entry from memory or by `fetch`; undefined if there is none. */
   load(id: string, fetch: Effect.Effect<Entry | undefined, E>): Effect.Effect<Entry | undefined, E> {
     return Effect.suspend(() => {
       const entry = this.get(id)

@@ -26,7 +26,6 @@ export interface Timer extends DueTimer {
   readonly dueAt: Millis
 }
 
-/** Timers read from the views at a time. */
 export const TIMERS_PAGE = 4096
 /** Backoff of a timer that could not fire: the first pause, doubled each time up to the maximum, in milliseconds. */
 export const RETRY_MILLIS = 1000

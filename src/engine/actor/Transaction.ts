@@ -87,13 +87,11 @@ export interface Transaction {
 
   readonly destinationsOf: (type: string) => ReadonlyArray<string>
 
-  /** Creates a new delivery of an earlier event. */
   readonly deliver: (event: { readonly id: string; readonly version: number }, destination: string) => void
 
   /** Makes the next attempt of a pending delivery due now. */
   readonly hasten: (delivery: HastenedEntry) => void
 
-  /** Writes the outcome of an attempt of a delivery. */
   readonly attempted: (outcome: AttemptOutcome) => void
 
   /** Moves the account's clock ahead, `now` included: timers and deliveries are due sooner by that. */
@@ -168,7 +166,6 @@ export class ActiveTransaction implements Transaction {
   readonly #version: number
   /** Documents read or written, in their present state. */
   readonly #seen = new Map<string, Document | Tombstone>()
-  /** Documents written, each once. */
   readonly #written: Array<Document | Tombstone> = []
   /** Search terms and tallies of the documents written, computed only for each document's last state. */
   #derived: Map<string, () => Derived> | undefined
@@ -307,7 +304,6 @@ export class ActiveTransaction implements Transaction {
     return randomText(length)
   }
 
-  /** Whether there is anything to commit. */
   get touched(): boolean {
     return this.#hasChanges || this.wiped
   }

@@ -28,15 +28,12 @@ export interface StoredEvent {
   readonly request: RequestIdentity | null
   /** The API version in which the event is rendered. */
   readonly apiVersion: string
-  /** JSON of the object when the event happened. */
   readonly object: string
   /** The format of `object`: the one it was written in, or a newer one after `DocumentFormats` has converted it. */
   readonly format: number
   /** The previous values of the fields that an update changed. */
   readonly previous: Readonly<Record<string, unknown>> | null
-  /** The version of the record that holds the event. */
   readonly version: number
-  /** How many deliveries of the event its own record created. */
   readonly deliveries: number
 }
 

@@ -262,7 +262,6 @@ export const seal = (previous: string, record: JournalRecord): Sealed => {
   return { record: sealed, bytes, hash: hash("sha256", chained, "hex"), previous }
 }
 
-/** The newest record of a chain. */
 export interface ChainHead {
   readonly version: number
   readonly hash: string
@@ -390,7 +389,6 @@ const toText = (
   return { text: head + tail, changes, changesAt: head.length }
 }
 
-/** Encodes the fields that many records lack. */
 const rareText = (record: JournalRecord): string => {
   const { advanced, apiVersion, at, attempts, clock, deliveries, events, hastened, now, ran = at, request } = record
   const { subscriptions, timers, wiped } = record
@@ -414,7 +412,6 @@ const likelyApiVersion = (events: ReadonlyArray<unknown>, request: RequestIdenti
 
 const NOTHING: ReadonlyArray<never> = []
 
-/** Encodes a change up to its document. */
 const headText = ({ document, id, kind }: Change): string => {
   const idText = `"id":${JSON.stringify(id)}`
   const isInside = document !== null && beginsWith(document, idText)

@@ -34,7 +34,6 @@ export interface Filter {
   readonly created?: Created
 }
 
-/** One page of a filter's matches. */
 export interface SearchQuery extends Between {
   readonly kind: string
   readonly prefix: string
@@ -71,7 +70,6 @@ export const bucketTerms = ({ from, to }: NonNullable<Filter["measure"]>): Reado
   return terms
 }
 
-/** Returns the search data to store for a document. */
 export const entryOf = (account: AccountId, { measure, terms }: Searchable): SearchEntry => {
   const numbers = terms.map((term) => termNumber(account, term))
   if (measure !== null) {

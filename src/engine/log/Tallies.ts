@@ -34,7 +34,6 @@ export const SPANS = [1, 24] as const
 export const spanOf = ({ from, hours }: TallyQuery): number =>
   SPANS.findLast((span) => from % span === 0 && hours % span === 0)!
 
-/** Returns the sums that include a tally. */
 export const sumsOf = (entry: TallyEntry): ReadonlyArray<Sum> =>
   SPANS.map((hours) => ({ ...entry, hours, hour: entry.hour - (entry.hour % hours) }))
 

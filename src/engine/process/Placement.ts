@@ -13,7 +13,6 @@ import { Context, Effect, Exit, Layer, Option, type Scope } from "effect"
 import { hash } from "node:crypto"
 import { Condition } from "./Condition.ts"
 
-/** Number of an account's partition, from 0. */
 export type Partition = number
 
 export const PARTITIONS = 64

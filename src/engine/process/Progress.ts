@@ -2,7 +2,6 @@
 import { Context } from "effect"
 
 export interface ProgressShape {
-  /** Adds records to the work to be done. */
   readonly begin: (records: number) => void
   /** Adds records that are done; negative if records have to be done again. */
   readonly advance: (records: number) => void

@@ -19,7 +19,6 @@ export class RowDigests {
     return this.#size
   }
 
-  /** Number of rows that were not taken. */
   get left(): number {
     return this.#size - this.#taken
   }
@@ -50,7 +49,6 @@ export class RowDigests {
     return "taken"
   }
 
-  /** Whether there is a row with this id that was not taken. */
   has(id: string): boolean {
     const at = this.#indexOf(id)
     return at !== undefined && this.#entries[at + 2] !== 0

@@ -59,7 +59,6 @@ export class ListPages {
     return this.#rows
   }
 
-  /** Returns the page, if it is cached and valid. */
   get(actor: ChangeTracker, query: PageQuery): RowsPage | undefined {
     const key = keyOf(actor.account, query)
     const kept = this.#pages.get(key)

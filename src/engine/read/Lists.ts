@@ -162,7 +162,6 @@ const peekPage = (pages: ListPages, actor: Actor, query: ListQuery & CreatedQuer
   return { documents, hasMore: known.hasMore }
 }
 
-/** The document of a row, if it is in memory. */
 const knownDocument = (actor: Actor, { id, version }: DocumentRow): Document | undefined => {
   const document = actor.durableDocument(id)
   return document?.version === version && !document.deleted ? document : undefined

@@ -110,7 +110,6 @@ const unmarked = (mark: Mark | undefined, marked: boolean): string | null =>
     : `Anchor ${mark.sequence} is gone or replaced: somebody has taken the newest anchors away, or the database was put ` +
       "back to an earlier state. If you have done so on purpose, remove the file `anchor` in TILL_DATA_DIR"
 
-/** Reads all anchors, for verification. */
 export const anchored = Effect.fnUntraced(function* (
   key: AnchorKey
 ): Effect.fn.Return<Anchored, StorageFailure, AnchorStore> {

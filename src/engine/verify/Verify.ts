@@ -25,7 +25,6 @@ import { type Standing, type ViewRow, Views, type ViewTable, viewTables } from "
 export interface Report {
   readonly accounts: number
   readonly records: number
-  /** Number of the records that are anchored. */
   readonly anchored: number
   /** The first difference of each damaged account, one line each. */
   readonly problems: ReadonlyArray<string>
@@ -35,7 +34,6 @@ export interface Report {
 export interface Manner {
   /** Approximate number of rows in memory at a time. */
   readonly rowsMax: number
-  /** Records or rows read at a time. */
   readonly page: number
   readonly pause: Effect.Effect<void>
 }
@@ -86,7 +84,6 @@ export const rebuild: Effect.Effect<number, StorageFailure | JournalCorrupt, Jou
   }
 )
 
-/** Adds the records of these accounts to the progress. */
 const announce = Effect.fnUntraced(function* (accounts: ReadonlyArray<AccountId>) {
   const journal = yield* Journal
   const versions = yield* journal.versions(accounts)

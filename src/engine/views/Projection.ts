@@ -229,7 +229,6 @@ export const project = (records: ReadonlyArray<SealedRecord>): Projection => {
 export const aheadAfter = (before: number, { checkpoints, sweep }: Projection): number =>
   Math.max(sweep?.wiped === true ? 0 : before, ...checkpoints.map(({ ahead }) => ahead))
 
-/** The newest rows of one account. */
 class AccountFold {
   readonly created = new Map<string, ProjectedDocument>()
   readonly changed = new Map<string, ProjectedDocument>()
@@ -369,7 +368,6 @@ export const moved = (row: DeliveryRow, step: DeliveryStep): DeliveryRow => {
   return { ...row, attempts, state, nextAttemptAt, dueAt }
 }
 
-/** The rows of an account by their ids. A sweep can only clear some of the tables. */
 interface Tables extends Readonly<
   Record<"documents" | "revisions" | "events" | "keys" | "tallies", { readonly clear: () => void }>
 > {
@@ -378,7 +376,6 @@ interface Tables extends Readonly<
   readonly deliveries: Map<string, DeliveryRow>
 }
 
-/** Applies a sweep to the tables of an account. */
 export const sweepTables = (
   { deliveries, documents, events, keys, revisions, subscriptions, tallies, timers }: Tables,
   sweep: Sweep

@@ -99,7 +99,6 @@ export interface DeliveryPage {
   readonly hasMore: boolean
 }
 
-/** A delivery whose next attempt is due. */
 export interface DueDelivery {
   readonly account: AccountId
   readonly id: string
@@ -107,7 +106,6 @@ export interface DueDelivery {
   readonly event: string
   /** The version of the record that holds the event. */
   readonly eventVersion: number
-  /** The number of the attempt to make, from 1. */
   readonly attempt: number
 }
 
@@ -140,7 +138,6 @@ export const viewTables = [
 ] as const
 export type ViewTable = (typeof viewTables)[number]
 
-/** Returns the id of a delivery's row. */
 export const deliveryId = ({ destination, id }: { readonly destination: string; readonly id: string }): string =>
   `${destination}/${id}`
 
@@ -243,7 +240,6 @@ export interface ViewsShape {
   readonly event: (address: Address) => Effect.Effect<EventRow | undefined, StorageFailure>
   /** Returns up to `limit` events, nearest to the cursor first. */
   readonly events: (account: AccountId, query: EventQuery) => Effect.Effect<ReadonlyArray<EventRow>, StorageFailure>
-  /** Returns the subscriptions to events of the account. */
   readonly subscriptions: (account: AccountId) => Effect.Effect<ReadonlyArray<SubscriptionRow>, StorageFailure>
   /** Returns up to `limit` deliveries to one destination, nearest to the cursor first. */
   readonly deliveries: (

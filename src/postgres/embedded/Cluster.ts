@@ -43,7 +43,6 @@ export const databaseName = "postgres"
 const superuserName = "till"
 
 const ACCESS_HEAD = "# Written by Till.\n"
-/** The content of `pg_hba.conf`. */
 const ACCESS = `${ACCESS_HEAD}local all ${roleName} scram-sha-256
 host all ${roleName} 127.0.0.1/32 scram-sha-256
 `

@@ -50,7 +50,6 @@ export const makeFolder = (path: string, mode: number): void => {
   }
 }
 
-/** Prepares the folder and holds it until the scope closes. */
 export const hold = Effect.fnUntraced(function* (
   path: string
 ): Effect.fn.Return<string, EmbeddedPostgresError, Scope.Scope> {

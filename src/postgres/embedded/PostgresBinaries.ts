@@ -16,7 +16,6 @@ import { readIfThere } from "./OwnFiles.ts"
 export interface PackagedPostgres {
   /** The package's folder with `bin`, `lib` and `share`. */
   readonly native: string
-  /** The package's version, such as `18.4.0-beta.17`. */
   readonly version: string
   /** The required content of a cluster's `PG_VERSION`. */
   readonly majorVersion: string

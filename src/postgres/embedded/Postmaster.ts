@@ -15,13 +15,11 @@ export interface PostmasterRecord {
   readonly processId: number
   /** Undefined while the server starts or stops. */
   readonly port: number | undefined
-  /** The folder of its socket; undefined without a socket. */
   readonly socketFolder: string | undefined
 }
 
 const recordFile = (cluster: string) => Path.join(cluster, "postmaster.pid")
 
-/** Finds the server that runs on a cluster; undefined if there is none. */
 export const findServer = (cluster: string): PostmasterRecord | undefined => {
   const lines = (OwnFiles.readIfThere(recordFile(cluster)) ?? "").split("\n").map((line) => line.trim())
   const processId = Number(lines[0])
