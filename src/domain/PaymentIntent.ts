@@ -26,7 +26,6 @@ export const RequestedCancellationReason = Schema.Literals([
   "fraudulent",
   "requested_by_customer"
 ])
-export type RequestedCancellationReason = typeof RequestedCancellationReason.Type
 
 /** `automatic`: canceled by the expiry of a hold or a session. */
 export const CancellationReason = Schema.Literals([...RequestedCancellationReason.literals, "automatic"])

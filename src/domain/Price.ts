@@ -16,7 +16,6 @@ export const TaxBehavior = Schema.Literals(["inclusive", "exclusive", "unspecifi
 export type TaxBehavior = typeof TaxBehavior.Type
 
 export const TiersMode = Schema.Literals(["graduated", "volume"])
-export type TiersMode = typeof TiersMode.Type
 
 export const RecurringInterval = Schema.Literals(["day", "week", "month", "year"])
 export type RecurringInterval = typeof RecurringInterval.Type
@@ -106,7 +105,6 @@ export const RecurringParameter = Schema.Struct({
   interval_count: Schema.optionalKey(Schema.NullOr(AtLeastOne)),
   usage_type: Schema.optionalKey(Schema.NullOr(UsageType))
 })
-export type RecurringParameter = typeof RecurringParameter.Type
 
 /** The bounds of an amount that the payer chooses; `enabled` must be true (semantics prices.custom_unit_amount). */
 export const CustomUnitAmountParameter = Schema.Struct({
@@ -115,7 +113,6 @@ export const CustomUnitAmountParameter = Schema.Struct({
   maximum: Schema.optionalKey(Schema.NullOr(AmountOrZero)),
   preset: Schema.optionalKey(Schema.NullOr(AmountOrZero))
 })
-export type CustomUnitAmountParameter = typeof CustomUnitAmountParameter.Type
 
 const TIERS_MAX = 100
 export const TIER_END_RULE = "an integer above the previous tier's, or `inf` for the last tier"

@@ -24,7 +24,6 @@ export const ProductTaxCode = text()
 export const ProductImages = Schema.Array(WebUrl).check(Schema.isMaxLength(PRODUCT_IMAGES_MAX, { rule: IMAGES_RULE }))
 
 export const MarketingFeature = Schema.Struct({ name: ProductName }).annotate({ identifier: "MarketingFeature" })
-export type MarketingFeature = typeof MarketingFeature.Type
 
 export const ProductMarketingFeatures = Schema.Array(MarketingFeature).check(
   Schema.isMaxLength(PRODUCT_MARKETING_FEATURES_MAX, { rule: MARKETING_FEATURES_RULE })

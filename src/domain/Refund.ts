@@ -23,7 +23,6 @@ export type RefundOperation = OperationOf<typeof refundStates>
 
 /** The merchant's reasons for a refund (semantics refunds.reason). */
 export const RefundReason = Schema.Literals(["duplicate", "fraudulent", "requested_by_customer"])
-export type RefundReason = typeof RefundReason.Type
 
 /** The reasons for a failed refund (semantics refunds.effects). */
 export const RefundFailureReason = Schema.Literals(["expired_or_canceled_card"])

@@ -33,15 +33,19 @@ import {
   grown
 } from "./Backups.ts"
 
+const begin = Effect.fnUntraced(function* (seed: number) {
+  const random = new Random(seed)
+  const source = new Source(yield* Harness.storageInMemory, random)
+  return { random, source, folder: Path.join(yield* temporaryFolder(), "backup") }
+})
+
 describe("a backup", () => {
   it.effect.prop(
     "holds the journal up to its last run, however earlier runs ended, and adds only new records",
     { seed: Seed },
     ({ seed }) =>
       Effect.gen(function* () {
-        const random = new Random(seed)
-        const source = new Source(yield* Harness.storageInMemory, random)
-        const folder = Path.join(yield* temporaryFolder(), "backup")
+        const { folder, random, source } = yield* begin(seed)
         const full = Path.join(yield* temporaryFolder(), "backup")
         const fileBytes = random.pick([1, 2000, 20_000, undefined])
         let before: ReadonlyArray<readonly [string, Buffer]> = []
@@ -91,9 +95,7 @@ describe("a backup", () => {
     { seed: Seed },
     ({ seed }) =>
       Effect.gen(function* () {
-        const random = new Random(seed)
-        const source = new Source(yield* Harness.storageInMemory, random)
-        const folder = Path.join(yield* temporaryFolder(), "backup")
+        const { folder, random, source } = yield* begin(seed)
         yield* source.grow(random.integer(1, 90))
         yield* backUp(source.storage, { folder })
         const rows = yield* rowsOf(source.storage)
@@ -118,9 +120,7 @@ describe("a backup", () => {
     { seed: Seed },
     ({ seed }) =>
       Effect.gen(function* () {
-        const random = new Random(seed)
-        const source = new Source(yield* Harness.storageInMemory, random)
-        const folder = Path.join(yield* temporaryFolder(), "backup")
+        const { folder, random, source } = yield* begin(seed)
         yield* source.grow(random.integer(20, 60))
         yield* backUp(source.storage, { folder, fileBytes: 10_000 })
         for (const name of filesOf(folder).filter((name) => !["lock", "owner"].includes(name))) {

@@ -1,9 +1,20 @@
 /** Helpers for tests of pages in a browser. */
+import { assert } from "@effect/vitest"
 import type { AxeResults, RunOptions } from "axe-core"
 import axe from "axe-core"
-import type { Frame, Page } from "playwright-core"
+import type { Browser, BrowserContextOptions, Frame, Page } from "playwright-core"
 
 export { connect, hasBrowser } from "../support/Chromium.ts"
+
+/** Opens a page in a context of its own. An error in one of its scripts fails the test. */
+export const openPage = async (browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Page> => {
+  const context = await browser.newContext({ locale: "en-US", ...options })
+  context.setDefaultTimeout(120_000)
+  const page = await context.newPage()
+  page.on("pageerror", (error) => assert.fail(String(error)))
+  await page.goto(url)
+  return page
+}
 
 /** Sets the reader's default text size in pixels. */
 export const setTextSize = async (page: Page, pixels: number): Promise<void> => {

@@ -4,7 +4,7 @@
  */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Frame, Page } from "playwright-core"
-import { accessibilityProblems, connect, hasBrowser, overflows } from "./Browser.ts"
+import { accessibilityProblems, connect, hasBrowser, openPage, overflows } from "./Browser.ts"
 import { type Answer, type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { CARDS, openSession } from "../support/fixtures/CheckoutPages.ts"
 import { openShop, type ShopWindow } from "../support/fixtures/ShopWindow.ts"
@@ -50,14 +50,8 @@ describe.skipIf(!hasBrowser)("an amount that the payer chooses, in a browser", (
     })
   }
 
-  const open = async (session: Answer, options: BrowserContextOptions = {}): Promise<Page> => {
-    const context = await browser.newContext({ locale: "en-US", ...options })
-    context.setDefaultTimeout(120_000)
-    const page = await context.newPage()
-    page.on("pageerror", (error) => assert.fail(String(error)))
-    await page.goto(session.url)
-    return page
-  }
+  const open = (session: Answer, options?: BrowserContextOptions): Promise<Page> =>
+    openPage(browser, session.url, options)
 
   const amountIn = (page: Page | Frame) => page.getByLabel("Amount in")
   const button = (page: Page | Frame) => page.locator("button[type=submit]")

@@ -4,7 +4,7 @@
  */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
-import { accessibilityProblems, connect, hasBrowser, overflows } from "../Browser.ts"
+import { accessibilityProblems, connect, hasBrowser, openPage, overflows } from "../Browser.ts"
 import { type Answer, type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
 import { CARDS, openSession } from "../../support/fixtures/CheckoutPages.ts"
 
@@ -26,14 +26,8 @@ describe.skipIf(!hasBrowser)("saved cards, in a browser", () => {
     return openSession(server, { customer: id })
   }
 
-  const open = async (session: Answer, options: BrowserContextOptions = {}): Promise<Page> => {
-    const context = await browser.newContext({ locale: "en-US", ...options })
-    context.setDefaultTimeout(120_000)
-    const page = await context.newPage()
-    page.on("pageerror", (error) => assert.fail(String(error)))
-    await page.goto(session.url)
-    return page
-  }
+  const open = (session: Answer, options?: BrowserContextOptions): Promise<Page> =>
+    openPage(browser, session.url, options)
 
   const assertPaid = async (page: Page, session: Answer) => {
     await page.waitForURL(`${server.url}/healthz?session=${session.id}`)
