@@ -345,10 +345,7 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
   }
 })
 
-/**
- * Lists variables that begin with TILL_ but do not exist in Till. They may be misspelt, and have no effect. Other
- * programs may set such names (Kubernetes does for every service), so they do not prevent the start.
- */
+/** Lists unknown TILL_ variables, which may be misspelt; other programs may set them, so they prevent nothing. */
 export const unknownVariables: Effect.Effect<ReadonlyArray<string>> = Effect.gen(function* () {
   const provider = yield* ConfigProvider.ConfigProvider
   const below = Effect.fnUntraced(function* (

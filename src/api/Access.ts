@@ -1,7 +1,4 @@
-/**
- * Authentication by API key (spec: Authentication), the headers of all requests, and the annotations that name the
- * callers of an endpoint besides holders of a secret key.
- */
+/** Authentication by API key (spec: Authentication), and the annotations of endpoints for other callers. */
 import { Context, Schema } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import { ApiVersion } from "../domain/ApiVersion.ts"

@@ -1,7 +1,4 @@
-/**
- * The process' membership among the processes on its database, which share the installation's partitions. `Runner.ts`
- * implements it; it is loaded only when there may be several processes.
- */
+/** Membership among the processes on a database. `Runner.ts` implements it, and is loaded only if needed. */
 import { Context, Effect, Layer } from "effect"
 
 export interface ClusterShape {

@@ -1,7 +1,4 @@
-/**
- * Health checks of other runners. A runner is alive if a TLS handshake at its address proves the installation's secret.
- * The library's own health check takes up to a minute.
- */
+/** Health checks of runners by a TLS handshake. The library's own health check takes up to a minute. */
 import * as RunnerAddress from "effect/cluster/RunnerAddress"
 import { Effect } from "effect"
 import { isIPv6 } from "node:net"

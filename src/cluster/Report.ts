@@ -1,7 +1,4 @@
-/**
- * A report of an installation's runners for its operator: the living runners, the partitions of each, and the views'
- * lag behind the journal. It is read from the tables, without a request to a runner.
- */
+/** A report of the runners, their partitions and the views' lag, read from the tables alone. */
 import { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"

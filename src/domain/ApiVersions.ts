@@ -44,10 +44,7 @@ export interface Change {
   readonly objects?: Readonly<Record<string, (newer: JsonObject) => JsonObject>>
   /** Renames the fields that publishable keys see of an object, to the previous version's names. */
   readonly publishable?: Readonly<Record<string, (newer: ReadonlyArray<string>) => ReadonlyArray<string>>>
-  /**
-   * Converts a request to the newer version. Refuses parameters that the previous version did not have or that the
-   * change cannot convert, in the terms of the previous version.
-   */
+  /** Converts a request to the newer version. Refuses unknown parameters in the previous version's terms. */
   readonly requests?: Readonly<
     Record<Route, (older: VersionedRequest) => Result.Result<VersionedRequest, RequestError>>
   >

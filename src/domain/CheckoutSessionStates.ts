@@ -1,7 +1,4 @@
-/**
- * The state table of Checkout Sessions (semantics checkout.states): the allowed operations per state, and the states
- * that they lead to. A state combines a session's status with its payment status, because both change together.
- */
+/** The state table of Checkout Sessions (semantics checkout.states). A state includes the payment status. */
 import { Schema } from "effect"
 import { type OperationOf, stateTable } from "./StateTable.ts"
 

@@ -1,7 +1,4 @@
-/**
- * Amounts and currencies. An amount is an integer in the smallest unit of its currency and is never scaled (semantics
- * money.decimals).
- */
+/** Amounts and currencies. An amount is an integer in the smallest unit, never scaled (semantics money.decimals). */
 import { Schema } from "effect"
 
 /** The largest amount of one payment, in minor units (semantics money.limits). */

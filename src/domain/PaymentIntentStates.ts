@@ -41,10 +41,7 @@ export const paymentIntentStates = stateTable<PaymentIntentStatus>()({
     requires_confirmation: ["requires_confirmation"],
     requires_action: ["requires_confirmation"]
   },
-  /**
-   * Statement descriptor and future usage. Keeps a pending action, because the payer is not asked about them. A charge
-   * keeps the values at its creation.
-   */
+  /** Statement descriptor and future usage. Keeps a pending action: the payer is not asked about them. */
   update_until_charged: {
     requires_payment_method: ["requires_payment_method"],
     requires_confirmation: ["requires_confirmation"],

@@ -1,7 +1,4 @@
-/**
- * Payment methods (semantics payment_methods.object, payment_methods.create). A card number is only ever part of a
- * request, never of an object.
- */
+/** Payment methods (semantics payment_methods.object). A card number is part of requests only. */
 import { Schema } from "effect"
 import { BillingDetails, BillingDetailsParameter } from "./Address.ts"
 import { cvcLengthOf, isCardNumber } from "./Cards.ts"

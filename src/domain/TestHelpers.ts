@@ -3,10 +3,7 @@ import { Schema } from "effect"
 import { AuthenticationOutcome } from "./PaymentIntent.ts"
 import { Timestamp } from "./Time.ts"
 
-/**
- * How far a test clock can be ahead of the wall clock, in seconds: two years. No timer lasts that long, ids and times
- * stay within their range, and test cards do not expire.
- */
+/** The most that a test clock is ahead, in seconds: two years, longer than any timer, before cards expire. */
 export const CLOCK_AHEAD_SECONDS_MAX = 63_072_000
 
 /** The seconds to move a clock ahead. A clock never goes back. */

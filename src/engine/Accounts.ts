@@ -326,10 +326,7 @@ const makeHolder = Effect.fnUntraced(function* (
   )
 })
 
-/**
- * Stores the numbers of accounts whose checkpoint has none: those that a restore or a rebuild has created. An account's
- * activation stores its number too.
- */
+/** Stores the numbers of accounts whose checkpoint a restore or a rebuild has created without one. */
 const numberAll = (numbers: AccountNumbersShape, views: ViewsShape) =>
   Effect.gen(function* () {
     for (;;) {

@@ -54,10 +54,7 @@ export interface DeliveriesShape {
   /** Ends all processes' leases in these partitions (null: in all), where this process sends nothing during it. */
   readonly free: (partitions: ReadonlyArray<Partition> | null) => Effect.Effect<void>
 
-  /**
-   * Runs `round` whenever deliveries may be due. A round takes as many as it has room for, and returns the time of the
-   * wall clock for the next round.
-   */
+  /** Runs `round` whenever deliveries may be due. A round returns the wall-clock time for the next one. */
   readonly run: (round: Effect.Effect<Millis, StorageFailure>) => Effect.Effect<never>
 
   readonly wake: () => void

@@ -1,7 +1,4 @@
-/**
- * A form is a command: what a payer's form does to an account happens once per form, however often the form is sent,
- * and by the same lifecycles, errors and stored answers as over the API.
- */
+/** A form is a command that runs once per form, by the same lifecycles and stored answers as over the API. */
 import { Effect } from "effect"
 import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"
 import { whenClaimed } from "../engine/Accounts.ts"

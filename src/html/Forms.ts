@@ -50,10 +50,7 @@ const valuesIn = ({ headers }: HttpServerRequest.HttpServerRequest, text: string
 const clean = (value: string): string =>
   value.slice(0, VALUE_LENGTH_MAX).replaceAll("\0", "").replaceAll("\r\n", "\n").toWellFormed().trim()
 
-/**
- * True if the browser reports that another site has sent the request. Old browsers report nothing; for them the token
- * suffices, which another site cannot have.
- */
+/** True if the browser reports that another site sent the request; for old browsers the token suffices. */
 export const isCrossSite = ({ headers }: HttpServerRequest.HttpServerRequest): boolean => {
   const site = headers["sec-fetch-site"]
   return site === "cross-site" || site === "same-site"

@@ -23,10 +23,7 @@ export const sourcesOf = (pictures: ReadonlyArray<string | null>): ReadonlyArray
   return [...new Set(urls.map(({ protocol }) => protocol))]
 }
 
-/**
- * An image beside the name of its subject. Its `alt` is empty, because the name says the same to screen readers. The
- * space is reserved while the image loads and if it fails.
- */
+/** An image beside its subject's name, so without `alt` text. The space is reserved while it loads. */
 export const pictureHtml = (url: string, kind: "icon" | "picture"): Html => {
   const size = kind === "icon" ? 40 : 64
   // Chromium loads a visible lazy image immediately.

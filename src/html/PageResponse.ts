@@ -1,7 +1,4 @@
-/**
- * Pages as HTTP responses. Their headers restrict the browser: it loads nothing from other origins except the page's
- * own images, runs no inline scripts or styles, sends no referrer, and does not cache.
- */
+/** Pages as HTTP responses, whose headers restrict the browser to the page's own resources. */
 import { HttpServerResponse } from "effect/http"
 import type { Html } from "./Html.ts"
 import { sourcesOf } from "./Images.ts"

@@ -51,10 +51,7 @@ export const Command = Schema.Union([
   Schema.TaggedStruct("ListKeys", { merchant: Schema.NullOr(Schema.String) }),
   Schema.TaggedStruct("RollKey", { key: Schema.String, expiresIn: ApiKeyGrace }),
   Schema.TaggedStruct("RevokeKey", { key: Schema.String }),
-  /**
-   * Not a CLI command: a process sends it before it wipes an environment, because the record of a wipe can hold nothing
-   * else. The entry is written once per idempotency key.
-   */
+  /** Not a CLI command: sent once before an environment is wiped, because a wipe's record holds nothing else. */
   Schema.TaggedStruct("Audit", {
     person: Schema.Struct({
       id: Schema.String,

@@ -181,10 +181,7 @@ const takeFromSessions = Effect.fnUntraced(function* ({
   else if (known !== undefined) transaction.delete(SESSIONS_OF, known.id)
 })
 
-/**
- * Opens a session by a link and removes the link. Fails with `ResourceMissing` if the link does not exist, was used or
- * is too old, and if its person was removed or got another password or role.
- */
+/** Opens a session by a link and removes the link; fails with `ResourceMissing` for a used or outdated link. */
 export const openByLink = Effect.fnUntraced(function* (
   secret: string,
   origin: Origin

@@ -216,10 +216,7 @@ export const CHECKOUT_SESSION: Resource<CheckoutSession, CheckoutSessionHidden> 
   labels: ({ status }) => ({ status })
 }
 
-/**
- * All lines of one Checkout Session, in order, read together as a part of it. Written once, except for the amount that
- * the payer chooses (semantics checkout.custom_amount).
- */
+/** All lines of one session, in order. Only a chosen amount changes them (semantics checkout.custom_amount). */
 export const LineItems = Schema.Struct({ id: Schema.String, data: Schema.Array(LineItem) })
 export type LineItems = typeof LineItems.Type
 

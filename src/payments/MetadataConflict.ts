@@ -12,10 +12,7 @@ export type WithMetadata = Identified & { readonly metadata: Metadata }
 export const valueOf = (metadata: Metadata, key: string): string | undefined =>
   Object.hasOwn(metadata, key) ? metadata[key] : undefined
 
-/**
- * Fails with `ParameterInvalid` for the first of these keys whose value differs from the value in the form. `seenAs`
- * returns the form's text of a value, or of undefined for a missing one.
- */
+/** Fails with `ParameterInvalid` for a key whose value, as `seenAs` renders it, differs from the form's. */
 export const requireUnchanged = Effect.fnUntraced(function* <A extends WithMetadata, H>(
   kind: Resource<A, H>,
   id: string,

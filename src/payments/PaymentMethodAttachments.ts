@@ -22,10 +22,7 @@ import { emit, previousAttributes } from "./Events.ts"
 import { copyOfBuiltIn, isBuiltIn, type PaymentMethodDocument, stateOf } from "./PaymentMethods.ts"
 import type { PaymentsConfig } from "./PaymentsConfig.ts"
 
-/**
- * Attaches a payment method to a customer; of a built-in one, a copy. Emits `payment_method.attached`, unless it was
- * attached to this customer before.
- */
+/** Attaches a payment method, or a copy of a built-in one. Emits `payment_method.attached` for a change. */
 export const attach = Effect.fnUntraced(function* (
   id: string,
   { customer }: AttachPaymentMethod

@@ -15,10 +15,7 @@ import { findPrice, findProduct, inlinePrice, type PriceTermsError, requireInlin
 
 const TEXT_FIELDS = ["description", "url", "statement_descriptor", "unit_label", "tax_code"] as const
 
-/**
- * Creates a product. Emits `product.created`, and after it `price.created` for a default price (semantics
- * products.default_price_data, events.types).
- */
+/** Creates a product and its default price, each with an event (semantics products.default_price_data). */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateProduct
 ): Effect.fn.Return<Product, PriceTermsError, Transaction | PaymentsConfig> {

@@ -1,7 +1,4 @@
-/**
- * Test helpers, in test mode only: they act for the payer and move the clock (semantics payment_intents.authentication,
- * test_helpers.clock, test_helpers.test_mode).
- */
+/** Test helpers, in test mode only (semantics test_helpers.clock, test_helpers.test_mode). */
 import { Effect } from "effect"
 import { ParameterInvalid, TestModeOnly } from "../domain/Errors.ts"
 import {

@@ -62,10 +62,7 @@ export const create = Effect.fnUntraced(function* (
   return { value: webhookEndpoint, secret }
 })
 
-/**
- * Changes an endpoint. Pending deliveries go to the new URL; disabling the endpoint cancels them for good (semantics
- * webhooks.disabled).
- */
+/** Changes an endpoint. Pending deliveries follow; disabling cancels them for good (semantics webhooks.disabled). */
 export const update = Effect.fnUntraced(function* (
   id: string,
   parameters: UpdateWebhookEndpoint

@@ -361,10 +361,7 @@ const refuseUnfinished = Effect.gen(function* () {
   if (table?.found === true) return yield* new UnfinishedRestore()
 })
 
-/**
- * Returns the number of the database's newest migration; undefined for a new database. Refuses a database from before
- * the first release, whose first migration has another name.
- */
+/** Returns the newest migration's number; undefined for a new database. Refuses an unreleased one. */
 const migrationOf = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [table] = yield* sql<{ found: boolean }>`SELECT to_regclass('effect_sql_migrations') IS NOT NULL AS found`

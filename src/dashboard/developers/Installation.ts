@@ -1,7 +1,4 @@
-/**
- * Health of the installation (semantics dashboard.health): versions, the journal and the webhooks of this environment,
- * and the running processes. Other merchants' data is not shown.
- */
+/** Health of the installation (semantics dashboard.health), without other merchants' data. */
 import { Clock, Effect } from "effect"
 import { getHeapStatistics } from "node:v8"
 import { Accounts } from "../../engine/Accounts.ts"

@@ -1,7 +1,4 @@
-/**
- * The history of some objects (semantics dashboard.history): every record that has written one of them, with its
- * changes, its events, their deliveries, and the request or person that caused it.
- */
+/** The history of some objects: every record that has written one of them (semantics dashboard.history). */
 import { Effect } from "effect"
 import type { AuditEntry } from "../../domain/AuditEntry.ts"
 import type { WebhookEndpoint } from "../../domain/WebhookEndpoint.ts"

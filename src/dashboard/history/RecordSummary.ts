@@ -1,7 +1,4 @@
-/**
- * Summarizes a record in a merchant's words: `Refunded 10.00 USD`, `Declined: insufficient funds`. Only the last
- * movement of money is reported, not each object that took part in it.
- */
+/** Summarizes a record by its last movement of money: `Refunded 10.00 USD`, `Declined: insufficient funds`. */
 import type { Charge } from "../../domain/Charge.ts"
 import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
 import type { Customer } from "../../domain/Customer.ts"

@@ -1,7 +1,4 @@
-/**
- * The team (semantics dashboard.team): people who can sign in, and their roles. Every change requires a recent
- * password. `Member.ts` shows one person, `AuditLog.ts` all actions.
- */
+/** The team (semantics dashboard.team). `Member.ts` shows one person, `AuditLog.ts` all actions. */
 import { Clock, Effect, Layer, Redacted, Schema } from "effect"
 import { type Person, Role, type SignIn } from "../../domain/Person.ts"
 import { Email } from "../../domain/Text.ts"

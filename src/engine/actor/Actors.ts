@@ -1,7 +1,4 @@
-/**
- * The actors of this process: activates an account's actor on first use, retires it when it is idle, and restarts it
- * from the log after a fence or a failed flush.
- */
+/** The actors of this process: activated on first use, retired when idle, restarted after a fence or failure. */
 import type { Scope } from "effect"
 import { type Cause, Clock, Effect, Schedule, Schema } from "effect"
 import { type Activations, intactTimers, makeActivations } from "./Activations.ts"
@@ -62,10 +59,7 @@ export interface Options {
   readonly cacheBytes: number
   /** How long an account stays in memory after its last command, in milliseconds. */
   readonly idleMillis: number
-  /**
-   * The account that every process can read from a replica; null if there is none. The process that serves it also does
-   * the work that is done once for all accounts.
-   */
+  /** The account that every process reads from a replica. Its owner does the work that is done once for all. */
   readonly replicated: AccountId | null
 }
 

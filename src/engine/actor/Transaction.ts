@@ -68,10 +68,7 @@ export interface Transaction {
   /** Replaces a document by a tombstone. The command must have read or written the document before. */
   readonly delete: <V extends Identified, H>(kind: Kind<V, H>, id: string) => void
 
-  /**
-   * Appends an event about a document in its present state (for a deletion: call this first). Events keep their order.
-   * `previous` holds the old values of changed fields.
-   */
+  /** Appends an event about a document as it is now, so before `delete`. `previous` has the old values. */
   readonly emit: (type: string, id: string, previous?: Readonly<Record<string, unknown>>) => void
 
   /** Sets (or moves) the timer with this id: at `dueAt` the account runs the handler of `name`. */

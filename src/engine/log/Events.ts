@@ -48,10 +48,7 @@ export interface EventVersionsShape {
   readonly shownIn: (version: string, event: ShownEvent) => ShownEvent
 }
 
-/**
- * The API version of an account's new events: the account's default. The engine reads it when an event happens, and
- * writes it into the record. The module that owns the API versions provides this service.
- */
+/** The API version of an account's new events. The module that owns the versions provides this service. */
 export class EventVersions extends Context.Service<EventVersions, EventVersionsShape>()("till/engine/EventVersions") {}
 
 export const storedEvents = (record: JournalRecord): ReadonlyMap<string, StoredEvent> =>

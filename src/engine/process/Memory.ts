@@ -1,7 +1,4 @@
-/**
- * Limits for the memory that the engine uses for caches and buffers, and the sharing of a limit among accounts. They
- * follow V8's heap limit and are in approximate bytes, unless a comment names another unit.
- */
+/** Limits of caches and buffers, in approximate bytes unless noted. They follow V8's heap limit. */
 import { getHeapStatistics } from "node:v8"
 
 const MEBIBYTE = 1_048_576

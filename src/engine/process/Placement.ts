@@ -63,10 +63,7 @@ export type Place = "here" | { readonly url: string }
 export interface PlacementShape {
   /** Whether this process serves the account now, and may answer from memory. */
   readonly isHere: (account: string) => boolean
-  /**
-   * Whether no other process can serve the account now, also while its partition is being acquired or released: work
-   * that has begun here may finish.
-   */
+  /** Whether no other process can serve the account now: work that has begun here may finish. */
   readonly isOwned: (account: string) => boolean
   /** Partitions of which this process may begin background work; null if it has all, always. */
   readonly held: () => ReadonlyArray<Partition> | null

@@ -1,7 +1,4 @@
-/**
- * Lists of documents. The views name the documents and their places in the journal; documents in the actor's cache are
- * taken from there. Pages are cached until a document of their kind changes.
- */
+/** Lists of documents, which the views name. Pages are cached until a document of their kind changes. */
 import { Effect, type Scope } from "effect"
 import type { Actor } from "../actor/Actor.ts"
 import * as Batcher from "../process/Batcher.ts"

@@ -41,10 +41,7 @@ export interface Formatted extends Derivation<never> {
 }
 
 export interface DocumentFormatsShape {
-  /**
-   * Converts a row to its document. Throws `JournalCorrupt` if the journal has lost the record, if row or texts were
-   * changed, or if a newer Till wrote the document.
-   */
+  /** Converts a row to its document. Throws `JournalCorrupt` for a changed or lost one, or a newer Till's. */
   readonly document: (row: DocumentTexts) => Document | Tombstone
   /** Converts a change to its document. Throws `JournalCorrupt` if a newer Till wrote it. */
   readonly change: (account: AccountId, version: number, change: Change) => Document | Tombstone

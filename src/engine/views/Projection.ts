@@ -45,10 +45,7 @@ export interface ProjectedDocument extends DocumentRow {
   readonly tallies: ReadonlyArray<TallyEntry> | null
 }
 
-/**
- * A record that wrote a document which a later record has written again. The newest record of a document is in the
- * document's row, so a new document has no revisions and costs nothing more.
- */
+/** A record that wrote a document which a later record has written again. A new document has none. */
 export interface RevisionRow {
   readonly account: AccountId
   readonly id: string

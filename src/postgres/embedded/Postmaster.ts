@@ -57,10 +57,7 @@ export const disownLeftover = (cluster: string): void => {
   OwnFiles.write(file, text.replace(/^[^\n]*/, String(impossibleProcessId)))
 }
 
-/**
- * Removes the sockets and locks of killed servers: the next server listens on another port, and removes only its own.
- * The folder belongs to this cluster alone.
- */
+/** Removes the sockets and locks of killed servers, from the cluster's own folder. */
 export const removeDeadSockets = (cluster: string, socketFolder: string): void => {
   if (findServer(cluster) !== undefined) return
   for (const name of fs.readdirSync(socketFolder)) {
