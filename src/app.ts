@@ -83,7 +83,6 @@ const storageReading = stores.pipe(
 /** The storage of an existing installation. Fails if there is none. */
 const existingStorage = Layer.provideMerge(tables, Layer.unwrap(Effect.map(TillConfig, Database.layerOfExisting)))
 
-/** Derives a key for one purpose from the installation's secret. */
 export const deriveKey = (secret: Redacted.Redacted<Uint8Array>, purpose: string): Redacted.Redacted<Uint8Array> =>
   Redacted.make(createHmac("sha256", Redacted.value(secret)).update(purpose).digest())
 

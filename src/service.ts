@@ -189,7 +189,6 @@ const keyTaken = (slot: ApiKeySlot) =>
     new InvalidConfiguration({ variable: Config.KEY_VARIABLES[slot], problem: "is a key of another merchant" })
   )
 
-/** Delivers webhooks as long as the layer lives. */
 const webhooks = Dispatcher.layer.pipe(Layer.provide([WebhookEndpoints.layerEndpoints, Sender.layer()]))
 
 const runnerTls = Effect.map(InstallationSecret.InstallationSecret, (secret) =>

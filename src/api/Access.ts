@@ -31,7 +31,6 @@ export const InstallationWide: Context.Reference<boolean> = Context.Reference("t
 /** The longest `Idempotency-Key`, in characters (semantics idempotency.required). */
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
 
-/** The optional headers of every request. */
 export const requestHeaders = {
   "x-api-version": Schema.optionalKey(
     ApiVersion.annotate({

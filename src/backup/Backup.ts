@@ -44,7 +44,6 @@ const FILE_BYTES = 64 * 1_048_576
 
 /** The installation's data in a backup, besides the journal. */
 export interface Installation {
-  /** The text of the secret's file. */
   readonly secret: Redacted.Redacted
   readonly manifestKey: Manifests.ManifestKey
   readonly migration: number
@@ -122,7 +121,6 @@ const OWN_NAMES = new Set([
   "lock-journal",
   "owner"
 ])
-/** The temporary files of killed runs. */
 const LEFTOVER = /^(manifest\.json|unfinished\.json|secret)\.[0-9a-f]{12}$/
 
 const openFolder = Effect.fnUntraced(function* (

@@ -66,7 +66,6 @@ export interface PartitionTable {
   readonly allServed: Effect.Effect<void>
   /** Marks this runner as leaving. Returns when that is written, or after a time limit. */
   readonly leave: Effect.Effect<void>
-  /** Notifies other runners that a lock has become free. */
   readonly noteFreedLock: () => void
   /** Notifies other runners of a write to an account of which they have replicas. */
   readonly noteWritten: (account: AccountId) => void
@@ -77,7 +76,6 @@ export interface PartitionTable {
   readonly isLeaving: (url: string) => boolean
 }
 
-/** The row that one read of the table returns. */
 interface Snapshot {
   readonly places: ReadonlyArray<readonly [Partition, string | null]> | null
   readonly leaving: ReadonlyArray<string> | null

@@ -41,7 +41,6 @@ const GONE_SECONDS = 25
 type RunnerRow = Omit<RunnerReport, "partitions">
 type PartitionRow = Omit<PartitionReport, "lag_records">
 
-/** The living runners with their partitions. */
 export const runners: Effect.Effect<Report["runners"], SqlError.SqlError, PgClient.PgClient> = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   return withPartitions(yield* runnersOf(sql), yield* placedOf(sql))

@@ -96,7 +96,6 @@ export interface ApiVersionsShape {
   readonly older: (version: string) => OlderVersion | undefined
 }
 
-/** The API versions that this Till serves. */
 export class ApiVersions extends Context.Service<ApiVersions, ApiVersionsShape>()("till/domain/ApiVersions") {
   static readonly layer = (versions: ReadonlyArray<Version> = VERSIONS): Layer.Layer<ApiVersions> =>
     Layer.sync(ApiVersions, () => make(versions))

@@ -13,9 +13,7 @@ export const AuditEntry = Schema.Struct({
   /** Further information, such as an amount, a version or a role; null if there is none. */
   detail: Schema.NullOr(Schema.String),
   person: Schema.String,
-  /** The person's address at that time. */
   email: Schema.NullOr(Schema.String),
-  /** The person's role at that time. */
   role: Role,
   merchant_id: Schema.String,
   /** Id of the request, `req_…`; null for an action without one. */

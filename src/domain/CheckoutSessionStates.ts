@@ -32,7 +32,6 @@ export const checkoutSessionStates = stateTable<CheckoutSessionState>()({
   expire: { "open unpaid": ["expired unpaid"] },
   /** The payment that completed the session settles: held for a capture, paid, or failed. */
   settle: { "complete unpaid": ["complete unpaid", "complete paid"] },
-  /** The held amount is captured. */
   capture: { "complete unpaid": ["complete paid"] },
   /** Another attempt on the PaymentIntent, after a payment that failed to settle. */
   pay_again: { "complete unpaid": ["complete unpaid", "complete paid"] }
@@ -45,6 +44,5 @@ interface Stateful {
   readonly payment_status: CheckoutPaymentStatus
 }
 
-/** Returns the state of a session for the table. */
 export const stateOf = ({ payment_status, status }: Stateful): CheckoutSessionState =>
   `${status} ${payment_status}` as CheckoutSessionState

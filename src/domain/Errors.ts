@@ -89,7 +89,6 @@ export class PaymentIntentUnexpectedState extends Schema.TaggedError<PaymentInte
     status: PaymentIntentStatus,
     /** The operation in the message, e.g. `confirm` or "update of `amount`". */
     operation: Schema.String,
-    /** The statuses that allow the operation. */
     allowed: Schema.Array(PaymentIntentStatus),
     param: Schema.Literals(["id", "payment_intent"])
   }
@@ -120,7 +119,6 @@ export class CheckoutSessionUnexpectedState extends Schema.TaggedError<CheckoutS
 
 /** Too many attempts failed, so the Checkout Session refuses payments for a pause (semantics checkout.attempts). */
 export class TooManyAttempts extends Schema.TaggedError<TooManyAttempts>()("TooManyAttempts", {
-  /** Seconds until the end of the pause. */
   retryAfterSeconds: Schema.Int
 }) {}
 
@@ -168,7 +166,6 @@ export class RequestLogOff extends Schema.TaggedError<RequestLogOff>()("RequestL
 /** A publishable key was used where a secret key is required (semantics keys.publishable). */
 export class SecretKeyRequired extends Schema.TaggedError<SecretKeyRequired>()("SecretKeyRequired", {}) {}
 
-/** Every error that a lifecycle can fail with. */
 export type DomainError =
   | ParameterMissing
   | ParameterInvalid

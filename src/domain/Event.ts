@@ -54,7 +54,6 @@ export const RESERVED_EVENT_TYPES = [
 
 export type EmittedEventType = keyof typeof EMITTED_EVENT_TYPES
 
-/** All types. */
 export const EVENT_TYPES = [
   ...(Object.keys(EMITTED_EVENT_TYPES) as ReadonlyArray<EmittedEventType>),
   ...RESERVED_EVENT_TYPES

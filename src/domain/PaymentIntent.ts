@@ -49,7 +49,6 @@ const FUTURE_USAGE = {
     "succeeds or is authorized. The payment stands even if the payment method can no longer be attached."
 }
 
-/** The reason for the failure of the last attempt. */
 export const LastPaymentError = Schema.Struct({
   type: Schema.Literal("payment_error"),
   code: Schema.Literals(["card_declined", "payment_intent_authentication_failure"]),

@@ -16,7 +16,6 @@ export const paymentMethodStates = stateTable<PaymentMethodState>()({
   attach: { free: ["attached"], attached: ["attached"] },
   /** By request, or because its customer is deleted. */
   detach: { attached: ["detached"] },
-  /** An attempt to pay with it. */
   charge: { free: ["free"], attached: ["attached"] }
 })
 

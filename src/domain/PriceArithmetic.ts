@@ -9,7 +9,6 @@ import { BigDecimal } from "effect"
 import { AMOUNT_MAX } from "./Money.ts"
 import type { Price, Tier, TransformQuantity } from "./Price.ts"
 
-/** The fields of a price that determine its amount. */
 export type PriceTerms = Pick<
   Price,
   "billing_scheme" | "unit_amount_decimal" | "custom_unit_amount" | "tiers_mode" | "tiers" | "transform_quantity"

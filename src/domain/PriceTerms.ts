@@ -33,7 +33,6 @@ export type PriceTermsParameters = Pick<
   | "transform_quantity"
 >
 
-/** The fields of a price that its terms determine. */
 export type PriceTermsFields = Pick<
   Price,
   | "type"
@@ -123,7 +122,6 @@ const amountsIn = (terms: PriceTermsParameters): ReadonlyArray<readonly [Path, B
   return amounts.flatMap(([path, amount]) => (amount == null ? [] : [[path, exactly(amount)] as const]))
 }
 
-/** Returns a tier as a price stores it. */
 const tierOf = (tier: TierParameter): Tier => {
   const [flat_amount, flat_amount_decimal] = amountOf(tier.flat_amount, tier.flat_amount_decimal)
   const [unit_amount, unit_amount_decimal] = amountOf(tier.unit_amount, tier.unit_amount_decimal)

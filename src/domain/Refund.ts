@@ -15,7 +15,6 @@ export type RefundStatus = typeof RefundStatus.Type
 export const refundStates = stateTable<RefundStatus>()({
   /** The processor returns the final result. */
   settle: { pending: ["succeeded", "failed"], succeeded: ["failed"] },
-  /** The merchant changes the metadata. */
   update: { pending: ["pending"], succeeded: ["succeeded"], failed: ["failed"] }
 })
 

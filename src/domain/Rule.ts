@@ -15,7 +15,6 @@ declare module "effect/Schema" {
   }
 }
 
-/** One error of an input. */
 export interface Violation {
   readonly kind: "unknown" | "missing" | "invalid"
   /** Keys and indexes from the root; empty for the root itself. */

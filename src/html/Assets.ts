@@ -12,7 +12,6 @@ import * as fs from "node:fs"
 import { gzipSync } from "node:zlib"
 
 export interface Asset {
-  /** Path with the content's hash. */
   readonly path: string
   readonly contentType: string
   readonly text: string

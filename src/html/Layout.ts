@@ -6,7 +6,6 @@ import { type Child, html, type Html } from "./Html.ts"
 
 export interface Layout {
   readonly title: string
-  /** CSS class of the body. */
   readonly kind: "checkout" | "notice" | "documentation" | "dashboard" | "dashboard door"
   /** True if the page has a form for the script to enhance. */
   readonly script?: boolean

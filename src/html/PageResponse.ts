@@ -33,7 +33,6 @@ export const seeOther = (location: string): HttpServerResponse.HttpServerRespons
 export const redirect = (wantsData: boolean, location: string): HttpServerResponse.HttpServerResponse =>
   wantsData ? data(200, { location }) : seeOther(location)
 
-/** A JSON response to the page's script. */
 export const data = (status: number, body: object): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(body, { status, headers: { ...COMMON, "cache-control": "no-store" } })
 

@@ -34,7 +34,6 @@ export type PageHandler<E, R> = (
   params: Readonly<Record<string, string | undefined>>
 ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 
-/** Builds routes with these failure pages. */
 export const routeWith =
   (failures: Failures) =>
   <E, R>(

@@ -114,7 +114,6 @@ export class JsonReader {
     return JSON.parse(this.#text.slice(start, this.#at))
   }
 
-  /** Moves from a backslash to the last character of its escape. */
   #readEscape(): void {
     const escaped = this.#text.charAt(++this.#at)
     if (escaped === "u") {

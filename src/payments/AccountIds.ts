@@ -11,7 +11,6 @@ export const INSTALLATION: AccountId = "till"
 export const accountOf = (merchantId: string, livemode: boolean): AccountId =>
   `${merchantId}:${livemode ? "live" : "test"}`
 
-/** Returns the id of the merchant that owns an account. */
 export const merchantIdOf = (account: AccountId): string => account.slice(0, account.lastIndexOf(":"))
 
 export const isLive = (account: AccountId): boolean => account.endsWith(":live")

@@ -73,7 +73,6 @@ export const Command = Schema.Union([
   }),
   /** Not a CLI command: a starting process sends it. */
   Schema.TaggedStruct("EnsureDefault", {
-    /** Fingerprint of the process's secret. */
     print: Schema.String,
     given: KeysBySlot
   })

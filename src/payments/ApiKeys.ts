@@ -25,7 +25,6 @@ export interface ApiKeyUse {
   readonly livemode: boolean
 }
 
-/** The part of a key's document that no response contains. */
 export const ApiKeyHidden = Schema.Struct({
   lookup: Schema.String
 })

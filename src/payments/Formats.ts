@@ -55,5 +55,4 @@ export const KINDS = [
 /** Events tell of the kind that their object names; what a later Till emits is nothing that this one could read. */
 const kindsOfEvents: Readonly<Record<string, string>> = EMITTED_EVENT_TYPES
 
-/** Tells the engine of them. */
 export const layer = DocumentFormats.layer(KINDS, (type) => kindsOfEvents[type])

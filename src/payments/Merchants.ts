@@ -152,11 +152,9 @@ export const createWithKeys = Effect.fnUntraced(function* (
   return { merchant, generated }
 })
 
-/** The default merchant as a start found or created it. */
 export interface EnsuredMerchant extends MerchantWithKeys {
   /** Given keys that were not registered before. */
   readonly added: ReadonlyArray<ApiKeySlot>
-  /** Whether this start created the merchant. */
   readonly isFirst: boolean
 }
 

@@ -400,11 +400,9 @@ const attempt = Effect.fnUntraced(function* (
   source: PaymentSource,
   options: {
     readonly operation: "confirm" | "authenticate"
-    /** Whether the payer has authenticated for this attempt. */
     readonly authenticated: boolean
     /** Whether the payer is absent and cannot authenticate. */
     readonly offSession: boolean
-    /** The URL to which the payer returns after an authentication. */
     readonly returnUrl: string | null
   }
 ): Effect.fn.Return<

@@ -67,7 +67,6 @@ export type RefundSettlement =
 export interface CardProcessor {
   readonly tokenize: (card: CardData) => TokenizedCard
   readonly authorize: (request: AuthorizationRequest) => Authorization
-  /** Returns the final result of a pending authorization. */
   readonly settle: (token: string) => Settlement
   readonly refund: (token: string) => RefundAnswer
   readonly settleRefund: (token: string) => RefundSettlement

@@ -53,7 +53,6 @@ type SecretPrint = typeof SecretPrint.Type
 export const SECRET_PRINT: Kept<SecretPrint> = { name: "secret_print", shape: { value: SecretPrint } }
 const SECRET_PRINT_ID = "secret_print"
 
-/** The data was written with another secret. */
 export class ForeignSecret extends Schema.TaggedError<ForeignSecret>()("ForeignSecret", {}) {}
 
 /** Computes the fingerprint of the secret that the installation stores. */

@@ -15,7 +15,6 @@ export type Counted =
 const keyOf = (what: Counted["what"], currency: string): string => `${what} ${currency}`
 const declined = (currency: string, code: string): string => `${keyOf("declined", currency)} ${code}`
 
-/** Parses a tally key of the engine. */
 const countedIn = (key: string): Counted => {
   const [what, currency = "", code = ""] = key.split(" ")
   return what === "declined" ? { what, currency, code } : { what: what as "paid" | "failed" | "refunded", currency }

@@ -16,7 +16,6 @@ export interface HangLimits {
   readonly silentMillis: number
   /** How long a probe may go unanswered before the database counts as hanging. */
   readonly probeMillis: number
-  /** The pause between probes of a database that hangs. */
   readonly pauseMillis: number
 }
 

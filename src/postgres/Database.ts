@@ -41,7 +41,6 @@ const KEEP_ALIVE = "30 seconds"
 /** The marker table of a restore that has not completed. */
 export const RESTORE_TABLE = "unfinished_restore"
 
-/** The settings of all sessions. */
 export const sessionSettings = {
   timezone: "UTC",
   // Two processes on one database may race. The loser reads the winner's rows, instead of being refused.
@@ -125,7 +124,6 @@ interface Server {
   readonly encoding: string
   readonly isReadOnly: boolean
   readonly most: number | null
-  /** The id of the server process of this connection. */
   readonly process: number
   /** True if `synchronous_commit` is off. Its other values choose among servers, and Till leaves them unchanged. */
   readonly commitsLater: boolean
@@ -190,7 +188,6 @@ export const layer = (
 ): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient | Database, EmbeddedPostgresError | DatabaseUnavailable> =>
   Layer.provideMerge(layerClient, layerServer(location))
 
-/** There is no installation at the configured location. */
 export class NothingThere extends Schema.TaggedError<NothingThere>()("NothingThere", {}) {
   override get message() {
     return "there is no installation: do TILL_DATA_DIR and DATABASE_URL name the one that you mean?"

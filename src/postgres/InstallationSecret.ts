@@ -68,7 +68,6 @@ export const put = Effect.fnUntraced(function* (
   yield* attempt(`write ${file}`, () => writeAtomically(file, Redacted.value(secret)))
 })
 
-/** Fails if the file holds another secret. */
 export const requireFree = (file: string, secret: Redacted.Redacted): Effect.Effect<void, EmbeddedPostgresError> =>
   Effect.asVoid(isThere(file, secret))
 

@@ -52,7 +52,6 @@ const wayOf = ({ labels = {} }: ListQuery): "kind" | "label" | "customer" | "pro
   return product === undefined ? "kind" : "product"
 }
 
-/** The columns of a document's row. */
 export const COLUMNS = `account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels, format,
   checksum`
 

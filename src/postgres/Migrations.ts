@@ -296,7 +296,6 @@ export const migrations = {
   )
 }
 
-/** A newer Till has migrated the database. */
 export class NewerDatabase extends Schema.TaggedError<NewerDatabase>()("NewerDatabase", { migration: Schema.Int }) {
   override get message() {
     return `The database was written by a newer Till (migration ${this.migration}; this one knows ${newest}).`
@@ -313,7 +312,6 @@ export class UnreleasedDatabase extends Schema.TaggedError<UnreleasedDatabase>()
   }
 }
 
-/** The database has tables of another application. */
 export class ForeignDatabase extends Schema.TaggedError<ForeignDatabase>()("ForeignDatabase", {
   tables: Schema.Array(Schema.String)
 }) {

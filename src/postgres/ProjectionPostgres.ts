@@ -150,7 +150,6 @@ const applySweep = (sql: PgClient.PgClient, { account, clock, unsubscribed, wipe
   return sql`${ended} ${advanced}`
 }
 
-/** Builds the statements that delete all rows of an account. */
 export const deleteRows = (sql: PgClient.PgClient, account: AccountId, accepted = sql`true`) =>
   sql`, o AS (DELETE FROM objects WHERE account = ${account} AND ${accepted}),
       r AS (DELETE FROM revisions WHERE account = ${account} AND ${accepted}),

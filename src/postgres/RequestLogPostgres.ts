@@ -219,7 +219,6 @@ const bytesOf = ({ error, idempotencyKey, objects, path, sent }: LoggedRequest):
   return objects.reduce((bytes, id) => bytes + id.length, ROW_BYTES + texts)
 }
 
-/** How much an account keeps. */
 type Kept = Pick<Limits, "keptMax" | "bytesMax"> & { readonly days: number }
 
 interface Amount {

@@ -61,7 +61,6 @@ export const cut = (sql: PgClient.PgClient, at: string, length: string): Fragmen
       THEN substring(record FROM ${at} + 1 FOR ${length}) END`
   )
 
-/** Converts a failure of SQL to the engine's failure. */
 export const failureOf = (cause: SqlError.SqlError): StorageFailure =>
   new StorageFailure({ cause, ...(isDamage(sqlStateOf(cause)) && { isDamage: true }) })
 

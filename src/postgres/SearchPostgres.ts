@@ -43,7 +43,6 @@ const allOf = (rows: ReadonlyArray<Found>, most: number) =>
 const numbersOf = (account: AccountId, terms: ReadonlyArray<string>) =>
   bigints(terms.map((term) => termNumber(account, term)))
 
-/** Builds the conditions that the index of terms supports. */
 const indexable = (sql: PgClient.PgClient, account: AccountId, { filter: { all, any } }: SearchQuery): Fragment =>
   sql`AND terms IS NOT NULL
     ${all.length === 0 ? sql`` : sql`AND terms @> ${numbersOf(account, all)}::bigint[]`}

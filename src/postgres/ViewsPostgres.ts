@@ -282,7 +282,6 @@ const rowsOf = <Raw, Row extends ViewRow["row"]>(
   idOf: (row: Row) => string
 ) => Effect.map(rows, (raws) => raws.map(toRow).map((row): ViewRow => ({ id: idOf(row), row })))
 
-/** Reads of each table of the views in ascending order of id. */
 const scans = (sql: PgClient.PgClient) => {
   return {
     documents: (account: AccountId, after: string, limit: number) =>

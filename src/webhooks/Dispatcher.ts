@@ -223,7 +223,6 @@ const logPutBack = ({ delivery: { account, event, id } }: Attempt, cause: Cause.
 /** Result of an attempt whose message could not be made. */
 const UNPREPARED: AttemptResult = unanswered("could not be prepared")
 
-/** Makes the messages of attempts. */
 const makeMessages = Effect.gen(function* () {
   const deliveries = yield* Deliveries
   const endpoints = yield* Endpoints

@@ -126,7 +126,6 @@ const watch = (socket: Socket): void => {
   })
 }
 
-/** Opens connections and tracks those to private addresses. */
 export interface GuardedDial {
   readonly connect: ReturnType<typeof buildConnector>
   /** True while an origin has an open connection to an address that is not public. */

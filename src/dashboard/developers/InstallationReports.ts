@@ -4,7 +4,6 @@ import { Unavailable } from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
 
 export interface StorageStanding {
-  /** Version of the database server. */
   readonly version: string
   /** Size of the whole database, all accounts. */
   readonly database_bytes: number

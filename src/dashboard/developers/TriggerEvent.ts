@@ -76,7 +76,6 @@ export const EVENT_TYPES = Object.keys(EMITTED_EVENT_TYPES) as ReadonlyArray<Emi
 export const typeOptions = (types: ReadonlyArray<EmittedEventType>) =>
   types.map((type) => [type, type === "charge.expired" ? `${type} (after you advance the clock)` : type] as const)
 
-/** The page that shows the triggered object. */
 export const madePath = (id: string) => `/developers/trigger/${id}` as const
 
 const show: Show = (visit, _, problem) =>

@@ -7,7 +7,6 @@ import type { Cursor } from "./Table.ts"
 import { isNew, type Listed } from "./Queries.ts"
 import type { Visit } from "./Visit.ts"
 
-/** Rows in memory at a time. */
 const FILE_PAGE = 250
 
 export interface CsvFile<Row extends { readonly id: string }> {

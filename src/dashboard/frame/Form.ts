@@ -9,7 +9,6 @@ import type { FormValues } from "../../html/Forms.ts"
 import type { DashboardPath } from "./Links.ts"
 import type { Visit } from "./Visit.ts"
 
-/** The outcome of a form that was refused or previewed. */
 export interface Problem {
   /** The address that the form was sent to, as `visit.at` takes it. */
   readonly action: DashboardPath

@@ -159,7 +159,6 @@ export const metadataEditor = (
 interface MetadataEdit<A extends WithMetadata, H> {
   /** The object's name in the audit log: `customer`. */
   readonly name: string
-  /** The object's page. */
   readonly page: `/${string}/:id`
   readonly kind: Resource<A, H>
   readonly show: Show

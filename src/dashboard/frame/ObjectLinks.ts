@@ -47,7 +47,6 @@ export const addressOf = (visit: Visit, id: string): string | null => {
   return isId(id) ? visit.to("/find", { query: id }) : null
 }
 
-/** An id with a link to its page. */
 export const objectLink = (visit: Visit, id: string): Html => {
   const address = addressOf(visit, id)
   return address === null ? html`<code>${id}</code>` : html`<a href="${address}"><code>${id}</code></a>`

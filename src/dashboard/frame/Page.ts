@@ -40,7 +40,6 @@ import { isSameOrigin, type Visitor, visitorOf } from "./Visitors.ts"
 import { administerAnywhere } from "../../http/forward/Calls.ts"
 import { Revealed } from "../../http/OneTimeSecrets.ts"
 
-/** Services that pages and actions may use. */
 export type Services = PageServices | DashboardConfig | Passwords | SignInLimits
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -444,7 +443,6 @@ const confirmPassword = Effect.fnUntraced(function* (
   return { ...visit, session: { ...visit.session, confirmed_at: secondsOf(now) } }
 })
 
-/** True if the command requires a recent password. */
 const lacksPassword = (submitted: Submitted): boolean => !submitted.ok && submitted.param === PASSWORD_FIELD
 
 /** Places a refusal beside its field, in the API's words. */

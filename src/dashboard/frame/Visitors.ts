@@ -27,7 +27,6 @@ export interface Visitor {
   readonly session: DashboardSession
   readonly person: Person
   readonly merchant: Merchant
-  /** The person with server-side data. */
   readonly document: PersonDocument
 }
 

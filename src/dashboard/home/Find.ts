@@ -47,7 +47,6 @@ const linePage = Effect.fnUntraced(function* (account: AccountId, id: string) {
   }
 })
 
-/** The page of a person or an API key of this merchant. */
 const ownPage = Effect.fnUntraced(function* ({ account, merchant, person: own }: Visit, id: string) {
   const person = (yield* readInstallation(PERSON, id))?.value
   if (person?.id === own.id) return "/account"

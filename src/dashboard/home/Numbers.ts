@@ -34,7 +34,6 @@ export interface Counted extends Sums {
   readonly currency: string
   /** Oldest first. A payment counts at its creation, a refund at its own. */
   readonly steps: ReadonlyArray<Sums>
-  /** Declined attempts by decline code. */
   readonly declines: ReadonlyMap<string, number>
 }
 

@@ -15,7 +15,6 @@ interface Paid {
   readonly customer: string | null
 }
 
-/** Reads the customers of some objects together. */
 export const customersOf = (account: AccountId, objects: ReadonlyArray<Paid>) =>
   findObjects(
     account,

@@ -112,7 +112,6 @@ const CUSTOMERS_MAX = CLAUSES_MAX - 1
 export const customersWith = (account: AccountId, email: string) =>
   listObjects(account, CUSTOMER, { labels: { email: email.toLowerCase() }, limit: CUSTOMERS_MAX })
 
-/** A query for payments by this email's guest or customers. */
 const payerQuery = (account: AccountId, email: string) =>
   Effect.map(customersWith(account, email), ({ rows }): SearchQuery => ({
     connective: "OR",
@@ -142,7 +141,6 @@ const queryOf = Effect.fnUntraced(function* (account: AccountId, text: string) {
   return parse(text, SEARCHED_PAYMENT_INTENT.fields)
 })
 
-/** The search of an address. */
 export interface PaymentQuery {
   /** Errors by field; the query's error is in the API's words. Null if there are none. */
   readonly problems: Readonly<Record<string, string>> | null

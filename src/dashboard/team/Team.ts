@@ -103,7 +103,6 @@ export const withLink = (person: Person) =>
     (link) => new Revealed(person, { link: Redacted.value(link) }, "object")
   )
 
-/** Shows a person's sign-in link once. */
 export const linkPage =
   (visit: Visit) =>
   (made: { readonly id?: string } & Readonly<Record<string, unknown>>): PageContent => ({

@@ -22,7 +22,6 @@ interface Kept extends RowsPage {
   /** Incarnation of the actor that it was read through. */
   readonly incarnation: symbol
   readonly kind: string
-  /** The account's version that the page shows. */
   readonly version: number
 }
 

@@ -26,13 +26,11 @@ export interface CreatedQuery {
   readonly created?: Created | undefined
 }
 
-/** A search among the documents of a kind. */
 export interface Search {
   readonly kind: string
   readonly prefix: string
   /** Each matching document is found by at least one of these. */
   readonly filters: ReadonlyArray<Filter>
-  /** Whether a document that a filter has found matches. */
   readonly matches: (value: Identified) => boolean
   readonly olderThan?: string
   /** Size of the page, 1 or more. */

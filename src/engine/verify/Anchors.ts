@@ -55,7 +55,6 @@ const PAGE = 100
 const signatureOf = (key: AnchorKey, previous: string, { at, heads, sequence }: Omit<Anchor, "signature">): string =>
   createHmac("sha256", Redacted.value(key)).update(`${previous}\n${sequence}\n${at}\n${heads}`).digest("hex")
 
-/** A head with the time of its anchor. */
 export interface AnchoredHead {
   readonly version: number
   readonly hash: string

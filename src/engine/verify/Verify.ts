@@ -30,9 +30,7 @@ export interface Report {
   readonly problems: ReadonlyArray<string>
 }
 
-/** Speed and memory of a verification. */
 export interface Manner {
-  /** Approximate number of rows in memory at a time. */
   readonly rowsMax: number
   readonly page: number
   readonly pause: Effect.Effect<void>
@@ -205,12 +203,10 @@ interface Part extends Manner {
   readonly account: AccountId
   /** Share of the account's whole work, from 0 to 1. */
   readonly share: number
-  /** Whether the part contains the row with this id. */
   readonly holds: (id: string) => boolean
   readonly anchored: ReadonlyArray<AnchoredHead>
 }
 
-/** The part has too many rows for the memory. */
 interface TooMany {
   /** Records whose rows did fit. */
   readonly fitting: number

@@ -10,7 +10,6 @@ import type { JournalRecord } from "../log/Record.ts"
 import { type StoredEvent, storedEvents } from "../log/Events.ts"
 import type { DueDelivery } from "./Views.ts"
 
-/** The effects of a record on deliveries. */
 export interface Committed {
   readonly account: AccountId
   /** New deliveries, in the order of their events; due now. `content` is null for an event of an earlier record. */

@@ -35,7 +35,6 @@ export interface ListQuery extends Cursor, Between {
   readonly kind: string
   /** The prefix of the kind's ids; see `Kind`. Without it, a list may read documents of other kinds too. */
   readonly prefix?: string | undefined
-  /** A document must have all of these labels. */
   readonly labels?: Labels
   /** 1 or more. */
   readonly limit: number
@@ -54,7 +53,6 @@ export interface NewestQuery extends Between {
 export interface ListPage {
   /** Newest first, in both directions. */
   readonly documents: ReadonlyArray<Document>
-  /** True if more documents follow in the query's direction. */
   readonly hasMore: boolean
 }
 
@@ -153,7 +151,6 @@ export const recordVersion = (recordId: string): number => Number(recordId)
 /** Returns the id of a key's row: the version of its response's record. */
 export const keyId = ({ version }: { readonly version: number }): string => recordId(version)
 
-/** Returns the id of a revision's row. */
 export const revisionId = ({ id, version }: { readonly id: string; readonly version: number }): string =>
   `${id} ${recordId(version)}`
 

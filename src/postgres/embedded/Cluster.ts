@@ -36,7 +36,6 @@ import {
 } from "./PostgresUser.ts"
 import { environment } from "./Postmaster.ts"
 
-/** The role that Till works as. */
 export const roleName = "till_service"
 export const databaseName = "postgres"
 /** The role that `initdb` creates. Its privileges cannot be revoked. */

@@ -28,7 +28,6 @@ const packageOf: Record<string, string> = {
   "darwin arm64": "darwin-arm64"
 }
 
-/** Finds the installed package of this platform. */
 export const locate: Effect.Effect<PackagedPostgres, EmbeddedPostgresError> = Effect.suspend(() => {
   const platform = `${process.platform} ${process.arch}`
   const name = packageOf[platform]
