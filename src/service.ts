@@ -350,9 +350,10 @@ const scrubbing = Layer.effectDiscard(
   })
 )
 
+/** The request log, or the deletion of its requests if it is turned off. */
 const requestLog = Layer.unwrap(
   Effect.map(TillConfig, ({ requestLogDays }) =>
-    requestLogDays === 0 ? Layer.empty : RequestLogPostgres.layer(requestLogDays)
+    requestLogDays === 0 ? RequestLogPostgres.layerOff() : RequestLogPostgres.layer(requestLogDays)
   )
 )
 

@@ -9,10 +9,6 @@
  * With several processes, each wakes the accounts of its own partitions. The previous owner of a partition may have
  * left its views behind the log, without some timers and deliveries: they are caught up after the partition has moved.
  * Requests do not wait for that, because an account is caught up before it is used.
- *
- * It also writes the running time, by which the retention of idempotency keys is measured. The process that serves the
- * replicated account (`Options`) deletes keys past it from the views. The time of deletion has no effect: every look-up
- * checks the key's own time.
  */
 import { Clock, Effect, Latch, Layer, Schedule } from "effect"
 import { Accounts } from "./Accounts.ts"
@@ -23,7 +19,6 @@ import { Journal, type StorageFailure } from "./log/Journal.ts"
 import * as Loop from "./process/Loop.ts"
 import { type Partition, partitionOf, PARTITIONS, Placement } from "./process/Placement.ts"
 import { Projector } from "./actor/Projector.ts"
-import { RETENTION_MILLIS, RunningTime, type RunningTimeShape } from "./actor/RunningTime.ts"
 import { RETRY_MILLIS } from "./actor/Timers.ts"
 import { Views, type ViewsShape } from "./views/Views.ts"
 
@@ -33,24 +28,22 @@ const TIMERS_MAX = 256
 const WAKING_MAX = 64
 /** Partitions that arrive within this time are caught up together, in milliseconds. */
 const ARRIVING_MILLIS = 50
-/** Pause between two deletions of idempotency keys past their retention, and keys deleted at a time. */
-const FORGET_KEYS_MILLIS = 60_000
-const FORGET_KEYS_MAX = 10_000
 
 /** Runs the scheduler as long as the layer lives. */
-export const layer = (
-  replicated: AccountId | null
-): Layer.Layer<never, never, Accounts | WakeUp | Journal | CommitFeed | Placement | Projector | RunningTime | Views> =>
-  Layer.effectDiscard(
-    Effect.gen(function* () {
-      const placement = yield* Placement
-      const catchUp = yield* makeCatchUp
-      const round = yield* makeRound(replicated)
-      if (placement.held() !== null) yield* catchUpArrivals(catchUp)
-      const first = placement.held() === null ? catchUp(() => true) : Effect.void
-      yield* Effect.forkScoped(Loop.vital("firing of timers", Effect.andThen(first, Effect.forever(round))))
-    })
-  )
+export const layer: Layer.Layer<
+  never,
+  never,
+  Accounts | WakeUp | Journal | CommitFeed | Placement | Projector | Views
+> = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const placement = yield* Placement
+    const catchUp = yield* makeCatchUp
+    const round = yield* makeRound
+    if (placement.held() !== null) yield* catchUpArrivals(catchUp)
+    const first = placement.held() === null ? catchUp(() => true) : Effect.void
+    yield* Effect.forkScoped(Loop.vital("firing of timers", Effect.andThen(first, Effect.forever(round))))
+  })
+)
 
 type CatchUp = (isWanted: (account: AccountId) => boolean) => Effect.Effect<void>
 
@@ -103,17 +96,12 @@ const makeCatchUp = Effect.gen(function* () {
 })
 
 /** Wakes the accounts with due timers, and sleeps if there are none. */
-const makeRound = Effect.fnUntraced(function* (replicated: AccountId | null) {
+const makeRound = Effect.gen(function* () {
   const accounts = yield* Accounts
   const wakeUp = yield* WakeUp
   const placement = yield* Placement
   const projector = yield* Projector
   const views = yield* Views
-  const forgetKeys = makeForgetKeys(
-    views,
-    yield* RunningTime,
-    () => replicated === null || placement.isHere(replicated)
-  )
   /** Accounts that could not be woken, and the time of the next try. */
   const resting = new Map<AccountId, Millis>()
 
@@ -138,12 +126,11 @@ const makeRound = Effect.fnUntraced(function* (replicated: AccountId | null) {
     const wakeTimes = new Map([...found, ...accounts.wakeTimes(now), ...resting])
     const due = [...wakeTimes].filter(([, at]) => at <= now).map(([account]) => account)
     yield* Effect.forEach(due, wake, { concurrency: WAKING_MAX, discard: true })
-    const forgetAt = yield* forgetKeys(now)
-    if (due.length === 0) yield* wakeUp.sleepUntil(Math.min(forgetAt, ...wakeTimes.values()))
+    if (due.length === 0) yield* wakeUp.sleepUntil(Math.min(...wakeTimes.values()))
   }).pipe(
     Effect.catch((failure) =>
       Effect.andThen(
-        Effect.logError("The scheduler could not read or write the views", failure.message),
+        Effect.logError("The scheduler could not read the views", failure.message),
         Effect.sleep(RETRY_MILLIS)
       )
     )
@@ -169,16 +156,3 @@ const readWakeTimes = Effect.fnUntraced(function* (
     if (timers.length < TIMERS_MAX || isNextFound) return found
   }
 })
-
-/** Deletes keys past their retention, a limited number at a time so that timers do not wait. Returns the next time. */
-const makeForgetKeys = (views: ViewsShape, runningTime: RunningTimeShape, forgets: () => boolean) => {
-  let next: Millis = 0
-  return Effect.fnUntraced(function* (now: Millis) {
-    // A clock that was set back must not delay the deletion.
-    if (next > now && next <= now + FORGET_KEYS_MILLIS) return next
-    const time = yield* runningTime.keep
-    const count = forgets() ? yield* views.expireKeys(time - RETENTION_MILLIS, FORGET_KEYS_MAX) : 0
-    next = count < FORGET_KEYS_MAX ? now + FORGET_KEYS_MILLIS : now
-    return next
-  })
-}

@@ -15,6 +15,7 @@ import { type Between, idsOf } from "../engine/log/Created.ts"
 import type { AccountId } from "../engine/log/Document.ts"
 import { idAt } from "../engine/log/Identifiers.ts"
 import { Placement } from "../engine/process/Placement.ts"
+import { type Paced, PRUNED_MAX, Pruning } from "../engine/process/Pruning.ts"
 import { type ErrorGroup, type LoggedRequest, type RequestFilter, RequestLog } from "../engine/RequestLog.ts"
 import { bigints, ints, texts } from "./Rows.ts"
 
@@ -37,10 +38,8 @@ const ROW_BYTES = 300
  */
 const TRIM_AFTER = 1 / 10
 const TRIM_MILLIS = 10_000
-const ROUNDS_A_MINUTE = 6
 const ROUNDS_AN_HOUR = 360
-/** How many rows one statement deletes, at most. */
-const TRIM_ROWS = 5000
+const REPORT_MILLIS = 60_000
 /** How many of the newest requests are searched for groups of errors. */
 const GROUPED_MAX = 20_000
 const GROUPS_MAX = 50
@@ -230,12 +229,13 @@ interface Amount {
 export const trim = Effect.fnUntraced(function* (
   sql: PgClient.PgClient,
   account: AccountId,
-  { bytesMax, days, keptMax }: Kept
+  { bytesMax, days, keptMax }: Kept,
+  paced: Paced
 ) {
   const oldest = idAt("req", (yield* Clock.currentTimeMillis) - days * DAY_MILLIS)
   // `octet_length` does not read texts that are stored out of line.
   const isBeyond = sql`(count > ${keptMax} OR bytes > ${bytesMax})`
-  const [found] = yield* sql<{ beyond: string | null; count: bigint; bytes: bigint | null }>`
+  const [found] = yield* paced(sql<{ beyond: string | null; count: bigint; bytes: bigint | null }>`
     SELECT max(id) FILTER (WHERE ${isBeyond}) AS beyond, count(*) FILTER (WHERE NOT ${isBeyond}) AS count,
       max(bytes) FILTER (WHERE NOT ${isBeyond}) AS bytes
     FROM (
@@ -244,15 +244,15 @@ export const trim = Effect.fnUntraced(function* (
         + coalesce(octet_length(sent), 0) + octet_length(array_to_string(objects, ''))) OVER newer AS bytes
       FROM request_logs WHERE account = ${account}
       WINDOW newer AS (ORDER BY id DESC ROWS UNBOUNDED PRECEDING)
-    ) AS newest`
+    ) AS newest`)
   const { beyond, bytes, count } = found!
   // `!` sorts before every character of an id, so that the row `beyond` itself is deleted too.
   const behind = beyond !== null && beyond > oldest ? `${beyond}!` : oldest
   for (;;) {
-    const removed = yield* sql<{ id: string }>`DELETE FROM request_logs WHERE account = ${account} AND id IN (
-        SELECT id FROM request_logs WHERE account = ${account} AND id < ${behind} ORDER BY id LIMIT ${TRIM_ROWS}
-      ) RETURNING id`
-    if (removed.length === TRIM_ROWS) continue
+    const removed = yield* paced(sql<{ id: string }>`DELETE FROM request_logs WHERE account = ${account} AND id IN (
+        SELECT id FROM request_logs WHERE account = ${account} AND id < ${behind} ORDER BY id LIMIT ${PRUNED_MAX}
+      ) RETURNING id`)
+    if (removed.length === PRUNED_MAX) continue
     return { count: Number(count), bytes: Number(bytes ?? 0) } satisfies Amount as Amount
   }
 })
@@ -341,45 +341,48 @@ const isTooMuch = ({ bytes, count, left }: Written, { bytesMax, keptMax }: Kept)
   return least.count + count >= keptMax * most || least.bytes + bytes >= bytesMax * most
 }
 
-/** Trims accounts, and logs how many requests were left out, until the scope closes. */
+/** Trims accounts until the scope closes: those that were written to, and once an hour all that are served here. */
 const makeTrimming = Effect.fnUntraced(function* (
   sql: PgClient.PgClient,
   { trimMillis, ...kept }: Kept & Pick<Limits, "trimMillis">,
-  { leftOut, written }: { readonly leftOut: () => number; readonly written: Map<AccountId, Written> }
+  written: Map<AccountId, Written>
 ) {
   const { isHere } = yield* Placement
-  const all = Effect.flatMap(accountsOf(sql), (rows) =>
-    Effect.forEach(rows, ({ account }) => (isHere(account) ? trim(sql, account, kept) : Effect.void))
-  )
-  const busy = Effect.suspend(() =>
-    Effect.forEach([...written], ([account, since]) => {
-      if (!isTooMuch(since, kept)) return Effect.void
-      written.delete(account)
-      return Effect.map(trim(sql, account, kept), (left) => {
-        const { bytes, count } = written.get(account) ?? { bytes: 0, count: 0 }
-        written.set(account, { bytes, count, left })
-      })
-    })
-  )
-  let reported = 0
-  let round = 0
-  const next = Effect.gen(function* () {
-    yield* Effect.sleep(trimMillis)
-    const more = round % ROUNDS_A_MINUTE === 0 ? leftOut() - reported : 0
-    reported += more
-    if (more > 0) yield* Effect.logInfo(`${more} requests were left out of the log of requests`)
-    yield* Effect.catch(round++ % ROUNDS_AN_HOUR === 0 ? all : busy, (error) =>
-      Effect.logWarning("The log of requests could not be trimmed", error.message)
-    )
+  const all = Effect.fnUntraced(function* (paced: Paced) {
+    for (const { account } of yield* accountsOf(sql)) if (isHere(account)) yield* trim(sql, account, kept, paced)
   })
-  yield* Effect.forkScoped(Effect.forever(next))
+  const busy = Effect.fnUntraced(function* (paced: Paced) {
+    for (const [account] of [...written].filter(([, since]) => isTooMuch(since, kept))) {
+      written.delete(account)
+      const left = yield* trim(sql, account, kept, paced)
+      const { bytes, count } = written.get(account) ?? { bytes: 0, count: 0 }
+      written.set(account, { bytes, count, left })
+    }
+  })
+  let round = 0
+  yield* (yield* Pruning).add({
+    name: "requests in the log",
+    everyMillis: trimMillis,
+    pass: (paced) => (round++ % ROUNDS_AN_HOUR === 0 ? all(paced) : busy(paced))
+  })
 })
+
+/** Logs how many requests were left out, once a minute, until the scope closes. */
+const reportLeftOut = (leftOut: () => number) => {
+  let reported = 0
+  const report = Effect.suspend(() => {
+    const more = leftOut() - reported
+    reported += more
+    return more === 0 ? Effect.void : Effect.logInfo(`${more} requests were left out of the log of requests`)
+  })
+  return Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(REPORT_MILLIS), report)))
+}
 
 /** The log, which keeps requests for `days` days, 1 or more. */
 export const layer = (
   days: number,
   limits: Partial<Limits> = {}
-): Layer.Layer<never, never, PgClient.PgClient | Placement> =>
+): Layer.Layer<never, never, PgClient.PgClient | Placement | Pruning> =>
   Layer.effect(
     RequestLog,
     Effect.gen(function* () {
@@ -395,7 +398,18 @@ export const layer = (
         }
         for (const account of new Set(rows.map(({ account }) => account))) notify(account)
       })
-      yield* makeTrimming(sql, { bytesMax, days, keptMax, trimMillis }, { leftOut, written })
+      yield* makeTrimming(sql, { bytesMax, days, keptMax, trimMillis }, written)
+      yield* reportLeftOut(leftOut)
       return { days, write, leftOut, watch, ...makeReads(sql) }
     })
+  )
+
+/** Without a log, the requests of an earlier one are deleted. */
+export const layerOff = (
+  trimMillis: number = TRIM_MILLIS
+): Layer.Layer<never, never, PgClient.PgClient | Placement | Pruning> =>
+  Layer.effectDiscard(
+    Effect.flatMap(PgClient.PgClient, (sql) =>
+      makeTrimming(sql, { bytesMax: 0, days: 0, keptMax: 0, trimMillis }, new Map())
+    )
   )

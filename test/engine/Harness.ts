@@ -85,7 +85,7 @@ const alive: Faults.Faults = () => Effect.void
 const layerWith = (schedulers: 0 | 1 | 2, options: Parameters<typeof Engine.layer>[0]) => {
   if (schedulers === 1) return Engine.layer(options)
   const alone = Deliveries.layer
-  const scheduler = Scheduler.layer(null)
+  const scheduler = Scheduler.layer
   return (schedulers === 0 ? alone : Layer.mergeAll(alone, scheduler, Layer.fresh(scheduler))).pipe(
     Layer.provideMerge(Accounts.layer(options)),
     Layer.provide(Layer.mergeAll(WakeUp.layer, CommitFeed.layer, RunningTime.layer)),

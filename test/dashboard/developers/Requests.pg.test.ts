@@ -1,8 +1,9 @@
 /** The request log in Postgres, and its pages (semantics request_log.kept, dashboard.requests). */
 import { PgClient } from "@effect/sql-pg"
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, identity, Layer } from "effect"
 import { Placement } from "../../../src/engine/process/Placement.ts"
+import { Pruning } from "../../../src/engine/process/Pruning.ts"
 import { idOf, nextSequence } from "../../../src/engine/log/Identifiers.ts"
 import { type LoggedRequest, RequestLog } from "../../../src/engine/RequestLog.ts"
 import * as Migrations from "../../../src/postgres/Migrations.ts"
@@ -243,7 +244,7 @@ describe("the log of requests", () => {
       )
       // 300 for a row, 1 for the path, and 2002 in UTF-8 for the body.
       const bounds = { days: 15, keptMax: 17, bytesMax: 5 * 2303 }
-      for (const account of ["a", "b", "c"]) yield* RequestLogPostgres.trim(sql, account, bounds)
+      for (const account of ["a", "b", "c"]) yield* RequestLogPostgres.trim(sql, account, bounds, identity)
       const kept = yield* count
       assert.deepStrictEqual(kept, [
         { account: "a", count: 16 },
@@ -297,8 +298,35 @@ describe("the log of requests", () => {
       assert.deepStrictEqual(yield* count, [{ account: "a", count: 3 }])
     }).pipe(
       Effect.provide(
-        Layer.mergeAll(Migrations.layer, Placement.layerSole).pipe(Layer.provideMerge(layerFreshDatabase), Layer.orDie)
+        Layer.mergeAll(Migrations.layer, Placement.layerSole, Pruning.layer).pipe(
+          Layer.provideMerge(layerFreshDatabase),
+          Layer.orDie
+        )
       )
     )
+  )
+
+  it.live("is deleted after it was turned off", () =>
+    Effect.gen(function* () {
+      const written = Effect.filterOrFail(
+        count,
+        (rows) => rows.length === 2,
+        () => "not yet"
+      )
+      const log = yield* RequestLog
+      for (const account of ["a", "b"]) {
+        for (let i = 0; i < 20; i++) log.write(account, () => requestAt(account, Date.now(), i))
+      }
+      yield* Effect.eventually(written)
+      yield* Layer.build(Layer.provide(RequestLogPostgres.layerOff(20), Pruning.layer))
+      const left = yield* Effect.eventually(
+        Effect.filterOrFail(
+          count,
+          (rows) => rows.length === 0,
+          () => "not yet"
+        )
+      )
+      assert.deepStrictEqual(left, [])
+    }).pipe(Effect.provide(layerFreshLog({ batchMillis: 10 }).pipe(Layer.provideMerge(Placement.layerSole))))
   )
 })
