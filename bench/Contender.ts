@@ -130,7 +130,7 @@ export const variablesOf = ({ command, databaseUrl, dataFolder }: Installation) 
   TILL_DATA_DIR: dataFolder
 })
 
-const READY_MILLIS = 30_000
+const READY_MILLIS = 120_000
 const STOP_MILLIS = 15_000
 /** Characters of a server's log that a failure shows. */
 const LOG_LENGTH_MAX = 4000

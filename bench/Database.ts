@@ -50,11 +50,11 @@ export const temporaryFolder = Effect.acquireRelease(
 /** Type of a file system in memory on Linux. */
 const TMPFS = 0x01021994
 
-const url = Effect.gen(function* () {
+const urlOf = Effect.fnUntraced(function* (mayBeInMemory: boolean) {
   const given = process.env["DATABASE_URL"]
   if (given !== undefined && given !== "") return given
   const dataFolder = join(yield* temporaryFolder, "data")
-  if (statfsSync(tmpdir()).type === TMPFS) {
+  if (!mayBeInMemory && statfsSync(tmpdir()).type === TMPFS) {
     return yield* new BenchFailure({
       problem: `${tmpdir()} is in memory: nothing there is durable. Set TMPDIR to a folder on a disk.`
     })
@@ -96,7 +96,10 @@ const requireDurability = Effect.fnUntraced(function* (client: Client) {
   }
 })
 
-export const make = Effect.suspend(() => Effect.flatMap(url, at))
+export const make = Effect.suspend(() => Effect.flatMap(urlOf(false), at))
+
+/** The same for figures that do not depend on the disk: its folder may be in memory. */
+export const makeAnywhere = Effect.suspend(() => Effect.flatMap(urlOf(true), at))
 
 /** Connects to a running server. */
 export const at = Effect.fnUntraced(function* (server: string) {

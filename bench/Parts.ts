@@ -3,6 +3,9 @@ import { randomInt } from "node:crypto"
 import { Console, Effect, Option } from "effect"
 import * as ApiBench from "./ApiBench.ts"
 import { BenchFailure } from "./BenchFailure.ts"
+import * as Budget from "./budget/Budget.ts"
+import * as BudgetBench from "./budget/BudgetBench.ts"
+import * as BudgetReport from "./budget/BudgetReport.ts"
 import * as Chart from "./Chart.ts"
 import type { ClusterPace } from "./cluster/ClusterBench.ts"
 import * as ClusterBench from "./cluster/ClusterBench.ts"
@@ -36,6 +39,7 @@ import * as Report from "./Report.ts"
 import type { Part } from "./ResultFiles.ts"
 import * as ResultFiles from "./ResultFiles.ts"
 import { scenarios } from "./scenarios/index.ts"
+import type { Pace } from "./Suite.ts"
 import * as Table from "./Table.ts"
 import type { WebhookPace } from "./webhooks/WebhookBench.ts"
 import * as WebhookBench from "./webhooks/WebhookBench.ts"
@@ -138,6 +142,24 @@ export const dashboard = Effect.fnUntraced(function* (pace: DashboardPace, isCom
     { isComplete, results, verdicts: DashboardGoals.judge(results) },
     { "dashboard.md": DashboardReport.markdown(results) }
   )
+})
+
+/** Fails if a figure is out of the budget; with `isKept`, the figures become the budget instead. */
+export const budget = Effect.fnUntraced(function* (
+  pace: Pace,
+  { isComplete, isKept }: { isComplete: boolean; isKept: boolean }
+) {
+  const results = yield* BudgetBench.run(pace)
+  if (isKept) Budget.write(results.costs)
+  const bounds = Budget.read()
+  yield* Console.log(`\n${BudgetReport.text(results, bounds)}`)
+  yield* conclude(
+    "budget",
+    { isComplete, results, verdicts: [] },
+    { "budget.md": BudgetReport.markdown(results, bounds) }
+  )
+  const problems = Budget.problemsOf(results.costs, bounds)
+  if (problems.length > 0) return yield* new BenchFailure({ problem: problems.join("\n") })
 })
 
 /** Scenarios of a comparison unless one is named. */

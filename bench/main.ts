@@ -174,6 +174,14 @@ const bench = Command.make(
         "With --only growth: accounts that have the PaymentIntents, instead of 1, or 1000 with --full"
       )
     ),
+    budget: Flag.Boolean("budget").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("The costs of requests against bench/budget/budget.json: bytes, rows, statements, CPU time")
+    ),
+    keep: Flag.Boolean("keep").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("With --budget: make this run's figures the budget")
+    ),
     compare: Flag.String("compare").pipe(
       Flag.optional,
       Flag.withDescription("Without baselines: this checkout against another commit, branch or tag")
@@ -187,7 +195,7 @@ const bench = Command.make(
       Flag.withDescription("With --compare: how often both versions are started")
     )
   },
-  Effect.fnUntraced(function* ({ compare: reference, starts, ...asked }) {
+  Effect.fnUntraced(function* ({ budget, compare: reference, keep, starts, ...asked }) {
     const { baselines, full, only, profile, seconds } = asked
     if (baselines && profile) return yield* new BenchFailure({ problem: "A profile is of Till, not of baselines." })
     if (Option.isSome(reference) && (baselines || profile)) {
@@ -196,7 +204,18 @@ const bench = Command.make(
     if (Option.isSome(starts) && Option.isNone(reference)) {
       return yield* new BenchFailure({ problem: "--starts belongs to --compare." })
     }
+    const others = [baselines, profile, Option.isSome(only), Option.isSome(reference)]
+    if (budget && others.includes(true)) {
+      return yield* new BenchFailure({
+        problem: "--budget takes neither --only, --baselines, --profile nor --compare."
+      })
+    }
+    if (keep && !budget) return yield* new BenchFailure({ problem: "--keep belongs to --budget." })
     const runFolder = yield* Guardian.make
+    if (budget) {
+      const isComplete = Option.isNone(seconds)
+      return yield* Parts.budget(pacesOf(full, Option.getOrUndefined(seconds)).api, { isComplete, isKept: keep })
+    }
     if (Option.isNone(reference)) return yield* measure(asked)
     const usual = pacesOf(full, Option.getOrUndefined(seconds)).comparison
     const pace = { ...usual, starts: Option.getOrElse(starts, () => usual.starts) }

@@ -1,3 +1,4 @@
+/** The pace of pruning (semantics storage.pruning). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, References } from "effect"
 import { TestClock } from "effect/testing"
