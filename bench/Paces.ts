@@ -5,6 +5,7 @@ import type { DashboardPace } from "./dashboard/DashboardBench.ts"
 import type { GrowthPace } from "./growth/GrowthBench.ts"
 import type { OverloadPace } from "./overload/OverloadBench.ts"
 import type { PacedPace } from "./paced/Paced.ts"
+import type { StartPace } from "./start/StartBench.ts"
 import type { Pace } from "./Suite.ts"
 import type { WebhookPace } from "./webhooks/WebhookBench.ts"
 
@@ -16,6 +17,7 @@ interface Paces {
   readonly cluster: ClusterPace
   readonly growth: GrowthPace
   readonly dashboard: DashboardPace
+  readonly start: StartPace
   readonly comparison: ComparisonPace
 }
 
@@ -60,6 +62,8 @@ const usual: Paces = {
     logStarts: 4
   },
   // A minute and a half per scenario. Starts count more than rounds: compiled code differs from start to start.
+  // A minute.
+  start: { rounds: 5 },
   comparison: { firstWarmUpSeconds: 6, warmUpSeconds: 2, secondsPerRound: 0.9, rounds: 4, starts: 6 }
 }
 
@@ -77,6 +81,7 @@ const full: Paces = {
   cluster: { ...usual.cluster, secondsPerRound: 4, rounds: 6, starts: 8 },
   growth: { ...usual.growth, objects: 10_000_000, accounts: 1000, secondsPerRound: 3, rounds: 8 },
   dashboard: { ...usual.dashboard, loadsPerPage: 300, secondsPerRound: 8, rounds: 8, logStarts: 8 },
+  start: { rounds: 15 },
   comparison: { ...usual.comparison, secondsPerRound: 2, rounds: 5, starts: 12 }
 }
 
@@ -119,6 +124,7 @@ const shortened = (paces: Paces, seconds: number): Paces => {
       rounds: 2,
       logStarts: 1
     },
+    start: { rounds: 1 },
     comparison: {
       ...comparison,
       secondsPerRound: seconds,

@@ -39,6 +39,10 @@ import * as Report from "./Report.ts"
 import type { Part } from "./ResultFiles.ts"
 import * as ResultFiles from "./ResultFiles.ts"
 import { scenarios } from "./scenarios/index.ts"
+import type { StartPace } from "./start/StartBench.ts"
+import * as StartBench from "./start/StartBench.ts"
+import * as StartGoals from "./start/StartGoals.ts"
+import * as StartReport from "./start/StartReport.ts"
 import type { Pace } from "./Suite.ts"
 import * as Table from "./Table.ts"
 import type { WebhookPace } from "./webhooks/WebhookBench.ts"
@@ -160,6 +164,16 @@ export const budget = Effect.fnUntraced(function* (
   )
   const problems = Budget.problemsOf(results.costs, bounds)
   if (problems.length > 0) return yield* new BenchFailure({ problem: problems.join("\n") })
+})
+
+export const start = Effect.fnUntraced(function* (pace: StartPace, isComplete: boolean) {
+  const results = yield* StartBench.run(pace)
+  yield* Console.log(`\n${StartReport.text(results)}`)
+  yield* conclude(
+    "start",
+    { isComplete, results, verdicts: StartGoals.judge(results) },
+    { "start.md": StartReport.markdown(results) }
+  )
 })
 
 /** Scenarios of a comparison unless one is named. */

@@ -8,7 +8,17 @@ import { verdictsMarkdown } from "./Report.ts"
 export const FOLDER = join(import.meta.dirname, "results")
 
 /** The order of the parts' goals. */
-const PARTS = ["comparison", "latest", "webhooks", "overload", "cluster", "growth", "dashboard", "budget"] as const
+const PARTS = [
+  "comparison",
+  "latest",
+  "webhooks",
+  "overload",
+  "cluster",
+  "growth",
+  "dashboard",
+  "budget",
+  "start"
+] as const
 export type Part = (typeof PARTS)[number]
 
 /** Common content of the parts' files. */

@@ -27,6 +27,7 @@ const OVERLOAD = "overload"
 const CLUSTER = "cluster"
 const GROWTH = "growth"
 const DASHBOARD = "dashboard"
+const START = "start"
 /** The least number of objects for the reads. */
 const GROWTH_OBJECTS_MIN = 20_000
 /** The least number of payments for full pages. */
@@ -66,7 +67,7 @@ const measure = Effect.fnUntraced(function* ({ accounts, baselines, full, object
   const paces = pacesOf(full, Option.getOrUndefined(seconds))
   const isUsual = Option.isNone(seconds) && !profile
   const isWanted = (part: string) => Option.isNone(only) || only.value === part
-  const isOfApi = !Option.exists(only, (name) => [WEBHOOKS, OVERLOAD, CLUSTER, GROWTH, DASHBOARD].includes(name))
+  const isOfApi = !Option.exists(only, (name) => [WEBHOOKS, OVERLOAD, CLUSTER, GROWTH, DASHBOARD, START].includes(name))
   if (!isOfApi && baselines) return yield* new BenchFailure({ problem: "There are no baselines of this part." })
   const parts: Array<Effect.Effect<void, BenchFailure>> = []
   if (isOfApi) {
@@ -110,6 +111,7 @@ const measure = Effect.fnUntraced(function* ({ accounts, baselines, full, object
     }
     parts.push(Parts.dashboard(pace, isUsual && Option.isNone(objects)))
   }
+  if (isLong(START) && !baselines && !profile) parts.push(Parts.start(paces.start, isUsual))
   const problems: Array<string> = []
   for (const part of parts) {
     yield* Effect.catchTag(part, "BenchFailure", ({ problem }) => Effect.sync(() => void problems.push(problem)))
@@ -131,10 +133,13 @@ const bench = Command.make(
       OVERLOAD,
       CLUSTER,
       GROWTH,
-      DASHBOARD
+      DASHBOARD,
+      START
     ]).pipe(
       Flag.optional,
-      Flag.withDescription("One scenario or part; cluster, growth, dashboard, list-created and search only by name")
+      Flag.withDescription(
+        "One scenario or part; cluster, growth, dashboard, start, list-created and search only by name"
+      )
     ),
     baselines: Flag.Boolean("baselines").pipe(
       Flag.withDefault(false),

@@ -46,7 +46,7 @@ import * as WritingPostgres from "./postgres/WritingPostgres.ts"
 
 // The command line uses these. It imports no layer but this file and the client.
 export { BackupFailed } from "./backup/BackupFailed.ts"
-export { MODES as BACKUP_MODES } from "./backup/Manifest.ts"
+export type { Mode as BackupMode } from "./backup/Manifest.ts"
 export { databaseUrlOf, endOf, KEY_VARIABLES, layer as configuration, publicUrlOf, TillConfig } from "./config.ts"
 export { Administration } from "./control/Administration.ts"
 export { API_KEY_GRACE_SECONDS_MAX } from "./domain/ApiKey.ts"
@@ -59,9 +59,10 @@ export { Progress } from "./engine/process/Progress.ts"
 export { watchEventLoop } from "./engine/process/Watchdog.ts"
 export { rebuild } from "./engine/verify/Verify.ts"
 export type { Administered, Command } from "./payments/Administration.ts"
+export { Announcement } from "./postgres/embedded/Announcement.ts"
 export { NothingThere, requireAlone } from "./postgres/Database.ts"
 
-export const VERSION = "0.1.0"
+export { VERSION } from "./version.ts"
 
 export const stores = Layer.mergeAll(
   JournalPostgres.layer,

@@ -10,6 +10,7 @@
  */
 import { Config, ConfigProvider, Context, Effect, Layer, type LogLevel, Option, Redacted, Schema } from "effect"
 import { type BlockList, isIPv6 } from "node:net"
+import { homedir } from "node:os"
 import * as Path from "node:path"
 import { networksOf } from "./domain/Networks.ts"
 import { isWebOrigin } from "./domain/Text.ts"
@@ -52,6 +53,8 @@ export interface TillConfigShape {
   readonly isEmbedded: boolean
   /** Absolute path of the folder for files on disk, such as those of the embedded Postgres. */
   readonly dataFolder: string
+  /** Absolute path of the folder in which commands keep files of the person who runs them. */
+  readonly stateFolder: string
   /** Absolute path of the file with the installation's secret; in the data folder by default. */
   readonly secretFile: string
   /** The longest shutdown of the service, in seconds from the signal (semantics operation.stop). */
@@ -261,6 +264,7 @@ const parsers = {
   DATABASE_URL: databaseUrl,
   TILL_DATA_DIR: path("folder"),
   TILL_SECRET_FILE: path("file"),
+  XDG_STATE_HOME: path("folder"),
   TILL_PUBLIC_URL: publicUrl,
   TILL_SK_TEST: key("sk_test_"),
   TILL_PK_TEST: key("pk_test_"),
@@ -314,6 +318,7 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
     databaseUrl,
     isEmbedded: databaseUrl === undefined,
     dataFolder,
+    stateFolder: Path.join((yield* read("XDG_STATE_HOME")) ?? Path.join(homedir(), ".local/state"), "till"),
     secretFile: (yield* read("TILL_SECRET_FILE")) ?? Path.join(dataFolder, "secret"),
     drainSeconds: (yield* read("TILL_DRAIN_SECONDS")) ?? 10,
     hangSeconds: (yield* read("TILL_HANG_SECONDS")) ?? 10,

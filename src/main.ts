@@ -1,22 +1,13 @@
-/**
- * The `till` command. SIGINT and SIGTERM end it in order: it accepts no new work, finishes and stores running work, and
- * stops the database. While a service waits for other processes to take over, a second signal ends that wait; further
- * signals have no effect. The exit code is then 0, but 1 for an unfinished command or a failure.
- */
-// First, because parsers that were made before it would stay interpreted.
-import "effect/schema/SchemaJITCompiler/enable"
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Effect, Exit, Logger } from "effect"
-import { reportFailure, run } from "./cli/Till.ts"
+/** The `till` command: answers at once what needs no work, and loads the rest for everything else. */
+import cluster from "node:cluster"
+import { announcementOf, answerTo } from "./cli/Quick.ts"
 
-run.pipe(
-  reportFailure,
-  // Logs go to standard error, because other programs read a command's standard output.
-  Effect.provide([NodeServices.layer, Logger.layer([Logger.withConsoleError(Logger.formatSimple)])]),
-  NodeRuntime.runMain({
-    disableErrorReporting: true,
-    teardown: (exit, onExit) =>
-      onExit(Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause) ? Number(process.exitCode ?? 0) : 1)
-  })
-)
+const args = process.argv.slice(2)
+const answer = answerTo(args)
+if (answer === undefined) {
+  process.stdout.write(announcementOf(args, cluster.isWorker))
+  await import("./cli/Program.ts")
+} else {
+  process[answer.stream].write(answer.text)
+  process.exitCode = answer.exitCode
+}

@@ -27,15 +27,26 @@ const ALLOWED: Readonly<Record<string, ReadonlyArray<string>>> = {
   client: ["api", "domain", "json"],
   control: ["payments", "engine", "json"],
   config: ["domain"],
+  version: [],
   app: ["*"],
   service: ["*"],
   // A command uses the API for everything that a merchant can do.
-  cli: ["app", "service", "client", "json"],
+  cli: ["app", "service", "client", "config", "version", "json"],
   main: ["*"]
 }
 
 /** Files of a layer that another one may import, if it may not import the whole layer. */
 const FILES: Readonly<Record<string, ReadonlyArray<string>>> = {
+  // Names that flags offer, and the steps of `till trigger`, without the modules that use them.
+  cli: [
+    "domain/ApiKey.ts",
+    "domain/ApiVersionNames.ts",
+    "domain/EventTypes.ts",
+    "domain/TriggerRecipes.ts",
+    // The first start prepares the database before the service is loaded.
+    "postgres/embedded/Announcement.ts",
+    "postgres/embedded/Cluster.ts"
+  ],
   // The dashboard reads accounts through one interface, and the engine notifies it of changes.
   dashboard: [
     "engine/Accounts.ts",

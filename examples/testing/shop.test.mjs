@@ -2,7 +2,7 @@
 import { once } from "node:events"
 import { createServer } from "node:http"
 import { buffer } from "node:stream/consumers"
-import { PaymentError, TillClient, verifyWebhook } from "till/client"
+import { PaymentError, TillClient, verifyWebhook } from "till-payments-client"
 import { afterAll, beforeAll, expect, inject, test, vi } from "vitest"
 import { makeMerchant } from "./till.mjs"
 

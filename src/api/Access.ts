@@ -1,6 +1,7 @@
 /** Authentication by API key (spec: Authentication), and the annotations of endpoints for other callers. */
 import { Context, Schema } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../domain/Length.ts"
 import { ApiVersion } from "../domain/ApiVersion.ts"
 
 /** Marks endpoints that require an API key: HTTP Basic, with the key as username. */
@@ -27,9 +28,6 @@ export const TestMode: Context.Reference<boolean> = Context.Reference("till/api/
 export const InstallationWide: Context.Reference<boolean> = Context.Reference("till/api/InstallationWide", {
   defaultValue: () => false
 })
-
-/** The longest `Idempotency-Key`, in characters (semantics idempotency.required). */
-export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
 
 export const requestHeaders = {
   "x-api-version": Schema.optionalKey(

@@ -3,7 +3,6 @@
  * runners.partitions).
  */
 import { Console, Effect } from "effect"
-import { Command, Flag } from "effect/cli"
 import * as app from "../app.ts"
 import { columns, timeOf } from "./Columns.ts"
 
@@ -57,16 +56,6 @@ const textOf = (report: Report): string => {
   return `${columns(runnerLines(report))}\n\n${columns([["RUNNER", "SERVES"], ...placed])}`
 }
 
-export const cluster = Command.make(
-  "cluster",
-  { json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON, for programs")) },
-  ({ json }) =>
-    Effect.flatMap(app.clusterReport, (report) => Console.log(json ? JSON.stringify(report, null, 2) : textOf(report)))
-).pipe(
-  Command.withShortDescription("Show the runners on the database"),
-  Command.withDescription(
-    "Show the runners that serve the installation together: the partitions of each, the number of records by which " +
-      "its views lag behind the journal, when its locks were last confirmed, and how far its clock differs from the " +
-      "database's. Everything is read from the database; no runner is contacted."
-  )
-)
+/** Prints the report on the runners, as a table or as JSON. */
+export const cluster = (json: boolean) =>
+  Effect.flatMap(app.clusterReport, (report) => Console.log(json ? JSON.stringify(report, null, 2) : textOf(report)))

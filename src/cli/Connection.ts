@@ -1,30 +1,10 @@
-/**
- * Flags by which a command finds Till and its API key. Commands for trying things out accept only keys of test mode.
- *
- * A key is read from the environment or from standard input, never from the command line: every user of the machine can
- * read that while the command runs, and shells write it to a file.
- */
-import { Data, Effect, Option, Redacted, Stdio, Stream } from "effect"
-import { Flag } from "effect/cli"
-import * as app from "../app.ts"
-import { type EffectMethods, Till } from "../client/index.ts"
-
-/** The command cannot run with these arguments. */
-export class WrongArguments extends Data.TaggedError("WrongArguments")<{ readonly message: string }> {}
-
-export const connectionFlags = {
-  apiKey: Flag.Redacted("api-key").pipe(
-    Flag.optional,
-    Flag.withMetavar("-"),
-    Flag.withDescription(
-      "- reads the secret key (sk_test_…) from standard input; TILL_API_KEY or TILL_SK_TEST by default"
-    )
-  ),
-  url: Flag.String("url").pipe(
-    Flag.optional,
-    Flag.withDescription("Till's address; by default from TILL_PUBLIC_URL or PORT, or http://localhost:4242")
-  )
-}
+/** Finds Till and its API key from a command's flags. Commands for trying things out accept only keys of test mode. */
+import { Effect, Option, Redacted, Stdio, Stream } from "effect"
+import * as net from "node:net"
+import type { EffectMethods } from "../client/EffectMethods.ts"
+import { Till } from "../client/effect.ts"
+import * as Config from "../config.ts"
+import { WrongArguments } from "./WrongArguments.ts"
 
 export interface ConnectionFlags {
   readonly apiKey: Option.Option<Redacted.Redacted>
@@ -34,6 +14,8 @@ export interface ConnectionFlags {
 export interface Connection {
   readonly till: EffectMethods
   readonly baseUrl: URL
+  /** Absolute path of the folder in which commands keep files of this person. */
+  readonly stateFolder: string
   /** How long an authorization holds, in seconds, if the service has the same environment as this command. */
   readonly authorizationHoldSeconds: number
 }
@@ -78,18 +60,43 @@ const apiKeyOf = Effect.fnUntraced(function* (
 
 /** Creates a client from the flags, or else from the environment. */
 export const connect = Effect.fnUntraced(function* (flags: ConnectionFlags, modes: Modes = "test") {
-  const config = yield* app.TillConfig
-  const baseUrl = httpUrlOf(Option.getOrElse(flags.url, () => app.publicUrlOf(config)))
+  const config = yield* Config.TillConfig
+  const baseUrl = httpUrlOf(Option.getOrElse(flags.url, () => Config.publicUrlOf(config)))
   if (baseUrl === undefined) {
     return yield* new WrongArguments({ message: "--url must begin with http:// or https://" })
   }
   const apiKey = yield* apiKeyOf(flags.apiKey, config.apiKey ?? config.defaultKeys.secretTest, modes)
+  yield* requireListening(baseUrl)
   const till = yield* Till.pipe(Effect.provide(Till.layerFetch({ apiKey, baseUrl })))
-  return { till, baseUrl, authorizationHoldSeconds: config.authorizationHoldSeconds } satisfies Connection
-}, Effect.provide(app.configuration))
+  const { authorizationHoldSeconds, stateFolder } = config
+  return { till, baseUrl, authorizationHoldSeconds, stateFolder } satisfies Connection
+}, Effect.provide(Config.layer))
 
 /** Parses an absolute http or https URL; undefined if it is none. */
 export const httpUrlOf = (text: string): URL | undefined => {
   const url = URL.parse(text)
   return url?.protocol === "http:" || url?.protocol === "https:" ? url : undefined
 }
+
+/** The longest wait for a connection, in milliseconds. Without one, the first request reports the reason. */
+const CONNECT_MILLIS_MAX = 800
+
+/** Fails at once if nothing listens at the address, which requests would be repeated for. */
+const requireListening = ({ href, hostname, port, protocol }: URL): Effect.Effect<void, WrongArguments> =>
+  Effect.callback<void, WrongArguments>((resume) => {
+    const host = hostname.replaceAll(/^\[|\]$/gu, "")
+    const socket = net.connect({ host, port: Number(port || (protocol === "https:" ? 443 : 80)) })
+    socket.once("connect", () => {
+      socket.destroy()
+      resume(Effect.void)
+    })
+    socket.once("error", (error: NodeJS.ErrnoException) => {
+      const message = `nothing listens at ${href}: start Till with \`till serve\`, or name its address with --url`
+      resume(isRefused(error) ? Effect.fail(new WrongArguments({ message })) : Effect.void)
+    })
+    return Effect.sync(() => socket.destroy())
+  }).pipe(Effect.timeoutOption(CONNECT_MILLIS_MAX), Effect.asVoid)
+
+/** True also if a name has several addresses, all of which refuse. */
+const isRefused = (error: NodeJS.ErrnoException): boolean =>
+  error.code === "ECONNREFUSED" || (error instanceof AggregateError && error.errors.every(isRefused))

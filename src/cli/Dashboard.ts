@@ -1,24 +1,14 @@
 /** `till dashboard` prints a link that signs a merchant's owner in to the dashboard (semantics dashboard.links). */
-import { Console, Effect, Option } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Console, Effect } from "effect"
 import * as app from "../app.ts"
 
-/** Prints the link alone, so that a shell can use it. */
-export const dashboard = Command.make(
-  "dashboard",
-  {
-    merchant: Flag.String("merchant").pipe(
-      Flag.optional,
-      Flag.withDescription("ID of the merchant, mer_…; the default merchant if omitted")
-    )
-  },
-  ({ merchant }) =>
-    app.Administration.use(({ carryOut }) =>
-      carryOut({ _tag: "LinkToDashboard", merchant: Option.getOrNull(merchant) })
-    ).pipe(
-      Effect.provide(app.administration),
-      Effect.flatMap(({ link }) => Console.log(link))
-    )
-).pipe(
-  Command.withDescription("Print a link that signs the merchant's owner in to the dashboard, once, within 10 minutes")
-)
+/** Makes a link for a merchant; for the default merchant without one. */
+export const linkFor = (merchant: string | null) =>
+  app.Administration.use(({ carryOut }) => carryOut({ _tag: "LinkToDashboard", merchant })).pipe(
+    Effect.provide(app.administration),
+    Effect.map(({ link }) => link ?? "")
+  )
+
+/** Prints the link alone, so that a shell can use it, or as JSON. */
+export const dashboard = (merchant: string | null, json: boolean) =>
+  Effect.flatMap(linkFor(merchant), (link) => Console.log(json ? JSON.stringify({ link }) : link))

@@ -1,16 +1,17 @@
 /**
- * Receives webhooks on a loopback port and forwards them to an app: body and headers unchanged, so that the app
- * verifies them as if they had arrived from Till. The app's status is returned to Till, which repeats webhooks that the
- * app did not accept.
+ * Receives webhooks on a loopback port and forwards them to an app: body and headers unchanged but for the signature,
+ * which is made anew with a secret that stays the same (ListenSecret.ts). The app's status is returned to Till, which
+ * repeats webhooks that the app did not accept.
  *
- * Only webhooks with Till's signature are forwarded, because any page in a browser can post to a port of this machine.
- * The facts that the command prints about a webhook therefore also come from Till.
+ * Only signed webhooks are forwarded, because any page in a browser can post to a port of this machine. The facts that
+ * the command prints about a webhook are therefore signed, too.
  */
 import { Data, Effect, Redacted, type Scope } from "effect"
 import * as http from "node:http"
 import * as https from "node:https"
 import type { AddressInfo } from "node:net"
-import { verifyWebhook, type WebhookEvent } from "../client/index.ts"
+import { verifyWebhook, WEBHOOK_SIGNATURE_HEADER as SIGNATURE, type WebhookEvent } from "../client/index.ts"
+import { signedAnew } from "./ListenSecret.ts"
 
 /** The outcome of one webhook. */
 export interface Forwarded {
@@ -26,6 +27,8 @@ export interface ForwarderOptions {
   readonly forwardTo: URL
   /** The endpoint's current secret. A promise, because a webhook may arrive before the secret is known. */
   readonly secret: () => Promise<Redacted.Redacted>
+  /** The secret with which the app verifies the webhooks. */
+  readonly appSecret: Redacted.Redacted
   /** The value of `X-Till-Listen` in answers to GET, by which another `till listen` identifies this one. */
   readonly instance: string
   /** The app's time limit, in milliseconds; by default a second less than Till's. */
@@ -84,12 +87,13 @@ const listen = (options: ForwarderOptions): Effect.Effect<http.Server, CannotLis
 const statusOf = async (
   request: http.IncomingMessage,
   response: http.ServerResponse,
-  { appMillisMax = APP_MILLIS_MAX, forwardTo, onForwarded, secret }: ForwarderOptions
+  { appMillisMax = APP_MILLIS_MAX, appSecret, forwardTo, onForwarded, secret }: ForwarderOptions
 ): Promise<number> => {
   if (request.method !== "POST") return 200
   const body = await bodyOf(request)
   if (body === undefined) return 413
-  const event = eventOf(body, request, await secret())
+  // The app's own tests may sign as well.
+  const event = eventOf(body, request, [await secret(), appSecret])
   if (event === undefined) return 400
   const gone = new AbortController()
   response.once("close", () => {
@@ -97,7 +101,8 @@ const statusOf = async (
   })
   const start = performance.now()
   const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(appMillisMax)])
-  const outcome = await answerOf(forwardTo, request, body, signal).catch(descriptionOf)
+  const signature = signedAnew(String(request.headers[SIGNATURE]), body, Redacted.value(appSecret))
+  const outcome = await answerOf(forwardTo, { request, body, signature }, signal).catch(descriptionOf)
   const durationMillis = Math.round(performance.now() - start)
   onForwarded({ event, attempt: Number(request.headers["x-webhook-attempt"] ?? 1), outcome, durationMillis })
   return typeof outcome === "number" ? outcome : 502
@@ -113,27 +118,43 @@ const bodyOf = async (request: http.IncomingMessage): Promise<Buffer | undefined
   return bytes <= BODY_BYTES_MAX ? Buffer.concat(chunks) : undefined
 }
 
-/** Undefined unless Till signed the body. */
-const eventOf = (body: Buffer, request: http.IncomingMessage, secret: Redacted.Redacted): WebhookEvent | undefined => {
+/** Undefined unless the body is signed with one of the secrets. */
+const eventOf = (
+  body: Buffer,
+  request: http.IncomingMessage,
+  secrets: ReadonlyArray<Redacted.Redacted>
+): WebhookEvent | undefined => {
   try {
-    return verifyWebhook({ body, header: request.headers["x-signature"], secret: Redacted.value(secret) })
+    return verifyWebhook({
+      body,
+      header: request.headers[SIGNATURE],
+      secret: secrets.map((one) => Redacted.value(one))
+    })
   } catch {
     return undefined
   }
 }
 
+/** A webhook to forward. */
+interface Webhook {
+  readonly request: http.IncomingMessage
+  readonly body: Buffer
+  /** The signature for the app. */
+  readonly signature: string
+}
+
 /** Returns the app's status. The body that follows it is dropped. */
 const answerOf = (
   forwardTo: URL,
-  { rawHeaders }: http.IncomingMessage,
-  body: Buffer,
+  { body, request: { rawHeaders }, signature }: Webhook,
   signal: AbortSignal
 ): Promise<number> =>
   new Promise((resolve, reject) => {
     const headers: Record<string, string | number> = { "content-length": body.length }
     for (let index = 0; index < rawHeaders.length; index += 2) {
       const name = rawHeaders[index]!
-      if (!HOP_HEADERS.has(name.toLowerCase())) headers[name] = rawHeaders[index + 1]!
+      const isSignature = name.toLowerCase() === SIGNATURE
+      if (!HOP_HEADERS.has(name.toLowerCase())) headers[name] = isSignature ? signature : rawHeaders[index + 1]!
     }
     const { request } = forwardTo.protocol === "https:" ? https : http
     const forwarded = request(forwardTo, { method: "POST", headers, signal, agent: false }, (response) => {

@@ -4,51 +4,38 @@
  * unavailable.
  */
 import { Console, Effect, Option, Stream } from "effect"
-import { Command, Flag } from "effect/cli"
-import type { EffectMethods, TillError } from "../client/index.ts"
+import type { EffectMethods } from "../client/effect.ts"
+import type { TillError } from "../client/index.ts"
 import { timeOf } from "./Columns.ts"
-import { connect, connectionFlags, WrongArguments } from "./Connection.ts"
+import { connect, type ConnectionFlags } from "./Connection.ts"
 import { LogFollower } from "./LogFollower.ts"
+import { outputClosed } from "./Output.ts"
+import { WrongArguments } from "./WrongArguments.ts"
 
 type RequestLog = Effect.Success<ReturnType<EffectMethods["request_logs"]["retrieve"]>>
 
 const POLL_MILLIS = 1000
 const PAGE = 100
-const SHOWN_AT_FIRST = 10
 
-const text = (name: string, description: string) =>
-  Flag.String(name).pipe(Flag.optional, Flag.withDescription(description))
-
-const filterFlags = {
-  status: text("status", "A status, 402, or a class of statuses, 4xx"),
-  method: text("method", "GET, POST or DELETE"),
-  path: text("path", "A prefix of the path: /v1/payment_intents"),
-  key: text("key", "The ID of an API key: key_…"),
-  apiVersion: text("api-version", "The API version of the answer"),
-  idempotencyKey: text("idempotency-key", "The idempotency key"),
-  object: text("object", "The ID of an object in the path or the answer: pi_…"),
-  code: text("code", "An error code: card_declined")
+/** The filters of requests: the fields of the request log by the names of the flags. */
+export interface Filters {
+  readonly status: Option.Option<string>
+  readonly method: Option.Option<string>
+  readonly path: Option.Option<string>
+  readonly key: Option.Option<string>
+  readonly apiVersion: Option.Option<string>
+  readonly idempotencyKey: Option.Option<string>
+  readonly object: Option.Option<string>
+  readonly code: Option.Option<string>
 }
 
-const flags = {
-  ...filterFlags,
-  limit: Flag.Int("limit").pipe(
-    Flag.filter(
-      (limit) => limit >= 0,
-      () => "a number that is not negative"
-    ),
-    Flag.withDefault(SHOWN_AT_FIRST),
-    Flag.withDescription(`Number of past requests to print first; ${SHOWN_AT_FIRST} by default`)
-  ),
-  follow: Flag.Boolean("follow").pipe(
-    Flag.withDefault(true),
-    Flag.withDescription("Print new requests as they arrive; --no-follow exits instead")
-  ),
-  json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print one line of JSON per request")),
-  ...connectionFlags
+/** The requests to print. */
+export interface LogsOptions extends ConnectionFlags, Filters {
+  /** The number of past requests. */
+  readonly limit: number
+  readonly follow: boolean
+  readonly json: boolean
 }
-
-type Filters = { readonly [Name in keyof typeof filterFlags]: Option.Option<string> }
 
 const queryOf = Effect.fnUntraced(function* (given: Filters) {
   const { apiVersion, code, idempotencyKey, key, method, object, path, status } = given
@@ -147,36 +134,31 @@ const follow = Effect.fnUntraced(function* (
   }
 })
 
-/** Ends when the reader of standard output closes it, as `head` does. */
-const outputClosed = Effect.callback<void>((resume) => {
-  process.stdout.once("error", () => resume(Effect.void))
-})
-
-export const logs = Command.make("logs", flags, ({ apiKey, follow: follows, json, limit, url, ...filters }) =>
-  Effect.gen(function* () {
-    const query: Query = yield* queryOf(filters)
-    const { till } = yield* connect({ apiKey, url }, "test or live")
-    const isColoured = process.stdout.isTTY && process.stdout.hasColors()
-    const show = (request: RequestLog) => Console.log(json ? jsonOf(request) : lineOf(request, isColoured))
-    const work = Effect.gen(function* () {
-      const newest = yield* newestOf(till)
-      const first = Stream.take(
-        till.request_logs.list.stream({ ...query, limit: Math.min(Math.max(limit, 1), PAGE) }),
-        limit
-      )
-      const shown = [...(yield* Stream.runCollect(first))].toReversed()
-      yield* Effect.forEach(shown, show, { discard: true })
-      if (!follows) return
-      const follower = new LogFollower({ newest: newestOf(till), after: (id) => after(till, query, id) })
-      follower.begin(newest, shown)
-      yield* follow(till, follower, show)
-    })
-    return yield* Effect.raceFirst(work, outputClosed)
+/** Prints past requests, then new ones. */
+export const logs = Effect.fnUntraced(function* ({
+  apiKey,
+  follow: follows,
+  json,
+  limit,
+  url,
+  ...filters
+}: LogsOptions) {
+  const query: Query = yield* queryOf(filters)
+  const { till } = yield* connect({ apiKey, url }, "test or live")
+  const isColoured = process.stdout.isTTY && process.stdout.hasColors()
+  const show = (request: RequestLog) => Console.log(json ? jsonOf(request) : lineOf(request, isColoured))
+  const work = Effect.gen(function* () {
+    const newest = yield* newestOf(till)
+    const first = Stream.take(
+      till.request_logs.list.stream({ ...query, limit: Math.min(Math.max(limit, 1), PAGE) }),
+      limit
+    )
+    const shown = [...(yield* Stream.runCollect(first))].toReversed()
+    yield* Effect.forEach(shown, show, { discard: true })
+    if (!follows) return
+    const follower = new LogFollower({ newest: newestOf(till), after: (id) => after(till, query, id) })
+    follower.begin(newest, shown)
+    yield* follow(till, follower, show)
   })
-).pipe(
-  Command.withShortDescription("Print API requests as they happen"),
-  Command.withDescription(
-    "Print API requests and their outcomes as they happen, without card data and secrets. A secret key of live mode " +
-      "shows live requests. Requests that take longer than 10 seconds may be missing."
-  )
-)
+  return yield* Effect.raceFirst(work, outputClosed)
+})

@@ -4,7 +4,6 @@
  * journal.
  */
 import { Console, Data, Effect } from "effect"
-import { Command } from "effect/cli"
 import * as app from "../app.ts"
 import * as Interruption from "./Interruption.ts"
 import * as ProgressLine from "./ProgressLine.ts"
@@ -56,24 +55,11 @@ export const reconstruction = Effect.andThen(app.requireAlone, app.rebuild).pipe
 const withProgress = <A, E, R>(work: Effect.Effect<A, E, R>) =>
   Interruption.failing(ProgressLine.withProgress(work, process.stderr))
 
-export const verify = Command.make("verify", {}, () => Effect.flatMap(withProgress(verification), report)).pipe(
-  Command.withShortDescription("Check the journal, and the views against it"),
-  Command.withDescription(
-    "Check the journal, the views against it, and that all anchored records are still in it. The service may be " +
-      "running. Nothing is written."
-  )
-)
+/** Verifies the installation, swiftly or gently, and prints the result. */
+export const verify = Effect.flatMap(withProgress(verification), report)
+export const scrub = Effect.flatMap(withProgress(check("gently")), report)
 
-export const scrub = Command.make("scrub", {}, () => Effect.flatMap(withProgress(check("gently")), report)).pipe(
-  Command.withShortDescription("Check the same as verify, gently"),
-  Command.withDescription(
-    "Check the same as verify, but leave the machine and the database to the service: work during a tenth of the time, " +
-      "in little memory. The service does this by itself (TILL_SCRUB_DAYS)."
-  )
+/** Rebuilds the views, and prints how many. */
+export const rebuild = Effect.flatMap(withProgress(reconstruction), (accounts) =>
+  Console.log(`The views of ${accounts} accounts were rebuilt from the journal.`)
 )
-
-export const rebuild = Command.make("rebuild", {}, () =>
-  Effect.flatMap(withProgress(reconstruction), (accounts) =>
-    Console.log(`The views of ${accounts} accounts were rebuilt from the journal.`)
-  )
-).pipe(Command.withDescription("Rebuild the views from the journal"))

@@ -1,6 +1,5 @@
 /** `till serve`: runs the service until a signal stops it. */
-import { Console, Effect, Layer, type LogLevel, Option, Redacted } from "effect"
-import { Command, Flag, GlobalFlag } from "effect/cli"
+import { Console, Effect, Layer, type LogLevel, Redacted } from "effect"
 import { flushCompileCache } from "node:module"
 import * as app from "../app.ts"
 import type * as Service from "../service.ts"
@@ -177,45 +176,23 @@ const runAsRunner = Effect.fnUntraced(function* (level: LogLevel.LogLevel | unde
   yield* Effect.sync(() => process.disconnect())
 }, Effect.provide(app.configuration))
 
-const RUNNERS_MAX = 64
-
-const runners = Flag.Int("runners").pipe(
-  Flag.filter(
-    (count) => count >= 1 && count <= RUNNERS_MAX,
-    () => `must be from 1 to ${RUNNERS_MAX}`
-  ),
-  Flag.withDefault(1),
-  Flag.withDescription("Processes that serve the port together, about one per core; 1 by default")
-)
-
-export const serve = Command.make("serve", { runners }, (given) =>
-  Effect.gen(function* () {
+/** Serves until a signal, with a number of processes. */
+export const serve = Effect.fnUntraced(
+  function* (runners: number, level: LogLevel.LogLevel | undefined) {
     const end = app.endOf(yield* Effect.provide(app.TillConfig, app.configuration))
-    const level = Option.getOrUndefined(yield* GlobalFlag.LogLevel)
     // The parent process ends after its runners.
-    const isFirst = given.runners > 1 && !Runners.isRunner
+    const isFirst = runners > 1 && !Runners.isRunner
     const signals = yield* handleSignals(isFirst ? end.parentMillisMax : end.endMillisMax)
     if (Runners.isRunner) return yield* runAsRunner(level, signals)
     const impatience = signals.again
     return yield* isFirst
       ? Runners.runMany({
-          runners: given.runners,
+          runners,
           level,
           impatience,
           greet: (started) => Effect.andThen(greet(started), Effect.orDie(startWatchdog(level)))
         })
       : run({ level, impatience })
-  })
-).pipe(
-  Command.withShortDescription("Run the service"),
-  Command.withDescription(
-    "Run the service until it receives SIGINT or SIGTERM. Its settings are environment variables, listed in " +
-      "docs/configuration.md: PORT (4242; 0 for any free port), TILL_DATA_DIR (./.till), DATABASE_URL (by default an embedded " +
-      "Postgres), TILL_SK_TEST and the other keys (generated and printed once; if the output is no terminal, live-mode " +
-      "keys are written to a file in TILL_DATA_DIR). The service accepts requests once it has printed its address. With " +
-      "DATABASE_URL, several services may share one database: a service that shuts down answers 503 at /readyz, goes " +
-      "on answering requests until load balancers have noticed, and exits within TILL_DRAIN_SECONDS (10). A second " +
-      "signal skips that wait. --runners N serves the port with N processes, also with the embedded Postgres; a process " +
-      "that dies is restarted."
-  )
+  },
+  Effect.provideService(app.Announcement, (line: string) => Console.log(line))
 )

@@ -1,36 +1,52 @@
 /** The `till` command: its subcommands, and the report of a failure to the person at the terminal. */
-import { Cause, Effect, Exit, Option } from "effect"
-import { Command } from "effect/cli"
-import { VERSION } from "../app.ts"
-import { backup } from "./Backup.ts"
-import { cluster } from "./Cluster.ts"
-import { dashboard } from "./Dashboard.ts"
-import { listen } from "./Listen.ts"
-import { logs } from "./Logs.ts"
-import { keys, merchants } from "./Merchants.ts"
-import { rebuild, scrub, verify } from "./Maintenance.ts"
-import { restore } from "./Restore.ts"
-import { serve } from "./Serve.ts"
-import { trigger } from "./Trigger.ts"
+import { Cause, Console, Effect, Exit, Option } from "effect"
+import { Argument, Command, Completions } from "effect/cli"
+import { VERSION } from "../version.ts"
+import { cluster, dashboard, keys, merchants, open } from "./commands/Administration.ts"
+import { events, fixtures, listen, logs, trigger } from "./commands/Develop.ts"
+import { backup, rebuild, restore, scrub, verify } from "./commands/Maintenance.ts"
+import { delete_, get, list, post } from "./commands/Resources.ts"
+import { serve } from "./commands/Serve.ts"
+import { summaryOf } from "./Summaries.ts"
 
-const till = Command.make("till").pipe(
-  Command.withDescription("A payments service that you run yourself"),
-  Command.withSubcommands([
-    serve,
-    dashboard,
-    cluster,
-    merchants,
-    keys,
-    listen,
-    trigger,
-    logs,
-    verify,
-    scrub,
-    rebuild,
-    backup,
-    restore
-  ])
+const commands = [
+  serve,
+  dashboard,
+  open,
+  cluster,
+  listen,
+  trigger,
+  events,
+  logs,
+  fixtures,
+  get,
+  list,
+  post,
+  delete_,
+  merchants,
+  keys,
+  verify,
+  scrub,
+  rebuild,
+  backup,
+  restore
+] as const
+
+const root = Command.make("till").pipe(Command.withDescription("A payments service that you run yourself"))
+
+const completion = Command.make(
+  "completion",
+  { shell: Argument.Literals("shell", ["bash", "zsh", "fish"]).pipe(Argument.withDescription("bash, zsh or fish")) },
+  ({ shell }) => {
+    const till = Completions.fromCommand(root.pipe(Command.withSubcommands(commands)))
+    return Console.log(Completions.generate("till", shell, till))
+  }
+).pipe(
+  Command.withShortDescription(summaryOf("completion")),
+  Command.withDescription(`${summaryOf("completion")}: source <(till completion bash)`)
 )
+
+const till = root.pipe(Command.withSubcommands([...commands, completion]))
 
 /** Runs the command line of this process. */
 export const run = Command.run(till, { version: VERSION })

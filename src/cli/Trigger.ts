@@ -5,18 +5,19 @@
  * environment, and prints a note. No other type changes the clock.
  */
 import { Console, Data, Duration, Effect, Option, Stream } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
-import { type RecipeInput, TRIGGER_RECIPES } from "../app.ts"
+import { type RecipeInput, TRIGGER_RECIPES } from "../domain/TriggerRecipes.ts"
+import { type EffectMethods } from "../client/effect.ts"
 import {
-  type EffectMethods,
   EMITTED_EVENT_TYPES,
   type EmittedEventType,
   EVENT_TYPES,
   type EventType,
   type TillError
 } from "../client/index.ts"
-import { connect, connectionFlags, WrongArguments } from "./Connection.ts"
-import { applyOverrides, type Override, overrideOf } from "./Overrides.ts"
+import { connect, type ConnectionFlags } from "./Connection.ts"
+import { applyOverrides, type Override } from "./Overrides.ts"
+import { didYouMean } from "./Suggestion.ts"
+import { WrongArguments } from "./WrongArguments.ts"
 
 /**
  * The longest wait for an event after its request: asynchronous payments and refunds take 2 s (semantics test_cards.*).
@@ -38,7 +39,11 @@ export const triggerableOf = (type: string): Effect.Effect<EmittedEventType, Wro
   const known = EVENT_TYPES.find((candidate) => candidate === type)
   if (known === undefined) {
     return Effect.fail(
-      new WrongArguments({ message: `there is no event type ${JSON.stringify(type)}; see till trigger --help` })
+      new WrongArguments({
+        message:
+          `there is no event type ${JSON.stringify(type)}` +
+          (didYouMean(type, Object.keys(EMITTED_EVENT_TYPES)) || "; see till trigger --help")
+      })
     )
   }
   return isEmitted(known)
@@ -97,36 +102,17 @@ const eventAfter = (till: EffectMethods, type: EmittedEventType, ending_before: 
     Effect.map((event) => Option.getOrUndefined(event)?.id)
   )
 
-const override = Flag.String("override").pipe(
-  Flag.filterMap(
-    (text) => Option.fromUndefinedOr(overrideOf(text)),
-    () => "path=value, such as amount=5000 or metadata[order]=7"
-  ),
-  Flag.atLeast(0),
-  Flag.withDescription(
-    "Set a field of the request that creates the object: amount=5000, metadata[order]=7. May be repeated"
-  )
-)
+/** The event to cause. */
+export interface TriggerOptions extends ConnectionFlags {
+  readonly type: string
+  readonly override: ReadonlyArray<Override>
+  readonly json: boolean
+}
 
-const SUMMARY = "Cause an event in test mode and print its ID"
-
-export const trigger = Command.make(
-  "trigger",
-  {
-    type: Argument.String("type").pipe(Argument.withDescription("The event's type: payment_intent.succeeded")),
-    override,
-    ...connectionFlags
-  },
-  ({ override, type, ...flags }) =>
-    Effect.gen(function* () {
-      const triggerable = yield* triggerableOf(type)
-      const { authorizationHoldSeconds, till } = yield* connect(flags)
-      yield* Console.log(yield* triggerEvent(triggerable, { till, overrides: override, authorizationHoldSeconds }))
-    })
-).pipe(
-  Command.withShortDescription(SUMMARY),
-  Command.withDescription(
-    `${SUMMARY}. charge.expired moves the clock of the test environment ahead, ` +
-      `by 7 days by default; no other type does. Types: ${Object.keys(EMITTED_EVENT_TYPES).join(", ")}`
-  )
-)
+/** Causes an event, and prints its ID, or the event as JSON. */
+export const trigger = Effect.fnUntraced(function* ({ json, override, type, ...flags }: TriggerOptions) {
+  const triggerable = yield* triggerableOf(type)
+  const { authorizationHoldSeconds, till } = yield* connect(flags)
+  const id = yield* triggerEvent(triggerable, { till, overrides: override, authorizationHoldSeconds })
+  yield* Console.log(json ? JSON.stringify(yield* till.events.retrieve(id)) : id)
+})

@@ -7,7 +7,7 @@
  */
 import { Result } from "effect"
 import { parseJson } from "../json/JsonParse.ts"
-import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import type { PaymentIntent } from "./Contract.ts"
 import {
   ApiError,
   AuthenticationError,

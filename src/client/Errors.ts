@@ -5,8 +5,7 @@
  * Fields of the API keep the API's names. No error contains a request, a header or a body, so none contains the API
  * key.
  */
-import { Data } from "effect"
-import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import type { PaymentIntent } from "./Contract.ts"
 
 /** The fields of every error. */
 interface CallFields {
@@ -29,49 +28,69 @@ interface ErrorFields extends CallFields {
   readonly doc_url: string | null
 }
 
+/** Fields of a declined card's error. */
+interface PaymentErrorFields extends ErrorFields {
+  readonly decline_code: string | undefined
+  /** ID of the failed charge. */
+  readonly charge: string | undefined
+  /**
+   * The PaymentIntent after the decline; with a publishable key, its visible part (semantics
+   * keys.publishable.payment_intents).
+   */
+  readonly payment_intent: PaymentIntent | undefined
+}
+
+/** Makes the base of an error class: an `Error` with fields, and a `_tag` for `Effect.catchTag`. */
+const errorClass = <Tag extends string, Fields extends CallFields>(tag: Tag): ErrorClass<Tag, Fields> =>
+  class extends Error {
+    readonly _tag = tag
+
+    static {
+      Object.defineProperty(this.prototype, "name", { value: tag, configurable: true, writable: true })
+    }
+
+    constructor(fields: Fields) {
+      super(fields.message)
+      Object.assign(this, fields)
+    }
+  } as never
+
+type ErrorClass<Tag extends string, Fields> = new (fields: Fields) => Error & Fields & { readonly _tag: Tag }
+
 /** The request is invalid, or the state of an object does not allow it. */
-export class InvalidRequestError extends Data.TaggedError("InvalidRequestError")<ErrorFields> {
+export class InvalidRequestError extends errorClass<"InvalidRequestError", ErrorFields>("InvalidRequestError") {
   readonly type = "invalid_request_error"
 }
 
 /** The API key does not exist, or does not permit the call. */
-export class AuthenticationError extends Data.TaggedError("AuthenticationError")<ErrorFields> {
+export class AuthenticationError extends errorClass<"AuthenticationError", ErrorFields>("AuthenticationError") {
   readonly type = "authentication_error"
 }
 
 /** The card was declined. */
-export class PaymentError extends Data.TaggedError("PaymentError")<
-  ErrorFields & {
-    readonly decline_code: string | undefined
-    /** ID of the failed charge. */
-    readonly charge: string | undefined
-    /**
-     * The PaymentIntent after the decline; with a publishable key, its visible part (semantics
-     * keys.publishable.payment_intents).
-     */
-    readonly payment_intent: PaymentIntent | undefined
-  }
-> {
+export class PaymentError extends errorClass<"PaymentError", PaymentErrorFields>("PaymentError") {
   readonly type = "payment_error"
 }
 
 /** Too many requests; see `retry_after`. */
-export class RateLimitError extends Data.TaggedError("RateLimitError")<ErrorFields> {
+export class RateLimitError extends errorClass<"RateLimitError", ErrorFields>("RateLimitError") {
   readonly type = "rate_limit_error"
 }
 
 /** Till could not carry out the request, and changed nothing. */
-export class ApiError extends Data.TaggedError("ApiError")<ErrorFields> {
+export class ApiError extends errorClass<"ApiError", ErrorFields>("ApiError") {
   readonly type = "api_error"
 }
 
 /** No response, an incomplete one, or none in time. Whether the request was carried out is unknown. */
-export class ConnectionError extends Data.TaggedError("ConnectionError")<CallFields> {
+export class ConnectionError extends errorClass<"ConnectionError", CallFields>("ConnectionError") {
   readonly type = "connection_error"
 }
 
 /** A response that is not Till's, such as that of a proxy. Whether the request was carried out is unknown. */
-export class UnexpectedResponseError extends Data.TaggedError("UnexpectedResponseError")<CallFields> {
+export class UnexpectedResponseError extends errorClass<"UnexpectedResponseError", CallFields>(
+  "UnexpectedResponseError"
+) {
   readonly type = "unexpected_response_error"
 }
 
@@ -93,11 +112,6 @@ const classes = [
   ConnectionError,
   UnexpectedResponseError
 ]
-
-// `console.log` prints Effect's errors as bare fields. Without this inspection function, it prints name and stack too.
-for (const { prototype } of classes) {
-  Object.defineProperty(prototype, Symbol.for("nodejs.util.inspect.custom"), { value: undefined })
-}
 
 /** Returns whether a thrown value is an error of the client. */
 export const isTillError = (error: unknown): error is TillError => classes.some((Class) => error instanceof Class)

@@ -3,13 +3,10 @@
  *
  * A method takes the identifiers of its path, then the endpoint's parameters (the body of a POST, the query of all
  * others), then the options of the call. The parameters have their position even if an endpoint has none, so that
- * adding an optional one breaks no caller. A new resource of the contract needs no change here.
+ * adding an optional one breaks no caller.
  */
-import type { Effect, Stream } from "effect"
-import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import type { Api } from "../api/Api.ts"
-import type { ApiVersion } from "../domain/ApiVersion.ts"
-import type { TillError } from "./Errors.ts"
+import type { ApiVersion, Contract } from "./Contract.ts"
+import type { ENDPOINTS } from "./Endpoints.ts"
 
 /** The options of one call. */
 export interface RequestOptions {
@@ -32,77 +29,53 @@ export interface PromiseRequestOptions extends RequestOptions {
 }
 
 /** One identifier for each `:name` of a path. */
-type PathIdentifiers<Path extends string> = Path extends `${string}:${infer Rest}`
+type PathIdentifiers<Path> = Path extends `${string}:${infer Rest}`
   ? Rest extends `${string}/${infer Tail}`
     ? [id: string, ...PathIdentifiers<Tail>]
     : [id: string]
   : []
 
-/** An endpoint of the contract, with its path. */
-type Endpoint = HttpApiEndpoint.ConstraintRequest & { readonly path: string }
+/** The groups of the contract. */
+export type Group = keyof typeof ENDPOINTS & keyof Contract
+/** The endpoints of a group. */
+export type Name<G extends Group> = keyof (typeof ENDPOINTS)[G] & keyof Contract[G]
 
-/** The parameters of an endpoint without any. */
-type NoParameters = Readonly<Record<string, never>>
+type PathOf<G extends Group, N extends Name<G>> = (typeof ENDPOINTS)[G][N] extends readonly [string, infer Path]
+  ? Path
+  : never
+type ParametersOf<G extends Group, N extends Name<G>> = Contract[G][N] extends { readonly parameters: infer P }
+  ? P
+  : never
 
-type OrNone<A> = [A] extends [never] ? NoParameters : A
-
-/** The parameters of an endpoint: its body, or its query if it has no body. */
-export type ParametersOf<E extends Endpoint> = [E["~Payload"]["Type"]] extends [never]
-  ? OrNone<E["~Query"]["Type"]>
-  : E["~Payload"]["Type"]
-
-export type ResultOf<E extends Endpoint> = E["~Success"]["Type"]
+export type ResultOf<G extends Group, N extends Name<G>> = Contract[G][N] extends { readonly result: infer R }
+  ? R
+  : never
 
 /** The items of a list or a search; `never` for other endpoints. */
-export type ItemOf<E extends Endpoint> =
-  ResultOf<E> extends { readonly object: "list" | "search_result"; readonly data: ReadonlyArray<infer Item> }
-    ? Item
-    : never
+export type ItemOf<Result> = Result extends {
+  readonly object: "list" | "search_result"
+  readonly data: ReadonlyArray<infer Item>
+}
+  ? Item
+  : never
 
 /** The arguments of a method; parameters are optional if none of them is required. */
-export type ArgumentsOf<E extends Endpoint, Options> =
-  Record<never, never> extends ParametersOf<E>
-    ? [...PathIdentifiers<E["path"]>, parameters?: ParametersOf<E>, options?: Options]
-    : [...PathIdentifiers<E["path"]>, parameters: ParametersOf<E>, options?: Options]
-
-/**
- * A call as an effect. Running it twice makes two requests, each with its own `Idempotency-Key`: if you repeat it, for
- * example with `Effect.retry`, set `idempotencyKey`.
- */
-export interface EffectMethod<E extends Endpoint> {
-  (...args: ArgumentsOf<E, RequestOptions>): Effect.Effect<ResultOf<E>, TillError>
-}
-
-/** A call that returns one page of a list. */
-export interface EffectListMethod<E extends Endpoint> extends EffectMethod<E> {
-  /** The items of this page and all further ones, in the direction away from the cursor, fetched on demand. */
-  readonly stream: (...args: ArgumentsOf<E, RequestOptions>) => Stream.Stream<ItemOf<E>, TillError>
-}
+export type ArgumentsOf<G extends Group, N extends Name<G>, Options> =
+  Record<never, never> extends ParametersOf<G, N>
+    ? [...PathIdentifiers<PathOf<G, N>>, parameters?: ParametersOf<G, N>, options?: Options]
+    : [...PathIdentifiers<PathOf<G, N>>, parameters: ParametersOf<G, N>, options?: Options]
 
 /** A page, or, with `for await`, its items and those of all further pages, in the direction away from the cursor. */
 export interface Pages<Page, Item> extends Promise<Page>, AsyncIterable<Item> {}
 
 /** A call as a promise, which rejects with a `TillError`, or with the reason of its signal. */
-export type PromiseMethod<E extends Endpoint> = (
-  ...args: ArgumentsOf<E, PromiseRequestOptions>
-) => [ItemOf<E>] extends [never] ? Promise<ResultOf<E>> : Pages<ResultOf<E>, ItemOf<E>>
-
-type GroupsOf<A> = A extends HttpApi.HttpApi<infer _Id, infer Groups> ? Groups : never
-type Groups = GroupsOf<typeof Api>
-type EndpointsOf<Group> = Extract<HttpApiGroup.Endpoints<Group>, Endpoint>
-
-/** The API for Effect programs. */
-export type EffectMethods = {
-  readonly [Group in Groups as HttpApiGroup.Identifier<Group>]: {
-    readonly [E in EndpointsOf<Group> as E["identifier"]]: [ItemOf<E>] extends [never]
-      ? EffectMethod<E>
-      : EffectListMethod<E>
-  }
-}
+export type PromiseMethod<Arguments extends ReadonlyArray<unknown>, Result> = (
+  ...args: Arguments
+) => [ItemOf<Result>] extends [never] ? Promise<Result> : Pages<Result, ItemOf<Result>>
 
 /** The API for programs without Effect. */
 export type PromiseMethods = {
-  readonly [Group in Groups as HttpApiGroup.Identifier<Group>]: {
-    readonly [E in EndpointsOf<Group> as E["identifier"]]: PromiseMethod<E>
+  readonly [G in Group]: {
+    readonly [N in Name<G>]: PromiseMethod<ArgumentsOf<G, N, PromiseRequestOptions>, ResultOf<G, N>>
   }
 }

@@ -3,7 +3,6 @@
  * cursor: in list order without a cursor or with `starting_after`, in reverse order with `ending_before`. The cursor is
  * the last item seen, so additions and removals during the iteration neither repeat nor skip an item.
  */
-import { Effect, Option, Stream } from "effect"
 
 /** The parameters of a list. */
 export type ListParameters = Readonly<Record<string, unknown>>
@@ -19,28 +18,16 @@ export interface Page {
 const isBackward = (parameters: ListParameters): boolean => parameters["ending_before"] !== undefined
 
 /** Returns the items of a page, in the order of the iteration. */
-const itemsOf = (page: Page, parameters: ListParameters): Page["data"] =>
+export const itemsOf = (page: Page, parameters: ListParameters): Page["data"] =>
   isBackward(parameters) ? page.data.toReversed() : page.data
 
 /** Returns the parameters for the next page; undefined after the last one. */
-const nextParameters = (page: Page, parameters: ListParameters): ListParameters | undefined => {
+export const nextParameters = (page: Page, parameters: ListParameters): ListParameters | undefined => {
   if (page.next_page !== undefined) return page.next_page === null ? undefined : { ...parameters, page: page.next_page }
   const last = itemsOf(page, parameters).at(-1)
   if (!page.has_more || last === undefined) return undefined
   return { ...parameters, [isBackward(parameters) ? "ending_before" : "starting_after"]: last.id }
 }
-
-/** Streams all items, from the page with these parameters on. */
-export const streamPages = <E>(
-  fetchPage: (parameters: ListParameters) => Effect.Effect<Page, E>,
-  parameters: ListParameters
-): Stream.Stream<Page["data"][number], E> =>
-  Stream.paginate(parameters, (current) =>
-    Effect.map(
-      fetchPage(current),
-      (page) => [itemsOf(page, current), Option.fromUndefinedOr(nextParameters(page, current))] as const
-    )
-  )
 
 /** Yields all items, from a page that was requested before. */
 export const iteratePages = async function* (

@@ -5,13 +5,12 @@
  * unknown parameters would turn a misspelt `capture_method` into an immediate capture (semantics requests.unknown), and
  * one that checked bounds would refuse values that a newer server accepts. This file refuses only what cannot be sent.
  */
-import type { Redacted } from "effect"
-import { HttpClientRequest } from "effect/http"
-import type { HttpApiEndpoint } from "effect/http-api"
-import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Access.ts"
-import { API_VERSION_NEWEST, type ApiVersion } from "../domain/ApiVersion.ts"
+import { Redacted } from "effect"
+import { API_VERSION_NEWEST } from "../domain/ApiVersionNames.ts"
 import { headerOfText } from "../domain/HeaderText.ts"
-import { hasLengthAtMost } from "../domain/Text.ts"
+import { hasLengthAtMost, IDEMPOTENCY_KEY_LENGTH_MAX } from "../domain/Length.ts"
+import type { ApiVersion } from "./Contract.ts"
+import type { Endpoint } from "./Endpoints.ts"
 import { InvalidRequestError } from "./Errors.ts"
 import type { RequestOptions } from "./Methods.ts"
 
@@ -25,10 +24,9 @@ export interface Call {
 const PATH_IDENTIFIER = /:\w+/gu
 
 /** Returns the number of identifiers in an endpoint's path. */
-export const identifierCount = (endpoint: HttpApiEndpoint.Top): number =>
-  endpoint.path.match(PATH_IDENTIFIER)?.length ?? 0
+export const identifierCount = ([, path]: Endpoint): number => path.match(PATH_IDENTIFIER)?.length ?? 0
 
-export const callOf = (endpoint: HttpApiEndpoint.Top, args: ReadonlyArray<unknown>): Call => {
+export const callOf = (endpoint: Endpoint, args: ReadonlyArray<unknown>): Call => {
   const count = identifierCount(endpoint)
   return {
     identifiers: args.slice(0, count) as ReadonlyArray<string>,
@@ -48,35 +46,55 @@ export const refusalOf = (
   return call.identifiers.every(isSegment) ? undefined : refusal("id", "an ID")
 }
 
+/** A request, from its path on. */
+export interface PlainRequest {
+  readonly method: Endpoint[0]
+  /** With the query. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+}
+
 /** Builds the request of a call. The key is null if the endpoint takes none; then the parameters form the query. */
 export const requestOf = (
-  endpoint: HttpApiEndpoint.Top,
+  [method, template]: Endpoint,
   call: Pick<Call, "identifiers" | "parameters">,
-  headers: {
+  given: {
     readonly idempotencyKey: string | null
     readonly apiVersion: ApiVersion | undefined
     readonly apiKey: Redacted.Redacted
   }
-): HttpClientRequest.HttpClientRequest => {
+): PlainRequest => {
   let next = 0
-  const path = endpoint.path.replaceAll(PATH_IDENTIFIER, () => encodeURIComponent(call.identifiers[next++]!))
-  const request = HttpClientRequest.make(endpoint.method)(path).pipe(
-    HttpClientRequest.basicAuth(headers.apiKey, ""),
-    HttpClientRequest.setHeader("x-api-version", headers.apiVersion ?? API_VERSION_NEWEST)
-  )
-  const { idempotencyKey } = headers
-  if (idempotencyKey === null) return HttpClientRequest.appendUrlParams(request, queryOf(call.parameters))
-  return request.pipe(
-    HttpClientRequest.setHeader("idempotency-key", headerOfText(idempotencyKey)),
-    HttpClientRequest.bodyText(JSON.stringify(call.parameters), "application/json")
-  )
+  const path = template.replaceAll(PATH_IDENTIFIER, () => encodeURIComponent(call.identifiers[next++]!))
+  const headers = {
+    authorization: `Basic ${btoa(`${Redacted.value(given.apiKey)}:`)}`,
+    "x-api-version": given.apiVersion ?? API_VERSION_NEWEST
+  }
+  const { idempotencyKey } = given
+  if (idempotencyKey === null) {
+    const query = queryOf(call.parameters).toString()
+    return { method, path: query === "" ? path : `${path}?${query}`, headers, body: undefined }
+  }
+  return {
+    method,
+    path,
+    headers: {
+      ...headers,
+      "content-type": "application/json",
+      "idempotency-key": headerOfText(idempotencyKey)
+    },
+    body: JSON.stringify(call.parameters)
+  }
 }
 
 /** Returns the query. Undefined parameters are left out; a list becomes a repeated parameter. */
-const queryOf = (parameters: Call["parameters"]): ReadonlyArray<readonly [string, string]> =>
-  Object.entries(parameters).flatMap(([name, value]) =>
-    (Array.isArray(value) ? value : [value]).flatMap((one: unknown) =>
-      one === undefined ? [] : [[name, String(one)] as const]
+const queryOf = (parameters: Call["parameters"]): URLSearchParams =>
+  new URLSearchParams(
+    Object.entries(parameters).flatMap(([name, value]) =>
+      (Array.isArray(value) ? value : [value]).flatMap((one: unknown) =>
+        one === undefined ? [] : [[name, String(one)]]
+      )
     )
   )
 

@@ -7,25 +7,24 @@
  *
  * Errors of the `HttpClient` hold the request and its `Authorization`, so this file replaces them with its own.
  */
-import { Clock, Effect, Random, Redacted, Result, type Scope } from "effect"
-import { HttpClientError, type HttpClient, type HttpClientRequest } from "effect/http"
-import type { HttpApiEndpoint } from "effect/http-api"
-import type { ApiVersion } from "../domain/ApiVersion.ts"
+import { Clock, Effect, Random, Redacted, Result } from "effect"
 import { type Answer, meaningOf } from "./Answer.ts"
+import type { Endpoint } from "./Endpoints.ts"
 import { ConnectionError, type TillError } from "./Errors.ts"
-import { type Call, refusalOf, requestOf } from "./Request.ts"
+import type { ClientOptions } from "./Options.ts"
+import { type Call, type PlainRequest, refusalOf, requestOf } from "./Request.ts"
 
 /** The defaults of all calls. */
-export interface Defaults {
+export interface Defaults extends Omit<ClientOptions, "baseUrl"> {
   /** A secret or publishable key. */
   readonly apiKey: Redacted.Redacted
-  /** The API version; by default that of the types. */
-  readonly apiVersion?: ApiVersion | undefined
-  /** Timeout of one attempt; 40 s by default. */
-  readonly timeoutMillis?: number | undefined
-  /** Maximum number of attempts after the first; 3 by default. */
-  readonly retriesMax?: number | undefined
 }
+
+/**
+ * Makes one attempt: sends the request and reads the whole response. Interruption closes the connection. Fails with a
+ * description that may contain the API key.
+ */
+export type Exchange = (request: PlainRequest) => Effect.Effect<Answer, string>
 
 /** Default maximum of attempts after the first. */
 const RETRIES_MAX_DEFAULT = 3
@@ -60,48 +59,39 @@ const TIMEOUT_MILLIS_DEFAULT = 40_000
 
 /** Makes attempts until one succeeds or fails permanently. */
 export const send = Effect.fnUntraced(function* (
-  http: HttpClient.HttpClient.With<HttpClientError.HttpClientError, Scope.Scope>,
-  endpoint: HttpApiEndpoint.Top,
+  exchange: Exchange,
+  endpoint: Endpoint,
   { options, ...call }: Call,
   defaults: Defaults
 ): Effect.fn.Return<unknown, TillError> {
-  const idempotencyKey = endpoint.method === "POST" ? (options.idempotencyKey ?? crypto.randomUUID()) : null
+  const idempotencyKey = endpoint[0] === "POST" ? (options.idempotencyKey ?? crypto.randomUUID()) : null
   const refusal = refusalOf(call, idempotencyKey)
-  if (refusal !== undefined) return yield* refusal
+  if (refusal !== undefined) return yield* Effect.fail(refusal)
   const apiVersion = options.apiVersion ?? defaults.apiVersion
   const request = requestOf(endpoint, call, { idempotencyKey, apiVersion, apiKey: defaults.apiKey })
   const timeoutMillis = options.timeoutMillis ?? defaults.timeoutMillis ?? TIMEOUT_MILLIS_DEFAULT
   const retriesMax = options.retriesMax ?? defaults.retriesMax ?? RETRIES_MAX_DEFAULT
   for (let attempt = 1; ; attempt++) {
-    const answer = yield* Effect.result(answerTo(http, request, timeoutMillis))
+    const answer = yield* Effect.result(answerTo(exchange(request), timeoutMillis))
     const meaning = Result.isSuccess(answer)
       ? meaningOf(answer.success, idempotencyKey, yield* Clock.currentTimeMillis)
       : Result.fail(noAnswer(answer.failure, idempotencyKey, defaults.apiKey))
     if (Result.isSuccess(meaning)) return meaning.success
     const delayMillis = retryDelayMillis(meaning.failure, attempt, yield* Random.next)
-    if (attempt > retriesMax || delayMillis === undefined) return yield* meaning.failure
+    if (attempt > retriesMax || delayMillis === undefined) return yield* Effect.fail(meaning.failure)
     yield* Effect.sleep(delayMillis)
   }
 })
 
-/** Makes one attempt. The scope closes its connection, unless the response is complete. Fails with a description. */
-const answerTo = (
-  http: HttpClient.HttpClient.With<HttpClientError.HttpClientError, Scope.Scope>,
-  request: HttpClientRequest.HttpClientRequest,
-  timeoutMillis: number
-): Effect.Effect<Answer, string> =>
-  http.execute(request).pipe(
-    Effect.flatMap(({ headers, status, text }) => Effect.map(text, (text) => ({ status, headers, text }))),
-    Effect.scoped,
-    Effect.mapError(descriptionOf),
-    Effect.timeoutOrElse({
-      duration: timeoutMillis,
-      orElse: () => Effect.fail(`no whole answer within ${timeoutMillis} ms`)
-    })
-  )
+/** Limits the time of an attempt. */
+const answerTo = (exchange: Effect.Effect<Answer, string>, timeoutMillis: number): Effect.Effect<Answer, string> =>
+  Effect.timeoutOrElse(exchange, {
+    duration: timeoutMillis,
+    orElse: () => Effect.fail(`no whole answer within ${timeoutMillis} ms`)
+  })
 
 /** Returns the description of the innermost cause. */
-const descriptionOf = (error: unknown): string => {
+export const descriptionOf = (error: unknown): string => {
   let innermost = error
   while (innermost instanceof Error && innermost.cause instanceof Error) innermost = innermost.cause
   const { code, message } = innermost as { readonly code?: unknown; readonly message?: unknown }

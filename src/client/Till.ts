@@ -10,52 +10,39 @@
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
-import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
-import { Api } from "../api/Api.ts"
+import type { EffectMethods } from "./EffectMethods.ts"
+import { forEveryEndpoint } from "./Endpoints.ts"
 import type { TillError } from "./Errors.ts"
-import type { EffectMethods } from "./Methods.ts"
-import { type Page, streamPages } from "./Pages.ts"
+import { baseUrlOf, type ClientOptions } from "./Options.ts"
+import { type Page, streamPages } from "./PageStream.ts"
 import { type Call, callOf } from "./Request.ts"
-import { type Defaults, send } from "./Send.ts"
+import { type Defaults, descriptionOf, type Exchange, send } from "./Send.ts"
 
-export interface TillOptions extends Defaults {
-  /** Till's address: the part of a URL before `/v1`. */
-  readonly baseUrl: string | URL
-}
+export interface TillOptions extends Pick<ClientOptions, "baseUrl">, Defaults {}
 
-/** Returns a value for every endpoint of the contract, by group and name. */
-export const forEveryEndpoint = <A>(
-  make: (endpoint: HttpApiEndpoint.Top, group: string) => A
-): Readonly<Record<string, Readonly<Record<string, A>>>> => {
-  const groups: Record<string, Record<string, A>> = {}
-  HttpApi.reflect(Api, {
-    onGroup: ({ group }) => void (groups[group.identifier] = {}),
-    onEndpoint: ({ endpoint, group }) => {
-      groups[group.identifier]![endpoint.identifier] = make(endpoint, group.identifier)
-    }
-  })
-  return groups
-}
-
-/** Returns the base URL. Throws for an address without `http://`, and for an empty key, as of an unset variable. */
-export const baseUrlOf = ({ apiKey, baseUrl }: TillOptions): string => {
-  const { href, protocol } = new URL(baseUrl)
-  if (protocol !== "http:" && protocol !== "https:") {
-    throw new TypeError(`baseUrl must begin with http:// or https://, got "${String(baseUrl)}"`)
+/** Makes attempts with an `HttpClient`. Its errors hold the request and its `Authorization`, so they are replaced. */
+const exchangeOf = (client: HttpClient.HttpClient, baseUrl: string): Exchange => {
+  const http = HttpClient.withScope(client)
+  return ({ body, headers, method, path }) => {
+    const request = HttpClientRequest.make(method)(`${baseUrl}${path}`).pipe(HttpClientRequest.setHeaders(headers))
+    return http
+      .execute(body === undefined ? request : HttpClientRequest.bodyText(request, body, headers["content-type"]))
+      .pipe(
+        Effect.flatMap(({ headers, status, text }) => Effect.map(text, (text) => ({ status, headers, text }))),
+        // The scope closes the connection, unless the response is complete.
+        Effect.scoped,
+        Effect.mapError(descriptionOf)
+      )
   }
-  // Callers without types can pass undefined.
-  if (!(Redacted.value(apiKey) as string | undefined)) throw new TypeError("apiKey is missing")
-  return href.replace(/\/$/u, "")
 }
 
 /** Makes the methods of a client that sends requests with this `HttpClient`. */
 const methods = (client: HttpClient.HttpClient, options: TillOptions): EffectMethods => {
-  const baseUrl = baseUrlOf(options)
-  const http = client.pipe(HttpClient.mapRequest(HttpClientRequest.prependUrl(baseUrl)), HttpClient.withScope)
+  const exchange = exchangeOf(client, baseUrlOf(options.baseUrl, Redacted.value(options.apiKey)))
   const made = forEveryEndpoint((endpoint) => {
-    const run = (call: Call) => send(http, endpoint, call, options)
+    const run = (call: Call) => send(exchange, endpoint, call, options)
     const method = (...args: ReadonlyArray<unknown>) => run(callOf(endpoint, args))
-    if (endpoint.method !== "GET") return method
+    if (endpoint[0] !== "GET") return method
     const stream = (...args: ReadonlyArray<unknown>) => {
       const call = callOf(endpoint, args)
       return streamPages(
@@ -84,7 +71,7 @@ const methods = (client: HttpClient.HttpClient, options: TillOptions): EffectMet
  * program.pipe(Effect.provide(till))
  * ```
  */
-export class Till extends Context.Service<Till, EffectMethods>()("till/client/Till") {
+export class Till extends Context.Service<Till, EffectMethods>()("till-payments-client/Till") {
   /**
    * A client over any `HttpClient`, which should neither follow redirects nor repeat requests. Dies if `baseUrl` is not
    * a web address or `apiKey` is empty.
@@ -102,6 +89,6 @@ export class Till extends Context.Service<Till, EffectMethods>()("till/client/Ti
 }
 
 /** `fetch` without following redirects, by which the POST of a payment could become a GET of another resource. */
-export const layerFetch: Layer.Layer<HttpClient.HttpClient> = FetchHttpClient.layer.pipe(
+const layerFetch: Layer.Layer<HttpClient.HttpClient> = FetchHttpClient.layer.pipe(
   Layer.provide(Layer.succeed(FetchHttpClient.RequestInit, { redirect: "manual" }))
 )

@@ -1,39 +1,50 @@
 /**
  * The client for programs without Effect: the contract's endpoints as promises.
  *
- * It runs the Effect client, with the guarantees of Till.ts. Promises reject with a `TillError`, or with the reason of
+ * Attempts are effects, with the guarantees of Till.ts. Promises reject with a `TillError`, or with the reason of
  * the call's `AbortSignal`. The stack of a `TillError` is that of the call, so it shows which call failed.
  */
-import { Cause, Effect, Exit, Layer, Redacted } from "effect"
-import { FetchHttpClient } from "effect/http"
+import { Cause, Effect, Exit, Redacted } from "effect"
+import { forEveryEndpoint } from "./Endpoints.ts"
 import { isTillError, type TillError } from "./Errors.ts"
 import type { PromiseMethods, PromiseRequestOptions } from "./Methods.ts"
+import { baseUrlOf, type ClientOptions } from "./Options.ts"
 import { iteratePages, type ListParameters, type Page } from "./Pages.ts"
-import { identifierCount } from "./Request.ts"
-import { baseUrlOf, forEveryEndpoint, layerFetch, Till, type TillOptions } from "./Till.ts"
+import { callOf, identifierCount } from "./Request.ts"
+import { descriptionOf, type Exchange, send } from "./Send.ts"
 
-export interface TillClientOptions extends Omit<TillOptions, "apiKey"> {
+export interface TillClientOptions extends ClientOptions {
   /** A secret or publishable key. */
   readonly apiKey: string
   /** A replacement for the platform's `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined
 }
 
-type EffectMethod = (...args: ReadonlyArray<unknown>) => Effect.Effect<unknown, TillError>
+/** Makes attempts with `fetch`, without following redirects, by which the POST of a payment could become a GET. */
+const exchangeOf =
+  (fetch: typeof globalThis.fetch, baseUrl: string): Exchange =>
+  ({ body, headers, method, path }) =>
+    Effect.tryPromise({
+      try: async (signal) => {
+        const init = { method, headers, redirect: "manual", signal, ...(body !== undefined && { body }) } as const
+        const response = await fetch(`${baseUrl}${path}`, init)
+        return { status: response.status, headers: Object.fromEntries(response.headers), text: await response.text() }
+      },
+      catch: descriptionOf
+    })
 
 const methods = ({ apiKey, fetch = globalThis.fetch, ...others }: TillClientOptions): PromiseMethods => {
   const options = { ...others, apiKey: Redacted.make(apiKey) }
-  // Checked here too, so that the stack of a `TypeError` is the caller's.
-  baseUrlOf(options)
-  const layer = Layer.provide(layerFetch, Layer.succeed(FetchHttpClient.Fetch, fetch))
-  const till = Effect.runSync(Effect.provide(Till.make(options), layer))
-  const effects = till as unknown as Readonly<Record<string, Readonly<Record<string, EffectMethod>>>>
-  const made = forEveryEndpoint((endpoint, group) => {
-    const method = effects[group]![endpoint.identifier]!
+  const exchange = exchangeOf(fetch, baseUrlOf(options.baseUrl, apiKey))
+  const made = forEveryEndpoint((endpoint) => {
     const count = identifierCount(endpoint)
     const run = (args: ReadonlyArray<unknown>, called: Called) =>
-      settle(method(...args), called, args[count + 1] as PromiseRequestOptions)
-    if (endpoint.method !== "GET") {
+      settle(
+        send(exchange, endpoint, callOf(endpoint, args), options),
+        called,
+        args[count + 1] as PromiseRequestOptions
+      )
+    if (endpoint[0] !== "GET") {
       return function call(...args: ReadonlyArray<unknown>) {
         return run(args, calledAs(call))
       }

@@ -3,15 +3,19 @@
  *
  * `switch (event.type)` narrows the object. Keep a `default`: a newer Till may send types that are missing here.
  */
-import type { Charge } from "../domain/Charge.ts"
-import type { CheckoutSession } from "../domain/CheckoutSession.ts"
-import type { Customer } from "../domain/Customer.ts"
-import type { EMITTED_EVENT_TYPES, EmittedEventType, Event, EventType } from "../domain/Event.ts"
-import type { PaymentIntent } from "../domain/PaymentIntent.ts"
-import type { PaymentMethod } from "../domain/PaymentMethod.ts"
-import type { Price } from "../domain/Price.ts"
-import type { Product } from "../domain/Product.ts"
-import type { Refund } from "../domain/Refund.ts"
+import type {
+  Charge,
+  CheckoutSession,
+  Customer,
+  Event,
+  EventType,
+  PaymentIntent,
+  PaymentMethod,
+  Price,
+  Product,
+  Refund
+} from "./Contract.ts"
+import type { EMITTED_EVENT_TYPES, EmittedEventType } from "../domain/EventTypes.ts"
 
 /** The objects of events, by their `object` field. */
 interface ObjectsByName {

@@ -62,7 +62,7 @@ export interface VerifyWebhookOptions {
 }
 
 /**
- * `verifyWebhook` of `till/client`, for use of this file alone. `JSON.parse` of Node 24 to 26 can misread names that
+ * `verifyWebhook` of the client, for use of this file alone. `JSON.parse` of Node 24 to 26 can misread names that
  * end with an escape, such as `"\n"`; the client's own function does not use it.
  */
 export const verifyWebhook = (options: VerifyWebhookOptions): WebhookEvent => verifyWebhookWith(JSON.parse, options)
@@ -101,7 +101,7 @@ const secretsOf = (secret: VerifyWebhookOptions["secret"]): ReadonlyArray<string
 }
 
 const bytesOf = (body: VerifyWebhookOptions["body"]): Uint8Array => {
-  if (typeof body === "string") return Buffer.from(body, "utf8")
+  if (typeof body === "string") return new TextEncoder().encode(body)
   const bytes = viewOf(body)
   // Another thread could change shared memory between the comparison of the signature and the parsing of the event.
   return isSharedArrayBuffer(bytes.buffer) ? bytes.slice() : bytes
@@ -137,8 +137,12 @@ const headerOf = (header: VerifyWebhookOptions["header"]): SignatureHeader => {
   if (!isWellFormed) {
     throw new WebhookVerificationError("header_malformed", "X-Signature is not of the form t=<seconds>,v1=<signature>.")
   }
-  return { time: times[0]!, signatures: signatures.map((signature) => Buffer.from(signature, "hex")) }
+  return { time: times[0]!, signatures: signatures.map(bytesOfHex) }
 }
+
+/** Reads pairs of hexadecimal digits. */
+const bytesOfHex = (text: string): Uint8Array =>
+  Uint8Array.from(text.match(/../gu)!, (pair) => Number.parseInt(pair, 16))
 
 const matchesAny = (
   body: Uint8Array,

@@ -28,7 +28,9 @@ export const ApiKey = Schema.Struct({
   created: Timestamp,
   expires_at: Schema.NullOr(Timestamp),
   status: ApiKeyStatus,
-  merchant_id: MerchantId
+  merchant_id: MerchantId,
+  /** The operator's name of the key; only keys that were given one have it. */
+  name: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "ApiKey" })
 export type ApiKey = typeof ApiKey.Type
 

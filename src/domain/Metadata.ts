@@ -6,7 +6,8 @@
  */
 import { Effect, Schema } from "effect"
 import { ParameterInvalid } from "./ParameterErrors.ts"
-import { hasLengthAtMost, text } from "./Text.ts"
+import { hasLengthAtMost } from "./Length.ts"
+import { text } from "./Text.ts"
 
 export const METADATA_KEYS_MAX = 50
 export const METADATA_KEY_LENGTH_MAX = 40

@@ -3,6 +3,7 @@
  * parameters.urls), as the WHATWG parser reads them. Lengths count Unicode code points (semantics parameters.lengths).
  */
 import { Schema } from "effect"
+import { hasLengthAtMost } from "./Length.ts"
 import { ruleOf } from "./Rule.ts"
 
 /** The default length limit of a text (semantics parameters.lengths). */
@@ -26,15 +27,6 @@ export const text = (max: number = TEXT_LENGTH_MAX) =>
  */
 export const unsettable = <S extends Schema.Constraint>(schema: S) =>
   Schema.Union([schema, Schema.Null, Schema.Literal("")]).annotate({ rule: ruleOf(schema) })
-
-/** Returns whether a string has at most `max` code points; code units are only an upper bound. */
-export const hasLengthAtMost = (value: string, max: number): boolean => {
-  if (value.length <= max) return true
-  if (value.length > 2 * max) return false
-  let length = 0
-  for (const _ of value) length++
-  return length <= max
-}
 
 export const EMAIL_LENGTH_MAX = 320
 

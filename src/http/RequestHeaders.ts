@@ -3,10 +3,9 @@
  * versions.unknown, versions.supported).
  */
 import { Exit } from "effect"
-import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Access.ts"
 import { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
 import { textOfHeader } from "../domain/HeaderText.ts"
-import { hasLengthAtMost } from "../domain/Text.ts"
+import { hasLengthAtMost, IDEMPOTENCY_KEY_LENGTH_MAX } from "../domain/Length.ts"
 import { InvalidApiVersion } from "../server/HttpErrors.ts"
 import type { Incoming } from "../server/Incoming.ts"
 

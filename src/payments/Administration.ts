@@ -8,7 +8,7 @@ import { ApiVersion } from "../domain/ApiVersion.ts"
 import { BRAND_SETTINGS, type BrandSetting } from "../domain/Brand.ts"
 import { Role } from "../domain/Person.ts"
 import { ruleOf } from "../domain/Rule.ts"
-import { hasLengthAtMost } from "../domain/Text.ts"
+import { hasLengthAtMost } from "../domain/Length.ts"
 import { Accounts, type AccountsShape, runOnce, Unavailable } from "../engine/Accounts.ts"
 import type { Document, Identified, Kind, Labels } from "../engine/log/Document.ts"
 import type { Transaction } from "../engine/actor/Transaction.ts"
@@ -47,7 +47,12 @@ export const Command = Schema.Union([
     /** Null stands for the default merchant. */
     merchant: Schema.NullOr(Schema.String)
   }),
-  Schema.TaggedStruct("CreateKey", { merchant: Schema.String, type: ApiKeyType, livemode: Schema.Boolean }),
+  Schema.TaggedStruct("CreateKey", {
+    merchant: Schema.String,
+    type: ApiKeyType,
+    livemode: Schema.Boolean,
+    name: Schema.optionalKey(Schema.String)
+  }),
   Schema.TaggedStruct("ListKeys", { merchant: Schema.NullOr(Schema.String) }),
   Schema.TaggedStruct("RollKey", { key: Schema.String, expiresIn: ApiKeyGrace }),
   Schema.TaggedStruct("RevokeKey", { key: Schema.String }),
@@ -197,10 +202,12 @@ const linkToDashboard = Effect.fnUntraced(function* (merchant: string | null): C
 const createKey = Effect.fnUntraced(function* ({
   livemode,
   merchant,
+  name,
   type
 }: Command & { readonly _tag: "CreateKey" }): CommandReturn<Transaction> {
+  if (name !== undefined) yield* requireName(name, "key")
   if ((yield* Merchants.find(merchant)) === undefined) return yield* noMerchant(merchant)
-  return { merchants: [], keys: [revealKey(yield* ApiKeys.issue(merchant, { type, livemode }))] }
+  return { merchants: [], keys: [revealKey(yield* ApiKeys.issue(merchant, { type, livemode, name }))] }
 })
 
 const rollKey = (id: string, expiresIn: number) =>
@@ -273,13 +280,13 @@ const listKeys = Effect.fnUntraced(function* (merchant: string | null) {
 })
 
 /** Returns the message for a name that pages or terminals cannot show; undefined if they can. */
-export const nameComplaint = (name: string): string | undefined =>
+export const nameComplaint = (name: string, owner: "merchant" | "key" = "merchant"): string | undefined =>
   name.trim() !== "" && hasLengthAtMost(name, Merchants.NAME_LENGTH_MAX) && !/\p{Cc}/u.test(name)
     ? undefined
-    : `A merchant's name has 1 to ${Merchants.NAME_LENGTH_MAX} characters, none of them a control character.`
+    : `A ${owner}'s name has 1 to ${Merchants.NAME_LENGTH_MAX} characters, none of them a control character.`
 
-const requireName = (name: string) => {
-  const message = nameComplaint(name)
+const requireName = (name: string, owner: "merchant" | "key" = "merchant") => {
+  const message = nameComplaint(name, owner)
   return message === undefined ? Effect.void : Effect.fail(new AdministrationFailed({ message }))
 }
 

@@ -23,6 +23,8 @@ export type { ApiKeyType }
 export interface ApiKeyUse {
   readonly type: ApiKeyType
   readonly livemode: boolean
+  /** The operator's name of the key. */
+  readonly name?: string | undefined
 }
 
 export const ApiKeyHidden = Schema.Struct({
@@ -78,7 +80,7 @@ export const issue = Effect.fnUntraced(function* (
 /** Registers a key that the operator chose as a merchant's key (semantics keys.first). */
 export const register = Effect.fnUntraced(function* (
   merchantId: string,
-  { livemode, type }: ApiKeyUse,
+  { livemode, name, type }: ApiKeyUse,
   key: Redacted.Redacted
 ): Effect.fn.Return<ApiKey, never, Transaction> {
   const transaction = yield* Transaction
@@ -93,7 +95,8 @@ export const register = Effect.fnUntraced(function* (
     created: secondsOf(transaction.now),
     expires_at: null,
     status: "active",
-    merchant_id: merchantId
+    merchant_id: merchantId,
+    ...(name !== undefined && { name })
   }
   const { expires_at, id: api_key, merchant_id, status } = apiKey
   const lookup = lookupIdOf(text)

@@ -6,9 +6,11 @@ import { Effect, Exit, Redacted, Scope } from "effect"
 import { createHmac } from "node:crypto"
 import * as http from "node:http"
 import * as net from "node:net"
+import { verifyWebhook } from "../../src/client/index.ts"
 import { type Forwarded, forwarder, INSTANCE_HEADER } from "../../src/cli/Forwarder.ts"
 
 const SECRET = "whsec_00000000000000000000000000000000"
+const APP_SECRET = "whsec_11111111111111111111111111111111"
 const BODY = '{"id":"evt_1","type":"customer.created"}'
 
 const signed = (body = BODY) => {
@@ -57,6 +59,7 @@ const forwarding = Effect.fnUntraced(function* (
     forwardTo,
     instance: "this one",
     secret: () => known,
+    appSecret: Redacted.make(APP_SECRET),
     onForwarded,
     ...(appMillisMax !== undefined && { appMillisMax })
   })
@@ -170,6 +173,10 @@ describe("the forwarder", () => {
       assert.strictEqual(status, 200)
       const names = [...asked.matchAll(/^([\w-]+): /gmu)].map(([, name]) => name!.toLowerCase())
       assert.sameMembers(names, ["content-length", "x-signature", "host", "connection"])
+      // The app verifies the body with a secret of its own, at the time at which Till has signed it.
+      const header = /^x-signature: (.*)\r$/imu.exec(asked)![1]!
+      assert.strictEqual(header.split(",")[0], headers["X-Signature"].split(",")[0])
+      assert.strictEqual(verifyWebhook({ body: BODY, header, secret: APP_SECRET }).id, JSON.parse(BODY).id)
       assert.match(asked, /^connection: close\r$/imu)
       assert.isTrue(asked.endsWith(`\r\n\r\n${BODY}`))
       assert.deepStrictEqual(

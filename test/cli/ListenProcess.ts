@@ -11,7 +11,7 @@ export class ListenProcess {
   readonly ended: Promise<End>
 
   constructor(server: TillProcess, args: ReadonlyArray<string>) {
-    const env = { PATH: process.env["PATH"] ?? "", ...server.variables }
+    const env = { PATH: process.env["PATH"] ?? "", XDG_STATE_HOME: `${server.folder}/state`, ...server.variables }
     this.#child = spawn(process.execPath, [...TILL, "listen", ...args], { env, stdio: ["ignore", "pipe", "pipe"] })
     this.#child.stdout!.on("data", (chunk) => (this.stdout += String(chunk)))
     this.#child.stderr!.on("data", (chunk) => (this.stderr += String(chunk)))

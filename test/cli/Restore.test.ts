@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { timeFrom } from "../../src/cli/Restore.ts"
+import { timeFrom } from "../../src/cli/Time.ts"
 
 describe("the time to restore up to", () => {
   it.each([

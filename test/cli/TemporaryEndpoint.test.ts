@@ -4,7 +4,7 @@ import { Effect, Redacted } from "effect"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import { temporaryEndpoint } from "../../src/cli/TemporaryEndpoint.ts"
-import { Till } from "../../src/client/index.ts"
+import { Till } from "../../src/client/effect.ts"
 import { start, type MemoryTill } from "../support/MemoryTill.ts"
 
 let server: MemoryTill

@@ -1,7 +1,8 @@
 /** Iterations over many pages, in both directions, as an async iterator and as a stream. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
-import { Till, TillClient } from "../../src/client/index.ts"
+import { Till } from "../../src/client/effect.ts"
+import { TillClient } from "../../src/client/index.ts"
 import { type MemoryTill, start } from "../support/MemoryTill.ts"
 import { FaultyProxy } from "../support/FaultyProxy.ts"
 

@@ -183,7 +183,7 @@ const receiverOfReadme = (): string => {
   const listening = `.listen(0, "127.0.0.1", function () { console.log("Listening on http://127.0.0.1:" + this.address().port) })`
   assert.strictEqual(code.split(".listen(3000)").length, 2)
   const client = new URL("../../src/client/index.ts", import.meta.url)
-  return code.replace(".listen(3000)", listening).replace('"till/client"', JSON.stringify(client.href))
+  return code.replace(".listen(3000)", listening).replace('"till-payments-client"', JSON.stringify(client.href))
 }
 
 describe("the receiver in the README", () => {

@@ -4,7 +4,7 @@ import { Effect, Fiber, Layer, Redacted, Ref, Schema, Stream } from "effect"
 import { HttpClient, HttpClientError, HttpClientResponse, type HttpClientRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { retryAfterSeconds } from "../../src/client/Answer.ts"
-import { Till } from "../../src/client/index.ts"
+import { Till } from "../../src/client/effect.ts"
 import { BACKOFF_MAX_MILLIS, BACKOFF_MIN_MILLIS, RETRY_AFTER_MAX_SECONDS } from "../../src/client/Send.ts"
 
 /** The outcome of an attempt; null is a lost response. */

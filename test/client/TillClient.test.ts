@@ -5,13 +5,13 @@ import { FetchHttpClient } from "effect/http"
 import { HttpApi } from "effect/http-api"
 import { inspect } from "node:util"
 import { Api } from "../../src/api/Api.ts"
+import { Till } from "../../src/client/effect.ts"
 import {
   AuthenticationError,
   ConnectionError,
   InvalidRequestError,
   isTillError,
   PaymentError,
-  Till,
   TillClient,
   UnexpectedResponseError,
   type TillClientOptions

@@ -4,9 +4,9 @@ import { Effect, Redacted, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { createHmac } from "node:crypto"
 import { runInNewContext } from "node:vm"
+import { verifyWebhookEffect } from "../../src/client/effect.ts"
 import {
   verifyWebhook,
-  verifyWebhookEffect,
   type VerifyWebhookOptions,
   type WebhookEvent,
   WebhookVerificationError

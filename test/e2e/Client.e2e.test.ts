@@ -1,7 +1,8 @@
-/** A merchant's program with `till/client`, against the real process. */
+/** A merchant's program with `till-payments-client`, against the real process. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
-import { InvalidRequestError, PaymentError, Till, TillClient } from "../../src/client/index.ts"
+import { Till } from "../../src/client/effect.ts"
+import { InvalidRequestError, PaymentError, TillClient } from "../../src/client/index.ts"
 import { KEYS, startTill } from "../support/TillProcess.ts"
 
 const clientOf = (baseUrl: string, apiKey: string = KEYS.secretTest) =>

@@ -1,12 +1,12 @@
 /**
- * The program that tests start as processes: Till in one file, made once per run (vitest's `globalSetup` of the kinds
+ * The program that tests start as processes: Till bundled, made once per run (vitest's `globalSetup` of the kinds
  * that start processes). It loads in half of the CPU time of the 600 modules. Without the setup, tests run the sources.
  */
 import { createHash } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
+import { bundleServer, contentOf, ROOT, SERVER_FILES, writeServer } from "../../pack/Bundle.ts"
 
-const ROOT = Path.resolve(import.meta.dirname, "../..")
 const SOURCES = Path.join(ROOT, "src/main.ts")
 const BUNDLES = Path.join(ROOT, "node_modules/.cache/till/bundles")
 const VARIABLE = "TILL_TEST_PROGRAM"
@@ -18,24 +18,19 @@ export const program = (): string => process.env[VARIABLE] ?? SOURCES
 /** Bundles Till, unless the same bundle exists: Node caches compiled code by the file's path. */
 export default async function setup(): Promise<void> {
   if (process.env[VARIABLE] !== undefined) return
-  const { rolldown } = await import("rolldown")
-  const bundle = await rolldown({ input: SOURCES, platform: "node", logLevel: "silent" })
-  const { output } = await bundle.generate({ format: "esm" })
-  await bundle.close()
+  const parts = await bundleServer()
   const content = createHash("sha256")
-  for (const part of output) content.update(part.type === "chunk" ? part.code : part.source)
-  const assets = Path.join(ROOT, "src/html/assets")
-  for (const name of fs.readdirSync(assets).toSorted()) content.update(fs.readFileSync(Path.join(assets, name)))
+  for (const part of parts) content.update(contentOf(part))
+  for (const folder of Object.keys(SERVER_FILES)) {
+    for (const file of fs.readdirSync(Path.join(ROOT, folder), { recursive: true, withFileTypes: true })) {
+      if (file.isFile()) content.update(fs.readFileSync(Path.join(file.parentPath, file.name)))
+    }
+  }
   const folder = Path.join(BUNDLES, content.digest("hex").slice(0, 16))
   if (!fs.existsSync(folder)) {
     removeOld()
     const temporary = `${folder}.${process.pid}`
-    for (const part of output) {
-      const file = Path.join(temporary, part.fileName)
-      fs.mkdirSync(Path.dirname(file), { recursive: true })
-      fs.writeFileSync(file, part.type === "chunk" ? part.code : part.source)
-    }
-    fs.cpSync(assets, Path.join(temporary, "assets"), { recursive: true })
+    writeServer(parts, temporary)
     fs.renameSync(temporary, folder)
   }
   process.env[VARIABLE] = Path.join(folder, "main.js")

@@ -2,7 +2,7 @@
 import { Effect, Layer, Schema } from "effect"
 import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "../../domain/Person.ts"
 import { Email } from "../../domain/Text.ts"
-import { hasLengthAtMost } from "../../domain/Text.ts"
+import { hasLengthAtMost } from "../../domain/Length.ts"
 import { html } from "../../html/Html.ts"
 import { INSTALLATION } from "../../payments/AccountIds.ts"
 import * as DashboardSessions from "../../payments/DashboardSessions.ts"

@@ -15,7 +15,8 @@ import { spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { syncFolder, writeAtomically } from "./DataFolder.ts"
+import { announce } from "./Announcement.ts"
+import { hold, syncFolder, writeAtomically } from "./DataFolder.ts"
 import {
   attempt,
   describeCause,
@@ -85,6 +86,13 @@ export const findCluster = (folder: string): Effect.Effect<ServedCluster | undef
     if (known === undefined || known === "" || !isMade(folder)) return undefined
     return { path: pathIn(folder), password: Redacted.make(known, { label: "database password" }) }
   })
+
+/**
+ * Creates the cluster of a data folder unless there is one, and leaves it to the service that is starting. Most of that
+ * time another process works, in which this one can load the service.
+ */
+export const createAhead = (dataFolder: string): Effect.Effect<void, EmbeddedPostgresError> =>
+  isMade(dataFolder) ? Effect.void : Effect.asVoid(Effect.scoped(Effect.flatMap(hold(dataFolder), openCluster)))
 
 /** Opens the cluster of a data folder that this process holds; creates it if there is none. */
 export const openCluster = Effect.fnUntraced(function* (
@@ -176,6 +184,7 @@ const initialize = (cluster: Cluster, home: string): Effect.Effect<void, Embedde
       // One call for the whole file system in place of a thousand, where the system has it.
       `--sync-method=${process.platform === "linux" ? "syncfs" : "fsync"}`
     ]
+    yield* announce(`Preparing a database in ${home}, only this once …`)
     yield* run(yield* cluster.command("initdb", args, "maker"), home)
     const made = { ...cluster, path: unfinished }
     yield* administrate(made, statementsOf(Redacted.value(cluster.password)))

@@ -12,6 +12,7 @@ import { PgConnection } from "@effect/sql-pg"
 import { Effect, Option, Redacted, Schedule, type Scope } from "effect"
 import * as fs from "node:fs"
 import * as Loop from "../../engine/process/Loop.ts"
+import { announce } from "./Announcement.ts"
 import {
   cannotRun,
   databaseName,
@@ -100,6 +101,7 @@ export const make = Effect.fnUntraced(function* (
   }
   const adopted = yield* adopt(cluster)
   const connections = connectionsFor(options.processes ?? 1)
+  if (adopted === undefined) yield* announce("Starting the database …")
   const first = yield* Effect.acquireRelease(
     adopted === undefined ? start(cluster, connections) : Effect.succeed(adopted),
     () => stop(cluster),
