@@ -1,12 +1,12 @@
 // A shop with its own form: checkout.js sends the card from the payer's browser to Till, never to this server.
 //
-//   TILL_SK_TEST=sk_test_… TILL_PK_TEST=pk_test_… node examples/custom/shop.mjs
+//   TILL_API_KEY=sk_test_… TILL_PK_TEST=pk_test_… node examples/custom/shop.mjs
 import { randomUUID } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { createServer } from "node:http"
 
 const till = process.env.TILL_URL ?? "http://localhost:4242"
-const secretKey = process.env.TILL_SK_TEST ?? ""
+const secretKey = process.env.TILL_API_KEY ?? ""
 const publishableKey = process.env.TILL_PK_TEST ?? ""
 
 /** Sends a POST to Till's API. */

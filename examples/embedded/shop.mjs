@@ -1,11 +1,11 @@
 // A shop with Till's checkout in its own page: the payer stays, and enters the card in a frame of Till's.
 //
-//   TILL_SK_TEST=sk_test_… TILL_PK_TEST=pk_test_… node examples/embedded/shop.mjs
+//   TILL_API_KEY=sk_test_… TILL_PK_TEST=pk_test_… node examples/embedded/shop.mjs
 import { randomUUID } from "node:crypto"
 import { createServer } from "node:http"
 
 const till = process.env.TILL_URL ?? "http://localhost:4242"
-const secretKey = process.env.TILL_SK_TEST ?? ""
+const secretKey = process.env.TILL_API_KEY ?? ""
 const publishableKey = process.env.TILL_PK_TEST ?? ""
 
 /** Calls Till's API: POST with a body, GET without. */

@@ -1,11 +1,11 @@
 // A shop with Till's hosted checkout: the payer goes to Till's page, and returns after paying.
 //
-//   TILL_SK_TEST=sk_test_… node examples/hosted/shop.mjs
+//   TILL_API_KEY=sk_test_… node examples/hosted/shop.mjs
 import { randomUUID } from "node:crypto"
 import { createServer } from "node:http"
 
 const till = process.env.TILL_URL ?? "http://localhost:4242"
-const secretKey = process.env.TILL_SK_TEST ?? ""
+const secretKey = process.env.TILL_API_KEY ?? ""
 
 /** Calls Till's API: POST with a body, GET without. */
 const api = async (path, body) => {

@@ -51,7 +51,8 @@ const brandLines = ({ brand, id, name }: Merchant): string =>
 
 const LINES = {
   merchants: ({ merchants }: app.Administered): string => merchantLines(merchants),
-  merchantWithKeys: ({ keys, merchants }: app.Administered): string => `${merchantLines(merchants)}\n\n${newKeyLines(keys)}`,
+  merchantWithKeys: ({ keys, merchants }: app.Administered): string =>
+    `${merchantLines(merchants)}\n\n${newKeyLines(keys)}`,
   brands: ({ merchants }: app.Administered): string => merchants.map(brandLines).join("\n"),
   keys: ({ keys }: app.Administered): string => keyLines(keys),
   newKeys: ({ keys }: app.Administered): string => newKeyLines(keys)

@@ -19,15 +19,15 @@ interface HomePage {
 
 /** Shell commands that create a checkout session in test mode; only the key has to be filled in. */
 export const tryOut = (publicUrl: string): string =>
-  `export TILL_KEY=sk_test_…
+  `export TILL_API_KEY=sk_test_…
 
-product=$(curl -s ${publicUrl}/v1/products -u "$TILL_KEY:" \\
+product=$(curl -s ${publicUrl}/v1/products -u "$TILL_API_KEY:" \\
   -H 'Content-Type: application/json' \\
   -H "Idempotency-Key: product-$(date +%s)" \\
   -d '{"name": "House Espresso", "description": "Dark roast, 1 kg"}' |
   grep -o 'prod_[0-9A-Za-z]*' | head -n 1)
 
-curl -s ${publicUrl}/v1/checkout_sessions -u "$TILL_KEY:" \\
+curl -s ${publicUrl}/v1/checkout_sessions -u "$TILL_API_KEY:" \\
   -H 'Content-Type: application/json' \\
   -H "Idempotency-Key: session-$(date +%s)" \\
   -d '{"mode": "payment",

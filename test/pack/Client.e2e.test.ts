@@ -7,6 +7,7 @@ import { createHmac } from "node:crypto"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as Path from "node:path"
+import * as vm from "node:vm"
 import { bytesOf, CLIENT, cpuSecondsOf, install, pack, read, ROOT, run } from "./Installed.ts"
 
 const TSC = Path.join(ROOT, "node_modules/typescript/bin/tsc")
@@ -68,6 +69,30 @@ describe("the packed client", () => {
     for (const file of ["index.js", "index.mjs", "errors.mjs", "effect.mjs"]) {
       assert.notMatch(read(project, CLIENT, file), /["'](?:node:\w+|fs|crypto|buffer|http)["']/u, file)
     }
+  })
+
+  it("runs with nothing but what all runtimes with fetch have", async () => {
+    const requests: Array<readonly [string, string]> = []
+    const answered = async (url: string | URL | Request, init?: RequestInit) => {
+      requests.push([init!.method!, String(url)])
+      return new Response('{"id":"cus_1"}', { headers: { "content-type": "application/json" } })
+    }
+    const web = {
+      AbortController,
+      TextDecoder,
+      TextEncoder,
+      URL,
+      URLSearchParams,
+      btoa,
+      crypto,
+      setTimeout,
+      clearTimeout
+    }
+    const module = { exports: {} as typeof import("../../src/client/index.ts") }
+    vm.runInNewContext(read(project, CLIENT, "index.js"), { ...web, fetch: answered, module, exports: module.exports })
+    const till = new module.exports.TillClient({ apiKey: "sk_test_a", baseUrl: "http://localhost:1", fetch: answered })
+    assert.strictEqual((await till.customers.create({ name: "A" })).id, "cus_1")
+    assert.deepStrictEqual(requests, [["POST", "http://localhost:1/v1/customers"]])
   })
 
   it("loads by import and by require, with at most an eighth of a second of CPU time", () => {
