@@ -133,7 +133,7 @@ describe("administration", () => {
             assert.strictEqual(await codeFor(server, secret), secret.startsWith("sk_") ? 200 : "secret_key_required")
           }
           const listed = await command(server, "merchants", "list")
-          assert.match(listed, /^mer_\w+ .*Default merchant\nmer_\w+ .*Acme Inc\.\n$/)
+          assert.match(listed, /^ID +VERSION +CREATED +NAME\nmer_\w+ .*Default merchant\nmer_\w+ .*Acme Inc\.\n$/)
           await command(server, "merchants", "set-version", merchant.merchant, "2026-03-09")
           const key = merchant.keys["sk_test_"]!.secret
           const product = await server.post("/v1/products", { name: "Anvil" }, { key })

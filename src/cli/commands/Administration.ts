@@ -80,7 +80,7 @@ const createMerchant = Command.make("create", { name: nameArgument, ...jsonFlag 
 ).pipe(Command.withDescription("Create a merchant with its four API keys"))
 
 const listMerchants = Command.make("list", jsonFlag, ({ json }) =>
-  administer({ _tag: "ListMerchants" }, "merchants", json)
+  administer({ _tag: "ListMerchants" }, "merchantList", json)
 ).pipe(Command.withDescription("List all merchants"))
 
 const renameMerchant = Command.make(
@@ -166,7 +166,7 @@ const createKey = Command.make(
 const listKeys = Command.make(
   "list",
   { merchant: merchantArgument.pipe(Argument.optional), ...jsonFlag },
-  ({ json, merchant }) => administer({ _tag: "ListKeys", merchant: Option.getOrNull(merchant) }, "keys", json)
+  ({ json, merchant }) => administer({ _tag: "ListKeys", merchant: Option.getOrNull(merchant) }, "keyList", json)
 ).pipe(Command.withDescription("List API keys, of one merchant or of all"))
 
 const keyArgument = Argument.String("key").pipe(Argument.withDescription("ID of the key, key_…: see till keys list"))
