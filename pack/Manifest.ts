@@ -33,13 +33,13 @@ const originOf = (folder: string): string | undefined => {
   }
 }
 
-/** Converts a remote of git to a web address: `git@host:owner/name.git` or `https://host/owner/name.git`. */
+/** A remote of git: `https://host/owner/name.git`, `ssh://git@host/owner/name.git` or `git@host:owner/name.git`. */
+const REMOTE = /^(?:(?:git\+)?(?:https?|ssh|git):\/\/)?(?:[\w.-]+@)?([\w.-]+\.[a-z]+)(?::\d+)?[:/]([\w./~-]+)$/u
+
+/** Converts a remote of git to a web address; undefined for a folder. */
 export const webAddressOf = (remote: string): string | undefined => {
-  const match =
-    /^(?:(?:git\+)?(?:https?|ssh|git):\/\/(?:[^@/]+@)?|[^@/\s]+@)([\w.-]+\.[a-z]+)(?::\d+)?[:/](.+?)(?:\.git)?\/?$/u.exec(
-      remote
-    )
-  return match === null ? undefined : `https://${match[1]}/${match[2]}`
+  const [, host, path] = REMOTE.exec(remote) ?? []
+  return path === undefined ? undefined : `https://${host}/${path.replace(/\/$/u, "").replace(/\.git$/u, "")}`
 }
 
 /** Returns the places of the project: the origin of this clone. A clone without one names none. */

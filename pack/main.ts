@@ -1,6 +1,6 @@
 /**
- * `npm run pack`: makes the two packages, server and client, as tarballs in `dist`; `npm run pack -- FOLDER client` makes
- * only the client, elsewhere.
+ * `npm run pack`: makes the two packages, server and client, as tarballs in `dist`; `npm run pack -- FOLDER client`
+ * makes only the client, elsewhere.
  */
 import { execFileSync } from "node:child_process"
 import * as Path from "node:path"

@@ -287,7 +287,7 @@ describe("lines", () => {
   const isText = (line: string) =>
     /["'`]|^\s*(?:[a-z-]+ \{|What errors mean)/u.test(line) && !/^\s*(?:\/?\*|\/\/)/u.test(line)
 
-  it.each(["src", "bench", "test"])("of %s fit into the formatter's width, except texts", (folder) => {
+  it.each(["src", "bench", "test", "pack"])("of %s fit into the formatter's width, except texts", (folder) => {
     const root = Path.join(SOURCE, "..", folder)
     const tooWide = filesIn(root).flatMap((file) => {
       const lines = fs.readFileSync(Path.join(root, file), "utf8").split("\n")

@@ -169,7 +169,7 @@ const documents = { ids: idsOf(read("docs/semantics.md")), rules: rulesOf(read("
 
 describe("comments and titles of tests", () => {
   // This file cites missing rows on purpose.
-  const sources = ["src", "test", "bench"]
+  const sources = ["src", "test", "bench", "pack"]
     .flatMap((folder) => filesIn(folder, /\.(?:ts|js|css|sh)$/u))
     .filter((file) => file !== "test/docs.test.ts")
 

@@ -70,7 +70,7 @@ const reachable = (file: string, found = new Set<string>()): ReadonlySet<string>
   return found
 }
 
-/** Makes a folder within the repository, where its packages are found, but outside of `node_modules`, which emit nothing. */
+/** Makes a folder that sees the repository's packages, outside of `node_modules`, whose files emit nothing. */
 const temporaryFolder = (): string => {
   const dist = Path.join(ROOT, "dist")
   fs.mkdirSync(dist, { recursive: true })

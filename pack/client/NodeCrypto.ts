@@ -1,6 +1,6 @@
 /**
- * The part of `node:crypto` that the verification of webhooks uses, in plain JavaScript. The packed client has it in the
- * place of Node's, so that the client can be imported where there is no Node.
+ * The part of `node:crypto` that the verification of webhooks uses, in plain JavaScript. The packed client has it in
+ * the place of Node's, so that the client can be imported where there is no Node.
  */
 import { hmac } from "@noble/hashes/hmac.js"
 import { sha256 } from "@noble/hashes/sha2.js"

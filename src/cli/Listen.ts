@@ -3,7 +3,7 @@
  *
  * It survives restarts of the app and of Till: Till repeats webhooks that the app did not accept. When it ends, it
  * removes its webhook endpoint. Till must run on this machine, or share its loopback, because the webhooks are received
- * there. If `DELETE /v1/test_helpers/data` removes the endpoint, the command creates another one; the app notices nothing.
+ * there. If `DELETE /v1/test_helpers/data` removes the endpoint, the command creates another one, and signs as before.
  */
 import { Console, Effect, Queue, Redacted } from "effect"
 import { randomUUID } from "node:crypto"

@@ -1,6 +1,6 @@
 /**
- * The secret that `till listen` signs forwarded webhooks with: one for each address and merchant, the same in every run,
- * so that an app need not be started again with another one.
+ * The secret with which `till listen` signs forwarded webhooks: one for each address and merchant, the same in every
+ * run, so that an app need not be started again with another one.
  *
  * Till makes a new secret with each webhook endpoint. The command verifies webhooks with that one, and signs them anew
  * with its own, which derives from a random key in a file of the person who runs it.

@@ -31,7 +31,10 @@ const HELP = [
   ""
 ].join("\n")
 
-/** Returns the first line of a service that starts: the rest takes a second. None for a process that another one starts. */
+/**
+ * Returns the first line of a service, whose start takes a second. It is empty for other commands, and for a process
+ * that another one starts.
+ */
 export const announcementOf = (args: ReadonlyArray<string>, isRunner: boolean): string =>
   args[0] === "serve" && !isRunner && !args.some((arg) => /^(?:--help|-h|--version|-v)$/u.test(arg))
     ? `Starting Till ${VERSION} …\n`

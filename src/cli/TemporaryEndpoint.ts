@@ -64,9 +64,8 @@ export const temporaryEndpoint = Effect.fnUntraced(function* (
 })
 
 /**
- * Returns an effect that returns whether something was deleted since its last run. It reads the log of requests, because
- * Till does not log requests to that log; a check of the endpoint each second would fill it. A Till without the log has
- * nothing to fill.
+ * Makes a check for deletions since its last run. It reads the log of requests, because Till does not log requests to
+ * that log; a check of the endpoint each second would fill it. A Till without the log has nothing to fill.
  */
 const deletions = Effect.fnUntraced(function* (till: EffectMethods) {
   const newest = (query: { readonly method?: "DELETE" }) =>

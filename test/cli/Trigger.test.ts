@@ -107,9 +107,13 @@ describe("till trigger", () => {
       const { message } = Effect.runSync(Effect.flip(triggerableOf(type)))
       assert.strictEqual(message, `${type} cannot be triggered: Till does not emit it`)
     }
-    for (const type of ["payment_intent.*", "payment_intent.succ", ""]) {
+    for (const [type, hint] of [
+      ["payment_intent.*", "see till trigger --help"],
+      ["payment_intent.succ", "did you mean payment_intent.succeeded?"],
+      ["", "see till trigger --help"]
+    ] as const) {
       const { message } = Effect.runSync(Effect.flip(triggerableOf(type)))
-      assert.strictEqual(message, `there is no event type "${type}"; see till trigger --help`)
+      assert.strictEqual(message, `there is no event type "${type}"; ${hint}`)
     }
     assert.include(
       new NoEvent({ type: "charge.failed", subject: "pi_1" }).message,

@@ -1,6 +1,6 @@
 /**
- * The packed client, installed into an empty folder: `import` and `require`, its types under strict compilers, its size,
- * and its time to load. The programs of the README are compiled with it.
+ * The packed client, installed into an empty folder: `import` and `require`, its types under strict compilers, its
+ * size, and its time to load. The programs of the README are compiled with it.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { createHmac } from "node:crypto"
@@ -195,13 +195,17 @@ describe("the packed client", () => {
         `import type * as Printed from ${types}
          import type * as Source from "../../src/client/Contract.ts"
          type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
-         type Differing<A, B> = { [G in keyof A | keyof B]: G extends keyof A & keyof B
-           ? { [N in keyof A[G] | keyof B[G]]: N extends keyof A[G] & keyof B[G]
-             ? Same<A[G][N], B[G][N]> extends true ? never : [G, N] : [G, N] }[keyof A[G] | keyof B[G]] : G }[keyof A | keyof B]
+         type Keys<A, B> = keyof A | keyof B
+         type DifferingIn<A, B> = { [N in Keys<A, B>]: N extends keyof A & keyof B
+           ? Same<A[N], B[N]> extends true ? never : N
+           : N }[Keys<A, B>]
+         type Differing<A, B> = { [G in Keys<A, B>]: G extends keyof A & keyof B
+           ? DifferingIn<A[G], B[G]>
+           : G }[Keys<A, B>]
          export const endpoints: [Differing<Printed.Contract, Source.Contract>] extends [never] ? true : false = true
          export const objects: Same<
-           [Printed.ApiVersion, Printed.Charge, Printed.CheckoutSession, Printed.Customer, Printed.Event, Printed.EventType,
-             Printed.PaymentIntent, Printed.PaymentMethod, Printed.Price, Printed.Product, Printed.Refund],
+           [Printed.ApiVersion, Printed.Charge, Printed.CheckoutSession, Printed.Customer, Printed.Event,
+             Printed.EventType, Printed.PaymentIntent, Printed.PaymentMethod, Printed.Price, Printed.Product, Printed.Refund],
            [Source.ApiVersion, Source.Charge, Source.CheckoutSession, Source.Customer, Source.Event, Source.EventType,
              Source.PaymentIntent, Source.PaymentMethod, Source.Price, Source.Product, Source.Refund]
          > = true`

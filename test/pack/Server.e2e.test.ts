@@ -1,6 +1,6 @@
 /**
- * The packed server, installed into an empty folder: it starts, takes a payment, and stops. It puts no other `node` before
- * the shop's own.
+ * The packed server, installed into an empty folder: it starts, takes a payment, and stops. It puts no other `node`
+ * before the shop's own.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { spawn } from "node:child_process"
