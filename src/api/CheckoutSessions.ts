@@ -1,6 +1,6 @@
 /** Checkout Sessions and their line items (spec: Checkout Sessions; semantics checkout.*). */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import {
   CheckoutSession,
   CheckoutSessionStatus,
@@ -62,5 +62,7 @@ export const CheckoutSessions = HttpApiGroup.make("checkout_sessions").add(
     query: { ...pageQuery, client_secret: Schema.optionalKey(text()) },
     success: List(LineItem),
     error: errors
-  }).annotate(PublishableKey, true)
+  })
+    .annotate(PublishableKey, true)
+    .annotate(OpenApi.Summary, "List the line items of a Checkout Session")
 )

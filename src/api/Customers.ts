@@ -67,5 +67,5 @@ export const Customers = HttpApiGroup.make("customers").add(
     query: listQuery,
     success: List(PaymentMethod),
     error: errors
-  })
+  }).annotate(OpenApi.Summary, "List the payment methods of a customer")
 )

@@ -54,7 +54,7 @@ export const WebhookEndpoints = HttpApiGroup.make("webhook_endpoints").add(
     payload: RollWebhookSecret,
     success: CreatedWebhookEndpoint,
     error: commandErrors
-  }),
+  }).annotate(OpenApi.Summary, "Roll the secret of a webhook endpoint"),
   HttpApiEndpoint.get("deliveries", "/v1/webhook_endpoints/:id/deliveries", {
     headers: requestHeaders,
     params,

@@ -6,26 +6,40 @@
  */
 import { OpenApi } from "effect/http-api"
 import { Api } from "../Api.ts"
+import { EMITTED_EVENT_TYPES } from "../../domain/Event.ts"
 import { exampleOf, type JsonSchema, type JsonSchemas, resolve } from "./Examples.ts"
 import { projections, withKeyUse } from "./KeyUse.ts"
 import { LIMIT_DEFAULT, LIMIT_MAX } from "../List.ts"
 import type { Content, Document, Operation, Parameter, Response, ResponseReference } from "./OpenApi.ts"
+import { OPERATION_TEXTS, PARAMETER_TEXTS } from "./OperationTexts.ts"
+import { OUTCOMES } from "./Outcomes.ts"
+import { filledIn, recipeOf } from "./Recipes.ts"
+import { refined } from "./Schemas.ts"
 import { STATUSES } from "./Statuses.ts"
+import { TAGS } from "./Tags.ts"
 import { webhooks } from "./Webhooks.ts"
 
 export type { Document, Operation, Parameter, Response } from "./OpenApi.ts"
 
 export const make = (publicUrl: string): Document => {
   const derived = OpenApi.fromApi(Api) as unknown as Document
-  const { schemas } = derived.components
   const requests = requestSchemas(derived)
-  const open = Object.fromEntries(
-    Object.entries(schemas).map(([name, schema]) => [name, requests.has(name) ? schema : extensible(schema)])
+  const open = withEmittedTypes(
+    mapValues(derived.components.schemas, (schema, name) => {
+      const described = refined(schema, [name])
+      return requests.has(name) ? described : extensible(described)
+    })
   )
   return {
     ...derived,
-    info: { ...derived.info, description: DESCRIPTION },
-    servers: [{ url: publicUrl }],
+    info: {
+      ...derived.info,
+      description: DESCRIPTION,
+      license: { name: "Apache 2.0", identifier: "Apache-2.0" },
+      contact: { name: "Till", url: `${publicUrl}/docs` }
+    },
+    servers: [{ url: publicUrl, description: "This installation" }],
+    tags: TAGS.map(({ description, name }) => ({ name, description })),
     paths: mapValues(derived.paths, (item, path) =>
       mapValues(item, (operation, method) => withKeyUse(refineOperation(operation, `${method} ${path}`, open), open))
     ),
@@ -44,6 +58,13 @@ export const make = (publicUrl: string): Document => {
       }
     }
   }
+}
+
+/** Leaves the types that are only reserved out of the type of an event. */
+const withEmittedTypes = (schemas: JsonSchemas): JsonSchemas => {
+  const { Event } = schemas
+  const type = { ...Event!.properties!["type"], enum: Object.keys(EMITTED_EVENT_TYPES) }
+  return { ...schemas, Event: { ...Event, properties: { ...Event!.properties, type } } }
 }
 
 /** Returns the response that an operation declares, inline or by reference. */
@@ -84,31 +105,45 @@ const mapValues = <A, B>(record: Readonly<Record<string, A>>, f: (value: A, key:
   Object.fromEntries(Object.entries(record).map(([key, value]) => [key, f(value, key)]))
 
 const refineOperation = (operation: Operation, route: string, schemas: JsonSchemas): Operation => {
-  const { requestBody, responses, ...rest } = operation
+  const { operationId, requestBody, responses, ...rest } = operation
   const isCommand = route.startsWith("post ")
+  const description = rest.description ?? OPERATION_TEXTS[operationId]
   return {
+    operationId,
     ...rest,
-    summary: rest.summary ?? summaryOf(operation.operationId),
+    summary: rest.summary ?? summaryOf(operationId),
+    ...(description !== undefined && { description }),
     parameters: operation.parameters.map(refineParameter),
-    ...(requestBody !== undefined && { requestBody: refineBody(requestBody.content, schemas) }),
-    responses: mapValues(responses, (response, status) =>
-      status === SUCCESS
-        ? listAt(route, refineResponse(response as Response, status, { isCommand, schemas }))
-        : { $ref: `${SHARED}${sharedName(status, isCommand)}` }
+    ...(requestBody !== undefined && { requestBody: refineBody(operationId, requestBody.content, schemas) }),
+    responses: Object.fromEntries(
+      Object.entries(responses)
+        .filter(([status]) => canHave(operationId, status))
+        .map(([status, response]) => [
+          status,
+          status === SUCCESS
+            ? listAt(route, refineResponse(response as Response, status, { isCommand, schemas }))
+            : { $ref: `${SHARED}${sharedName(status, isCommand)}` }
+        ])
     )
   }
 }
 
-/** `payment_intents.capture` is "Capture a payment intent", `customers.list` is "List customers". */
+/** Returns whether an operation can have a response with the status: without an object, there is none to miss. */
+const canHave = (operationId: string, status: string): boolean =>
+  status !== "404" || OUTCOMES[operationId]?.errors.includes("resource_missing") === true
+
+/**
+ * `payment_intents.capture` is "Capture a PaymentIntent", `customers.list` is "List customers". Others have a summary in
+ * the contract.
+ */
 const summaryOf = (operationId: string): string => {
   const [group = "", name = ""] = operationId.split(".", 2)
-  const plural = group.replaceAll("_", " ")
-  const verb = name.replaceAll("_", " ")
-  const sentence = verb.charAt(0).toUpperCase() + verb.slice(1)
-  if (name === "list" || name === "search") return `${sentence} ${plural}`
+  const title = TAGS.find((tag) => tag.name === group)!.title
+  const plural = /^[A-Z][a-z]+(?: [a-z]+)?$/.test(title) ? title.toLowerCase() : title
+  const verb = `${name.charAt(0).toUpperCase()}${name.slice(1).replaceAll("_", " ")}`
+  if (name === "list" || name === "search") return `${verb} ${plural}`
   const singular = plural.replace(/s$/, "")
-  const object = `${/^[aeio]/.test(singular) ? "an" : "a"} ${singular}`
-  return sentence.includes(" ") ? `${sentence} of ${object}` : `${sentence} ${object}`
+  return `${verb} ${/^[aeioA]/.test(singular) ? "an" : "a"} ${singular}`
 }
 
 const HEADERS: Readonly<Record<string, string>> = {
@@ -118,8 +153,9 @@ const HEADERS: Readonly<Record<string, string>> = {
 
 /** Moves the description from the schema to the parameter. `limit` is text on the wire, documented as an integer. */
 const refineParameter = (parameter: Parameter): Parameter => {
-  const { description, ...schema } = parameter.schema
+  const { description: own, ...schema } = refined(parameter.schema, [])
   const isLimit = parameter.in === "query" && parameter.name === "limit"
+  const description = own ?? (parameter.in === "path" ? "The ID of the object." : PARAMETER_TEXTS[parameter.name])
   return {
     ...parameter,
     name: parameter.in === "header" ? (HEADERS[parameter.name] ?? parameter.name) : parameter.name,
@@ -129,10 +165,17 @@ const refineParameter = (parameter: Parameter): Parameter => {
 }
 
 /** Marks a body as optional if it has no required member: an empty body is an empty object. */
-const refineBody = ({ "application/json": { schema } }: Content, schemas: JsonSchemas) => ({
-  required: (resolve(schema, schemas).required ?? []).length > 0,
-  content: { "application/json": { schema, example: exampleOf(schema, { schemas, requiredOnly: true }) } }
-})
+const refineBody = (
+  operationId: string,
+  { "application/json": { schema: declared } }: Content,
+  schemas: JsonSchemas
+) => {
+  const schema = refined(declared, [])
+  return {
+    required: (resolve(schema, schemas).required ?? []).length > 0,
+    content: { "application/json": { schema, example: filledIn(recipeOf(operationId).at(-1)!.parameters ?? {}) } }
+  }
+}
 
 const refineResponse = (
   { content }: Response,
@@ -140,7 +183,7 @@ const refineResponse = (
   { isCommand, schemas }: { readonly isCommand: boolean; readonly schemas: JsonSchemas }
 ): Response => {
   const { schema: declared } = content["application/json"]
-  const schema = extensible(declared)
+  const schema = extensible(refined(declared, []))
   const means = STATUSES[status]
   return {
     description: means?.description ?? "Done.",

@@ -21,6 +21,10 @@ export interface JsonSchema {
   readonly maximum?: number
   readonly minLength?: number
   readonly maxLength?: number
+  readonly minItems?: number
+  readonly maxItems?: number
+  readonly default?: unknown
+  readonly propertyNames?: JsonSchema
 }
 
 export type JsonSchemas = Readonly<Record<string, JsonSchema>>
@@ -60,6 +64,20 @@ const BY_FORMAT: Readonly<Record<string, string>> = { email: "jane@example.com",
 
 /** Candidates for strings with a pattern. A schema whose pattern matches none of them needs `examples` of its own. */
 const OF_ANY_KIND = ["text", "usd", "1", "12.5", "2026-03-09"]
+
+/** Optional members that examples leave out, because other members exclude them. */
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  "custom_unit_amount",
+  "decline_code",
+  "failure_reason",
+  "last_payment_error",
+  "package_dimensions",
+  "previous_attributes",
+  "recurring",
+  "tiers",
+  "tiers_mode",
+  "transform_quantity"
+])
 
 const RANDOM = "08Qm3vXk1Zr9TbLw5YcHn2EaKs7DfGj4"
 const ID_LENGTH = 24
@@ -110,7 +128,7 @@ export const exampleOf = (schema: JsonSchema, options: ExampleOptions, name = ""
 const objectExample = (schema: JsonSchema, options: ExampleOptions, name: string): unknown => {
   const required = new Set(schema.required)
   const members = Object.entries(schema.properties ?? {}).filter(
-    ([key]) => required.has(key) || !options.requiredOnly || key === "metadata"
+    ([key]) => required.has(key) || (!options.requiredOnly && !LEFT_OUT.has(key)) || key === "metadata"
   )
   if (schema.properties === undefined) return name === "metadata" ? { order_id: "6735" } : {}
   return Object.fromEntries(members.map(([key, member]) => [key, exampleOf(member, options, key)]))

@@ -7,7 +7,7 @@ export interface Parameter {
   readonly in: string
   readonly required: boolean
   readonly description?: string
-  readonly schema: JsonSchema & { readonly default?: unknown }
+  readonly schema: JsonSchema
 }
 
 export interface Media {
@@ -43,9 +43,15 @@ export interface Operation {
 
 export interface Document {
   readonly openapi: string
-  readonly info: { readonly title: string; readonly version: string; readonly description: string }
-  readonly servers: ReadonlyArray<{ readonly url: string }>
-  readonly tags: ReadonlyArray<{ readonly name: string }>
+  readonly info: {
+    readonly title: string
+    readonly version: string
+    readonly description: string
+    readonly license: { readonly name: string; readonly identifier: string }
+    readonly contact: { readonly name: string; readonly url: string }
+  }
+  readonly servers: ReadonlyArray<{ readonly url: string; readonly description: string }>
+  readonly tags: ReadonlyArray<{ readonly name: string; readonly description: string }>
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly webhooks: Readonly<Record<string, { readonly post: Webhook }>>
   readonly components: {

@@ -1,47 +1,72 @@
-/** Serves the API's contract as data at `/openapi.json` and as a page at `/docs`, without authentication. */
+/**
+ * Serves the documentation, without authentication: `/docs` and the pages below it, each as Markdown too, the OpenAPI
+ * document, a Postman collection and `/llms.txt`. Pages are public and contain no merchant's data, so browsers and
+ * proxies may cache them for a few minutes.
+ */
 import { Effect, Layer } from "effect"
-import { HttpRouter, HttpServerResponse } from "effect/http"
-import * as Document from "../../api/openapi/Document.ts"
+import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { compressible } from "../../html/Compression.ts"
+import type { Html } from "../../html/Html.ts"
+import { page } from "../../html/PageResponse.ts"
+import { queryOf, withoutSlash } from "../../html/Routing.ts"
 import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
-import * as DocumentationPage from "./DocumentationPage.ts"
-import { withoutSlash } from "../../html/Routing.ts"
+import { HttpConfig } from "../../server/HttpConfig.ts"
+import type { Site } from "./Site.ts"
 
-/** Short, because a new version of Till may serve another document. */
+/** Short, because a new version of Till may serve other pages. */
 const CACHING = "public, max-age=300"
 
-export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | PaymentsConfig> = HttpRouter.use((router) =>
-  Effect.gen(function* () {
-    const { publicUrl } = yield* PaymentsConfig
-    // Rendered on the first request, because most processes never serve it.
-    let made: { readonly json: string; readonly page: string } | undefined
-    const documentation = Effect.sync(() => {
-      if (made === undefined) {
-        const document = Document.make(publicUrl)
-        made = { json: JSON.stringify(document), page: DocumentationPage.render(document) }
-      }
-      return made
+type Answer = (site: Site, request: HttpServerRequest.HttpServerRequest) => HttpServerResponse.HttpServerResponse
+
+const text =
+  (contentType: string, of: (site: Site) => string): Answer =>
+  (site) =>
+    HttpServerResponse.text(of(site), { contentType, headers: { "cache-control": CACHING } })
+
+const rendered = (document: Html, status: 200 | 404): HttpServerResponse.HttpServerResponse =>
+  page(document, { status, cacheControl: CACHING })
+
+/** The page at the request's path, or its Markdown with `.md` at the end. */
+const pageAt: Answer = (site, { url }) => {
+  const path = url.split("?", 1)[0]!
+  if (!path.endsWith(".md")) {
+    const document = site.html(path)
+    return document === undefined ? rendered(site.notFound(path), 404) : rendered(document, 200)
+  }
+  const markdown = site.markdown(path.slice(0, -".md".length))
+  if (markdown === undefined) return HttpServerResponse.text("There is no page at this address.\n", { status: 404 })
+  return text("text/markdown; charset=utf-8", () => markdown)(site, {} as HttpServerRequest.HttpServerRequest)
+}
+
+const ROUTES: Readonly<Record<`/${string}`, Answer>> = {
+  "/openapi.json": text("application/json", (site) => site.openApi),
+  "/llms.txt": text("text/plain; charset=utf-8", (site) => site.llms),
+  "/docs.md": pageAt,
+  "/docs": pageAt,
+  "/docs/postman.json": text("application/json", (site) => site.postman),
+  "/docs/search.json": text("application/json", (site) => site.searchIndex),
+  "/docs/search": (site, request) => page(site.search(queryOf(request).get("q") ?? ""), { cacheControl: "no-store" }),
+  "/docs/*": pageAt
+}
+
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | PaymentsConfig | HttpConfig> = HttpRouter.use(
+  (router) =>
+    Effect.gen(function* () {
+      const { publicUrl } = yield* PaymentsConfig
+      const { docsUrl } = yield* HttpConfig
+      // Loaded and made on the first request, because most processes never serve it.
+      const site = yield* Effect.cached(
+        Effect.map(
+          Effect.promise(() => import("./Site.ts")),
+          ({ make }) => make({ publicUrl, docsUrl })
+        )
+      )
+      yield* Effect.forEach(Object.entries(ROUTES), ([path, answer]) =>
+        router.add("GET", path as `/${string}`, (request) =>
+          Effect.flatMap(site, (made) =>
+            Effect.succeed(withoutSlash(request.url) ?? answer(made, request)).pipe(compressible(request))
+          )
+        )
+      )
     })
-    yield* router.add(
-      "GET",
-      "/openapi.json",
-      Effect.map(documentation, ({ json }) =>
-        HttpServerResponse.text(json, { contentType: "application/json", headers: { "cache-control": CACHING } })
-      )
-    )
-    yield* router.add("GET", "/docs", ({ url }) =>
-      Effect.map(
-        documentation,
-        ({ page }) =>
-          withoutSlash(url) ??
-          HttpServerResponse.text(page, {
-            contentType: "text/html; charset=utf-8",
-            headers: {
-              "cache-control": CACHING,
-              "content-security-policy": DocumentationPage.contentSecurityPolicy,
-              "referrer-policy": "no-referrer"
-            }
-          })
-      )
-    )
-  })
 )

@@ -1,0 +1,40 @@
+/**
+ * Puts derived schemas into the form that the document has: without alternatives of one and bounds that every JSON
+ * integer has, and with a text for every field.
+ */
+import { exampleValueOf } from "./ExampleValues.ts"
+import type { JsonSchema } from "./Examples.ts"
+import { fieldTextOf } from "./FieldTexts.ts"
+
+/** Refines a schema. `path` is the name of the component that it belongs to, and the names of fields within it. */
+export const refined = (schema: JsonSchema, path: ReadonlyArray<string>): JsonSchema => {
+  const { allOf, anyOf, items, maximum, minimum, properties, ...own } = schema
+  const nested = (one: JsonSchema) => refined(one, path)
+  const alternatives = anyOf?.map(nested)
+  const only = alternatives?.length === 1 ? alternatives[0]! : {}
+  return {
+    // A part has the refinements of its whole, and no type of its own.
+    ...Object.assign({}, ...(allOf ?? []).map(nested)),
+    ...only,
+    ...own,
+    ...(alternatives !== undefined && alternatives.length > 1 && { anyOf: alternatives }),
+    ...(items !== undefined && { items: nested(items) }),
+    ...(minimum !== undefined && minimum !== Number.MIN_SAFE_INTEGER && { minimum }),
+    ...(maximum !== undefined && maximum !== Number.MAX_SAFE_INTEGER && { maximum }),
+    ...(properties !== undefined && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, member]) => [name, refinedField(member, [...path, name])])
+      )
+    })
+  }
+}
+
+const refinedField = (field: JsonSchema, path: ReadonlyArray<string>): JsonSchema => {
+  const description = field.description ?? fieldTextOf(path)
+  const example = exampleValueOf(path)
+  return {
+    ...refined(field, path),
+    ...(description !== undefined && { description }),
+    ...(example !== undefined && { examples: [example] })
+  }
+}
