@@ -9,14 +9,12 @@ import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { hash } from "node:crypto"
 import * as fs from "node:fs"
-import { gzipSync } from "node:zlib"
 
 export interface Asset {
   readonly path: string
   readonly contentType: string
   readonly text: string
   readonly etag: string
-  readonly gzipped: Buffer
 }
 
 const CONTENT_TYPES = {
@@ -39,13 +37,16 @@ export const load = (names: string | ReadonlyArray<string>, extension: keyof typ
     path: `/assets/${name}-${digest}.${extension}`,
     contentType: CONTENT_TYPES[extension],
     text,
-    etag: `"${digest}"`,
-    gzipped: gzipSync(text, { level: 9 })
+    etag: `"${digest}"`
   }
 }
 
-/** Style sheet of payers' pages and of the documentation. */
+/** Style sheet of payers' pages. */
 export const stylesheet = load(["tokens", "till"], "css")
+
+/** Style sheet and script of the documentation. */
+export const docsStylesheet = load(["tokens", "docs"], "css")
+export const docsScript = load("docs", "js")
 
 /** Style sheet of the dashboard, with the same tokens. */
 export const dashboardStylesheet = load(["tokens", "dashboard"], "css")
@@ -77,19 +78,14 @@ const serve = (asset: Asset, path: string, caching: string) =>
   HttpRouter.add("GET", path as `/${string}`, (request) => Effect.sync(() => respond(asset, caching, request)))
 
 const respond = (
-  { contentType, etag, gzipped, text }: Asset,
+  { contentType, etag, text }: Asset,
   caching: string,
   { headers: sent }: HttpServerRequest.HttpServerRequest
 ): HttpServerResponse.HttpServerResponse => {
-  const headers = {
-    "cache-control": caching,
-    etag,
-    vary: "accept-encoding",
-    "cross-origin-resource-policy": "cross-origin"
-  }
-  if (sent["if-none-match"]?.includes(etag)) return HttpServerResponse.empty({ status: 304, headers })
-  if (!/\bgzip\b/.test(sent["accept-encoding"] ?? "")) return HttpServerResponse.text(text, { contentType, headers })
-  return HttpServerResponse.uint8Array(gzipped, { contentType, headers: { ...headers, "content-encoding": "gzip" } })
+  const headers = { "cache-control": caching, etag, "cross-origin-resource-policy": "cross-origin" }
+  return sent["if-none-match"]?.includes(etag) === true
+    ? HttpServerResponse.empty({ status: 304, headers: { ...headers, vary: "accept-encoding" } })
+    : HttpServerResponse.text(text, { contentType, headers })
 }
 
 export const layer = Layer.mergeAll(
@@ -97,6 +93,8 @@ export const layer = Layer.mergeAll(
   immutable(script),
   immutable(amountScript),
   immutable(embeddedScript),
+  immutable(docsStylesheet),
+  immutable(docsScript),
   stable(checkoutScript, "/checkout.js"),
   stable(checkoutTypes, "/checkout.d.ts")
 )

@@ -30,6 +30,7 @@ export interface Frame {
 }
 
 const PAYERS = { stylesheet: Assets.stylesheet, script: Assets.script }
+const DOCUMENTATION = { stylesheet: Assets.docsStylesheet, script: Assets.docsScript }
 const DASHBOARD = { stylesheet: Assets.dashboardStylesheet, script: Assets.dashboardScript }
 
 /** Interval of reloads without a script, long enough to read the page in between. */
@@ -38,7 +39,7 @@ const REFRESH_SECONDS = 10
 /** Renders the document. File paths are relative because Till may be served below a path. */
 export const layout = ({ awaitsResult = false, brand = null, content, depth = 1, ...page }: Layout): Html => {
   const { frame = null, kind, script = awaitsResult, title } = page
-  const files = kind.startsWith("dashboard") ? DASHBOARD : PAYERS
+  const files = kind.startsWith("dashboard") ? DASHBOARD : kind === "documentation" ? DOCUMENTATION : PAYERS
   return html`<!doctype html>
     <html lang="en">
       <head>

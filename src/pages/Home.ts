@@ -1,10 +1,10 @@
 /**
- * Serves `GET /` (semantics pages.not_found): a page for browsers, and the usual 404 for other clients. The page says
- * what Till is, whether live payments are on, where the documentation is, and how to try a checkout. It shows no
- * merchant's data.
+ * Serves `GET /` (semantics pages.home): a page for browsers, and a line of text for other clients, such as monitors. The
+ * page shows what Till is, whether live payments are on, where the dashboard and the documentation are, and how to try a
+ * checkout. It shows no merchant's data.
  */
 import { Effect } from "effect"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerResponse } from "effect/http"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { html, type Html } from "../html/Html.ts"
 import { layout } from "../html/Layout.ts"
@@ -52,18 +52,21 @@ const render = ({ publicUrl, takesLiveCards }: HomePage): Html =>
         <dt>Live mode</dt>
         <dd>${takesLiveCards ? "On." : "Off: no card processor is configured."}</dd>
       </dl>
-      <h2>Read on</h2>
       <ul>
-        <li><a href="./docs">API reference</a>, also as <a href="./openapi.json">OpenAPI</a></li>
+        <li><a href="./dashboard">Dashboard</a>: payments, customers, products and keys</li>
+        <li><a href="./docs">Documentation</a>: guides and reference, also as <a href="./openapi.json">OpenAPI</a></li>
+        <li>
+          <a href="#try">A checkout to try</a>, and <a href="./docs/guide/checkout">the three ways to have one</a>
+        </li>
         <li><a href="./docs/errors">Errors</a>, with causes and fixes</li>
         <li><a href="./healthz">Health</a>, and <a href="./readyz">readiness</a> of the storage</li>
       </ul>
-      <h2>Try a checkout</h2>
+      <h2 id="try">Try a checkout</h2>
       <p>
         Use the secret test key that Till printed at its first start. Create a session and open the URL in the response.
         The page offers test cards.
       </p>
-      <pre tabindex="0" role="region" aria-label="Commands"><code>${tryOut(publicUrl)}</code></pre>
+      <pre tabindex="0" role="group" aria-label="Commands"><code>${tryOut(publicUrl)}</code></pre>
     </main>`
   })
 
@@ -71,17 +74,20 @@ const render = ({ publicUrl, takesLiveCards }: HomePage): Html =>
 const wantsHtml = (accept: string | undefined): boolean =>
   (accept ?? "").split(",").some((range) => /^\s*text\/html\s*(?:;(?!\s*q=0(?:\.0*)?\s*$)|$)/i.test(range))
 
-const isHome = ({ headers, method, url }: HttpServerRequest.HttpServerRequest): boolean =>
-  (method === "GET" || method === "HEAD") && /^\/(?:\?|$)/.test(url) && wantsHtml(headers["accept"])
+/** The answer for monitors and programs. */
+const line = (publicUrl: string): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(`Till answers here. Documentation: ${publicUrl}/docs\n`, {
+    contentType: "text/plain; charset=utf-8",
+    headers: { "cache-control": "no-store" }
+  })
 
-/** A middleware, because the router has no route for `/` and answers other clients with a 404. */
 export const layer = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const { liveProcessor, publicUrl } = yield* PaymentsConfig
     const home = render({ publicUrl, takesLiveCards: liveProcessor !== null })
-    yield* router.addGlobalMiddleware((routed) =>
-      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-        isHome(request) ? Effect.sync(() => HttpServerResponse.setHeader(page(home), "vary", "accept")) : routed
+    yield* router.add("GET", "/", ({ headers }) =>
+      Effect.sync(() =>
+        HttpServerResponse.setHeader(wantsHtml(headers["accept"]) ? page(home) : line(publicUrl), "vary", "accept")
       )
     )
   })

@@ -2,19 +2,19 @@
 import { Layer } from "effect"
 import * as Accent from "../html/Accent.ts"
 import * as Assets from "../html/Assets.ts"
+import * as Compression from "../html/Compression.ts"
 import * as Checkout from "./checkout/Checkout.ts"
 import * as Documentation from "./docs/Documentation.ts"
-import * as ErrorDocs from "./docs/ErrorDocs.ts"
 import * as Home from "./Home.ts"
 import * as PayerAuthentication from "./authentication/PayerAuthentication.ts"
 import * as NotFound from "./NotFound.ts"
 
 export const layer = Layer.mergeAll(
+  Compression.layer,
   Accent.layer,
   Assets.layer,
   Checkout.layer,
   Documentation.layer,
-  ErrorDocs.layer,
   Home.layer,
   PayerAuthentication.layer,
   NotFound.layer

@@ -14,17 +14,20 @@ describe("Till's own address", () => {
     const { headers, status, text } = await visit(`${server.url}/`, BROWSER)
     assert.strictEqual(status, 200)
     assert.strictEqual(headers.get("content-type"), "text/html; charset=utf-8")
-    assert.strictEqual(headers.get("vary"), "accept")
+    assert.strictEqual(headers.get("vary"), "accept, accept-encoding")
     assert.strictEqual(headers.get("x-frame-options"), "DENY")
     assert.include(headers.get("content-security-policy")!, "default-src 'self'")
     assert.include(text, server.url)
     assert.include(text, "no card processor is configured")
     const links = linksIn(text)
-    assert.includeMembers([...links], ["./docs", "./docs/errors", "./openapi.json", "./healthz", "./readyz"])
+    assert.includeMembers(
+      [...links],
+      ["./dashboard", "./docs", "./docs/guide/checkout", "./docs/errors", "./openapi.json", "./healthz", "./readyz"]
+    )
     for (const link of links) assert.strictEqual((await visit(new URL(link, `${server.url}/`).href)).status, 200, link)
     const [, style] = /<link rel="stylesheet" href="([^"]+)"/.exec(text)!
     assert.strictEqual((await visit(new URL(style!, `${server.url}/`).href)).status, 200)
-    assert.notMatch(text, /<form|<script|dashboard/i)
+    assert.notMatch(text, /<form|<script/i)
   })
 
   it("pages.home: says whether live cards can be charged", async () => {
@@ -41,12 +44,20 @@ describe("Till's own address", () => {
     assert.strictEqual((await visit(`${server.url}/?utm=1`, BROWSER)).status, 200)
   })
 
+  it.each(["*/*", "application/json", "text/plain, application/json;q=0.5", "text/html;q=0, */*", "text/htmlx"])(
+    "pages.home: is a line of text for a monitor that accepts %s",
+    async (accept) => {
+      const response = await fetch(`${server.url}/`, { headers: { accept } })
+      assert.strictEqual(response.status, 200)
+      assert.strictEqual(response.headers.get("content-type"), "text/plain; charset=utf-8")
+      assert.strictEqual(response.headers.get("vary"), "accept")
+      assert.strictEqual(await response.text(), `Till answers here. Documentation: ${server.url}/docs\n`)
+      const head = await fetch(`${server.url}/`, { method: "HEAD", headers: { accept } })
+      assert.deepStrictEqual([head.status, await head.text()], [200, ""])
+    }
+  )
+
   it.each([
-    ["GET", "*/*"],
-    ["GET", "application/json"],
-    ["GET", "text/plain, application/json;q=0.5"],
-    ["GET", "text/html;q=0, */*"],
-    ["GET", "text/htmlx"],
     ["POST", "text/html"],
     ["DELETE", "*/*"]
   ])("pages.not_found: is a 404 for a %s that accepts %s", async (method, accept) => {
@@ -54,9 +65,6 @@ describe("Till's own address", () => {
     assert.strictEqual(response.status, 404)
     assert.strictEqual(response.headers.get("content-type"), "application/json")
     assert.strictEqual((await response.json()).error.code, "route_not_found")
-    if (method !== "GET") return
-    const head = await fetch(`${server.url}/`, { method: "HEAD", headers: { accept } })
-    assert.deepStrictEqual([head.status, await head.text()], [404, ""])
   })
 })
 

@@ -39,8 +39,7 @@ export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
     "Searches by `id`, `amount`, `currency`, `status`, `created`, `customer`, `last4` and " +
     '`metadata["key"]`. Newest first; includes every change that was confirmed before the request.',
   "payment_intents.retrieve": "Returns the PaymentIntent, with `expand[]=customer` with its customer in full.",
-  "payment_intents.update":
-    `${UPDATE} Amount, currency, customer and payment method can change until the payment ` + "is processed.",
+  "payment_intents.update": `${UPDATE} Amount, currency, customer and payment method can change until the payment is processed.`,
   "payment_intents.confirm":
     "Attempts the payment. The answer is `succeeded`, `requires_capture`, `processing`, or `requires_action` if the " +
     "payer has to authenticate. A decline is a 402.",

@@ -2,6 +2,7 @@
  * Puts derived schemas into the form that the document has: without alternatives of one and bounds that every JSON
  * integer has, and with a text for every field.
  */
+import { AMOUNT_CAP } from "../../domain/Money.ts"
 import { exampleValueOf } from "./ExampleValues.ts"
 import type { JsonSchema } from "./Examples.ts"
 import { fieldTextOf } from "./FieldTexts.ts"
@@ -30,7 +31,9 @@ export const refined = (schema: JsonSchema, path: ReadonlyArray<string>): JsonSc
 }
 
 const refinedField = (field: JsonSchema, path: ReadonlyArray<string>): JsonSchema => {
-  const description = field.description ?? fieldTextOf(path)
+  const text = fieldTextOf(path)
+  const isCap = field.description === AMOUNT_CAP && text !== undefined
+  const description = isCap ? `${text} ${AMOUNT_CAP}` : (field.description ?? text)
   const example = exampleValueOf(path)
   return {
     ...refined(field, path),

@@ -5,7 +5,6 @@
  */
 import { Effect, Layer } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { compressible } from "../../html/Compression.ts"
 import type { Html } from "../../html/Html.ts"
 import { page } from "../../html/PageResponse.ts"
 import { queryOf, withoutSlash } from "../../html/Routing.ts"
@@ -24,7 +23,7 @@ const text =
     HttpServerResponse.text(of(site), { contentType, headers: { "cache-control": CACHING } })
 
 const rendered = (document: Html, status: 200 | 404): HttpServerResponse.HttpServerResponse =>
-  page(document, { status, cacheControl: CACHING })
+  page(document, { status, cacheControl: status === 200 ? CACHING : "no-store" })
 
 /** The page at the request's path, or its Markdown with `.md` at the end. */
 const pageAt: Answer = (site, { url }) => {
@@ -42,7 +41,6 @@ const ROUTES: Readonly<Record<`/${string}`, Answer>> = {
   "/openapi.json": text("application/json", (site) => site.openApi),
   "/llms.txt": text("text/plain; charset=utf-8", (site) => site.llms),
   "/docs.md": pageAt,
-  "/docs": pageAt,
   "/docs/postman.json": text("application/json", (site) => site.postman),
   "/docs/search.json": text("application/json", (site) => site.searchIndex),
   "/docs/search": (site, request) => page(site.search(queryOf(request).get("q") ?? ""), { cacheControl: "no-store" }),
@@ -63,9 +61,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | PaymentsCo
       )
       yield* Effect.forEach(Object.entries(ROUTES), ([path, answer]) =>
         router.add("GET", path as `/${string}`, (request) =>
-          Effect.flatMap(site, (made) =>
-            Effect.succeed(withoutSlash(request.url) ?? answer(made, request)).pipe(compressible(request))
-          )
+          Effect.map(site, (made) => withoutSlash(request.url) ?? answer(made, request))
         )
       )
     })

@@ -57,7 +57,10 @@ const indexPage = (all: ReadonlyArray<ErrorExample>, base: string): Page => ({
       ...GROUPS.flatMap(({ codes, title }) => [
         `## ${title}`,
         Object.entries(codes)
-          .map(([code, { meaning }]) => `- [\`${code}\`](${base}${INDEX}/${code}.md) (${statusesOf(all, code)}): ${meaning}`)
+          .map(
+            ([code, { meaning }]) =>
+              `- [\`${code}\`](${base}${INDEX}/${code}.md) (${statusesOf(all, code)}): ${meaning}`
+          )
           .join("\n")
       ])
     ].join("\n\n") + "\n",
@@ -82,7 +85,9 @@ const codePage = (described: Described): Page => {
     section: "Errors",
     content: (link) => renderCode(described, link),
     markdown: () => codeMarkdown(described),
-    entries: [{ title: `Error ${code}`, path: `${INDEX}/${code}`, text: [explanation.meaning, ...explanation.causes].join(" ") }]
+    entries: [
+      { title: `Error ${code}`, path: `${INDEX}/${code}`, text: [explanation.meaning, ...explanation.causes].join(" ") }
+    ]
   }
 }
 

@@ -5,8 +5,9 @@ import { EMITTED_EVENT_TYPES } from "../../domain/Event.ts"
 
 export interface Field {
   readonly name: string
-  /** In words: `text of at most 256 characters, or null`. */
+  /** In words: `text of at most 256 characters`. */
   readonly type: string
+  readonly isNullable: boolean
   readonly isRequired: boolean
   readonly description: string
   /** The allowed values; empty if there are too many to show or any. */
@@ -103,7 +104,8 @@ export const fieldOf = ({
   const values = item.flatMap((one) => resolve(one, schemas).enum ?? []).map(String)
   return {
     name,
-    type: isNullable(schema, schemas) ? `${types.join(" or ")}, or null` : types.join(" or "),
+    type: types.join(" or "),
+    isNullable: isNullable(schema, schemas),
     isRequired,
     description: schema.description ?? "",
     values: values.length > VALUES_MAX ? [] : values,

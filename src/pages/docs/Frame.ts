@@ -82,7 +82,7 @@ const SECTIONS: ReadonlyArray<Exclude<Section, "Errors">> = ["Guides", "Referenc
 const sidebar = (current: { readonly path: string }, pages: ReadonlyArray<Page>, link: Link): Html => {
   const item = (path: string, title: string): Html =>
     html`<li>
-      <a href="${link(path)}"${path === current.path && html` aria-current="page"`}>${title}</a>
+      <a href="${link(path)}" ${path === current.path && html` aria-current="page"`}>${title}</a>
     </li>`
   return html`<details class="side" open>
     <summary>Contents</summary>
@@ -114,4 +114,4 @@ export const prose = (text: string): ReadonlyArray<Child> =>
 
 /** A block of code; it scrolls by keyboard. */
 export const codeBlock = (code: string, label: string): Html =>
-  html`<pre tabindex="0" role="region" aria-label="${label}"><code>${code}</code></pre>`
+  html`<pre tabindex="0" role="group" aria-label="${label}"><code>${code}</code></pre>`

@@ -51,11 +51,22 @@ const anchorOf = (heading: string): string =>
     .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
     .replaceAll(/\s/gu, "-")
 
+/** The text of Markdown without its marks. */
+const plain = (markdown: string): string =>
+  markdown.replaceAll(/[`|*#[\]]|\(http[^()]*\)/g, " ").replaceAll(/\s+/g, " ")
+
+/** An entry for the guide, and one for each of its headings, with the text below it outside of code. */
 const entriesOf = (text: string, path: string, title: string): ReadonlyArray<Entry> =>
   text.split(/^(?=##? )/m).map((part) => {
     const [heading = "", ...rest] = part.split("\n")
-    const name = heading.replace(/^#+ /, "").replaceAll("`", "")
-    const words = rest.join(" ").replaceAll(/```[\s\S]*?```|[`|*\]\[]|\(\S+\)/g, " ").replaceAll(/\s+/g, " ")
+    const name = plain(heading).trim()
+    const words = plain(
+      rest
+        .join("\n")
+        .split("```")
+        .filter((_, index) => index % 2 === 0)
+        .join(" ")
+    )
     return heading.startsWith("## ")
       ? { title: `${title}: ${name}`, path: `${path}#${anchorOf(name)}`, text: words }
       : { title, path, text: words }
@@ -97,14 +108,14 @@ const renderMarkdown = (text: string, base: string, link: Link): Html => {
       },
       code({ lang = "", text: code }: Tokens.Code) {
         const label = LANGUAGES[lang] ?? "Code"
-        return `<pre tabindex="0" role="region" aria-label="${label}"><code>${escaped(code)}</code></pre>`
+        return `<pre tabindex="0" role="group" aria-label="${label}"><code>${escaped(code)}</code></pre>`
       },
       table(token: Tokens.Table) {
         const cells = (row: ReadonlyArray<Tokens.TableCell>, tag: string) =>
           `<tr>${row.map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`).join("")}</tr>`
         const body = token.rows.map((row) => cells(row, "td")).join("")
         return (
-          `<div class="scroll" tabindex="0" role="region" aria-label="Table"><table><thead>` +
+          `<div class="scroll" tabindex="0" role="group" aria-label="Table"><table><thead>` +
           `${cells(token.header, "th")}</thead><tbody>${body}</tbody></table></div>`
         )
       }

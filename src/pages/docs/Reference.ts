@@ -134,7 +134,10 @@ const operationOf = ({ document, method, operation, path, samples }: OperationIn
 const resultOf = (schema: JsonSchema, { components: { schemas } }: Document): Result => {
   const [first = schema] = resolve(schema, schemas).anyOf ?? [schema]
   const item = resolve(first, schemas).properties?.["data"]?.items
-  const named = (item ?? first).$ref?.split("/").at(-1)?.replace(/^Expandable/, "")
+  const named = (item ?? first).$ref
+    ?.split("/")
+    .at(-1)
+    ?.replace(/^Expandable/, "")
   const resource = TAGS.find((tag) => named !== undefined && tag.schema === named)
   return {
     isList: item !== undefined,

@@ -23,7 +23,10 @@ export const resourceMarkdown = ({ example, fields, incoming, operations, tag }:
 
 const operationMarkdown = (operation: Operation, base: string): ReadonlyArray<string> => {
   const { description, errors, events, example, method, parameters, path, result, samples, summary } = operation
-  const name = result.resource === undefined ? "an object" : `[${result.resource.title}](${base}/docs/api/${result.resource.name}.md)`
+  const name =
+    result.resource === undefined
+      ? "an object"
+      : `[${result.resource.title}](${base}/docs/api/${result.resource.name}.md)`
   return [
     `## ${summary}`,
     `\`${method} ${path}\``,
@@ -46,9 +49,9 @@ const fenced = (code: string, language: string): string => `\`\`\`${language}\n$
 
 const list = (fields: ReadonlyArray<Field>, marksRequired = false, depth = 0): string =>
   fields
-    .map(({ children, description, isRequired, name, type, values }) => {
+    .map(({ children, description, isNullable, isRequired, name, type, values }) => {
       const facts = [
-        type,
+        isNullable && !marksRequired ? `${type}, or null` : type,
         ...(values.length > 1 ? [values.map((value) => `\`${value}\``).join(" ")] : []),
         ...(marksRequired && isRequired ? ["required"] : [])
       ]

@@ -32,7 +32,9 @@ const entriesOf = ({ fields, incoming, operations, tag }: Resource, path: string
   ...operations.map(({ anchor, description, method, parameters, path: route, summary }) => ({
     title: summary,
     path: `${path}#${anchor}`,
-    text: [method, route, description, ...parameters.flatMap(({ fields: all }) => all.map(({ name }) => name))].join(" ")
+    text: [method, route, description, ...parameters.flatMap(({ fields: all }) => all.map(({ name }) => name))].join(
+      " "
+    )
   })),
   ...incoming.map(({ anchor, description, summary }) => ({
     title: summary,
@@ -46,16 +48,14 @@ const render = ({ example, fields, incoming, operations, tag }: Resource, link: 
     <p class="lead">${prose(tag.description)}</p>
     <ul class="toc">
       ${fields.length > 0 && html`<li><a href="#object">The object</a></li>`}
-      ${[...operations, ...incoming].map(
-        ({ anchor, summary }) => html`<li><a href="#${anchor}">${summary}</a></li>`
-      )}
+      ${[...operations, ...incoming].map(({ anchor, summary }) => html`<li><a href="#${anchor}">${summary}</a></li>`)}
     </ul>
     ${
       fields.length > 0 &&
       html`<section id="object" class="split">
         <div>
           <h2><a href="#object">The object</a></h2>
-          ${fieldList(fields, link, false)}
+          ${fieldList(fields, link, "answer")}
         </div>
         <div class="aside">${codeBlock(example!, "Example of the object")}</div>
       </section>`
@@ -69,7 +69,7 @@ const render = ({ example, fields, incoming, operations, tag }: Resource, link: 
           <p>${prose(description)}</p>
           <p>The body is an <a href="${link("/docs/api/events")}">event</a>.</p>
           <h3>Headers</h3>
-          ${fieldList(headers, link, false)}
+          ${fieldList(headers, link, "answer")}
           <h3>Your answer</h3>
           <dl>
             ${answers.map(
@@ -91,7 +91,7 @@ const renderOperation = (operation: Operation, link: Link): Html => {
       ${parameters.map(
         ({ fields, title }) =>
           html`<h3>${title}</h3>
-            ${fieldList(fields, link, true)}`
+            ${fieldList(fields, link, anchor === "update" ? "update" : "request")}`
       )}
       ${renderResult(operation, link)} ${renderErrors(operation, link)} ${renderEvents(operation, link)}
     </div>
@@ -116,7 +116,7 @@ const renderResult = ({ result: { fields, isList, resource } }: Operation, link:
           : html`${resource === undefined ? "An object with these fields." : html`An object: ${name}.`}`
       }
     </p>
-    ${fields.length > 0 && fieldList(fields, link, false)}`
+    ${fields.length > 0 && fieldList(fields, link, "answer")}`
 }
 
 const errorLinks = (codes: ReadonlyArray<string>, link: Link): Html =>
@@ -149,27 +149,30 @@ const renderEvents = ({ events }: Operation, link: Link): Child =>
       )}
     </ul>`
 
-/** Fields with the fields nested in them. `marksRequired` is for requests: answers have nearly all fields. */
-const fieldList = (fields: ReadonlyArray<Field>, link: Link, marksRequired: boolean): Html =>
+/** The use of fields. Requests mark required fields, answers those that may be absent; null only unsets in updates. */
+type Use = "request" | "update" | "answer"
+
+/** Fields with the fields nested in them. */
+const fieldList = (fields: ReadonlyArray<Field>, link: Link, use: Use): Html =>
   html`<ul class="fields">
     ${fields.map(
-      ({ children, description, isRequired, name, resource, type, values }) =>
+      (field) =>
         html`<li>
-          <code>${name}</code> <span class="type">${prose(type)}</span>
-          ${marksRequired && isRequired && html`<b class="required">required</b>`}
-          ${!marksRequired && !isRequired && html`<span class="type">may be absent</span>`}
-          ${description !== "" && html`<p>${prose(description)}</p>`}
-          ${
-            values.length > 1 &&
-            html`<p class="values">
-              ${values.map((value, index) => html`${index > 0 && " "}<code>${value}</code>`)}
-            </p>`
-          }
-          ${resource !== undefined && html`<p><a href="${link(`/docs/api/${resource}`)}#object">Its fields</a></p>`}
-          ${children.length > 0 && fieldList(children, link, marksRequired)}
+          <code>${field.name}</code> <span class="type">${typeOf(field, use)}</span>
+          ${use !== "answer" && field.isRequired && html`<b class="required">required</b>`}
+          ${field.description !== "" && html`<p>${prose(field.description)}</p>`}
+          ${field.resource !== undefined && html`<p><a href="${link(`/docs/api/${field.resource}`)}#object">Its fields</a></p>`}
+          ${field.children.length > 0 && fieldList(field.children, link, use)}
         </li>`
     )}
   </ul>`
+
+const typeOf = ({ isNullable, isRequired, type, values }: Field, use: Use): ReadonlyArray<Child> => [
+  ...prose(type),
+  ...(values.length > 1 ? values.map((value) => html` <code>${value}</code>`) : []),
+  isNullable && use !== "request" && ", or null",
+  !isRequired && use === "answer" && ", may be absent"
+]
 
 /** The samples, of which one is chosen. Without support of `:has`, all are shown. */
 const sampleTabs = (samples: ReadonlyArray<Sample>, id: string): Html =>
@@ -178,7 +181,7 @@ const sampleTabs = (samples: ReadonlyArray<Sample>, id: string): Html =>
     ${samples.map(
       ({ language, title }, index) =>
         html`<label
-          ><input type="radio" name="${id}" value="${language}"${index === 0 && html` checked`} /> ${title}</label
+          ><input type="radio" name="${id}" value="${language}" ${index === 0 && html`checked`} /> ${title}</label
         >`
     )}
     ${samples.map(

@@ -71,7 +71,8 @@ const curl = (request: Request, base: string): string => {
   const isSearch = Object.keys(query).length > 0
   const route = on === undefined ? path : path.replace("{id}", `$${on.step}`)
   const parts = [
-    `curl ${isLast || isRepeated ? "" : "-s "}${isSearch ? "-G " : ""}${base}${route} -u "$TILL_API_KEY:"`,
+    `curl ${isLast || isRepeated ? "" : "-s "}${isSearch ? "-G " : ""}${base}${route}`,
+    '-u "$TILL_API_KEY:"',
     ...(method === "DELETE" ? ["-X DELETE"] : []),
     ...(isCommand ? [`-H "Idempotency-Key: ${name}-$RANDOM$RANDOM"`] : []),
     ...(isCommand && parameters !== undefined ? [`-H "Content-Type: application/json"`] : []),

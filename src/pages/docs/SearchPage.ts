@@ -6,7 +6,10 @@ const RESULTS_MAX = 30
 
 /** Returns the entries that have all words of a query, those with the words in the title first. */
 export const found = (entries: ReadonlyArray<Entry>, query: string): ReadonlyArray<Entry> => {
-  const words = query.toLowerCase().split(/\s+/).filter((word) => word !== "")
+  const words = query
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "")
   if (words.length === 0) return []
   const all = (text: string) => words.every((word) => text.includes(word))
   const titled = entries.filter(({ title }) => all(title.toLowerCase()))

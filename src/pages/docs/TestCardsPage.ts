@@ -24,7 +24,7 @@ export const testCardsPage: Page = {
   content: (link) =>
     html`<h1>Test cards</h1>
       <p class="lead">${prose(INTRODUCTION)}</p>
-      <div class="scroll" tabindex="0" role="region" aria-label="Test cards">
+      <div class="scroll" tabindex="0" role="group" aria-label="Test cards">
         <table>
           <thead>
             <tr>

@@ -287,7 +287,7 @@ describe("what breaks callers", () => {
     assert.deepStrictEqual([...versionsOf(contract)], ["2026-03-09"])
     for (const parameter of Object.values(draft.paths as Draft).flatMap((methods: Draft) => Object.values(methods))) {
       for (const each of (parameter as Draft).parameters) {
-        if (each.name === "X-API-Version") each.schema.anyOf[0].enum.push("2027-02-01")
+        if (each.name === "X-API-Version") each.schema.enum.push("2027-02-01")
       }
     }
     assert.deepStrictEqual([...versionsOf(draft)], ["2026-03-09", "2027-02-01"])
