@@ -11,7 +11,8 @@ import { fieldTextOf } from "./FieldTexts.ts"
 export const refined = (schema: JsonSchema, path: ReadonlyArray<string>): JsonSchema => {
   const { allOf, anyOf, items, maximum, minimum, properties, ...own } = schema
   const nested = (one: JsonSchema) => refined(one, path)
-  const alternatives = anyOf?.map(nested)
+  // An alternative without rules accepts everything.
+  const alternatives = anyOf?.some((one) => Object.keys(one).length === 0) === true ? undefined : anyOf?.map(nested)
   const only = alternatives?.length === 1 ? alternatives[0]! : {}
   return {
     // A part has the refinements of its whole, and no type of its own.

@@ -4,7 +4,7 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
-import { accessibilityProblems, connect, hasBrowser, overflows, setTextSize } from "../Browser.ts"
+import { accessibilityProblems, brokenNames, connect, hasBrowser, overflows, setTextSize } from "../Browser.ts"
 import { type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
 
 const PATHS = [
@@ -47,6 +47,18 @@ describe.skipIf(!hasBrowser)("the documentation in a browser", () => {
       await page.goto(server.url + path)
       assert.isFalse(await overflows(page), path)
       if (options.javaScriptEnabled !== false) assert.deepStrictEqual(await accessibilityProblems(page), [], path)
+    }
+    await page.context().close()
+  })
+
+  it.each([360, 1280])("breaks no name of an error in a window of %d", async (width) => {
+    const page = await open("/docs", { viewport: { width, height: 740 } })
+    const codes = ["card_declined", "payment_intent_authentication_failure", "parameter_invalid", "no_such_code"]
+    for (const path of ["/docs", "/docs/errors", ...codes.map((code) => `/docs/errors/${code}`)]) {
+      await page.goto(server.url + path)
+      await page.evaluate(() => document.querySelectorAll("details").forEach((details) => (details.open = true)))
+      assert.deepStrictEqual(await brokenNames(page), [], path)
+      assert.isFalse(await overflows(page), path)
     }
     await page.context().close()
   })

@@ -71,7 +71,10 @@ describe("the sample of every operation", () => {
       const parts = code.split("\n\n")
       if (parts.length > 1) {
         // The setup runs first, so that its events do not count.
-        await output("bash", ["-ec", `${parts.slice(0, -1).join("\n\n")}\ndeclare -p | grep -E '^declare -- [a-z_]+=' > variables`])
+        await output("bash", [
+          "-ec",
+          `${parts.slice(0, -1).join("\n\n")}\ndeclare -p | grep -E '^declare -- [a-z_]+=' > variables`
+        ])
       }
       const before = (await eventTypes()).length
       const last = parts.length === 1 ? code : `source variables\n${parts.at(-1)!}`
