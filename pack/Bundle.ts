@@ -21,7 +21,10 @@ export const bundleServer = (output: OutputOptions = {}): Promise<Output> =>
   bundle({ input: Path.join(ROOT, "src/main.ts") }, output)
 
 /** The files that the bundled command reads beside itself: folders of the sources, and their places in the bundle. */
-export const SERVER_FILES: Readonly<Record<string, string>> = { "src/html/assets": "assets" }
+export const SERVER_FILES: Readonly<Record<string, string>> = {
+  "src/html/assets": "assets",
+  "docs/guide": "guide"
+}
 
 /** Returns the text of a bundled file. */
 export const contentOf = (part: Output[number]): string | Uint8Array =>

@@ -7,7 +7,10 @@ import * as fs from "node:fs"
 import { Html } from "../../html/Html.ts"
 import type { Entry, Link, Page } from "./Frame.ts"
 
-const FOLDER = new URL("../../../docs/guide/", import.meta.url)
+/** The folder beside a bundle, or the repository's. */
+const FOLDER = ["guide/", "../../../docs/guide/"]
+  .map((path) => new URL(path, import.meta.url))
+  .find((folder) => fs.existsSync(folder))!
 
 /** The guides in their order. */
 export const GUIDES = [

@@ -14,7 +14,7 @@ import {
 } from "../../api/openapi/Recipes.ts"
 
 /** The name under which programs import the client. */
-export const CLIENT_MODULE = "till/client"
+export const CLIENT_MODULE = "till-payments-client"
 
 export interface Sample {
   readonly language: "curl" | "typescript" | "python" | "php"

@@ -92,15 +92,14 @@ describe("the sample of every operation", () => {
   })
 
   it("compiles strictly and works in TypeScript", async () => {
-    const modules = Path.join(folder, "node_modules", CLIENT_MODULE.split("/")[0]!)
+    const modules = Path.join(folder, "node_modules", CLIENT_MODULE)
     fs.mkdirSync(modules, { recursive: true })
     fs.writeFileSync(Path.join(folder, "package.json"), JSON.stringify({ type: "module" }))
-    fs.writeFileSync(
-      Path.join(modules, "package.json"),
-      JSON.stringify({ type: "module", exports: { [`./${CLIENT_MODULE.split("/")[1]}`]: "./client.ts" } })
-    )
-    const client = Path.join(ROOT, "src/client/index.ts")
-    fs.writeFileSync(Path.join(modules, "client.ts"), `export * from ${JSON.stringify(client)}\n`)
+    const client = `export * from ${JSON.stringify(Path.join(ROOT, "src/client/index.ts"))}\n`
+    // Node strips no types within `node_modules`, so it runs the script.
+    for (const file of ["client.ts", "client.js"]) fs.writeFileSync(Path.join(modules, file), client)
+    const exports = { types: "./client.ts", default: "./client.js" }
+    fs.writeFileSync(Path.join(modules, "package.json"), JSON.stringify({ type: "module", exports }))
     const files = operationsOf(document).map((id) => {
       fs.writeFileSync(Path.join(folder, `${id}.ts`), `${sampleOf(id, "typescript")}\n`)
       return `${id}.ts`
@@ -117,12 +116,6 @@ describe("the sample of every operation", () => {
     fs.writeFileSync(Path.join(folder, "tsconfig.json"), JSON.stringify(config))
     await output(Path.join(ROOT, "node_modules/.bin/tsc"), ["-p", "tsconfig.json", "--noEmit"]).catch((error) =>
       assert.fail(`${error.stdout}`)
-    )
-    // Node strips no types within `node_modules`.
-    fs.renameSync(Path.join(modules, "client.ts"), Path.join(modules, "client.js"))
-    fs.writeFileSync(
-      Path.join(modules, "package.json"),
-      JSON.stringify({ type: "module", exports: { [`./${CLIENT_MODULE.split("/")[1]}`]: "./client.js" } })
     )
     fs.writeFileSync(Path.join(folder, "all.ts"), files.map((file) => `await import("./${file}")`).join("\n"))
     await server.post("/v1/customers", {})
