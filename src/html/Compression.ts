@@ -2,9 +2,9 @@
  * Compresses what browsers load: pages, style sheets, scripts and the files of the documentation, by the best of zstd,
  * Brotli and gzip that the client accepts. Responses of `/v1` do not pass through here: they are small.
  *
- * Pages with secrets are compressed, too. An attack that guesses a secret from the length of compressed pages needs the
- * victim's browser to load them with attacker's text and the victim's session: the dashboard's cookie is never sent from
- * other sites, and pages of payers have no session (docs/decisions/documentation.md).
+ * Pages with secrets are compressed, too. An attack that guesses a secret from the length of compressed pages needs
+ * the victim's browser to load them with the attacker's text and the victim's session: the dashboard's cookie is never
+ * sent from other sites, and pages of payers have no session (docs/decisions/documentation.md).
  */
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"

@@ -1,7 +1,7 @@
 /**
- * Serves `GET /` (semantics pages.home): a page for browsers, and a line of text for other clients, such as monitors. The
- * page shows what Till is, whether live payments are on, where the dashboard and the documentation are, and how to try a
- * checkout. It shows no merchant's data.
+ * Serves `GET /` (semantics pages.home): a page for browsers, and a line of text for other clients, such as monitors.
+ * The page shows what Till is, whether live payments are on, where the dashboard and the documentation are, and how to
+ * try a checkout. It shows no merchant's data.
  */
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"

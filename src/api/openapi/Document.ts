@@ -133,8 +133,8 @@ const canHave = (operationId: string, status: string): boolean =>
   status !== "404" || OUTCOMES[operationId]?.errors.includes("resource_missing") === true
 
 /**
- * `payment_intents.capture` is "Capture a PaymentIntent", `customers.list` is "List customers". Others have a summary in
- * the contract.
+ * `payment_intents.capture` is "Capture a PaymentIntent", `customers.list` is "List customers". Others have a summary
+ * in the contract.
  */
 const summaryOf = (operationId: string): string => {
   const [group = "", name = ""] = operationId.split(".", 2)

@@ -1,6 +1,6 @@
 /**
- * Clients that other projects' generators make from the contract compile strictly, and carry out a payment, a list and a
- * decline: openapi-typescript with openapi-fetch, @hey-api/openapi-ts, and orval.
+ * Clients that other projects' generators make from the contract compile strictly, and carry out a payment, a list and
+ * a decline: openapi-typescript with openapi-fetch, @hey-api/openapi-ts, and orval.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { execFile } from "node:child_process"
