@@ -35,6 +35,20 @@ export type CustomerCreation = typeof CustomerCreation.Type
 export const BillingAddressCollection = Schema.Literals(["auto", "required"])
 export type BillingAddressCollection = typeof BillingAddressCollection.Type
 
+/** The languages of payers' pages, by ISO 639-1. */
+export const PAGE_LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "ja", "ar"] as const
+export type PageLanguage = (typeof PAGE_LANGUAGES)[number]
+
+/** The language of a session's pages; `auto`: the payer's (semantics checkout.locale). */
+export const CheckoutLocale = Schema.Literals(["auto", ...PAGE_LANGUAGES])
+export type CheckoutLocale = typeof CheckoutLocale.Type
+
+/** Whether the payer must enter a phone number (semantics checkout.phone). */
+export const PhoneNumberCollection = Schema.Struct({ enabled: Schema.Boolean }).annotate({
+  identifier: "PhoneNumberCollection"
+})
+export type PhoneNumberCollection = typeof PhoneNumberCollection.Type
+
 export const ClientReferenceId = text(200)
 
 /** The lines that a session can have (semantics checkout.line_items). */
@@ -92,7 +106,9 @@ export const CheckoutSession = Schema.Struct({
   amount_subtotal: Schema.NullOr(AmountOrZero),
   amount_total: Schema.NullOr(AmountOrZero),
   total_details: TotalDetails,
-  client_reference_id: Schema.NullOr(Schema.String)
+  client_reference_id: Schema.NullOr(Schema.String),
+  locale: Schema.optionalKey(CheckoutLocale),
+  phone_number_collection: Schema.optionalKey(PhoneNumberCollection)
 }).annotate({ identifier: "CheckoutSession" })
 export type CheckoutSession = typeof CheckoutSession.Type
 
@@ -176,6 +192,13 @@ export const CreateCheckoutSession = Schema.Struct({
   customer_creation: Schema.optionalKey(Schema.NullOr(CustomerCreation)),
   ui_mode: Schema.optionalKey(Schema.NullOr(CheckoutUiMode)),
   billing_address_collection: Schema.optionalKey(Schema.NullOr(BillingAddressCollection)),
+  phone_number_collection: Schema.optionalKey(Schema.NullOr(PhoneNumberCollection)).annotate({
+    description:
+      "With `enabled`, the payer must enter a phone number. Otherwise the checkout page does not ask for one."
+  }),
+  locale: Schema.optionalKey(Schema.NullOr(CheckoutLocale)).annotate({
+    description: "The language of the session's pages. By default, and with `auto`, that of the payer's browser."
+  }),
   client_reference_id: Schema.optionalKey(Schema.NullOr(ClientReferenceId)),
   payment_intent_data: Schema.optionalKey(Schema.NullOr(PaymentIntentData)),
   currency: Schema.optionalKey(Schema.NullOr(Currency)).annotate({ description: CURRENCY }),

@@ -38,6 +38,8 @@ const CHECKOUT_SESSION: ReadonlyArray<keyof CheckoutSession> = [
   "customer_email",
   "customer_details",
   "billing_address_collection",
+  "phone_number_collection",
+  "locale",
   "expires_at",
   "livemode",
   "client_secret",

@@ -146,7 +146,9 @@ const newSession = (
     amount_subtotal: cart.total,
     amount_total: cart.total,
     total_details: { amount_discount: 0, amount_shipping: 0, amount_tax: 0 },
-    client_reference_id: parameters.client_reference_id || null
+    client_reference_id: parameters.client_reference_id || null,
+    ...(parameters.locale != null && { locale: parameters.locale }),
+    ...(parameters.phone_number_collection != null && { phone_number_collection: parameters.phone_number_collection })
   }
 }
 
@@ -419,12 +421,15 @@ const completeDetails = (billed: BillingDetails, collected: CustomerDetails): Bi
   address: billed.address ?? collected.address
 })
 
-/** Fails for details that the session has to collect and that are missing (semantics pages.checkout, pages.address). */
+/** Fails for details that the session has to collect and that are missing (semantics checkout.phone, pages.checkout, pages.address). */
 const requireDetails = (
-  { billing_address_collection }: CheckoutSession,
-  { address, email }: CustomerDetails
+  { billing_address_collection, phone_number_collection }: CheckoutSession,
+  { address, email, phone }: CustomerDetails
 ): Effect.Effect<void, ParameterMissing> => {
   if (email === null) return Effect.fail(new ParameterMissing({ param: "customer_details[email]" }))
+  if (phone_number_collection?.enabled === true && phone === null) {
+    return Effect.fail(new ParameterMissing({ param: "customer_details[phone]" }))
+  }
   const required = billing_address_collection === "required" ? requiredOfAddress(address?.country ?? null) : []
   const missing = required.find((field) => address === null || address[field] === null)
   return missing === undefined

@@ -206,6 +206,25 @@ describe("confirmation", () => {
     assert.isNull(empty.body.customer_details.address)
   })
 
+  it("checkout.phone: requires a phone number only where the merchant does", async () => {
+    const required = { phone_number_collection: { enabled: true }, customer_email: "a@b.co" }
+    const { id } = await create(required)
+    for (const customer_details of [null, {}, { phone: null }, { phone: "" }]) {
+      assertError(await confirm(id, { customer_details }), 400, "parameter_missing", "customer_details[phone]")
+    }
+    assertError(
+      await confirm(id, { customer_details: { phone: "1".repeat(65) } }),
+      400,
+      "parameter_invalid",
+      "customer_details[phone]"
+    )
+    const confirmed = await confirm(id, { customer_details: { phone: "+351 1" } })
+    assert.strictEqual(confirmed.body.customer_details.phone, "+351 1")
+    const { body: customer } = await post("customers", { phone: "2" })
+    assertOk(await confirm((await create({ ...required, customer: customer.id })).id))
+    assertOk(await confirm((await create({ ...required, phone_number_collection: { enabled: false } })).id))
+  })
+
   it.each([
     ["HK", { line1: "1 Queen's Road", state: "Hong Kong Island" }],
     ["AE", { line1: "Sheikh Zayed Road", state: "Dubai" }],

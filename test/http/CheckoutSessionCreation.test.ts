@@ -28,7 +28,9 @@ describe("creation", () => {
       cancel_url: "https://shop.example/cart",
       client_reference_id: "order 1",
       metadata: { order: "1" },
-      billing_address_collection: "required"
+      billing_address_collection: "required",
+      phone_number_collection: { enabled: true },
+      locale: "pt"
     }
     const { client_secret, created, expires_at, id, payment_intent, ...rest } = await create(body)
     assert.match(id, /^cs_[0-9A-Za-z]{24}$/)
@@ -300,6 +302,8 @@ describe("creation", () => {
       ["customer_creation", "never"],
       ["ui_mode", "page"],
       ["billing_address_collection", "x"],
+      ["phone_number_collection", true],
+      ["locale", "de-DE"],
       ["client_reference_id", "x".repeat(201)],
       ["cancel_url", "x"],
       ["metadata", { a: 1 }]

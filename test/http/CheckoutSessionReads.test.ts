@@ -175,6 +175,8 @@ const SEEN = [
   "customer_email",
   "customer_details",
   "billing_address_collection",
+  "phone_number_collection",
+  "locale",
   "expires_at",
   "livemode",
   "client_secret",

@@ -358,6 +358,9 @@ const checkout = ({ customer, price, product }: Known): Table => ({
     customer_creation: optional(Kinds.oneOf("always if_required")),
     ui_mode: optional(Kinds.oneOf("hosted embedded custom")),
     billing_address_collection: optional(Kinds.oneOf("auto required")),
+    phone_number_collection: optional(Kinds.object({ enabled: true })),
+    ...within("phone_number_collection", { enabled: required(Kinds.anyBoolean, "inline") }),
+    locale: optional(Kinds.oneOf("auto en de fr es it pt nl pl ja ar")),
     client_reference_id: optional(Kinds.text(200)),
     payment_intent_data: optional(Kinds.object({})),
     ...within("payment_intent_data", {

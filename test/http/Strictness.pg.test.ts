@@ -140,7 +140,7 @@ const REQUESTS: Readonly<Record<string, Requests>> = {
         {
           price_data: { currency: "usd", product: known.product, unit_amount: 2000, recurring: { interval: "day" } }
         },
-        { payment_intent_data: { metadata: { a: "b" } } }
+        { payment_intent_data: { metadata: { a: "b" } }, phone_number_collection: { enabled: true } }
       )
     })
   },

@@ -306,7 +306,7 @@ describe("transport", () => {
         "checkout_sessions",
         session({ price: "price_x" }),
         "mode line_items success_url cancel_url customer customer_email customer_creation ui_mode " +
-          "billing_address_collection client_reference_id payment_intent_data currency expires_at metadata"
+          "billing_address_collection phone_number_collection locale client_reference_id payment_intent_data currency expires_at metadata"
       ],
       ["checkout_sessions", {}, "quantity price price_data", session],
       [

@@ -45,6 +45,10 @@ export interface CheckoutSession {
     readonly amount_tax: number
   }
   readonly billing_address_collection: "auto" | "required"
+  /** Present if the session was created with it. Enabled: the payment requires `customer_details.phone`. */
+  readonly phone_number_collection?: { readonly enabled: boolean }
+  /** The language of the session's pages; absent if the session was created without it. */
+  readonly locale?: string
   readonly livemode: boolean
   /** Unix time in seconds. */
   readonly expires_at: number

@@ -166,12 +166,12 @@ describe("document", () => {
     }
     const { PublishableCheckoutSession, PublishablePaymentIntent } = document.components.schemas
     for (const [type, shown, optional] of [
-      ["payment_intent", PublishablePaymentIntent!, "last_payment_error"],
-      ["checkout.session", PublishableCheckoutSession!, "customer_details"]
+      ["payment_intent", PublishablePaymentIntent!, ["last_payment_error"]],
+      ["checkout.session", PublishableCheckoutSession!, ["customer_details", "locale", "phone_number_collection"]]
     ] as const) {
       const fields = [...PUBLISHABLE_FIELDS[type]!]
       assert.sameMembers(Object.keys(shown.properties!), fields)
-      assert.sameMembers([...shown.required!, optional], fields)
+      assert.sameMembers([...shown.required!, ...optional], fields)
     }
     // A publishable key sees all fields of a line.
     assert.sameMembers(Object.keys(document.components.schemas["LineItem"]!.properties!), [
