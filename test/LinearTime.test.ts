@@ -34,8 +34,9 @@ import * as Amounts from "../src/html/assets/amount.js"
 import * as CardText from "../src/html/assets/card.js"
 import { readEntered } from "../src/pages/checkout/CheckoutForm.ts"
 import { escape } from "../src/html/Html.ts"
-import { localeOf, moneyOf } from "../src/html/Money.ts"
+import { moneyOf } from "../src/html/Money.ts"
 import { withoutSlash } from "../src/html/Routing.ts"
+import { countryFor, ENGLISH, translationFor } from "../src/html/Translation.ts"
 import { SEARCHED_PAYMENT_INTENT } from "../src/payments/Search.ts"
 import { CreateCustomer } from "../src/domain/Customer.ts"
 import { type Prepare, steepnessOf } from "./support/Growth.ts"
@@ -118,7 +119,8 @@ const HEADERS: ReadonlyArray<Target> = [
   ["Forwarded", HEADER, sentThrough("forwarded"), PLAIN, ["for=a", "b"], ['for="', ""], ["for = ", ";x"]],
   ["X-Forwarded-For", HEADER, sentThrough("x-forwarded-for"), PLAIN, BETWEEN, ["", ",10.0.0.1"], ["[", "]:1"]],
   ["Authorization", HEADER, ofHeader(usernameOf), PLAIN, ["Basic ", "!"], ["Basic a", " !"], ["Bearer ", ""]],
-  ["Accept-Language", HEADER, ofHeader(localeOf), PLAIN, ["en-", "!"]],
+  ["Accept-Language", HEADER, ofHeader((header) => translationFor(header)), PLAIN, ["en-", "!"], ["", ",de;q=0.1"]],
+  ["Accept-Language, for a country", HEADER, ofHeader(countryFor), PLAIN, ["en-", "!"], ["de;", ";q=1"]],
   ["Content-Type", HEADER, ofBody((type) => type), PLAIN, ["application/json", "x"]],
   [
     "Idempotency-Key",
@@ -260,8 +262,9 @@ const ENTERED_TEXTS: ReadonlyArray<Target> = [
     ENTERED,
     of((text) =>
       readEntered(
-        { amount: null, card: true, saved: [], address: true },
-        new Map([...DETAILS.map((name) => [name, text] as const), ["country", "US"]])
+        { amount: null, card: true, saved: [], address: true, phone: true },
+        new Map([...DETAILS.map((name) => [name, text] as const), ["country", "US"]]),
+        ENGLISH
       )
     ),
     PLAIN,

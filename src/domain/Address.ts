@@ -48,8 +48,10 @@ export type BillingDetails = typeof BillingDetails.Type
 
 export const AddressText = text()
 /** The names and phone numbers of payers (semantics parameters.people). */
-export const PersonName = text(256)
-export const PersonPhone = text(64)
+export const PERSON_NAME_LENGTH_MAX = 256
+export const PersonName = text(PERSON_NAME_LENGTH_MAX)
+export const PERSON_PHONE_LENGTH_MAX = 64
+export const PersonPhone = text(PERSON_PHONE_LENGTH_MAX)
 
 export const AddressParameter = Schema.Struct({
   city: Schema.optionalKey(Schema.NullOr(AddressText)),

@@ -14,43 +14,41 @@ export interface AddressFormat {
   /** The parts of the country's addresses, in the local order, each once. */
   readonly parts: ReadonlyArray<AddressPart>
   readonly required: ReadonlyArray<AddressPart>
-  /** The local names of the parts, in the form used within a sentence: `ZIP code`, `prefecture`. */
-  readonly names: Readonly<Record<AddressPart, string>>
+  /** The kind of each part in the country. */
+  readonly names: Readonly<Record<AddressPart, AddressName>>
 }
+
+/** The kind of a part: `zip`, `prefecture`. */
+export type AddressName = "address" | (typeof STATES)[number] | (typeof POSTAL_CODES)[number] | (typeof CITIES)[number]
 
 /** The data set's letter for each part. Other letters are ignored. */
 const PARTS: Readonly<Record<string, AddressPart>> = { A: "line1", C: "city", S: "state", Z: "postal_code" }
 
-const STATES = {
-  area: "area",
-  county: "county",
-  department: "department",
-  district: "district",
-  do_si: "do/si",
-  emirate: "emirate",
-  island: "island",
-  oblast: "oblast",
-  parish: "parish",
-  prefecture: "prefecture",
-  province: "province",
-  region: "region",
-  state: "state"
-} as const
-
-const POSTAL_CODES = { eircode: "Eircode", pin: "PIN code", postal: "postal code", zip: "ZIP code" } as const
-
-const CITIES = { city: "city", district: "district", post_town: "town or city", suburb: "suburb" } as const
-
-/** Accepts only the data set's words for a part that have a name here. */
-const wordOf = <Word extends string>(words: Readonly<Record<Word, string>>) =>
-  Schema.optionalKey(Schema.Literals(Object.keys(words) as Array<Word>))
+/** The data set's words. A new one has to be added here. */
+const STATES = [
+  "area",
+  "county",
+  "department",
+  "district",
+  "do_si",
+  "emirate",
+  "island",
+  "oblast",
+  "parish",
+  "prefecture",
+  "province",
+  "region",
+  "state"
+] as const
+const POSTAL_CODES = ["eircode", "pin", "postal", "zip"] as const
+const CITIES = ["city", "district", "post_town", "suburb"] as const
 
 const CountryData = Schema.Struct({
   fmt: Schema.optionalKey(Schema.String),
   require: Schema.optionalKey(Schema.String),
-  locality_name_type: wordOf(CITIES),
-  state_name_type: wordOf(STATES),
-  zip_name_type: wordOf(POSTAL_CODES)
+  locality_name_type: Schema.optionalKey(Schema.Literals(CITIES)),
+  state_name_type: Schema.optionalKey(Schema.Literals(STATES)),
+  zip_name_type: Schema.optionalKey(Schema.Literals(POSTAL_CODES))
 })
 
 const formatOf = (data: typeof CountryData.Type): AddressFormat => {
@@ -64,9 +62,9 @@ const formatOf = (data: typeof CountryData.Type): AddressFormat => {
     required: parts.filter((part) => required.has(part)),
     names: {
       line1: "address",
-      city: CITIES[locality_name_type],
-      state: STATES[state_name_type],
-      postal_code: POSTAL_CODES[zip_name_type]
+      city: locality_name_type,
+      state: state_name_type,
+      postal_code: zip_name_type
     }
   }
 }

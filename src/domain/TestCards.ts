@@ -130,11 +130,13 @@ const resultText = (result: TestCardResult): string => {
   }
 }
 
+export const UNKNOWN_CARD_MESSAGE = "Your card was declined. Your request was in test mode, but used a non test card."
+
 /** The result for any other number. */
 export const UNKNOWN_CARD_RESULT: TestCardResult = {
   kind: "declines",
   declineCode: "generic_decline",
-  message: "Your card was declined. Your request was in test mode, but used a non test card."
+  message: UNKNOWN_CARD_MESSAGE
 }
 
 /** The expiry date of the built-in test cards (semantics payment_methods.object). */

@@ -3,6 +3,7 @@ import type { Brand as Settings } from "../domain/Brand.ts"
 import type { Merchant } from "../payments/Merchants.ts"
 import { type Child, html, type Html } from "./Html.ts"
 import { pictureHtml, pictureOf } from "./Images.ts"
+import type { Translation } from "./Translation.ts"
 
 /** Settings that are null are not shown. */
 export interface Brand extends Settings {
@@ -21,24 +22,20 @@ export const headHtml = (brand: Brand): Html =>
 
 export const iconHtml = ({ icon }: Brand): Child => icon !== null && pictureHtml(icon, "icon")
 
-const LINKS = [
-  ["support", "Support"],
-  ["terms", "Terms"],
-  ["privacy", "Privacy"]
-] as const
+const LINKS = ["support", "terms", "privacy"] as const
 
 /** Links at the bottom of a page. They open in a new tab, so that the payer keeps the page. */
-export const footHtml = (brand: Brand): Child => {
-  const links = LINKS.flatMap(([setting, text]) => {
+export const footHtml = (brand: Brand, translation: Translation): Child => {
+  const links = LINKS.flatMap((setting) => {
     const href = brand[setting]
-    return href === null ? [] : [linkHtml(href, text)]
+    return href === null ? [] : [linkHtml(href, translation.text(`brand.${setting}`), translation)]
   })
   return links.length > 0 && html`<footer class="foot">${links}</footer>`
 }
 
-const linkHtml = (href: string, text: string): Html =>
+const linkHtml = (href: string, text: string, translation: Translation): Html =>
   href.startsWith("mailto:")
     ? html`<a href="${href}">${text}</a>`
     : html`<a href="${href}" target="_blank" rel="noopener noreferrer"
-        >${text}<span class="unseen"> (opens in a new tab)</span></a
+        >${text}<span class="unseen"> ${translation.text("brand.new_tab")}</span></a
       >`

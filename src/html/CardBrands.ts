@@ -1,3 +1,5 @@
+import { html, type Html } from "./Html.ts"
+
 const NAMES: Readonly<Record<string, string>> = {
   visa: "Visa",
   mastercard: "Mastercard",
@@ -8,4 +10,8 @@ const NAMES: Readonly<Record<string, string>> = {
   unionpay: "UnionPay"
 }
 
-export const brandName = (brand: string): string => NAMES[brand] ?? "Card"
+/** Returns a brand's name, or another text for an unknown brand. */
+export const brandName = (brand: string, unknown = "Card"): string => NAMES[brand] ?? unknown
+
+/** A brand's mark, drawn by the style sheet, beside the brand's name. */
+export const markHtml = (brand: string): Html => html`<span class="scheme" data-scheme="${brand}"></span>`

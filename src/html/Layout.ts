@@ -3,6 +3,7 @@ import * as Accent from "./Accent.ts"
 import * as Assets from "./Assets.ts"
 import { type Brand, footHtml } from "./Brand.ts"
 import { type Child, html, type Html } from "./Html.ts"
+import { ENGLISH, type Translation } from "./Translation.ts"
 
 export interface Layout {
   readonly title: string
@@ -17,6 +18,8 @@ export interface Layout {
   readonly brand?: Brand | null
   /** True if the page will change soon. The script polls for the change; without it the browser reloads the page. */
   readonly awaitsResult?: boolean
+  /** The page's language; English by default. */
+  readonly translation?: Translation
   readonly content: Child
 }
 
@@ -38,10 +41,10 @@ const REFRESH_SECONDS = 10
 
 /** Renders the document. File paths are relative because Till may be served below a path. */
 export const layout = ({ awaitsResult = false, brand = null, content, depth = 1, ...page }: Layout): Html => {
-  const { frame = null, kind, script = awaitsResult, title } = page
+  const { frame = null, kind, script = awaitsResult, title, translation = ENGLISH } = page
   const files = kind.startsWith("dashboard") ? DASHBOARD : kind === "documentation" ? DOCUMENTATION : PAYERS
   return html`<!doctype html>
-    <html lang="en">
+    <html lang="${translation.language}" dir="${translation.direction}">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
@@ -57,7 +60,7 @@ export const layout = ({ awaitsResult = false, brand = null, content, depth = 1,
         ${frame !== null && html`<script src="${folder(depth)}${Assets.embeddedScript.path}" defer></script>`}
       </head>
       <body class="${kind}" ${frameData(frame)} ${awaitsResult && html`data-awaits-result=""`}>
-        ${content} ${brand !== null && footHtml(brand)}
+        ${content} ${brand !== null && footHtml(brand, translation)}
       </body>
     </html> `
 }

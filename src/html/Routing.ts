@@ -11,8 +11,9 @@ import { RequestTooLarge } from "../server/HttpErrors.ts"
 import type { RequestBodies } from "../server/RequestBody.ts"
 import { REQUEST_MILLIS_MAX } from "../http/RequestTimeouts.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
-import { NOT_FROM_HERE, notice, UNAVAILABLE } from "./Notice.ts"
+import { foreignForm, notice, unavailable } from "./Notice.ts"
 import { page } from "./PageResponse.ts"
+import { type Translation, translationFor } from "./Translation.ts"
 
 export type PageServices = Accounts | HttpConfig | PaymentsConfig | RequestBodies
 
@@ -59,10 +60,14 @@ export const routeWith =
       })
     ) as Layer.Layer<never, never, HttpRouter.HttpRouter | HttpConfig | R>
 
+/** The language of a page that belongs to no session: the browser's. */
+export const translationOf = ({ headers }: HttpServerRequest.HttpServerRequest): Translation =>
+  translationFor(headers["accept-language"])
+
 /** A route for payers' pages and the documentation. */
 export const route = routeWith({
-  tooLarge: () => page(notice(NOT_FROM_HERE), { status: 413 }),
-  unavailable: (_, status) => page(notice(UNAVAILABLE), { status }),
+  tooLarge: (request) => page(notice(foreignForm(translationOf(request))), { status: 413 }),
+  unavailable: (request, status) => page(notice(unavailable(translationOf(request))), { status }),
   shownPath: withoutCardNumbers
 })
 

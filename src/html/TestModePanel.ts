@@ -2,6 +2,7 @@
 import { outcomeOf, TEST_CARDS, type TestCard } from "../domain/TestCards.ts"
 import { brandName } from "./CardBrands.ts"
 import { html, type Html } from "./Html.ts"
+import type { Translation } from "./Translation.ts"
 
 /** `4242 4242 4242 4242`, `3782 822463 10005`. */
 const groupedNumber = (number: string): string =>
@@ -21,16 +22,19 @@ const [plain, ...others] = TEST_CARDS
 const isPlain = ({ refunds, result }: TestCard): boolean => result.kind === "approves" && refunds === "succeed"
 const rows = [plain!, ...others.filter((one) => !isPlain(one)), ...others.filter(isPlain)].map(row)
 
-/** Cards fill in the form by a click with the script; without it they can be copied. */
-export const testModePanel = (withCards: boolean): Html =>
-  html`<aside class="test-mode" aria-label="Test mode">
-    <p><strong>Test mode.</strong> No real money moves.</p>
+/**
+ * Cards fill in the form by a click with the script; without it they can be copied. Their outcomes are the API's terms,
+ * in English.
+ */
+export const testModePanel = (withCards: boolean, translation: Translation): Html =>
+  html`<aside class="test-mode" aria-label="${translation.text("test.title")}">
+    <p><strong>${translation.text("test.title")}.</strong> ${translation.text("test.text")}</p>
     ${
       withCards &&
       html`<details>
-        <summary>Test cards</summary>
-        <p>Choose one to fill in the card, with any future expiry date and any security code.</p>
-        <ul>
+        <summary>${translation.text("test.cards")}</summary>
+        <p>${translation.text("test.choose")}</p>
+        <ul lang="en" dir="ltr">
           ${rows}
         </ul>
       </details>`

@@ -4,8 +4,9 @@
  */
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
-import { NOT_FOUND, notice } from "../html/Notice.ts"
+import { notFound, notice } from "../html/Notice.ts"
 import { page } from "../html/PageResponse.ts"
+import { translationOf } from "../html/Routing.ts"
 
 /** Methods of the pages with an id. */
 const METHODS: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
@@ -32,9 +33,10 @@ export const strayDepth = (method: string, url: string): number | undefined => {
 
 export const layer = HttpRouter.use((router) =>
   router.addGlobalMiddleware((routed) =>
-    Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) => {
-      const depth = strayDepth(method, url)
-      return depth === undefined ? routed : Effect.succeed(page(notice({ ...NOT_FOUND, depth }), { status: 404 }))
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+      const depth = strayDepth(request.method, request.url)
+      if (depth === undefined) return routed
+      return Effect.succeed(page(notice({ ...notFound(translationOf(request)), depth }), { status: 404 }))
     })
   )
 )

@@ -2,11 +2,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { COUNTRY_CODES } from "../../src/domain/Address.ts"
 import { addressFormatOf, requiredOfAddress } from "../../src/domain/AddressFormats.ts"
+import { en } from "../../src/html/texts/en.ts"
 
 /** The parts in order, with their local names; `!` marks required ones. */
 const shapeOf = (country: string): string => {
   const { names, parts, required } = addressFormatOf(country)
-  return parts.map((part) => names[part] + (required.includes(part) ? "!" : "")).join(", ")
+  return parts.map((part) => en[`part.${names[part]}`] + (required.includes(part) ? "!" : "")).join(", ")
 }
 
 describe("pages.address: an address", () => {
@@ -36,7 +37,7 @@ describe("pages.address: an address", () => {
       assert.includeMembers([...parts], [...required], country)
       assert.strictEqual(new Set(parts).size, parts.length, country)
       assert.include(required, "line1", country)
-      for (const part of parts) assert.match(names[part], /^[A-Za-z/ ]{3,}$/u, country)
+      for (const part of parts) assert.match(en[`part.${names[part]}`], /^[A-Za-z/ ]{3,}$/u, country)
       const asked = requiredOfAddress(country)
       assert.deepStrictEqual(asked.slice(0, 2), ["line1", "country"], country)
       assert.sameMembers([...asked], [...required, "country"], country)

@@ -3,7 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { AMOUNT_MAX } from "../../src/domain/Money.ts"
 import { decimalAmount, plainAmount } from "../../src/html/assets/amount.js"
-import { formatAmount, formatDecimal, localeOf, moneyOf } from "../../src/html/Money.ts"
+import { formatAmount, formatDecimal, moneyOf } from "../../src/html/Money.ts"
+import { translationFor } from "../../src/html/Translation.ts"
 import { ISO_CODES } from "../support/Currencies.ts"
 
 const amount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: AMOUNT_MAX }))
@@ -44,7 +45,7 @@ describe("an amount", () => {
   )
 
   it.prop("has all its digits in any browser's language", { language, amount }, ({ amount, language }) => {
-    const shown = formatAmount(amount, "usd", localeOf(language))
+    const shown = formatAmount(amount, "usd", translationFor(language).moneyLocale)
     assert.strictEqual(shown.match(/\p{Nd}/gu)!.length, decimalOf(amount, "usd").length - 1, shown)
   })
 
@@ -58,6 +59,6 @@ describe("an amount", () => {
     ["de-u-nu-arab", "en"],
     ["xx-invalid-too-long", "en"]
   ])("for a browser that asks for %j is written as in %s", (language, locale) => {
-    assert.strictEqual(localeOf(language), locale)
+    assert.strictEqual(translationFor(language).moneyLocale, locale)
   })
 })

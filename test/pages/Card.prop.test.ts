@@ -2,9 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { CARD_FIELDS, type CardField, type FormParts, readEntered } from "../../src/pages/checkout/CheckoutForm.ts"
+import { ENGLISH } from "../../src/html/Translation.ts"
 import { readExpiry, shapeCode, shapeExpiry, shapeNumber } from "../../src/html/assets/card.js"
 
-const ASKED: FormParts = { amount: null, address: false, card: true, saved: [] }
+const ASKED: FormParts = { amount: null, address: false, card: true, saved: [], phone: false }
 
 const GOOD: Readonly<Record<string, string>> = {
   email: "ana@example.com",
@@ -16,7 +17,8 @@ const GOOD: Readonly<Record<string, string>> = {
 /** The card of a form, or its errors. */
 const readBy = (field: CardField, text: string) => {
   // Form values are trimmed.
-  const { confirmation, errors } = readEntered(ASKED, new Map(Object.entries({ ...GOOD, [field]: text.trim() })))
+  const form = new Map(Object.entries({ ...GOOD, [field]: text.trim() }))
+  const { confirmation, errors } = readEntered(ASKED, form, ENGLISH)
   return confirmation?.payment_method_data?.card ?? errors
 }
 

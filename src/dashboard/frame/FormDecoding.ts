@@ -4,7 +4,7 @@ import type { ParameterInvalid, ParameterMissing, ParameterUnknown } from "../..
 import { Currency } from "../../domain/Money.ts"
 import { makePayloadDecoder } from "../../http/Payload.ts"
 import type { FormValues } from "../../html/Forms.ts"
-import { moneyOf } from "../../html/Money.ts"
+import { moneyOf, problemText } from "../../html/Money.ts"
 import * as Amounts from "../../html/assets/amount.js"
 import { seenField } from "./Form.ts"
 import { Invalid } from "./Page.ts"
@@ -38,5 +38,5 @@ export const readAmount = (values: FormValues, name: string, currency: string | 
   const text = readText(values, name)
   if (text === null || !Schema.is(Currency)(currency)) return null
   const read = Amounts.readAmount(text, moneyOf(currency.toLowerCase(), "en"))
-  return "minor" in read ? read.minor! : new Invalid({ [name]: read.problem })
+  return read.problem === undefined ? read.minor : new Invalid({ [name]: problemText(read) })
 }

@@ -9,7 +9,7 @@ import {
 import { CreateRefund, type Refund, RefundReason } from "../../domain/Refund.ts"
 import type { Command } from "../../http/IdempotentCommand.ts"
 import { type Child, html } from "../../html/Html.ts"
-import { moneyOf } from "../../html/Money.ts"
+import { moneyOf, problemText } from "../../html/Money.ts"
 import * as Amounts from "../../html/assets/amount.js"
 import { CHECKOUT_SESSION, PAYMENT_INTENT, REFUND } from "../../payments/Documents.ts"
 import * as GivenUp from "../../payments/GivenUp.ts"
@@ -190,7 +190,7 @@ const enteredAmount = (text: string, currency: string): number | Invalid | undef
   // The command checks the upper limit.
   const bounds = { minimum: 1, maximum: Number.MAX_SAFE_INTEGER }
   const read = Amounts.readAmountWithin(text, { ...moneyOf(currency, "en"), ...bounds })
-  return "minor" in read ? read.minor : new Invalid({}, read.problem)
+  return read.problem === undefined ? read.minor : new Invalid({}, problemText(read))
 }
 
 const literalIn = <A extends string>(schema: Schema.Codec<A>, value: string | undefined): A | undefined =>

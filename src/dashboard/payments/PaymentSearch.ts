@@ -6,7 +6,7 @@ import { type Clause, CLAUSES_MAX, parse, type SearchQuery } from "../../domain/
 import { hasBlank } from "../../domain/Text.ts"
 import type { Accounts, Unavailable } from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
-import { moneyOf } from "../../html/Money.ts"
+import { moneyOf, problemText } from "../../html/Money.ts"
 import * as Amounts from "../../html/assets/amount.js"
 import { CUSTOMER, PAYMENT_INTENT } from "../../payments/Documents.ts"
 import { FILTERED_PAYMENT_INTENT, SEARCHED_PAYMENT_INTENT } from "../../payments/Search.ts"
@@ -43,10 +43,10 @@ const amountClauses = (text: string, given: string): Read => {
     Amounts.Read,
     Amounts.Read
   ]
-  const problem = least.problem ?? most.problem
-  if (problem !== undefined) return problem
-  if (from === to) return [clause("amount", ":", least.minor!)]
-  return [clause("amount", ">=", least.minor!), clause("amount", "<=", most.minor!)]
+  if (least.problem !== undefined) return problemText(least)
+  if (most.problem !== undefined) return problemText(most)
+  if (from === to) return [clause("amount", ":", least.minor)]
+  return [clause("amount", ">=", least.minor), clause("amount", "<=", most.minor)]
 }
 
 /** The error about an email with a blank: usually a plus sign that was not encoded in a link. */

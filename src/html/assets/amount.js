@@ -1,6 +1,6 @@
 /**
- * Reads and formats amounts in the payer's language. An amount is read exactly, or refused with an error for the payer
- * if it could mean two amounts. Server and browser run this file, so both report the same.
+ * Reads and formats amounts in the payer's language. An amount is read exactly, or refused with a problem if it could
+ * mean two amounts. Server and browser run this file, so both report the same.
  *
  * No amount becomes a floating-point fraction: digits are converted to minor units as text (semantics money.decimals,
  * pages.amount). Types: `amount.d.ts`.
@@ -16,11 +16,11 @@ export function plainAmount(minor, money) {
   return format(minor, money, { useGrouping: false })
 }
 
-/** Reads an amount: `{ minor }`, or `{ problem }` with the error for the payer. */
+/** Reads an amount: `{ minor }`, or `{ problem, values }`: the kind of problem, and the values for a text about it. */
 export function readAmount(text, money) {
   const { decimals } = money
   const written = normalized(text, money)
-  if (written === "") return { problem: "Enter an amount." }
+  if (written === "") return { problem: "missing", values: {} }
   const { decimalsMarks } = charactersOf(money)
   const whole = wholeOf(written)
   const broken = brokenOf(written)
@@ -30,23 +30,28 @@ export function readAmount(text, money) {
   if (fits) {
     const meanings = [minorOf(broken.whole, broken.fraction, decimals), minorOf(whole, "", decimals)]
     const [one, other] = meanings.map((minor) => plainAmount(minor, money))
-    return { problem: `This could mean two amounts. Enter ${one} or ${other}.` }
+    return { problem: "ambiguous", values: { one, other } }
   }
   // The language's own decimal point counts as such, although the digits could form a group in another language.
   if (whole !== undefined && !isUsual) return { minor: minorOf(whole, "", decimals) }
   const example = plainAmount(decimals === 0 ? 1050 : 10.5 * 10 ** decimals, money)
-  if (broken === undefined) return { problem: `Enter an amount such as ${example}.` }
-  if (decimals === 0) return { problem: `Enter a whole amount, such as ${example}.` }
-  return { problem: `Enter at most ${decimals} decimals, as in ${example}.` }
+  const values = { count: decimals, example }
+  if (broken === undefined) return { problem: "unreadable", values }
+  return { problem: decimals === 0 ? "fraction" : "decimals", values }
 }
 
 /** Reads an amount within bounds in minor units. */
 export function readAmountWithin(text, field) {
   const read = readAmount(text, field)
   if (read.problem !== undefined) return read
-  if (read.minor < field.minimum) return { problem: `Enter at least ${formatAmount(field.minimum, field)}.` }
-  if (read.minor > field.maximum) return { problem: `Enter at most ${formatAmount(field.maximum, field)}.` }
-  return read
+  const outside = (problem, bound) => ({ problem, values: { amount: formatAmount(bound, field) } })
+  if (read.minor < field.minimum) return outside("too_small", field.minimum)
+  return read.minor > field.maximum ? outside("too_large", field.maximum) : read
+}
+
+/** Returns the text about a problem from the texts by the kinds of problems, with values in braces. */
+export function problemText({ problem, values }, texts) {
+  return texts[problem].replace(/\{(\w+)\}/g, (_, name) => values[name])
 }
 
 /** Formats with digits 0 to 9 and a decimal point in any language: `10.50`. */
@@ -58,7 +63,12 @@ export function decimalAmount(minor, { decimals }) {
 function format(minor, money, options) {
   const { decimals, locale } = money
   const shown = { ...options, minimumFractionDigits: decimals, maximumFractionDigits: decimals }
-  return new Intl.NumberFormat(locale, shown).format(decimalAmount(minor, money))
+  return withSignBehindLetters(new Intl.NumberFormat(locale, shown).format(decimalAmount(minor, money)))
+}
+
+/** Keeps the sign of `US$` behind its letters in a text from right to left, which has a mark of that direction. */
+export function withSignBehindLetters(text) {
+  return text.includes("\u200f") ? text.replace(/(?<=[A-Z])\p{Sc}/u, "$&\u200e") : text
 }
 
 /** Too many digits result in a number above every bound. */

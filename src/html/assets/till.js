@@ -2,8 +2,8 @@
  * Enhances the checkout form: formats the card while it is typed, shows errors beside the fields, and pays without
  * reloading the page. The form works without it.
  *
- * Card data is not stored: it is in the fields while the payer types, is sent in one request, and is removed from the
- * fields after the response.
+ * Card data is not stored: it is in the fields while the payer types, and is sent in one request. After a payment it is
+ * removed from the fields; after a failed one, only the parts that have to be typed again. Texts are in `data-texts`.
  */
 import { readCode, readExpiry, readNumber, shapeCode, shapeExpiry, shapeNumber } from "./card.js"
 
@@ -14,22 +14,27 @@ addEventListener("pageshow", (event) => {
   if (event.persisted) location.reload()
 })
 
-const UNREACHABLE = "The payment service could not be reached. Try again: you will not be charged twice."
-
 /** Card brands by the beginning of the number; the first match counts. Security codes have 3 digits by default. */
 const BRANDS = [
-  { name: "American Express", start: /^3[47]/, groups: [4, 6, 5], cvc: 4 },
-  { name: "Diners Club", start: /^3(0[0-5]|6|[89])/, groups: [4, 4, 4, 4, 3] },
-  { name: "JCB", start: /^35(2[89]|[3-8])/, groups: [4, 4, 4, 4, 3] },
-  { name: "Visa", start: /^4/, groups: [4, 4, 4, 4, 3] },
-  { name: "Mastercard", start: /^(5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)/, groups: [4, 4, 4, 4, 3] },
-  { name: "Discover", start: /^(6011|64[4-9]|65)/, groups: [4, 4, 4, 4, 3] },
-  { name: "UnionPay", start: /^62/, groups: [4, 4, 4, 4, 3] }
+  { id: "amex", name: "American Express", start: /^3[47]/, groups: [4, 6, 5], cvc: 4 },
+  { id: "diners", name: "Diners Club", start: /^3(0[0-5]|6|[89])/, groups: [4, 4, 4, 4, 3] },
+  { id: "jcb", name: "JCB", start: /^35(2[89]|[3-8])/, groups: [4, 4, 4, 4, 3] },
+  { id: "visa", name: "Visa", start: /^4/, groups: [4, 4, 4, 4, 3] },
+  {
+    id: "mastercard",
+    name: "Mastercard",
+    start: /^(5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)/,
+    groups: [4, 4, 4, 4, 3]
+  },
+  { id: "discover", name: "Discover", start: /^(6011|64[4-9]|65)/, groups: [4, 4, 4, 4, 3] },
+  { id: "unionpay", name: "UnionPay", start: /^62/, groups: [4, 4, 4, 4, 3] }
 ]
 
 function enhanceCheckout(form) {
+  const texts = JSON.parse(form.dataset.texts)
   const field = (name) => form.elements.namedItem(name)
-  const [number, expiry, cvc] = ["card_number", "card_expiry", "card_cvc"].map(field)
+  const cardFields = ["card_number", "card_expiry", "card_cvc"].map(field)
+  const [number, expiry, cvc] = cardFields
   const controlsIn = () => [...form.elements].filter((control) => control.id !== "" && control.name !== "")
   const controls = controlsIn()
   const button = form.querySelector("button[type=submit]")
@@ -37,17 +42,14 @@ function enhanceCheckout(form) {
   let action = label.textContent
   let busy = false
 
-  for (const control of controls) {
-    control.addEventListener("input", () => showError(control, ""))
-    control.addEventListener("change", () => control.value !== "" && showError(control, complaint(control)))
-  }
+  reportMistakes(controls)
   if (number !== null) enhanceCard(number, expiry, cvc)
   if (field("payment_method") !== null) enhanceChoice(form, [number, expiry, cvc])
   if (field("country") !== null) enhanceAddress(form, field("country"))
   const amount = field("amount")
   if (amount !== null) {
     followAmount(amount, (total) => {
-      action = total === null ? "Pay" : `Pay ${total}`
+      action = total === null ? texts.pay : texts.payAmount.replace("{amount}", () => total)
       if (!busy) label.textContent = action
     }).catch(() => {})
   }
@@ -55,6 +57,9 @@ function enhanceCheckout(form) {
     const first = controlsIn().find((control) => complaint(control) !== "")
     ;(first ?? button).focus()
   })
+
+  // A field that lost the focus to the button would show its error and move the button away from under the pointer.
+  button.addEventListener("mousedown", (event) => event.preventDefault())
 
   form.addEventListener("submit", async (event) => {
     event.preventDefault()
@@ -67,18 +72,17 @@ function enhanceCheckout(form) {
       await send()
     } catch {
       setBusy(false)
-      showMessage(UNREACHABLE)
+      showMessage(texts.unreachable)
     }
   })
 
   async function send() {
     const answer = await post(form, new FormData(form))
     if (answer.location !== undefined || answer.reload === true) {
-      forgetCard()
+      forget(cardFields)
       return goOn(answer)
     }
-    // The same token means that the payer should send the same form again, so the card stays.
-    if (answer.token !== form.elements.namedItem("token").value) forgetCard()
+    forget(cardFields.filter((control) => answer.again.includes(control?.name)))
     form.elements.namedItem("token").value = answer.token
     setBusy(false)
     for (const control of controls) showError(control, answer.errors[control.name] ?? "")
@@ -93,15 +97,27 @@ function enhanceCheckout(form) {
     return wrong !== undefined
   }
 
-  function forgetCard() {
-    for (const control of [number, expiry, cvc]) if (control !== null) control.value = ""
-    if (number !== null) showBrand(number)
-  }
-
   function setBusy(isBusy) {
     busy = isBusy
     button.setAttribute("aria-disabled", String(isBusy))
-    label.textContent = isBusy ? button.dataset.busy : action
+    label.textContent = isBusy ? texts.busy : action
+  }
+}
+
+/** Reports a mistake when the payer leaves its field, until the payer corrects it. */
+function reportMistakes(controls) {
+  for (const control of controls) {
+    control.addEventListener("input", () => showError(control, ""))
+    control.addEventListener("change", () => control.value !== "" && showError(control, complaint(control)))
+  }
+}
+
+/** Empties card fields. A session with nothing to pay has none. */
+function forget(fields) {
+  for (const control of fields) {
+    if (control === null) continue
+    control.value = ""
+    if (control.name === "card_number") showBrand(control)
   }
 }
 
@@ -138,16 +154,17 @@ function offerTestCards(number, expiry, cvc, goOn) {
   }
 }
 
-/** Address fields by their letters in `data-formats`, and their default names. */
+/** Address fields by their letters in `data-formats`. */
 const PARTS = { A: "line1", C: "city", S: "state", Z: "postal_code" }
-const NAMES = { A: "address", C: "city", S: "province", Z: "postal code" }
 
 /**
  * Orders and names the address fields for the selected country. Fields that the country does not use are hidden and not
  * sent; their values return with another country.
  */
 function enhanceAddress(form, country) {
-  const formats = country.dataset.formats.split(";").map((entry) => {
+  const { formats: packed, missingPart, optional } = country.dataset
+  const names = JSON.parse(country.dataset.names)
+  const formats = packed.split(";").map((entry) => {
     const [codes, parts] = entry.split(":")
     return { codes: codes.match(/../g) ?? [""], parts: parts.split(",") }
   })
@@ -156,25 +173,25 @@ function enhanceAddress(form, country) {
   function arrange() {
     const format = formats.find(({ codes }) => codes.includes(country.value)) ?? formats[0]
     const fieldset = country.closest("fieldset")
-    const names = format.parts.map((part) => PARTS[part[0]])
+    const used = format.parts.map((part) => PARTS[part[0]])
     for (const name of Object.values(PARTS)) {
       const control = form.elements.namedItem(name)
-      control.disabled = place(name).hidden = !names.includes(name)
+      control.disabled = place(name).hidden = !used.includes(name)
       showError(control, "")
     }
     for (const part of format.parts) name(part)
-    for (const name of names) fieldset.append(place(name), ...(name === "line1" ? [place("line2")] : []))
+    for (const name of used) fieldset.append(place(name), ...(name === "line1" ? [place("line2")] : []))
   }
 
   function name(part) {
     const [letter, need] = part
     const control = form.elements.namedItem(PARTS[letter])
-    const text = part.slice(2) || NAMES[letter]
+    const text = names[part.slice(2)]
     const label = control.labels[0]
-    label.textContent = text[0].toUpperCase() + text.slice(1)
-    if (need === "?") label.insertAdjacentHTML("beforeend", " <small>optional</small>")
+    label.textContent = text[0].toLocaleUpperCase(document.documentElement.lang) + text.slice(1)
+    if (need === "?") label.append(" ", Object.assign(document.createElement("small"), { textContent: optional }))
     control.required = need === "!"
-    control.dataset.missing = `Enter your ${text}.`
+    control.dataset.missing = missingPart.replace("{name}", () => text)
   }
 
   // The browser may have restored another country than the page was sent with.
@@ -188,12 +205,14 @@ function enhanceAddress(form, country) {
  * is read by the server's own module; if it cannot be loaded, only the server reads the field.
  */
 async function followAmount(amount, show) {
-  const { formatAmount, readAmountWithin } = await import(new URL(amount.dataset.script, document.baseURI))
+  const { formatAmount, problemText, readAmountWithin } = await import(new URL(amount.dataset.script, document.baseURI))
   const money = JSON.parse(amount.dataset.money)
   const open = JSON.parse(amount.dataset.open)
+  const problems = JSON.parse(amount.dataset.problems)
   const follow = () => {
-    const { minor, problem } = readAmountWithin(amount.value, money)
-    amount.setCustomValidity(problem ?? "")
+    const read = readAmountWithin(amount.value, money)
+    const { minor } = read
+    amount.setCustomValidity(minor === undefined ? problemText(read, problems) : "")
     const isOpen = minor === undefined
     const prices = isOpen
       ? open
@@ -240,7 +259,7 @@ function enhanceAuthentication(form) {
       goOn(await post(form, new FormData(form, event.submitter)))
     } catch {
       busy = false
-      showMessage(UNREACHABLE)
+      showMessage(JSON.parse(form.dataset.texts).unreachable)
     }
   })
 }
@@ -310,7 +329,10 @@ function showError(control, text) {
 }
 
 function showBrand(number) {
-  document.getElementById("brand").textContent = brandOf(readNumber(number.value) ?? "")?.name ?? ""
+  const { id = "", name = "" } = brandOf(readNumber(number.value) ?? "") ?? {}
+  const mark = document.getElementById("brand")
+  mark.dataset.scheme = id
+  mark.textContent = name
 }
 
 function brandOf(number) {

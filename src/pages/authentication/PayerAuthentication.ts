@@ -14,17 +14,20 @@ import { matchesClientSecret } from "../../payments/ClientSecrets.ts"
 import * as PaymentIntentTransitions from "../../payments/PaymentIntentTransitions.ts"
 import * as PaymentIntents from "../../payments/PaymentIntents.ts"
 import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
-import * as CheckoutPage from "../checkout/CheckoutPage.ts"
+import { noticeOf } from "../checkout/ClosedSession.ts"
 import { pathOf } from "../checkout/Embedding.ts"
 import { idempotencyKeyOf, isCrossSite, makeToken, readForm, wantsData } from "../../html/Forms.ts"
 import { findPaymentIntent, findSession, type FoundPaymentIntent } from "../checkout/FindSession.ts"
-import { localeOf } from "../../html/Money.ts"
-import { NOT_FOUND, NOT_FROM_HERE, notice } from "../../html/Notice.ts"
+import { foreignForm, notFound, notice } from "../../html/Notice.ts"
 import { data, redirect, page, seeOther } from "../../html/PageResponse.ts"
 import * as AuthenticationPage from "./PayerAuthenticationPage.ts"
-import { queryOf, route } from "../../html/Routing.ts"
+import { queryOf, route, translationOf } from "../../html/Routing.ts"
+import { type Translation, translationFor } from "../../html/Translation.ts"
 import type { Submissions } from "../../html/FormSubmission.ts"
 import * as FormSubmission from "../../html/FormSubmission.ts"
+
+const missing = (request: HttpServerRequest.HttpServerRequest) =>
+  page(notice(notFound(translationOf(request))), { status: 404 })
 
 /** Returns the PaymentIntent if the secret matches. */
 const findWithSecret = Effect.fnUntraced(function* (id: string, secret: string) {
@@ -35,8 +38,9 @@ const findWithSecret = Effect.fnUntraced(function* (id: string, secret: string) 
 const returnUrl = ({ next_action }: PaymentIntent): string | null => next_action?.redirect_to_url.return_url ?? null
 
 /** The page for a payer who has no challenge to answer. */
-const outcomePage = Effect.fnUntraced(function* (found: FoundPaymentIntent) {
-  return page(notice(AuthenticationPage.noticeOf({ ...found, checkoutUrl: yield* checkoutUrlOf(found) })), {
+const outcomePage = Effect.fnUntraced(function* (found: FoundPaymentIntent, translation: Translation) {
+  const checkoutUrl = yield* checkoutUrlOf(found)
+  return page(notice(AuthenticationPage.noticeOf({ ...found, translation, checkoutUrl })), {
     pictures: [found.brand.icon]
   })
 })
@@ -63,11 +67,11 @@ const showChallenge = Effect.fnUntraced(function* (
   found: FoundPaymentIntent
 ) {
   const { brand, merchant, paymentIntent } = found
-  if (paymentIntent.status !== "requires_action") return yield* outcomePage(found)
+  const translation = translationFor(request.headers["accept-language"], found.locale)
+  if (paymentIntent.status !== "requires_action") return yield* outcomePage(found, translation)
   const terms = termsOf(paymentIntent)
   const token = makeToken(yield* PaymentsConfig, subjectOf(paymentIntent.id, terms))
-  const locale = localeOf(request.headers["accept-language"])
-  return page(AuthenticationPage.render({ paymentIntent, merchant, brand, locale, terms, token }), {
+  return page(AuthenticationPage.render({ paymentIntent, merchant, brand, translation, terms, token }), {
     pictures: [brand.icon],
     formTargets: [returnUrl(paymentIntent), yield* successUrlBehind(paymentIntent)]
   })
@@ -75,7 +79,7 @@ const showChallenge = Effect.fnUntraced(function* (
 
 const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
   const found = yield* findWithSecret(id, queryOf(request).get("client_secret") ?? "")
-  return found === undefined ? page(notice(NOT_FOUND), { status: 404 }) : yield* showChallenge(request, found)
+  return found === undefined ? missing(request) : yield* showChallenge(request, found)
 })
 
 /**
@@ -129,16 +133,16 @@ const post = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   id: string
 ) {
-  if (isCrossSite(request)) return page(notice(NOT_FROM_HERE), { status: 403 })
+  if (isCrossSite(request)) return page(notice(foreignForm(translationOf(request))), { status: 403 })
   const values = yield* readForm(request)
   const found = yield* findWithSecret(id, values?.get("client_secret") ?? "")
-  if (values === undefined || found === undefined) return page(notice(NOT_FOUND), { status: 404 })
+  if (values === undefined || found === undefined) return missing(request)
   const isScript = wantsData(request)
   const outcome = values.get("outcome")
   const terms = values.get("terms") ?? ""
   const idempotencyKey = idempotencyKeyOf(yield* PaymentsConfig, subjectOf(id, terms), values.get("token") ?? "")
   if (idempotencyKey === undefined || (outcome !== "success" && outcome !== "failure")) {
-    return page(notice(NOT_FROM_HERE), { status: 400 })
+    return page(notice(foreignForm(translationOf(request))), { status: 400 })
   }
   const submitted = yield* Effect.catchTag(
     answer(submissions, found, { outcome, terms, idempotencyKey }),
@@ -180,15 +184,13 @@ const wayBack = (
 const leadToChallenge = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
   const found = yield* findSession(id)
   if (found === undefined || !matchesClientSecret(found.session, queryOf(request).get("client_secret") ?? "")) {
-    return page(notice(NOT_FOUND), { status: 404 })
+    return missing(request)
   }
   const challenge = found.paymentIntent?.next_action?.redirect_to_url.url
   if (challenge !== undefined) return seeOther(challenge)
-  if (found.session.status === "open") return page(notice(NOT_FOUND), { status: 404 })
-  return page(notice(CheckoutPage.noticeOf({ ...found, locale: localeOf(request.headers["accept-language"]) })), {
-    status: 410,
-    pictures: [found.brand.icon]
-  })
+  if (found.session.status === "open") return missing(request)
+  const translation = translationFor(request.headers["accept-language"], found.session.locale)
+  return page(notice(noticeOf({ ...found, translation })), { status: 410, pictures: [found.brand.icon] })
 })
 
 export const layer = Layer.unwrap(

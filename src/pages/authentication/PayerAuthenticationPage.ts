@@ -9,40 +9,46 @@ import { layout } from "../../html/Layout.ts"
 import { formatAmount } from "../../html/Money.ts"
 import { failureTextOf, type Notice } from "../../html/Notice.ts"
 import { testModePanel } from "../../html/TestModePanel.ts"
+import type { Translation } from "../../html/Translation.ts"
 
 export interface AuthenticationPage {
   readonly paymentIntent: PaymentIntent
   readonly merchant: string
   readonly brand: Brand
-  /** Language of the amounts. */
-  readonly locale: string
+  readonly translation: Translation
   /** The terms that the payer agrees to. The answer is valid for these terms only. */
   readonly terms: string
   /** Makes the form's submission happen once. */
   readonly token: string
 }
 
-export const render = ({ brand, locale, merchant, paymentIntent, terms, token }: AuthenticationPage): Html => {
-  const amount = formatAmount(paymentIntent.amount, paymentIntent.currency, locale)
+export const render = ({ brand, merchant, paymentIntent, terms, token, translation }: AuthenticationPage): Html => {
+  const amount = formatAmount(paymentIntent.amount, paymentIntent.currency, translation.moneyLocale)
+  const strong = (text: string) => html`<strong><bdi>${text}</bdi></strong>`
+  const texts = { unreachable: translation.text("problem.unreachable") }
+  const title = translation.text("authentication.title")
   return layout({
-    title: "Confirm your payment",
+    title,
     kind: "notice",
     script: true,
     brand,
-    content: html`${!paymentIntent.livemode && testModePanel(false)} ${headHtml(brand)}
+    translation,
+    content: html`${!paymentIntent.livemode && testModePanel(false, translation)} ${headHtml(brand)}
       <main class="waiting">
         <p class="mark" aria-hidden="true">?</p>
-        <h1>Confirm your payment</h1>
-        <p>
-          Your bank wants to confirm that you are paying <strong>${amount}</strong> to <strong>${merchant}</strong>.
-        </p>
-        <form id="authentication" method="post" action="./${paymentIntent.id}">
+        <h1>${title}</h1>
+        <p>${translation.html("authentication.text", { amount: strong(amount), merchant: strong(merchant) })}</p>
+        <form id="authentication" method="post" action="./${paymentIntent.id}" data-texts="${JSON.stringify(texts)}">
           <input type="hidden" name="terms" value="${terms}" />
           <input type="hidden" name="token" value="${token}" />
           <input type="hidden" name="client_secret" value="${paymentIntent.client_secret}" />
           <div id="message" class="message" role="alert" tabindex="-1"></div>
-          <button class="pay" type="submit" name="outcome" value="success">Complete authentication</button>
-          <button class="pay quiet" type="submit" name="outcome" value="failure">Fail authentication</button>
+          <button class="pay" type="submit" name="outcome" value="success">
+            ${translation.text("authentication.complete")}
+          </button>
+          <button class="pay quiet" type="submit" name="outcome" value="failure">
+            ${translation.text("authentication.fail")}
+          </button>
         </form>
       </main>`
   })
@@ -52,39 +58,41 @@ export interface Answered {
   readonly paymentIntent: PaymentIntent
   readonly merchant: string
   readonly brand: Brand
+  readonly translation: Translation
   /** Page of the hosted session that is paid for; null if there is none. */
   readonly checkoutUrl: string | null
 }
 
 /** The notice after an answer without a `return_url`. */
 export const noticeOf = (answered: Answered): Notice => {
-  const { brand, checkoutUrl, merchant, paymentIntent } = answered
-  const link = checkoutUrl === null ? null : { href: checkoutUrl, text: `Go back to ${merchant}` }
-  return { ...outcomeOf(answered), link, brand, testMode: !paymentIntent.livemode }
+  const { brand, checkoutUrl, merchant, paymentIntent, translation } = answered
+  const text = translation.text("checkout.go_back", { merchant })
+  const link = checkoutUrl === null ? null : { href: checkoutUrl, text }
+  return { ...outcomeOf(answered), translation, link, brand, testMode: !paymentIntent.livemode }
 }
 
-const outcomeOf = ({ merchant, paymentIntent }: Answered): Notice => {
+const outcomeOf = ({ merchant, paymentIntent, translation }: Answered): Pick<Notice, "tone" | "title" | "texts"> => {
   switch (paymentIntent.status) {
     case "succeeded":
     case "requires_capture":
       return {
         tone: "good",
-        title: "Your payment went through",
-        texts: [`${merchant} has received your payment. You can close this page.`]
+        title: translation.text("authenticated.paid_title"),
+        texts: [translation.text("authenticated.paid", { merchant })]
       }
     case "processing":
     case "requires_confirmation":
       return {
         tone: "waiting",
-        title: "Thank you for confirming",
-        texts: [`${merchant} is completing your payment. You can close this page.`]
+        title: translation.text("authenticated.pending_title"),
+        texts: [translation.text("authenticated.pending", { merchant })]
       }
     default: {
-      const reason = failureTextOf(paymentIntent)
-      const texts = ["You have not been charged.", `Go back to ${merchant} to pay in another way.`]
+      const reason = failureTextOf(paymentIntent, translation)
+      const texts = [translation.text("failure.not_charged"), translation.text("authenticated.failed", { merchant })]
       return {
         tone: "bad",
-        title: "Your payment did not go through",
+        title: translation.text("failed.title"),
         texts: reason === null ? texts : [reason, ...texts]
       }
     }

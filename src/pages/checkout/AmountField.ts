@@ -6,7 +6,8 @@ import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
 import { AMOUNT_MAX } from "../../domain/Money.ts"
 import type { CheckoutSessionHidden } from "../../payments/Documents.ts"
 import { type Bounds, formatAmount, type Money, plainAmount, readAmountWithin } from "../../html/assets/amount.js"
-import { moneyOf } from "../../html/Money.ts"
+import { moneyOf, problemText } from "../../html/Money.ts"
+import type { Translation } from "../../html/Translation.ts"
 
 /** Amounts in minor units. */
 export interface AmountField extends Money, Bounds {
@@ -16,6 +17,7 @@ export interface AmountField extends Money, Bounds {
   readonly others: number
   /** The amount chosen last, or the suggested one; null if there is none. */
   readonly offered: number | null
+  readonly translation: Translation
 }
 
 interface Choosable {
@@ -24,11 +26,12 @@ interface Choosable {
 }
 
 /** The session's amount field; null if the payer does not choose an amount. */
-export const amountFieldOf = ({ hidden, session }: Choosable, locale: string): AmountField | null => {
+export const amountFieldOf = ({ hidden, session }: Choosable, translation: Translation): AmountField | null => {
   if (hidden.customAmount === null) return null
   const { line, maximum, minimum, others } = hidden.customAmount
   return {
-    ...moneyOf(session.currency!, locale),
+    ...moneyOf(session.currency!, translation.moneyLocale),
+    translation,
     line,
     others,
     minimum,
@@ -47,17 +50,20 @@ export const chosenIn = (field: AmountField, entered: string): number | null =>
   readAmountWithin(entered, field).minor ?? null
 
 /** The error about the entered amount; undefined if it is valid. */
-export const complaintAbout = (field: AmountField, entered: string): string | undefined =>
-  readAmountWithin(entered, field).problem
+export const complaintAbout = (field: AmountField, entered: string): string | undefined => {
+  const read = readAmountWithin(entered, field)
+  return read.problem === undefined ? undefined : problemText(read, field.translation)
+}
 
 /** The hint about possible amounts. */
 export const hintOf = (field: AmountField): string => {
-  const { maximum, minimum, others } = field
+  const { maximum, minimum, others, translation } = field
   const [least, most] = [formatAmount(minimum, field), formatAmount(maximum, field)]
   const isCapped = maximum < AMOUNT_MAX - others
-  if (minimum === maximum) return `Exactly ${least}.`
-  if (isCapped) return minimum > 1 ? `From ${least} to ${most}.` : `Up to ${most}.`
-  return minimum > 1 ? `At least ${least}.` : "You choose how much."
+  if (minimum === maximum) return translation.text("amount.exactly", { amount: least })
+  if (isCapped && minimum > 1) return translation.text("amount.between", { least, most })
+  if (isCapped) return translation.text("amount.up_to", { amount: most })
+  return minimum > 1 ? translation.text("amount.at_least", { amount: least }) : translation.text("amount.any")
 }
 
 /** Price of the line and total with the chosen amount, or texts in their place while it is null. */
@@ -65,9 +71,9 @@ export const pricesWith = (
   field: AmountField,
   chosen: number | null
 ): { readonly line: string; readonly total: string } => {
-  const { others } = field
+  const { others, translation } = field
   if (chosen !== null) return { line: formatAmount(chosen, field), total: formatAmount(others + chosen, field) }
-  return { line: OPEN, total: others === 0 ? OPEN : `${formatAmount(others, field)} + ${OPEN.toLowerCase()}` }
+  const open = translation.text("amount.open")
+  const amount = formatAmount(others, field)
+  return { line: open, total: others === 0 ? open : translation.text("amount.open_total", { amount }) }
 }
-
-const OPEN = "Your amount"

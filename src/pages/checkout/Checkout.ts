@@ -14,8 +14,11 @@ import { matchesClientSecret } from "../../payments/ClientSecrets.ts"
 import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
 import { type AmountField, amountFieldOf } from "./AmountField.ts"
 import {
+  type CardField,
+  complaintsOf,
   type Details,
   detailsOf,
+  type Field,
   type FieldErrors,
   fieldOf,
   type FormParts,
@@ -23,24 +26,27 @@ import {
   readEntered
 } from "./CheckoutForm.ts"
 import * as CheckoutPage from "./CheckoutPage.ts"
+import { noticeOf, pauseOf } from "./ClosedSession.ts"
 import { picturesOf } from "./CheckoutOrder.ts"
 import { adviceOf } from "./Declines.ts"
 import { embedderOf, mayOpen, PagesConfig, pathOf } from "./Embedding.ts"
 import { type FormValues, idempotencyKeyOf, isCrossSite, makeToken, readForm, wantsData } from "../../html/Forms.ts"
 import type { Frame } from "../../html/Layout.ts"
 import { findSession, type FoundSession } from "./FindSession.ts"
-import { localeOf } from "../../html/Money.ts"
-import { failureTextOf, NOT_FOUND, NOT_FROM_HERE, notice } from "../../html/Notice.ts"
+import { failureTextOf, foreignForm, notFound, notice } from "../../html/Notice.ts"
 import { data, redirect, page, seeOther } from "../../html/PageResponse.ts"
-import { queryOf, route } from "../../html/Routing.ts"
-import { ANOTHER, CHOICE, GONE } from "./SavedCards.ts"
+import { queryOf, route, translationOf } from "../../html/Routing.ts"
+import { countryFor, type Translation, translationFor } from "../../html/Translation.ts"
+import { ANOTHER, CHOICE } from "./SavedCards.ts"
 import type { Submissions, Submitted } from "../../html/FormSubmission.ts"
 import * as FormSubmission from "../../html/FormSubmission.ts"
 
 /** A request for a session's page. */
 interface Visit {
   readonly found: FoundSession
-  readonly locale: string
+  readonly translation: Translation
+  /** The payer's likely country; undefined if it cannot be guessed. */
+  readonly country: string | undefined
   /** The field for an amount that the payer chooses; null if there is none. */
   readonly amount: AmountField | null
   readonly wantsData: boolean
@@ -57,6 +63,8 @@ interface Problem {
   readonly message: string | null
   readonly details: Details
   readonly errors?: FieldErrors
+  /** Card fields to type again, which the page's script empties. */
+  readonly again?: ReadonlyArray<CardField>
   /** Token of the shown form: the submitted one if the payer should send the same form again. */
   readonly token: string
 }
@@ -78,12 +86,12 @@ const frameOf = ({ embedder, found: { session } }: Visit): Frame | null =>
 
 /** The session's form, or the changes to it as data for the page's script. */
 const formPage = (visit: Visit, problem: Problem): Answer => {
-  const { amount, embedder, found, locale, takesCards, wantsData } = visit
+  const { amount, embedder, found, takesCards, translation, wantsData } = visit
   const { brand, goods, lines, merchant, saved, session } = found
-  const { details, errors = {}, message, status, token } = problem
-  if (wantsData) return data(status, { message, errors, token })
+  const { again = [], details, errors = {}, message, status, token } = problem
+  if (wantsData) return data(status, { message, errors, again, token })
   const frame = frameOf(visit)
-  const order = { session, lines, goods, merchant, brand, locale }
+  const order = { session, lines, goods, merchant, brand, translation }
   const shown = { ...order, amount, saved, takesCards, token, details, errors, message, frame }
   return page(CheckoutPage.render(shown), {
     status,
@@ -95,13 +103,13 @@ const formPage = (visit: Visit, problem: Problem): Answer => {
 
 /** The notice for a session that cannot be paid, or not before a time. */
 const closedPage = (visit: Visit): Answer => {
-  const { embedder, found, locale, wantsData } = visit
+  const { embedder, found, translation, wantsData } = visit
   const { closedUntil } = found.hidden
   const isOpen = found.session.status === "open"
   const status = isOpen ? 429 : 410
   if (wantsData) return data(status, { reload: true })
-  const closed = { ...found, locale }
-  const closedNotice = isOpen ? CheckoutPage.pauseOf(closed, closedUntil!) : CheckoutPage.noticeOf(closed)
+  const closed = { ...found, translation }
+  const closedNotice = isOpen ? pauseOf(closed, closedUntil!) : noticeOf(closed)
   const pictures = [found.brand.icon]
   if (embedder === null) return page(notice(closedNotice), { status, pictures })
   return page(notice({ ...closedNotice, frame: frameOf(visit) }), { pictures, frameAncestors: [embedder] })
@@ -126,16 +134,23 @@ const showSession = (visit: Visit, query: URLSearchParams, token: string): Answe
   if (!isPayable(visit.found)) return closedPage(visit)
   // Removes the payment's secret from the address bar. The session's own secret stays: an embedded page requires it.
   if (secret !== null || (query.size > 0 && session.client_secret === null)) return seeOther(pageOf(visit))
-  const failure = failureOf(visit.found)
-  const details = detailsOf(hidden.collected ?? session.customer_details, visit.amount, saved)
-  return formPage(visit, { status: 200, ...failure, details: { ...details, ...choiceAfter(failure) }, token })
+  const failure = failureOf(visit)
+  const known = detailsOf(hidden.collected ?? session.customer_details, visit.amount, saved)
+  const details = { ...known, country: known.country || (visit.country ?? ""), ...choiceAfter(failure) }
+  return formPage(visit, { status: 200, ...failure, details, token })
 }
 
 /** The message about a failed last attempt, with advice beside a field. */
-const failureOf = ({ paymentIntent, saved }: FoundSession): Pick<Problem, "message" | "errors"> => {
-  const text = paymentIntent === null ? null : failureTextOf(paymentIntent)
+const failureOf = ({
+  found: { paymentIntent, saved },
+  translation
+}: Visit): Pick<Problem, "message" | "errors" | "again"> => {
+  const text = paymentIntent === null ? null : failureTextOf(paymentIntent, translation)
   if (paymentIntent === null || text === null) return { message: null }
-  return { message: `${text} You have not been charged.`, errors: adviceOf(paymentIntent, saved) }
+  return {
+    message: `${text} ${translation.text("failure.not_charged")}`,
+    ...adviceOf(paymentIntent, saved, translation)
+  }
 }
 
 /** Selects the fields of a new card, with the advice, unless a saved card has failed. */
@@ -172,29 +187,39 @@ const outcomeOf = (visit: Visit, submitted: Submitted, details: Details, token: 
   }
   if (!isPayable(visit.found)) return closedPage(visit)
   if (submitted.ok || submitted.code === "card_declined") {
-    const failure = failureOf(visit.found)
-    const message = failure.message ?? "The payment was not completed. Please try again."
+    const failure = failureOf(visit)
+    const message = failure.message ?? visit.translation.text("problem.not_completed")
     return formPage(visit, { ...failure, status: 402, message, details, token })
   }
   const field = fieldOf(submitted.param)
-  const errors: FieldErrors = field === undefined ? {} : { [field]: field === CHOICE ? GONE : submitted.message }
-  const problem = field === undefined ? { message: messageOf(submitted) } : placeErrors(visit, errors)
+  const problem =
+    field === undefined
+      ? { message: messageOf(submitted, visit.translation) }
+      : placeErrors(visit, { [field]: refusalOf(field, details, visit.translation) })
   return formPage(visit, { status: submitted.status, ...problem, details, token })
 }
 
+/** The error about an entry that the lifecycle has refused, although it seemed valid. */
+const refusalOf = (field: Field, { country = "" }: Details, translation: Translation): string =>
+  field === CHOICE
+    ? translation.text("saved.gone")
+    : (complaintsOf(field, country, translation).invalid ?? translation.text("field.refused"))
+
 /** Errors beside their fields. If a saved card is gone and none is left to offer, the message is at the top. */
 const placeErrors = (visit: Visit, errors: FieldErrors): Pick<Problem, "message" | "errors"> =>
-  CHOICE in errors && visit.found.saved.length === 0 && !visit.wantsData ? { message: GONE } : { message: null, errors }
+  CHOICE in errors && visit.found.saved.length === 0 && !visit.wantsData
+    ? { message: visit.translation.text("saved.gone") }
+    : { message: null, errors }
 
 /** Explains to the payer why the payment failed. */
-const messageOf = ({ code }: Submitted & { readonly ok: false }): string => {
+const messageOf = ({ code }: Submitted & { readonly ok: false }, translation: Translation): string => {
   switch (code) {
     case "processor_unavailable":
-      return "The card network did not answer. You have not been charged. Please try again."
+      return translation.text("problem.processor_unavailable")
     case "processor_not_configured":
-      return "This shop cannot take card payments yet. You have not been charged."
+      return translation.text("problem.processor_missing")
     default:
-      return "The payment could not be made. You have not been charged. Please try again."
+      return translation.text("problem.other")
   }
 }
 
@@ -204,7 +229,8 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
   const { id } = visit.found.session
   const newToken = () => makeToken(config, id)
   const asked: FormParts = formPartsOf(visit.found.session, visit.amount, visit.found.saved)
-  const { confirmation, details, errors } = readEntered(asked, values)
+  const { translation } = visit
+  const { confirmation, details, errors } = readEntered(asked, values, translation)
   const token = values.get("token") ?? ""
   const idempotencyKey = idempotencyKeyOf(config, id, token)
   if (confirmation === null) {
@@ -213,7 +239,7 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
   }
   if (idempotencyKey === undefined) {
     if (!isPayable(visit.found)) return closedPage(visit)
-    const message = "This page was open for too long. You have not been charged. Please enter your card again."
+    const message = translation.text("problem.page_expired")
     return formPage(visit, { status: 400, message, details, token: newToken() })
   }
   const retry = (status: number, message: string, token: string) =>
@@ -228,23 +254,14 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
         outcomeOf({ ...visit, found: found ?? visit.found }, submitted, details, newToken())
       )
     ),
-    Effect.catchTag("IdempotencyKeyReuse", () =>
-      retry(409, "You changed something after an earlier attempt. Please enter your card again and pay.", newToken())
-    ),
-    Effect.catchTag("IdempotencyKeyInUse", () =>
-      retry(409, "Your payment is still being processed. Please wait a moment.", token)
-    ),
+    Effect.catchTag("IdempotencyKeyReuse", () => retry(409, translation.text("problem.changed"), newToken())),
+    Effect.catchTag("IdempotencyKeyInUse", () => retry(409, translation.text("problem.in_progress"), token)),
     Effect.catchTag("Unavailable", (unavailable) =>
       // Nothing was tried yet; the process that owns the account will try.
       unavailable.isElsewhere
         ? Effect.fail(unavailable)
         : Effect.succeed(
-            formPage(visit, {
-              status: 503,
-              message: "The payment service is not available right now. Try again: you will not be charged twice.",
-              details,
-              token
-            })
+            formPage(visit, { status: 503, message: translation.text("problem.unavailable"), details, token })
           )
     )
   )
@@ -255,11 +272,13 @@ const visitOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServ
   const query = queryOf(request)
   if (found === undefined || !mayOpen(found.session, query)) return undefined
   const { liveProcessor, publicUrl } = yield* PaymentsConfig
-  const locale = localeOf(request.headers["accept-language"])
+  const accepted = request.headers["accept-language"]
+  const translation = translationFor(accepted, found.session.locale)
   const visit: Visit = {
     found,
-    locale,
-    amount: amountFieldOf(found, locale),
+    translation,
+    country: countryFor(accepted),
+    amount: amountFieldOf(found, translation),
     wantsData: wantsData(request),
     publicUrl,
     takesCards: !found.session.livemode || liveProcessor !== null,
@@ -270,18 +289,18 @@ const visitOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServ
 
 const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
   const visit = yield* visitOf(request, id)
-  if (visit === undefined) return page(notice(NOT_FOUND), { status: 404 })
+  if (visit === undefined) return page(notice(notFound(translationOf(request))), { status: 404 })
   const config = yield* PaymentsConfig
   return showSession(visit, queryOf(request), makeToken(config, visit.found.session.id))
 })
 
 const post = (submissions: Submissions) =>
   Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
-    if (isCrossSite(request)) return page(notice(NOT_FROM_HERE), { status: 403 })
+    if (isCrossSite(request)) return page(notice(foreignForm(translationOf(request))), { status: 403 })
     const visit = yield* visitOf(request, id)
-    if (visit === undefined) return page(notice(NOT_FOUND), { status: 404 })
+    if (visit === undefined) return page(notice(notFound(translationOf(request))), { status: 404 })
     const values = yield* readForm(request)
-    if (values === undefined) return page(notice(NOT_FROM_HERE), { status: 400 })
+    if (values === undefined) return page(notice(foreignForm(visit.translation)), { status: 400 })
     return yield* pay(submissions, visit, values)
   })
 

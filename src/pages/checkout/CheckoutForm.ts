@@ -4,7 +4,15 @@
  * Card data is read into `payment_method_data` only, so a page that is shown again never contains it.
  */
 import { Schema } from "effect"
-import { AddressText, type BillingDetailsParameter, isCountry, PersonName, PersonPhone } from "../../domain/Address.ts"
+import {
+  AddressText,
+  type BillingDetailsParameter,
+  isCountry,
+  PERSON_NAME_LENGTH_MAX,
+  PERSON_PHONE_LENGTH_MAX,
+  PersonName,
+  PersonPhone
+} from "../../domain/Address.ts"
 import { cvcLengthOf, isCardNumber } from "../../domain/Cards.ts"
 import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
 import { Email, TEXT_LENGTH_MAX } from "../../domain/Text.ts"
@@ -14,14 +22,15 @@ import type { AmountField } from "./AmountField.ts"
 import { readCode, readExpiry, readNumber } from "../../html/assets/card.js"
 import * as Amount from "./AmountField.ts"
 import type { FormValues } from "../../html/Forms.ts"
-import { ANOTHER, CHOICE, GONE, isSaved } from "./SavedCards.ts"
-
-const CONTACT_FIELDS = ["email", "name", "phone"] as const
+import type { Translation } from "../../html/Translation.ts"
+import { ANOTHER, CHOICE, isSaved } from "./SavedCards.ts"
 
 /** Fields whose values are shown again. */
 export const DETAIL_FIELDS = [
   "amount",
-  ...CONTACT_FIELDS,
+  "email",
+  "name",
+  "phone",
   "line1",
   "line2",
   "city",
@@ -49,23 +58,38 @@ export interface Complaints {
   readonly invalid?: string
 }
 
-const TOO_LONG = `Enter at most ${TEXT_LENGTH_MAX} characters.`
-
 /** Errors by field, except address fields, whose names and requirements depend on the country. */
-const COMPLAINTS: Readonly<Record<Exclude<Field, AddressField>, Complaints>> = {
+const COMPLAINTS: Readonly<Record<Exclude<Field, AddressField>, (translation: Translation) => Complaints>> = {
   // Further errors depend on the bounds and the entered value.
-  amount: { missing: "Enter an amount." },
-  payment_method: {},
-  email: { missing: "Enter your email address.", invalid: "Enter an email address such as name@example.com." },
-  name: { invalid: "Enter a name of at most 256 characters." },
-  phone: { invalid: "Enter a phone number of at most 64 characters." },
-  country: { missing: "Choose your country.", invalid: "Choose a country from the list." },
-  card_number: { missing: "Enter your card number.", invalid: "This card number is not valid. Check its digits." },
-  card_expiry: { missing: "Enter your card's expiry date.", invalid: "Enter the expiry date as MM / YY." },
-  card_cvc: {
-    missing: "Enter your card's security code.",
-    invalid: "The security code has 3 digits, or 4 on American Express."
-  }
+  amount: (translation) => ({ missing: translation.text("amount.missing") }),
+  payment_method: () => ({}),
+  email: (translation) => ({
+    missing: translation.text("contact.email_missing"),
+    invalid: translation.text("contact.email_invalid")
+  }),
+  name: (translation) => ({
+    invalid: translation.text("contact.name_invalid", { count: PERSON_NAME_LENGTH_MAX })
+  }),
+  phone: (translation) => ({
+    missing: translation.text("contact.phone_missing"),
+    invalid: translation.text("contact.phone_invalid", { count: PERSON_PHONE_LENGTH_MAX })
+  }),
+  country: (translation) => ({
+    missing: translation.text("address.country_missing"),
+    invalid: translation.text("address.country_invalid")
+  }),
+  card_number: (translation) => ({
+    missing: translation.text("card.number_missing"),
+    invalid: translation.text("card.number_invalid")
+  }),
+  card_expiry: (translation) => ({
+    missing: translation.text("card.expiry_missing"),
+    invalid: translation.text("card.expiry_invalid")
+  }),
+  card_cvc: (translation) => ({
+    missing: translation.text("card.cvc_missing"),
+    invalid: translation.text("card.cvc_invalid")
+  })
 }
 
 const isCardField = (field: Field): field is CardField => (CARD_FIELDS as ReadonlyArray<Field>).includes(field)
@@ -73,10 +97,11 @@ const isCardField = (field: Field): field is CardField => (CARD_FIELDS as Readon
 const isAddressField = (field: Field): field is AddressField => ADDRESS_FIELDS.includes(field)
 
 /** Errors of a field; `country` is empty if none is chosen. */
-export const complaintsOf = (field: Field, country: string): Complaints => {
-  if (!isAddressField(field)) return COMPLAINTS[field]
-  const missing = missingTextOf(field, country)
-  return { ...(missing !== undefined && { missing }), invalid: TOO_LONG }
+export const complaintsOf = (field: Field, country: string, translation: Translation): Complaints => {
+  if (!isAddressField(field)) return COMPLAINTS[field](translation)
+  const missing = missingTextOf(field, country, translation)
+  const invalid = translation.text("field.too_long", { count: TEXT_LENGTH_MAX })
+  return { ...(missing !== undefined && { missing }), invalid }
 }
 
 /** The parts of a session's form. */
@@ -87,10 +112,11 @@ export interface FormParts {
   /** Saved cards to choose from. */
   readonly saved: ReadonlyArray<PaymentMethod>
   readonly address: boolean
+  readonly phone: boolean
 }
 
 export const formPartsOf = (
-  { billing_address_collection, payment_intent }: CheckoutSession,
+  { billing_address_collection, payment_intent, phone_number_collection }: CheckoutSession,
   amount: AmountField | null,
   saved: ReadonlyArray<PaymentMethod>
 ): FormParts => ({
@@ -98,15 +124,18 @@ export const formPartsOf = (
   saved,
   // An amount that is still to be chosen has no payment yet, and is not zero.
   card: payment_intent !== null || amount !== null,
-  address: billing_address_collection === "required"
+  address: billing_address_collection === "required",
+  phone: phone_number_collection?.enabled === true
 })
 
 const ADDRESS_FIELDS: ReadonlyArray<Field> = ["line1", "line2", "city", "state", "postal_code"]
 
 /** Fields of a session's form in the order of the page. */
-export const fieldsOf = ({ address, amount, card, saved }: FormParts, country: string): ReadonlyArray<Field> => [
+export const fieldsOf = ({ address, amount, card, phone, saved }: FormParts, country: string): ReadonlyArray<Field> => [
   ...(amount === null ? [] : (["amount"] as const)),
-  ...CONTACT_FIELDS,
+  "email",
+  "name",
+  ...(phone ? (["phone"] as const) : []),
   ...(address ? (["country", ...orderOf(country)] as const) : []),
   ...(saved.length === 0 ? [] : ([CHOICE] as const)),
   ...(card ? CARD_FIELDS : [])
@@ -127,7 +156,7 @@ export interface Entered {
 }
 
 /** Reads a session's form. */
-export const readEntered = (asked: FormParts, values: FormValues): Entered => {
+export const readEntered = (asked: FormParts, values: FormValues, translation: Translation): Entered => {
   const country = values.get("country") ?? ""
   const choice = asked.card ? (values.get(CHOICE) ?? ANOTHER) : ANOTHER
   // With a saved card, the fields of a new card are ignored.
@@ -140,11 +169,11 @@ export const readEntered = (asked: FormParts, values: FormValues): Entered => {
       const complaint =
         field === "amount"
           ? Amount.complaintAbout(asked.amount!, values.get(field) ?? "")
-          : complaintAbout(field, country, values)
+          : complaintAbout(field, country, values, translation)
       return complaint === undefined ? [] : [[field, complaint]]
     })
   )
-  if (choice !== ANOTHER && !isSaved(asked.saved, choice)) errors[CHOICE] = GONE
+  if (choice !== ANOTHER && !isSaved(asked.saved, choice)) errors[CHOICE] = translation.text("saved.gone")
   if (Object.keys(errors).length > 0) return { details, errors, confirmation: null }
   const customer_details = customerDetailsOf(details, asked)
   const payment_method_data = asked.card && choice === ANOTHER ? paymentMethodDataOf(values, customer_details) : null
@@ -158,8 +187,13 @@ export const readEntered = (asked: FormParts, values: FormValues): Entered => {
   }
 }
 
-const complaintAbout = (field: Exclude<Field, "amount">, country: string, values: FormValues): string | undefined => {
-  const { invalid, missing } = complaintsOf(field, country)
+const complaintAbout = (
+  field: Exclude<Field, "amount">,
+  country: string,
+  values: FormValues,
+  translation: Translation
+): string | undefined => {
+  const { invalid, missing } = complaintsOf(field, country, translation)
   const value = values.get(field) ?? ""
   if (value === "") return missing
   return RULES[field](value, values) ? undefined : invalid

@@ -13,6 +13,7 @@ import { type Brand, iconHtml } from "../../html/Brand.ts"
 import { type Child, html, type Html } from "../../html/Html.ts"
 import { pictureHtml, pictureOf } from "../../html/Images.ts"
 import { formatAmount, formatDecimal } from "../../html/Money.ts"
+import type { Translation } from "../../html/Translation.ts"
 
 /** Price and product of a line; null if deleted. */
 export interface Goods {
@@ -38,8 +39,7 @@ export interface Order {
   readonly brand: Brand
   /** Null if the payer does not choose an amount. */
   readonly chosen: ChosenPrices | null
-  /** Language of the amounts. */
-  readonly locale: string
+  readonly translation: Translation
 }
 
 /** Longer amounts get a smaller font, to fit a phone's line. */
@@ -53,36 +53,41 @@ const DESCRIPTION_CHARACTERS_MAX = 160
 export const picturesOf = (goods: ReadonlyArray<Goods>): ReadonlyArray<string | null> =>
   goods.map(({ product }) => pictureOf(product?.images[0]))
 
-export const order = ({ brand, chosen, goods, lines, locale, merchant, session }: Order): Html => {
-  const total = chosen?.total ?? formatAmount(session.amount_total!, session.currency!, locale)
-  const subtotal = chosen?.total ?? formatAmount(session.amount_subtotal!, session.currency!, locale)
+export const order = ({ brand, chosen, goods, lines, merchant, session, translation }: Order): Html => {
+  const amount = (minor: number) => formatAmount(minor, session.currency!, translation.moneyLocale)
+  const total = chosen?.total ?? amount(session.amount_total!)
+  const subtotal = chosen?.total ?? amount(session.amount_subtotal!)
   const follows = chosen !== null && html`data-amount="total"`
   const long = total.length > LARGE_CHARACTERS_MAX && html`class="long"`
   const items = lines.map((line, index) =>
-    lineItem(line, goods[index], session.currency!, locale, chosen?.index === index ? chosen.line : null)
+    lineItem(line, goods[index], session.currency!, translation, chosen?.index === index ? chosen.line : null)
   )
   const back = cancelUrlOf(session)
   return html`<section class="summary" aria-labelledby="merchant">
     ${
       back !== null &&
       html`<a class="back" href="${back}" rel="noreferrer"
-        ><span aria-hidden="true">←</span> Back to <bdi>${merchant}</bdi></a
+        ><span class="arrow" aria-hidden="true">←</span> ${translation.text("checkout.back", { merchant })}</a
       >`
     }
     <h1 id="merchant">${iconHtml(brand)}<bdi>${merchant}</bdi></h1>
-    <p class="total"><span class="label">Total due</span> <strong ${follows} ${long}>${total}</strong></p>
+    <p class="total">
+      <span class="label">${translation.text("order.total_due")}</span> <strong ${follows} ${long}>${total}</strong>
+    </p>
     <details class="order${lines.length > OPEN_LINES_MAX && " folded"}">
       <summary>
         <span class="label"
-          >Total <span aria-hidden="true">·</span> <span class="closed">show order</span
-          ><span class="opened">hide order</span> (${lines.length})</span
+          >${translation.text("order.total")} <span aria-hidden="true">·</span>
+          <span class="closed">${translation.text("order.show")}</span
+          ><span class="opened">${translation.text("order.hide")}</span> (${countIn(lines.length, translation)})</span
         >
         <strong ${follows} ${long}>${total}</strong>
       </summary>
       <ul class="lines">
         ${items}
       </ul>
-      ${lines.length > 1 && sum("Subtotal", subtotal, follows, "part")} ${sum("Total due", total, follows)}
+      ${lines.length > 1 && sum(translation.text("order.subtotal"), subtotal, follows, "part")}
+      ${sum(translation.text("order.total_due"), total, follows)}
     </details>
   </section>`
 }
@@ -94,7 +99,7 @@ const lineItem = (
   line: LineItem,
   goods: Goods | undefined,
   currency: string,
-  locale: string,
+  translation: Translation,
   chosen: string | null
 ): Html => {
   const { price = null, product = null } = goods ?? {}
@@ -102,33 +107,43 @@ const lineItem = (
   return html`<li>
     ${picture !== null && pictureHtml(picture, "picture")}
     <span class="what"
-      ><bdi>${line.description}</bdi> ${details(line, price, currency, locale)}
+      ><bdi>${line.description}</bdi> ${details(line, price, currency, translation)}
       ${product?.description != null && html`<small><bdi>${shortened(product.description)}</bdi></small>`}</span
     >
     ${
       chosen === null
-        ? html`<span class="price">${formatAmount(line.amount_total, currency, locale)}</span>`
+        ? html`<span class="price">${formatAmount(line.amount_total, currency, translation.moneyLocale)}</span>`
         : html`<span class="price" data-amount="line">${chosen}</span>`
     }
   </li>`
 }
 
 /** Quantity, unit price and interval of a line. */
-const details = ({ quantity }: LineItem, price: Price | null, currency: string, locale: string): Child => [
-  quantity > 1 && html`<small>${countOf(quantity, price, currency, locale)}</small> `,
-  price?.recurring !== undefined && html`<small>${intervalOf(price.recurring)}</small>`
+const details = ({ quantity }: LineItem, price: Price | null, currency: string, translation: Translation): Child => [
+  quantity > 1 && html`<small>${countOf(quantity, price, currency, translation)}</small> `,
+  price?.recurring !== undefined && html`<small>${periodOf(price.recurring, translation)}</small>`
 ]
 
+const countIn = (count: number, { moneyLocale }: Translation): string =>
+  new Intl.NumberFormat(moneyLocale).format(count)
+
 /** `3 × $12.00` if every unit costs the same. */
-const countOf = (quantity: number, price: Price | null, currency: string, locale: string): string => {
-  const count = new Intl.NumberFormat(locale).format(quantity)
-  if (price?.unit_amount_decimal == null || price.transform_quantity !== undefined) return `Quantity ${count}`
-  return `${count} × ${formatDecimal(price.unit_amount_decimal, currency, locale)}`
+const countOf = (quantity: number, price: Price | null, currency: string, translation: Translation): string => {
+  const count = countIn(quantity, translation)
+  if (price?.unit_amount_decimal == null || price.transform_quantity !== undefined) {
+    return translation.text("order.quantity", { count })
+  }
+  return `${count} × ${formatDecimal(price.unit_amount_decimal, currency, translation.moneyLocale)}`
 }
 
-/** The interval of a recurring price, which is charged once only (semantics checkout.recurring). */
-const intervalOf = ({ interval, interval_count: count }: NonNullable<Price["recurring"]>): string =>
-  `Every ${count === 1 ? interval : `${count} ${interval}s`}, charged once`
+/** The period of a recurring price, which is charged once only (semantics checkout.recurring). */
+const periodOf = (
+  { interval, interval_count: count }: NonNullable<Price["recurring"]>,
+  translation: Translation
+): string => {
+  const period = new Intl.NumberFormat(translation.locale, { style: "unit", unit: interval, unitDisplay: "long" })
+  return translation.text("order.period", { period: period.format(count) })
+}
 
 /** The beginning of a text, cut between words if possible. */
 const shortened = (text: string): string => {

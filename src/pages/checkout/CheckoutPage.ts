@@ -1,18 +1,18 @@
 /**
  * The checkout page (semantics pages.checkout): the order and the payment form. If no card can be processed, the page
- * says so and has no form (semantics keys.live_processor). A session that cannot be paid has a notice instead, which
- * says whether the payer was charged.
+ * says so and has no form (semantics keys.live_processor). A session that cannot be paid has a notice instead
+ * (`ClosedSession.ts`).
  */
-import { cancelUrlOf, type CheckoutSession, successUrlOf } from "../../domain/CheckoutSession.ts"
+import { cancelUrlOf, type PageLanguage } from "../../domain/CheckoutSession.ts"
 import { COUNTRY_CODES, isCountry } from "../../domain/Address.ts"
-import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
-import { type AddressField, formatsText, isOf, labelOf, needOf, orderOf } from "./AddressFields.ts"
+import { type AddressField, formatsText, isOf, labelOf, namesIn, needOf, orderOf } from "./AddressFields.ts"
 import { type AmountField, chosenIn, hintOf, pricesWith } from "./AmountField.ts"
 import * as Assets from "../../html/Assets.ts"
-import type { Brand } from "../../html/Brand.ts"
 import {
+  CARD_FIELDS,
   complaintsOf,
+  type CardField,
   type DetailField,
   type Details,
   type Field,
@@ -23,10 +23,10 @@ import {
 import { type ChosenPrices, order, type Order } from "./CheckoutOrder.ts"
 import { type Child, escape, html, Html } from "../../html/Html.ts"
 import { type Frame, layout } from "../../html/Layout.ts"
-import { formatAmount } from "../../html/Money.ts"
-import type { Notice } from "../../html/Notice.ts"
+import { formatAmount, problemTextsOf } from "../../html/Money.ts"
 import { ANOTHER, CHOICE, savedCardsHtml } from "./SavedCards.ts"
 import { testModePanel } from "../../html/TestModePanel.ts"
+import type { Translation } from "../../html/Translation.ts"
 
 export interface CheckoutPage extends Omit<Order, "chosen"> {
   /** The field for an amount that the payer chooses; null if there is none. */
@@ -46,17 +46,19 @@ export interface CheckoutPage extends Omit<Order, "chosen"> {
 }
 
 export const render = (page: CheckoutPage): Html => {
-  const { brand, merchant, session } = page
+  const { brand, merchant, session, translation } = page
   const asked = formPartsOf(session, page.amount, page.saved)
   const isPayable = page.takesCards || !asked.card
   const hasProblem = !isPayable || page.message !== null || Object.keys(page.errors).length > 0
+  const title = translation.text("checkout.title", { merchant })
   return layout({
-    title: `${hasProblem ? "Problem: " : ""}Pay ${merchant}`,
+    title: hasProblem ? translation.text("checkout.problem_title", { title }) : title,
     kind: "checkout",
     script: isPayable,
     frame: page.frame,
     brand,
-    content: html`${!session.livemode && testModePanel(asked.card)}
+    translation,
+    content: html`${!session.livemode && testModePanel(asked.card, translation)}
       <main>${order({ ...page, chosen: chosenPrices(page) })} ${isPayable ? form(page, asked) : noCards(page)}</main>`
   })
 }
@@ -66,18 +68,21 @@ const chosenPrices = ({ amount, details }: CheckoutPage): ChosenPrices | null =>
   amount && { index: amount.line, ...pricesWith(amount, chosenIn(amount, details.amount ?? "")) }
 
 const totalOf = (page: CheckoutPage): string =>
-  chosenPrices(page)?.total ?? formatAmount(page.session.amount_total!, page.session.currency!, page.locale)
+  chosenPrices(page)?.total ??
+  formatAmount(page.session.amount_total!, page.session.currency!, page.translation.moneyLocale)
 
 /** Shown instead of the form, before the payer enters a card in vain. */
-const noCards = ({ merchant, session }: CheckoutPage): Html => {
+const noCards = ({ merchant, session, translation }: CheckoutPage): Html => {
   const back = cancelUrlOf(session)
   return html`<section class="no-cards" aria-labelledby="no-cards">
-    <h2 id="no-cards">This shop cannot take cards yet</h2>
-    <p>
-      <bdi>${merchant}</bdi> has not set up card payments. You have not been charged. Get in touch with the shop to pay
-      in another way.
-    </p>
-    ${back !== null && html`<p><a class="go" href="${back}" rel="noreferrer">Go back to ${merchant}</a></p>`}
+    <h2 id="no-cards">${translation.text("no_cards.title")}</h2>
+    <p>${translation.text("no_cards.text", { merchant })}</p>
+    ${
+      back !== null &&
+      html`<p>
+        <a class="go" href="${back}" rel="noreferrer">${translation.text("checkout.go_back", { merchant })}</a>
+      </p>`
+    }
   </section>`
 }
 
@@ -86,19 +91,32 @@ const LOCK = html`<svg width="16" height="16" viewBox="0 0 16 16" fill="currentC
 </svg>`
 
 const form = (page: CheckoutPage, asked: FormParts): Html => {
-  const { amount, details, token } = page
-  const isOpen = amount !== null && chosenIn(amount, details.amount ?? "") === null
-  const action = isOpen ? "Pay" : asked.card ? `Pay ${totalOf(page)}` : "Complete order"
-  return html`<form id="checkout" method="post" novalidate>
+  const { amount, token, translation } = page
+  return html`<form id="checkout" method="post" novalidate data-texts="${JSON.stringify(scriptTexts(translation))}">
     <input type="hidden" name="token" value="${token}" />
-    ${messageBox(page)} ${amount !== null && amountField(page, amount)} ${contactFields(page)}
+    ${messageBox(page)} ${amount !== null && amountField(page, amount)} ${contactFields(page, asked)}
     ${asked.address && addressFields(page)} ${asked.card && cardFields(page)}
-    <button class="pay" type="submit" data-busy="Processing…">
-      ${asked.card && LOCK}<span class="action">${action}</span>
-    </button>
-    ${asked.card && html`<p class="fine">Your card's number and security code are not stored.</p>`}
+    <button class="pay" type="submit">${asked.card && LOCK}<span class="action">${actionOf(page, asked)}</span></button>
+    ${asked.card && html`<p class="fine">${translation.text("checkout.not_stored")}</p>`}
   </form>`
 }
+
+/** The text of the button. */
+const actionOf = (page: CheckoutPage, asked: FormParts): string => {
+  const { amount, details, translation } = page
+  if (amount !== null && chosenIn(amount, details.amount ?? "") === null) return translation.text("checkout.pay")
+  return asked.card
+    ? translation.text("checkout.pay_amount", { amount: totalOf(page) })
+    : translation.text("checkout.complete")
+}
+
+/** Texts that the page's script shows, with names of values in braces. */
+const scriptTexts = (translation: Translation) => ({
+  busy: translation.text("checkout.processing"),
+  pay: translation.text("checkout.pay"),
+  payAmount: translation.text("checkout.pay_amount", { amount: "{amount}" }),
+  unreachable: translation.text("problem.unreachable")
+})
 
 /** Always rendered, because screen readers only announce text that is inserted later. */
 const messageBox = ({ errors, message }: CheckoutPage): Html => {
@@ -112,7 +130,7 @@ const messageBox = ({ errors, message }: CheckoutPage): Html => {
 
 /** The script reads the field like the server, and needs the same parameters. */
 const amountField = (page: CheckoutPage, amount: AmountField): Html => {
-  const { currency, decimals, locale, maximum, minimum, others } = amount
+  const { currency, decimals, locale, maximum, minimum, others, translation } = amount
   const open = pricesWith(amount, null)
   const control = html`<input
     id="amount"
@@ -123,24 +141,33 @@ const amountField = (page: CheckoutPage, amount: AmountField): Html => {
     data-script="${`..${Assets.amountScript.path}`}"
     data-money="${JSON.stringify({ currency, decimals, locale, maximum, minimum, others })}"
     data-open="${JSON.stringify(open)}"
+    data-problems="${JSON.stringify(problemTextsOf(translation))}"
     ${shownAgain(page, "amount")}
     ${attributes(page, "amount", "amount-hint")}
   />`
-  const named = page.lines.length > 1 && html` for <bdi>${page.lines[amount.line]!.description}</bdi>`
-  return group("Your amount", [
-    field(page, "amount", html`Amount in ${currency.toUpperCase()}${named}`, {}, [
-      control,
-      html`<p class="hint" id="amount-hint">${hintOf(amount)}</p>`
-    ])
+  const code = { currency: currency.toUpperCase() }
+  const label =
+    page.lines.length > 1
+      ? translation.text("amount.label_for", { ...code, line: page.lines[amount.line]!.description })
+      : translation.text("amount.label", code)
+  return group(translation.text("amount.title"), [
+    field(page, "amount", label, {}, [control, html`<p class="hint" id="amount-hint">${hintOf(amount)}</p>`])
   ])
 }
 
-const contactFields = (page: CheckoutPage): Html =>
-  group("Contact", [
-    input(page, "email", "Email", { type: "email", autocomplete: "email", inputmode: "email" }),
-    input(page, "name", "Full name", { autocomplete: "name" }),
-    input(page, "phone", "Phone", { type: "tel", autocomplete: "tel", inputmode: "tel" })
+const contactFields = (page: CheckoutPage, asked: FormParts): Html => {
+  const { translation } = page
+  return group(translation.text("contact.title"), [
+    input(page, "email", translation.text("contact.email"), {
+      type: "email",
+      autocomplete: "email",
+      inputmode: "email"
+    }),
+    input(page, "name", translation.text("contact.name"), { autocomplete: "name" }),
+    asked.phone &&
+      input(page, "phone", translation.text("contact.phone"), { type: "tel", autocomplete: "tel", inputmode: "tel" })
   ])
+}
 
 /** Names for autofill, which do not depend on the country. */
 const AUTOCOMPLETE: Readonly<Record<AddressField, string>> = {
@@ -158,79 +185,99 @@ const AUTOCOMPLETE: Readonly<Record<AddressField, string>> = {
 const addressFields = (page: CheckoutPage): Html => {
   const { country = "", ...details } = page.details
   const fields = orderOf(country).map((name) =>
-    input(page, name, labelOf(name, country), {
+    input(page, name, labelOf(name, country, page.translation), {
       autocomplete: AUTOCOMPLETE[name],
       half: name !== "line1" && name !== "line2",
       hidden: !isOf(name, country) && (details[name] ?? "") === ""
     })
   )
-  return group("Billing address", [countrySelect(page), ...fields])
+  return group(page.translation.text("address.title"), [countrySelect(page), ...fields])
 }
 
 /** Fields of a new card come after the saved cards, and are visible if none of those is selected. */
 const cardFields = (page: CheckoutPage): Html => {
-  const { details, errors, saved } = page
-  const fields = newCardFields(page)
-  if (saved.length === 0) return group("Card", fields)
+  const { details, errors, saved, translation } = page
+  const title = translation.text("card.title")
+  if (saved.length === 0) return group(title, [newCard(page)])
   const described = html`id="${CHOICE}" ${attributes(page, CHOICE)}`
-  const choice = savedCardsHtml(saved, details[CHOICE] ?? ANOTHER, described, errors[CHOICE])
-  return group("Card", [choice, html`<div class="another">${fields}</div>`])
+  const choice = savedCardsHtml(saved, details[CHOICE] ?? ANOTHER, described, errors[CHOICE], translation)
+  return group(title, [choice, html`<div class="another">${newCard(page)}</div>`])
 }
 
-const newCardFields = (page: CheckoutPage): ReadonlyArray<Html> => [
-  input(page, "card_number", "Card number", {
-    autocomplete: "cc-number",
-    inputmode: "numeric",
-    placeholder: "1234 1234 1234 1234",
-    after: html`<output id="brand" class="brand" for="card_number" aria-live="polite"></output>`
-  }),
-  input(page, "card_expiry", "Expiry date", {
-    autocomplete: "cc-exp",
-    inputmode: "numeric",
-    placeholder: "MM / YY",
-    half: true
-  }),
-  input(page, "card_cvc", "Security code", {
-    autocomplete: "cc-csc",
-    inputmode: "numeric",
-    placeholder: "CVC",
-    half: true
-  })
-]
+/** The fields of a card in one frame, with the brand's mark; their errors are below the frame. */
+const newCard = (page: CheckoutPage): Html => {
+  const { errors, translation } = page
+  return html`<div class="field">
+    <div class="card">
+      ${cell(page, "card_number", translation.text("card.number"), {
+        autocomplete: "cc-number",
+        placeholder: "1234 1234 1234 1234",
+        mark: html`<output id="brand" class="scheme" for="card_number" aria-live="polite"></output>`
+      })}
+      ${cell(page, "card_expiry", translation.text("card.expiry"), {
+        autocomplete: "cc-exp",
+        placeholder: translation.text("card.expiry_form")
+      })}
+      ${cell(page, "card_cvc", translation.text("card.cvc"), { autocomplete: "cc-csc", placeholder: "CVC" })}
+    </div>
+    ${CARD_FIELDS.map((name) => html`<p class="error" id="${name}-error">${errors[name]}</p>`)}
+  </div>`
+}
 
-const group = (name: string, fields: ReadonlyArray<Html>): Html =>
+interface CellOptions {
+  readonly autocomplete: string
+  readonly placeholder: string
+  readonly mark?: Html
+}
+
+/** One field within the frame. Digits run from left to right in every language. */
+const cell = (page: CheckoutPage, name: CardField, label: string, options: CellOptions): Html =>
+  html`<div class="cell">
+    <label for="${name}">${label}</label>
+    ${options.mark}
+    <input
+      id="${name}"
+      name="${name}"
+      type="text"
+      dir="ltr"
+      autocomplete="${options.autocomplete}"
+      inputmode="numeric"
+      placeholder="${options.placeholder}"
+      ${attributes(page, name)}
+    />
+  </div>`
+
+const group = (name: string, fields: ReadonlyArray<Child>): Html =>
   html`<fieldset>
     <legend>${name}</legend>
     ${fields}
   </fieldset>`
 
 interface InputOptions {
+  /** An address or a number, other than a text, runs from left to right in every language. */
   readonly type?: "text" | "email" | "tel"
   readonly autocomplete: string
-  readonly inputmode?: "email" | "tel" | "numeric"
-  readonly placeholder?: string
+  readonly inputmode?: "email" | "tel"
   /** Two such fields are side by side. */
   readonly half?: boolean
   /** The field is in the form, but neither shown nor sent. */
   readonly hidden?: boolean
-  readonly after?: Html
 }
 
 const input = (page: CheckoutPage, name: Field, label: string, options: InputOptions): Html => {
-  const { after, autocomplete, hidden, inputmode, placeholder, type = "text" } = options
+  const { autocomplete, hidden, inputmode, type = "text" } = options
   return field(page, name, label, options, [
     html`<input
       id="${name}"
       name="${name}"
       type="${type}"
+      ${type !== "text" && html`dir="ltr"`}
       autocomplete="${autocomplete}"
       ${inputmode !== undefined && html`inputmode="${inputmode}"`}
-      ${placeholder !== undefined && html`placeholder="${placeholder}"`}
       ${hidden === true && "disabled"}
       ${shownAgain(page, name)}
       ${attributes(page, name)}
-    />`,
-    after
+    />`
   ])
 }
 
@@ -241,49 +288,52 @@ const shownAgain = ({ details }: CheckoutPage, name: Field): Child => {
 }
 
 const countrySelect = (page: CheckoutPage): Html =>
-  field(page, "country", "Country", {}, [
+  field(page, "country", page.translation.text("address.country"), {}, [
     html`<select
       id="country"
       name="country"
       autocomplete="billing country"
       data-formats="${formatsText()}"
+      data-names="${JSON.stringify(namesIn(page.translation))}"
+      data-missing-part="${page.translation.text("address.missing", { name: "{name}" })}"
+      data-optional="${page.translation.text("field.optional")}"
       ${attributes(page, "country")}
     >
-      <option value="">Choose a country</option>
-      ${countryOptions(page.details.country)}
+      <option value="">${page.translation.text("address.choose_country")}</option>
+      ${countryOptions(page.details.country, page.translation)}
     </select>`
   ])
 
 const field = (
-  { details, errors }: CheckoutPage,
+  { details, errors, translation }: CheckoutPage,
   name: Field,
-  label: Child,
+  label: string,
   { half, hidden }: Pick<InputOptions, "half" | "hidden">,
   control: ReadonlyArray<Child>
 ): Html => {
   const error = errors[name]
   return html`<div class="field${half === true && " half"}" ${hidden === true && "hidden"}>
-    <label for="${name}">${label}${isOptional(name, details) && html` <small>optional</small>`}</label>
+    <label for="${name}"
+      >${label}${isOptional(name, details, translation) && html` <small>${translation.text("field.optional")}</small>`}</label
+    >
     <div class="control">${control}</div>
     <p class="error" id="${name}-error">${error}</p>
   </div>`
 }
 
-const isOptional = (name: Field, { country = "" }: Details): boolean =>
+const isOptional = (name: Field, { country = "" }: Details, translation: Translation): boolean =>
   Object.hasOwn(AUTOCOMPLETE, name)
     ? needOf(name as AddressField, country) === "optional"
-    : complaintsOf(name, country).missing === undefined
+    : complaintsOf(name, country, translation).missing === undefined
 
 /** Attributes shared by all controls, including the errors that the page's script shows. */
-const attributes = ({ details, errors }: CheckoutPage, name: Field, hint?: string): Html => {
-  const { invalid, missing } = complaintsOf(name, details.country ?? "")
+const attributes = ({ details, errors, translation }: CheckoutPage, name: Field, hint?: string): Html => {
+  const { invalid, missing } = complaintsOf(name, details.country ?? "", translation)
   return html`aria-describedby="${hint !== undefined && `${hint} `}${name}-error"
   ${errors[name] !== undefined && html`aria-invalid="true"`} ${name === Object.keys(errors)[0] && html`autofocus`}
   ${missing !== undefined && html`required data-missing="${missing}"`}
   ${invalid !== undefined && html`data-invalid="${invalid}"`}`
 }
-
-const names = new Intl.DisplayNames(["en"], { type: "region" })
 
 interface Country {
   /** Two capital letters. */
@@ -291,120 +341,40 @@ interface Country {
   readonly name: string
 }
 
-/** Sorted by name. */
-const COUNTRIES: ReadonlyArray<Country> = COUNTRY_CODES.map((code) => ({
-  code,
-  name: names.of(code) ?? code
-})).toSorted((a, b) => a.name.localeCompare(b.name, "en"))
+/** The countries, sorted by their names in a language. */
+const countriesIn = (language: string): ReadonlyArray<Country> => {
+  const names = new Intl.DisplayNames([language], { type: "region" })
+  const { compare } = new Intl.Collator(language)
+  return COUNTRY_CODES.map((code) => ({ code, name: names.of(code) ?? code })).toSorted((a, b) =>
+    compare(a.name, b.name)
+  )
+}
+
+interface Options {
+  readonly countries: ReadonlyArray<Country>
+  /** The options of the list without a selection. */
+  readonly unselected: Html
+}
+
+const known = new Map<PageLanguage, Options>()
 
 // The options make up most of the page's size. They omit closing tags, which HTML does not require, and the list
 // without a selection is rendered once.
 const optionOf = ({ code, name }: Country, selected: string): string =>
   `<option value="${escape(code)}"${selected}>${escape(name)}`
 
-const unselected = new Html(COUNTRIES.map((country) => optionOf(country, "")).join("\n"))
+const optionsIn = (language: PageLanguage): Options => {
+  const found = known.get(language)
+  if (found !== undefined) return found
+  const countries = countriesIn(language)
+  const options = { countries, unselected: new Html(countries.map((country) => optionOf(country, "")).join("\n")) }
+  known.set(language, options)
+  return options
+}
 
 /** Options of the country list. An unknown or undefined `code` selects none. */
-const countryOptions = (code: string | undefined): Html => {
+const countryOptions = (code: string | undefined, { language }: Translation): Html => {
+  const { countries, unselected } = optionsIn(language)
   if (code === undefined || !isCountry(code)) return unselected
-  return new Html(COUNTRIES.map((country) => optionOf(country, country.code === code ? " selected" : "")).join("\n"))
-}
-
-export interface ClosedSession {
-  readonly session: CheckoutSession
-  readonly brand: Brand
-  /** Null if there was nothing to pay. */
-  readonly paymentIntent: PaymentIntent | null
-  readonly merchant: string
-  /** Language of the amounts. */
-  readonly locale: string
-}
-
-/** The notice for a complete or expired session. */
-export const noticeOf = (closed: ClosedSession): Notice => {
-  const { brand, merchant, session } = closed
-  const outcome = session.status === "expired" ? expired(closed) : completed(closed)
-  // The shop thanks the payer at `success_url`, so a payer whose payment failed is not sent there.
-  const href = outcome.tone === "bad" ? cancelUrlOf(session) : successUrlOf(session)
-  // A session without a page of the shop has this page as its `success_url`.
-  const isHere = href?.endsWith(`/checkout/${session.id}`) === true
-  const link = href === null || isHere ? null : { href, text: `Go back to ${merchant}` }
-  return { ...outcome, link, brand, testMode: !session.livemode }
-}
-
-/**
- * The notice for a session that is closed until a time after too many failed attempts (semantics checkout.attempts).
- */
-export const pauseOf = ({ brand, merchant, session }: ClosedSession, closedUntil: number): Notice => {
-  // Rounded up to the next minute.
-  const time = new Date(closedUntil + 59_999).toISOString().slice(11, 16)
-  const isLast = session.expires_at * 1000 <= closedUntil
-  const back = cancelUrlOf(session)
-  return {
-    tone: "bad",
-    title: "Too many failed payments",
-    texts: [
-      "You have not been charged.",
-      isLast
-        ? "This checkout no longer accepts payments. To buy, go back to the shop and start again."
-        : `You can try again on this page at ${time} UTC, within an hour at most.`
-    ],
-    link: back === null ? null : { href: back, text: `Go back to ${merchant}` },
-    brand,
-    testMode: !session.livemode
-  }
-}
-
-const expired = ({ merchant }: ClosedSession): Notice => ({
-  tone: "bad",
-  title: "This checkout has expired",
-  texts: [`You have not been charged. To buy from ${merchant}, go back to the shop and start again.`]
-})
-
-const completed = ({ locale, merchant, paymentIntent, session }: ClosedSession): Notice => {
-  if (paymentIntent === null) {
-    return { tone: "good", title: "Your order is complete", texts: ["There was nothing to pay."] }
-  }
-  const amount = (minor: number) => formatAmount(minor, paymentIntent.currency, locale)
-  const refunded = paymentIntent.charges.data.reduce((sum, charge) => sum + charge.amount_refunded, 0)
-  const total = amount(session.amount_total!)
-  switch (paymentIntent.status) {
-    case "succeeded":
-      return {
-        tone: "good",
-        title: refunded === paymentIntent.amount_received ? "This order was refunded" : "This order is paid",
-        texts: [
-          `You paid ${amount(paymentIntent.amount_received)} to ${merchant}. You will not be charged again.`,
-          ...(refunded > 0 ? [`${merchant} has refunded ${amount(refunded)}.`] : [])
-        ]
-      }
-    case "requires_capture":
-      return {
-        tone: "good",
-        title: "Your payment is authorized",
-        texts: [`${merchant} has reserved ${total} on your card. You will be charged when your order is confirmed.`]
-      }
-    case "processing":
-      return {
-        tone: "waiting",
-        title: "Your payment is being processed",
-        texts: [
-          `Your bank has not yet confirmed the payment of ${total} to ${merchant}.`,
-          "You don't need to do anything. Please do not pay again. This page shows the result as soon as it is known."
-        ],
-        awaitsResult: true
-      }
-    case "canceled":
-      return {
-        tone: "bad",
-        title: "Your payment was canceled",
-        texts: [`${merchant} has not charged you. Any amount reserved on your card is being released.`]
-      }
-    default:
-      return {
-        tone: "bad",
-        title: "Your payment did not go through",
-        texts: [`You have not been charged. Get in touch with ${merchant} to pay in another way.`]
-      }
-  }
+  return new Html(countries.map((country) => optionOf(country, country.code === code ? " selected" : "")).join("\n"))
 }

@@ -5,42 +5,56 @@
 import type { DeclineCode } from "../../domain/Cards.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
+import type { TextKey } from "../../html/texts/Catalogue.ts"
+import type { Translation } from "../../html/Translation.ts"
 import type { CardField, FieldErrors } from "./CheckoutForm.ts"
-import { AFTER_FAILURE, CHOICE, isSaved } from "./SavedCards.ts"
+import { CHOICE, isSaved } from "./SavedCards.ts"
 
 interface Advice {
   readonly field: CardField
-  readonly text: string
+  readonly text: Extract<TextKey, `advice.${string}`>
+  /** Fields to type again. The page's script empties them, and keeps the others. */
+  readonly again: ReadonlyArray<CardField>
 }
 
-const ANOTHER_CARD: Advice = { field: "card_number", text: "Try another card, or ask your bank about this one." }
+const ANOTHER_CARD: Advice = {
+  field: "card_number",
+  text: "advice.another_card",
+  again: ["card_number", "card_expiry", "card_cvc"]
+}
 
 /** The payer was absent, or failed to authenticate. */
-export const AFTER_AUTHENTICATION: Advice = {
-  field: "card_number",
-  text: "Enter your card again to confirm it once more, or pay with another card."
-}
+export const AFTER_AUTHENTICATION: Advice = { ...ANOTHER_CARD, text: "advice.authentication" }
 
 export const ADVICE: Readonly<Record<DeclineCode, Advice>> = {
   generic_decline: ANOTHER_CARD,
-  insufficient_funds: { field: "card_number", text: "Pay with another card, or top this one up first." },
+  insufficient_funds: { ...ANOTHER_CARD, text: "advice.insufficient_funds" },
   lost_card: ANOTHER_CARD,
   stolen_card: ANOTHER_CARD,
-  expired_card: { field: "card_expiry", text: "Check the date on your card, or pay with another card." },
-  incorrect_cvc: { field: "card_cvc", text: "Enter your card again, with the security code printed on it." },
-  processing_error: { field: "card_number", text: "Enter your card again in a moment, or pay with another card." },
-  do_not_honor: { field: "card_number", text: "Ask your bank for the reason, or pay with another card." },
+  expired_card: { field: "card_expiry", text: "advice.expired_card", again: ["card_expiry"] },
+  incorrect_cvc: { field: "card_cvc", text: "advice.incorrect_cvc", again: ["card_cvc"] },
+  processing_error: { field: "card_number", text: "advice.processing_error", again: [] },
+  do_not_honor: { ...ANOTHER_CARD, text: "advice.do_not_honor" },
   authentication_required: AFTER_AUTHENTICATION
 }
 
-/** The advice for the last attempt by field; empty if it has not failed. */
+export interface Advised {
+  /** The advice by field. */
+  readonly errors: FieldErrors
+  /** Fields to type again. */
+  readonly again: ReadonlyArray<CardField>
+}
+
+/** The advice for the last attempt; none if it has not failed. */
 export const adviceOf = (
   { last_payment_error: failure }: PaymentIntent,
-  saved: ReadonlyArray<PaymentMethod>
-): FieldErrors => {
-  if (failure === undefined) return {}
-  if (isSaved(saved, failure.payment_method)) return { [CHOICE]: AFTER_FAILURE }
+  saved: ReadonlyArray<PaymentMethod>,
+  translation: Translation
+): Advised => {
+  if (failure === undefined) return { errors: {}, again: [] }
+  if (isSaved(saved, failure.payment_method))
+    return { errors: { [CHOICE]: translation.text("saved.failed") }, again: [] }
   const isDecline = failure.code === "card_declined"
-  const { field, text } = isDecline ? ADVICE[failure.decline_code ?? "generic_decline"] : AFTER_AUTHENTICATION
-  return { [field]: text }
+  const { again, field, text } = isDecline ? ADVICE[failure.decline_code ?? "generic_decline"] : AFTER_AUTHENTICATION
+  return { errors: { [field]: translation.text(text) }, again }
 }

@@ -3,7 +3,7 @@
  * because ids cannot be guessed (semantics responses.ids).
  */
 import { Clock, Effect } from "effect"
-import type { CheckoutSession, LineItem } from "../../domain/CheckoutSession.ts"
+import type { CheckoutLocale, CheckoutSession, LineItem } from "../../domain/CheckoutSession.ts"
 import { PREFIXES } from "../../domain/Identifiers.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
@@ -52,6 +52,8 @@ export interface FoundPaymentIntent {
   readonly paymentIntent: PaymentIntent
   /** Id of the checkout session; undefined without one. */
   readonly checkoutSession: string | undefined
+  /** Language of the checkout session's pages; undefined without one. */
+  readonly locale: CheckoutLocale | undefined
 }
 
 /** True if the id has the prefix and the format of its kind. */
@@ -88,11 +90,15 @@ export const findPaymentIntent = Effect.fnUntraced(function* (id: string) {
   const account = isId(PREFIXES.payment_intent, id) ? yield* accounts.holder(id) : undefined
   const document = account === undefined ? undefined : yield* readDocument(account, PAYMENT_INTENT, id)
   if (account === undefined || document === undefined) return undefined
+  const checkoutSession = document.hidden?.checkoutSession
+  const session =
+    checkoutSession === undefined ? undefined : yield* readDocument(account, CHECKOUT_SESSION, checkoutSession)
   const found: FoundPaymentIntent = {
     account,
     ...(yield* merchantOf(account)),
     paymentIntent: document.value,
-    checkoutSession: document.hidden?.checkoutSession
+    checkoutSession,
+    locale: session?.value.locale
   }
   return found
 })

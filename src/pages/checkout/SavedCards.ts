@@ -4,8 +4,9 @@
  */
 import { isExpired } from "../../domain/Cards.ts"
 import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
-import { brandName } from "../../html/CardBrands.ts"
+import { brandName, markHtml } from "../../html/CardBrands.ts"
 import { type Child, html, type Html } from "../../html/Html.ts"
+import type { Translation } from "../../html/Translation.ts"
 
 /** Maximum number of offered cards: the most recently attached ones. */
 export const OFFERED_MAX = 5
@@ -27,11 +28,6 @@ export const offeredOf = (held: ReadonlyArray<PaymentMethod>, now: number): Read
 export const isSaved = (saved: ReadonlyArray<PaymentMethod>, choice: string | undefined): boolean =>
   saved.some(({ id }) => id === choice)
 
-export const GONE = "This card is no longer saved. Choose another card."
-
-/** Advice after a saved card was declined, or its payer failed to authenticate. */
-export const AFTER_FAILURE = "Choose another card, or ask your bank about this one."
-
 /**
  * The choice between saved cards and a new one. `described` are attributes of the first option, which gets the focus.
  */
@@ -39,18 +35,27 @@ export const savedCardsHtml = (
   saved: ReadonlyArray<PaymentMethod>,
   chosen: string,
   described: Child,
-  error: string | undefined
+  error: string | undefined,
+  translation: Translation
 ): Html =>
   html`<div class="field saved">
     ${saved.map(({ card, id }, index) =>
       option(id, id === chosen, index === 0 && described, [
-        html`<span>${brandName(card.brand)} <span class="digits">•••• ${card.last4}</span></span> `,
-        html`<small>Expires ${String(card.exp_month).padStart(2, "0")} / ${String(card.exp_year).slice(-2)}</small>`
+        markHtml(card.brand),
+        html`<span
+          >${brandName(card.brand, translation.text("card.unknown"))}
+          <bdi class="digits" dir="ltr">•••• ${card.last4}</bdi></span
+        > `,
+        html`<small>${translation.text("saved.expires", { date: expiryOf(card) })}</small>`
       ])
     )}
-    ${option(ANOTHER, !isSaved(saved, chosen), null, html`<span>Another card</span>`)}
+    ${option(ANOTHER, !isSaved(saved, chosen), null, html`<span>${translation.text("saved.another")}</span>`)}
     <p class="error" id="${CHOICE}-error">${error}</p>
   </div>`
+
+/** The expiry date as on the card: `12 / 34`. */
+const expiryOf = ({ exp_month, exp_year }: PaymentMethod["card"]): string =>
+  `${String(exp_month).padStart(2, "0")} / ${String(exp_year).slice(-2)}`
 
 const option = (value: string, isChosen: boolean, attributes: Child, text: Child): Html =>
   html`<label class="choice"

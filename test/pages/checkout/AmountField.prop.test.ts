@@ -2,8 +2,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { AMOUNT_MAX } from "../../../src/domain/Money.ts"
-import { formatAmount, plainAmount, readAmount, readAmountWithin } from "../../../src/html/assets/amount.js"
-import { moneyOf } from "../../../src/html/Money.ts"
+import {
+  formatAmount,
+  plainAmount,
+  type Problem,
+  type Read,
+  readAmount,
+  readAmountWithin
+} from "../../../src/html/assets/amount.js"
+import { moneyOf, problemText } from "../../../src/html/Money.ts"
 import { ISO_CODES } from "../../support/Currencies.ts"
 
 const amount = Schema.Union([
@@ -17,6 +24,12 @@ const LOCALES =
   "en en-US en-IN en-ZA de de-AT de-CH fr fr-CH es es-MX pt pt-PT it nl da sv nb fi pl cs hu ro bg el tr ru uk he ar " +
   "ar-EG ar-SA fa ur hi mr ne bn my th vi ja ko zh zh-Hant-TW ka hy az kk sw am et lv lt is mt eu ccp ff-Adlm"
 const locale = Schema.Literals(LOCALES.split(" "))
+
+/** The English text about an amount that was refused. */
+const problemOf = (read: Read): string => {
+  assert.isDefined(read.problem)
+  return problemText(read as Problem)
+}
 
 describe("the amount that a payer enters", () => {
   it.prop(
@@ -117,18 +130,18 @@ describe("the amount that a payer enters", () => {
     ["de", "kwd", "1.234", "This could mean two amounts. Enter 1,234 or 1234,000."],
     ["en", "kwd", "1.2345", "Enter at most 3 decimals, as in 10.500."]
   ] as const)("in %s and %s: %j is refused: %s", (locale, currency, text, problem) => {
-    assert.deepStrictEqual(readAmount(text, moneyOf(currency, locale)), { problem })
+    assert.strictEqual(problemOf(readAmount(text, moneyOf(currency, locale))), problem)
   })
 
   it("lies within its bounds", () => {
     const field = { ...moneyOf("usd", "en"), minimum: 300, maximum: AMOUNT_MAX }
     assert.deepStrictEqual(readAmountWithin("3", field), { minor: 300 })
-    assert.deepStrictEqual(readAmountWithin("2.99", field), { problem: "Enter at least $3.00." })
-    assert.deepStrictEqual(readAmountWithin("0", field), { problem: "Enter at least $3.00." })
+    assert.strictEqual(problemOf(readAmountWithin("2.99", field)), "Enter at least $3.00.")
+    assert.strictEqual(problemOf(readAmountWithin("0", field)), "Enter at least $3.00.")
     assert.deepStrictEqual(readAmountWithin("9999999999.99", field), { minor: AMOUNT_MAX })
     for (const text of ["10000000000", "9".repeat(400)]) {
-      assert.deepStrictEqual(readAmountWithin(text, field), { problem: "Enter at most $9,999,999,999.99." })
+      assert.strictEqual(problemOf(readAmountWithin(text, field)), "Enter at most $9,999,999,999.99.")
     }
-    assert.deepStrictEqual(readAmountWithin("x", field), { problem: "Enter an amount such as 10.50." })
+    assert.strictEqual(problemOf(readAmountWithin("x", field)), "Enter an amount such as 10.50.")
   })
 })

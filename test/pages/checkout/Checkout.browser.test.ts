@@ -1,6 +1,9 @@
 /** A shopper in a real browser pays, from the checkout page to the shop, with and without scripts. */
 import { afterAll, afterEach, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
+import { PAGE_LANGUAGES } from "../../../src/domain/CheckoutSession.ts"
+import type { TextKey } from "../../../src/html/texts/Catalogue.ts"
+import { CATALOGUES, Translation } from "../../../src/html/Translation.ts"
 import { accessibilityProblems, connect, hasBrowser, overflows, setTextSize } from "../Browser.ts"
 import { type Answer, type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
 import { CARDS, openSession } from "../../support/fixtures/CheckoutPages.ts"
@@ -25,6 +28,16 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       cancel_url: `${shop.url}/cart`,
       ...parameters
     })
+
+  /** Currency and product of a line. */
+  const goods = async () => ({ currency: "usd", product: (await server.post("/v1/products", { name: "Cups" })).id })
+
+  /** A line whose amount the payer chooses. */
+  const customLine = async () => {
+    const { currency, product } = await goods()
+    const custom_unit_amount = { enabled: true, minimum: 100 }
+    return { price: (await server.post("/v1/prices", { product, currency, custom_unit_amount })).id }
+  }
 
   /** A page with its browser errors, and its requests to others than Till and the shop. */
   interface Watched {
@@ -93,7 +106,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       assert.deepStrictEqual(complaints, [])
     })
 
-    it("keeps the form after a decline, but not the card", async () => {
+    it("keeps the form after a decline, but not a card that was refused", async () => {
       const session = await newSession()
       const { page } = await open(session, options)
       await fill(page, CARDS.declined)
@@ -188,6 +201,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
 
     it("shows missing values beside the fields, and focuses the first", async () => {
       const { page } = await open(await newSession({ billing_address_collection: "required" }), options)
+      await page.getByLabel("Country").selectOption("")
       await payButton(page).click()
       for (const text of [
         "Enter your email address.",
@@ -212,7 +226,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       await page.getByLabel(/City|Town/).fill("Leeds")
       await page.getByLabel("Postal code").fill("LS1 1AA")
       for (const [number, name, text] of [
-        ["4000000000000127", "card_cvc", "Enter your card again, with the security code printed on it."],
+        ["4000000000000127", "card_cvc", "Enter the security code that is printed on your card."],
         ["4000000000000069", "card_expiry", "Check the date on your card, or pay with another card."],
         ["4000000000009995", "card_number", "Pay with another card, or top this one up first."]
       ] as const) {
@@ -256,7 +270,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       await fill(page, CARDS.declined)
       await payButton(page).click()
       await page.getByRole("heading", { name: "Too many failed payments" }).waitFor()
-      await page.getByText(/try again on this page at \d\d:\d\d UTC, within an hour/).waitFor()
+      await page.getByText(/try again on this page at \d{1,2}:\d\d\s[AP]M UTC, within an hour/).waitFor()
       assert.strictEqual(await page.getByRole("textbox").count(), 0)
       assert.deepStrictEqual(await problemsOf(page), [])
     })
@@ -562,6 +576,42 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.strictEqual(await page.locator(":focus").getAttribute("id"), "card_number")
   })
 
+  it.each([
+    ["the security code", "4000000000000127", ["card_cvc"]],
+    ["the expiry date", "4000000000000069", ["card_expiry"]],
+    ["nothing", "4000000000000119", []],
+    ["the whole card", CARDS.declined, ["card_number", "card_expiry", "card_cvc"]]
+  ] as const)("pages.declines: empties only what has to be typed again: %s", async (_, number, again) => {
+    const session = await newSession()
+    const { page } = await open(session)
+    await fill(page, number)
+    await payButton(page).click()
+    await page.getByText("You have not been charged.").waitFor()
+    const fields = page.locator(".card input")
+    const empty = await fields.evaluateAll((all) =>
+      all.flatMap((field) => ((field as HTMLInputElement).value === "" ? [field.id] : []))
+    )
+    assert.deepStrictEqual(empty, again)
+    assert.strictEqual(await page.locator("#brand").textContent(), again.includes("card_number") ? "" : "Visa")
+    await fillCard(page)
+    await payButton(page).click()
+    await atShop(page, session)
+  })
+
+  it("keeps the card if the server refuses another field", async () => {
+    const session = await newSession()
+    const { page } = await open(session)
+    await fill(page)
+    // An address that the browser accepts, and the API does not.
+    await page.getByLabel("Email").fill("ana@example..com")
+    await payButton(page).click()
+    await page.getByText("Enter an email address such as name@example.com.").waitFor()
+    assert.strictEqual(await page.getByLabel("Card number").inputValue(), "4242 4242 4242 4242")
+    await page.getByLabel("Email").fill("ana@example.com")
+    await payButton(page).click()
+    await atShop(page, session)
+  })
+
   it("shows that it is paid if the success_url opens an app", async () => {
     const session = await newSession({ success_url: "shop-app://paid/{CHECKOUT_SESSION_ID}" })
     const { page } = await open(session)
@@ -592,45 +642,140 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
 
   describe.each([
     ["a desk", { viewport: { width: 1280, height: 900 } }],
-    ["a phone in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }]
-  ] satisfies ReadonlyArray<readonly [string, BrowserContextOptions]>)("on %s", (_, options) => {
-    const requireGood = async (page: Page, state: string) => {
-      assert.isFalse(await overflows(page), `${state} is too wide`)
-      assert.deepStrictEqual(await accessibilityProblems(page), [], state)
+    ["a phone in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }],
+    ["a phone in forced colours", { viewport: { width: 360, height: 740 }, forcedColors: "active" }],
+    ["a phone with large text", { viewport: { width: 390, height: 844 }, textPixels: 32 }]
+  ] satisfies ReadonlyArray<readonly [string, BrowserContextOptions & { readonly textPixels?: number }]>)(
+    "on %s",
+    (_, given) => {
+      const { textPixels, ...options } = given as BrowserContextOptions & { readonly textPixels?: number }
+      const requireGood = async (page: Page, state: string) => {
+        assert.isFalse(await overflows(page), `${state} is too wide`)
+        assert.deepStrictEqual(await accessibilityProblems(page), [], state)
+      }
+
+      it("is accessible and fits in every state", async () => {
+        const name = `A remarkably long product name with a Wordthatdoesnotendbeforethewindowdoes${"x".repeat(60)}`
+        const long = await server.post("/v1/products", { name })
+        const line_items = [
+          { price_data: { currency: "usd", product: long.id, unit_amount: 999_999_999 }, quantity: 3 }
+        ]
+        const session = await newSession({ billing_address_collection: "required", line_items })
+        const { page } = await open(session, options)
+        if (textPixels !== undefined) await setTextSize(page, textPixels)
+        await requireGood(page, "open")
+        await page.getByText("Test cards").click()
+        await requireGood(page, "with test cards")
+        await payButton(page).click()
+        await requireGood(page, "with errors")
+        await server.post(`/v1/checkout_sessions/${session.id}/expire`, {})
+        await page.reload()
+        await requireGood(page, "expired")
+
+        const other = await newSession({ customer_email: "ana@example.com" })
+        await page.goto(other.url)
+        await fillCard(page, CARDS.declined)
+        await payButton(page).click()
+        await page.getByText("Your card was declined.").waitFor()
+        await requireGood(page, "declined")
+        await fillCard(page, CARDS.challenged)
+        await payButton(page).click()
+        await page.getByRole("heading", { name: "Confirm your payment" }).waitFor()
+        await requireGood(page, "challenged")
+        await page.getByRole("button", { name: "Complete authentication" }).click()
+        await atShop(page, other)
+        await page.goto(other.url)
+        await requireGood(page, "paid")
+        await page.goto(`${server.url}/checkout/cs_unknown`)
+        await requireGood(page, "unknown")
+      })
     }
+  )
 
-    it("is accessible and fits in every state", async () => {
-      const name = `A remarkably long product name with a Wordthatdoesnotendbeforethewindowdoes${"x".repeat(60)}`
-      const long = await server.post("/v1/products", { name })
-      const line_items = [{ price_data: { currency: "usd", product: long.id, unit_amount: 999_999_999 }, quantity: 3 }]
-      const session = await newSession({ billing_address_collection: "required", line_items })
-      const { page } = await open(session, options)
-      await requireGood(page, "open")
-      await page.getByText("Test cards").click()
-      await requireGood(page, "with test cards")
-      await payButton(page).click()
-      await requireGood(page, "with errors")
-      await server.post(`/v1/checkout_sessions/${session.id}/expire`, {})
-      await page.reload()
-      await requireGood(page, "expired")
+  describe.each(PAGE_LANGUAGES)("pages.languages: in %s", (language) => {
+    const { direction } = new Translation(language, language)
+    const text = (key: TextKey) => CATALOGUES[language][key]
 
-      const other = await newSession({ customer_email: "ana@example.com" })
-      await page.goto(other.url)
-      await fillCard(page, CARDS.declined)
-      await payButton(page).click()
-      await page.getByText("Your card was declined.").waitFor()
-      await requireGood(page, "declined")
-      await fillCard(page, CARDS.challenged)
-      await payButton(page).click()
-      await page.getByRole("heading", { name: "Confirm your payment" }).waitFor()
-      await requireGood(page, "challenged")
-      await page.getByRole("button", { name: "Complete authentication" }).click()
-      await atShop(page, other)
-      await page.goto(other.url)
-      await requireGood(page, "paid")
-      await page.goto(`${server.url}/checkout/cs_unknown`)
-      await requireGood(page, "unknown")
+    it("is paid, accessible and as wide as a phone, with what the script writes in the language, too", async () => {
+      const line_items = [await customLine(), { price_data: { ...(await goods()), unit_amount: 1200 }, quantity: 3 }]
+      const session = await newSession({
+        line_items,
+        locale: language,
+        billing_address_collection: "required",
+        phone_number_collection: { enabled: true }
+      })
+      const { complaints, page } = await open(session, { locale: "sv-SE", viewport: { width: 360, height: 740 } })
+      assert.strictEqual(await page.evaluate(() => getComputedStyle(document.body).direction), direction)
+      await page.locator("#country").selectOption("US")
+      await page.locator("#amount").fill("x")
+      await page.locator("button.pay").click()
+      const errors = await page.locator(".error:not(:empty)").allTextContents()
+      assert.includeMembers(errors, [
+        text("contact.email_missing"),
+        text("contact.phone_missing"),
+        text("card.number_missing"),
+        new Translation(language, language).text("address.missing", { name: text("part.zip") })
+      ])
+      assert.strictEqual(errors.length, 10)
+      assert.isFalse(await overflows(page))
+      assert.deepStrictEqual(await accessibilityProblems(page), [])
+      for (const [field, value] of Object.entries({
+        amount: "5",
+        email: "ana@example.com",
+        phone: "+1 555",
+        line1: "1 Main St",
+        city: "Reno",
+        state: "NV",
+        postal_code: "89501"
+      })) {
+        await page.locator(`#${field}`).fill(value)
+      }
+      await page.locator("#card_number").fill(CARDS.declined)
+      await page.locator("#card_expiry").fill("1234")
+      await page.locator("#card_cvc").fill("123")
+      await page.locator("button.pay").click()
+      await page.getByText(text("failure.card_declined")).waitFor()
+      assert.include(await page.title(), text("checkout.title").split("{")[0]!.trim())
+      assert.deepStrictEqual(await accessibilityProblems(page), [])
+      await page.locator("#card_number").fill(CARDS.challenged)
+      await page.locator("#card_expiry").fill("1234")
+      await page.locator("#card_cvc").fill("123")
+      await page.locator("button.pay").click()
+      await page.getByRole("heading", { name: text("authentication.title") }).waitFor()
+      assert.isFalse(await overflows(page))
+      assert.deepStrictEqual(await accessibilityProblems(page), [])
+      await page.getByRole("button", { name: text("authentication.complete") }).click()
+      await atShop(page, session)
+      await page.goto(session.url)
+      await page.getByRole("heading", { name: text("paid.title") }).waitFor()
+      assert.isFalse(await overflows(page))
+      assert.deepStrictEqual(complaints, [])
     })
+  })
+
+  it("pages.languages: writes digits from left to right in a page from right to left", async () => {
+    const { page } = await open(await newSession({ locale: "ar" }))
+    await page.locator("#card_number").fill("4242424242424242")
+    for (const field of ["email", "card_number", "card_expiry", "card_cvc"]) {
+      assert.strictEqual(await page.locator(`#${field}`).evaluate((input) => getComputedStyle(input).direction), "ltr")
+    }
+    const [number, mark] = [
+      await page.locator("#card_number").boundingBox(),
+      await page.locator("#brand").boundingBox()
+    ]
+    assert.isBelow(mark!.x, number!.x + number!.width / 2)
+  })
+
+  it("takes three requests", async () => {
+    const session = await newSession({ billing_address_collection: "required" })
+    const context = await browser.newContext({ locale: "en-US" })
+    const page = await context.newPage()
+    const loaded: Array<string> = []
+    page.on("request", (request) => {
+      if (!request.url().startsWith("data:")) loaded.push(request.url())
+    })
+    await page.goto(session.url, { waitUntil: "networkidle" })
+    assert.strictEqual(loaded.length, 3, loaded.join(" "))
   })
 
   it("detects accessibility problems", async () => {

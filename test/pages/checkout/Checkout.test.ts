@@ -3,8 +3,11 @@
  * checkout.expire), and its handling of card data.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { gzipSync } from "node:zlib"
 import { DECLINE_MESSAGES, type DeclineCode } from "../../../src/domain/Cards.ts"
+import { PAGE_LANGUAGES } from "../../../src/domain/CheckoutSession.ts"
 import { TEST_CARDS } from "../../../src/domain/TestCards.ts"
+import { ENGLISH } from "../../../src/html/Translation.ts"
 import { ADVICE, AFTER_AUTHENTICATION } from "../../../src/pages/checkout/Declines.ts"
 import { type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
 import {
@@ -64,6 +67,32 @@ describe("the page of an open session", () => {
     assert.include(required.text, 'name="line1"')
   })
 
+  it("checkout.phone: asks for a phone number only if the session does", async () => {
+    assert.notInclude((await visit((await openSession(server)).url)).text, 'name="phone"')
+    const session = await openSession(server, { phone_number_collection: { enabled: true } })
+    assert.include((await visit(session.url)).text, 'name="phone"')
+    assert.strictEqual((await pay(session, { ...filledIn(), phone: "+351 1234" })).status, 303)
+    assert.strictEqual((await retrieve(session.id)).customer_details.phone, "+351 1234")
+  })
+
+  it("keeps the customer's phone number if it does not ask for one", async () => {
+    const { id: customer } = await server.post("/v1/customers", { phone: "+351 1234" })
+    const session = await openSession(server, { customer })
+    await pay(session)
+    assert.strictEqual((await retrieve(session.id)).customer_details.phone, "+351 1234")
+  })
+
+  it("preselects the country that the browser's language belongs to, until the payer has chosen one", async () => {
+    const session = await openSession(server, { billing_address_collection: "required" })
+    const selectedIn = (text: string) => /<option value="([A-Z]{2})" selected>/.exec(text)?.[1]
+    const headers = { "accept-language": "de-CH,de;q=0.9" }
+    assert.strictEqual(selectedIn((await visit(session.url, headers)).text), "CH")
+    assert.isUndefined(selectedIn((await visit(session.url, { "accept-language": "en" })).text))
+    const address = { line1: "1 Rua A", city: "Porto", postal_code: "4000-001", country: "PT" }
+    await pay(session, { ...filledIn(CARDS.declined), ...address })
+    assert.strictEqual(selectedIn((await visit(session.url, headers)).text), "PT")
+  })
+
   it("asks for no card if the total is zero", async () => {
     const session = await openSession(server, {}, { amount: 0 })
     const { text } = await visit(session.url)
@@ -90,15 +119,17 @@ describe("the page of an open session", () => {
     for (const url of loaded) assert.match(url, /^(\.\.\/assets\/|data:,$)/)
   })
 
-  it("weighs less than 52 KB, all files together", async () => {
-    const { text } = await visit((await openSession(server, { billing_address_collection: "required" })).url)
+  it.each(PAGE_LANGUAGES)("weighs at most 30 kB in three requests, compressed, in %s", async (locale) => {
+    const session = await openSession(server, { billing_address_collection: "required", locale })
+    const { text } = await visit(session.url)
     const files = await Promise.all(
       [...text.matchAll(/"\.\.(\/assets\/[^"]+)"/g)].map(([, path]) => visit(server.url + path))
     )
-    const sizes = [text, ...files.map((file) => file.text)].map((part) => Buffer.byteLength(part))
-    assert.isBelow(
+    const sizes = [text, ...files.map((file) => file.text)].map((part) => gzipSync(part).byteLength)
+    assert.strictEqual(sizes.length, 3)
+    assert.isAtMost(
       sizes.reduce((sum, size) => sum + size),
-      52 * 1024,
+      30_000,
       sizes.join(" + ")
     )
   })
@@ -209,6 +240,68 @@ describe("paying", () => {
   })
 })
 
+describe("pages.languages: the pages of a session", () => {
+  const german = { "accept-language": "de-AT,de;q=0.9" }
+
+  it("are in the browser's language", async () => {
+    const session = await openSession(server)
+    const { text } = await visit(session.url, german)
+    assert.match(text, /<html lang="de" dir="ltr">/)
+    const plain = text.replaceAll("\u00a0", " ")
+    for (const part of ["Kartennummer", "$ 24,50 bezahlen", "Zurück zu Lumen Coffee", "Testmodus"]) {
+      assert.include(plain, part)
+    }
+    for (const english of ["Card number", "Back to", "Test mode"]) assert.notInclude(text, `>${english}`)
+  })
+
+  it("are in the session's language in every browser", async () => {
+    for (const [locale, direction, title] of [
+      ["fr", "ltr", "Payer Lumen Coffee"],
+      ["ar", "rtl", "الدفع إلى \u2068Lumen Coffee\u2069"]
+    ] as const) {
+      const session = await openSession(server, { locale })
+      const { text } = await visit(session.url, german)
+      assert.include(text, `<html lang="${locale}" dir="${direction}">`)
+      assert.include(text, `<title>${title}</title>`)
+    }
+  })
+
+  it("name countries in their language, in its order", async () => {
+    const session = await openSession(server, { billing_address_collection: "required", locale: "de" })
+    const { text } = await visit(session.url)
+    const names = [...text.matchAll(/<option value="[A-Z]{2}"(?: selected)?>([^<\n]*)/g)].map(([, name]) => name!)
+    assert.isAbove(names.length, 240)
+    assert.deepStrictEqual(names.slice(0, 3), ["Afghanistan", "Ägypten", "Ålandinseln"])
+  })
+
+  it("refuse, decline, expire and complete in it, and so does the authentication", async () => {
+    const session = await openSession(server, { locale: "es" })
+    const refused = await pay(session, { ...filledIn(), card_number: "1" })
+    assert.include(refused.text, "Este número de tarjeta no es válido. Revisa los dígitos.")
+    assert.include(refused.text, "<title>Problema: Pagar a Lumen Coffee</title>")
+    const declined = await pay(session, filledIn(CARDS.insufficientFunds))
+    assert.include(declined.text, "Tu tarjeta no tiene fondos suficientes. No se te ha cobrado nada.")
+    assert.include(declined.text, "Paga con otra tarjeta o añade fondos a esta.")
+    assert.include((await pay(session, filledIn("4000056655665564"))).text, "solo se aceptan tarjetas de prueba")
+    const { headers } = await pay(session, filledIn(CARDS.challenged))
+    const challenge = await visit(headers.get("location")!)
+    assert.include(challenge.text, "Confirma tu pago")
+    await answerChallenge(headers.get("location")!, "success")
+    assert.include((await visit(session.url)).text, "Este pedido está pagado")
+    const other = await openSession(server, { locale: "es" })
+    await server.post(`/v1/checkout_sessions/${other.id}/expire`, {})
+    assert.include((await visit(other.url)).text, "Esta página de pago ha caducado")
+  })
+
+  it("that do not exist are in the browser's language", async () => {
+    for (const path of ["/checkout/cs_none", "/checkout/", "/authenticate/pi_none", "/challenge/cs_none"]) {
+      const { status, text } = await visit(server.url + path, german)
+      assert.strictEqual(status, 404)
+      assert.include(text, "Seite nicht gefunden", path)
+    }
+  })
+})
+
 describe("an invalid form", () => {
   const complaints = (text: string): Record<string, string> =>
     Object.fromEntries(
@@ -240,6 +333,7 @@ describe("an invalid form", () => {
     ["email", ""],
     ["name", "n".repeat(257)],
     ["phone", "1".repeat(65)],
+    ["phone", ""],
     ["card_number", "1234"],
     ["card_number", ""],
     ["card_expiry", "13 / 30"],
@@ -250,7 +344,8 @@ describe("an invalid form", () => {
     ["card_cvc", "abc"],
     ["card_cvc", ""]
   ])("reports %s %j and nothing else", async (field, value) => {
-    const { status, text } = await pay(await openSession(server), { ...filledIn(), [field]: value })
+    const session = await openSession(server, { phone_number_collection: { enabled: true } })
+    const { status, text } = await pay(session, { ...filledIn(), phone: "+351 1", [field]: value })
     assert.strictEqual(status, 400)
     assert.deepStrictEqual(Object.keys(complaints(text)), [field])
   })
@@ -328,7 +423,7 @@ describe("a card that is declined", () => {
     const other = await send(session.url, { ...filledIn(), token })
     assert.strictEqual(other.status, 409)
     // The new form does not contain the card.
-    assert.include(other.text, "Please enter your card again")
+    assert.include(other.text, "Please check your card and pay again")
     assert.strictEqual((await retrieve(session.id)).status, "open")
     assert.strictEqual((await send(session.url, { ...filledIn(), token: tokenIn(other.text) })).status, 303)
   })
@@ -361,14 +456,17 @@ describe("checkout.attempts: a failed attempt", () => {
   )
 
   it.each(codes)("for %s marks a field with advice, and keeps everything but card data", async (code) => {
-    const session = await openSession(server, { billing_address_collection: "required" })
+    const session = await openSession(server, {
+      billing_address_collection: "required",
+      phone_number_collection: { enabled: true }
+    })
     const address = { line1: "1 High St", line2: "Flat 2", city: "Leeds", postal_code: "LS1 1AA", country: "GB" }
     const details = { email: "ana@example.com", name: "Ana Lima", phone: "+44 1", ...address }
     const declined = await pay(session, { ...filledIn(numberOf(code)), ...details })
     for (const { status, text } of [declined, await visit(session.url)]) {
       assert.strictEqual(status, text === declined.text ? 402 : 200)
       const { field, text: advice } = ADVICE[code]
-      assert.deepStrictEqual(marked(text), [{ field, focused: true, text: advice }])
+      assert.deepStrictEqual(marked(text), [{ field, focused: true, text: ENGLISH.text(advice) }])
       assert.strictEqual(text.split("autofocus").length, 2)
       assert.include(text.replaceAll("&#39;", "'"), `${DECLINE_MESSAGES[code]} You have not been charged.`)
       for (const [name, value] of Object.entries(details).filter(([name]) => name !== "country")) {
@@ -391,7 +489,8 @@ describe("checkout.attempts: a failed attempt", () => {
     await answerChallenge(challenge, "failure")
     const { text } = await visit(session.url)
     assert.include(text, "Your bank could not confirm that it was you. You have not been charged.")
-    assert.deepStrictEqual(marked(text), [{ ...AFTER_AUTHENTICATION, focused: true }])
+    const advice = ENGLISH.text(AFTER_AUTHENTICATION.text)
+    assert.deepStrictEqual(marked(text), [{ field: AFTER_AUTHENTICATION.field, focused: true, text: advice }])
     assert.include(text, 'value="ana@example.com"')
   })
 
@@ -408,7 +507,7 @@ describe("checkout.attempts: a failed attempt", () => {
     for (const { status, text } of told) {
       assert.strictEqual(status, 429)
       assert.include(text, "Too many failed payments")
-      assert.match(text, /try again on this page at \d\d:\d\d UTC, within an hour/)
+      assert.match(text, /try again on this page at \d{1,2}:\d\d\s[AP]M UTC, within an hour/)
       assert.include(text, "You have not been charged.")
       assert.include(text, `href="${server.url}/healthz?canceled"`)
       assert.notInclude(text, "card_number")

@@ -5,6 +5,7 @@ import { COUNTRY_CODES } from "../../../src/domain/Address.ts"
 import { requiredOfAddress } from "../../../src/domain/AddressFormats.ts"
 import { ConfirmCheckoutSession } from "../../../src/domain/CheckoutSession.ts"
 import type { PaymentMethod } from "../../../src/domain/PaymentMethod.ts"
+import { ENGLISH } from "../../../src/html/Translation.ts"
 import type { AmountField } from "../../../src/pages/checkout/AmountField.ts"
 import {
   CARD_FIELDS,
@@ -26,7 +27,8 @@ const AMOUNT: AmountField = {
   maximum: 900_000,
   line: 0,
   others: 0,
-  offered: null
+  offered: null,
+  translation: ENGLISH
 }
 
 const GOOD: Readonly<Record<Field, string>> = {
@@ -72,7 +74,8 @@ const asked = Schema.Struct({
   card: Schema.Boolean,
   address: Schema.Boolean,
   amount: Schema.Boolean,
-  saved: Schema.Boolean
+  saved: Schema.Boolean,
+  phone: Schema.Boolean
 })
 const askedOf = ({ amount, saved, ...others }: typeof asked.Type): FormParts => ({
   ...others,
@@ -89,7 +92,7 @@ describe("the checkout form", () => {
   it.prop("becomes valid parameters of the API, or errors beside its fields", { asked, choice, values }, (input) => {
     const entered = { ...GOOD, ...Object.fromEntries(input.values), payment_method: input.choice }
     const form = new Map(Object.entries(entered))
-    const { confirmation, details, errors } = readEntered(askedOf(input.asked), form)
+    const { confirmation, details, errors } = readEntered(askedOf(input.asked), form, ENGLISH)
     const fields = fieldsOf(askedOf(input.asked), form.get("country")!)
     if (confirmation === null) assert.isAbove(Object.keys(errors).length, 0)
     else {
@@ -103,6 +106,7 @@ describe("the checkout form", () => {
       assert.strictEqual("custom_unit_amount" in confirmation, input.asked.amount)
       if (input.asked.amount) assert.isTrue(confirmation.custom_unit_amount! >= 300)
       assert.strictEqual(confirmation.customer_details.address !== null, input.asked.address)
+      assert.strictEqual(confirmation.customer_details.phone !== null, input.asked.phone)
     }
     for (const field of Object.keys(errors) as Array<Field>) assert.include([...fields, "payment_method"], field)
     if (input.asked.card && input.choice !== "") assert.notInclude(Object.keys(errors), "card_number")
@@ -124,17 +128,17 @@ describe("the checkout form", () => {
       const form = new Map(filled.map(([field, value]) => [field, empty.has(field as Field) ? "" : value]))
       // Only the form for PT is complete; elsewhere a state may be missing too.
       const missing = fieldsOf(askedOf(input.asked), input.country).flatMap((field) => {
-        const complaint = complaintsOf(field, input.country).missing
+        const complaint = complaintsOf(field, input.country, ENGLISH).missing
         return form.get(field) === "" && complaint !== undefined ? [[field, complaint]] : []
       })
-      assert.deepStrictEqual(readEntered(askedOf(input.asked), form).errors, Object.fromEntries(missing))
+      assert.deepStrictEqual(readEntered(askedOf(input.asked), form, ENGLISH).errors, Object.fromEntries(missing))
     }
   )
 
   it.prop("requires exactly the address that the API requires", { country: countries, values }, (input) => {
     const form = new Map(Object.entries({ ...GOOD, state: "S", country: input.country }))
     for (const [field] of input.values) if (field !== "country") form.set(field, "")
-    const { errors } = readEntered({ amount: null, address: true, card: false, saved: [] }, form)
+    const { errors } = readEntered({ amount: null, address: true, card: false, saved: [], phone: false }, form, ENGLISH)
     const required = requiredOfAddress(input.country === "" ? null : input.country)
     const missing = required.filter((field) => form.get(field) === "")
     assert.sameMembers(

@@ -98,10 +98,10 @@ describe("a line's amount", () => {
       },
       7
     ],
-    ["every month", "2 × $15.00 Every month, charged once", { unit_amount: 1500, recurring: { interval: "month" } }, 2],
+    ["every month", "2 × $15.00 For 1 month, charged once", { unit_amount: 1500, recurring: { interval: "month" } }, 2],
     [
       "every third week",
-      "Every 3 weeks, charged once",
+      "For 3 weeks, charged once",
       { unit_amount: 9, recurring: { interval: "week", interval_count: 3 } },
       1
     ]
@@ -117,7 +117,7 @@ describe("a line's amount", () => {
   it("pages.order: of price data shows the interval, and that it is charged once", async () => {
     const { id } = await product()
     const price_data = { currency: "usd", product: id, unit_amount: 1500, recurring: { interval: "year" } }
-    assert.include(texts((await sell([{ price_data }])).text), "Every year, charged once")
+    assert.include(texts((await sell([{ price_data }])).text), "For 1 year, charged once")
   })
 
   it("pages.order: of one item shows neither quantity nor interval", async () => {

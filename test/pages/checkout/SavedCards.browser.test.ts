@@ -78,7 +78,7 @@ describe.skipIf(!hasBrowser)("saved cards, in a browser", () => {
   it("works by keyboard alone", async () => {
     const session = await sessionOf("pm_card_visa", "pm_card_mastercard")
     const page = await open(session)
-    await page.getByLabel("Phone").focus()
+    await page.getByLabel("Full name").focus()
     await page.keyboard.press("Tab")
     assert.strictEqual(await page.locator(":focus").inputValue(), await page.locator("#payment_method").inputValue())
     await page.keyboard.press("ArrowDown")
