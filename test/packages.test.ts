@@ -14,7 +14,9 @@ describe("package.json", () => {
       ...optionalDependencies
     })
     assert.isAbove(versions.length, 10)
-    for (const [name, version] of versions) assert.match(version, /^(?:npm:typescript@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/u, name)
+    for (const [name, version] of versions) {
+      assert.match(version, /^(?:npm:typescript@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/u, name)
+    }
   })
 })
 
