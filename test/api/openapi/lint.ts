@@ -3,7 +3,7 @@
  * included.
  */
 import { createConfig, lintFromString } from "@redocly/openapi-core"
-import spectralCore from "@stoplight/spectral-core"
+import spectralCore, { type RulesetDefinition } from "@stoplight/spectral-core"
 import spectralRulesets from "@stoplight/spectral-rulesets"
 import * as Document from "../../../src/api/openapi/Document.ts"
 
@@ -14,7 +14,7 @@ const ADDRESS = "https://pay.till.example"
 export const findingsOf = async (document: object): Promise<ReadonlyArray<string>> => {
   const source = JSON.stringify(document)
   const spectral = new spectralCore.Spectral()
-  spectral.setRuleset({ extends: [[spectralRulesets.oas, "recommended"]] })
+  spectral.setRuleset({ extends: [[spectralRulesets.oas as RulesetDefinition, "recommended"]] })
   const [redocly, found] = await Promise.all([
     lintFromString({ source, config: await createConfig({ extends: ["recommended"] }) }),
     spectral.run(JSON.parse(source))

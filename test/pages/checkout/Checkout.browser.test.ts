@@ -576,12 +576,12 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.strictEqual(await page.locator(":focus").getAttribute("id"), "card_number")
   })
 
-  it.each([
+  it.each<[string, string, Array<string>]>([
     ["the security code", "4000000000000127", ["card_cvc"]],
     ["the expiry date", "4000000000000069", ["card_expiry"]],
     ["nothing", "4000000000000119", []],
     ["the whole card", CARDS.declined, ["card_number", "card_expiry", "card_cvc"]]
-  ] as const)("pages.declines: empties only what has to be typed again: %s", async (_, number, again) => {
+  ])("pages.declines: empties only what has to be typed again: %s", async (_, number, again) => {
     const session = await newSession()
     const { page } = await open(session)
     await fill(page, number)

@@ -37,9 +37,9 @@ describe.skipIf(!hasBrowser)("the documentation in a browser", () => {
     return page
   }
 
-  it.each([
+  it.each<[string, BrowserContextOptions]>([
     ["a desk", { viewport: { width: 1440, height: 900 } }],
-    ["a phone in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" as const }],
+    ["a phone in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }],
     ["a phone without a script", { viewport: { width: 360, height: 740 }, javaScriptEnabled: false }]
   ])("is accessible and fits %s", async (_, options) => {
     const page = await open("/docs", options)
