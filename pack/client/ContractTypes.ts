@@ -32,6 +32,9 @@ const EXPORTED = {
   Refund
 }
 
+/** Quotes a name that is no identifier. */
+const nameOf = (name: string): string => (/^[A-Za-z_]\w*$/u.test(name) ? name : JSON.stringify(name))
+
 /** Collects the named types that printed types refer to. */
 class Printer {
   readonly declarations = new Map<string, string>()
@@ -107,7 +110,7 @@ class Printer {
       const description = SchemaAST.resolveDescription(type)
       const comment = description === undefined ? "" : `/** ${description.replaceAll("*/", "* /")} */\n`
       const mark = SchemaAST.isOptional(type) ? "?" : ""
-      return `${comment}readonly ${JSON.stringify(name)}${mark}: ${this.#typeOf(type)}`
+      return `${comment}readonly ${nameOf(String(name))}${mark}: ${this.#typeOf(type)}`
     })
     const indexes = indexSignatures.map(
       ({ parameter, type }) => `readonly [name: ${this.#typeOf(parameter)}]: ${this.#typeOf(type)}`

@@ -205,7 +205,8 @@ describe("the packed client", () => {
          export const endpoints: [Differing<Printed.Contract, Source.Contract>] extends [never] ? true : false = true
          export const objects: Same<
            [Printed.ApiVersion, Printed.Charge, Printed.CheckoutSession, Printed.Customer, Printed.Event,
-             Printed.EventType, Printed.PaymentIntent, Printed.PaymentMethod, Printed.Price, Printed.Product, Printed.Refund],
+             Printed.EventType, Printed.PaymentIntent, Printed.PaymentMethod, Printed.Price, Printed.Product,
+             Printed.Refund],
            [Source.ApiVersion, Source.Charge, Source.CheckoutSession, Source.Customer, Source.Event, Source.EventType,
              Source.PaymentIntent, Source.PaymentMethod, Source.Price, Source.Product, Source.Refund]
          > = true`
