@@ -31,7 +31,7 @@ export const packageIn = (folder: string): BundledPackage => {
 }
 
 /** Finds the packages of a bundle's modules, each once, by name. */
-export const packagesOf = (parts: Output): ReadonlyArray<BundledPackage> => {
+export const packagesOf = (parts: ReadonlyArray<Output[number]>): ReadonlyArray<BundledPackage> => {
   const folders = new Set<string>()
   for (const part of parts) {
     if (part.type !== "chunk") continue

@@ -1,5 +1,5 @@
 /**
- * The client's package: `TillClient` and `verifyWebhook` without any dependency, as a module and for `require`; `Till`
+ * The client's package: `TillClient` and `verifyWebhook` without any dependency, for `import` and `require`; `Till`
  * for Effect programs, which bring Effect; and the types of the browser's `checkout.js`.
  *
  * Effect's runtime is bundled, as far as the client uses it. The types are those of the sources, but the contract's are
@@ -29,32 +29,32 @@ const INPUT: InputOptions = {
   }
 }
 
-/** Modules of the package that the module for Effect programs imports, so that errors have one class each. */
-const SHARED: Readonly<Record<string, string>> = {
-  [source("Errors.ts")]: "./errors.mjs",
-  [source("Webhook.ts")]: "./index.mjs",
-  [source("WebhookVerification.ts")]: "./index.mjs"
-}
+/** Modules that the module for Effect programs shares with the other one, so that errors have one class each. */
+const SHARED = new Set(["Errors.ts", "Webhook.ts", "WebhookVerification.ts"].map(source))
 
-const bundles = async (): Promise<ReadonlyArray<Output>> => {
-  const names = { entryFileNames: "[name].mjs", chunkFileNames: "[name].mjs", minify: true } as const
-  const entries = { index: source("index.ts"), errors: source("Errors.ts") }
-  const isShared = (id: string) => SHARED[id] !== undefined
-  return Promise.all([
-    bundle({ ...INPUT, input: entries }, names),
-    bundle(
-      { ...INPUT, input: { index: source("index.ts") } },
-      { ...names, format: "cjs", entryFileNames: "[name].js" }
-    ),
-    bundle(
-      {
-        ...INPUT,
-        input: { effect: source("effect.ts") },
-        external: (id) => isShared(id) || /^effect(?:\/|$)/u.test(id)
-      },
-      { ...names, paths: SHARED }
-    )
-  ])
+/** Keeps lines and names: Node prints the whole line of an error that nothing catches, and names are in its stack. */
+const READABLE = { minify: { compress: true, mangle: false, codegen: false }, comments: false } as const
+
+/** The code, once, for `require`; and the module for Effect programs. */
+const bundles = async (): Promise<{ readonly index: Output; readonly effect: Output }> => ({
+  index: await bundle(
+    { ...INPUT, input: { index: source("index.ts") } },
+    { ...READABLE, format: "cjs", entryFileNames: "[name].js" }
+  ),
+  effect: await bundle(
+    {
+      ...INPUT,
+      input: { effect: source("effect.ts") },
+      external: (id) => SHARED.has(id) || /^effect(?:\/|$)/u.test(id)
+    },
+    { ...READABLE, entryFileNames: "[name].mjs", paths: (id) => (SHARED.has(id) ? "./index.mjs" : id) }
+  )
+})
+
+/** Returns the module that exports what the code for `require` exports: the same classes, whichever way they come. */
+const moduleOf = ([entry]: Output): string => {
+  const names = entry.exports.map((name) => `export const ${name} = client.${name}\n`)
+  return `import client from "./index.js"\n\n${names.join("")}`
 }
 
 /** Matches the specifier of a relative import in a declaration. */
@@ -155,14 +155,15 @@ const manifest = () => ({
 export const stageClient = async (folder: string): Promise<void> => {
   fs.rmSync(folder, { recursive: true, force: true })
   fs.mkdirSync(folder, { recursive: true })
-  const made = await bundles()
-  for (const parts of made) write(parts, folder)
+  const { effect, index } = await bundles()
+  for (const parts of [index, effect]) write(parts, folder)
+  fs.writeFileSync(Path.join(folder, "index.mjs"), moduleOf(index))
   writeTypes(folder)
   const assets = Path.join(ROOT, "src/html/assets")
   fs.copyFileSync(Path.join(assets, "checkout.js"), Path.join(folder, "checkout.mjs"))
   fs.copyFileSync(Path.join(assets, "checkout.d.ts"), Path.join(folder, "checkout.d.mts"))
   copyDocuments(folder)
   fs.copyFileSync(Path.join(import.meta.dirname, "README.md"), Path.join(folder, "README.md"))
-  fs.writeFileSync(Path.join(folder, "THIRD_PARTY_NOTICES.md"), noticesOf(packagesOf(made.flat() as never)))
+  fs.writeFileSync(Path.join(folder, "THIRD_PARTY_NOTICES.md"), noticesOf(packagesOf([...index, ...effect])))
   writeManifest(folder, manifest())
 }

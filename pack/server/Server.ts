@@ -42,8 +42,8 @@ const copyData = (folder: string): void => {
 export const stageServer = async (folder: string): Promise<void> => {
   fs.rmSync(folder, { recursive: true, force: true })
   fs.mkdirSync(folder, { recursive: true })
-  // Names stay readable in stacks.
-  const parts = await bundleServer({ minify: { mangle: false, compress: true, codegen: { removeWhitespace: true } } })
+  // Lines and names stay: Node prints the whole line of an error that nothing catches, and names are in its stack.
+  const parts = await bundleServer({ minify: { compress: true, mangle: false, codegen: false }, comments: false })
   writeServer(parts, Path.join(folder, "lib"))
   for (const name of ["till.sh", "till.cjs"])
     fs.copyFileSync(Path.join(import.meta.dirname, name), Path.join(folder, name))

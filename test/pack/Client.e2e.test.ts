@@ -66,7 +66,7 @@ describe("the packed client", () => {
   })
 
   it("imports no module of a runtime", () => {
-    for (const file of ["index.js", "index.mjs", "errors.mjs", "effect.mjs"]) {
+    for (const file of ["index.js", "index.mjs", "effect.mjs"]) {
       assert.notMatch(read(project, CLIENT, file), /["'](?:node:\w+|fs|crypto|buffer|http)["']/u, file)
     }
   })
@@ -146,12 +146,14 @@ describe("the packed client", () => {
     assert.strictEqual(compile(files, { module: "nodenext", types: ["node"], skipLibCheck: false }), "")
   })
 
-  it("has errors of one class for promises and for Effect", () => {
+  it("has errors of one class for import, for require and for Effect", () => {
     link("effect")
     const program = `
+      import { createRequire } from "node:module"
       const { PaymentError } = await import("till-payments-client")
       const effect = await import("till-payments-client/effect")
-      console.log(effect.PaymentError === PaymentError)`
+      const required = createRequire(import.meta.url)("till-payments-client")
+      console.log(effect.PaymentError === PaymentError && required.PaymentError === PaymentError)`
     assert.strictEqual(run(project, process.execPath, "--input-type=module", "-e", program).trim(), "true")
   })
 
