@@ -172,7 +172,7 @@ const measure = async (installed: Installed, { rounds }: StartPace) => {
 
 /** Measures the start. */
 export const run = Effect.fnUntraced(function* (pace: StartPace) {
-  const machine = Machine.describe("")
+  const machine = Machine.describe("as embedded")
   yield* Console.log(`Start of the packed command. ${Machine.sentence(machine)}`)
   const folder = yield* Effect.acquireRelease(
     Effect.sync(() => fs.realpathSync(fs.mkdtempSync(Path.join(tmpdir(), "till-start-")))),
