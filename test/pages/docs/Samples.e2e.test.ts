@@ -91,7 +91,7 @@ describe("the sample of every operation", () => {
     }
   })
 
-  it("compiles strictly and works in TypeScript", async () => {
+  it("compiles strictly and works in TypeScript, and the programs of the guides compile", async () => {
     const modules = Path.join(folder, "node_modules", CLIENT_MODULE)
     fs.mkdirSync(modules, { recursive: true })
     fs.writeFileSync(Path.join(folder, "package.json"), JSON.stringify({ type: "module" }))
@@ -104,6 +104,13 @@ describe("the sample of every operation", () => {
       fs.writeFileSync(Path.join(folder, `${id}.ts`), `${sampleOf(id, "typescript")}\n`)
       return `${id}.ts`
     })
+    const programs = GUIDES.flatMap((guide) =>
+      blocksOf(guide, "ts").map((block, index) => {
+        fs.writeFileSync(Path.join(folder, `${guide}-${index}.ts`), block)
+        return `${guide}-${index}.ts`
+      })
+    )
+    assert.isAbove(programs.length, 2)
     const config = {
       extends: Path.join(ROOT, "tsconfig.json"),
       compilerOptions: {
@@ -111,7 +118,7 @@ describe("the sample of every operation", () => {
         noPropertyAccessFromIndexSignature: false
       },
       include: [],
-      files
+      files: [...files, ...programs]
     }
     fs.writeFileSync(Path.join(folder, "tsconfig.json"), JSON.stringify(config))
     const tsc = Path.join(ROOT, "node_modules/typescript/bin/tsc")
@@ -137,15 +144,19 @@ describe("the sample of every operation", () => {
   })
 })
 
-/** Commands of a guide: its blocks of `sh`, which run in one shell, as a reader would run them. */
-const commandsOf = (guide: string): string => {
+/** The blocks of code of a guide in a language. */
+const blocksOf = (guide: string, language: string): ReadonlyArray<string> => {
   const text = fs.readFileSync(Path.join(ROOT, `docs/guide/${guide}.md`), "utf8")
-  const blocks = [...text.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, block]) => block!)
-  return blocks
+  const blocks = text.split(/^```/m).filter((_, index) => index % 2 === 1)
+  return blocks.filter((block) => block.startsWith(`${language}\n`)).map((block) => block.slice(language.length + 1))
+}
+
+/** Commands of a guide, which run in one shell, as a reader would run them. */
+const commandsOf = (guide: string): string =>
+  blocksOf(guide, "sh")
     .filter((block) => !block.startsWith("export TILL_API_KEY="))
     .join("\n")
     .replaceAll("http://localhost:4242", server.url)
-}
 
 describe("the commands of a guide", () => {
   it.each(GUIDES.filter((guide) => !["live", "from-stripe"].includes(guide)))("%s work", async (guide) => {
