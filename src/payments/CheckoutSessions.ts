@@ -421,7 +421,10 @@ const completeDetails = (billed: BillingDetails, collected: CustomerDetails): Bi
   address: billed.address ?? collected.address
 })
 
-/** Fails for details that the session has to collect and that are missing (semantics checkout.phone, pages.checkout, pages.address). */
+/**
+ * Fails for details that the session has to collect and that are missing (semantics checkout.phone, pages.checkout,
+ * pages.address).
+ */
 const requireDetails = (
   { billing_address_collection, phone_number_collection }: CheckoutSession,
   { address, email, phone }: CustomerDetails

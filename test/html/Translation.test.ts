@@ -13,8 +13,27 @@ const placesIn = (text: string): ReadonlyArray<string> =>
   [...text.matchAll(/\{\w+\}/g)].map(([place]) => place).toSorted()
 
 /** Texts that are the same as in English: names, words that both languages have, and forms of dates. */
-const SAME =
-  /^(Eircode|Oblast|oblast|Privacy|PIN code|Name|Total|Subtotal|Problem: \{title\}|optional|Region|region|MM \/ YY|\{amount\} \+ your amount|province|area|Provinz|district|Contact)$/
+const SAME = new Set([
+  "Eircode",
+  "Oblast",
+  "oblast",
+  "Privacy",
+  "PIN code",
+  "Name",
+  "Total",
+  "Subtotal",
+  "Problem: {title}",
+  "optional",
+  "Region",
+  "region",
+  "MM \\/ YY",
+  "{amount} \\+ your amount",
+  "province",
+  "area",
+  "Provinz",
+  "district",
+  "Contact"
+])
 
 describe("a catalogue", () => {
   it.each(TRANSLATED)("in %s has each text of the English one, with the same places for values", (language) => {
@@ -25,12 +44,14 @@ describe("a catalogue", () => {
       assert.strictEqual(text, text.trim(), key)
       assert.isAbove(text.length, 0, key)
       assert.deepStrictEqual(placesIn(text), placesIn(CATALOGUES.en[key]), key)
-      if (text === CATALOGUES.en[key]) assert.match(text, SAME, `${key} is not translated`)
+      assert.isTrue(text !== CATALOGUES.en[key] || SAME.has(text), `${key} is not translated`)
     }
   })
 
   it.each(TRANSLATED)("in %s ends its sentences where the English one does", (language) => {
     for (const key of KEYS) {
+      // Ends in "etc.".
+      if (key === "address.line2") continue
       const isSentence = CATALOGUES.en[key].endsWith(".")
       assert.strictEqual(/[.。]$/.test(CATALOGUES[language][key]), isSentence, key)
     }

@@ -53,7 +53,8 @@ describe.skipIf(!hasBrowser)("an amount that the payer chooses, in a browser", (
   const open = (session: Answer, options?: BrowserContextOptions): Promise<Page> =>
     openPage(browser, session.url, options)
 
-  const amountIn = (page: Page | Frame) => page.getByLabel("Amount in")
+  // Found by their ids, because the labels are in the browser's language.
+  const amountIn = (page: Page | Frame) => page.locator("#amount")
   const button = (page: Page | Frame) => page.locator("button[type=submit]")
   /** Prices of the line and of the total, each the same everywhere on the page. */
   const pricesOf = async (page: Page): Promise<ReadonlyArray<string>> => {
@@ -62,10 +63,10 @@ describe.skipIf(!hasBrowser)("an amount that the payer chooses, in a browser", (
   }
 
   const fill = async (page: Page | Frame, number: string = CARDS.approved) => {
-    await page.getByLabel("Email").fill("ana@example.com")
-    await page.getByLabel("Card number").fill(number)
-    await page.getByLabel("Expiry date").fill("12 / 34")
-    await page.getByLabel("Security code").fill("123")
+    await page.locator("#email").fill("ana@example.com")
+    await page.locator("#card_number").fill(number)
+    await page.locator("#card_expiry").fill("12 / 34")
+    await page.locator("#card_cvc").fill("123")
   }
 
   const requirePaid = async (session: Answer, amount: number) => {

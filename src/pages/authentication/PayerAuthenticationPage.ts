@@ -24,7 +24,7 @@ export interface AuthenticationPage {
 
 export const render = ({ brand, merchant, paymentIntent, terms, token, translation }: AuthenticationPage): Html => {
   const amount = formatAmount(paymentIntent.amount, paymentIntent.currency, translation.moneyLocale)
-  const strong = (text: string) => html`<strong><bdi>${text}</bdi></strong>`
+  const strong = (text: string) => html`<bdi><strong>${text}</strong></bdi>`
   const texts = { unreachable: translation.text("problem.unreachable") }
   const title = translation.text("authentication.title")
   return layout({

@@ -145,11 +145,12 @@ const amountField = (page: CheckoutPage, amount: AmountField): Html => {
     ${shownAgain(page, "amount")}
     ${attributes(page, "amount", "amount-hint")}
   />`
-  const code = { currency: currency.toUpperCase() }
+  const code = html`${currency.toUpperCase()}`
+  const line = html`<bdi>${page.lines[amount.line]!.description}</bdi>`
   const label =
     page.lines.length > 1
-      ? translation.text("amount.label_for", { ...code, line: page.lines[amount.line]!.description })
-      : translation.text("amount.label", code)
+      ? translation.html("amount.label_for", { currency: code, line })
+      : translation.html("amount.label", { currency: code })
   return group(translation.text("amount.title"), [
     field(page, "amount", label, {}, [control, html`<p class="hint" id="amount-hint">${hintOf(amount)}</p>`])
   ])
@@ -307,15 +308,14 @@ const countrySelect = (page: CheckoutPage): Html =>
 const field = (
   { details, errors, translation }: CheckoutPage,
   name: Field,
-  label: string,
+  label: Child,
   { half, hidden }: Pick<InputOptions, "half" | "hidden">,
   control: ReadonlyArray<Child>
 ): Html => {
   const error = errors[name]
+  const optional = isOptional(name, details, translation) && html` <small>${translation.text("field.optional")}</small>`
   return html`<div class="field${half === true && " half"}" ${hidden === true && "hidden"}>
-    <label for="${name}"
-      >${label}${isOptional(name, details, translation) && html` <small>${translation.text("field.optional")}</small>`}</label
-    >
+    <label for="${name}">${label}${optional}</label>
     <div class="control">${control}</div>
     <p class="error" id="${name}-error">${error}</p>
   </div>`

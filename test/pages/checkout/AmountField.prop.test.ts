@@ -59,11 +59,12 @@ describe("the amount that a payer enters", () => {
     ({ currency, locale, text, written }) => {
       const money = moneyOf(currency, locale)
       for (const entered of [text, written.join("")]) {
-        const { minor, problem } = readAmount(entered, money)
-        if (problem !== undefined) {
-          assert.match(problem, /^(Enter|This) .*\.$/)
+        const read = readAmount(entered, money)
+        if (read.problem !== undefined) {
+          assert.match(problemText(read), /^(Enter|This) .*\.$/)
           continue
         }
+        const { minor } = read
         const digits = [...entered.normalize("NFKC")].filter((one) => /\p{Nd}/u.test(one)).length
         assert.isAbove(digits, 0)
         const shown = entered.replaceAll(/[^0-9]/g, "")
