@@ -12,11 +12,11 @@ describe("the example of a test suite", () => {
   it("passes, starts Till once, and leaves nothing behind", async () => {
     const folder = fs.mkdtempSync(Path.join(os.tmpdir(), "till-testing-"))
     try {
-      // Resolves packages as after `npm run prepare` and `npm install` in the example's folder.
+      // Resolves the client as after the installation that the README describes.
       const config = {
         root: Path.join(root, "examples/testing"),
         cacheDir: folder,
-        resolve: { alias: { "till/client": Path.join(root, "src/client/index.ts") } },
+        resolve: { alias: { "till-payments-client": Path.join(root, "src/client/index.ts") } },
         // A merchant is created by a process, and this test runs beside others.
         test: { globalSetup: "till.setup.mjs", include: ["*.test.mjs"], hookTimeout: 60_000 }
       }
