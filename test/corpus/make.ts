@@ -213,6 +213,7 @@ const sessions = async (
     ]
   })
   for (const ui_mode of ["embedded", "custom"]) await create({ ui_mode })
+  await create({ locale: "pt", phone_number_collection: { enabled: true } })
   await create({ line_items: [{ price: goods.custom, quantity: 1 }], customer_email: "payer@example.com" })
   await confirm((await create({ billing_address_collection: "required" })).id)
   await confirm((await create({ customer_creation: "always" })).id)
