@@ -38,11 +38,11 @@ const pageAt: Answer = (site, { url }) => {
 }
 
 const ROUTES: Readonly<Record<`/${string}`, Answer>> = {
-  "/openapi.json": text("application/json", (site) => site.openApi),
-  "/llms.txt": text("text/plain; charset=utf-8", (site) => site.llms),
+  "/openapi.json": text("application/json", (site) => site.openApi()),
+  "/llms.txt": text("text/plain; charset=utf-8", (site) => site.llms()),
   "/docs.md": pageAt,
-  "/docs/postman.json": text("application/json", (site) => site.postman),
-  "/docs/search.json": text("application/json", (site) => site.searchIndex),
+  "/docs/postman.json": text("application/json", (site) => site.postman()),
+  "/docs/search.json": text("application/json", (site) => site.searchIndex()),
   "/docs/search": (site, request) => page(site.search(queryOf(request).get("q") ?? ""), { cacheControl: "no-store" }),
   "/docs/*": pageAt
 }

@@ -18,11 +18,11 @@ export interface Site {
   readonly markdown: (path: string) => string | undefined
   readonly search: (query: string) => Html
   readonly notFound: (path: string) => Html
-  readonly searchIndex: string
-  readonly openApi: string
-  readonly postman: string
+  readonly searchIndex: () => string
+  readonly openApi: () => string
+  readonly postman: () => string
   /** The list of all pages for language models, by the convention of llmstxt.org. */
-  readonly llms: string
+  readonly llms: () => string
 }
 
 export interface SiteOptions {
@@ -40,20 +40,26 @@ export const make = ({ docsUrl, publicUrl }: SiteOptions): Site => {
   const listed = [...guides, ...references, testCardsPage]
   const pages = [overviewPage(listed, publicUrl), ...listed, ...errorPages(docsUrl, resources, publicUrl)]
   const byPath = new Map(pages.map((page) => [page.path, page]))
-  const entries = pages.flatMap((page) => page.entries)
+  const entries = once(() => pages.flatMap((page) => page.entries))
   return {
     html: (path) => {
       const page = byPath.get(path)
       return page === undefined ? undefined : framed(page, listed)
     },
     markdown: (path) => byPath.get(path)?.markdown(),
-    search: (query) => framed(searchPage(query, found(entries, query)), listed, query),
+    search: (query) => framed(searchPage(query, found(entries(), query)), listed, query),
     notFound: (path) => framed(notFoundPage(path), listed),
-    searchIndex: JSON.stringify(entries.map(({ path, text, title }: Entry) => [title, path, text])),
-    openApi: JSON.stringify(document),
-    postman: JSON.stringify(postmanCollection(document)),
-    llms: llms(guides, [...references, ...pages.filter(({ section }) => section === "Errors")], publicUrl)
+    searchIndex: once(() => JSON.stringify(entries().map(({ path, text, title }: Entry) => [title, path, text]))),
+    openApi: once(() => JSON.stringify(document)),
+    postman: once(() => JSON.stringify(postmanCollection(document))),
+    llms: () => llms(guides, [...references, ...pages.filter(({ section }) => section === "Errors")], publicUrl)
   }
+}
+
+/** Makes a value on its first use, because most processes never serve it. */
+const once = <A>(make: () => A): (() => A) => {
+  let made: { readonly value: A } | undefined
+  return () => (made ??= { value: make() }).value
 }
 
 const notFoundPage = (path: string) => ({
