@@ -66,9 +66,15 @@ describe("the packed client", () => {
   })
 
   it("imports no module of a runtime", () => {
-    for (const file of ["index.js", "index.mjs", "effect.mjs"]) {
-      assert.notMatch(read(project, CLIENT, file), /["'](?:node:\w+|fs|crypto|buffer|http)["']/u, file)
-    }
+    const imported = ["index.js", "index.mjs", "effect.mjs"].flatMap((file) =>
+      [...read(project, CLIENT, file).matchAll(/(?:\bfrom |\brequire\(|\bimport ?\(?)["'`]([^"'`]+)["'`]/gu)].map(
+        ([, name]) => `${file} ${name}`
+      )
+    )
+    assert.sameMembers(
+      [...new Set(imported)],
+      ["index.mjs ./index.js", "effect.mjs ./index.mjs", "effect.mjs effect", "effect.mjs effect/http"]
+    )
   })
 
   it("runs with nothing but what all runtimes with fetch have", async () => {
