@@ -254,7 +254,7 @@ describe("pages.languages: the pages of a session", () => {
     for (const english of ["Card number", "Back to", "Test mode"]) assert.notInclude(text, `>${english}`)
   })
 
-  it("are in the session's language in every browser", async () => {
+  it("checkout.locale: are in the session's language in every browser", async () => {
     for (const [locale, direction, title] of [
       ["fr", "ltr", "Payer Lumen Coffee"],
       ["ar", "rtl", "الدفع إلى \u2068Lumen Coffee\u2069"]
