@@ -170,3 +170,5 @@ await webhooks(browser, server)
 await testing(browser)
 await browser.close()
 await server.close()
+// The browser, which tests share, ends with the process.
+process.exit()
