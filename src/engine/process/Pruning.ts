@@ -5,7 +5,7 @@
  *
  * The time of deletion has no effect: every read leaves out what is past its retention.
  */
-import { Context, Effect, Layer, type Scope, Semaphore } from "effect"
+import { Context, Duration, Effect, Layer, type Scope, Semaphore } from "effect"
 import * as Loop from "./Loop.ts"
 import { unlessRefused } from "./Writing.ts"
 
@@ -50,9 +50,6 @@ export class Pruning extends Context.Service<Pruning, PruningShape>()("till/engi
 }
 
 const rested: Paced = (statement) =>
-  Effect.suspend(() => {
-    const began = performance.now()
-    return Effect.tap(statement, () =>
-      Effect.suspend(() => Effect.sleep(Math.min((performance.now() - began) * REST, REST_MILLIS_MAX)))
-    )
-  })
+  Effect.flatMap(Effect.timed(statement), ([took, deleted]) =>
+    Effect.as(Effect.sleep(Math.min(Duration.toMillis(took) * REST, REST_MILLIS_MAX)), deleted)
+  )
