@@ -13,9 +13,10 @@ const grouped = new Intl.NumberFormat("en-US")
 const timeOf = (millis: number): string => new Date(millis).toISOString()
 
 /** Backs the installation up into a folder, and prints what it contains. */
-export const backup = Effect.fnUntraced(function* (folder: string, mode: app.BackupMode) {
+export const backup = Effect.fnUntraced(function* (folder: string, mode: app.BackupMode, json: boolean) {
   const work = ProgressLine.withProgress(app.backup(folder, mode), process.stderr)
   const { accounts, added, at, bytes, records } = yield* Interruption.failing(work)
+  if (json) return yield* Console.log(JSON.stringify({ folder, added, records, accounts, bytes, until: timeOf(at) }))
   yield* Console.log(
     `${grouped.format(added)} new records. ${folder} contains ${grouped.format(records)} records of ${accounts} ` +
       `accounts until ${timeOf(at)} (${grouped.format(Math.ceil(bytes / 1000))} kB) and the installation's secret.`

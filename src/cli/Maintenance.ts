@@ -35,9 +35,13 @@ const anchorsOf = ({ anchored, newestAnchor }: Report): string => {
   return `${anchored} records are anchored, newest anchor ${newestAnchor}`
 }
 
-const report = Effect.fnUntraced(function* (report: Report) {
-  const { accounts, problems, records } = report
+const report = Effect.fnUntraced(function* (report: Report, json: boolean) {
+  const { accounts, anchored, newestAnchor = null, problems, records } = report
+  if (json) {
+    yield* Console.log(JSON.stringify({ records, accounts, anchored, newest_anchor: newestAnchor, problems }))
+  }
   if (problems.length > 0) return yield* new VerificationFailed({ problems })
+  if (json) return
   const whole = `${records} records of ${accounts} accounts: the journal is whole and the views agree with it`
   yield* Console.log(`${whole}; ${anchorsOf(report)}.`)
 })
@@ -56,10 +60,13 @@ const withProgress = <A, E, R>(work: Effect.Effect<A, E, R>) =>
   Interruption.failing(ProgressLine.withProgress(work, process.stderr))
 
 /** Verifies the installation, swiftly or gently, and prints the result. */
-export const verify = Effect.flatMap(withProgress(verification), report)
-export const scrub = Effect.flatMap(withProgress(check("gently")), report)
+export const verify = (json: boolean) => Effect.flatMap(withProgress(verification), (found) => report(found, json))
+export const scrub = (json: boolean) => Effect.flatMap(withProgress(check("gently")), (found) => report(found, json))
 
 /** Rebuilds the views, and prints how many. */
-export const rebuild = Effect.flatMap(withProgress(reconstruction), (accounts) =>
-  Console.log(`The views of ${accounts} accounts were rebuilt from the journal.`)
-)
+export const rebuild = (json: boolean) =>
+  Effect.flatMap(withProgress(reconstruction), (accounts) =>
+    Console.log(
+      json ? JSON.stringify({ accounts }) : `The views of ${accounts} accounts were rebuilt from the journal.`
+    )
+  )

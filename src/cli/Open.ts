@@ -39,13 +39,14 @@ export interface OpenOptions {
   readonly what: string
   /** Objects of live mode. */
   readonly live: boolean
+  readonly json: boolean
   /** Only prints the address. */
   readonly print: boolean
 }
 
 /** Prints an address, and opens it. */
-export const open = Effect.fnUntraced(function* ({ live, print, what }: OpenOptions) {
+export const open = Effect.fnUntraced(function* ({ json, live, print, what }: OpenOptions) {
   const address = yield* addressOf(what, live)
-  yield* Console.log(address)
+  yield* Console.log(json ? JSON.stringify({ link: address }) : address)
   if (!print) yield* browse(address)
 })

@@ -11,16 +11,24 @@ const grouped = new Intl.NumberFormat("en-US")
 /** Restores the records of a backup up to a time, in Unix milliseconds, and prints what was restored. */
 export const restore = Effect.fnUntraced(function* (
   folder: string,
-  { into, until }: { readonly into: string | undefined; readonly until: number | undefined }
+  {
+    into,
+    json,
+    until
+  }: { readonly into: string | undefined; readonly until: number | undefined; readonly json: boolean }
 ) {
   const url = into === undefined ? undefined : yield* app.databaseUrlOf("--into", into)
   const work = app.restore(folder, until, url)
   const { accounts, at, records, secretFile } = yield* Interruption.failing(
     ProgressLine.withProgress(work, process.stderr)
   )
-  yield* Console.log(
-    `Restored ${grouped.format(records)} records of ${accounts} accounts until ${new Date(at).toISOString()}.`
-  )
+  const restoredUntil = new Date(at).toISOString()
+  if (json) {
+    return yield* Console.log(
+      JSON.stringify({ folder, records, accounts, until: restoredUntil, secret_file: secretFile })
+    )
+  }
+  yield* Console.log(`Restored ${grouped.format(records)} records of ${accounts} accounts until ${restoredUntil}.`)
   yield* Console.log(
     secretFile === null
       ? "The backup is complete. Its origin was not checked, because the only secret was the backup's own."

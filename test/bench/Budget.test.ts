@@ -77,6 +77,12 @@ describe("the budget", () => {
     assert.deepStrictEqual(problems(969), ["create, record bytes: 969 is below the budget of 1000: lower it"])
   })
 
+  it("allows allocations ten per cent on both sides", () => {
+    const allocated = (bytes: number) => costsOf({ "allocated bytes": bytes })
+    for (const bytes of [900, 1100]) assert.deepStrictEqual(Budget.problemsOf(allocated(bytes), allocated(1000)), [])
+    for (const bytes of [899, 1101]) assert.lengthOf(Budget.problemsOf(allocated(bytes), allocated(1000)), 1)
+  })
+
   it("allows no figure that it does not name, and names none that is not there", () => {
     assert.deepStrictEqual(
       Budget.problemsOf(costsOf({ "record bytes": 1000, "rows of journal": 1, "rows of events": 1 }), budget),

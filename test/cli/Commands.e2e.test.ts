@@ -54,6 +54,8 @@ describe("the commands of till", () => {
           .map((line) => JSON.parse(line).type)
         assert.deepStrictEqual(types, ["customer.deleted", "customer.created", "payment_intent.created"])
         assert.strictEqual(await command("open", "docs", "--print"), `${server.baseUrl}/docs\n`)
+        const opened = JSON.parse(await command("open", "docs", "--print", "--json"))
+        assert.deepStrictEqual(opened, { link: `${server.baseUrl}/docs` })
         assert.match(await command("dashboard", "--json"), /^\{"link":"http/u)
         const [merchant] = JSON.parse(await command("merchants", "list", "--json")).merchants
         const named = await command("keys", "create", merchant.id, "--name", "The build server", "--json")

@@ -82,7 +82,9 @@ describe("till backup, beside a service under load", () => {
           isOver = true
           await working
           await until("every open request is answered", () => traffic.settle())
-          await succeeds(["backup", backup], server.variables)
+          const last = JSON.parse(await succeeds(["backup", backup, "--json"], server.variables))
+          assert.hasAllKeys(last, ["folder", "added", "records", "accounts", "bytes", "until"])
+          assert.isAbove(last.added, 0)
           await server.kill("SIGTERM")
 
           // The earlier backup holds everything that was acknowledged before it began.
@@ -99,8 +101,12 @@ describe("till backup, beside a service under load", () => {
           await earlier.restored.kill("SIGTERM")
 
           // The last backup holds everything, and its service works.
-          await succeeds(["restore", backup], restored.variables)
-          await assertSound(restored.variables)
+          const { accounts, folder, records, until: end } = last
+          const secret_file = null
+          const restoration = JSON.parse(await succeeds(["restore", backup, "--json"], restored.variables))
+          assert.deepStrictEqual(restoration, { accounts, folder, records, until: end, secret_file })
+          const verified = JSON.parse(await succeeds(["verify", "--json"], restored.variables))
+          assert.deepInclude(verified, { accounts, records, problems: [] })
           await restored.start()
           const problems = await new TrafficAudit(traffic).checkAll()
           assert.isEmpty(problems, `TILL_SEED=${runSeed}: ${problems.join("\n")}`)

@@ -343,6 +343,8 @@ describe("till rebuild", () => {
           await assertNamed(server, statement, `till: ${table} ${id} of account ${place.account} ${problem}\n`)
           const rebuilt = await till(["rebuild"], server.variables)
           assert.strictEqual(rebuilt.stdout, "The views of 2 accounts were rebuilt from the journal.\n", rebuilt.stderr)
+          const again = await till(["rebuild", "--json"], server.variables)
+          assert.strictEqual(again.stdout, '{"accounts":2}\n', again.stderr)
           await assertSound(server)
           await server.start()
           const beside = await till(["rebuild"], server.variables)

@@ -47,7 +47,8 @@ export const open = Command.make(
       Flag.withDefault(false),
       Flag.withDescription("Print the address without opening a browser")
     ),
-    live: Flag.Boolean("live").pipe(Flag.withDefault(false), Flag.withDescription("The object is one of live mode"))
+    live: Flag.Boolean("live").pipe(Flag.withDefault(false), Flag.withDescription("The object is one of live mode")),
+    ...jsonFlag
   },
   (options) =>
     lazily(

@@ -3,11 +3,14 @@ import { Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { summaryOf } from "../Summaries.ts"
 import { timeFrom } from "../Time.ts"
+import { json } from "./Flags.ts"
 import { lazily } from "./Lazily.ts"
 
 const maintenance = () => import("../Maintenance.ts")
 
-export const verify = Command.make("verify", {}, () => lazily(maintenance, ({ verify }) => verify)).pipe(
+export const verify = Command.make("verify", { json: json() }, ({ json }) =>
+  lazily(maintenance, ({ verify }) => verify(json))
+).pipe(
   Command.withShortDescription(summaryOf("verify")),
   Command.withDescription(
     "Check the journal, the views against it, and that all anchored records are still in it. The service may be " +
@@ -15,7 +18,9 @@ export const verify = Command.make("verify", {}, () => lazily(maintenance, ({ ve
   )
 )
 
-export const scrub = Command.make("scrub", {}, () => lazily(maintenance, ({ scrub }) => scrub)).pipe(
+export const scrub = Command.make("scrub", { json: json() }, ({ json }) =>
+  lazily(maintenance, ({ scrub }) => scrub(json))
+).pipe(
   Command.withShortDescription(summaryOf("scrub")),
   Command.withDescription(
     "Check the same as verify, but leave the machine and the database to the service: work during a tenth of the time, " +
@@ -23,9 +28,9 @@ export const scrub = Command.make("scrub", {}, () => lazily(maintenance, ({ scru
   )
 )
 
-export const rebuild = Command.make("rebuild", {}, () => lazily(maintenance, ({ rebuild }) => rebuild)).pipe(
-  Command.withDescription(summaryOf("rebuild"))
-)
+export const rebuild = Command.make("rebuild", { json: json() }, ({ json }) =>
+  lazily(maintenance, ({ rebuild }) => rebuild(json))
+).pipe(Command.withDescription(summaryOf("rebuild")))
 
 export const backup = Command.make(
   "backup",
@@ -33,15 +38,16 @@ export const backup = Command.make(
     folder: Argument.String("folder").pipe(
       Argument.withDescription("A new folder, or the folder of an earlier backup, which is continued")
     ),
+    json: json(),
     mode: Flag.Literals("mode", ["all", "test"]).pipe(
       Flag.withDefault("all"),
       Flag.withDescription("all, or test to leave out live-mode accounts; all by default")
     )
   },
-  ({ folder, mode }) =>
+  ({ folder, json, mode }) =>
     lazily(
       () => import("../Backup.ts"),
-      ({ backup }) => backup(folder, mode)
+      ({ backup }) => backup(folder, mode, json)
     )
 ).pipe(
   Command.withShortDescription(summaryOf("backup")),
@@ -55,6 +61,7 @@ export const restore = Command.make(
   "restore",
   {
     folder: Argument.String("folder").pipe(Argument.withDescription("The backup's folder")),
+    json: json(),
     until: Flag.String("until").pipe(
       Flag.filterMap(
         (text) => Option.fromUndefinedOr(timeFrom(text)),
@@ -70,10 +77,10 @@ export const restore = Command.make(
       Flag.withDescription("URL of an empty database; by default DATABASE_URL, or the embedded one of TILL_DATA_DIR")
     )
   },
-  ({ folder, into, until }) =>
+  ({ folder, into, json, until }) =>
     lazily(
       () => import("../Restore.ts"),
-      ({ restore }) => restore(folder, { into: Option.getOrUndefined(into), until: Option.getOrUndefined(until) })
+      ({ restore }) => restore(folder, { json, into: Option.getOrUndefined(into), until: Option.getOrUndefined(until) })
     )
 ).pipe(
   Command.withShortDescription(summaryOf("restore")),
