@@ -101,7 +101,10 @@ const conflictOf = ({ field, key }: SentRow, now: string | undefined): string =>
  */
 const shownAgain = (problem: Problem, metadata: Metadata): Problem => {
   const errors = new Map(
-    Object.entries(problem.errors).map(([param, message]) => [fieldOf(param, problem.values), message])
+    Object.entries({ ...problem.errors, ...problem.besideFields }).map(([param, message]) => [
+      fieldOf(param, problem.values),
+      message
+    ])
   )
   const values = new Map(problem.values)
   for (const row of [...oldRowsIn(problem.values), ...newRowsIn(problem.values)]) {
@@ -109,7 +112,7 @@ const shownAgain = (problem: Problem, metadata: Metadata): Problem => {
     if (row.value === row.seen) values.delete(row.field)
     else if (normalizeValue(now) !== row.seen) errors.set(row.field, conflictOf(row, now))
   }
-  return { ...problem, errors: Object.fromEntries(errors), values }
+  return { ...problem, errors: Object.fromEntries(errors), besideFields: {}, values }
 }
 
 const rows =
