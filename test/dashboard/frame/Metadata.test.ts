@@ -225,6 +225,9 @@ describe("metadata on the dashboard", () => {
     const won = answers.findIndex(({ status }) => status === 200)
     assert.deepStrictEqual(answers.map(({ status }) => status).toSorted(), [200, 400, 400, 400])
     assert.deepStrictEqual(await metadataOf(id), { color: colors[won]!, [colors[won]!]: "x" })
+    for (const { status, text } of answers) {
+      if (status !== 200) assert.include(text, `This was changed to “${colors[won]!}” while you were editing.`)
+    }
     const { action, values } = formTo(page, "/metadata")
     const others = colors.map((key) => ({ ...values, token: "", "new[0][key]": `by ${key}`, "new[0][value]": "y" }))
     const fresh = await Promise.all(others.map(() => formOf(id)))
