@@ -362,6 +362,29 @@ describe("commands", () => {
   )
 })
 
+describe("the cache", () => {
+  it.effect("keeps what is read of the replicated account, with any number of other accounts in memory", () =>
+    Effect.gen(function* () {
+      const common = "common"
+      const others = Array.from({ length: 200 }, (_, i) => `mer_${i}:test`)
+      const written = yield* start()
+      const created = yield* Effect.forEach(["a", "b", "c", "d"], (slot) => create(written.engine, slot, common))
+      yield* Effect.forEach(others, (account) => create(written.engine, "a", account), { discard: true })
+      yield* written.engine.stop
+      const { engine, reads } = yield* start({ replicated: common, cacheBytes: 32_000 }, written.storage)
+      // Each of the others fills its share.
+      yield* Effect.forEach(others, (account) => increment(engine, account), { discard: true })
+      const readAll = Effect.gen(function* () {
+        const before = reads()
+        for (const { id } of created) assert.strictEqual((yield* engine.accounts.read(common, id))?.id, id)
+        return reads() - before
+      })
+      assert.isAtLeast(yield* readAll, created.length)
+      assert.strictEqual(yield* readAll, 0)
+    })
+  )
+})
+
 describe("a read", () => {
   it.effect("waits for the flush of the state that it shows, and not if that is durable", () =>
     Effect.gen(function* () {

@@ -59,7 +59,10 @@ export interface Options {
   readonly cacheBytes: number
   /** How long an account stays in memory after its last command, in milliseconds. */
   readonly idleMillis: number
-  /** The account that every process reads from a replica. Its owner does the work that is done once for all. */
+  /**
+   * The account that every process reads from a replica. Requests of all accounts read its documents, so a part of the
+   * cache is reserved for it. Its owner does the work that is done once for all.
+   */
   readonly replicated: AccountId | null
 }
 
@@ -70,6 +73,8 @@ export const defaults: Options = {
   replicated: null
 }
 
+/** Part of the cache that the replicated account may fill, however many other accounts are in memory. */
+const RESERVED_PART = 1 / 4
 /** Retries of a command on a fresh actor after a fence. */
 const RETRIES = 16
 /** Pause between attempts to restart an account whose flush failed. */
@@ -343,6 +348,7 @@ const makeServices = Effect.fnUntraced(function* (
   const formats = yield* DocumentFormats
   const views = yield* Views
   const documents = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.documents(addresses))
+  const shareOf = makeShares(options.cacheBytes, active, (actor) => actor.weight)
   const services: Omit<ActorServices, "lose" | "eventVersion" | "shownIn"> = {
     clock: yield* Clock.Clock,
     context: yield* Effect.context<never>(),
@@ -350,7 +356,10 @@ const makeServices = Effect.fnUntraced(function* (
     isStorageHanging: (yield* Journal).isHanging,
     numbers: yield* AccountNumbers,
     mailboxCapacity: options.mailboxCapacity,
-    cacheShare: makeShares(options.cacheBytes, active, (actor) => actor.weight),
+    cacheShare: (actor) =>
+      actor.account === options.replicated
+        ? Math.max(options.cacheBytes * RESERVED_PART, shareOf(actor))
+        : shareOf(actor),
     runningTime: yield* RunningTime,
     filterRoom: new FilterRoom(KEY_FILTERS_BYTES_MAX),
     loadDocument: (account, id) => Effect.map(documents({ account, id }), (row) => row && formats.document(row)),
