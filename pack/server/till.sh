@@ -5,7 +5,7 @@ self=$(readlink -f "$0")
 till=${self%/*}/till.cjs
 case " $* " in *" serve "* | *" verify "* | *" scrub "* | *" rebuild "* | *" backup "* | *" restore "*)
   export UV_THREADPOOL_SIZE=32
-  exec node --min-semi-space-size=16 --max-semi-space-size=96 --no-allocation-site-pretenuring --use-largepages=silent \
+  exec node --min-semi-space-size=16 --max-semi-space-size=24 --no-allocation-site-pretenuring --use-largepages=silent \
     "$till" "$@" ;;
 esac
 exec node "$till" "$@"

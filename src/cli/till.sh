@@ -8,7 +8,7 @@ for node in "$src"/../node_modules/node-*/bin/node "$src"/../../node-*/bin/node 
   [ "$node" = node ] || [ -x "$node" ] || continue
   case " $* " in *" serve "* | *" verify "* | *" scrub "* | *" rebuild "* | *" backup "* | *" restore "*)
     export UV_THREADPOOL_SIZE=32
-    exec "$node" --min-semi-space-size=16 --max-semi-space-size=96 --no-allocation-site-pretenuring --use-largepages=silent \
+    exec "$node" --min-semi-space-size=16 --max-semi-space-size=24 --no-allocation-site-pretenuring --use-largepages=silent \
       "$src/main.ts" "$@" ;;
   esac
   exec "$node" "$src/main.ts" "$@"
