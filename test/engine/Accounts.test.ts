@@ -385,6 +385,51 @@ describe("the cache", () => {
   )
 })
 
+describe("a wipe", () => {
+  it.effect("that takes long keeps no other account's lists waiting, and its own account's until it is done", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const storage = yield* Harness.storageInMemory
+      const views = Harness.viewsOf(storage)
+      const gate = Latch.makeUnsafe(false)
+      const slow = Context.add(storage, Views, {
+        ...views,
+        apply: (projection, leasedUntil) =>
+          Effect.andThen(
+            projection.sweep?.wiped === true ? gate.await : Effect.void,
+            views.apply(projection, leasedUntil)
+          )
+      })
+      const engine = yield* Harness.startEngine(slow)
+      yield* Effect.addFinalizer(() => engine.kill)
+      const idsOf = (account: string) =>
+        Effect.map(engine.accounts.list(account, { kind: Toy.COUNTER.name, limit: 10 }), ({ documents }) =>
+          documents.map(({ id }) => id)
+        )
+      yield* create(engine, "a")
+      yield* engine.accounts.run(
+        ACCOUNT,
+        Effect.map(Transaction, (transaction) => transaction.wipe())
+      )
+      const after = yield* create(engine, "b")
+      const other = yield* create(engine, "a", "mer_2:test")
+      assert.deepStrictEqual(yield* idsOf("mer_2:test"), [other.id])
+      const own = yield* Effect.forkChild(idsOf(ACCOUNT))
+      const drained = yield* Effect.forkChild(engine.projector.drained)
+      yield* Harness.pass(1000, 100)
+      assert.isUndefined(own.pollUnsafe())
+      assert.isUndefined(drained.pollUnsafe())
+      const later = yield* create(engine, "c")
+      gate.openUnsafe()
+      assert.includeMembers([...(yield* Fiber.join(own))], [after.id])
+      yield* Fiber.join(drained)
+      assert.deepStrictEqual(yield* idsOf(ACCOUNT), [later.id, after.id])
+      assert.deepStrictEqual(yield* views.behind, [])
+      yield* Harness.verified(storage)
+    })
+  )
+})
+
 describe("a read", () => {
   it.effect("waits for the flush of the state that it shows, and not if that is durable", () =>
     Effect.gen(function* () {

@@ -4,6 +4,8 @@
  * - The views' checkpoint guards every step: rows are applied only if they start at the checkpoint. If another process
  *   or an activation has moved it, the account is caught up from the journal instead.
  * - A failing storage is retried for as long as it takes; during that time `room` holds back the flushes.
+ * - A wipe deletes all rows of its account, which takes seconds for millions. It is applied beside the others: the
+ *   account's later records wait for it, and are caught up from the journal.
  */
 import { Clock, Context, Effect, Latch, Layer, Schedule, type Scope, Stream } from "effect"
 import type { Actor, Closed, Head } from "./Actor.ts"
@@ -12,7 +14,7 @@ import { DocumentFormats } from "../views/DocumentFormats.ts"
 import { Journal, type StorageFailure } from "../log/Journal.ts"
 import * as Loop from "../process/Loop.ts"
 import { LAG_BYTES_MAX } from "../process/Memory.ts"
-import { piecesOf, project } from "../views/Projection.ts"
+import { piecesOf, project, type Projection } from "../views/Projection.ts"
 import { Progress } from "../process/Progress.ts"
 import {
   tryRead,
@@ -43,6 +45,13 @@ interface Pending {
   readonly bytes: number
   /** Whether this process has the lease of the record's deliveries. */
   readonly leased: boolean
+}
+
+/** A wipe that is being applied. */
+interface Wipe {
+  /** The newest record of the account after the wipe. */
+  newest: Pending | undefined
+  readonly done: Latch.Latch
 }
 
 export interface ProjectorShape {
@@ -80,6 +89,8 @@ const make: Effect.Effect<ProjectorShape, never, DocumentFormats | Journal | Vie
     const work = Latch.makeUnsafe(false)
     const urgent = Latch.makeUnsafe(false)
     const roomy = Latch.makeUnsafe(true)
+    const wipes = new Map<AccountId, Wipe>()
+    const scope = yield* Effect.scope
 
     const applied = (batch: ReadonlyArray<Pending>, refused: ReadonlyArray<AccountId>) =>
       Effect.forEach(
@@ -103,32 +114,63 @@ const make: Effect.Effect<ProjectorShape, never, DocumentFormats | Journal | Vie
         { discard: true }
       )
 
+    const write = Effect.fnUntraced(function* (batch: ReadonlyArray<Pending>, projection: Projection) {
+      const leasedUntil = batch.some(({ leased }) => leased) ? (yield* Clock.currentTimeMillis) + LEASE_MILLIS : 0
+      yield* retried(Effect.flatMap(views.apply(projection, leasedUntil), (refused) => applied(batch, refused)))
+    })
+
+    const wipe = Effect.fnUntraced(function* (record: Pending, projection: Projection) {
+      const { account } = record.actor
+      const wipe: Wipe = { newest: undefined, done: Latch.makeUnsafe(false) }
+      wipes.set(account, wipe)
+      yield* write([record], projection)
+      while (wipe.newest !== undefined) {
+        const { newest } = wipe
+        wipe.newest = undefined
+        yield* retried(applied([newest], [account]))
+      }
+      wipes.delete(account)
+      wipe.done.openUnsafe()
+    })
+
+    /** Leaves out records of accounts that are being wiped. */
+    const withoutWiped = (records: ReadonlyArray<Pending>): ReadonlyArray<Pending> =>
+      wipes.size === 0
+        ? records
+        : records.filter((record) => {
+            const wipe = wipes.get(record.actor.account)
+            if (wipe !== undefined) wipe.newest = record
+            return wipe === undefined
+          })
+
     const step = Effect.gen(function* () {
       yield* work.await
       if (pending.length < BATCH_MAX) yield* Effect.timeoutOption(urgent.await, GATHER_MILLIS)
       const records = pending.slice(0, BATCH_MAX).map(({ record }) => record)
-      const batch = pending.splice(0, piecesOf(records)[0]!.length)
-      for (const { bytes } of batch) pendingBytes -= bytes
+      const taken = pending.splice(0, piecesOf(records)[0]!.length)
+      for (const { bytes } of taken) pendingBytes -= bytes
       // Stays open for the rest of the pending records: a hurried read may wait for them.
       if (pending.length === 0) urgent.closeUnsafe()
-      const leasedUntil = batch.some(({ leased }) => leased) ? (yield* Clock.currentTimeMillis) + LEASE_MILLIS : 0
-      const projection = project(records.slice(0, batch.length))
-      yield* Effect.flatMap(views.apply(projection, leasedUntil), (refused) => applied(batch, refused)).pipe(
-        Effect.tapError((error) =>
-          unlessRefused(Effect.logError("The projection failed; it will be tried again", error.message))
-        ),
-        Effect.retry({ schedule: Schedule.spaced("250 millis") }),
-        Effect.orDie
-      )
+      const batch = withoutWiped(taken)
+      if (batch.length > 0) {
+        const projection = project(batch.map(({ record }) => record))
+        if (projection.sweep?.wiped !== true) yield* write(batch, projection)
+        else
+          yield* Effect.forkIn(Loop.vital("projection of a wipe", wipe(batch[0]!, projection)), scope, {
+            startImmediately: true
+          })
+      }
       if (pendingBytes < LAG_BYTES_MAX) roomy.openUnsafe()
       if (pending.length === 0) work.closeUnsafe()
-      backlog.done(batch.length)
+      backlog.done(taken.length)
     })
     yield* Effect.forkScoped(Loop.forever("projection", step))
 
     const hurry = Effect.sync(() => {
       if (pending.length > 0) urgent.openUnsafe()
     })
+    const wiped = Effect.suspend(() => Effect.forEach([...wipes.values()], ({ done }) => done.await, { discard: true }))
+    const caughtUp = Effect.andThen(backlog.drained, wiped)
     return {
       offer: (entry) => {
         pending.push(entry)
@@ -140,12 +182,22 @@ const make: Effect.Effect<ProjectorShape, never, DocumentFormats | Journal | Vie
       reach: (actor, version) =>
         version <= actor.projected ? Effect.void : Effect.andThen(hurry, actor.whenProjected(version)),
       catchUp,
-      drained: Effect.andThen(hurry, backlog.drained),
-      caughtUp: backlog.drained,
+      drained: Effect.andThen(hurry, caughtUp),
+      caughtUp,
       room: roomy.await
     }
   }
 )
+
+/** Repeats a write until it succeeds. */
+const retried = (write: Effect.Effect<void, StorageFailure>): Effect.Effect<void> =>
+  write.pipe(
+    Effect.tapError((error) =>
+      unlessRefused(Effect.logError("The projection failed; it will be tried again", error.message))
+    ),
+    Effect.retry({ schedule: Schedule.spaced("250 millis") }),
+    Effect.orDie
+  )
 
 const makeCatchUp = Effect.gen(function* () {
   const formats = yield* DocumentFormats

@@ -11,8 +11,8 @@ import { Condition } from "./Condition.ts"
 export const forever = <R>(name: string, step: Effect.Effect<unknown, never, R>): Effect.Effect<never, never, R> =>
   vital(name, Effect.forever(step))
 
-/** Runs work that has to go on for ever, like `forever` for work that is more than one repeated step. */
-export const vital = <R>(name: string, work: Effect.Effect<never, never, R>): Effect.Effect<never, never, R> =>
+/** Runs work that must not fail, like `forever` for work that is more than one repeated step. */
+export const vital = <A, R>(name: string, work: Effect.Effect<A, never, R>): Effect.Effect<A, never, R> =>
   Effect.tapCause(work, (cause) =>
     Cause.hasInterruptsOnly(cause)
       ? Effect.void
