@@ -41,6 +41,7 @@ import * as RunnerTls from "./http/forward/RunnerTls.ts"
 import * as NodeServer from "./server/NodeServer.ts"
 import * as Readiness from "./http/Readiness.ts"
 import * as Routes from "./http/Routes.ts"
+import * as Waiting from "./http/Waiting.ts"
 import * as Server from "./server/Server.ts"
 import { HttpConfig } from "./server/HttpConfig.ts"
 import { answerUnreadable } from "./http/UnreadableRequests.ts"
@@ -413,10 +414,10 @@ export interface ServiceOptions {
 export const service = ({ impatience, level, settled = {} }: ServiceOptions) =>
   Layer.mergeAll(Started.layer, unknownVariables, scrubbing, Layer.effectDiscard(Timers.logWaiting)).pipe(
     Layer.provideMerge(serving(impatience)),
-    // Pages' streams end after balancers had time to notice, and before the server waits for running requests.
-    Layer.provideMerge(Streams.ending),
+    // Streams and waits end after balancers had time to notice, and before the server waits for running requests.
+    Layer.provideMerge(Layer.merge(Streams.ending, Waiting.ending)),
     Layer.provideMerge(Routes.serveWith(pages)),
-    Layer.provide(Streams.layer),
+    Layer.provide([Streams.layer, Waiting.layer]),
     Layer.provide(Readiness.Readiness.layer),
     Layer.provide(requestLog),
     Layer.provide(controlSocket),

@@ -5,7 +5,7 @@ import { Event, eventTypeFilterOf } from "../domain/Event.ts"
 import { WebhookEndpointId } from "../domain/Identifiers.ts"
 import { commandErrors, errors } from "./Errors.ts"
 import { commandHeaders, requestHeaders } from "./Access.ts"
-import { List, listQuery } from "./List.ts"
+import { List, listQuery, waitQuery } from "./List.ts"
 
 /** A filter for one type, or for all types with a prefix (semantics events.list). */
 const TypeFilter = Schema.String.check(
@@ -22,7 +22,14 @@ export const ResendEvent = Schema.Struct({
 export const Events = HttpApiGroup.make("events").add(
   HttpApiEndpoint.get("list", "/v1/events", {
     headers: requestHeaders,
-    query: { ...listQuery, type: Schema.optionalKey(TypeFilter) },
+    query: {
+      ...listQuery,
+      type: Schema.optionalKey(TypeFilter),
+      ...waitQuery(
+        "If the page would be empty, the response waits this many seconds for an event. " +
+          "With the newest known event in `ending_before`, a program follows the events without webhooks."
+      )
+    },
     success: List(Event),
     error: errors
   }),

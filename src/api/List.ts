@@ -62,6 +62,22 @@ export const listQuery = {
   "created[lte]": bound("at this time or earlier")
 }
 
+export const WAIT_SECONDS_MAX = 25
+
+const Wait = Schema.String.check(Schema.isPattern(/^(?:[0-9]|1[0-9]|2[0-5])$/u))
+  .annotate({ rule: `an integer from 0 to ${WAIT_SECONDS_MAX}` })
+  .pipe(
+    Schema.decodeTo(Schema.Int, {
+      decode: SchemaGetter.transform(Number),
+      encode: SchemaGetter.transform(String)
+    })
+  )
+
+/** The parameter of reads that wait for news (semantics requests.wait). */
+export const waitQuery = (description: string) => ({
+  wait: Schema.optionalKey(Wait.annotate({ description: `${description} At most ${WAIT_SECONDS_MAX} seconds.` }))
+})
+
 export const List = <S extends Schema.Top>(item: S) =>
   Schema.Struct({
     object: Schema.Literal("list"),

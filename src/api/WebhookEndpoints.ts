@@ -12,7 +12,7 @@ import {
 } from "../domain/WebhookEndpoint.ts"
 import { commandErrors, errors } from "./Errors.ts"
 import { commandHeaders, requestHeaders } from "./Access.ts"
-import { List, listQuery } from "./List.ts"
+import { List, listQuery, waitQuery } from "./List.ts"
 
 const params = { id: Schema.String }
 
@@ -32,6 +32,7 @@ export const WebhookEndpoints = HttpApiGroup.make("webhook_endpoints").add(
   HttpApiEndpoint.get("retrieve", "/v1/webhook_endpoints/:id", {
     headers: requestHeaders,
     params,
+    query: waitQuery("The response waits this many seconds until the endpoint is changed or deleted."),
     success: WebhookEndpoint,
     error: errors
   }),

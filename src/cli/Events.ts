@@ -1,6 +1,6 @@
 /**
- * `till events`: prints events as they happen. It reads the events over the API, from the newest one on, and continues
- * after the service was unavailable.
+ * `till events`: prints events as they happen. One request waits at the API for events after the newest one, and is
+ * answered when there are any (semantics requests.wait). The command continues after the service was unavailable.
  */
 import { Console, Effect, Option, Stream } from "effect"
 import type { EffectMethods } from "../client/effect.ts"
@@ -8,8 +8,8 @@ import type { Event, TillError } from "../client/index.ts"
 import { timeOf } from "./Columns.ts"
 import { connect, type ConnectionFlags } from "./Connection.ts"
 import { outputClosed } from "./Output.ts"
+import { patiently, WAIT_SECONDS } from "./Patience.ts"
 
-const POLL_MILLIS = 1000
 const PAGE = 100
 
 /** The events to print. */
@@ -27,10 +27,6 @@ const lineOf = ({ created, data, id, type }: Event): string => {
   return [timeOf(created), type, id, ...(typeof subject === "string" ? [subject] : [])].join("  ")
 }
 
-/** True if a repeated request may succeed. */
-const isTransient = ({ type }: TillError): boolean =>
-  type !== "invalid_request_error" && type !== "authentication_error"
-
 /** True if the environment was emptied: the newest event is gone. */
 const isForgotten = (error: TillError): boolean =>
   error.type === "invalid_request_error" && error.param === "ending_before"
@@ -45,46 +41,34 @@ const follow = Effect.fnUntraced(function* (
   newest: string | undefined,
   show: (event: Event) => Effect.Effect<void>
 ) {
-  let cursor = newest
-  let isAway = false
   const filter = type === undefined ? {} : { type }
-  const poll = Effect.gen(function* () {
-    const head = yield* newestOf(till)
-    if (head === cursor) return
-    const fresh =
-      cursor === undefined
-        ? Stream.fromIterableEffect(
-            Effect.map(Stream.runCollect(till.events.list.stream({ ...filter, limit: PAGE })), (all) =>
-              all.toReversed()
-            )
-          )
-        : till.events.list.stream({ ...filter, limit: PAGE, ending_before: cursor })
-    let last = head
-    yield* Stream.runForEach(fresh, (event) =>
-      Effect.tap(show(event), () =>
-        Effect.sync(() => {
-          cursor = event.id
-          // Later than the head if it happened between the two requests.
-          if (last === undefined || event.id > last) last = event.id
-        })
-      )
+  let cursor = newest
+  /** Waits for events, and returns a page of them, the newest first. */
+  const next = Effect.suspend(() =>
+    till.events.list(
+      { ...filter, limit: PAGE, wait: WAIT_SECONDS, ...(cursor !== undefined && { ending_before: cursor }) },
+      { retriesMax: 0 }
     )
-    cursor = last
-  })
+  ).pipe(
+    Effect.flatMap(({ data, has_more }) =>
+      // Without a cursor, the page has the newest events, and more may have come before them.
+      cursor === undefined && has_more
+        ? Stream.runCollect(till.events.list.stream({ ...filter, limit: PAGE }))
+        : Effect.succeed(data)
+    ),
+    Effect.catchIf(isForgotten, () =>
+      Effect.sync(() => {
+        cursor = undefined
+        return []
+      })
+    )
+  )
   for (;;) {
-    yield* Effect.sleep(POLL_MILLIS)
-    isAway = yield* poll.pipe(
-      Effect.as(false),
-      Effect.catchIf(isForgotten, () =>
-        Effect.sync(() => {
-          cursor = undefined
-          return false
-        })
-      ),
-      Effect.catchIf(isTransient, ({ message }) =>
-        Effect.as(isAway ? Effect.void : Console.error(`Retrying: ${message}`), true)
-      )
-    )
+    const page = yield* patiently(next, ({ message }) => Console.error(`Retrying: ${message}`))
+    for (const event of page.toReversed()) {
+      yield* show(event)
+      cursor = event.id
+    }
   }
 })
 

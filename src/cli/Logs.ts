@@ -10,6 +10,7 @@ import { timeOf } from "./Columns.ts"
 import { connect, type ConnectionFlags } from "./Connection.ts"
 import { LogFollower } from "./LogFollower.ts"
 import { outputClosed } from "./Output.ts"
+import { isTransient } from "./Patience.ts"
 import { WrongArguments } from "./WrongArguments.ts"
 
 type RequestLog = Effect.Success<ReturnType<EffectMethods["request_logs"]["retrieve"]>>
@@ -89,10 +90,6 @@ const jsonOf = (request: RequestLog): string =>
     /\p{Cc}/gu,
     (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`
   )
-
-/** True if a repeated request may succeed. */
-const isTransient = ({ type }: TillError): boolean =>
-  type !== "invalid_request_error" && type !== "authentication_error"
 
 const isForgotten = (error: TillError): boolean =>
   error.type === "invalid_request_error" && error.param === "ending_before"

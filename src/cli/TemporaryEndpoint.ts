@@ -6,10 +6,11 @@
  * between. Two running commands would both receive every webhook, so the second one refuses to start. If the endpoint
  * is deleted while the command runs, as by a test that empties the environment, the command creates another one.
  */
-import { Clock, Data, Effect, Redacted, type Scope, Stream } from "effect"
+import { Data, Effect, Redacted, type Scope, Stream } from "effect"
 import type { EffectMethods } from "../client/effect.ts"
 import type { TillError } from "../client/index.ts"
 import { INSTANCE_HEADER } from "./Forwarder.ts"
+import { patiently, WAIT_SECONDS } from "./Patience.ts"
 
 export interface TemporaryEndpointOptions {
   readonly till: EffectMethods
@@ -39,11 +40,6 @@ export interface TemporaryEndpoint {
   readonly replaced: Effect.Effect<Redacted.Redacted, TillError | AlreadyForwarded>
 }
 
-/** Pause between two looks for deletions, in milliseconds. */
-const WATCH_MILLIS = 1000
-/** The longest time without a check that the endpoint exists: a person can also delete it in the dashboard. */
-const CHECK_MILLIS_MAX = 60_000
-
 /** Creates an endpoint that exists as long as the scope. */
 export const temporaryEndpoint = Effect.fnUntraced(function* (
   options: TemporaryEndpointOptions
@@ -53,9 +49,7 @@ export const temporaryEndpoint = Effect.fnUntraced(function* (
     (current) => Effect.suspend(() => release(current.id, options))
   )
   const replaced = Effect.gen(function* () {
-    const mayBeGone = yield* deletions(options.till)
-    do yield* Effect.sleep(WATCH_MILLIS)
-    while (!((yield* mayBeGone) && (yield* isGone(current.id, options))))
+    while (!(yield* isGone(current.id, options)));
     const { id, secret } = yield* acquire(options)
     current.id = id
     return Redacted.make(secret)
@@ -63,35 +57,11 @@ export const temporaryEndpoint = Effect.fnUntraced(function* (
   return { secret: current.secret, replaced }
 })
 
-/**
- * Makes a check for deletions since its last run. It reads the log of requests, because Till does not log requests to
- * that log; a check of the endpoint each second would fill it. A Till without the log has nothing to fill.
- */
-const deletions = Effect.fnUntraced(function* (till: EffectMethods) {
-  const newest = (query: { readonly method?: "DELETE" }) =>
-    till.request_logs.list({ ...query, limit: 1 }, { retriesMax: 0 }).pipe(
-      Effect.map(({ data: [request] }) => request?.id),
-      Effect.orElseSucceed(() => undefined)
-    )
-  let last = yield* newest({ method: "DELETE" })
-  let isLogged = last !== undefined
-  let checkedAt = yield* Clock.currentTimeMillis
-  return Effect.gen(function* () {
-    isLogged ||= (yield* newest({})) !== undefined
-    const deletion = isLogged ? yield* newest({ method: "DELETE" }) : undefined
-    const now = yield* Clock.currentTimeMillis
-    if (isLogged && deletion === last && now - checkedAt < CHECK_MILLIS_MAX) return false
-    last = deletion
-    checkedAt = now
-    return true
-  })
-})
-
-/** False if Till does not answer: the endpoint may exist. */
-const isGone = (id: string, { till }: TemporaryEndpointOptions): Effect.Effect<boolean> =>
-  till.webhook_endpoints.retrieve(id, {}, { retriesMax: 0 }).pipe(
+/** Waits until the endpoint is changed or deleted, or for the API's longest time. True if it is gone. */
+const isGone = (id: string, { till }: TemporaryEndpointOptions): Effect.Effect<boolean, TillError> =>
+  patiently(till.webhook_endpoints.retrieve(id, { wait: WAIT_SECONDS }, { retriesMax: 0 })).pipe(
     Effect.as(false),
-    Effect.catch((error) => Effect.succeed(isMissing(error)))
+    Effect.catchIf(isMissing, () => Effect.succeed(true))
   )
 
 const isMissing = (error: TillError): boolean => "code" in error && error.code === "resource_missing"

@@ -59,6 +59,7 @@ import { limitsOf, readBody } from "./ReceivedBody.ts"
 import { andThen, isOver, makeWaiting, refused } from "./RequestFibers.ts"
 import { apiVersionOf, idempotencyKeyOf } from "./RequestHeaders.ts"
 import { type Matched, RouteTable } from "./RouteTable.ts"
+import { mayWait, Waiting } from "./Waiting.ts"
 
 /** Pause between two log lines about requests that found the engine unavailable, in milliseconds. */
 const OUTAGE_LOG_MILLIS = 1000
@@ -143,6 +144,7 @@ const makeWork = Effect.fnUntraced(function* (
   const writing = yield* Writing
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const waitFor = yield* makeWaiting()
+  const { untilStop } = yield* Waiting
   const respond = makeRespond(steps, crossOrigin, makeNote(yield* RequestLog))
 
   /** Begins a request as soon as there is room for it. A request for another process needs no room here. */
@@ -192,7 +194,9 @@ const makeWork = Effect.fnUntraced(function* (
         Exit.isSuccess(exit) && exit.value ? begin(progress) : incoming.elsewhere(account)
       )
     }
-    const answered = forwardApi(steps.forwarder, request, account, bodyPolicyOf(steps, request))
+    const forwarded = forwardApi(steps.forwarder, request, account, bodyPolicyOf(steps, request))
+    // The other process does not notice that this one stops.
+    const answered = mayWait(request.query) ? Effect.raceFirst(forwarded, untilStop) : forwarded
     waitFor(request, answered, (exit) => {
       if (Exit.isFailure(exit)) end(progress, refused(exit))
       else if (exit.value === HERE) begin(progress)

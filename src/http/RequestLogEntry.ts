@@ -10,6 +10,7 @@ import type { LoggedError, LoggedRequest, RequestLogShape } from "../engine/Requ
 import { parseJson } from "../json/JsonParse.ts"
 import type { Caller } from "./Authentication.ts"
 import type { Answer, Received } from "./RequestContext.ts"
+import { mayWait } from "./Waiting.ts"
 
 /** The longest request body that is logged, in bytes as sent. */
 export const LOGGED_BODY_BYTES_MAX = 4096
@@ -35,7 +36,7 @@ const KEPT: ReadonlySet<string> = new Set(
   preset price price_data product quantity query reason recurring return_url round seconds setup_future_usage
   shippable starting_after state statement_descriptor status success_url tax_behavior tax_code tiers tiers_mode
   transfer_lookup_key transform_quantity type ui_mode unit_amount unit_amount_decimal unit_label up_to url usage_type
-  webhook_endpoint weight width`.split(/\s+/)
+  wait webhook_endpoint weight width`.split(/\s+/)
 )
 
 export const isKept = (name: string): boolean => KEPT.has(name)
@@ -189,7 +190,7 @@ export const makeNote =
     { apiVersion, body, caller }: Pick<Answered, "apiVersion" | "body"> & { readonly caller: Caller | undefined },
     answer: Answer
   ): void => {
-    if (caller === undefined || isAboutLog(path)) return
+    if (caller === undefined || isAboutLog(path) || (answer.status === 200 && mayWait(query))) return
     const millis = performance.now() - incoming.arrivedAt
     const at = Date.now()
     write(caller.account, () => {

@@ -5,26 +5,30 @@ import { LIMIT_DEFAULT } from "../../api/List.ts"
 import { ResourceMissing } from "../../domain/Errors.ts"
 import { type Event, eventTypeFilterOf } from "../../domain/Event.ts"
 import { Accounts } from "../../engine/Accounts.ts"
+import type { EventPage } from "../../engine/views/Views.ts"
 import { render } from "../../payments/Events.ts"
 import { resend } from "../../payments/WebhookDeliveries.ts"
 import type { Caller } from "../Authentication.ts"
+import { readWaiting } from "../Waiting.ts"
 import { handlers, type Json } from "./Handler.ts"
 import { createdOf, cursorOf, listJson } from "./Lists.ts"
 
 export const events = handlers(Contract.Events, {
-  list: Effect.fnUntraced(function* ({ caller, path, query }) {
+  list: Effect.fnUntraced(function* ({ caller: { account }, path, query }) {
     const accounts = yield* Accounts
-    const { account } = caller
-    const cursor = yield* cursorOf(account, query, "Event", (of, id) =>
-      Effect.map(accounts.event(of, id), (event) => event !== undefined)
-    )
     const type = query.type === undefined ? undefined : eventTypeFilterOf(query.type)
-    const page = yield* accounts.events(account, {
-      limit: query.limit ?? LIMIT_DEFAULT,
-      created: createdOf(query),
-      ...cursor,
-      ...(type !== undefined && { type })
+    const read = Effect.gen(function* () {
+      const cursor = yield* cursorOf(account, query, "Event", (of, id) =>
+        Effect.map(accounts.event(of, id), (event) => event !== undefined)
+      )
+      return yield* accounts.events(account, {
+        limit: query.limit ?? LIMIT_DEFAULT,
+        created: createdOf(query),
+        ...cursor,
+        ...(type !== undefined && { type })
+      })
     })
+    const page = yield* readWaiting(query.wait, { account, kind: "event", read, isNews: isFilled })
     const ids = page.events.map(({ id }) => id)
     const pending = yield* accounts.pendingDeliveries(account, ids)
     const items = page.events.map((event, i) => {
@@ -51,6 +55,8 @@ export const events = handlers(Contract.Events, {
       })
   }
 })
+
+const isFilled = ({ events }: EventPage): boolean => events.length > 0
 
 const missing = (id: string) => Effect.fail(new ResourceMissing({ kind: "Event", id, param: "id" }))
 

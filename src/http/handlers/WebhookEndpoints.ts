@@ -11,6 +11,7 @@ import * as WebhookEndpoints from "../../payments/WebhookEndpoints.ts"
 import { documentJson, handlers, jsonOf } from "./Handler.ts"
 import { createdOf, cursorOf, listDocuments, listJson } from "./Lists.ts"
 import { Revealed } from "../OneTimeSecrets.ts"
+import { readWaiting } from "../Waiting.ts"
 
 /**
  * An endpoint with its secret. A replay shows the secret again, because losing it helps no one (semantics
@@ -28,10 +29,13 @@ export const webhookEndpoints = handlers(Contract.WebhookEndpoints, {
 
   list: ({ caller, path, query }) => listDocuments({ account: caller.account, path, query }, WEBHOOK_ENDPOINT),
 
-  retrieve: ({ caller, params }) =>
-    Effect.map(requireDocument(caller.account, WEBHOOK_ENDPOINT, params.id), (webhookEndpoint) =>
-      documentJson(webhookEndpoint)
-    ),
+  retrieve: Effect.fnUntraced(function* ({ caller: { account }, params, query }) {
+    const read = requireDocument(account, WEBHOOK_ENDPOINT, params.id)
+    if (query.wait === undefined) return documentJson(yield* read)
+    const { json } = yield* read
+    const isNews = (now: { readonly json: string }) => now.json !== json
+    return documentJson(yield* readWaiting(query.wait, { account, kind: WEBHOOK_ENDPOINT.name, read, isNews }))
+  }),
 
   deliveries: Effect.fnUntraced(function* ({ caller, params, path, query }) {
     const accounts = yield* Accounts
