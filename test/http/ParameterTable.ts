@@ -91,6 +91,7 @@ const listed = (prefix: string, known: string): Kind => {
 }
 const limit = optional(query(["1", "100"], "0", "101", "-1", "1.5", "ten", "01", "1e1"))
 const pages = { "?limit": limit, "?starting_after": optional(cursor), "?ending_before": optional(cursor) }
+const wait = optional(query(["0", "25"], "26", "-1", "1.5", "01", "1e1", "ten"))
 const bound = optional(query(["0", "1773014400", "99999999999"], "-1", "1.5", "01", "1e9", "now", "100000000000", " 1"))
 const list = {
   ...pages,
@@ -414,13 +415,14 @@ const webhooks = ({ webhookEndpoint }: Known): Table => ({
     status: never(Kinds.oneOf("enabled disabled"))
   },
   "webhook_endpoints.list": list,
-  "webhook_endpoints.retrieve": {},
+  "webhook_endpoints.retrieve": { "?wait": wait },
   "webhook_endpoints.delete": {},
   "webhook_endpoints.deliveries": list,
   "webhook_endpoints.roll_secret": { expires_in: optional(Kinds.integer(0, 86_400)) },
   "events.list": {
     ...list,
-    "?type": optional(query(["customer.created", "customer.*"], "x", "x.*", "customer", "*.created"))
+    "?type": optional(query(["customer.created", "customer.*"], "x", "x.*", "customer", "*.created")),
+    "?wait": wait
   },
   "events.retrieve": {},
   "events.resend": { webhook_endpoint: optional(Kinds.id("we", webhookEndpoint)) }

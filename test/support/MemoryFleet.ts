@@ -13,6 +13,7 @@ import { Forwarder } from "../../src/http/forward/Forwarder.ts"
 import * as Forward from "../../src/http/forward/Forwarder.ts"
 import * as RunnerTls from "../../src/http/forward/RunnerTls.ts"
 import * as Routes from "../../src/http/Routes.ts"
+import * as Waiting from "../../src/http/Waiting.ts"
 import { PagesConfig } from "../../src/pages/checkout/Embedding.ts"
 import * as Pages from "../../src/pages/Pages.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
@@ -60,7 +61,9 @@ const routes = (storage: Storage, config: Partial<HttpConfigShape>, more: MorePa
     Layer.provideMerge(Simulator.layer),
     Layer.provide(Layer.succeedContext(storage))
   )
-  return Routes.serveWith(Layer.merge(Pages.layer, more)).pipe(
+  return Waiting.ending.pipe(
+    Layer.provideMerge(Routes.serveWith(Layer.merge(Pages.layer, more))),
+    Layer.provide(Waiting.layer),
     Layer.provideMerge(layerSocket(DOCS_URL)),
     Layer.provide(Layer.succeed(PagesConfig, { embedOrigins: null })),
     Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL, ...config })),

@@ -12,6 +12,7 @@ import type { Placement } from "../../src/engine/process/Placement.ts"
 import { Readiness } from "../../src/http/Readiness.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { answerUnreadable } from "../../src/http/UnreadableRequests.ts"
+import * as Waiting from "../../src/http/Waiting.ts"
 import { parseJson } from "../../src/json/JsonParse.ts"
 import * as Documentation from "../../src/pages/docs/Documentation.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
@@ -90,6 +91,8 @@ export interface MemoryTillOptions {
   readonly versions?: ReadonlyArray<Version>
   /** Requests are not logged unless given. */
   readonly requestLog?: Layer.Layer<never, never, Placement>
+  /** True if requests may wait for news; otherwise they are answered at once. */
+  readonly waits?: boolean
 }
 
 export interface MemoryTill extends Address {
@@ -129,8 +132,10 @@ export const launch = async <R, E>(
 
 /** Starts a Till that serves the API and its documentation. */
 export const start = async (options: MemoryTillOptions = {}): Promise<MemoryTill> => {
-  const { clock = Layer.empty, faults, http, merchantName, requestLog = Layer.empty, versions } = options
-  const service = Routes.serveWith(Documentation.layer).pipe(
+  const { clock = Layer.empty, faults, http, merchantName, requestLog = Layer.empty, versions, waits = false } = options
+  const service = (waits ? Waiting.ending : Layer.empty).pipe(
+    Layer.provideMerge(Routes.serveWith(Documentation.layer)),
+    Layer.provide(waits ? Waiting.layer : Layer.empty),
     Layer.provideMerge(layerSocket(DOCS_URL)),
     Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL, ...http })),
     Layer.provide(requestLog),

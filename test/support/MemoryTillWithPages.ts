@@ -48,7 +48,7 @@ const recordingRoutes = <E, R>(
     )
   )
 
-export interface PagesOptions extends Omit<MemoryTillOptions, "versions"> {
+export interface PagesOptions extends Omit<MemoryTillOptions, "versions" | "waits"> {
   /** Origins that may embed the checkout page; unless given, every origin may embed pages of test mode. */
   readonly embedOrigins?: ReadonlySet<string>
   readonly liveProcessor?: "simulator"
