@@ -131,7 +131,9 @@ const httpConfig = Layer.effect(
 
 const pagesConfig = Layer.effect(
   PagesConfig,
-  Effect.map(TillConfig, ({ embedOrigins }) => ({ embedOrigins: embedOrigins ?? null }))
+  Effect.map(TillConfig, (config) => {
+    return { embedOrigins: config.embedOrigins ?? null, isForThisMachine: isForThisMachine(config) }
+  })
 )
 
 /** The account with the merchants and keys was altered in the database: no request can be authenticated. */

@@ -96,7 +96,7 @@ const greetingOf = (started: Started, live: LiveKeys): string => {
   if (key !== undefined || isKeySet) {
     lines.push(
       "",
-      "Try it:",
+      `Open ${baseUrl} in a browser for a checkout to try, or pay here:`,
       `  curl ${baseUrl}/v1/payment_intents -u ${key === undefined ? "$TILL_SK_TEST" : Redacted.value(key)}: \\`,
       `    -H 'Content-Type: application/json' -H 'Idempotency-Key: first' \\`,
       `    -d '{"amount": 2000, "currency": "usd", "payment_method": "pm_card_visa", "confirm": true}'`

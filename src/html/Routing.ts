@@ -1,4 +1,5 @@
 /** Routes of pages. Each route answers failures with a page too, and logs only the path. */
+import { isIP } from "node:net"
 import { Cause, Context, Effect, Layer } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { withoutCardNumbers } from "../domain/Cards.ts"
@@ -94,6 +95,15 @@ export const requireHere = (account: AccountId): Effect.Effect<void, Unavailable
   Effect.flatMap(Forwarder, ({ isHere }) =>
     isHere(account) ? Effect.void : Effect.fail(Unavailable.elsewhere(account))
   )
+
+/**
+ * True if the request's host is `localhost` or an IP address. Any other name may be an attacker's that resolves to this
+ * machine, so that the attacker's page could read Till's pages (DNS rebinding).
+ */
+export const namesThisMachine = ({ headers }: HttpServerRequest.HttpServerRequest): boolean => {
+  const name = URL.parse(`http://${headers["host"] ?? ""}`)?.hostname ?? ""
+  return /^(?:.+\.)?localhost$/.test(name) || isIP(name.replaceAll(/[[\]]/g, "")) !== 0
+}
 
 export const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): URLSearchParams => {
   const mark = url.indexOf("?")

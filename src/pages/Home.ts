@@ -1,20 +1,24 @@
 /**
  * Serves `GET /` (semantics pages.home): a page for browsers, and a line of text for other clients, such as monitors.
  * The page shows what Till is, whether live payments are on, where the dashboard and the documentation are, and how to
- * try a checkout. It shows no merchant's data.
+ * try a checkout, by a click where only this machine reaches Till. It shows no merchant's data.
  */
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { html, type Html } from "../html/Html.ts"
 import { layout } from "../html/Layout.ts"
 import { page } from "../html/PageResponse.ts"
+import { PagesConfig } from "./checkout/Embedding.ts"
+import { layer as TryCheckout, tryForm } from "./TryCheckout.ts"
 
 interface HomePage {
   /** Till's public address without a trailing slash. */
   readonly publicUrl: string
   /** True if live cards can be charged. */
   readonly takesLiveCards: boolean
+  /** A button that creates a checkout; null on an installation that others reach. */
+  readonly button: Html | null
 }
 
 /** Shell commands that create a checkout session in test mode; only the key has to be filled in. */
@@ -36,7 +40,7 @@ curl -s ${publicUrl}/v1/checkout_sessions -u "$TILL_API_KEY:" \\
          "currency": "usd", "unit_amount": 1200, "product": "'$product'"}}]}' |
   grep -o '"url":"[^"]*"'`
 
-const render = ({ publicUrl, takesLiveCards }: HomePage): Html =>
+const render = ({ button, publicUrl, takesLiveCards }: HomePage): Html =>
   layout({
     title: "Till",
     kind: "documentation",
@@ -62,6 +66,12 @@ const render = ({ publicUrl, takesLiveCards }: HomePage): Html =>
         <li><a href="./healthz">Health</a>, and <a href="./readyz">readiness</a> of the storage</li>
       </ul>
       <h2 id="try">Try a checkout</h2>
+      ${
+        button !== null &&
+        html`<p>One click creates an order in test mode and opens its payment page, which offers test cards.</p>
+          ${button}
+          <p>The same from a shell:</p>`
+      }
       <p>
         Use the secret test key that Till printed at its first start. Create a session and open the URL in the response.
         The page offers test cards.
@@ -81,14 +91,27 @@ const line = (publicUrl: string): HttpServerResponse.HttpServerResponse =>
     headers: { "cache-control": "no-store" }
   })
 
-export const layer = HttpRouter.use((router) =>
+const layerHome = HttpRouter.use((router) =>
   Effect.gen(function* () {
-    const { liveProcessor, publicUrl } = yield* PaymentsConfig
-    const home = render({ publicUrl, takesLiveCards: liveProcessor !== null })
+    const config = yield* PaymentsConfig
+    const { isForThisMachine } = yield* PagesConfig
+    const { liveProcessor, publicUrl } = config
     yield* router.add("GET", "/", ({ headers }) =>
-      Effect.sync(() =>
-        HttpServerResponse.setHeader(wantsHtml(headers["accept"]) ? page(home) : line(publicUrl), "vary", "accept")
-      )
+      Effect.sync(() => {
+        const answer = wantsHtml(headers["accept"])
+          ? page(
+              render({
+                publicUrl,
+                takesLiveCards: liveProcessor !== null,
+                button: isForThisMachine ? tryForm(config) : null
+              }),
+              { formTargets: [publicUrl] }
+            )
+          : line(publicUrl)
+        return HttpServerResponse.setHeader(answer, "vary", "accept")
+      })
     )
   })
 )
+
+export const layer = Layer.merge(layerHome, TryCheckout)

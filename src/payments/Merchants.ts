@@ -52,7 +52,8 @@ export const DEFAULT_MERCHANT: Kept<typeof DefaultMerchant.Type> = {
   name: "default_merchant",
   shape: { value: DefaultMerchant }
 }
-const DEFAULT_MERCHANT_ID = "default_merchant"
+/** The id of the one document that names the default merchant. */
+export const DEFAULT_MERCHANT_ID = "default_merchant"
 
 /** Finds the id of the merchant that the first start created; undefined before it. */
 export const findDefault: Effect.Effect<string | undefined, never, Transaction> = Effect.gen(function* () {

@@ -43,8 +43,11 @@ const keptKeys = (stdout: string): Record<string, string> =>
     )
   )
 
-/** Returns the command that a start has printed below "Try it:". */
-const printedCommand = (stdout: string): string => stdout.slice(stdout.indexOf("Try it:") + "Try it:".length).trim()
+/** The words before the command to try. */
+const PAY = "or pay here:"
+
+/** Returns the command that a start has printed below its last line of words. */
+const printedCommand = (stdout: string): string => stdout.slice(stdout.indexOf(PAY) + PAY.length).trim()
 
 const hasCurl = spawnSync("curl", ["--version"]).status === 0
 
@@ -110,7 +113,7 @@ describe("the first start", () => {
       terminal.stdout.on("data", (chunk) => (shown += String(chunk)))
       const ended = new Promise((resolve) => terminal.once("close", resolve))
       yield* Effect.promise(async () => {
-        await until("it takes requests", () => shown.includes("Try it:"), 60)
+        await until("it takes requests", () => shown.includes(PAY), 60)
         // Ctrl-C.
         terminal.stdin.write("\u0003")
         await ended

@@ -1,7 +1,11 @@
 /** Till's home page, and invalid addresses below pages (semantics pages.home). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import * as http from "node:http"
+import { INSTALLATION } from "../../src/payments/AccountIds.ts"
+import * as Merchants from "../../src/payments/Merchants.ts"
 import { type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
-import { linksIn, openSession, visit } from "../support/fixtures/CheckoutPages.ts"
+import { linksIn, openSession, send, tokenIn, visit } from "../support/fixtures/CheckoutPages.ts"
 
 let server: MemoryTillWithPages
 beforeAll(async () => void (server = await start()))
@@ -69,6 +73,62 @@ describe("Till's own address", () => {
     assert.strictEqual(response.status, 404)
     assert.strictEqual(response.headers.get("content-type"), "application/json")
     assert.strictEqual((await response.json()).error.code, "route_not_found")
+  })
+})
+
+describe("the checkout to try", () => {
+  const launch = async () => {
+    const own = await start({ isForThisMachine: true })
+    const { generated } = await Effect.runPromise(own.accounts.run(INSTALLATION, Merchants.ensureDefault({})))
+    const { text } = await visit(`${own.url}/`, BROWSER)
+    const sessions = async (key: keyof typeof generated) =>
+      (await own.get("/v1/checkout_sessions", Redacted.value(generated[key]!))).data
+    return { own, sessions, text, token: tokenIn(text), click: (token: string) => send(`${own.url}/try`, { token }) }
+  }
+
+  it("pages.home: opens with one click, once per form, in test mode of the first start's merchant", async () => {
+    const { click, own, sessions, text, token } = await launch()
+    assert.match(text, /<form method="post" action="\.\/try">/u)
+    const opened = await click(token)
+    assert.strictEqual(opened.status, 303)
+    const location = opened.headers.get("location")!
+    const checkout = await visit(location)
+    assert.strictEqual(checkout.status, 200)
+    assert.include(checkout.text, "House Espresso")
+    assert.include(checkout.text, "$24.00")
+    assert.strictEqual((await click(token)).headers.get("location"), location)
+    assert.lengthOf(await sessions("secretTest"), 1)
+    const another = await click(tokenIn((await visit(`${own.url}/`, BROWSER)).text))
+    assert.notStrictEqual(another.headers.get("location"), location)
+    assert.lengthOf(await sessions("secretTest"), 2)
+    assert.isEmpty(await sessions("secretLive"))
+    assert.isEmpty((await own.get("/v1/checkout_sessions")).data)
+    await own.close()
+  })
+
+  it("pages.home: is refused to other sites, under other names, and with a token that Till did not make", async () => {
+    const { click, own, sessions, token } = await launch()
+    assert.strictEqual((await click(`${token}x`)).status, 403)
+    assert.strictEqual((await click("")).status, 403)
+    for (const site of ["cross-site", "same-site"]) {
+      assert.strictEqual((await send(`${own.url}/try`, { token }, { "sec-fetch-site": site })).status, 403)
+    }
+    const headers = { host: "shop.example", "content-type": "application/x-www-form-urlencoded" }
+    const status = await new Promise((resolve) => {
+      const request = http.request(`${own.url}/try`, { method: "POST", headers }, (response) => {
+        resolve(response.resume().statusCode)
+      })
+      request.end(new URLSearchParams({ token }).toString())
+    })
+    assert.strictEqual(status, 403)
+    assert.isEmpty(await sessions("secretTest"))
+    await own.close()
+  })
+
+  it("pages.home: does not exist where others reach Till", async () => {
+    const { status, text } = await send(`${server.url}/try`, { token: "x" })
+    assert.strictEqual(status, 404)
+    assert.strictEqual(JSON.parse(text).error.code, "route_not_found")
   })
 })
 

@@ -65,7 +65,7 @@ const routes = (storage: Storage, config: Partial<HttpConfigShape>, more: MorePa
     Layer.provideMerge(Routes.serveWith(Layer.merge(Pages.layer, more))),
     Layer.provide(Waiting.layer),
     Layer.provideMerge(layerSocket(DOCS_URL)),
-    Layer.provide(Layer.succeed(PagesConfig, { embedOrigins: null })),
+    Layer.provide(Layer.succeed(PagesConfig, { embedOrigins: null, isForThisMachine: false })),
     Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL, ...config })),
     Layer.provideMerge(engine),
     Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig({ publicUrl: "https://pay.example.test" }))),

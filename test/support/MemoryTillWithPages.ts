@@ -49,6 +49,8 @@ const recordingRoutes = <E, R>(
   )
 
 export interface PagesOptions extends Omit<MemoryTillOptions, "versions" | "waits"> {
+  /** True if only this machine reaches Till; its home page then creates a checkout. */
+  readonly isForThisMachine?: boolean
   /** Origins that may embed the checkout page; unless given, every origin may embed pages of test mode. */
   readonly embedOrigins?: ReadonlySet<string>
   readonly liveProcessor?: "simulator"
@@ -74,11 +76,11 @@ export interface MemoryTillWithPages extends MemoryTill, Keys {
 
 const serviceOf = (routes: Array<Route>, options: PagesOptions) => {
   const { clock = Layer.empty, embedOrigins = null, faults, http } = options
-  const { liveProcessor = null, refusal = null, requestLog = Layer.empty } = options
+  const { isForThisMachine = false, liveProcessor = null, refusal = null, requestLog = Layer.empty } = options
   return Routes.serveWith(recordingRoutes(routes, Layer.merge(Pages.layer, Dashboard.layer))).pipe(
     Layer.provide([Layer.succeed(DashboardConfig, { refusal, isForThisMachine: true }), Passwords.layer(2 ** 10)]),
     Layer.provideMerge(Layer.provideMerge(Streams.ending, Streams.layer)),
-    Layer.provide(Layer.succeed(PagesConfig, { embedOrigins })),
+    Layer.provide(Layer.succeed(PagesConfig, { embedOrigins, isForThisMachine })),
     Layer.provide(
       Layer.effect(
         HttpConfig,

@@ -7,7 +7,6 @@
  * run. It returns a command, which runs once per form, as over the API, and writes an audit entry into the command's
  * own record.
  */
-import { isIP } from "node:net"
 import { Clock, Effect, Layer, Result } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { withoutCardNumbers } from "../../domain/Cards.ts"
@@ -20,7 +19,7 @@ import type { Command } from "../../http/IdempotentCommand.ts"
 import { html, type Html } from "../../html/Html.ts"
 import { type FormValues, idempotencyKeyOf, readForm } from "../../html/Forms.ts"
 import { page as pageResponse, seeOther } from "../../html/PageResponse.ts"
-import { type PageHandler, type PageServices, routeWith } from "../../html/Routing.ts"
+import { namesThisMachine, type PageHandler, type PageServices, routeWith } from "../../html/Routing.ts"
 import type { Submissions, Submitted } from "../../html/FormSubmission.ts"
 import * as FormSubmission from "../../html/FormSubmission.ts"
 import * as Audit from "../../payments/Audit.ts"
@@ -74,15 +73,6 @@ const guardedRoute = routeWith({
   unavailable: failurePage,
   shownPath: (path) => withoutCardNumbers(path.replace(LINK, "/dashboard/link/…"))
 })
-
-/**
- * True if the request's host is `localhost` or an IP address. Any other name may be an attacker's that resolves to this
- * machine, so that the attacker's page could read the dashboard (DNS rebinding).
- */
-const namesThisMachine = ({ headers }: Request): boolean => {
-  const name = URL.parse(`http://${headers["host"] ?? ""}`)?.hostname ?? ""
-  return /^(?:.+\.)?localhost$/.test(name) || isIP(name.replaceAll(/[[\]]/g, "")) !== 0
-}
 
 const wrongHostPage = (request: Request): Response =>
   respond(

@@ -16,11 +16,13 @@ export interface PagesConfigShape {
    * test mode, and none in live mode.
    */
   readonly embedOrigins: ReadonlySet<string> | null
+  /** True if only browsers on this machine reach Till: then the home page creates a checkout in test mode. */
+  readonly isForThisMachine: boolean
 }
 
 export const PagesConfig: Context.Reference<PagesConfigShape> = Context.Reference<PagesConfigShape>(
   "till/pages/PagesConfig",
-  { defaultValue: () => ({ embedOrigins: null }) }
+  { defaultValue: () => ({ embedOrigins: null, isForThisMachine: false }) }
 )
 
 /** True if a request with this query may open the session's page. Custom sessions only have the shop's own page. */
@@ -36,7 +38,7 @@ export const pathOf = ({ client_secret, id }: CheckoutSession): string =>
 export const embedderOf = (
   { livemode, ui_mode }: CheckoutSession,
   query: URLSearchParams,
-  { embedOrigins }: PagesConfigShape
+  { embedOrigins }: Pick<PagesConfigShape, "embedOrigins">
 ): string | null => {
   const origin = query.get("origin")
   if (ui_mode !== "embedded" || origin === null || !isWebOrigin(origin)) return null
