@@ -20,7 +20,8 @@ export interface Asset {
 const CONTENT_TYPES = {
   css: "text/css; charset=utf-8",
   js: "text/javascript; charset=utf-8",
-  "d.ts": "text/plain; charset=utf-8"
+  "d.ts": "text/plain; charset=utf-8",
+  json: "application/json"
 } as const
 
 /** Imports and exports, removed where several modules are joined in one file. */
@@ -32,6 +33,13 @@ export const load = (names: string | ReadonlyArray<string>, extension: keyof typ
   const name = all.at(-1)!
   const parts = all.map((part) => fs.readFileSync(new URL(`assets/${part}.${extension}`, import.meta.url), "utf8"))
   const text = parts.length === 1 ? parts[0]! : parts.map((part) => part.replaceAll(MODULE_WORDS, "")).join("\n")
+  return assetOf(name, extension, text)
+}
+
+/** Makes a file of data. */
+export const jsonOf = (name: string, data: object): Asset => assetOf(name, "json", JSON.stringify(data))
+
+const assetOf = (name: string, extension: keyof typeof CONTENT_TYPES, text: string): Asset => {
   const digest = hash("sha256", text, "base64url").slice(0, 16)
   return {
     path: `/assets/${name}-${digest}.${extension}`,
@@ -71,7 +79,7 @@ export const immutable = (asset: Asset): Layer.Layer<never, never, HttpRouter.Ht
   serve(asset, asset.path, "public, max-age=31536000, immutable")
 
 /** Serves an asset under a fixed name. Browsers cache it for five minutes. */
-const stable = (asset: Asset, path: `/${string}`): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
+export const stable = (asset: Asset, path: `/${string}`): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
   serve(asset, path, "public, max-age=300")
 
 const serve = (asset: Asset, path: string, caching: string) =>
@@ -82,7 +90,13 @@ const respond = (
   caching: string,
   { headers: sent }: HttpServerRequest.HttpServerRequest
 ): HttpServerResponse.HttpServerResponse => {
-  const headers = { "cache-control": caching, etag, "cross-origin-resource-policy": "cross-origin" }
+  const headers = {
+    "cache-control": caching,
+    etag,
+    "cross-origin-resource-policy": "cross-origin",
+    // Scripts of other sites read data only with this header.
+    ...(contentType === CONTENT_TYPES.json && { "access-control-allow-origin": "*" })
+  }
   return sent["if-none-match"]?.includes(etag) === true
     ? HttpServerResponse.empty({ status: 304, headers: { ...headers, vary: "accept-encoding" } })
     : HttpServerResponse.text(text, { contentType, headers })

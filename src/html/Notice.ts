@@ -61,7 +61,7 @@ export const foreignForm = (translation: Translation): Notice => ({
 })
 
 /** The payer's text about each reason for a decline. A lost or stolen card is not revealed. */
-const DECLINES = {
+export const DECLINES = {
   generic_decline: "failure.card_declined",
   insufficient_funds: "failure.insufficient_funds",
   lost_card: "failure.card_declined",

@@ -2,6 +2,7 @@
 import { Layer } from "effect"
 import * as Accent from "../html/Accent.ts"
 import * as Assets from "../html/Assets.ts"
+import * as CheckoutTexts from "../html/CheckoutTexts.ts"
 import * as Compression from "../html/Compression.ts"
 import * as Checkout from "./checkout/Checkout.ts"
 import * as Documentation from "./docs/Documentation.ts"
@@ -14,6 +15,7 @@ export const layer = Layer.mergeAll(
   Accent.layer,
   Assets.layer,
   Checkout.layer,
+  CheckoutTexts.layer,
   Documentation.layer,
   Home.layer,
   PayerAuthentication.layer,

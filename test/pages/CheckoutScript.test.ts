@@ -6,9 +6,11 @@ import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vi
 import * as vm from "node:vm"
 import { gzipSync } from "node:zlib"
 import type { CheckoutState, ConfirmParameters, TillCheckout } from "till/checkout"
+import { PAGE_LANGUAGES } from "../../src/domain/CheckoutSession.ts"
 import * as Assets from "../../src/html/Assets.ts"
+import { CATALOGUES } from "../../src/html/Translation.ts"
 import { type Answer, type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
-import { CARDS, openSession } from "../support/fixtures/CheckoutPages.ts"
+import { CARDS, openSession, visit } from "../support/fixtures/CheckoutPages.ts"
 
 /** The `Till` function of a script that was loaded from an address; undefined for a script without one. */
 const load = (src?: string, browser: object = {}): typeof Till => {
@@ -85,7 +87,7 @@ describe("messages of a custom checkout to the payer", () => {
   afterEach(() => void (complaints.length = 0))
 
   /** A custom checkout at this address, with retries without delay. */
-  const checkoutAt = (address: string, { client_secret }: Answer) => {
+  const checkoutAt = (address: string, { client_secret }: Answer, browser: object = {}) => {
     const page = {
       location: { href: address, assign: () => {} },
       history: { state: null, replaceState: () => {} },
@@ -95,7 +97,8 @@ describe("messages of a custom checkout to the payer", () => {
       // Pages without TLS have no `randomUUID`.
       crypto: { getRandomValues: (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes) },
       console: { error: (error: unknown) => complaints.push(String(error)) },
-      fetch
+      fetch,
+      ...browser
     }
     return load(`${server.url}/checkout.js`, page)(server.publishableTest).checkout({ clientSecret: client_secret })
   }
@@ -198,5 +201,69 @@ describe("messages of a custom checkout to the payer", () => {
     })
     const back = await checkoutAt(`${PAGE}?${query}`, session)
     assert.strictEqual(back.state.error?.message, said)
+  })
+
+  /** A browser with these languages, on a page in this language. */
+  const browserIn = (lang: string, ...languages: ReadonlyArray<string>) => ({
+    document: { currentScript: { src: `${server.url}/checkout.js` }, documentElement: { lang } },
+    navigator: { languages }
+  })
+  const insufficient = { customer_details, card: { ...card, number: CARDS.insufficientFunds } }
+  const wrong = { customer_details, card: { ...card, number: "4242424242424241" } }
+
+  it.each([
+    ["the page", "de-AT", ["fr"], {}, "de"],
+    ["the browser, if the page names none", "", ["tlh", "ja-JP", "de"], {}, "ja"],
+    ["the browser, if the page's is not offered", "eo", ["pl"], {}, "pl"],
+    ["the session", "de", ["fr"], { locale: "ar" }, "ar"],
+    ["English, if none is offered", "eo", ["tlh"], {}, "en"],
+    ["English, if it comes first", "en-GB", ["de"], {}, "en"]
+  ] as const)("pages.languages: are in the language of %s", async (_, lang, languages, parameters, expected) => {
+    const checkout = await checkoutAt(PAGE, await openCustom(parameters), browserIn(lang, ...languages))
+    const { error } = await checkout.confirm(insufficient)
+    assert.strictEqual(error?.message, CATALOGUES[expected]["failure.insufficient_funds"])
+    assert.strictEqual(error?.decline_code, "insufficient_funds")
+    const { error: mistake } = await checkout.confirm(wrong)
+    const english = "Check the card number."
+    const message = expected === "en" ? english : CATALOGUES[expected]["card.number_invalid"]
+    assert.strictEqual(mistake?.message, message)
+  })
+
+  it("pages.languages: are in the payer's language also without the network, and in English without the texts", async () => {
+    let isAway = false
+    const failing = (url: URL, init: RequestInit) =>
+      isAway ? Promise.reject(new TypeError("failed")) : fetch(url, init)
+    const checkout = await checkoutAt(PAGE, await openCustom(), { ...browserIn("de"), fetch: failing })
+    isAway = true
+    const { error } = await checkout.confirm(insufficient)
+    assert.strictEqual(error?.message, CATALOGUES.de["problem.unreachable"])
+    for (const answer of [
+      () => Promise.reject(new TypeError("failed")),
+      () => Promise.resolve(new Response("", { status: 404 }))
+    ]) {
+      const without = (url: URL, init: RequestInit) => (url.pathname.endsWith(".json") ? answer() : fetch(url, init))
+      const other = await checkoutAt(PAGE, await openCustom(), { ...browserIn("de"), fetch: without })
+      assert.strictEqual((await other.confirm(wrong)).error?.message, "Check the card number.")
+    }
+  })
+
+  it("pages.languages: are complete in every language, and readable from every origin", async () => {
+    const keys: Array<string> = []
+    for (const language of PAGE_LANGUAGES.filter((name) => name !== "en")) {
+      const { headers, status, text } = await visit(`${server.url}/checkout.${language}.json`)
+      assert.strictEqual(status, 200, language)
+      assert.strictEqual(headers.get("access-control-allow-origin"), "*")
+      assert.strictEqual(headers.get("content-type"), "application/json")
+      const texts = JSON.parse(text) as Readonly<Record<string, string>>
+      for (const [name, value] of Object.entries(texts)) assert.notMatch(value, /[{}]|^$/u, `${language}: ${name}`)
+      keys.push(Object.keys(texts).join())
+      assert.isBelow(gzipSync(text).length, 2000, language)
+    }
+    assert.lengthOf(new Set(keys), 1)
+    // Every error with an English text has one in the other languages.
+    const [, table] = /const TEXTS = \{([^]*?)\n {2}\}/u.exec(Assets.checkoutScript.text)!
+    const names = [...table!.matchAll(/^ {4}"?([\w[\]]+)"?: "/gmu)].map(([, name]) => name!)
+    assert.isAbove(names.length, 15)
+    for (const name of names) assert.include(keys[0]!.split(","), name)
   })
 })

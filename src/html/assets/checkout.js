@@ -133,7 +133,21 @@
     param: null
   }
 
-  /** Texts for payers by an error's parameter, or else its code, the same as on Till's own checkout page. */
+  /** Languages with texts of their own, which are loaded from Till. */
+  const LANGUAGES = ["de", "fr", "es", "it", "pt", "nl", "pl", "ja", "ar"]
+
+  /** Loads the texts in the session's language, or else the page's or the browser's; none for English. */
+  async function textsOf(base, locale) {
+    const own = [document.documentElement?.lang, ...(globalThis.navigator?.languages ?? [])]
+    const tags = locale == null || locale === "auto" ? own : [locale]
+    const languages = tags.map((tag) => tag?.split("-", 1)[0].toLowerCase())
+    const language = languages.find((name) => name === "en" || LANGUAGES.includes(name)) ?? "en"
+    if (language === "en") return {}
+    const response = await fetch(new URL(`checkout.${language}.json`, base), { credentials: "omit" })
+    return response.ok ? response.json() : {}
+  }
+
+  /** English texts for payers by an error's parameter, or else its code. */
   const TEXTS = {
     "payment_method_data[card][number]": "Check the card number.",
     "payment_method_data[card][exp_month]": "Check the expiry date.",
@@ -161,22 +175,29 @@
   }
 
   /** Replaces the API's message, which is for programs. A decline's message is for payers already. */
-  function forPayer(error) {
+  function forPayer(error, texts) {
+    const names = [error.message, error.decline_code, error.param, error.code, "other"]
+    const name = names.find((name) => name in texts)
+    if (name !== undefined) return { ...error, message: texts[name] }
     if (error.code === "card_declined") return error
     const otherwise = "The payment could not be made. You have not been charged. Please try again."
     return { ...error, message: TEXTS[error.param] ?? TEXTS[error.code] ?? otherwise }
   }
 
+  async function retrieveSession(base, key, path) {
+    const { body, status } = await callSafely(base, key, `checkout_sessions/${path}`)
+    if (status !== 200) throw Object.assign(new Error(body.error.message), { error: body.error })
+    return body
+  }
+
   async function customCheckout(base, key, { clientSecret }) {
     const id = sessionIdOf(clientSecret)
     const query = new URLSearchParams({ client_secret: clientSecret })
-    const retrieve = async () => {
-      const { body, status } = await callSafely(base, key, `checkout_sessions/${id}?${query}`)
-      if (status !== 200) throw Object.assign(new Error(body.error.message), { error: body.error })
-      return body
-    }
+    const retrieve = () => retrieveSession(base, key, `${id}?${query}`)
     const listeners = new Set()
     const session = await retrieve()
+    // Loaded before a failure, which may be that of the network.
+    const texts = textsOf(base, session.locale).catch(() => ({}))
     let state = { status: session.status, session, error: null }
     let idempotencyKey
     let confirming
@@ -214,11 +235,18 @@
       // An earlier attempt has succeeded, or the session has expired: read the session again.
       const isOver = error.code === "checkout_session_unexpected_state"
       const current = isOver ? await retrieve() : state.session
-      const failure = current.status === "complete" ? null : forPayer(error)
+      const failure = current.status === "complete" ? null : forPayer(error, await texts)
       return change({ status: current.status, session: current, error: failure })
     }
 
-    state = Object.freeze({ ...state, error: await failureOnReturn(base, key, session) })
+    /** The payer sees what to do; the console has the cause for the developer. */
+    async function handleFailure(error) {
+      console.error(error)
+      const { unreachable: message = UNREACHABLE.message } = await texts
+      return change({ status: "open", error: { ...UNREACHABLE, message } })
+    }
+
+    state = Object.freeze({ ...state, error: await failureOnReturn(base, key, session, texts) })
     return {
       get state() {
         return state
@@ -235,11 +263,7 @@
         if (confirming !== undefined) return confirming
         if (state.status !== "open") return Promise.resolve(state)
         confirming = pay(parameters)
-          .catch((error) => {
-            // The payer sees what to do; the console has the cause for the developer.
-            console.error(error)
-            return change({ status: "open", error: UNREACHABLE })
-          })
+          .catch(handleFailure)
           .finally(() => (confirming = undefined))
         return confirming
       }
@@ -273,7 +297,7 @@
   }
 
   /** After a failed authentication, reads why it failed. Removes the secret from the address. */
-  async function failureOnReturn(base, key, { payment_intent, status }) {
+  async function failureOnReturn(base, key, { payment_intent, status }, texts) {
     const returned = new URL(location.href).searchParams
     if (payment_intent === null || returned.get("payment_intent") !== payment_intent) return null
     const query = new URLSearchParams({ client_secret: returned.get("payment_intent_client_secret") ?? "" })
@@ -281,7 +305,7 @@
     if (status !== "open") return null
     const answer = await callSafely(base, key, `payment_intents/${payment_intent}?${query}`)
     const failure = answer.status === 200 ? answer.body.last_payment_error : null
-    return failure == null ? null : forPayer(failure)
+    return failure == null ? null : forPayer(failure, await texts)
   }
 
   globalThis.Till = Till
