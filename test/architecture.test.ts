@@ -43,6 +43,8 @@ const FILES: Readonly<Record<string, ReadonlyArray<string>>> = {
     "domain/ApiVersionNames.ts",
     "domain/EventTypes.ts",
     "domain/TriggerRecipes.ts",
+    // `till listen` signs webhooks as Till does.
+    "domain/WebhookSignature.ts",
     // The first start prepares the database before the service is loaded.
     "postgres/embedded/Announcement.ts",
     "postgres/embedded/Cluster.ts"

@@ -101,7 +101,7 @@ const statusOf = async (
   })
   const start = performance.now()
   const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(appMillisMax)])
-  const signature = signedAnew(String(request.headers[SIGNATURE]), body, Redacted.value(appSecret))
+  const signature = signedAnew(String(request.headers[SIGNATURE]), body, appSecret)
   const outcome = await answerOf(forwardTo, { request, body, signature }, signal).catch(descriptionOf)
   const durationMillis = Math.round(performance.now() - start)
   onForwarded({ event, attempt: Number(request.headers["x-webhook-attempt"] ?? 1), outcome, durationMillis })

@@ -5,9 +5,11 @@
  * Till makes a new secret with each webhook endpoint. The command verifies webhooks with that one, and signs them anew
  * with its own, which derives from a random key in a file of the person who runs it.
  */
+import type { Redacted } from "effect"
 import { createHmac, randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
+import { signatureOf } from "../domain/WebhookSignature.ts"
 
 const KEY_BYTES = 32
 
@@ -36,8 +38,8 @@ export const listenSecret = (folder: string, merchant: string, forwardTo: URL): 
   return `whsec_${digest.slice(0, 32)}`
 }
 
-/** Returns the `X-Signature` of a body at the time of another signature. */
-export const signedAnew = (signature: string, body: Uint8Array, secret: string): string => {
-  const [, time = ""] = /(?:^|,)\s*t=(\d+)/u.exec(signature) ?? []
-  return `t=${time},v1=${createHmac("sha256", secret).update(`v1=${time}.`).update(body).digest("hex")}`
+/** Returns the `X-Signature` of a body at the time of another signature, which was verified. */
+export const signedAnew = (signature: string, body: Uint8Array, secret: Redacted.Redacted): string => {
+  const [, seconds] = /(?:^|,)\s*t=(\d+)/u.exec(signature)!
+  return signatureOf([secret], Number(seconds), body)
 }

@@ -15,9 +15,9 @@
  */
 import { Clock, Context, Effect, Exit, Layer, Redacted, type Scope } from "effect"
 import { Agent, type Dispatcher } from "undici"
-import { createHmac } from "node:crypto"
 import { clean } from "../domain/Secrets.ts"
 import type { WebhookHosts } from "../domain/WebhookHosts.ts"
+import { signatureOf } from "../domain/WebhookSignature.ts"
 import type { Start } from "./AnswerStart.ts"
 import {
   type AttemptResult,
@@ -135,21 +135,6 @@ const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Se
       })
   }
 })
-
-/**
- * The value of `X-Signature` for a body that is sent now (spec: Events, Signature; semantics webhooks.signature): the
- * time in Unix seconds, and one `v1=` entry per secret in the given order. The key is the whole secret with its prefix;
- * the signed text is `v1=<time>.<body>`.
- */
-export const signatureOf = (
-  secrets: ReadonlyArray<Redacted.Redacted>,
-  seconds: number,
-  body: string | Buffer
-): string =>
-  secrets.reduce((header, secret) => {
-    const hmac = createHmac("sha256", Redacted.value(secret)).update(`v1=${seconds}.`).update(body)
-    return `${header},v1=${hmac.digest("hex")}`
-  }, `t=${seconds}`)
 
 const requestOf = (message: Message, target: URL, seconds: number): Dispatcher.DispatchOptions => ({
   origin: target.origin,

@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Redacted, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { type AttemptResult, nextAfter, unanswered } from "../../src/webhooks/AttemptResult.ts"
-import { signatureOf } from "../../src/webhooks/Sender.ts"
+import { signatureOf } from "../../src/domain/WebhookSignature.ts"
 
 /** HMAC-SHA256 by RFC 2104, from the hash alone. */
 const hmacSha256 = (key: Buffer, text: Buffer): Buffer => {

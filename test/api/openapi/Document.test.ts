@@ -13,7 +13,7 @@ import { ruleOf } from "../../../src/domain/Rule.ts"
 import { CreatePaymentIntent } from "../../../src/domain/PaymentIntent.ts"
 import { PUBLISHABLE_FIELDS } from "../../../src/domain/Publishable.ts"
 import { RETRY_AFTER_SECONDS } from "../../../src/webhooks/AttemptResult.ts"
-import { signatureOf } from "../../../src/webhooks/Sender.ts"
+import { signatureOf } from "../../../src/domain/WebhookSignature.ts"
 
 const document = Document.make("https://pay.example.test")
 
