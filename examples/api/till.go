@@ -1,4 +1,4 @@
-// Calls Till's API with nothing but Go 1.21 or newer:
+// Calls Till's API with nothing but Go 1.18 or newer:
 //
 //	TILL_API_KEY=sk_test_… go run till.go
 package main
@@ -64,7 +64,10 @@ func call(method, path string, body object, idempotencyKey string, result any) e
 		if pause < 0 || attempt == attemptsMax {
 			return err
 		}
-		time.Sleep(max(pause, 250*time.Millisecond<<attempt))
+		if growing := 250 * time.Millisecond << attempt; pause < growing {
+			pause = growing
+		}
+		time.Sleep(pause)
 	}
 }
 

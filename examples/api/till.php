@@ -29,22 +29,23 @@ function till(string $method, string $path, array $body = [], ?string $idempoten
     }
     $context = stream_context_create(['http' => $http + ['header' => $headers]]);
     for ($attempt = 1; ; $attempt++) {
-        $text = @file_get_contents(URL . "/v1/$path", false, $context);
+        $stream = @fopen(URL . "/v1/$path", 'r', false, $context);
         $pause = 0.25 * 2 ** $attempt;
-        if ($text === false) {
+        if ($stream === false) {
             // The answer was lost. The request may have been carried out, and the repetition gets its answer.
             if ($attempt === ATTEMPTS_MAX) throw new RuntimeException('Till could not be reached at ' . URL);
         } else {
-            preg_match('/^HTTP\/\S+ (\d+)/', $http_response_header[0], $found);
+            $received = stream_get_meta_data($stream)['wrapper_data'];
+            preg_match('/^HTTP\/\S+ (\d+)/', $received[0], $found);
             $status = (int) $found[1];
-            $answer = json_decode($text, true, 512, JSON_THROW_ON_ERROR);
+            $answer = json_decode(stream_get_contents($stream), true, 512, JSON_THROW_ON_ERROR);
             if ($status < 400) return $answer;
             // 409: another request under this key is being carried out. 429: too many requests. 503: out of service.
             $isTemporary = $answer['error']['code'] === 'idempotency_key_in_use' || in_array($status, [429, 503]);
             if (!$isTemporary || $attempt === ATTEMPTS_MAX) {
-                throw new TillError($status, $answer['error'], headerOf($http_response_header, 'X-Request-Id'));
+                throw new TillError($status, $answer['error'], headerOf($received, 'X-Request-Id'));
             }
-            $pause = max($pause, (float) headerOf($http_response_header, 'Retry-After'));
+            $pause = max($pause, (float) headerOf($received, 'Retry-After'));
         }
         usleep((int) ($pause * 1_000_000));
     }
@@ -68,7 +69,10 @@ function each(string $path, array $parameters): Generator
     } while ($page['has_more']);
 }
 
-if (!str_starts_with(KEY, 'sk_test_')) exit("TILL_API_KEY must hold a secret key of test mode, sk_test_…\n");
+if (!str_starts_with(KEY, 'sk_test_')) {
+    fwrite(STDERR, "TILL_API_KEY must hold a secret key of test mode, sk_test_…\n");
+    exit(1);
+}
 
 $customer = till('POST', 'customers', ['email' => 'jenny@example.com', 'metadata' => ['user' => '42']]);
 echo "{$customer['id']} is {$customer['email']}\n";

@@ -13,7 +13,7 @@
  *   of an answer, the same request is sent once more, within the same attempt and time limit. A connection that was
  *   opened for the attempt gets no second try.
  */
-import { Clock, Context, Effect, Exit, Layer, Redacted, type Scope } from "effect"
+import { Clock, Context, Effect, Exit, Layer, type Redacted, type Scope } from "effect"
 import { Agent, type Dispatcher } from "undici"
 import { clean } from "../domain/Secrets.ts"
 import type { WebhookHosts } from "../domain/WebhookHosts.ts"

@@ -1,6 +1,6 @@
 /**
- * Makes the screenshots of the checkout page in README.md, and those of the examples, from the running programs. Run it
- * after a change to what they show: `node test/pages/screenshots.ts`. It needs a Chromium and a Python.
+ * Makes the screenshots of README.md and of the examples from the running programs. Run it after a change to what they
+ * show: `node test/pages/screenshots.ts`. It needs a Chromium and a Python.
  */
 import { execFile, spawn } from "node:child_process"
 import { createHmac } from "node:crypto"
@@ -16,6 +16,7 @@ import { openExample } from "../support/fixtures/ExampleShop.ts"
 import { openSession } from "../support/fixtures/CheckoutPages.ts"
 import { type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { connect } from "./Browser.ts"
+import { dashboardPictures } from "./DashboardPictures.ts"
 
 const ROOT = Path.join(import.meta.dirname, "../..")
 const DESK: BrowserContextOptions = { viewport: { width: 1120, height: 800 } }
@@ -164,6 +165,7 @@ const testing = async (browser: Browser) => {
 
 const [browser, server] = await Promise.all([connect(), start({ merchantName: "Lumen Coffee" })])
 await readme(browser, server)
+await dashboardPictures(browser, Path.join(ROOT, ".readme"))
 await shops(browser, server)
 await api(browser, server)
 await webhooks(browser, server)
