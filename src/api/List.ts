@@ -62,6 +62,7 @@ export const listQuery = {
   "created[lte]": bound("at this time or earlier")
 }
 
+/** The longest wait for news: shorter than the time limit of a request, and than those of common proxies. */
 export const WAIT_SECONDS_MAX = 25
 
 const Wait = Schema.String.check(Schema.isPattern(/^(?:[0-9]|1[0-9]|2[0-5])$/u))

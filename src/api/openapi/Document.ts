@@ -9,7 +9,7 @@ import { Api } from "../Api.ts"
 import { EMITTED_EVENT_TYPES } from "../../domain/Event.ts"
 import { exampleOf, type JsonSchema, type JsonSchemas, resolve } from "./Examples.ts"
 import { projections, withKeyUse } from "./KeyUse.ts"
-import { LIMIT_DEFAULT, LIMIT_MAX } from "../List.ts"
+import { LIMIT_DEFAULT, LIMIT_MAX, WAIT_SECONDS_MAX } from "../List.ts"
 import type { Content, Document, Operation, Parameter, Response, ResponseReference } from "./OpenApi.ts"
 import { OPERATION_TEXTS, PARAMETER_TEXTS } from "./OperationTexts.ts"
 import { OUTCOMES } from "./Outcomes.ts"
@@ -151,16 +151,22 @@ const HEADERS: Readonly<Record<string, string>> = {
   "x-api-version": "X-API-Version"
 }
 
-/** Moves the description from the schema to the parameter. `limit` is text on the wire, documented as an integer. */
+/** Query parameters that are texts on the wire, documented as integers. */
+const INTEGERS: Readonly<Record<string, JsonSchema>> = {
+  limit: { type: "integer", minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT },
+  wait: { type: "integer", minimum: 0, maximum: WAIT_SECONDS_MAX }
+}
+
+/** Moves the description from the schema to the parameter. */
 const refineParameter = (parameter: Parameter): Parameter => {
   const { description: own, ...schema } = refined(parameter.schema, [])
-  const isLimit = parameter.in === "query" && parameter.name === "limit"
+  const integer = parameter.in === "query" ? INTEGERS[parameter.name] : undefined
   const description = own ?? (parameter.in === "path" ? "The ID of the object." : PARAMETER_TEXTS[parameter.name])
   return {
     ...parameter,
     name: parameter.in === "header" ? (HEADERS[parameter.name] ?? parameter.name) : parameter.name,
     ...(description !== undefined && { description }),
-    schema: isLimit ? { type: "integer", minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT } : schema
+    schema: integer ?? schema
   }
 }
 

@@ -82,6 +82,15 @@ describe("document", () => {
         assert.deepStrictEqual(limit.schema, { type: "integer", minimum: 1, maximum: 100, default: 10 }, route)
       }
     }
+    const waiting = operations.flatMap(([route, operation]) => {
+      const wait = parameterOf(operation, "wait")
+      return wait === undefined ? [] : [[route, wait.schema]]
+    })
+    const schema = { type: "integer", minimum: 0, maximum: 25 }
+    assert.deepStrictEqual(waiting, [
+      ["get /v1/webhook_endpoints/{id}", schema],
+      ["get /v1/events", schema]
+    ])
     const bodyOf = (id: string) => operations.find(([, { operationId }]) => operationId === id)?.[1].requestBody
     assert.isTrue(bodyOf("payment_intents.create")?.required)
     assert.isFalse(bodyOf("payment_intents.confirm")?.required)
