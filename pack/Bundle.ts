@@ -1,7 +1,8 @@
 /** Bundles a program with all its packages, in as many files as its lazy imports need. */
 import * as fs from "node:fs"
+import { isBuiltin } from "node:module"
 import * as Path from "node:path"
-import type { InputOptions, OutputOptions, RolldownOutput } from "rolldown"
+import type { InputOptions, OutputOptions, Plugin, RolldownOutput } from "rolldown"
 
 export const ROOT = Path.resolve(import.meta.dirname, "..")
 
@@ -16,9 +17,25 @@ export const bundle = async (input: InputOptions, output: OutputOptions = {}): P
   return parts
 }
 
+/** Marks the modules of `nodeModules`. */
+const MARK = "\0"
+
+/**
+ * Takes Node's own modules from `process.getBuiltinModule`. An `import` reads all properties of a module, and so loads
+ * what is otherwise loaded on demand: with `node:http` Node's client for `fetch`, 70 ms of CPU in each start.
+ */
+const nodeModules: Plugin = {
+  name: "node-modules",
+  resolveId: (id) => (isBuiltin(id) ? MARK + id : null),
+  load: (id) =>
+    id.startsWith(MARK) && isBuiltin(id.slice(MARK.length))
+      ? `module.exports = process.getBuiltinModule(${JSON.stringify(id.slice(MARK.length))})`
+      : null
+}
+
 /** Bundles the command `till`: `main.js`, and one file for each lazy import. */
 export const bundleServer = (output: OutputOptions = {}): Promise<Output> =>
-  bundle({ input: Path.join(ROOT, "src/main.ts") }, output)
+  bundle({ input: Path.join(ROOT, "src/main.ts"), plugins: [nodeModules] }, output)
 
 /** The files that the bundled command reads beside itself: folders of the sources, and their places in the bundle. */
 export const SERVER_FILES: Readonly<Record<string, string>> = {
