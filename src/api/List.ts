@@ -65,18 +65,21 @@ export const listQuery = {
 /** The longest wait for news: shorter than the time limit of a request, and than those of common proxies. */
 export const WAIT_SECONDS_MAX = 25
 
-const Wait = Schema.String.check(Schema.isPattern(/^(?:[0-9]|1[0-9]|2[0-5])$/u))
-  .annotate({ rule: `an integer from 0 to ${WAIT_SECONDS_MAX}` })
-  .pipe(
-    Schema.decodeTo(Schema.Int, {
-      decode: SchemaGetter.transform(Number),
-      encode: SchemaGetter.transform(String)
-    })
-  )
-
 /** The parameter of reads that wait for news (semantics requests.wait). */
 export const waitQuery = (description: string) => ({
-  wait: Schema.optionalKey(Wait.annotate({ description: `${description} At most ${WAIT_SECONDS_MAX} seconds.` }))
+  wait: Schema.optionalKey(
+    Schema.String.check(Schema.isPattern(/^(?:[0-9]|1[0-9]|2[0-5])$/u))
+      .annotate({
+        rule: `an integer from 0 to ${WAIT_SECONDS_MAX}`,
+        description: `${description} At most ${WAIT_SECONDS_MAX} seconds.`
+      })
+      .pipe(
+        Schema.decodeTo(Schema.Int, {
+          decode: SchemaGetter.transform(Number),
+          encode: SchemaGetter.transform(String)
+        })
+      )
+  )
 })
 
 export const List = <S extends Schema.Top>(item: S) =>

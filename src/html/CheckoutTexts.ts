@@ -4,6 +4,7 @@
  */
 import { Layer } from "effect"
 import { PAGE_LANGUAGES } from "../domain/CheckoutSession.ts"
+import { PERSON_NAME_LENGTH_MAX, PERSON_PHONE_LENGTH_MAX } from "../domain/Address.ts"
 import { UNKNOWN_CARD_MESSAGE } from "../domain/TestCards.ts"
 import * as Assets from "./Assets.ts"
 import { DECLINES } from "./Notice.ts"

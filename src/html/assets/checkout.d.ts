@@ -106,8 +106,8 @@ export interface CheckoutState {
   readonly status: "open" | "confirming" | "requires_action" | "complete" | "expired"
   readonly session: CheckoutSession
   /**
-   * The failure of the last attempt. The payer can try again while `status` is `open`. `message` is for the payer, in the
-   * session's `locale`, or else in the language of the page (`<html lang>`) or of the browser.
+   * The failure of the last attempt. The payer can try again while `status` is `open`. `message` is for the payer, in
+   * the session's `locale`, or else in the language of the page (`<html lang>`) or of the browser.
    */
   readonly error: CheckoutError | null
 }
