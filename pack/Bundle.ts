@@ -26,7 +26,8 @@ const MARK = "\0"
  */
 const nodeModules: Plugin = {
   name: "node-modules",
-  resolveId: (id) => (isBuiltin(id) ? MARK + id : null),
+  // The bundler's own module defines what the replacements need.
+  resolveId: (id, importer) => (isBuiltin(id) && importer?.startsWith(MARK) !== true ? MARK + id : null),
   load: (id) =>
     id.startsWith(MARK) && isBuiltin(id.slice(MARK.length))
       ? `module.exports = process.getBuiltinModule(${JSON.stringify(id.slice(MARK.length))})`
