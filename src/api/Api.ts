@@ -12,6 +12,7 @@ import { CheckoutSessions } from "./CheckoutSessions.ts"
 import { Customers } from "./Customers.ts"
 import { Events } from "./Events.ts"
 import { PaymentIntents } from "./PaymentIntents.ts"
+import { PaymentLinks } from "./PaymentLinks.ts"
 import { PaymentMethods } from "./PaymentMethods.ts"
 import { Prices } from "./Prices.ts"
 import { Products } from "./Products.ts"
@@ -27,6 +28,7 @@ export const Api = HttpApi.make("till")
     Products,
     Prices,
     CheckoutSessions,
+    PaymentLinks,
     PaymentIntents,
     Refunds,
     Charges,

@@ -9,6 +9,7 @@ import {
   LineItem,
   UpdateCheckoutSession
 } from "../domain/CheckoutSession.ts"
+import { PaymentLinkId } from "../domain/Identifiers.ts"
 import { text } from "../domain/Text.ts"
 import { commandHeaders, PublishableKey, requestHeaders } from "./Access.ts"
 import { commandErrors, errors, paymentErrors } from "./Errors.ts"
@@ -25,7 +26,11 @@ export const CheckoutSessions = HttpApiGroup.make("checkout_sessions").add(
   }),
   HttpApiEndpoint.get("list", "/v1/checkout_sessions", {
     headers: requestHeaders,
-    query: { ...listQuery, status: Schema.optionalKey(CheckoutSessionStatus) },
+    query: {
+      ...listQuery,
+      status: Schema.optionalKey(CheckoutSessionStatus),
+      payment_link: Schema.optionalKey(PaymentLinkId)
+    },
     success: List(CheckoutSession),
     error: errors
   }),

@@ -45,6 +45,13 @@ export const ENDPOINTS = {
     expire: ["POST", "/v1/checkout_sessions/:id/expire"],
     line_items: ["GET", "/v1/checkout_sessions/:id/line_items"]
   },
+  payment_links: {
+    create: ["POST", "/v1/payment_links"],
+    list: ["GET", "/v1/payment_links"],
+    retrieve: ["GET", "/v1/payment_links/:id"],
+    update: ["POST", "/v1/payment_links/:id"],
+    line_items: ["GET", "/v1/payment_links/:id/line_items"]
+  },
   payment_intents: {
     create: ["POST", "/v1/payment_intents"],
     list: ["GET", "/v1/payment_intents"],

@@ -10,6 +10,7 @@ import type {
   Event,
   EventType,
   PaymentIntent,
+  PaymentLink,
   PaymentMethod,
   Price,
   Product,
@@ -23,6 +24,7 @@ interface ObjectsByName {
   readonly charge: Charge
   readonly refund: Refund
   readonly "checkout.session": CheckoutSession
+  readonly payment_link: PaymentLink
   readonly customer: Customer
   readonly payment_method: PaymentMethod
   readonly product: Product

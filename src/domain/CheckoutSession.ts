@@ -6,6 +6,7 @@ import {
   CheckoutSessionId,
   CustomerId,
   LineItemId,
+  PaymentLinkId,
   PaymentIntentId,
   PaymentMethodId,
   PriceId,
@@ -108,7 +109,8 @@ export const CheckoutSession = Schema.Struct({
   total_details: TotalDetails,
   client_reference_id: Schema.NullOr(Schema.String),
   locale: Schema.optionalKey(CheckoutLocale),
-  phone_number_collection: Schema.optionalKey(PhoneNumberCollection)
+  phone_number_collection: Schema.optionalKey(PhoneNumberCollection),
+  payment_link: Schema.optionalKey(PaymentLinkId)
 }).annotate({ identifier: "CheckoutSession" })
 export type CheckoutSession = typeof CheckoutSession.Type
 

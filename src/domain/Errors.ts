@@ -18,6 +18,7 @@ export const ResourceKind = Schema.Literals([
   "Customer",
   "PaymentIntent",
   "Checkout Session",
+  "Payment Link",
   "Product",
   "Price",
   "Refund",
@@ -122,6 +123,11 @@ export class TooManyAttempts extends Schema.TaggedError<TooManyAttempts>()("TooM
   retryAfterSeconds: Schema.Int
 }) {}
 
+/** The payment link of a Checkout Session takes no more payments (semantics payment_links.late). */
+export class PaymentLinkInactive extends Schema.TaggedError<PaymentLinkInactive>()("PaymentLinkInactive", {
+  id: Schema.String
+}) {}
+
 /** An inactive price where an active one is required (semantics checkout.line_items, products.default_price). */
 export class PriceInactive extends Schema.TaggedError<PriceInactive>()("PriceInactive", {
   id: Schema.String,
@@ -184,6 +190,7 @@ export type DomainError =
   | PaymentIntentBelongsToSession
   | CheckoutSessionUnexpectedState
   | TooManyAttempts
+  | PaymentLinkInactive
   | PriceInactive
   | ProductInactive
   | ProcessorNotConfigured

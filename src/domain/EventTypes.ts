@@ -23,6 +23,8 @@ export const EMITTED_EVENT_TYPES = {
   "checkout.session.expired": "checkout.session",
   "checkout.session.async_payment_succeeded": "checkout.session",
   "checkout.session.async_payment_failed": "checkout.session",
+  "payment_link.created": "payment_link",
+  "payment_link.updated": "payment_link",
   "customer.created": "customer",
   "customer.updated": "customer",
   "customer.deleted": "customer",

@@ -7,6 +7,8 @@ export const PREFIXES = {
   payment_intent: "pi",
   "checkout.session": "cs",
   item: "csli",
+  payment_link: "plink",
+  "payment_link.item": "plli",
   product: "prod",
   price: "price",
   refund: "ref",
@@ -34,6 +36,8 @@ export const CustomerId = identifier(PREFIXES.customer)
 export const PaymentIntentId = identifier(PREFIXES.payment_intent)
 export const CheckoutSessionId = identifier(PREFIXES["checkout.session"])
 export const LineItemId = identifier(PREFIXES.item)
+export const PaymentLinkId = identifier(PREFIXES.payment_link)
+export const PaymentLinkItemId = identifier(PREFIXES["payment_link.item"])
 export const ProductId = identifier(PREFIXES.product)
 export const PriceId = identifier(PREFIXES.price)
 export const RefundId = identifier(PREFIXES.refund)

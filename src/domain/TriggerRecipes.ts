@@ -45,6 +45,14 @@ export interface Steps<E, R> {
     confirm(id: string, body: { payment_method: string; customer_details: typeof DETAILS }): Step<E, R>
     expire(id: string): Step<E, R>
   }
+  readonly payment_links: {
+    create(body: NewLink): Step<E, R>
+    update(id: string, body: { active: boolean }): Step<E, R>
+  }
+}
+
+interface NewLink {
+  line_items: ReadonlyArray<{ price: string; quantity: number }>
 }
 
 interface NewIntent {
@@ -147,6 +155,11 @@ const session: Recipe = (input) =>
     )
   )
 
+const link: Recipe = (input) =>
+  Effect.flatMap(price(unchanged(input)), (id) =>
+    idOf(input.till.payment_links.create(input.changed({ line_items: [{ price: id, quantity: 1 }] })))
+  )
+
 const sessionPaidWith = (payment_method: string): Recipe =>
   andThen(session, (till, id) => till.checkout_sessions.confirm(id, { payment_method, customer_details: DETAILS }))
 
@@ -189,6 +202,8 @@ export const TRIGGER_RECIPES: Readonly<Record<EmittedEventType, Recipe>> = {
   "checkout.session.expired": andThen(session, (till, id) => till.checkout_sessions.expire(id)),
   "checkout.session.async_payment_succeeded": sessionPaidWith("pm_card_processing_success"),
   "checkout.session.async_payment_failed": sessionPaidWith("pm_card_processing_failure"),
+  "payment_link.created": link,
+  "payment_link.updated": updated(link, { active: false }, (till, id, body) => till.payment_links.update(id, body)),
   "customer.created": customer,
   "customer.updated": updated(customer, { name: "Jenny Rosen-Smith" }, (till, id, body) =>
     till.customers.update(id, body)

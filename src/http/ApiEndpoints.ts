@@ -26,6 +26,7 @@ import { checkoutSessions } from "./handlers/CheckoutSessions.ts"
 import { events } from "./handlers/Events.ts"
 import { documentJson, handlers, jsonOf } from "./handlers/Handler.ts"
 import { listDocuments } from "./handlers/Lists.ts"
+import { paymentLinks } from "./handlers/PaymentLinks.ts"
 import { prices } from "./handlers/Prices.ts"
 import { requestLogs } from "./handlers/RequestLogs.ts"
 import { searchDocuments } from "./handlers/Search.ts"
@@ -163,6 +164,7 @@ export const endpoints = compile(Api, {
   products,
   prices,
   checkout_sessions: checkoutSessions,
+  payment_links: paymentLinks,
   payment_intents: paymentIntents,
   refunds,
   charges,

@@ -263,6 +263,15 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
     ),
   TooManyAttempts: ({ retryAfterSeconds }) =>
     tooMany("Too many attempts to pay for this Checkout Session have failed.", retryAfterSeconds),
+  PaymentLinkInactive: ({ id }) =>
+    kept(
+      invalidRequest(
+        400,
+        "payment_link_inactive",
+        `The payment link '${id}' takes no more payments: it is not active, or its limit is reached.`,
+        "id"
+      )
+    ),
   PriceInactive: ({ id, param }) =>
     kept(invalidRequest(400, "price_inactive", `The price '${id}' is inactive.`, param)),
   ProductInactive: ({ id, param }) =>

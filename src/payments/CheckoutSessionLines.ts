@@ -1,6 +1,6 @@
 /**
- * The line items of a Checkout Session: the prices they refer to, and their amounts, at creation and after the payer
- * has chosen an amount (semantics checkout.line_items, checkout.price_data, checkout.recurring, checkout.currency,
+ * The line items of a Checkout Session or a payment link: the prices they refer to, and their amounts, at creation and
+ * after the payer has chosen an amount (semantics checkout.line_items, checkout.price_data, checkout.recurring, checkout.currency,
  * money.rounding, money.per_unit, money.volume, money.graduated, checkout.custom_amount, money.tax,
  * checkout.custom_amount.confirm). Checks run in this order (semantics requests.order.references,
  * requests.order.state): references, their state, exclusive parameters, limits.
@@ -10,8 +10,8 @@ import type { CheckoutSession, LineItem, LineItemParameter } from "../domain/Che
 import {
   AmountTooLarge,
   ParameterInvalid,
-  type ParameterMissing,
-  type ParametersExclusive,
+  ParameterMissing,
+  ParametersExclusive,
   PriceInactive,
   ProductInactive,
   type ResourceMissing
@@ -22,6 +22,7 @@ import type { Price } from "../domain/Price.ts"
 import { lineAmount, totalAmount } from "../domain/PriceArithmetic.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
 import { findDocument, LINE_ITEMS, lineItemsId, PRICE } from "./Documents.ts"
+import { type PaymentsConfig, requireAcceptedCurrency } from "./PaymentsConfig.ts"
 import {
   findPrice,
   findProduct,
@@ -39,7 +40,7 @@ interface Reference {
 }
 
 /** The references of each line: exactly one if the line is valid. */
-type References = ReadonlyArray<ReadonlyArray<Reference>>
+export type References = ReadonlyArray<ReadonlyArray<Reference>>
 
 interface Line {
   readonly price: Price
@@ -68,6 +69,35 @@ export interface CustomLine {
   readonly maximum: number | null
   /** Whether the payer has to choose: there is neither a preset nor a minimum. */
   readonly isOpen: boolean
+}
+
+/** Fails for a currency that the installation does not accept (semantics money.currencies). */
+export const requireAcceptedCurrencies = Effect.fnUntraced(function* ({
+  currency,
+  line_items
+}: {
+  readonly currency?: string | null
+  readonly line_items: ReadonlyArray<LineItemParameter>
+}): Effect.fn.Return<void, ParameterInvalid, PaymentsConfig> {
+  for (const [index, { price_data }] of line_items.entries()) {
+    const param = `line_items[${index}][price_data][currency]`
+    if (price_data != null) yield* requireAcceptedCurrency(price_data.currency, param)
+  }
+  if (currency != null) yield* requireAcceptedCurrency(currency)
+})
+
+/** Fails for a line without any price (semantics checkout.line_items). */
+export const requireSomePrice = (items: ReadonlyArray<LineItemParameter>): Effect.Effect<void, ParameterMissing> => {
+  const bare = items.findIndex(({ price, price_data }) => !price && price_data == null)
+  return bare === -1 ? Effect.void : Effect.fail(new ParameterMissing({ param: `line_items[${bare}][price]` }))
+}
+
+/** Fails for a line with two prices (semantics checkout.line_items). */
+export const requireOnePrice = (items: ReadonlyArray<LineItemParameter>): Effect.Effect<void, ParametersExclusive> => {
+  const double = items.findIndex(({ price, price_data }) => price && price_data != null)
+  if (double === -1) return Effect.void
+  const first = `line_items[${double}][price]`
+  return Effect.fail(new ParametersExclusive({ first, second: `line_items[${double}][price_data]` }))
 }
 
 /** Finds the prices and products of the lines. Fails with `ResourceMissing`, which names the line's parameter. */
@@ -136,22 +166,33 @@ const customLineOf = (lines: ReadonlyArray<Line>, amounts: ReadonlyArray<number>
 
 /** Writes the lines and the inactive prices created for them, without events (semantics checkout.price_data). */
 export const saveCart = (transaction: Transaction, session: CheckoutSession, cart: Cart): void => {
-  for (const { isNew, price, product } of cart.lines) {
-    if (!isNew) continue
+  saveNewPrices(transaction, cart)
+  const data = cart.lines.map((_, index) => lineItemOf(transaction.newId(PREFIXES.item), cart, index))
+  transaction.put(LINE_ITEMS, { id: lineItemsId(session.id), data })
+}
+
+/** Writes the prices that were sent as data, and returns their ids. */
+export const saveNewPrices = (transaction: Transaction, { lines }: Cart): ReadonlyArray<string> => {
+  const made = lines.filter(({ isNew }) => isNew)
+  for (const { price, product } of made) {
     rememberPrice(transaction, product)
     transaction.put(PRICE, price)
   }
-  const data = cart.lines.map(({ price, product, quantity }, index): LineItem => ({
-    id: transaction.newId(PREFIXES.item),
+  return made.map(({ price }) => price.id)
+}
+
+export const lineItemOf = (id: string, { amounts, currency, lines }: Cart, index: number): LineItem => {
+  const { price, product, quantity } = lines[index]!
+  return {
+    id,
     object: "item",
     price: price.id,
     quantity,
-    amount_subtotal: cart.amounts[index]!,
-    amount_total: cart.amounts[index]!,
-    currency: cart.currency,
+    amount_subtotal: amounts[index]!,
+    amount_total: amounts[index]!,
+    currency,
     description: product.value.name
-  }))
-  transaction.put(LINE_ITEMS, { id: lineItemsId(session.id), data })
+  }
 }
 
 /** Writes the amount that the payer chose to its line, in minor units (semantics checkout.custom_amount). */

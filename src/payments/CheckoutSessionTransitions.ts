@@ -27,14 +27,24 @@ import { Transaction } from "../engine/actor/Transaction.ts"
 import * as Customers from "./Customers.ts"
 import { CHECKOUT_SESSION, type CheckoutSessionHidden, findDocument } from "./Documents.ts"
 import { emit } from "./Events.ts"
+import { countCompleted, findLinkOf, type PaymentLinkDocument } from "./PaymentLinkUse.ts"
 import { timer, timerId } from "./TimerNames.ts"
 
-/** A session as changed by the running command, with its hidden part. */
-export type CheckoutSessionDocument = Pick<Document<CheckoutSession, CheckoutSessionHidden>, "value" | "hidden">
+/** A session as changed by the running command, with its hidden part, and the payment link that it comes from. */
+export interface CheckoutSessionDocument extends Pick<
+  Document<CheckoutSession, CheckoutSessionHidden>,
+  "value" | "hidden"
+> {
+  readonly link: PaymentLinkDocument | null
+}
 
 /** Finds the session of the path. Fails with `ResourceMissing` if there is none. */
-export const find = (id: string): Effect.Effect<CheckoutSessionDocument, ResourceMissing, Transaction> =>
-  findDocument(CHECKOUT_SESSION, id)
+export const find = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<CheckoutSessionDocument, ResourceMissing, Transaction> {
+  const { hidden, value } = yield* findDocument(CHECKOUT_SESSION, id)
+  return { value, hidden, link: yield* findLinkOf(value) }
+})
 
 /** Finds the session that a PaymentIntent or a timer names. Sessions are never deleted, so it must exist. */
 export const findExisting = (id: string): Effect.Effect<CheckoutSessionDocument, never, Transaction> =>
@@ -44,11 +54,11 @@ export const findExisting = (id: string): Effect.Effect<CheckoutSessionDocument,
 export const step = (
   transaction: Transaction,
   operation: CheckoutSessionOperation,
-  { hidden, value }: CheckoutSessionDocument,
+  { hidden, link, value }: CheckoutSessionDocument,
   changes: Partial<CheckoutSession>,
   hiddenChanges: Partial<CheckoutSessionHidden> = {}
 ): CheckoutSessionDocument => {
-  const after = { value: { ...value, ...changes }, hidden: { ...hidden, ...hiddenChanges } }
+  const after = { value: { ...value, ...changes }, hidden: { ...hidden, ...hiddenChanges }, link }
   checkoutSessionStates.requireTransition(value.id, operation, stateOf(value), stateOf(after.value))
   save(transaction, after.value, after.hidden)
   return after
@@ -90,6 +100,7 @@ export const complete = (
   const hidden = { collected: null, awaitsSettlement: payment.isProcessing }
   const completed = step(transaction, "confirm", document, changes, hidden)
   clearTimers(transaction, document)
+  if (document.link !== null) countCompleted(transaction, document.link)
   emit(transaction, "checkout.session.completed", id)
   return completed
 }

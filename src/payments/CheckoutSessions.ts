@@ -26,7 +26,8 @@ import {
   CheckoutSessionUnexpectedState,
   ParameterInvalid,
   ParameterMissing,
-  ParametersExclusive,
+  type ParametersExclusive,
+  type PaymentLinkInactive,
   type PaymentMethodRequired,
   type PriceInactive,
   type ProcessorNotConfigured,
@@ -42,7 +43,17 @@ import { AMOUNT_MAX } from "../domain/Money.ts"
 import { secondsOf } from "../domain/Time.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
-import { type Cart, fillCart, findReferences, requireOnSale, rewriteAmount, saveCart } from "./CheckoutSessionLines.ts"
+import {
+  type Cart,
+  fillCart,
+  findReferences,
+  requireAcceptedCurrencies,
+  requireOnePrice,
+  requireOnSale,
+  requireSomePrice,
+  rewriteAmount,
+  saveCart
+} from "./CheckoutSessionLines.ts"
 import {
   type CheckoutSessionDocument,
   clearTimers,
@@ -59,7 +70,8 @@ import { CHECKOUT_SESSION, type CustomAmount } from "./Documents.ts"
 import { emit } from "./Events.ts"
 import { findOfSession } from "./PaymentIntentTransitions.ts"
 import * as PaymentIntents from "./PaymentIntents.ts"
-import { PaymentsConfig, requireAcceptedCurrency } from "./PaymentsConfig.ts"
+import { requireOpenLink } from "./PaymentLinkUse.ts"
+import { PaymentsConfig } from "./PaymentsConfig.ts"
 import type { Processor } from "./Processor.ts"
 import { timer } from "./TimerNames.ts"
 import type { WithoutCardData } from "./PaymentMethods.ts"
@@ -87,18 +99,39 @@ export const create = Effect.fnUntraced(function* (
   const expires_at = parameters.expires_at ?? created + SESSION_LIFETIME_SECONDS_MAX
   yield* requireAcceptedCurrencies(parameters)
   yield* requireLifetime(expires_at, created)
-  const paymentIntentData = {
-    ...parameters.payment_intent_data,
-    metadata: mergeMetadata({}, parameters.payment_intent_data?.metadata ?? null)
-  }
   const references = yield* findReferences(parameters.line_items)
   const customer = parameters.customer == null ? null : yield* Customers.find(parameters.customer, "customer")
   yield* requireOnSale(references)
-  yield* requireComplete(parameters)
+  yield* requireSomePrice(parameters.line_items)
+  yield* requireSuccessUrl(parameters)
+  yield* requireOnePrice(parameters.line_items)
   const cart = yield* fillCart(parameters.line_items, references, parameters.currency ?? null)
   yield* requireFeeWithin(cart, parameters)
 
-  const unpaid = newSession(transaction, publicUrl, { ...parameters, expires_at }, cart, customer)
+  return open(transaction, publicUrl, { ...parameters, expires_at }, cart, customer)
+})
+
+/** The terms of a session whose lines are known. */
+export type SessionTerms = Omit<CreateCheckoutSession, "line_items" | "currency" | "expires_at"> & {
+  /** Unix seconds. */
+  readonly expires_at: number
+  /** The payment link that the payer has followed, if there is one (semantics payment_links.sessions). */
+  readonly payment_link?: string
+}
+
+/** Writes a session with its lines, its payment if the amount is known, and its timer. */
+export const open = (
+  transaction: Transaction,
+  publicUrl: string,
+  terms: SessionTerms,
+  cart: Cart,
+  customer: Customer | null
+): CheckoutSession => {
+  const paymentIntentData = {
+    ...terms.payment_intent_data,
+    metadata: mergeMetadata({}, terms.payment_intent_data?.metadata ?? null)
+  }
+  const unpaid = newSession(transaction, publicUrl, terms, cart, customer)
   const customAmount = customAmountOf(cart, paymentIntentData)
   const isPayable = cart.total > 0 && customAmount?.paymentIntentData == null
   const session = isPayable
@@ -107,14 +140,14 @@ export const create = Effect.fnUntraced(function* (
   const hidden = { collected: null, awaitsSettlement: false, failedAttempts: 0, closedUntil: null, customAmount }
   save(transaction, session, hidden)
   saveCart(transaction, session, cart)
-  transaction.setTimer(timer("checkout.session.expire", session.id, expires_at * 1000))
+  transaction.setTimer(timer("checkout.session.expire", session.id, terms.expires_at * 1000))
   return session
-})
+}
 
 const newSession = (
   transaction: Transaction,
   publicUrl: string,
-  parameters: CreateCheckoutSession & { readonly expires_at: number },
+  parameters: SessionTerms,
   cart: Cart,
   customer: Customer | null
 ): CheckoutSession => {
@@ -148,7 +181,8 @@ const newSession = (
     total_details: { amount_discount: 0, amount_shipping: 0, amount_tax: 0 },
     client_reference_id: parameters.client_reference_id || null,
     ...(parameters.locale != null && { locale: parameters.locale }),
-    ...(parameters.phone_number_collection != null && { phone_number_collection: parameters.phone_number_collection })
+    ...(parameters.phone_number_collection != null && { phone_number_collection: parameters.phone_number_collection }),
+    ...(parameters.payment_link !== undefined && { payment_link: parameters.payment_link })
   }
 }
 
@@ -178,6 +212,7 @@ export const confirm = Effect.fnUntraced(function* (
   | SecretKeyRequired
   | CheckoutSessionUnexpectedState
   | TooManyAttempts
+  | PaymentLinkInactive
   | ParametersExclusive
   | ParameterMissing
   | ParameterInvalid
@@ -194,6 +229,7 @@ export const confirm = Effect.fnUntraced(function* (
   const sent = yield* PaymentIntents.sentSource(parameters)
   yield* requireAllowed("confirm", session)
   yield* requireAttemptsLeft(found)
+  yield* requireOpenLink(found)
   yield* PaymentIntents.requireOnePaymentMethod(parameters)
   const collected = collectedDetails(parameters.customer_details, hidden.collected ?? session.customer_details)
   yield* requireDetails(session, collected)
@@ -339,22 +375,11 @@ const applyChosenAmount = Effect.fnUntraced(function* (
   )
 })
 
-/** Fails unless each line has one price and a hosted session a `success_url` (semantics checkout.line_items). */
-const requireComplete = ({
-  line_items,
-  success_url,
-  ui_mode
-}: CreateCheckoutSession): Effect.Effect<void, ParameterMissing | ParametersExclusive> => {
-  const bare = line_items.findIndex(({ price, price_data }) => !price && price_data == null)
-  if (bare !== -1) return Effect.fail(new ParameterMissing({ param: `line_items[${bare}][price]` }))
-  if ((ui_mode ?? "hosted") === "hosted" && !success_url) {
-    return Effect.fail(new ParameterMissing({ param: "success_url" }))
-  }
-  const double = line_items.findIndex(({ price, price_data }) => price && price_data != null)
-  if (double === -1) return Effect.void
-  const first = `line_items[${double}][price]`
-  return Effect.fail(new ParametersExclusive({ first, second: `line_items[${double}][price_data]` }))
-}
+/** Fails for a hosted session without `success_url` (semantics parameters.empty_text). */
+const requireSuccessUrl = ({ success_url, ui_mode }: CreateCheckoutSession): Effect.Effect<void, ParameterMissing> =>
+  (ui_mode ?? "hosted") === "hosted" && !success_url
+    ? Effect.fail(new ParameterMissing({ param: "success_url" }))
+    : Effect.void
 
 /** Fails for an expiry outside of the lifetime, with tolerance for clocks (semantics checkout.expires_at). */
 const requireLifetime = (expiresAt: number, created: number): Effect.Effect<void, ParameterInvalid> => {
@@ -366,18 +391,6 @@ const requireLifetime = (expiresAt: number, created: number): Effect.Effect<void
         new ParameterInvalid({ param: "expires_at", rule: "a Unix timestamp between 30 minutes and 24 hours from now" })
       )
 }
-
-/** Fails for a currency that the installation does not accept (semantics money.currencies). */
-const requireAcceptedCurrencies = Effect.fnUntraced(function* ({
-  currency,
-  line_items
-}: CreateCheckoutSession): Effect.fn.Return<void, ParameterInvalid, PaymentsConfig> {
-  for (const [index, { price_data }] of line_items.entries()) {
-    const param = `line_items[${index}][price_data][currency]`
-    if (price_data != null) yield* requireAcceptedCurrency(price_data.currency, param)
-  }
-  if (currency != null) yield* requireAcceptedCurrency(currency)
-})
 
 /** Fails for a fee above the largest possible total (semantics checkout.payment_intent_data). */
 const requireFeeWithin = (

@@ -23,6 +23,7 @@ import { Customer } from "../domain/Customer.ts"
 import { type ResourceKind, ResourceMissing } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { PaymentIntent } from "../domain/PaymentIntent.ts"
+import { PaymentLink, PaymentLinkItem } from "../domain/PaymentLink.ts"
 import { PaymentMethod } from "../domain/PaymentMethod.ts"
 import { Price } from "../domain/Price.ts"
 import { Product } from "../domain/Product.ts"
@@ -213,7 +214,7 @@ export const CHECKOUT_SESSION: Resource<CheckoutSession, CheckoutSessionHidden> 
   shape: { value: CheckoutSession, hidden: CheckoutSessionHidden },
   prefix: PREFIXES["checkout.session"],
   foundById: true,
-  labels: ({ status }) => ({ status })
+  labels: ({ payment_link, status }) => (payment_link === undefined ? { status } : { status, payment_link })
 }
 
 /** All lines of one session, in order. Only a chosen amount changes them (semantics checkout.custom_amount). */
@@ -227,6 +228,33 @@ export const LINE_ITEMS: Resource<LineItems> = {
 }
 
 export const lineItemsId = (checkoutSessionId: string): string => `${checkoutSessionId}_line_items`
+
+export const PaymentLinkHidden = Schema.Struct({
+  /** The sessions of the link that have completed (semantics payment_links.limit). */
+  completed: Schema.Int,
+  /** The prices that were made with the link, which are inactive from the start (semantics payment_links.line_items). */
+  ownPrices: Schema.Array(Schema.String)
+})
+export type PaymentLinkHidden = typeof PaymentLinkHidden.Type
+
+export const PAYMENT_LINK: Resource<PaymentLink, PaymentLinkHidden> = {
+  name: "payment_link",
+  resourceKind: "Payment Link",
+  shape: { value: PaymentLink, hidden: PaymentLinkHidden },
+  prefix: PREFIXES.payment_link,
+  foundById: true,
+  labels: ({ active }) => ({ active: String(active) })
+}
+
+/** All lines of one link, in order. They never change (semantics payment_links.update). */
+export const PaymentLinkItems = Schema.Struct({ id: Schema.String, data: Schema.Array(PaymentLinkItem) })
+export type PaymentLinkItems = typeof PaymentLinkItems.Type
+
+export const PAYMENT_LINK_ITEMS: Resource<PaymentLinkItems> = {
+  name: "payment_link.line_items",
+  resourceKind: "Payment Link",
+  shape: { value: PaymentLinkItems }
+}
 
 export const WebhookEndpointHidden = Schema.Struct({
   /** The signing secret, encrypted (semantics webhooks.secret). */

@@ -17,6 +17,7 @@ import {
   ParametersExclusive,
   PaymentIntentBelongsToSession,
   type PaymentIntentUnexpectedState,
+  type PaymentLinkInactive,
   PaymentMethodRequired,
   type ProcessorNotConfigured,
   ProcessorUnavailable,
@@ -61,6 +62,7 @@ import {
   save,
   step
 } from "./PaymentIntentTransitions.ts"
+import { isLinkOpen, requireOpenLink } from "./PaymentLinkUse.ts"
 import type { PaymentSource } from "./PaymentMethods.ts"
 import * as PaymentMethods from "./PaymentMethods.ts"
 import { PaymentsConfig, requireAcceptedCurrency } from "./PaymentsConfig.ts"
@@ -178,6 +180,7 @@ export const confirm = Effect.fnUntraced(function* (
   | ResourceMissing
   | SecretKeyRequired
   | PaymentIntentUnexpectedState
+  | PaymentLinkInactive
   | ParametersExclusive
   | ParameterMissing
   | AttemptError,
@@ -194,6 +197,7 @@ export const confirm = Effect.fnUntraced(function* (
   if (publishableKey && isServers) return yield* new SecretKeyRequired()
   const sent = yield* sentSource(parameters)
   yield* requireAllowed("confirm", paymentIntent)
+  if (session !== undefined) yield* requireOpenLink(session)
   yield* requireOnePaymentMethod(parameters)
   const setup_future_usage = parameters.setup_future_usage ?? paymentIntent.setup_future_usage
   const payment = { ...found, value: { ...paymentIntent, setup_future_usage } }
@@ -205,7 +209,8 @@ export const confirm = Effect.fnUntraced(function* (
 /**
  * Applies the payer's response to a challenge (semantics payment_intents.authentication). A decline can follow a passed
  * authentication. The authentication fails for a payment method that was detached, or attached to another customer,
- * since the challenge (semantics payment_methods.usable).
+ * since the challenge (semantics payment_methods.usable), and where the payment link has taken its last payment since
+ * (semantics payment_links.late).
  */
 export const authenticate = Effect.fnUntraced(function* (
   id: string,
@@ -220,6 +225,8 @@ export const authenticate = Effect.fnUntraced(function* (
   const paymentIntent = payment.value
   yield* requireAllowed("authenticate", paymentIntent)
   if (outcome === "failure") return Result.succeed(failAuthentication(transaction, payment, NOT_PASSED))
+  const isTooLate = payment.session !== undefined && !isLinkOpen(payment.session)
+  if (isTooLate) return Result.succeed(failAuthentication(transaction, payment, TOO_LATE))
   const source = (yield* attachedSource(paymentIntent))!
   const usable = yield* Effect.result(PaymentMethods.requireUsableBy(source, paymentIntent.customer))
   if (Result.isFailure(usable)) return Result.succeed(failAuthentication(transaction, payment, NOT_USABLE))
@@ -601,6 +608,7 @@ const challenge = (
 }
 
 const NOT_PASSED = "The customer failed authentication."
+const TOO_LATE = "The payment link takes no more payments."
 const NOT_USABLE = "The payment method can no longer be used for this payment."
 
 /** Outcome "auth failed": the payer can try another payment method. */

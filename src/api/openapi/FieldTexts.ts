@@ -183,7 +183,7 @@ const CHECKOUT = {
   "ConfirmCheckoutSession.payment_method_data": "A payment method made for this attempt, in place of `payment_method`.",
   "line_items.quantity": "The number of units; 1 by default.",
   "line_items.price": "The price to charge. Either this or `price_data`.",
-  "line_items.price_data": "A price made for this session only. Either this or `price`.",
+  "line_items.price_data": "A price made for this request only. Either this or `price`.",
   "price_data.currency": "The currency's three letters, in either case.",
   "price_data.product": "The product that is sold.",
   tax_behavior: "Whether the amount includes taxes. It is stored only: Till computes none.",
@@ -195,7 +195,53 @@ const CHECKOUT = {
   "LineItem.quantity": "The number of units.",
   "LineItem.amount_subtotal": "The line's amount before discounts and taxes.",
   "LineItem.amount_total": "The line's amount.",
-  "LineItem.description": "The product's name when the session was created."
+  "LineItem.description": "The product's name when the session was created.",
+  "CheckoutSession.payment_link": "The payment link that the payer has followed. Absent for any other session."
+}
+
+const LINKS = {
+  "PaymentLink.active": "Whether payers can pay at the link.",
+  "UpdatePaymentLink.active": "`false` ends all payments at the link, those of its open sessions included.",
+  "PaymentLink.url": "The link's address, which never changes.",
+  "PaymentLink.currency": "The currency of all lines, in lower case.",
+  "PaymentLink.after_completion": "What payers see after paying: Till's confirmation, or a page of yours.",
+  "AfterCompletion.type":
+    "`hosted_confirmation`: Till's page says that the order is paid. `redirect`: a page of yours.",
+  "after_completion.type":
+    "`hosted_confirmation`: Till's page says that the order is paid. `redirect`: a page of yours.",
+  "AfterCompletion.redirect": "The page of yours; `null` for Till's.",
+  "after_completion.redirect": "The page of yours. Required if `type` is `redirect`.",
+  "redirect.url": "The page to which payers go after paying.",
+  "PaymentLink.inactive_message": "What the link's page says while it takes no payments. A text of Till's by default.",
+  "PaymentLink.restrictions": "The limit of completed payments; `null` if there is none.",
+  "PaymentLinkRestrictions.completed_sessions": "The limit, and how many sessions of the link have completed.",
+  "restrictions.completed_sessions": "The limit.",
+  "completed_sessions.count": "The sessions of the link that have completed, in all.",
+  "completed_sessions.limit": "After so many completed sessions the link takes no more payments.",
+  "PaymentLink.customer_creation": "`always` makes a customer of each payer.",
+  "PaymentLink.billing_address_collection": "`required` asks payers for a billing address.",
+  "PaymentLink.phone_number_collection": "Whether payers have to enter a phone number.",
+  "PaymentLink.payment_intent_data": "Fields for the PaymentIntents of the link's sessions.",
+  "PaymentLink.metadata": "Pairs of your own, which each session of the link gets as well.",
+  "PaymentLinkPaymentIntentData.capture_method": "`manual` only authorizes the payments; you capture them later.",
+  "PaymentLinkPaymentIntentData.description": "The PaymentIntents' description.",
+  "PaymentLinkPaymentIntentData.statement_descriptor":
+    "The text on the payer's statement, for processors that support one.",
+  "PaymentLinkPaymentIntentData.metadata": "The PaymentIntents' metadata.",
+  "PaymentLinkItem.price": "The price that is charged.",
+  "PaymentLinkItem.quantity": "The number of units, unless the payer chooses another.",
+  "PaymentLinkItem.amount_subtotal": "The line's amount before discounts and taxes, at this quantity.",
+  "PaymentLinkItem.amount_total": "The line's amount at this quantity.",
+  "PaymentLinkItem.description": "The product's name when the link was created.",
+  "PaymentLinkItem.adjustable_quantity": "The quantities that the payer can choose; `null` if there is no choice.",
+  "line_items.adjustable_quantity": "Lets the payer choose the quantity.",
+  "AdjustableQuantity.enabled": "Whether the payer can choose.",
+  "AdjustableQuantity.minimum": "The smallest quantity.",
+  "AdjustableQuantity.maximum": "The largest quantity.",
+  "adjustable_quantity.enabled": "Whether the payer can choose.",
+  "adjustable_quantity.minimum": "The smallest quantity; 1 by default.",
+  "adjustable_quantity.maximum": "The largest quantity; 99 by default.",
+  "UpdatePaymentLink.metadata": METADATA_UPDATE
 }
 
 const CATALOG = {
@@ -344,6 +390,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   ...CARDS,
   ...PAYMENTS,
   ...CHECKOUT,
+  ...LINKS,
   ...CATALOG,
   ...DEVELOPERS
 }

@@ -31,6 +31,15 @@ export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
     "open; its PaymentIntent has the `next_action`.",
   "checkout_sessions.expire": "Ends an open session and cancels its PaymentIntent.",
   "checkout_sessions.line_items": "In the order of the request that created the session, in pages.",
+  "payment_links.create":
+    "The `url` of the answer stays the same for good: share it, or print it as a QR code. Every payer who follows it " +
+    "gets a Checkout Session, whose events name the link in `payment_link`.",
+  "payment_links.list": LIST,
+  "payment_links.retrieve": "Returns the link as it is now.",
+  "payment_links.update":
+    `${UPDATE} With \`active: false\`, the link takes no more payments, its open sessions included. What it sells ` +
+    "never changes: make another link.",
+  "payment_links.line_items": "In the order of the request that created the link, in pages.",
   "payment_intents.create":
     "With `confirm: true` and a payment method, the payment is attempted in the same request. A decline is a 402; the " +
     "PaymentIntent exists nevertheless and can be confirmed again.",
@@ -82,7 +91,8 @@ export const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   customer: "Only those of this customer.",
   payment_intent: "Only those of this PaymentIntent.",
   status: "Only those in this status.",
-  active: "Only active ones, or only archived ones.",
+  active: "Only active ones, or only the others.",
+  payment_link: "Only sessions of this payment link.",
   product: "Only prices of this product.",
   type: "Only those of this type.",
   currency: "Only those in this currency.",

@@ -108,6 +108,7 @@ export const OUTCOMES: Readonly<Record<string, Outcome>> = {
       "resource_missing",
       "checkout_session_unexpected_state",
       "payment_intent_unexpected_state",
+      "payment_link_inactive",
       "amount_too_large",
       "parameters_exclusive",
       ...ATTEMPT_ERRORS
@@ -119,6 +120,14 @@ export const OUTCOMES: Readonly<Record<string, Outcome>> = {
     events: ["payment_intent.canceled", "checkout.session.expired"]
   },
   "checkout_sessions.line_items": LIST,
+  "payment_links.create": {
+    errors: ["resource_missing", "price_inactive", "product_inactive", "amount_too_large", "parameters_exclusive"],
+    events: ["payment_link.created"]
+  },
+  "payment_links.list": LIST,
+  "payment_links.retrieve": RETRIEVE,
+  "payment_links.update": { errors: ["resource_missing"], events: ["payment_link.updated"] },
+  "payment_links.line_items": LIST,
   "payment_intents.create": {
     errors: [
       "resource_missing",
@@ -137,7 +146,13 @@ export const OUTCOMES: Readonly<Record<string, Outcome>> = {
     events: []
   },
   "payment_intents.confirm": {
-    errors: ["resource_missing", "payment_intent_unexpected_state", "parameters_exclusive", ...ATTEMPT_ERRORS],
+    errors: [
+      "resource_missing",
+      "payment_intent_unexpected_state",
+      "payment_link_inactive",
+      "parameters_exclusive",
+      ...ATTEMPT_ERRORS
+    ],
     events: [...ATTEMPT_EVENTS, ...SESSION_EVENTS]
   },
   "payment_intents.capture": {

@@ -31,6 +31,7 @@ export const ID_PREFIXES: Readonly<Record<string, string>> = {
   product: "prod",
   price: "price",
   session: "cs",
+  link: "plink",
   payment_intent: "pi",
   refund: "ref",
   charge: "ch",
@@ -65,6 +66,9 @@ const LINE: Parameters = {
 }
 const SESSION: Parameters = { mode: "payment", success_url: "https://example.com/thanks", line_items: [LINE] }
 const session = step("session", "checkout_sessions.create", SESSION)
+const link = step("link", "payment_links.create", {
+  line_items: [{ ...LINE, quantity: 1, adjustable_quantity: { enabled: true, maximum: 10 } }]
+})
 const PAYMENT: Parameters = { amount: 2000, currency: "usd" }
 const PAID: Parameters = { ...PAYMENT, payment_method: "pm_card_visa", confirm: true }
 const payment = step("payment_intent", "payment_intents.create", PAYMENT)
@@ -132,6 +136,11 @@ const RECIPES_BY_OPERATION: Readonly<Record<string, Recipe>> = {
   ],
   "checkout_sessions.expire": [product, session, on("session", "checkout_sessions.expire")],
   "checkout_sessions.line_items": [product, session, on("session", "checkout_sessions.line_items")],
+  "payment_links.create": [product, link],
+  "payment_links.list": [step("links", "payment_links.list", { active: true, limit: 3 })],
+  "payment_links.retrieve": [product, link, on("link", "payment_links.retrieve")],
+  "payment_links.update": [product, link, on("link", "payment_links.update", { active: false })],
+  "payment_links.line_items": [product, link, on("link", "payment_links.line_items")],
   "payment_intents.create": [paid],
   "payment_intents.list": [step("payment_intents", "payment_intents.list", { limit: 3 })],
   "payment_intents.search": [step("found", "payment_intents.search", { query: 'status:"succeeded" AND amount>=1000' })],

@@ -27,6 +27,14 @@ export const TAGS: ReadonlyArray<Tag> = [
       "has a PaymentIntent, and expires after a day at the latest."
   },
   {
+    name: "payment_links",
+    title: "Payment links",
+    schema: "PaymentLink",
+    description:
+      "A payment link is an address that any number of payers can pay at, on a website, in a message or printed as a " +
+      "QR code. It can have a limit of payments, and can be switched off."
+  },
+  {
     name: "refunds",
     title: "Refunds",
     schema: "Refund",

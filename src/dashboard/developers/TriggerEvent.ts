@@ -11,6 +11,7 @@ import type { AccountId } from "../../engine/log/Document.ts"
 import type { Command } from "../../http/IdempotentCommand.ts"
 import { html } from "../../html/Html.ts"
 import { isLive } from "../../payments/AccountIds.ts"
+import * as PaymentLinks from "../../payments/PaymentLinks.ts"
 import * as PaymentMethodAttachments from "../../payments/PaymentMethodAttachments.ts"
 import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
 import * as Customers from "../../payments/Customers.ts"
@@ -43,7 +44,8 @@ const steps: Steps<Effect.Error<Command> | CardDeclined, Effect.Services<Command
     create: CheckoutSessions.create,
     confirm: (id, body) => orFails(CheckoutSessions.confirm(id, body)),
     expire: CheckoutSessions.expire
-  }
+  },
+  payment_links: PaymentLinks
 }
 
 /** Runs the recipe of an event type and returns the id of the event's object. Only in test mode. */

@@ -7,7 +7,7 @@ import { LIMIT_DEFAULT } from "../../api/List.ts"
 import { type ResourceKind, ResourceMissing } from "../../domain/Errors.ts"
 import { Accounts, type Unavailable } from "../../engine/Accounts.ts"
 import { type Created, isWithin } from "../../engine/log/Created.ts"
-import type { AccountId, Document, Identified, Labels } from "../../engine/log/Document.ts"
+import { type AccountId, type Document, encode, type Identified, type Labels } from "../../engine/log/Document.ts"
 import type { Cursor } from "../../engine/views/Views.ts"
 import type { Resource } from "../../payments/Documents.ts"
 import { readEntry } from "../../payments/ReadDocument.ts"
@@ -124,6 +124,27 @@ export const listFound = Effect.fnUntraced(function* <A extends Identified & { r
   // A page has the nearest to the cursor (semantics lists.cursors, lists.has_more).
   const page = newerThan === undefined ? within.slice(0, limit) : within.slice(-limit)
   return listJson<A>(page, within.length > limit, path)
+})
+
+/** Takes a page of a cart, in the order of the cart (semantics lists.order). A line of another cart is no cursor. */
+export const listLines = Effect.fnUntraced(function* <A extends Identified>(
+  { account, path, query }: { readonly account: AccountId; readonly path: string; readonly query: ListParameters },
+  lines: ReadonlyArray<A>
+) {
+  const { newerThan, olderThan } = yield* cursorOf(account, query, "Line item", (_, id) =>
+    Effect.succeed(lines.some((line) => line.id === id))
+  )
+  const position = (id: string) => lines.findIndex((line) => line.id === id)
+  const limit = query.limit ?? LIMIT_DEFAULT
+  const end = newerThan === undefined ? undefined : position(newerThan)
+  const start = end === undefined ? (olderThan === undefined ? 0 : position(olderThan) + 1) : Math.max(0, end - limit)
+  const page = lines.slice(start, end ?? start + limit)
+  const hasMore = end === undefined ? start + limit < lines.length : start > 0
+  return listJson<A>(
+    page.map((line) => ({ id: line.id, json: encode(line) })),
+    hasMore,
+    path
+  )
 })
 
 /** Puts the envelope around a page. */

@@ -76,6 +76,7 @@ export const FAILURES: { readonly [Tag in Failure["_tag"]]: Extract<Failure, { r
     status: "complete",
     operation: "expired"
   }),
+  PaymentLinkInactive: new Domain.PaymentLinkInactive({ id: "plink_1fK3dV9ab7Qe0TzXw5MnR2Lc" }),
   TooManyAttempts: new Domain.TooManyAttempts({ retryAfterSeconds: 3600 }),
   ProcessorNotConfigured: new Domain.ProcessorNotConfigured(),
   ProcessorUnavailable: new Domain.ProcessorUnavailable(),

@@ -89,12 +89,12 @@ const PARAMETERS: Readonly<Record<string, Explanation>> = {
     ]
   },
   price_inactive: {
-    meaning: "An archived price cannot be used for a new Checkout Session, or as a product's default.",
-    causes: ["The price was archived with `active: false`, or created by `price_data` for one session only."],
+    meaning: "An archived price cannot be used for a new Checkout Session or payment link, or as a product's default.",
+    causes: ["The price was archived with `active: false`, or created by `price_data` for one session or link only."],
     remedies: ["Use another price, or set `active: true` again.", KEPT]
   },
   product_inactive: {
-    meaning: "The price's product is archived, so it cannot be sold in a new Checkout Session.",
+    meaning: "The price's product is archived, so it cannot be sold in a new Checkout Session or payment link.",
     causes: ["The product was archived with `active: false`."],
     remedies: ["Sell another product, or set `active: true` again.", KEPT]
   },
@@ -151,6 +151,18 @@ const PAYMENTS: Readonly<Record<string, Explanation>> = {
     causes: ["The session is complete or has expired.", "A concurrent request was processed first."],
     remedies: [
       "Retrieve the session and check `status` and `payment_status`. To sell again, create another session.",
+      KEPT
+    ]
+  },
+  payment_link_inactive: {
+    meaning: "The payment link of this Checkout Session takes no more payments. Nothing was charged.",
+    causes: [
+      "The link was deactivated with `active: false`.",
+      "Other payers have completed as many payments as the link's limit allows."
+    ],
+    remedies: [
+      "Update the link with `active: true`, or with a higher `restrictions[completed_sessions][limit]`. The payer can " +
+        "then pay for the same session until it expires.",
       KEPT
     ]
   },

@@ -23,6 +23,8 @@ const KINDS: Readonly<Record<string, string>> = {
   pi: "a PaymentIntent",
   cs: "a Checkout Session",
   csli: "a line item",
+  plink: "a payment link",
+  plli: "a line of a payment link",
   prod: "a product",
   price: "a price",
   ref: "a refund",
