@@ -70,12 +70,9 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   dashboard: {
     "engine/process/EventLoop.ts": "open pages reload less often while requests keep the event loop busy",
     "engine/process/Loop.ts": "open pages wait for fibers that must not end",
-    "server/ClientAddress.ts": "a session shows the address from which it was opened, also behind proxies",
-    "server/HttpConfig.ts": "the trusted proxies are configured once",
     "http/Payload.ts": "form fields are decoded by the API's contract and refused in its words",
     "http/RateLimits.ts": "sign-in attempts are counted as requests are",
-    "http/forward/Calls.ts": "the process that owns the installation's account records a wipe before it happens",
-    "http/forward/ForwardPage.ts": "a forwarded request carries its sender's address"
+    "http/forward/Calls.ts": "the process that owns the installation's account records a wipe before it happens"
   },
   payments: {
     "webhooks/Dispatcher.ts": "the endpoints' documents answer the port of the webhooks' dispatcher",
@@ -90,12 +87,13 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "engine/Accounts.ts": "a page refuses in plain words while an account is unavailable",
     "engine/log/Document.ts": "a route names its account",
     "http/forward/Forwarder.ts": "a route names its account before anything of the account is read",
-    "http/forward/ForwardPage.ts": "a page goes to the process that serves its account",
+    "http/forward/ForwardPage.ts": "a page goes to the process that serves its account, with its sender's address",
     "http/RequestTimeouts.ts": "a page waits as long as the API does"
   },
   pages: {
     "engine/Accounts.ts": "a page reads the objects that it shows",
     "engine/log/Document.ts": "a page names the kind of object that it reads",
+    "http/RateLimits.ts": "the forms of payment links are counted as requests are",
     "http/ErrorTable.ts": "the documentation of errors shows the statuses and codes of the one table",
     "server/HttpConfig.ts": "pages link to the address of the documentation",
     "server/HttpErrors.ts": "the documentation of errors has examples of all"

@@ -21,7 +21,10 @@ import * as Keys from "./developers/Keys.ts"
 import * as Live from "./frame/Live.ts"
 import * as NewPrice from "./catalog/NewPrice.ts"
 import * as Member from "./team/Member.ts"
+import * as NewPaymentLink from "./payments/NewPaymentLink.ts"
 import * as Payment from "./payments/Payment.ts"
+import * as PaymentLink from "./payments/PaymentLink.ts"
+import * as PaymentLinks from "./payments/PaymentLinks.ts"
 import * as PaymentMethod from "./customers/PaymentMethod.ts"
 import * as Payments from "./payments/Payments.ts"
 import * as Price from "./catalog/Price.ts"
@@ -74,9 +77,12 @@ export const layer = Layer.mergeAll(
   Installation.layer,
   Keys.layer,
   Live.layer,
+  NewPaymentLink.layer,
   NewPrice.layer,
   Member.layer,
   Payment.layer,
+  PaymentLink.layer,
+  PaymentLinks.layer,
   PaymentMethod.layer,
   Payments.layer,
   Price.layer,

@@ -236,13 +236,13 @@ export const ConfirmCheckoutSession = Schema.Struct({
 }).annotate({ identifier: "ConfirmCheckoutSession" })
 export type ConfirmCheckoutSession = typeof ConfirmCheckoutSession.Type
 
-type Ways = Pick<CheckoutSession, "id" | "success_url" | "cancel_url">
-
 /** Returns the URL for a payer who has paid, with the session's id; null if there is none. */
-export const successUrlOf = ({ id, success_url }: Ways): string | null => wayTo(success_url, id)
+export const successUrlOf = ({ id, success_url }: Pick<CheckoutSession, "id" | "success_url">): string | null =>
+  wayTo(success_url, id)
 
 /** Returns the URL for a payer who goes back without paying, with the session's id filled in; null if there is none. */
-export const cancelUrlOf = ({ cancel_url, id }: Ways): string | null => wayTo(cancel_url, id)
+export const cancelUrlOf = ({ cancel_url, id }: Pick<CheckoutSession, "id" | "cancel_url">): string | null =>
+  wayTo(cancel_url, id)
 
 const wayTo = (url: string | null, id: string): string | null =>
   url === null ? null : locationOf(withSessionId(url, id))

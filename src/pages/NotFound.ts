@@ -12,7 +12,8 @@ import { translationOf } from "../html/Routing.ts"
 const METHODS: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["authenticate", ["GET", "HEAD", "POST"]],
   ["challenge", ["GET", "HEAD"]],
-  ["checkout", ["GET", "HEAD", "POST"]]
+  ["checkout", ["GET", "HEAD", "POST"]],
+  ["pay", ["GET", "HEAD", "POST"]]
 ])
 
 /** The format of ids that the router handles without decoding. */

@@ -7,6 +7,7 @@ import * as Compression from "../html/Compression.ts"
 import * as Checkout from "./checkout/Checkout.ts"
 import * as Documentation from "./docs/Documentation.ts"
 import * as Home from "./Home.ts"
+import * as PaymentLink from "./checkout/PaymentLink.ts"
 import * as PayerAuthentication from "./authentication/PayerAuthentication.ts"
 import * as NotFound from "./NotFound.ts"
 
@@ -18,6 +19,7 @@ export const layer = Layer.mergeAll(
   CheckoutTexts.layer,
   Documentation.layer,
   Home.layer,
+  PaymentLink.layer,
   PayerAuthentication.layer,
   NotFound.layer
 )

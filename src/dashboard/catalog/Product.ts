@@ -1,4 +1,4 @@
-/** The page of a product, with its prices and payment links. */
+/** The page of a product, with its prices and the forms for links to pay them. */
 import { Effect, Layer } from "effect"
 import { CreateCheckoutSession } from "../../domain/CheckoutSession.ts"
 import type { Price } from "../../domain/Price.ts"
@@ -84,7 +84,7 @@ const priceColumns = (visit: Visit, product: Product, problem: Problem | null): 
     : [])
 ]
 
-/** Fields of a payment link, which is a checkout session. With an amount that the payer chooses, the quantity is 1. */
+/** Fields of a one-time link, which is a checkout session. With an amount that the payer chooses, the quantity is 1. */
 const linkFields =
   ({ custom_unit_amount: custom }: Price) =>
   (fields: Fields): Child => [
@@ -104,14 +104,16 @@ const priceButtons = (visit: Visit, product: Product, price: Price, problem: Pro
   return html`<div class="buttons">
     ${
       product.active &&
-      price.active &&
-      dialog("Payment link", {
-        visit,
-        action: at("link"),
-        submit: "Create link",
-        problem,
-        content: linkFields(price)
-      })
+      price.active && [
+        html`<a class="button" href="${visit.to("/payment-links/new", { price: price.id })}">Payment link</a>`,
+        dialog("One-time link", {
+          visit,
+          action: at("link"),
+          submit: "Create link",
+          problem,
+          content: linkFields(price)
+        })
+      ]
     }
     ${price.active && price.id !== product.default_price && quiet("default", "Make default")}
     ${price.active ? quiet("archive", "Archive") : quiet("activate", "Activate")}
@@ -219,7 +221,7 @@ const makeLink = action({
   page: "/products/:id",
   path: "/products/:id/prices/:price/link",
   show,
-  notice: "Payment link created.",
+  notice: "One-time link created.",
   prepare: ({ publicUrl }, { price = "" }, values) => {
     const entered = {
       mode: "payment",

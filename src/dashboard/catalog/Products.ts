@@ -67,6 +67,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
     section: "Products",
     live: ["product", "price"],
     aside: html`<div class="buttons">
+      <a class="button" href="${visit.to("/payment-links")}">Payment links</a>
       <a class="button" href="${visit.to("/checkout-sessions")}">Checkout sessions</a>
       ${
         visit.may("build") &&

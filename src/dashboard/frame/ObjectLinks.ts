@@ -12,6 +12,7 @@ const PAGES: Readonly<Record<string, DashboardPath>> = {
   prod: "/products",
   price: "/prices",
   cs: "/checkout-sessions",
+  plink: "/payment-links",
   evt: "/events",
   we: "/webhooks",
   req: "/requests",
@@ -20,7 +21,7 @@ const PAGES: Readonly<Record<string, DashboardPath>> = {
 }
 
 /** Objects without a page of their own: the search finds the page that shows them. */
-const ELSEWHERE: ReadonlySet<string> = new Set(["csli", "whd", "mer"])
+const ELSEWHERE: ReadonlySet<string> = new Set(["csli", "plli", "whd", "mer"])
 
 /** Built-in payment methods such as `pm_card_visa` have no page and do not match. */
 const ID = /^([a-z]+)_[0-9A-Za-z]+$/

@@ -12,9 +12,7 @@ import { textOfHeader } from "../../domain/HeaderText.ts"
 import type { DashboardSession, Origin, Person } from "../../domain/Person.ts"
 import type { Identified, Kind } from "../../engine/log/Document.ts"
 import { sourceOf } from "../../http/RequestContext.ts"
-import { clientAddressOf } from "../../server/ClientAddress.ts"
-import { remoteAddressOf } from "../../http/forward/ForwardPage.ts"
-import { HttpConfig } from "../../server/HttpConfig.ts"
+import { senderOf } from "../../html/Sender.ts"
 import { INSTALLATION } from "../../payments/AccountIds.ts"
 import { DASHBOARD_SESSION, isGood, type OpenedSession, SESSION_SECONDS } from "../../payments/DashboardSessions.ts"
 import { MERCHANT, type Merchant } from "../../payments/Merchants.ts"
@@ -85,10 +83,8 @@ export const clearSessionCookie = Effect.fnUntraced(function* (response: HttpSer
 const AGENT_LENGTH_MAX = 200
 
 export const originOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
-  const { trustedProxies } = yield* HttpConfig
-  const { headers } = sourceOf(request)
-  const address = clientAddressOf(trustedProxies)({ headers, remoteAddress: remoteAddressOf(request) })
-  const agent = textOfHeader(headers["user-agent"] ?? "")
+  const address = yield* senderOf(request)
+  const agent = textOfHeader(sourceOf(request).headers["user-agent"] ?? "")
     .slice(0, AGENT_LENGTH_MAX)
     .replaceAll(/\p{Cc}/gu, "")
     .toWellFormed()

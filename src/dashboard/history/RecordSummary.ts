@@ -17,6 +17,7 @@ import {
   CHECKOUT_SESSION,
   CUSTOMER,
   PAYMENT_INTENT,
+  PAYMENT_LINK,
   PAYMENT_METHOD,
   PRICE,
   PRODUCT,
@@ -197,9 +198,15 @@ const becameOf = (
   changed: ReadonlyArray<string>
 ): string => {
   const types = typesOf(seen, value.id)
+  const isLink = value.id.startsWith(`${PAYMENT_LINK.prefix}_`)
+  // A completed checkout counts in its link, without an event of the link.
+  if (isLink && types.length === 0) return "took a payment"
   if (types.includes("payment_method.attached")) return "saved"
   if (types.includes("payment_method.detached")) return "removed from the customer"
-  if (changed.includes("active")) return value.active === true ? "active again" : "archived"
+  if (changed.includes("active")) {
+    if (value.active === true) return "active again"
+    return isLink ? "deactivated" : "archived"
+  }
   const isMade = types.length === 0 ? isNew(seen, value) : types.some((type) => type.endsWith(".created"))
   return isMade ? "created" : "changed"
 }

@@ -2,13 +2,22 @@
 import { Effect } from "effect"
 import { hasBlank } from "../../domain/Text.ts"
 import { Accounts } from "../../engine/Accounts.ts"
-import type { AccountId } from "../../engine/log/Document.ts"
+import type { AccountId, Identified } from "../../engine/log/Document.ts"
 import { RequestLog } from "../../engine/RequestLog.ts"
 import { html } from "../../html/Html.ts"
 import { seeOther } from "../../html/PageResponse.ts"
 import { accountOf } from "../../payments/AccountIds.ts"
 import { API_KEY } from "../../payments/ApiKeys.ts"
-import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId, WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
+import {
+  CHECKOUT_SESSION,
+  LINE_ITEMS,
+  lineItemsId,
+  PAYMENT_LINK,
+  PAYMENT_LINK_ITEMS,
+  type Resource,
+  WEBHOOK_ENDPOINT
+} from "../../payments/Documents.ts"
+import { itemsId } from "../../payments/PaymentLinks.ts"
 import { PERSON } from "../../payments/People.ts"
 import { requireDocument } from "../../payments/ReadDocument.ts"
 import { isId, pageOf, prefixOf } from "../frame/ObjectLinks.ts"
@@ -36,14 +45,25 @@ const deliveryPage = Effect.fnUntraced(function* (account: AccountId, id: string
   return found.find((page) => page !== undefined)
 })
 
-/** A session and its line items are created by one command, so their ids are adjacent. */
-const linePage = Effect.fnUntraced(function* (account: AccountId, id: string) {
-  const cursor = `${CHECKOUT_SESSION.prefix}${id.slice(id.indexOf("_"))}`
+/** The line items of objects of a kind, and the id of the document that has those of one object. */
+interface Lines<A extends Identified, H> {
+  readonly of: Resource<A, H>
+  readonly kind: Resource<Identified & { readonly data: ReadonlyArray<Identified> }>
+  readonly idFor: (id: string) => string
+}
+
+/** An object and its line items are created by one command, so their ids are adjacent. */
+const linePage = Effect.fnUntraced(function* <A extends Identified, H>(
+  account: AccountId,
+  id: string,
+  { idFor, kind, of }: Lines<A, H>
+) {
+  const cursor = `${of.prefix}${id.slice(id.indexOf("_"))}`
   for (const near of [{ olderThan: cursor }, { newerThan: cursor }]) {
-    const session = (yield* listObjects(account, CHECKOUT_SESSION, { cursor: near, limit: 1 })).rows[0]
-    if (session === undefined) continue
-    const lines = (yield* requireDocument(account, LINE_ITEMS, lineItemsId(session.id))).value.data
-    if (lines.some((line) => line.id === id)) return pageOf(session.id)
+    const owner = (yield* listObjects(account, of, { cursor: near, limit: 1 })).rows[0]
+    if (owner === undefined) continue
+    const lines = (yield* requireDocument(account, kind, idFor(owner.id))).value.data
+    if (lines.some((line) => line.id === id)) return pageOf(owner.id)
   }
 })
 
@@ -61,7 +81,9 @@ const pageIn = Effect.fnUntraced(function* (visit: Visit, account: AccountId, id
     case "whd":
       return yield* deliveryPage(account, id)
     case "csli":
-      return yield* linePage(account, id)
+      return yield* linePage(account, id, { of: CHECKOUT_SESSION, kind: LINE_ITEMS, idFor: lineItemsId })
+    case "plli":
+      return yield* linePage(account, id, { of: PAYMENT_LINK, kind: PAYMENT_LINK_ITEMS, idFor: itemsId })
     case "evt":
       return (yield* accounts.event(account, id)) && pageOf(id)
     case "req":

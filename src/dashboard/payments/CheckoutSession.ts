@@ -1,4 +1,4 @@
-/** The page of a checkout session: its payment link, its line items and its outcome. */
+/** The page of a checkout session: its address, its line items and its outcome. */
 import { Effect, Layer } from "effect"
 import { type CheckoutSession, type LineItem, UpdateCheckoutSession } from "../../domain/CheckoutSession.ts"
 import { type Child, html } from "../../html/Html.ts"
@@ -63,16 +63,19 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     content: [
       url !== null &&
         section(
-          "Payment link",
-          html`<p class="hint">Anyone with this link can pay once until ${time(session.expires_at)}.</p>
+          session.payment_link === undefined ? "One-time link" : "Checkout page",
+          html`<p class="hint">
+              This link works for one payment. Anyone with it can pay until ${time(session.expires_at)}.
+            </p>
             <p>${code(url)}</p>
-            ${qrCode({ text: url, label: "The payment link as a QR code", name: `payment-link-${id}.svg` })}`
+            ${qrCode({ text: url, label: "The one-time link as a QR code", name: `one-time-link-${id}` })}`
         ),
       section(
         "Details",
         facts([
           ["ID", code(id)],
           ["Payment", payment_intent && objectLink(visit, payment_intent)],
+          ["Payment link", session.payment_link && objectLink(visit, session.payment_link)],
           ["Customer", customer && customerLink(visit, customers, customer)],
           ["Payer", billingHtml(session.customer_details ?? {})],
           ["Created", time(session.created)],

@@ -1,4 +1,4 @@
-/** The list of checkout sessions, filtered by status. */
+/** The list of checkout sessions, filtered by status and payment link. */
 import { Effect } from "effect"
 import { CheckoutSessionStatus } from "../../domain/CheckoutSession.ts"
 import { CHECKOUT_SESSION } from "../../payments/Documents.ts"
@@ -13,7 +13,8 @@ const show: Show = Effect.fnUntraced(function* (visit) {
   const { account, query } = visit
   const asked = query.get("status")
   const status = CheckoutSessionStatus.literals.find((status) => status === asked)
-  const labels = status === undefined ? {} : { status }
+  const payment_link = query.get("payment_link") ?? ""
+  const labels = { ...(status !== undefined && { status }), ...(payment_link !== "" && { payment_link }) }
   const { hasMore, rows } = yield* listObjects(account, CHECKOUT_SESSION, { cursor: cursorIn(query), labels })
   const customers = yield* customersOf(account, rows)
   return {
@@ -22,13 +23,14 @@ const show: Show = Effect.fnUntraced(function* (visit) {
     back: ["/products", "Products"],
     live: ["checkout.session", "customer"],
     content: [
-      filters(visit, "/checkout-sessions", (fields) =>
+      filters(visit, "/checkout-sessions", (fields) => [
         fields.choice({
           name: "status",
           label: "Status",
           options: [["", "Any"], ...CheckoutSessionStatus.literals.map((status) => [status, status] as const)]
-        })
-      ),
+        }),
+        fields.text({ name: "payment_link", label: "Payment link", hint: "The ID of a payment link." })
+      ]),
       table({
         caption: "Checkout sessions, newest first",
         columns: [
@@ -49,8 +51,8 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         rows,
         href: ({ id }) => visit.to(`/checkout-sessions/${id}`),
         empty:
-          status === undefined
-            ? "No sessions yet. Create one as a payment link on a product's page, or through the API."
+          Object.keys(labels).length === 0
+            ? "No sessions yet. Create one as a one-time link on a product's page, or through the API."
             : "No sessions match these filters."
       }),
       pageLinks(visit, rows, hasMore)

@@ -99,6 +99,14 @@ export const ar: Catalogue = {
   "amount.too_small": "أدخل {amount} على الأقل.",
   "amount.too_large": "أدخل {amount} كحد أقصى.",
 
+  "link.quantity": "الكمية",
+  "link.continue": "المتابعة إلى الدفع",
+  "link.next": "تُدخل بيانات بطاقتك في الصفحة التالية.",
+  "link.quantity_wrong": "أدخل عددًا صحيحًا من {least} إلى {most}.",
+  "link.too_much": "هذا أكثر مما يمكن دفعه مرة واحدة. اختر كمية أقل.",
+  "link.again": "يُرجى مراجعة طلبك ثم المتابعة مرة أخرى.",
+  "link.too_many": "فُتحت عمليات دفع كثيرة جدًا من شبكتك. حاول مرة أخرى بعد بضع دقائق.",
+
   "failure.not_charged": "لم يُخصم منك أي مبلغ.",
   "failure.card_declined": "تم رفض بطاقتك.",
   "failure.insufficient_funds": "رصيد بطاقتك غير كافٍ.",
@@ -134,6 +142,8 @@ export const ar: Catalogue = {
   "foreign_form.text": "لم يُخصم منك أي مبلغ. افتح صفحة الدفع مرة أخرى واستخدم النموذج الموجود فيها.",
   "expired.title": "انتهت صلاحية صفحة الدفع هذه",
   "expired.text": "لم يُخصم منك أي مبلغ. للشراء من {merchant}، عُد إلى المتجر وابدأ من جديد.",
+  "inactive.title": "رابط الدفع هذا غير نشط",
+  "inactive.text": "للشراء من {merchant}، تواصل مع المتجر.",
   "paused.title": "عدد كبير من محاولات الدفع غير الناجحة",
   "paused.until": "يمكنك المحاولة مرة أخرى في هذه الصفحة الساعة {time}، خلال ساعة على الأكثر.",
   "paused.for_good": "لم تعد هذه الصفحة تقبل المدفوعات. للشراء، عُد إلى المتجر وابدأ من جديد.",

@@ -100,6 +100,15 @@ export const de: Catalogue = {
   "amount.too_small": "Geben Sie mindestens {amount} ein.",
   "amount.too_large": "Geben Sie höchstens {amount} ein.",
 
+  "link.quantity": "Menge",
+  "link.continue": "Weiter zur Zahlung",
+  "link.next": "Ihre Karte geben Sie auf der nächsten Seite ein.",
+  "link.quantity_wrong": "Geben Sie eine ganze Zahl von {least} bis {most} ein.",
+  "link.too_much": "So viel kann nicht auf einmal bezahlt werden. Wählen Sie eine kleinere Menge.",
+  "link.again": "Bitte prüfen Sie Ihre Bestellung und fahren Sie noch einmal fort.",
+  "link.too_many":
+    "Aus Ihrem Netzwerk wurden zu viele Zahlungen begonnen. Versuchen Sie es in ein paar Minuten erneut.",
+
   "failure.not_charged": "Ihnen wurde nichts berechnet.",
   "failure.card_declined": "Ihre Karte wurde abgelehnt.",
   "failure.insufficient_funds": "Ihre Karte ist nicht ausreichend gedeckt.",
@@ -146,6 +155,8 @@ export const de: Catalogue = {
   "expired.title": "Diese Zahlungsseite ist abgelaufen",
   "expired.text":
     "Ihnen wurde nichts berechnet. Wenn Sie bei {merchant} kaufen möchten, gehen Sie zurück zum Shop und beginnen Sie neu.",
+  "inactive.title": "Dieser Zahlungslink ist nicht aktiv",
+  "inactive.text": "Wenn Sie bei {merchant} kaufen möchten, wenden Sie sich an den Shop.",
   "paused.title": "Zu viele fehlgeschlagene Zahlungen",
   "paused.until": "Sie können es auf dieser Seite um {time} erneut versuchen, spätestens in einer Stunde.",
   "paused.for_good": "Auf dieser Seite können Sie nicht mehr bezahlen. Gehen Sie zurück zum Shop und beginnen Sie neu.",

@@ -106,6 +106,15 @@ export const en = {
   "amount.too_small": "Enter at least {amount}.",
   "amount.too_large": "Enter at most {amount}.",
 
+  // The page of a payment link
+  "link.quantity": "Quantity",
+  "link.continue": "Continue to payment",
+  "link.next": "You enter your card on the next page.",
+  "link.quantity_wrong": "Enter a whole number from {least} to {most}.",
+  "link.too_much": "This is more than can be paid at once. Choose a smaller quantity.",
+  "link.again": "Please check your order and continue again.",
+  "link.too_many": "Too many checkouts were opened from your network. Try again in a few minutes.",
+
   // A failed attempt
   "failure.not_charged": "You have not been charged.",
   "failure.card_declined": "Your card was declined.",
@@ -146,6 +155,8 @@ export const en = {
   "foreign_form.text": "You have not been charged. Open the payment page again and use its form.",
   "expired.title": "This checkout has expired",
   "expired.text": "You have not been charged. To buy from {merchant}, go back to the shop and start again.",
+  "inactive.title": "This payment link is not active",
+  "inactive.text": "To buy from {merchant}, get in touch with the shop.",
   "paused.title": "Too many failed payments",
   "paused.until": "You can try again on this page at {time}, within an hour at most.",
   "paused.for_good": "This checkout no longer accepts payments. To buy, go back to the shop and start again.",

@@ -100,6 +100,14 @@ export const es: Catalogue = {
   "amount.too_small": "Introduce como mínimo {amount}.",
   "amount.too_large": "Introduce como máximo {amount}.",
 
+  "link.quantity": "Cantidad",
+  "link.continue": "Continuar con el pago",
+  "link.next": "Introducirás tu tarjeta en la página siguiente.",
+  "link.quantity_wrong": "Introduce un número entero de {least} a {most}.",
+  "link.too_much": "Es más de lo que se puede pagar de una vez. Elige una cantidad menor.",
+  "link.again": "Revisa tu pedido y continúa de nuevo.",
+  "link.too_many": "Se han abierto demasiados pagos desde tu red. Inténtalo de nuevo en unos minutos.",
+
   "failure.not_charged": "No se te ha cobrado nada.",
   "failure.card_declined": "Se ha rechazado tu tarjeta.",
   "failure.insufficient_funds": "Tu tarjeta no tiene fondos suficientes.",
@@ -140,6 +148,8 @@ export const es: Catalogue = {
   "foreign_form.text": "No se te ha cobrado nada. Abre de nuevo la página de pago y usa su formulario.",
   "expired.title": "Esta página de pago ha caducado",
   "expired.text": "No se te ha cobrado nada. Para comprar en {merchant}, vuelve a la tienda y empieza de nuevo.",
+  "inactive.title": "Este enlace de pago no está activo",
+  "inactive.text": "Para comprar en {merchant}, contacta con la tienda.",
   "paused.title": "Demasiados pagos fallidos",
   "paused.until": "Podrás intentarlo de nuevo en esta página a las {time}, dentro de una hora como máximo.",
   "paused.for_good": "Esta página ya no acepta pagos. Para comprar, vuelve a la tienda y empieza de nuevo.",

@@ -100,6 +100,14 @@ export const fr: Catalogue = {
   "amount.too_small": "Saisissez au moins {amount}.",
   "amount.too_large": "Saisissez au maximum {amount}.",
 
+  "link.quantity": "Quantité",
+  "link.continue": "Continuer vers le paiement",
+  "link.next": "Vous saisirez votre carte sur la page suivante.",
+  "link.quantity_wrong": "Saisissez un nombre entier de {least} à {most}.",
+  "link.too_much": "Ce montant est trop élevé pour un seul paiement. Choisissez une quantité plus petite.",
+  "link.again": "Veuillez vérifier votre commande, puis continuez de nouveau.",
+  "link.too_many": "Trop de paiements ont été ouverts depuis votre réseau. Réessayez dans quelques minutes.",
+
   "failure.not_charged": "Vous n'avez pas été débité.",
   "failure.card_declined": "Votre carte a été refusée.",
   "failure.insufficient_funds": "Les fonds disponibles sur votre carte sont insuffisants.",
@@ -143,6 +151,8 @@ export const fr: Catalogue = {
   "foreign_form.text": "Vous n'avez pas été débité. Ouvrez de nouveau la page de paiement et utilisez son formulaire.",
   "expired.title": "Cette page de paiement a expiré",
   "expired.text": "Vous n'avez pas été débité. Pour acheter chez {merchant}, retournez à la boutique et recommencez.",
+  "inactive.title": "Ce lien de paiement n'est pas actif",
+  "inactive.text": "Pour acheter chez {merchant}, contactez la boutique.",
   "paused.title": "Trop de paiements refusés",
   "paused.until": "Vous pourrez réessayer sur cette page à {time}, dans une heure au plus tard.",
   "paused.for_good": "Cette page n'accepte plus de paiements. Pour acheter, retournez à la boutique et recommencez.",

@@ -100,6 +100,14 @@ export const it: Catalogue = {
   "amount.too_small": "Inserisci almeno {amount}.",
   "amount.too_large": "Inserisci al massimo {amount}.",
 
+  "link.quantity": "Quantità",
+  "link.continue": "Continua con il pagamento",
+  "link.next": "Inserirai la carta nella pagina successiva.",
+  "link.quantity_wrong": "Inserisci un numero intero da {least} a {most}.",
+  "link.too_much": "È più di quanto si possa pagare in una volta. Scegli una quantità minore.",
+  "link.again": "Controlla il tuo ordine e continua di nuovo.",
+  "link.too_many": "Dalla tua rete sono stati aperti troppi pagamenti. Riprova tra qualche minuto.",
+
   "failure.not_charged": "Non ti è stato addebitato nulla.",
   "failure.card_declined": "La tua carta è stata rifiutata.",
   "failure.insufficient_funds": "La tua carta non dispone di fondi sufficienti.",
@@ -139,6 +147,8 @@ export const it: Catalogue = {
   "foreign_form.text": "Non ti è stato addebitato nulla. Apri di nuovo la pagina di pagamento e usa il suo modulo.",
   "expired.title": "Questa pagina di pagamento è scaduta",
   "expired.text": "Non ti è stato addebitato nulla. Per acquistare da {merchant}, torna al negozio e ricomincia.",
+  "inactive.title": "Questo link di pagamento non è attivo",
+  "inactive.text": "Per acquistare da {merchant}, contatta il negozio.",
   "paused.title": "Troppi pagamenti non riusciti",
   "paused.until": "Puoi riprovare su questa pagina alle {time}, al più tardi tra un'ora.",
   "paused.for_good": "Questa pagina non accetta più pagamenti. Per acquistare, torna al negozio e ricomincia.",

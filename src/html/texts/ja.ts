@@ -100,6 +100,14 @@ export const ja: Catalogue = {
   "amount.too_small": "{amount} 以上の金額を入力してください。",
   "amount.too_large": "{amount} 以下の金額を入力してください。",
 
+  "link.quantity": "数量",
+  "link.continue": "お支払いに進む",
+  "link.next": "カード情報は次のページで入力します。",
+  "link.quantity_wrong": "{least} から {most} までの整数を入力してください。",
+  "link.too_much": "一度にお支払いいただける金額を超えています。数量を減らしてください。",
+  "link.again": "ご注文内容を確認して、もう一度お進みください。",
+  "link.too_many": "お使いのネットワークから開かれたお支払いが多すぎます。数分後にもう一度お試しください。",
+
   "failure.not_charged": "料金は請求されていません。",
   "failure.card_declined": "カードが拒否されました。",
   "failure.insufficient_funds": "カードの残高または利用可能額が不足しています。",
@@ -141,6 +149,8 @@ export const ja: Catalogue = {
   "foreign_form.text": "料金は請求されていません。決済ページをもう一度開き、そのフォームをご利用ください。",
   "expired.title": "この決済ページの有効期限が切れました",
   "expired.text": "料金は請求されていません。{merchant} で購入するには、ショップに戻って最初からやり直してください。",
+  "inactive.title": "この支払いリンクは現在利用できません",
+  "inactive.text": "{merchant} で購入するには、ショップにお問い合わせください。",
   "paused.title": "お支払いの失敗回数が上限に達しました",
   "paused.until": "このページでは {time} (1 時間以内) から再度お試しいただけます。",
   "paused.for_good":

@@ -100,6 +100,14 @@ export const nl: Catalogue = {
   "amount.too_small": "Vul minimaal {amount} in.",
   "amount.too_large": "Vul maximaal {amount} in.",
 
+  "link.quantity": "Aantal",
+  "link.continue": "Verder naar betalen",
+  "link.next": "Je vult je kaart in op de volgende pagina.",
+  "link.quantity_wrong": "Vul een geheel getal in van {least} tot en met {most}.",
+  "link.too_much": "Dit is meer dan in één keer betaald kan worden. Kies een kleiner aantal.",
+  "link.again": "Controleer je bestelling en ga nogmaals verder.",
+  "link.too_many": "Er zijn te veel betalingen gestart vanaf je netwerk. Probeer het over een paar minuten opnieuw.",
+
   "failure.not_charged": "Er is niets afgeschreven.",
   "failure.card_declined": "Je kaart is geweigerd.",
   "failure.insufficient_funds": "Je kaart heeft onvoldoende saldo.",
@@ -139,6 +147,8 @@ export const nl: Catalogue = {
   "foreign_form.text": "Er is niets afgeschreven. Open de betaalpagina opnieuw en gebruik het formulier daar.",
   "expired.title": "Deze betaalpagina is verlopen",
   "expired.text": "Er is niets afgeschreven. Ga terug naar de winkel en begin opnieuw om bij {merchant} te kopen.",
+  "inactive.title": "Deze betaallink is niet actief",
+  "inactive.text": "Neem contact op met de winkel om bij {merchant} te kopen.",
   "paused.title": "Te veel mislukte betalingen",
   "paused.until": "Je kunt het op deze pagina opnieuw proberen om {time}, uiterlijk over een uur.",
   "paused.for_good":

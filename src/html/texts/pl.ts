@@ -100,6 +100,14 @@ export const pl: Catalogue = {
   "amount.too_small": "Podaj co najmniej {amount}.",
   "amount.too_large": "Podaj najwyżej {amount}.",
 
+  "link.quantity": "Ilość",
+  "link.continue": "Przejdź do płatności",
+  "link.next": "Dane karty podasz na następnej stronie.",
+  "link.quantity_wrong": "Podaj liczbę całkowitą od {least} do {most}.",
+  "link.too_much": "To więcej, niż można zapłacić jednorazowo. Wybierz mniejszą ilość.",
+  "link.again": "Sprawdź zamówienie i przejdź dalej jeszcze raz.",
+  "link.too_many": "Z Twojej sieci rozpoczęto zbyt wiele płatności. Spróbuj ponownie za kilka minut.",
+
   "failure.not_charged": "Nie pobrano żadnej opłaty.",
   "failure.card_declined": "Karta została odrzucona.",
   "failure.insufficient_funds": "Na karcie brakuje środków.",
@@ -140,6 +148,8 @@ export const pl: Catalogue = {
   "foreign_form.text": "Nie pobrano żadnej opłaty. Otwórz ponownie stronę płatności i użyj jej formularza.",
   "expired.title": "Ta strona płatności wygasła",
   "expired.text": "Nie pobrano żadnej opłaty. Aby kupić w {merchant}, wróć do sklepu i zacznij od nowa.",
+  "inactive.title": "Ten link do płatności jest nieaktywny",
+  "inactive.text": "Aby kupić w {merchant}, skontaktuj się ze sklepem.",
   "paused.title": "Zbyt wiele nieudanych płatności",
   "paused.until": "Na tej stronie możesz spróbować ponownie o {time}, najpóźniej za godzinę.",
   "paused.for_good": "Ta strona nie przyjmuje już płatności. Aby kupić, wróć do sklepu i zacznij od nowa.",

@@ -100,6 +100,14 @@ export const pt: Catalogue = {
   "amount.too_small": "Digite no mínimo {amount}.",
   "amount.too_large": "Digite no máximo {amount}.",
 
+  "link.quantity": "Quantidade",
+  "link.continue": "Continuar para o pagamento",
+  "link.next": "Você informa o cartão na próxima página.",
+  "link.quantity_wrong": "Digite um número inteiro de {least} a {most}.",
+  "link.too_much": "É mais do que se pode pagar de uma vez. Escolha uma quantidade menor.",
+  "link.again": "Confira seu pedido e continue novamente.",
+  "link.too_many": "Muitos pagamentos foram abertos da sua rede. Tente novamente em alguns minutos.",
+
   "failure.not_charged": "Nada foi cobrado.",
   "failure.card_declined": "Seu cartão foi recusado.",
   "failure.insufficient_funds": "Seu cartão não tem saldo suficiente.",
@@ -139,6 +147,8 @@ export const pt: Catalogue = {
   "foreign_form.text": "Nada foi cobrado. Abra a página de pagamento novamente e use o formulário dela.",
   "expired.title": "Esta página de pagamento expirou",
   "expired.text": "Nada foi cobrado. Para comprar de {merchant}, volte à loja e comece de novo.",
+  "inactive.title": "Este link de pagamento não está ativo",
+  "inactive.text": "Para comprar de {merchant}, entre em contato com a loja.",
   "paused.title": "Muitas tentativas de pagamento sem sucesso",
   "paused.until": "Você poderá tentar novamente nesta página às {time}, em no máximo uma hora.",
   "paused.for_good": "Esta página não aceita mais pagamentos. Para comprar, volte à loja e comece de novo.",

@@ -9,6 +9,7 @@
 import { Effect, Layer } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { successUrlOf } from "../../domain/CheckoutSession.ts"
+import { stateOf } from "../../domain/PaymentLink.ts"
 import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
 import { matchesClientSecret } from "../../payments/ClientSecrets.ts"
 import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
@@ -37,6 +38,7 @@ import { failureTextOf, foreignForm, notFound, notice } from "../../html/Notice.
 import { data, redirect, page, seeOther } from "../../html/PageResponse.ts"
 import { queryOf, route, translationOf } from "../../html/Routing.ts"
 import { countryFor, type Translation, translationFor } from "../../html/Translation.ts"
+import { inactiveNotice } from "./PaymentLinkPage.ts"
 import { ANOTHER, CHOICE } from "./SavedCards.ts"
 import type { Submissions, Submitted } from "../../html/FormSubmission.ts"
 import * as FormSubmission from "../../html/FormSubmission.ts"
@@ -74,12 +76,15 @@ type Answer = HttpServerResponse.HttpServerResponse
 /** The page's own address. */
 const pageOf = ({ found, publicUrl }: Visit): string => publicUrl + pathOf(found.session)
 
+/** True for a session without a payment link, and for one whose link takes payments (semantics payment_links.late). */
+const isLinkOpen = ({ link }: FoundSession): boolean => link === null || stateOf(link) === "open"
+
 /**
  * True for an open session, unless it is closed for a while after too many failed attempts (semantics
- * checkout.attempts).
+ * checkout.attempts), or its payment link takes no more payments.
  */
-const isPayable = ({ hidden, session }: FoundSession): boolean =>
-  session.status === "open" && hidden.closedUntil === null
+const isPayable = (found: FoundSession): boolean =>
+  found.session.status === "open" && found.hidden.closedUntil === null && isLinkOpen(found)
 
 const frameOf = ({ embedder, found: { session } }: Visit): Frame | null =>
   embedder === null ? null : { origin: embedder, status: session.status, location: successUrlOf(session) }
@@ -106,10 +111,15 @@ const closedPage = (visit: Visit): Answer => {
   const { embedder, found, translation, wantsData } = visit
   const { closedUntil } = found.hidden
   const isOpen = found.session.status === "open"
-  const status = isOpen ? 429 : 410
+  const isPaused = isOpen && isLinkOpen(found)
+  const status = isPaused ? 429 : 410
   if (wantsData) return data(status, { reload: true })
   const closed = { ...found, translation }
-  const closedNotice = isOpen ? pauseOf(closed, closedUntil!) : noticeOf(closed)
+  const closedNotice = isPaused
+    ? pauseOf(closed, closedUntil!)
+    : isOpen
+      ? inactiveNotice({ ...closed, link: found.link! })
+      : noticeOf(closed)
   const pictures = [found.brand.icon]
   if (embedder === null) return page(notice(closedNotice), { status, pictures })
   return page(notice({ ...closedNotice, frame: frameOf(visit) }), { pictures, frameAncestors: [embedder] })

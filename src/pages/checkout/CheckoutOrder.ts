@@ -30,9 +30,15 @@ export interface ChosenPrices {
   readonly total: string
 }
 
+/** The fields of a session, or of a payment link before there is a session. */
+type Ordered = Pick<CheckoutSession, "id" | "cancel_url" | "currency" | "amount_subtotal" | "amount_total">
+
+/** A line of a session or of a payment link. */
+type Line = Omit<LineItem, "id">
+
 export interface Order {
-  readonly session: CheckoutSession
-  readonly lines: ReadonlyArray<LineItem>
+  readonly session: Ordered
+  readonly lines: ReadonlyArray<Line>
   /** One for each line. */
   readonly goods: ReadonlyArray<Goods>
   readonly merchant: string
@@ -96,7 +102,7 @@ const sum = (label: string, amount: string, follows: Child, kind: "part" | "whol
   html`<p class="sum ${kind}"><span>${label}</span> <span ${follows}>${amount}</span></p>`
 
 const lineItem = (
-  line: LineItem,
+  line: Line,
   goods: Goods | undefined,
   currency: string,
   translation: Translation,
@@ -119,7 +125,7 @@ const lineItem = (
 }
 
 /** Quantity, unit price and interval of a line. */
-const details = ({ quantity }: LineItem, price: Price | null, currency: string, translation: Translation): Child => [
+const details = ({ quantity }: Line, price: Price | null, currency: string, translation: Translation): Child => [
   quantity > 1 && html`<small>${countOf(quantity, price, currency, translation)}</small> `,
   price?.recurring !== undefined && html`<small>${periodOf(price.recurring, translation)}</small>`
 ]

@@ -3,7 +3,7 @@
  * says so and has no form (semantics keys.live_processor). A session that cannot be paid has a notice instead
  * (`ClosedSession.ts`).
  */
-import { cancelUrlOf, type PageLanguage } from "../../domain/CheckoutSession.ts"
+import { cancelUrlOf, type CheckoutSession, type PageLanguage } from "../../domain/CheckoutSession.ts"
 import { COUNTRY_CODES, isCountry } from "../../domain/Address.ts"
 import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
 import { type AddressField, formatsText, isOf, labelOf, namesIn, needOf, orderOf } from "./AddressFields.ts"
@@ -28,7 +28,8 @@ import { ANOTHER, CHOICE, savedCardsHtml } from "./SavedCards.ts"
 import { testModePanel } from "../../html/TestModePanel.ts"
 import type { Translation } from "../../html/Translation.ts"
 
-export interface CheckoutPage extends Omit<Order, "chosen"> {
+export interface CheckoutPage extends Omit<Order, "chosen" | "session"> {
+  readonly session: CheckoutSession
   /** The field for an amount that the payer chooses; null if there is none. */
   readonly amount: AmountField | null
   /** Saved cards of the session's customer to choose from. */
@@ -59,7 +60,10 @@ export const render = (page: CheckoutPage): Html => {
     brand,
     translation,
     content: html`${!session.livemode && testModePanel(asked.card, translation)}
-      <main>${order({ ...page, chosen: chosenPrices(page) })} ${isPayable ? form(page, asked) : noCards(page)}</main>`
+      <main>
+        ${order({ ...page, chosen: chosenPrices(page) })}
+        ${isPayable ? form(page, asked) : noCards({ ...page, back: cancelUrlOf(session) })}
+      </main>`
   })
 }
 
@@ -72,9 +76,12 @@ const totalOf = (page: CheckoutPage): string =>
   formatAmount(page.session.amount_total!, page.session.currency!, page.translation.moneyLocale)
 
 /** Shown instead of the form, before the payer enters a card in vain. */
-const noCards = ({ merchant, session, translation }: CheckoutPage): Html => {
-  const back = cancelUrlOf(session)
-  return html`<section class="no-cards" aria-labelledby="no-cards">
+export const noCards = ({
+  back,
+  merchant,
+  translation
+}: Pick<CheckoutPage, "merchant" | "translation"> & { readonly back: string | null }): Html =>
+  html`<section class="no-cards" aria-labelledby="no-cards">
     <h2 id="no-cards">${translation.text("no_cards.title")}</h2>
     <p>${translation.text("no_cards.text", { merchant })}</p>
     ${
@@ -84,7 +91,6 @@ const noCards = ({ merchant, session, translation }: CheckoutPage): Html => {
       </p>`
     }
   </section>`
-}
 
 const LOCK = html`<svg width="16" height="16" viewBox="0 0 16 16" fill="currentColor" aria-hidden="true">
   <path d="M4 6V5a4 4 0 0 1 8 0v1h1v8H3V6zm2 0h4V5a2 2 0 0 0-4 0z" />

@@ -6,6 +6,7 @@ import { Clock, Effect } from "effect"
 import type { CheckoutLocale, CheckoutSession, LineItem } from "../../domain/CheckoutSession.ts"
 import { PREFIXES } from "../../domain/Identifiers.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
+import type { PaymentLink } from "../../domain/PaymentLink.ts"
 import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
@@ -18,6 +19,7 @@ import {
   LINE_ITEMS,
   lineItemsId,
   PAYMENT_INTENT,
+  PAYMENT_LINK,
   PAYMENT_METHOD,
   PRICE,
   PRODUCT
@@ -40,6 +42,8 @@ export interface FoundSession {
   /** Price and product of each line; empty if the session is not open, because only the form shows them. */
   readonly goods: ReadonlyArray<Goods>
   readonly paymentIntent: PaymentIntent | null
+  /** The payment link that the payer has followed; null without one. */
+  readonly link: PaymentLink | null
   /** Saved cards of the session's customer that the form offers. */
   readonly saved: ReadonlyArray<PaymentMethod>
 }
@@ -57,7 +61,7 @@ export interface FoundPaymentIntent {
 }
 
 /** True if the id has the prefix and the format of its kind. */
-const isId = (prefix: string, id: string): boolean => new RegExp(`^${prefix}_[0-9A-Za-z]{1,64}$`).test(id)
+export const isId = (prefix: string, id: string): boolean => new RegExp(`^${prefix}_[0-9A-Za-z]{1,64}$`).test(id)
 
 /** Returns the session; undefined if there is none. */
 export const findSession = Effect.fnUntraced(function* (id: string) {
@@ -79,9 +83,15 @@ export const findSession = Effect.fnUntraced(function* (id: string) {
     lines: lines.value.data,
     goods: document.value.status === "open" ? yield* findGoods(account, lines.value.data) : [],
     paymentIntent: paymentIntent === null ? null : paymentIntent.value,
+    link: yield* linkOf(account, document.value),
     saved: yield* findSaved(account, document.value)
   }
   return session
+})
+
+const linkOf = Effect.fnUntraced(function* (account: AccountId, { payment_link }: CheckoutSession) {
+  const link = payment_link === undefined ? undefined : yield* readDocument(account, PAYMENT_LINK, payment_link)
+  return link?.value ?? null
 })
 
 /** Returns the PaymentIntent; undefined if there is none. */
@@ -110,10 +120,13 @@ const READS_MAX = 8
  * Reads price and product of each line, in order (semantics pages.order). After a wipe of the test environment they are
  * null.
  */
-const findGoods = Effect.fnUntraced(function* (account: AccountId, lines: ReadonlyArray<LineItem>) {
+export const findGoods = Effect.fnUntraced(function* (
+  account: AccountId,
+  lines: ReadonlyArray<Pick<LineItem, "price">>
+) {
   return yield* Effect.forEach(
     lines,
-    Effect.fnUntraced(function* (line: LineItem) {
+    Effect.fnUntraced(function* (line: Pick<LineItem, "price">) {
       const price = (yield* readDocument(account, PRICE, line.price))?.value ?? null
       const product = price === null ? null : ((yield* readDocument(account, PRODUCT, price.product))?.value ?? null)
       const goods: Goods = { price, product }
@@ -139,7 +152,7 @@ const findSaved = Effect.fnUntraced(function* (account: AccountId, { customer }:
 })
 
 /** Reads the merchant's name and brand. */
-const merchantOf = Effect.fnUntraced(function* (account: AccountId) {
+export const merchantOf = Effect.fnUntraced(function* (account: AccountId) {
   const { value } = (yield* readDocument(INSTALLATION, MERCHANT, merchantIdOf(account)))!
   return { merchant: value.name, brand: brandOf(value, isLive(account)) }
 })

@@ -14,6 +14,7 @@ import * as ApiKeys from "../../../src/payments/ApiKeys.ts"
 import * as CheckoutSessions from "../../../src/payments/CheckoutSessions.ts"
 import * as Customers from "../../../src/payments/Customers.ts"
 import * as PaymentIntents from "../../../src/payments/PaymentIntents.ts"
+import * as PaymentLinks from "../../../src/payments/PaymentLinks.ts"
 import * as PaymentMethodAttachments from "../../../src/payments/PaymentMethodAttachments.ts"
 import * as PaymentMethods from "../../../src/payments/PaymentMethods.ts"
 import * as Prices from "../../../src/payments/Prices.ts"
@@ -78,6 +79,7 @@ const COMMANDS: Readonly<Record<string, ReadonlyArray<Tag>>> = {
     ParameterInvalid,
     ParameterMissing,
     ParametersExclusive,
+    PaymentLinkInactive: true,
     PaymentMethodRequired,
     ProcessorNotConfigured,
     ProcessorUnavailable,
@@ -89,6 +91,16 @@ const COMMANDS: Readonly<Record<string, ReadonlyArray<Tag>>> = {
     CheckoutSessionUnexpectedState: true,
     ResourceMissing
   }),
+  "payment_links.create": failuresOf(PaymentLinks.create, {
+    AmountTooLarge,
+    ParameterInvalid,
+    ParameterMissing,
+    ParametersExclusive,
+    PriceInactive: true,
+    ProductInactive: true,
+    ResourceMissing
+  }),
+  "payment_links.update": failuresOf(PaymentLinks.update, { ParameterInvalid, ParameterMissing, ResourceMissing }),
   "payment_intents.create": failuresOf(PaymentIntents.create, {
     AmountTooLarge,
     ParameterInvalid,
@@ -112,6 +124,7 @@ const COMMANDS: Readonly<Record<string, ReadonlyArray<Tag>>> = {
     ParameterMissing,
     ParametersExclusive,
     PaymentIntentUnexpectedState,
+    PaymentLinkInactive: true,
     PaymentMethodRequired,
     ProcessorNotConfigured,
     ProcessorUnavailable,

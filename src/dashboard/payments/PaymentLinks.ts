@@ -1,0 +1,100 @@
+/** The list of payment links. */
+import { Effect } from "effect"
+import { type PaymentLink, stateOf } from "../../domain/PaymentLink.ts"
+import type { AccountId } from "../../engine/log/Document.ts"
+import { type Child, html } from "../../html/Html.ts"
+import { PAYMENT_LINK, PAYMENT_LINK_ITEMS } from "../../payments/Documents.ts"
+import { itemsId } from "../../payments/PaymentLinks.ts"
+import { filters } from "../frame/Form.ts"
+import { page, type Show } from "../frame/Page.ts"
+import { findObjects, listObjects } from "../frame/Queries.ts"
+import { cursorIn, pageLinks, table } from "../frame/Table.ts"
+import { badge, money, NOTHING, time } from "../frame/Values.ts"
+
+const VIEWS = [
+  ["", "Any"],
+  ["active", "Active"],
+  ["inactive", "Inactive"]
+] as const
+
+const TONES = { open: ["active", "good"], inactive: ["inactive", "plain"], used_up: ["used up", "wait"] } as const
+
+/** Whether the link takes payments. */
+export const linkBadge = (link: PaymentLink): Child => badge(...TONES[stateOf(link)])
+
+/** The lines of links, by the links' ids. */
+const itemsOf = Effect.fnUntraced(function* (account: AccountId, links: ReadonlyArray<PaymentLink>) {
+  const found = yield* findObjects(
+    account,
+    PAYMENT_LINK_ITEMS,
+    links.map(({ id }) => itemsId(id))
+  )
+  return (id: string) => found.get(itemsId(id))?.data ?? []
+})
+
+const labelsOf = (view: string | null): Readonly<Record<string, string>> =>
+  view === "active" || view === "inactive" ? { active: String(view === "active") } : {}
+
+const show: Show = Effect.fnUntraced(function* (visit) {
+  const { account, query } = visit
+  const labels = labelsOf(query.get("status"))
+  const { hasMore, rows } = yield* listObjects(account, PAYMENT_LINK, { cursor: cursorIn(query), labels })
+  const items = yield* itemsOf(account, rows)
+  return {
+    title: "Payment links",
+    section: "Products",
+    back: ["/products", "Products"],
+    live: ["payment_link"],
+    aside:
+      visit.may("build") &&
+      html`<div class="buttons">
+        <a class="button primary" href="${visit.to("/payment-links/new")}">New payment link</a>
+      </div>`,
+    content: [
+      filters(visit, "/payment-links", (fields) => fields.choice({ name: "status", label: "Status", options: VIEWS })),
+      table({
+        caption: "Payment links, newest first",
+        columns: [
+          {
+            name: "Sells",
+            long: true,
+            cell: ({ id }) =>
+              html`<bdi
+                >${items(id)
+                  .map(({ description }) => description)
+                  .join(", ")}</bdi
+              >`
+          },
+          {
+            name: "Amount",
+            align: "end",
+            cell: ({ currency, id }) =>
+              money(
+                items(id).reduce((sum, line) => sum + line.amount_total, 0),
+                currency
+              )
+          },
+          { name: "Status", cell: linkBadge },
+          {
+            name: "Payments",
+            align: "end",
+            cell: ({ restrictions }) =>
+              restrictions === null
+                ? NOTHING
+                : `${restrictions.completed_sessions.count} of ${restrictions.completed_sessions.limit}`
+          },
+          { name: "Created", wide: true, cell: ({ created }) => time(created) }
+        ],
+        rows,
+        href: ({ id }) => visit.to(`/payment-links/${id}`),
+        empty:
+          query.size > 0
+            ? "No payment links match these filters."
+            : "No payment links yet. Create one, then share it or print its QR code."
+      }),
+      pageLinks(visit, rows, hasMore)
+    ]
+  }
+})
+
+export const layer = page("/payment-links", "see", show)
