@@ -64,7 +64,7 @@ const buttons = (visit: Visit, link: PaymentLink, problem: Problem | null): Chil
   </div>`
 }
 
-/** What visitors of the link can do now, in a sentence. */
+/** Describes the link's state by its effect on visitors. */
 const hintOf = (link: PaymentLink): string => {
   switch (stateOf(link)) {
     case "inactive":

@@ -2,8 +2,8 @@
  * Serves the address of a payment link (semantics pages.payment_link): `GET /pay/{token}` shows what the link sells,
  * and `POST`, sent by the button, opens a Checkout Session and redirects to its page.
  *
- * A visit writes nothing: messengers, mail filters and search engines load links that nobody has followed. Only the form
- * makes a session, once per form, and only so many forms of one address: what strangers can write is bounded.
+ * A visit writes nothing: messengers, mail filters and search engines load links before a payer follows one. Only
+ * the form makes a session, once per form, and only so many forms of one address: strangers can write no more.
  */
 import { Clock, Effect, Layer } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -55,7 +55,7 @@ const visitOf = Effect.fnUntraced(function* (request: Request, token: string) {
   return visit
 })
 
-/** What a payer has entered, and what is wrong with it. */
+/** The quantities that a payer has entered, and their errors. */
 type Problem = Pick<PaymentLinkPage.PaymentLinkPage, "entered" | "errors" | "message">
 
 const NO_PROBLEM: Problem = { entered: new Map(), errors: new Map(), message: null }
