@@ -33,6 +33,7 @@ const ENDPOINTS: Readonly<
     methods: ["create", "list", "retrieve", "update"],
     actions: ["POST :id/confirm", "POST :id/expire", "GET :id/line_items"]
   },
+  payment_links: { methods: ["create", "list", "retrieve", "update"], actions: ["GET :id/line_items"] },
   payment_intents: {
     methods: ["create", "list", "retrieve", "update"],
     actions: ["GET search", "POST :id/confirm", "POST :id/capture", "POST :id/cancel"]

@@ -59,6 +59,19 @@ const sessionPage = async (server: MemoryTillWithPages) => {
   return `/checkout-sessions/${id}`
 }
 
+/** The page of an active payment link. */
+const linkPage = async (server: MemoryTillWithPages) => {
+  const { default_price } = await product(server)
+  return `/payment-links/${(await server.post("/v1/payment_links", { line_items: [{ price: default_price }] })).id}`
+}
+
+/** The page of a payment link that is switched off. */
+const inactiveLinkPage = async (server: MemoryTillWithPages) => {
+  const page = await linkPage(server)
+  await server.post(`/v1${page.replace("-", "_")}`, { active: false })
+  return page
+}
+
 /** The page of a new key of test mode. */
 const keyPage = async (server: MemoryTillWithPages) => {
   const key = ApiKeys.issue(server.merchantId, { type: "secret", livemode: false })
@@ -453,6 +466,39 @@ export const ACTIONS: ReadonlyArray<TriedAction> = [
   {
     name: "checkout_session.update_metadata",
     page: sessionPage,
+    end: "/metadata",
+    entered: { "new[0][key]": "color", "new[0][value]": "green" },
+    account: "test",
+    support: false
+  },
+  {
+    name: "payment_link.create",
+    page: async (server) => `/payment-links/new?price=${(await product(server)).default_price}`,
+    end: "/payment-links/create",
+    entered: {},
+    account: "test",
+    support: false
+  },
+  {
+    name: "payment_link.update",
+    page: linkPage,
+    end: "/edit",
+    entered: { "restrictions[completed_sessions][limit]": "5", inactive_message: "Sold out" },
+    account: "test",
+    support: false
+  },
+  { name: "payment_link.deactivate", page: linkPage, end: "/deactivate", entered: {}, account: "test", support: false },
+  {
+    name: "payment_link.activate",
+    page: inactiveLinkPage,
+    end: "/activate",
+    entered: {},
+    account: "test",
+    support: false
+  },
+  {
+    name: "payment_link.update_metadata",
+    page: linkPage,
     end: "/metadata",
     entered: { "new[0][key]": "color", "new[0][value]": "green" },
     account: "test",

@@ -325,7 +325,7 @@ describe("the dashboard's", () => {
     const tea = () =>
       server.post("/v1/products", { name: "Tea", default_price_data: { currency: "usd", unit_amount: 1250 } })
 
-    it("are created as a payment link, shown with their outcome, and expired", async () => {
+    it("dashboard.one_time_links: are created as a one-time link, shown with their outcome, and expired", async () => {
       const { default_price, id } = await tea()
       const entered = { "line_items[0][quantity]": "3", success_url: "https://shop.example/thanks" }
       const made = await send(`/products/${id}`, `${default_price}/link`, entered)
@@ -339,7 +339,9 @@ describe("the dashboard's", () => {
       assert.include((await tab.get("/dashboard/test/checkout-sessions?status=open")).text, session.id)
       const expired = await send(`/checkout-sessions/${session.id}`, "/expire", {})
       assert.include(textOf(expired), "Session expired.")
-      assert.notInclude(textOf(expired), "Payment link")
+      assert.include(textOf(made), "One-time link created.")
+      assert.include(textOf(made), "This link works for one payment.")
+      assert.notInclude(textOf(expired), "One-time link")
       assert.notInclude((await tab.get("/dashboard/test/checkout-sessions?status=open")).text, session.id)
       assert.include((await tab.get("/dashboard/test/checkout-sessions")).text, session.id)
     })

@@ -41,7 +41,7 @@ describe("GET, HEAD and OPTIONS", () => {
     const { id: event } = (await get("/v1/events?limit=1")).data[0]
     const lists = ["customers", "products", "prices", "payment_intents", "refunds", "charges", "webhook_endpoints"]
     const newest = await Promise.all(
-      [...lists, "checkout_sessions", "api_keys"].map(
+      [...lists, "checkout_sessions", "payment_links", "api_keys"].map(
         async (list) => [list, (await get(`/v1/${list}?limit=1`)).data[0].id] as const
       )
     )
@@ -58,6 +58,7 @@ describe("GET, HEAD and OPTIONS", () => {
       if (path.startsWith("/v1/")) {
         return [path.replace(/(?<=\/v1\/(?:test_helpers\/)?(\w+)\/):\w+/, (_, list: string) => ids[list] ?? payment)]
       }
+      if (path === "/pay/:token") return [path.replace(":token", ids["payment_links"]!.slice("plink_".length))]
       if (path === "/dashboard/link/:secret") return [new URL(link).pathname]
       const of = /^\/(?:authenticate|challenge)/.test(path) ? payment : session
       const below = /^\/dashboard\/:mode(.*)$/.exec(path)?.[1]

@@ -389,10 +389,81 @@ const checkout = ({ customer, price, product }: Known): Table => ({
     custom_unit_amount: optional(Kinds.amount(1), "chosen"),
     client_secret: secretOfBody
   },
-  "checkout_sessions.list": { ...list, "?status": optional(query(["open", "complete", "expired"], "x", "OPEN")) },
+  "checkout_sessions.list": {
+    ...list,
+    "?status": optional(query(["open", "complete", "expired"], "x", "OPEN")),
+    "?payment_link": optional(filterId("plink"))
+  },
   "checkout_sessions.retrieve": { "?client_secret": secretOfQuery },
   "checkout_sessions.expire": {},
   "checkout_sessions.line_items": { ...pages, "?client_secret": secretOfQuery }
+})
+
+const afterCompletion = {
+  type: required(Kinds.oneOf("hosted_confirmation redirect", "redirect"), "redirecting"),
+  redirect: optional(Kinds.object({ url: "https://a.b" }), "redirecting"),
+  ...within("redirect", { url: required(Kinds.redirectUrl, "redirecting") })
+}
+
+const restrictions = {
+  completed_sessions: required(Kinds.object({ limit: 1 }), "limited"),
+  ...within("completed_sessions", { limit: required(Kinds.integer(1, 999_999), "limited") })
+}
+
+const paymentLinks = ({ price, product }: Known): Table => ({
+  "payment_links.create": {
+    line_items: required(Kinds.array([], [[], empty(101)])),
+    "line_items[]": never(Kinds.object()),
+    ...within("line_items[]", {
+      quantity: optional(Kinds.integer(1, 999_999)),
+      price: required(Kinds.id("price", price)),
+      price_data: optional(Kinds.object()),
+      ...within("price_data", {
+        currency: required(Kinds.currency, "inline"),
+        product: required(Kinds.id("prod", product), "inline"),
+        unit_amount: required(Kinds.amount(0), "inline"),
+        tax_behavior: optional(Kinds.oneOf(TAX), "inline"),
+        recurring: optional(Kinds.object({ interval: "month" }), "inline"),
+        ...within("recurring", recurring("inline"))
+      }),
+      adjustable_quantity: optional(Kinds.object({ enabled: true }), "adjustable"),
+      ...within("adjustable_quantity", {
+        enabled: required(Kinds.anyBoolean, "adjustable"),
+        minimum: optional({ ...Kinds.integer(1, 999_999), takes: [1] }, "adjustable"),
+        maximum: optional(Kinds.integer(1, 999_999), "adjustable")
+      })
+    }),
+    currency: optional(Kinds.currency),
+    after_completion: optional(Kinds.object({ type: "hosted_confirmation" })),
+    ...within("after_completion", afterCompletion),
+    inactive_message: optional(Kinds.text(500)),
+    restrictions: optional(Kinds.object({ completed_sessions: { limit: 1 } })),
+    ...within("restrictions", restrictions),
+    customer_creation: optional(Kinds.oneOf("always if_required")),
+    billing_address_collection: optional(Kinds.oneOf("auto required")),
+    phone_number_collection: optional(Kinds.object({ enabled: true })),
+    ...within("phone_number_collection", { enabled: required(Kinds.anyBoolean, "inline") }),
+    payment_intent_data: optional(Kinds.object({})),
+    ...within("payment_intent_data", {
+      capture_method: optional(Kinds.oneOf("automatic manual"), "inline"),
+      description: optional(Kinds.text(5000), "inline"),
+      statement_descriptor: optional(Kinds.text(22), "inline"),
+      ...metadata("inline")
+    }),
+    ...metadata()
+  },
+  "payment_links.update": {
+    active: never(Kinds.anyBoolean),
+    after_completion: never(Kinds.object({ type: "hosted_confirmation" })),
+    ...within("after_completion", afterCompletion),
+    inactive_message: unsettable(Kinds.text(500)),
+    restrictions: nullable(Kinds.object({ completed_sessions: { limit: 1 } })),
+    ...within("restrictions", restrictions),
+    ...metadataOfUpdate
+  },
+  "payment_links.list": { ...list, "?active": optional(query(["true", "false"], "yes", "True")) },
+  "payment_links.retrieve": {},
+  "payment_links.line_items": pages
 })
 
 const hoursAhead = (hours: number): number => Math.floor(Date.now() / 1000 + hours * 3600)
@@ -455,6 +526,7 @@ export const parameterTable = (known: Known): Table => ({
   ...products,
   ...prices(known),
   ...checkout(known),
+  ...paymentLinks(known),
   ...payments(known),
   ...webhooks(known),
   ...others

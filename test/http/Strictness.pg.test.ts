@@ -84,6 +84,10 @@ const sessionOf = (line: object, body: object = {}) => ({
 })
 const session = () => made("checkout_sessions", sessionOf({ price: known.price }))
 
+const REDIRECTING = { after_completion: { type: "redirect", redirect: { url: "https://a.b/c" } } }
+const LIMITED = { restrictions: { completed_sessions: { limit: 1 } } }
+const link = () => made("payment_links", { line_items: [{ price: known.price }] })
+
 type Requests = Readonly<Record<string, () => Promise<Request> | Request>>
 
 /** Requests by operation and variant. */
@@ -166,6 +170,36 @@ const REQUESTS: Readonly<Record<string, Requests>> = {
       const body = { payment_method: "pm_card_visa", customer_details: DETAILS, custom_unit_amount: 700 }
       return { path: `checkout_sessions/${id}/confirm`, body }
     }
+  },
+  "payment_links.create": {
+    plain: () => ({ path: "payment_links", body: { line_items: [{ price: known.price }], metadata: { a: "b" } } }),
+    inline: () => ({
+      path: "payment_links",
+      body: {
+        line_items: [
+          {
+            price_data: { currency: "usd", product: known.product, unit_amount: 2000, recurring: { interval: "day" } }
+          }
+        ],
+        payment_intent_data: { metadata: { a: "b" } },
+        phone_number_collection: { enabled: true }
+      }
+    }),
+    adjustable: () => ({
+      path: "payment_links",
+      body: { line_items: [{ price: known.price, adjustable_quantity: { enabled: true } }] }
+    }),
+    redirecting: () => ({ path: "payment_links", body: { line_items: [{ price: known.price }], ...REDIRECTING } }),
+    limited: () => ({ path: "payment_links", body: { line_items: [{ price: known.price }], ...LIMITED } })
+  },
+  "payment_links.update": {
+    plain: async () => ({
+      path: `payment_links/${(await link()).id}`,
+      body: { metadata: { a: "b" } },
+      setAtFirst: { metadata: { c: "d" }, inactive_message: "m", ...LIMITED }
+    }),
+    redirecting: async () => ({ path: `payment_links/${(await link()).id}`, body: REDIRECTING }),
+    limited: async () => ({ path: `payment_links/${(await link()).id}`, body: LIMITED })
   },
   "payment_intents.create": {
     plain: () => ({ path: "payment_intents", body: { amount: 2000, currency: "usd", metadata: { a: "b" } } }),
@@ -285,6 +319,7 @@ const QUERIES: Readonly<Record<string, () => Promise<string> | string>> = {
   "prices.retrieve": () => `prices/${known.price}`,
   "checkout_sessions.retrieve": async () => `checkout_sessions/${(await session()).id}`,
   "checkout_sessions.line_items": async () => `checkout_sessions/${(await session()).id}/line_items`,
+  "payment_links.line_items": async () => `payment_links/${(await link()).id}/line_items`,
   "payment_intents.retrieve": async () => `payment_intents/${(await intent()).id}`,
   "webhook_endpoints.deliveries": () => `webhook_endpoints/${known.webhookEndpoint}/deliveries`
 }

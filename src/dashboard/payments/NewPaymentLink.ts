@@ -17,17 +17,18 @@ import type { Visit } from "../frame/Visit.ts"
 /** Prices to choose from, newest first. */
 const PRICES_MAX = 100
 
+/** The price to sell, in an address, and in the form of a page at such an address. */
+const NAMED = "price"
 const LINE = "line_items[0]"
 const ADJUSTABLE = `${LINE}[adjustable_quantity]`
 export const LIMIT = "restrictions[completed_sessions][limit]"
 export const REDIRECT = "after_completion[redirect][url]"
 
-/** The active prices, and the one that the address names, with the names of their products. */
-const findPrices = Effect.fnUntraced(function* ({ account, query }: Visit) {
-  const { rows } = yield* listObjects(account, PRICE, { labels: { active: "true" }, limit: PRICES_MAX })
-  const named = query.get("price") ?? ""
-  const missing = rows.some(({ id }) => id === named) ? undefined : yield* readDocument(account, PRICE, named)
-  const prices = missing === undefined ? rows : [missing.value, ...rows]
+/** The price that the address names, or else the active prices, with the names of their products. */
+const findPrices = Effect.fnUntraced(function* ({ account }: Visit, named: string | null) {
+  const price = named === null ? undefined : yield* readDocument(account, PRICE, named)
+  const listed = { labels: { active: "true" }, limit: PRICES_MAX }
+  const prices = price === undefined ? (yield* listObjects(account, PRICE, listed)).rows : [price.value]
   const products = yield* findObjects(
     account,
     PRODUCT,
@@ -69,8 +70,8 @@ export const changeableFields = (
 ]
 
 const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
-  const prices = yield* findPrices(visit)
-  const price = visit.query.get("price") ?? ""
+  const named = problem?.values.get(NAMED) ?? visit.query.get(NAMED)
+  const prices = yield* findPrices(visit, named)
   return {
     title: "New payment link",
     section: "Products",
@@ -86,7 +87,10 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
             submit: "Create link",
             problem,
             content: (fields) => [
-              fields.choice({ name: `${LINE}[price]`, label: "Price", options: prices, value: price }),
+              named !== null && prices[0]?.[0] === named
+                ? html`<input type="hidden" name="${NAMED}" value="${named}" />
+                    <p class="field"><bdi>${prices[0][1]}</bdi></p>`
+                : fields.choice({ name: `${LINE}[price]`, label: "Price", options: prices }),
               fields.text({ name: `${LINE}[quantity]`, label: "Quantity", inputmode: "numeric", value: "1" }),
               fields.check({ name: `${ADJUSTABLE}[enabled]`, label: "Payers choose the quantity" }),
               fields.text({
@@ -123,7 +127,7 @@ const create = action({
     const maximum = readNumber(values, `${ADJUSTABLE}[maximum]`)
     const isAdjustable = values.has(`${ADJUSTABLE}[enabled]`)
     const line = {
-      price: readText(values, `${LINE}[price]`),
+      price: readText(values, NAMED) ?? readText(values, `${LINE}[price]`),
       quantity: readNumber(values, `${LINE}[quantity]`) ?? 1,
       ...(isAdjustable && { adjustable_quantity: { enabled: true, maximum } })
     }

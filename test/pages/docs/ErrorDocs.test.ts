@@ -11,7 +11,8 @@ import { visit } from "../../support/fixtures/CheckoutPages.ts"
 /** Codes of semantics errors.table and of semantics request_log.list, and further ones that an HTTP server needs. */
 const CODES =
   `parameter_missing parameter_invalid parameter_unknown parameters_exclusive invalid_json invalid_api_version
-  amount_too_large payment_intent_unexpected_state checkout_session_unexpected_state charge_already_refunded
+  amount_too_large payment_intent_unexpected_state checkout_session_unexpected_state payment_link_inactive
+  charge_already_refunded
   price_inactive product_inactive resource_already_exists resource_in_use processor_not_configured authentication_failed
   api_key_expired card_declined payment_intent_authentication_failure secret_key_required resource_missing
   route_not_found method_not_allowed idempotency_key_in_use request_too_large unsupported_media_type
