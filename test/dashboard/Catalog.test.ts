@@ -6,16 +6,7 @@ import { lineAmount } from "../../src/domain/PriceArithmetic.ts"
 import { start } from "../support/MemoryTillWithPages.ts"
 import { pay, visit } from "../support/fixtures/CheckoutPages.ts"
 import { formTo, openTab, type Page, signedIn } from "./People.ts"
-import { openDashboard } from "./support.ts"
-
-const textIn = (html: string): string =>
-  html
-    .replaceAll(/<[^>]*>/g, " ")
-    .replaceAll(/\s+/g, " ")
-    .trim()
-
-/** The page's text in one line. */
-const textOf = ({ text }: Page): string => textIn(text.replace(/^[\s\S]*<main/, "<main"))
+import { openDashboard, textIn, textOf } from "./support.ts"
 
 const { server, tab } = await openDashboard()
 

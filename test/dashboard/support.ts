@@ -1,8 +1,8 @@
-/** The start of most tests of the dashboard, in one place. */
+/** The start of most tests of the dashboard, and how they read pages. */
 import { afterAll } from "@effect/vitest"
 import type { Role } from "../../src/domain/Person.ts"
 import { start } from "../support/MemoryTillWithPages.ts"
-import { signedIn } from "./People.ts"
+import { type Page, signedIn } from "./People.ts"
 
 /** Starts a server for a test file, which stops after its last test, and signs in the first owner or a new person. */
 export const openDashboard = async (role?: Role) => {
@@ -10,3 +10,12 @@ export const openDashboard = async (role?: Role) => {
   afterAll(() => server.close())
   return { server, tab: await signedIn(server, role) }
 }
+
+export const textIn = (html: string): string =>
+  html
+    .replaceAll(/<[^>]*>/g, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim()
+
+/** The text of a page's main part in one line. */
+export const textOf = ({ text }: Pick<Page, "text">): string => textIn(text.replace(/^[\s\S]*<main/, "<main"))

@@ -45,27 +45,27 @@ const deliveryPage = Effect.fnUntraced(function* (account: AccountId, id: string
   return found.find((page) => page !== undefined)
 })
 
-/** The line items of objects of a kind, and the id of the document that has those of one object. */
-interface Lines<A extends Identified, H> {
-  readonly of: Resource<A, H>
-  readonly kind: Resource<Identified & { readonly data: ReadonlyArray<Identified> }>
-  readonly idFor: (id: string) => string
-}
-
 /** An object and its line items are created by one command, so their ids are adjacent. */
-const linePage = Effect.fnUntraced(function* <A extends Identified, H>(
+const linePage = Effect.fnUntraced(function* <A extends Identified, H, Lines extends LinesOf, I>(
   account: AccountId,
   id: string,
-  { idFor, kind, of }: Lines<A, H>
+  owners: Resource<A, H>,
+  lines: Resource<Lines, I>,
+  linesId: (owner: string) => string
 ) {
-  const cursor = `${of.prefix}${id.slice(id.indexOf("_"))}`
+  const cursor = `${owners.prefix}${id.slice(id.indexOf("_"))}`
   for (const near of [{ olderThan: cursor }, { newerThan: cursor }]) {
-    const owner = (yield* listObjects(account, of, { cursor: near, limit: 1 })).rows[0]
+    const owner = (yield* listObjects(account, owners, { cursor: near, limit: 1 })).rows[0]
     if (owner === undefined) continue
-    const lines = (yield* requireDocument(account, kind, idFor(owner.id))).value.data
-    if (lines.some((line) => line.id === id)) return pageOf(owner.id)
+    const { data } = (yield* requireDocument(account, lines, linesId(owner.id))).value
+    if (data.some((line) => line.id === id)) return pageOf(owner.id)
   }
 })
+
+/** The document with all lines of one object. */
+interface LinesOf extends Identified {
+  readonly data: ReadonlyArray<Identified>
+}
 
 const ownPage = Effect.fnUntraced(function* ({ account, merchant, person: own }: Visit, id: string) {
   const person = (yield* readInstallation(PERSON, id))?.value
@@ -81,9 +81,9 @@ const pageIn = Effect.fnUntraced(function* (visit: Visit, account: AccountId, id
     case "whd":
       return yield* deliveryPage(account, id)
     case "csli":
-      return yield* linePage(account, id, { of: CHECKOUT_SESSION, kind: LINE_ITEMS, idFor: lineItemsId })
+      return yield* linePage(account, id, CHECKOUT_SESSION, LINE_ITEMS, lineItemsId)
     case "plli":
-      return yield* linePage(account, id, { of: PAYMENT_LINK, kind: PAYMENT_LINK_ITEMS, idFor: itemsId })
+      return yield* linePage(account, id, PAYMENT_LINK, PAYMENT_LINK_ITEMS, itemsId)
     case "evt":
       return (yield* accounts.event(account, id)) && pageOf(id)
     case "req":

@@ -17,10 +17,13 @@ const VIEWS = [
   ["inactive", "Inactive"]
 ] as const
 
-const TONES = { open: ["active", "good"], inactive: ["inactive", "plain"], used_up: ["used up", "wait"] } as const
+const TONES = { open: "good", inactive: "plain", used_up: "wait" } as const
 
 /** Whether the link takes payments. */
-export const linkBadge = (link: PaymentLink): Child => badge(...TONES[stateOf(link)])
+export const linkBadge = (link: PaymentLink): Child => {
+  const state = stateOf(link)
+  return badge(state === "open" ? "active" : state, TONES[state])
+}
 
 /** The lines of links, by the links' ids. */
 const itemsOf = Effect.fnUntraced(function* (account: AccountId, links: ReadonlyArray<PaymentLink>) {
