@@ -76,6 +76,7 @@ describe.skipIf(!hasBrowser)("a payment link in a browser", () => {
     await page.waitForURL(/\/checkout\/cs_/)
     await page.getByRole("link", { name: "Back to Lumen Coffee" }).click()
     await page.waitForURL(link)
+    assert.strictEqual(await page.getByLabel("House Espresso").inputValue(), "1")
   })
 
   it("says in the payer's language that it is not active", async () => {
