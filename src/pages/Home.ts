@@ -54,7 +54,14 @@ const render = ({ button, publicUrl, takesLiveCards }: HomePage): Html =>
         <dt>Test mode</dt>
         <dd>On, for keys that begin with <code>sk_test_</code> and <code>pk_test_</code>. No real money moves.</dd>
         <dt>Live mode</dt>
-        <dd>${takesLiveCards ? "On." : "Off: no card processor is configured."}</dd>
+        <dd>
+          ${
+            takesLiveCards
+              ? "On."
+              : html`Shops on this Till cannot take cards yet: no card processor is connected.
+                  <a href="./docs/guide/live">Read what to do</a>.`
+          }
+        </dd>
       </dl>
       <ul>
         <li><a href="./dashboard">Dashboard</a>: payments, customers, products and keys</li>

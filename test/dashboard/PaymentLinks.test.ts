@@ -146,3 +146,47 @@ describe("a payment link", () => {
     assert.strictEqual((await tab.get(`/dashboard/live/payment-links/${link.id}`)).status, 404)
   })
 })
+
+describe("live mode", () => {
+  it("dashboard.live_mode: says on every page that no card can be taken, until a processor is connected", async () => {
+    const link = await makeLink(server, {}, { key: server.secretLive })
+    const product = await server.post("/v1/products", { name: "Tea" }, { key: server.secretLive })
+    const price_data = { currency: "usd", product: product.id, unit_amount: 100 }
+    const body = { mode: "payment", success_url: "https://shop.example/", line_items: [{ price_data }] }
+    const session = await server.post("/v1/checkout_sessions", body, { key: server.secretLive })
+    const links = [`/payment-links/${link.id}`, `/checkout-sessions/${session.id}`]
+    for (const path of [
+      "",
+      "/payments",
+      "/customers",
+      "/products",
+      "/developers",
+      "/team",
+      "/payment-links",
+      ...links
+    ]) {
+      const live = await tab.get(`/dashboard/live${path}`)
+      assert.strictEqual(live.status, 200, path)
+      assert.include(textOf(live), "Lumen Coffee cannot take cards yet. No card processor is connected", path)
+      assert.include(live.text, `href="${server.url}/docs/guide/live"`)
+      const isLink = (links as ReadonlyArray<string>).includes(path)
+      assert.strictEqual(live.text.includes("No payer can pay at this link"), isLink, path)
+    }
+    for (const path of ["", "/payment-links"]) {
+      assert.notInclude((await tab.get(`/dashboard/test${path}`)).text, "cannot take cards yet")
+    }
+    const simulating = await start({ liveProcessor: "simulator" })
+    try {
+      const owner = await signedIn(simulating)
+      const open = await makeLink(simulating, {}, { key: simulating.secretLive })
+      for (const path of ["", `/payment-links/${open.id}`]) {
+        const { status, text } = await owner.get(`/dashboard/live${path}`)
+        assert.strictEqual(status, 200)
+        assert.notInclude(text, "cannot take cards yet")
+        assert.notInclude(text, "No payer can pay")
+      }
+    } finally {
+      await simulating.close()
+    }
+  })
+})

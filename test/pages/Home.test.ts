@@ -22,11 +22,20 @@ describe("Till's own address", () => {
     assert.strictEqual(headers.get("x-frame-options"), "DENY")
     assert.include(headers.get("content-security-policy")!, "default-src 'self'")
     assert.include(text, server.url)
-    assert.include(text, "no card processor is configured")
+    assert.include(text, "Shops on this Till cannot take cards yet: no card processor is connected.")
     const links = linksIn(text)
     assert.includeMembers(
       [...links],
-      ["./dashboard", "./docs", "./docs/guide/checkout", "./docs/errors", "./openapi.json", "./healthz", "./readyz"]
+      [
+        "./dashboard",
+        "./docs",
+        "./docs/guide/checkout",
+        "./docs/guide/live",
+        "./docs/errors",
+        "./openapi.json",
+        "./healthz",
+        "./readyz"
+      ]
     )
     for (const link of links) {
       // The dashboard redirects to its sign-in.
@@ -40,7 +49,7 @@ describe("Till's own address", () => {
 
   it("pages.home: says whether live cards can be charged", async () => {
     const simulating = await start({ merchantName: "Shop", liveProcessor: "simulator" })
-    assert.notInclude((await visit(`${simulating.url}/`, BROWSER)).text, "no card processor")
+    assert.notInclude((await visit(`${simulating.url}/`, BROWSER)).text, "cannot take cards")
     await simulating.close()
   })
 
@@ -144,7 +153,7 @@ describe("an invalid address", () => {
     return response.text()
   }
 
-  for (const page of ["checkout", "challenge", "authenticate"]) {
+  for (const page of ["checkout", "challenge", "authenticate", "pay"]) {
     it.each([
       "",
       "/",

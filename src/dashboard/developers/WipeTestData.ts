@@ -17,7 +17,9 @@ const show: Show = (visit, _, problem) =>
           back: ["/developers", "Developers"],
           content: section("This deletes everything in the test environment", [
             html`<ul>
-              <li>Payments, customers, products, prices, checkout sessions, events and webhook endpoints.</li>
+              <li>
+                Payments, customers, products, prices, checkout sessions, payment links, events and webhook endpoints.
+              </li>
               <li>Idempotency keys: a repeated request will run again.</li>
               <li>The environment's audit log. The wipe itself is recorded in the team's audit log.</li>
               <li>The test clock is reset. API keys, people, settings and live mode are not affected.</li>

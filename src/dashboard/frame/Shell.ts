@@ -76,6 +76,7 @@ export const shell = (visit: Visit, page: PageContent): Html =>
     content: html`<a class="skip" href="#content">Skip to content</a>
       ${sidebar(visit, page.section)}
       <main id="content" tabindex="-1" data-page="${visit.here({})}" ${liveData(visit, page.live)}>
+        ${!visit.takesCards && noCards(visit)}
         ${page.notice != null && html`<p class="said" role="status">${page.notice}</p>`}
         ${page.refusal != null && html`<p class="message" role="alert">${page.refusal}</p>`}
         <header class="head">
@@ -89,6 +90,14 @@ export const shell = (visit: Visit, page: PageContent): Html =>
       <p class="unseen" id="heard" role="status"></p>
       ${keys(visit)}`
   })
+
+/** The first paragraph of each page in live mode while no card can be charged (semantics dashboard.live_mode). */
+const noCards = ({ merchant, publicUrl }: Visit): Html =>
+  html`<p class="message no-cards">
+    <strong><bdi>${merchant.name}</bdi> cannot take cards yet.</strong> No card processor is connected to this Till, so
+    payers read this too, before they enter a card. Use test mode to try everything, and read
+    <a href="${publicUrl}/docs/guide/live">how to go live</a>.
+  </p>`
 
 const liveData = (visit: Visit, kinds: ReadonlyArray<string> = []): Child =>
   kinds.length > 0 && html`data-live="${kinds.join(" ")}" data-stream="${visit.to("/live")}"`

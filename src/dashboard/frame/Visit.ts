@@ -24,6 +24,8 @@ export interface Visit {
   readonly location: PageLocation
   readonly query: URLSearchParams
   readonly publicUrl: string
+  /** False in live mode without a card processor (semantics dashboard.live_mode). */
+  readonly takesCards: boolean
   readonly may: (right: Right) => boolean
   /** A link within this environment: `visit.to("/payments", { status: "succeeded" })`. */
   readonly to: (path: DashboardPath, query?: Query) => string
@@ -57,6 +59,7 @@ export const visitOf = (
     account: accountOf(merchant.id, livemode),
     query,
     publicUrl: config.publicUrl,
+    takesCards: !livemode || config.liveProcessor !== null,
     may: (right) => may(person.role, right),
     to: (path, query) => at(`/${mode}${path}`, query),
     at,

@@ -15,6 +15,7 @@ import { decodeBody } from "../frame/FormDecoding.ts"
 import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
+import { NO_CARDS } from "./PaymentLinks.ts"
 import { customerLink, customersOf } from "./Payers.ts"
 import { action, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
@@ -65,7 +66,11 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         section(
           session.payment_link === undefined ? "One-time link" : "Checkout page",
           html`<p class="hint">
-              This link works for one payment. Anyone with it can pay until ${time(session.expires_at)}.
+              ${
+                visit.takesCards
+                  ? html`This link works for one payment. Anyone with it can pay until ${time(session.expires_at)}.`
+                  : NO_CARDS
+              }
             </p>
             <p>${code(url)}</p>
             ${qrCode({ text: url, label: "The one-time link as a QR code", name: `one-time-link-${id}` })}`

@@ -20,7 +20,7 @@ import type { Visit } from "../frame/Visit.ts"
 import { historySection } from "../history/History.ts"
 import { changeableFields, changeableIn, LIMIT, REDIRECT } from "./NewPaymentLink.ts"
 import { type Customers, customersOf, payerHtml } from "./Payers.ts"
-import { linkBadge } from "./PaymentLinks.ts"
+import { linkBadge, NO_CARDS } from "./PaymentLinks.ts"
 
 /** Newest checkouts on the link's page. */
 const SESSIONS_MAX = 10
@@ -131,7 +131,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     content: [
       section(
         "Payment link",
-        html`<p class="hint">${hintOf(link)}</p>
+        html`<p class="hint">${visit.takesCards ? hintOf(link) : NO_CARDS}</p>
           <p>${code(url)}</p>
           ${qrCode({ text: url, label: "The payment link as a QR code", name: `payment-link-${id}` })}`
       ),

@@ -11,6 +11,9 @@ import { findObjects, listObjects } from "../frame/Queries.ts"
 import { cursorIn, pageLinks, table } from "../frame/Table.ts"
 import { badge, money, NOTHING, time } from "../frame/Values.ts"
 
+/** The hint at a link of live mode that cannot be paid (semantics dashboard.live_mode). */
+export const NO_CARDS = "No payer can pay at this link until a card processor is connected. Its page says so, too."
+
 const VIEWS = [
   ["", "Any"],
   ["active", "Active"],
