@@ -1,9 +1,9 @@
 /**
  * The line items of a Checkout Session or a payment link: the prices they refer to, and their amounts, at creation and
- * after the payer has chosen an amount (semantics checkout.line_items, checkout.price_data, checkout.recurring, checkout.currency,
- * money.rounding, money.per_unit, money.volume, money.graduated, checkout.custom_amount, money.tax,
- * checkout.custom_amount.confirm). Checks run in this order (semantics requests.order.references,
- * requests.order.state): references, their state, exclusive parameters, limits.
+ * after the payer has chosen an amount (semantics checkout.line_items, checkout.price_data, checkout.recurring,
+ * checkout.currency, money.rounding, money.per_unit, money.volume, money.graduated, checkout.custom_amount, money.tax,
+ * checkout.custom_amount.confirm, payment_links.line_items). Checks run in this order (semantics
+ * requests.order.references, requests.order.state): references, their state, exclusive parameters, limits.
  */
 import { Effect } from "effect"
 import type { CheckoutSession, LineItem, LineItemParameter } from "../domain/CheckoutSession.ts"

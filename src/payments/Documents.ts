@@ -232,7 +232,7 @@ export const lineItemsId = (checkoutSessionId: string): string => `${checkoutSes
 export const PaymentLinkHidden = Schema.Struct({
   /** The sessions of the link that have completed (semantics payment_links.limit). */
   completed: Schema.Int,
-  /** The prices that were made with the link, which are inactive from the start (semantics payment_links.line_items). */
+  /** The prices that were made with the link, inactive from the start (semantics payment_links.line_items). */
   ownPrices: Schema.Array(Schema.String)
 })
 export type PaymentLinkHidden = typeof PaymentLinkHidden.Type

@@ -2,7 +2,8 @@
  * The lifecycle of payment links, one function per operation of their state table (semantics payment_links.*).
  *
  * A link sells the same lines to any number of payers: `visit` opens a Checkout Session for one of them, which is paid
- * like any other. `PaymentLinkUse.ts` decides whether a session of the link can still be paid, and counts those that are.
+ * like any other. `PaymentLinkUse.ts` decides whether a session of the link can still be paid, and counts the completed
+ * ones.
  */
 import { Effect } from "effect"
 import { type LineItemParameter, SESSION_LIFETIME_SECONDS_MAX } from "../domain/CheckoutSession.ts"

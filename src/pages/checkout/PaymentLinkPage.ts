@@ -43,6 +43,7 @@ export const render = (page: PaymentLinkPage): Html => {
     amount_subtotal: total,
     amount_total: total
   }
+  const chosen = openPrices(found, total, translation)
   const hasProblem = !takesCards || message !== null || errors.size > 0
   return layout({
     title: hasProblem ? translation.text("checkout.problem_title", { title }) : title,
@@ -51,7 +52,7 @@ export const render = (page: PaymentLinkPage): Html => {
     translation,
     content: html`${!link.livemode && testModePanel(false, translation)}
       <main>
-        ${order({ session: ordered, lines, goods, merchant, brand, translation, chosen: openPrices(found, total, translation) })}
+        ${order({ session: ordered, lines, goods, merchant, brand, translation, chosen })}
         ${takesCards ? form(page) : noCards({ merchant, back: null, translation })}
       </main>`
   })

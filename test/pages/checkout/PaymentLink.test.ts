@@ -1,6 +1,7 @@
-/** The page of a payment link for a browser without scripts, and what becomes of its sessions (semantics payment_links.*). */
+/** The page of a payment link for a browser without scripts, and the link's sessions (semantics payment_links.*). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { PAGE_LANGUAGES } from "../../../src/domain/CheckoutSession.ts"
+import { escape } from "../../../src/html/Html.ts"
 import { CATALOGUES } from "../../../src/html/Translation.ts"
 import { FORMS_MAX } from "../../../src/pages/checkout/PaymentLink.ts"
 import { type Answer, type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
@@ -65,12 +66,12 @@ describe("the page of a payment link", () => {
     const headers = { "accept-language": language }
     const shown = await visit(link.url, headers)
     for (const key of ["link.quantity", "link.continue", "link.next"] as const) {
-      assert.include(shown.text, CATALOGUES[language][key])
+      assert.include(shown.text, escape(CATALOGUES[language][key]))
     }
     await update(link.id, { active: false })
     const inactive = await visit(link.url, headers)
-    assert.include(inactive.text, CATALOGUES[language]["inactive.title"])
-    assert.include(inactive.text, CATALOGUES[language]["failure.not_charged"])
+    assert.include(inactive.text, escape(CATALOGUES[language]["inactive.title"]))
+    assert.include(inactive.text, escape(CATALOGUES[language]["failure.not_charged"]))
   })
 
   it("payment_links.visit, dashboard.browser: makes a session by its button only, once per form", async () => {
@@ -143,7 +144,7 @@ describe("the page of a payment link", () => {
     const line = { quantity: 2, adjustable_quantity: { enabled: true, minimum: 2, maximum: 5 } }
     const link = await makeLink(server, {}, { line })
     const { text } = await visit(link.url)
-    assert.match(text, /name="quantity_0"[^>]* value="2"/)
+    assert.match(text, /name="quantity_0"[^>]*\svalue="2"/)
     assert.include(text, "From 2 to 5.")
     assert.strictEqual((await open(server, link, { quantity_0: "5" })).amount_total, 6000)
     assert.strictEqual((await open(server, link)).amount_total, 2400)
