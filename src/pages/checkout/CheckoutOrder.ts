@@ -43,6 +43,8 @@ export interface Order {
   readonly goods: ReadonlyArray<Goods>
   readonly merchant: string
   readonly brand: Brand
+  /** True if a short order is unfolded on phones, too, because the page has little else. */
+  readonly isUnfolded?: boolean
   /** Null if the payer does not choose an amount. */
   readonly chosen: ChosenPrices | null
   readonly translation: Translation
@@ -59,7 +61,8 @@ const DESCRIPTION_CHARACTERS_MAX = 160
 export const picturesOf = (goods: ReadonlyArray<Goods>): ReadonlyArray<string | null> =>
   goods.map(({ product }) => pictureOf(product?.images[0]))
 
-export const order = ({ brand, chosen, goods, lines, merchant, session, translation }: Order): Html => {
+export const order = ({ isUnfolded = false, lines, ...of }: Order): Html => {
+  const { brand, chosen, goods, merchant, session, translation } = of
   const amount = (minor: number) => formatAmount(minor, session.currency!, translation.moneyLocale)
   const total = chosen?.total ?? amount(session.amount_total!)
   const subtotal = chosen?.total ?? amount(session.amount_subtotal!)
@@ -69,6 +72,7 @@ export const order = ({ brand, chosen, goods, lines, merchant, session, translat
     lineItem(line, goods[index], session.currency!, translation, chosen?.index === index ? chosen.line : null)
   )
   const back = cancelUrlOf(session)
+  const isLong = lines.length > OPEN_LINES_MAX
   return html`<section class="summary" aria-labelledby="merchant">
     ${
       back !== null &&
@@ -80,7 +84,7 @@ export const order = ({ brand, chosen, goods, lines, merchant, session, translat
     <p class="total">
       <span class="label">${translation.text("order.total_due")}</span> <strong ${follows} ${long}>${total}</strong>
     </p>
-    <details class="order${lines.length > OPEN_LINES_MAX && " folded"}">
+    <details class="order${isLong && " folded"}" ${isUnfolded && !isLong && html`open=""`}>
       <summary>
         <span class="label"
           >${translation.text("order.total")} <span aria-hidden="true">·</span>

@@ -52,7 +52,7 @@ export const render = (page: PaymentLinkPage): Html => {
     translation,
     content: html`${!link.livemode && testModePanel(false, translation)}
       <main>
-        ${order({ session: ordered, lines, goods, merchant, brand, translation, chosen })}
+        ${order({ session: ordered, lines, goods, merchant, brand, translation, chosen, isUnfolded: true })}
         ${takesCards ? form(page) : noCards({ merchant, back: null, translation })}
       </main>`
   })

@@ -44,6 +44,7 @@ describe("the page of a payment link", () => {
     for (const part of ["Lumen Coffee", "House Espresso", "Dark roast", "$12.00", "Test mode", "Continue to payment"]) {
       assert.include(text, part)
     }
+    assert.match(text, /<details class="order" open="">/)
     assert.notInclude(text, "card_number")
     assert.notInclude(text, 'name="quantity_0"')
     assert.strictEqual(headers.get("cache-control"), "no-store")
