@@ -661,6 +661,27 @@ describe("the dashboard", () => {
     assert.include((await tab.get("/dashboard/test")).text.replaceAll(/\s+/g, " "), "</a> in the next 10 minutes")
   })
 
+  it("asks for the old password before each change, unless somebody has just signed in with a link", async () => {
+    const email = "changes@example.com"
+    const byLink = await withPassword(email)
+    const tab = openTab(server)
+    const signIn = formTo(await tab.get("/dashboard/sign-in"), "/sign-in")
+    await tab.post(signIn.action, { ...signIn.values, email, password: PASSWORD })
+    const changed = "another long password"
+    const { action, values } = formTo(await tab.get("/dashboard/test/account"), "/credentials")
+    const change = (more: Readonly<Record<string, string>> = {}) =>
+      tab.post(action, { ...values, email, password: changed, ...more })
+    assert.include((await change()).text, "Enter your current password to continue.")
+    assert.strictEqual((await change({ confirm_password: changed })).status, 403)
+    assert.include((await change({ confirm_password: PASSWORD })).text, "Saved. Use this email and password")
+    // The change has signed out the tab of the link.
+    assert.include((await byLink.get("/dashboard/test/account")).url, "/sign-in")
+    const person = { id: await idOf(email) }
+    const forgetful = openTab(server)
+    await forgetful.signIn(await linkTo(server, Effect.succeed(person)))
+    await setPassword(forgetful, email, "a third long password")
+  })
+
   it("asks for the password before live keys, the team, credentials and a wipe, but not before test keys", async () => {
     const tab = await signedIn(server, "owner")
     await setPassword(tab, "asked@example.com")

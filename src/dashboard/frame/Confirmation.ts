@@ -70,7 +70,7 @@ export const passwordPage = (visit: Visit, values: FormValues, error: string | n
   return shell(visit, {
     title: "Confirm it's you",
     section: null,
-    content: html`<p>Enter your password to continue.</p>
+    content: html`<p>Enter your current password to continue.</p>
       <form method="post">
         ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
         ${fieldsOf("confirm", problem).text({

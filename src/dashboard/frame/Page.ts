@@ -287,8 +287,8 @@ export interface Action<R = Services> {
   readonly notice: string
   /** True for a form with long texts, up to the size of an API request. */
   readonly isLong?: boolean
-  /** True if the action requires a recent password. */
-  readonly confirms?: (visit: Visit, values: FormValues) => boolean
+  /** True if the action requires a recent password; `again` if it requires the password each time. */
+  readonly confirms?: (visit: Visit, values: FormValues) => boolean | "again"
   readonly prepare: (
     visit: Visit,
     params: Params,
@@ -377,8 +377,10 @@ export const action = <R = never>(made: Action<Services | R>) => {
           const onPage = visitAt(visit, atPage)
           return render(onPage, made.show(onPage, params, problem), { status }, problem)
         }
-        const asks = made.confirms?.(visit, values) === true || Confirmation.hasPassword(values)
-        const confirmed = asks ? yield* confirmPassword(request, visit, visitor, values) : visit
+        const confirms = made.confirms?.(visit, values) ?? false
+        const asks = confirms !== false || Confirmation.hasPassword(values)
+        const isRecentEnough = confirms !== "again" && isConfirmed(visit.session, yield* Clock.currentTimeMillis)
+        const confirmed = asks && !isRecentEnough ? yield* confirmPassword(request, visit, visitor, values) : visit
         if (HttpServerResponse.isHttpServerResponse(confirmed)) return confirmed
         const prepared = yield* made.prepare(confirmed, params, values)
         if (prepared instanceof Invalid) return yield* again(prepared, 400)
@@ -426,11 +428,9 @@ const confirmPassword = Effect.fnUntraced(function* (
   visitor: Visitor,
   values: FormValues
 ) {
-  const now = yield* Clock.currentTimeMillis
-  if (isConfirmed(visit.session, now)) return visit
   const asked = yield* Confirmation.checkPassword(request, visit, visitor, values)
   if (asked !== null) return respond(asked.document, asked.status)
-  return { ...visit, session: { ...visit.session, confirmed_at: secondsOf(now) } }
+  return { ...visit, session: { ...visit.session, confirmed_at: secondsOf(yield* Clock.currentTimeMillis) } }
 })
 
 const lacksPassword = (submitted: Submitted): boolean => !submitted.ok && submitted.param === PASSWORD_FIELD

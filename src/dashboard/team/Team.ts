@@ -73,7 +73,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
     problem,
     content: (fields) => [
       fields.text({ name: "email", label: "Email", type: "email", required: true }),
-      fields.choice({ name: "role", label: "Role", value: "developer", options: ROLES })
+      fields.choice({ name: "role", label: "Role", value: "support", options: ROLES })
     ]
   })
   return {
