@@ -20,7 +20,7 @@
  * detects the late record within 30 seconds.
  */
 import { PgClient, PgConnection } from "@effect/sql-pg"
-import { Clock, Context, Duration, Effect, Fiber, type Scope } from "effect"
+import { Clock, Context, Effect, type Scope } from "effect"
 import { StorageFailure } from "../engine/log/Journal.ts"
 import { Breaker, type HangLimits as Limits } from "./Breaker.ts"
 import { connectionsMax } from "./Database.ts"
@@ -44,28 +44,11 @@ export interface Within {
   readonly isHanging: () => boolean
 }
 
-/** Makes the limiter of a storage, with the limit in force where the storage is built. */
+/** Makes the limiter of a storage, with the limits in force where the first storage on its pool is built. */
 export const makeWithin: Effect.Effect<Within, never, PgClient.PgClient | Scope.Scope> = Effect.gen(function* () {
-  const limitMillis = yield* StatementLimit
   const breaker = yield* breakerOf(yield* PgClient.PgClient)
   const scope = yield* Effect.scope
-  const timeOut = Effect.andThen(
-    machineClock.sleep(Duration.millis(limitMillis)),
-    Effect.fail(new StorageFailure({ cause: `No answer within ${limitMillis} ms` }))
-  )
-
-  /** Runs a statement in a fiber of its own: an interruption does not wait until the statement is canceled. */
-  const abandonable = <A, E>(statement: Effect.Effect<A, E>) =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(Effect.forkIn(restore(statement), scope, { startImmediately: true }), (fiber) =>
-        Effect.onInterrupt(restore(Fiber.join(fiber)), () => Effect.sync(() => fiber.interruptUnsafe()))
-      )
-    )
-
-  return {
-    within: (statement) => breaker.guard(abandonable(statement), timeOut),
-    isHanging: () => breaker.isHanging
-  }
+  return { within: (statement) => breaker.guard(statement, scope), isHanging: () => breaker.isHanging }
 })
 
 /** Clock of the limits: the time of tests stands still or jumps, but not that of their database. */
@@ -77,7 +60,8 @@ const breakers = new WeakMap<PgClient.PgClient, Breaker<StorageFailure>>()
 const breakerOf = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
   const known = breakers.get(sql)
   if (known !== undefined) return known
-  const limits = yield* HangLimits
+  const statementMillis = yield* StatementLimit
+  const limits = { ...(yield* HangLimits), statementMillis }
   const scope = yield* Effect.scope
   const { applicationName, ...config } = sql.config
   // A statement per connection, all at the same time. A statement without an answer closes its connection.
@@ -97,7 +81,8 @@ const breakerOf = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
         isHanging
           ? Effect.logError("The database hangs: what needs it is refused until it answers")
           : Effect.logWarning("The database answers again"),
-      failure: new StorageFailure({ cause: "The database hangs" })
+      failure: new StorageFailure({ cause: "The database hangs" }),
+      late: new StorageFailure({ cause: `No answer within ${statementMillis} ms` })
     }),
     Clock.Clock,
     machineClock

@@ -2,14 +2,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { Breaker, type HangLimits } from "../../src/postgres/Breaker.ts"
+import { Breaker, type Limits } from "../../src/postgres/Breaker.ts"
 import { Random, Seed } from "../support/Random.ts"
 
-const LIMITS: HangLimits = { silentMillis: 1500, probeMillis: 2000, pauseMillis: 500 }
+const LIMITS: Limits = { silentMillis: 1500, probeMillis: 2000, pauseMillis: 500, statementMillis: 1_000_000 }
 const LOOK_MILLIS = LIMITS.pauseMillis / 4
 /** The maximum time of an answer, unless the database is silent. */
 const ANSWER_MILLIS = 1000
 const HANGING = "hanging"
+const LATE = "late"
 
 interface Span {
   readonly from: number
@@ -30,6 +31,7 @@ class World {
   readonly #silences: ReadonlyArray<Span>
   readonly #random: Random
   #breaker!: Breaker<string>
+  #scope!: Scope.Scope
 
   constructor(silences: ReadonlyArray<Span>, random: Random) {
     this.#silences = silences
@@ -41,13 +43,15 @@ class World {
   }
 
   readonly start: Effect.Effect<void, never, Scope.Scope> = Effect.gen({ self: this }, function* () {
+    this.#scope = yield* Effect.scope
     this.#breaker = yield* Breaker.make(LIMITS, {
       probe: Effect.suspend(() => {
         this.probes++
         return this.#answer
       }),
       onChange: (isHanging) => Effect.map(Clock.currentTimeMillis, (at) => void this.changes.push({ at, isHanging })),
-      failure: HANGING
+      failure: HANGING,
+      late: LATE
     })
   })
 
@@ -58,7 +62,7 @@ class World {
       this.sent.push((sent = { at: yield* Clock.currentTimeMillis }))
       yield* this.#answer
     })
-    const exit = yield* Effect.exit(this.#breaker.guard(statement, Effect.never))
+    const exit = yield* Effect.exit(this.#breaker.guard(statement, this.#scope))
     if (Exit.isFailure(exit)) assert.deepStrictEqual<Exit.Exit<void, string>>(exit, Exit.fail(HANGING))
     if (sent === undefined) this.refused++
     else sent.ended = { at: yield* Clock.currentTimeMillis, isAnswered: Exit.isSuccess(exit) }
@@ -150,7 +154,8 @@ describe("a database that hangs", () => {
           Effect.never
         ),
         onChange: () => Effect.sync(() => assert.fail("It does not hang")),
-        failure: HANGING
+        failure: HANGING,
+        late: LATE
       }).pipe(
         Effect.provideService(Clock.Clock, {
           ...clock,
@@ -158,7 +163,7 @@ describe("a database that hangs", () => {
         })
       )
       const answer = Deferred.makeUnsafe<void>()
-      const statement = yield* Effect.forkChild(breaker.guard(Deferred.await(answer), Effect.never))
+      const statement = yield* Effect.forkChild(breaker.guard(Deferred.await(answer), yield* Effect.scope))
       yield* TestClock.adjust(1)
       const block = Effect.suspend(() => {
         blockedMillis += 60_000
@@ -184,13 +189,11 @@ describe("a database that hangs", () => {
       const breaker = yield* Breaker.make(LIMITS, {
         probe: Effect.sync(() => asked++),
         onChange: () => Effect.sync(() => assert.fail("It does not hang")),
-        failure: HANGING
+        failure: HANGING,
+        late: LATE
       }).pipe(Scope.provide(scope))
-      const large = yield* Effect.forkChild(breaker.guard(Effect.never, Effect.never))
-      assert.deepStrictEqual(
-        yield* Effect.exit(breaker.guard(Exit.fail("refused"), Effect.never)),
-        Exit.fail("refused")
-      )
+      const large = yield* Effect.forkChild(breaker.guard(Effect.never, scope))
+      assert.deepStrictEqual(yield* Effect.exit(breaker.guard(Exit.fail("refused"), scope)), Exit.fail("refused"))
       yield* TestClock.adjust(60_000)
       assert.isAtLeast(asked, Math.floor(60_000 / (LIMITS.silentMillis + LOOK_MILLIS)) - 1)
       assert.isFalse(breaker.isHanging)
@@ -200,5 +203,41 @@ describe("a database that hangs", () => {
       yield* TestClock.adjust(60_000)
       assert.strictEqual(asked, before)
     })
+  )
+
+  it.effect.prop(
+    "leaves each statement its time limit, and no more",
+    { seed: Seed },
+    ({ seed }) =>
+      Effect.gen(function* () {
+        const random = new Random(seed)
+        const scope = yield* Effect.scope
+        const statementMillis = 1000
+        const breaker = yield* Breaker.make(
+          { ...LIMITS, statementMillis },
+          { probe: Effect.void, onChange: () => Effect.void, failure: HANGING, late: LATE }
+        )
+        let canceled = 0
+        const run = Effect.gen(function* () {
+          const millis = random.integer(1, 2 * statementMillis)
+          const began = yield* Clock.currentTimeMillis
+          const statement = Effect.onInterrupt(Effect.sleep(millis), () => Effect.sync(() => void canceled++))
+          const exit = yield* Effect.exit(breaker.guard(statement, scope))
+          const took = (yield* Clock.currentTimeMillis) - began
+          if (millis < statementMillis) assert.deepStrictEqual(exit, Exit.void)
+          if (millis > statementMillis) assert.deepStrictEqual<Exit.Exit<void, string>>(exit, Exit.fail(LATE))
+          assert.strictEqual(took, Math.min(millis, statementMillis))
+          return Exit.isFailure(exit)
+        })
+        const running: Array<Fiber.Fiber<boolean>> = []
+        for (let i = 0; i < 50; i++) {
+          running.push(yield* Effect.forkChild(run, { startImmediately: true }))
+          yield* TestClock.adjust(random.pick([1, 100, 400, 3000]))
+        }
+        yield* TestClock.adjust(statementMillis)
+        const late = yield* Fiber.joinAll(running)
+        assert.strictEqual(canceled, late.filter(Boolean).length)
+      }),
+    { arbitrary: { runs: 50 } }
   )
 })
