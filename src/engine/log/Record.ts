@@ -7,6 +7,7 @@
  */
 import { hash } from "node:crypto"
 import { Effect, Schema } from "effect"
+import { joinJson } from "../../json/JoinJson.ts"
 import { parseJson } from "../../json/JsonParse.ts"
 import type { AccountId, Identified, Kind, Labels, Millis, Searchable } from "./Document.ts"
 import { entriesOf, type TallyEntry } from "./Tallies.ts"
@@ -384,7 +385,7 @@ const toText = (
     `{"format":${FORMAT},"at":${record.at},"sequence":${record.sequence},` +
     `"request":${record.request === null ? "null" : JSON.stringify(record.request)},"changes":[`
   const tail =
-    `${changes.join(",")}],${events.length === 0 ? "" : `"events":[${events.join(",")}],`}` +
+    `${joinJson(changes)}],${events.length === 0 ? "" : `"events":[${joinJson(events)}],`}` +
     `${rareText(record)}"response":${response}}`
   return { text: head + tail, changes, changesAt: head.length }
 }

@@ -9,6 +9,7 @@ import { Accounts, type Unavailable } from "../../engine/Accounts.ts"
 import { type Created, isWithin } from "../../engine/log/Created.ts"
 import { type AccountId, type Document, encode, type Identified, type Labels } from "../../engine/log/Document.ts"
 import type { Cursor } from "../../engine/views/Views.ts"
+import { joinJson } from "../../json/JoinJson.ts"
 import type { Resource } from "../../payments/Documents.ts"
 import { readEntry } from "../../payments/ReadDocument.ts"
 import type { Json } from "./Handler.ts"
@@ -154,6 +155,6 @@ export const listJson = <A>(
   path: string
 ): Json<ListOf<A>> => {
   const cursor = hasMore ? JSON.stringify(items.at(-1)!.id) : "null"
-  const data = items.map(({ json }) => json).join(",")
+  const data = joinJson(items.map(({ json }) => json))
   return `{"object":"list","data":[${data}],"has_more":${hasMore},"url":${JSON.stringify(path)},"next_cursor":${cursor}}`
 }
