@@ -37,11 +37,13 @@ const decodeNothing: PayloadDecoder = ({ value }) => {
 const makeSchemaDecoder = (schema: Schema.Top): PayloadDecoder => {
   const decoder = schema as Schema.Decoder<object>
   const decode = Schema.decodeUnknownExit(decoder, { onExcessProperty: "error" })
+  const decodeFlat = Schema.decodeUnknownExit(decoder)
   const diagnose = Schema.decodeUnknownExit(decoder, { onExcessProperty: "error", errors: "all" })
   const maps = mapsIn(schema.ast)
+  const isFlat = flatnessOf(schema.ast, maps)
   return ({ escapes, value: sent }) => {
     const value = maps.reduce(withoutEmptyList, sent)
-    const decoded = decode(value)
+    const decoded = isFlat(value) ? decodeFlat(value) : decode(value)
     const unstorable = escapes ? pathOfUnstorableText(value) : undefined
     if (Exit.isSuccess(decoded) && unstorable === undefined) return Exit.succeed(decoded.value)
     const input = unstorable === undefined ? value : withoutUnstorableText(value)
@@ -60,6 +62,24 @@ const mapsIn = (ast: SchemaAST.AST, path: Path = []): ReadonlyArray<Path> => {
   if (!SchemaAST.isObjects(ast)) return []
   const within = ast.propertySignatures.flatMap(({ name, type }) => mapsIn(type, [...path, String(name)]))
   return ast.indexSignatures.length > 0 ? [path, ...within] : within
+}
+
+/**
+ * Makes a check that all members of a body are known, and none but maps is an object. Such a body is decoded without
+ * Effect's check for unknown members, which makes a set of all known names each time.
+ */
+const flatnessOf = (ast: SchemaAST.AST, maps: ReadonlyArray<Path>): ((value: unknown) => boolean) => {
+  if (!SchemaAST.isObjects(ast) || ast.indexSignatures.length > 0) return () => false
+  const names = new Set(ast.propertySignatures.map(({ name }) => name))
+  const mapNames = new Set(maps.filter((path) => path.length === 1).map(([name]) => name))
+  return (value) => {
+    if (!isObject(value)) return false
+    for (const name in value) {
+      const member = value[name]
+      if (!names.has(name) || (isObject(member) && !mapNames.has(name))) return false
+    }
+    return true
+  }
 }
 
 /**

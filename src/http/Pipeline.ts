@@ -16,7 +16,7 @@ import { Writing } from "../engine/process/Writing.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import { requestKey } from "../payments/IdempotencyKeys.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
-import { Admission, laneAt, type Place } from "./Admission.ts"
+import { Admission, type Entry, laneAt, type Place } from "./Admission.ts"
 import type { Caller } from "./Authentication.ts"
 import * as Authentication from "./Authentication.ts"
 import type { Command, CommandRequest, FirstAnswer } from "./IdempotentCommand.ts"
@@ -207,27 +207,40 @@ const makeWork = Effect.fnUntraced(function* (
   return begin
 })
 
+type Admitted = Readonly<Record<"refuse" | "work", (progress: Progress) => void>>
+
 /** 1. Starts the work on a request now or later, or refuses the request. */
-const admit = (
-  { admission }: Steps,
-  account: string,
-  progress: Progress,
-  { refuse, work }: Readonly<Record<"refuse" | "work", (progress: Progress) => void>>
-): void => {
-  const { incoming } = progress.request
-  const { arrivedAt, isWhole, method } = incoming
-  admission.enter(account, isWhole && (method === "POST" || method === "DELETE"), {
+const admit = ({ admission }: Steps, account: string, progress: Progress, admitted: Admitted): void => {
+  const { isWhole, method } = progress.request.incoming
+  const isCommand = isWhole && (method === "POST" || method === "DELETE")
+  admission.enter(account, isCommand, new Arrived(progress, admitted))
+}
+
+/** A request before its admission. An object literal with a getter would take several times the memory and time. */
+class Arrived implements Entry {
+  readonly since: number
+  readonly #progress: Progress
+  readonly #admitted: Admitted
+
+  constructor(progress: Progress, admitted: Admitted) {
     // A request whose account moved here has waited for the move, not for its turn.
-    since: progress.moves === 0 ? arrivedAt : performance.now(),
-    get isGone() {
-      return incoming.isGone
-    },
-    start: (place) => {
-      progress.place = place
-      work(progress)
-    },
-    refuse: () => refuse(progress)
-  })
+    this.since = progress.moves === 0 ? progress.request.incoming.arrivedAt : performance.now()
+    this.#progress = progress
+    this.#admitted = admitted
+  }
+
+  get isGone(): boolean {
+    return this.#progress.request.incoming.isGone
+  }
+
+  start(place: Place | undefined): void {
+    this.#progress.place = place
+    this.#admitted.work(this.#progress)
+  }
+
+  refuse(): void {
+    this.#admitted.refuse(this.#progress)
+  }
 }
 
 /** Answers a request. Nothing more is read of an unauthenticated one. */

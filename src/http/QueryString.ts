@@ -32,12 +32,15 @@ export const makeQueryDecoder = (
   const lists = new Set([...names].filter((name) => name.endsWith("[]")))
   if (options.expand) lists.add(EXPAND)
   const expandable = new Set(fields.flatMap(({ name, type }) => (name === EXPAND ? literalsOf(type) : [])))
-  const decodeFields = Schema.decodeUnknownExit((schema ?? Schema.Struct({})) as Schema.Decoder<Query>, {
-    errors: "all"
-  })
+  const decoder = (schema ?? Schema.Struct({})) as Schema.Decoder<Query>
+  const decodeFields = Schema.decodeUnknownExit(decoder)
+  // Finds all errors, and takes longer for valid parameters.
+  const diagnose = Schema.decodeUnknownExit(decoder, { errors: "all" })
   const decode = (input: Query): ReturnType<QueryDecoder> => {
     const decoded = decodeFields(input)
-    return Exit.isSuccess(decoded) ? Exit.succeed(decoded.value) : Exit.fail(parameterErrorOf(ast, decoded, input))
+    if (Exit.isSuccess(decoded)) return Exit.succeed(decoded.value)
+    const diagnosed = diagnose(input)
+    return Exit.fail(parameterErrorOf(ast, Exit.isFailure(diagnosed) ? diagnosed : decoded, input))
   }
   /**
    * Returns the error of the parameters before an invalid one. Required parameters after it are filled in and cannot
@@ -49,8 +52,8 @@ export const makeQueryDecoder = (
   ): ParameterError | undefined => {
     const behind = required.filter((name) => !(name in input))
     const whole = { ...Object.fromEntries(behind.map((name) => [name, values.get(name)![0]])), ...input }
-    const decoded = decodeFields(whole)
-    const error = Exit.isSuccess(decoded) ? undefined : parameterErrorOf(ast, decoded, whole)
+    const diagnosed = diagnose(whole)
+    const error = Exit.isSuccess(diagnosed) ? undefined : parameterErrorOf(ast, diagnosed, whole)
     return error?.param != null && behind.includes(error.param) ? undefined : error
   }
   const ofNothing = decode({})

@@ -2,7 +2,7 @@
  * A request needs a fiber only if it has to wait. Nearly every step is an `Exit`, so most requests reach their command,
  * or their answer, without one.
  */
-import { Effect, Exit, Fiber } from "effect"
+import { Effect, Exit } from "effect"
 import { HttpConfig } from "../server/HttpConfig.ts"
 import type { Failure } from "./ErrorTable.ts"
 import type { Received } from "./RequestContext.ts"
@@ -27,7 +27,6 @@ export const makeWaiting = Effect.fnUntraced(function* () {
   const { requestMillisMax } = yield* HttpConfig
   const timeouts = yield* RequestTimeouts.make(requestMillisMax ?? REQUEST_MILLIS_MAX)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  const scope = yield* Effect.scope
 
   /** Runs an effect in a fiber. A client that goes away interrupts it, but no command that has begun. */
   return <A>(
@@ -38,12 +37,11 @@ export const makeWaiting = Effect.fnUntraced(function* () {
     const fiber = runFork(work)
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return then(exit, false)
-    timeouts.watch(wait, fiber)
     fiber.addObserver((exit) => {
       timeouts.end(wait)
       then(exit, true)
     })
+    timeouts.watch(wait, fiber)
     incoming.onGone(() => fiber.interruptUnsafe())
-    Fiber.runIn(fiber, scope)
   }
 })

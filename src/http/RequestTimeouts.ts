@@ -8,7 +8,7 @@
  *
  * One fiber sweeps all waiting requests, so a request costs only its place in a list.
  */
-import { Effect, type Fiber, Latch, type Scope } from "effect"
+import { Effect, Fiber, Latch, type Scope } from "effect"
 import * as Loop from "../engine/process/Loop.ts"
 
 /**
@@ -44,8 +44,9 @@ export class Wait {
 export class RequestTimeouts {
   readonly #waits: Array<Wait> = []
   readonly #work = Latch.makeUnsafe(false)
+  #isClosed = false
 
-  /** Starts the sweeps, which end with the scope. */
+  /** Starts the sweeps. At the end of the scope, all waits are interrupted. */
   static readonly make = Effect.fnUntraced(function* (
     limitMillis: number
   ): Effect.fn.Return<RequestTimeouts, never, Scope.Scope> {
@@ -56,7 +57,13 @@ export class RequestTimeouts {
       timeouts.#sweep()
     })
     yield* Effect.forkScoped(Loop.forever("time limit of requests", step))
+    yield* Effect.addFinalizer(() => timeouts.#close)
     return timeouts
+  })
+
+  readonly #close = Effect.suspend(() => {
+    this.#isClosed = true
+    return Fiber.interruptAll(this.#waits.map(({ fiber }) => fiber!))
   })
 
   /** Interrupts the fiber after the limit, unless the wait has ended. */
@@ -64,6 +71,7 @@ export class RequestTimeouts {
     wait.fiber = fiber
     wait.place = this.#waits.push(wait) - 1
     if (this.#waits.length === 1) this.#work.openUnsafe()
+    if (this.#isClosed) fiber.interruptUnsafe()
   }
 
   /** Removes a wait; to be called once for each. The last wait of the list takes its place. */

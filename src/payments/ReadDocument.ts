@@ -1,7 +1,7 @@
 /** Reads documents of a kind outside of a transaction. Inside of one, `Transaction.get` and `findDocument` read. */
 import { Effect } from "effect"
 import { ResourceMissing } from "../domain/Errors.ts"
-import { Accounts } from "../engine/Accounts.ts"
+import { Accounts, type Unavailable } from "../engine/Accounts.ts"
 import type { AccountId, Document, Identified, Kind, Tombstone } from "../engine/log/Document.ts"
 import type { Resource } from "./Documents.ts"
 
@@ -20,7 +20,10 @@ export const readEntry = <A extends Identified, H>(account: AccountId, kind: Kin
 
 /** Reads a document's newest state; undefined if the id is missing, deleted or of another kind. */
 export const readDocument = <A extends Identified, H>(account: AccountId, kind: Kind<A, H>, id: string) =>
-  Effect.map(readEntry(account, kind, id), (entry) => (isDocumentOf(entry, kind) ? entry : undefined))
+  Effect.map(
+    Accounts.use((accounts) => accounts.read(account, id)),
+    (entry) => (isDocumentOf(entry, kind) ? entry : undefined)
+  )
 
 /** Reads the object of the path, or its tombstone; fails with `ResourceMissing` (semantics requests.paths). */
 export const requireEntry = Effect.fnUntraced(function* <A extends Identified, H>(
@@ -33,12 +36,16 @@ export const requireEntry = Effect.fnUntraced(function* <A extends Identified, H
 })
 
 /** Reads the document that a parameter refers to; `id` for the object of the path. */
-export const requireDocument = Effect.fnUntraced(function* <A extends Identified, H>(
+export const requireDocument = <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,
   id: string,
   param: string = "id"
-) {
-  const document = yield* readDocument(account, kind, id)
-  return document ?? (yield* new ResourceMissing({ kind: kind.resourceKind, id, param }))
-})
+): Effect.Effect<Document<A, H>, ResourceMissing | Unavailable, Accounts> =>
+  Effect.flatMap(
+    Accounts.use((accounts) => accounts.read(account, id)),
+    (entry) =>
+      isDocumentOf(entry, kind)
+        ? Effect.succeed(entry)
+        : Effect.fail(new ResourceMissing({ kind: kind.resourceKind, id, param }))
+  )

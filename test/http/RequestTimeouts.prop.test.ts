@@ -1,6 +1,6 @@
-/** The sweeps interrupt every request that waits for longer than the limit, and no other. */
+/** The sweeps interrupt every request that waits for longer than the limit, and no other; the end interrupts all. */
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Fiber } from "effect"
+import { Clock, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { RequestTimeouts, Wait } from "../../src/http/RequestTimeouts.ts"
 import { Random, Seed } from "../support/Random.ts"
@@ -44,7 +44,8 @@ describe("the time limit of requests", () => {
     ({ seed }) =>
       Effect.gen(function* () {
         const random = new Random(seed)
-        const timeouts = yield* RequestTimeouts.make(LIMIT_MILLIS)
+        const scope = yield* Scope.make()
+        const timeouts = yield* Scope.provide(RequestTimeouts.make(LIMIT_MILLIS), scope)
         const all: Array<Hanging> = []
         let waiting: Array<Hanging> = []
         for (let i = 0; i < 200; i++) {
@@ -81,6 +82,12 @@ describe("the time limit of requests", () => {
           }
         }
         assert.isTrue(all.some(({ interruptedAt }) => interruptedAt !== undefined))
+        const waitingStill = waiting.filter(({ interruptedAt }) => interruptedAt === undefined)
+        yield* Scope.close(scope, Exit.void)
+        for (const request of [...waitingStill, yield* hang(timeouts)]) {
+          assert.isDefined(request.interruptedAt)
+          assert.isFalse(request.wait.isOver)
+        }
       }),
     { arbitrary: { runs: 30 } }
   )

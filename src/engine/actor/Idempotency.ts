@@ -172,8 +172,10 @@ export const make = Effect.fnUntraced(function* ({
     ): Effect.Effect<A | Replay, Unavailable | IdempotencyKeyReuse> => {
       const hasKey = request.idempotencyKey !== null
       const submit = (actor: Actor): Effect.Effect<A | Replay, Turned> =>
-        Effect.catch(actor.submit({ program, request, responseOf: hasKey ? answerToKeep : nothingToKeep }), (failure) =>
-          isResult(failure) ? Effect.succeed(failure) : Effect.fail(failure)
+        Effect.callback<A, Turned>((resume) =>
+          actor.take({ program, request, responseOf: hasKey ? answerToKeep : nothingToKeep }, (exit) =>
+            resume(withoutRefusal(exit))
+          )
         )
       // The account may have moved or started anew since the claim, so another actor may have the answer.
       const unlessAnswered = (actor: Actor) =>
@@ -244,13 +246,17 @@ export const runOnce = <A extends CommandResult>(
 
 const nothingToKeep = () => null
 
-const answerToKeep = (exit: Exit.Exit<CommandResult, CommandResult>): StoredAnswer | null => {
-  if (Exit.isSuccess(exit)) return exit.value.kept
-  return exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error.kept ?? null
-}
+const answerToKeep = (exit: Exit.Exit<CommandResult, CommandResult>): StoredAnswer | null =>
+  Exit.isSuccess(exit) ? exit.value.kept : (failureOf(exit)?.kept ?? null)
 
-/** True for a result that leaves no change; false for the failure of an actor. */
-const isResult = <A extends CommandResult>(failure: A | Turned): failure is A => "kept" in failure
+const failureOf = <E>({ cause }: Exit.Failure<unknown, E>): E | undefined =>
+  cause.reasons.find((reason) => reason._tag === "Fail")?.error
+
+/** Returns a result that leaves no change as a success. Failures of the actor stay failures. */
+const withoutRefusal = <A extends CommandResult>(exit: Exit.Exit<A, A | Turned>): Exit.Exit<A, Turned> => {
+  const failure = Exit.isSuccess(exit) ? undefined : failureOf(exit)
+  return failure !== undefined && "kept" in failure ? Exit.succeed(failure) : (exit as Exit.Exit<A, Turned>)
+}
 
 const replayed = ({ request: { apiVersion, id }, response: { body, status } }: KeyState): Replay => ({
   status,

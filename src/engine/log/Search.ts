@@ -77,7 +77,8 @@ export const entryOf = (account: AccountId, { measure, terms }: Searchable): Sea
     numbers.push(termNumber(account, bucketTerm(bucket)))
     numbers.push(termNumber(account, rowTerm(bucket - (bucket % BUCKETS_PER_DOUBLING))))
   }
-  return { terms: [...new Set(numbers)].toSorted((a, b) => a - b), measure }
+  numbers.sort((a, b) => a - b)
+  return { terms: numbers.filter((number, i) => number !== numbers[i - 1]), measure }
 }
 
 /**

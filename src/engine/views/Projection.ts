@@ -165,6 +165,7 @@ export interface Sweep {
 }
 
 const sweepOf = ({ account, advanced, clock, subscriptions, wiped }: JournalRecord): Sweep | null => {
+  if (!wiped && advanced === 0 && subscriptions.length === 0) return null
   const unsubscribed = subscriptions.filter(({ types }) => types === null).map(({ destination }) => destination)
   if (!wiped && advanced === 0 && unsubscribed.length === 0) return null
   return { account, wiped, unsubscribed, clock: wiped || advanced > 0 ? clock : null }
@@ -253,13 +254,21 @@ class AccountFold {
       const rows = created || this.created.has(id) ? this.created : this.changed
       const earlier = rows.get(id)
       if (earlier !== undefined) this.revisions.push({ account, id, version: earlier.version })
-      const row = { account, id, kind, version, documentSpan, hiddenSpan, labels, format }
-      rows.set(id, {
-        ...row,
+      const row = {
+        account,
+        id,
+        kind,
+        version,
+        documentSpan,
+        hiddenSpan,
+        labels,
+        format,
         search: search ? entryOf(account, search) : null,
         tallies: change.tallies ?? null,
-        checksum: Checksum.ofDocument(row, document, hidden)
-      })
+        checksum: 0
+      }
+      row.checksum = Checksum.ofDocument(row, document, hidden)
+      rows.set(id, row)
     }
     for (const { dueAt, id, name } of timers) {
       this.timers.set(
