@@ -1,6 +1,7 @@
 /**
  * A circuit breaker for a database that hangs. While it is open, running statements are abandoned and no statement is
- * sent, until the database has answered again (semantics storage.hang). It also abandons each statement at a time limit.
+ * sent, until the database has answered again (semantics storage.hang). Statements that reach a time limit are
+ * abandoned in any case.
  *
  * A database that answers nothing for a while may be executing a large statement, so a probe is sent: a small statement
  * over a connection of its own. The database hangs if the probe gets no answer either. Any answer counts, also that of

@@ -19,7 +19,8 @@ const STRING_LENGTH_MAX = 4096
 
 /**
  * Returns a short response as a Latin-1 string, and one that is long or needs UTF-8 as bytes. Without
- * `keepAliveMillis`, the response announces the end of the connection. Throws for an invalid header value, as Node does.
+ * `keepAliveMillis`, the response announces the end of the connection. Throws for an invalid header value, as Node
+ * does.
  */
 export const responseBytes = (
   status: number,
