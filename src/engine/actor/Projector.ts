@@ -81,67 +81,14 @@ export class Projector extends Context.Service<Projector, ProjectorShape>()("til
 
 const make: Effect.Effect<ProjectorShape, never, DocumentFormats | Journal | Views | Scope.Scope> = Effect.gen(
   function* () {
-    const views = yield* Views
     const catchUp = yield* makeCatchUp
+    const { wiped, write } = yield* makeWriter(catchUp)
     let pending: Array<Pending> = []
     let pendingBytes = 0
     const backlog = new Loop.Backlog()
     const work = Latch.makeUnsafe(false)
     const urgent = Latch.makeUnsafe(false)
     const roomy = Latch.makeUnsafe(true)
-    const wipes = new Map<AccountId, Wipe>()
-    const scope = yield* Effect.scope
-
-    const applied = (batch: ReadonlyArray<Pending>, refused: ReadonlyArray<AccountId>) =>
-      Effect.forEach(
-        new Set(batch.map(({ actor }) => actor)),
-        (actor) => {
-          const newest = batch.findLast((entry) => entry.actor === actor)!.record.version
-          if (!refused.includes(actor.account)) return Effect.sync(() => actor.markProjected(newest))
-          if (actor.closed !== null) return Effect.void
-          return catchUp(actor.account, newest).pipe(
-            Effect.map((head) => actor.markProjected(Math.min(head.projected, actor.durable))),
-            // The other accounts' projections must continue.
-            Effect.catchTag("JournalCorrupt", (corrupt) => {
-              actor.close("failed")
-              return Effect.logError(
-                `The views of account ${actor.account} cannot be brought up to date`,
-                corrupt.message
-              )
-            })
-          )
-        },
-        { discard: true }
-      )
-
-    const write = Effect.fnUntraced(function* (batch: ReadonlyArray<Pending>, projection: Projection) {
-      const leasedUntil = batch.some(({ leased }) => leased) ? (yield* Clock.currentTimeMillis) + LEASE_MILLIS : 0
-      yield* retried(Effect.flatMap(views.apply(projection, leasedUntil), (refused) => applied(batch, refused)))
-    })
-
-    const wipe = Effect.fnUntraced(function* (record: Pending, projection: Projection) {
-      const { account } = record.actor
-      const wipe: Wipe = { newest: undefined, done: Latch.makeUnsafe(false) }
-      wipes.set(account, wipe)
-      yield* write([record], projection)
-      while (wipe.newest !== undefined) {
-        const { newest } = wipe
-        wipe.newest = undefined
-        yield* retried(applied([newest], [account]))
-      }
-      wipes.delete(account)
-      wipe.done.openUnsafe()
-    })
-
-    /** Leaves out records of accounts that are being wiped. */
-    const withoutWiped = (records: ReadonlyArray<Pending>): ReadonlyArray<Pending> =>
-      wipes.size === 0
-        ? records
-        : records.filter((record) => {
-            const wipe = wipes.get(record.actor.account)
-            if (wipe !== undefined) wipe.newest = record
-            return wipe === undefined
-          })
 
     const step = Effect.gen(function* () {
       yield* work.await
@@ -151,15 +98,7 @@ const make: Effect.Effect<ProjectorShape, never, DocumentFormats | Journal | Vie
       for (const { bytes } of taken) pendingBytes -= bytes
       // Stays open for the rest of the pending records: a hurried read may wait for them.
       if (pending.length === 0) urgent.closeUnsafe()
-      const batch = withoutWiped(taken)
-      if (batch.length > 0) {
-        const projection = project(batch.map(({ record }) => record))
-        if (projection.sweep?.wiped !== true) yield* write(batch, projection)
-        else
-          yield* Effect.forkIn(Loop.vital("projection of a wipe", wipe(batch[0]!, projection)), scope, {
-            startImmediately: true
-          })
-      }
+      yield* write(taken)
       if (pendingBytes < LAG_BYTES_MAX) roomy.openUnsafe()
       if (pending.length === 0) work.closeUnsafe()
       backlog.done(taken.length)
@@ -169,7 +108,6 @@ const make: Effect.Effect<ProjectorShape, never, DocumentFormats | Journal | Vie
     const hurry = Effect.sync(() => {
       if (pending.length > 0) urgent.openUnsafe()
     })
-    const wiped = Effect.suspend(() => Effect.forEach([...wipes.values()], ({ done }) => done.await, { discard: true }))
     const caughtUp = Effect.andThen(backlog.drained, wiped)
     return {
       offer: (entry) => {
@@ -188,6 +126,80 @@ const make: Effect.Effect<ProjectorShape, never, DocumentFormats | Journal | Vie
     }
   }
 )
+
+/** Makes the part that writes records which have been offered, and knows the accounts that are being wiped. */
+const makeWriter = Effect.fnUntraced(function* (catchUp: ProjectorShape["catchUp"]) {
+  const views = yield* Views
+  const scope = yield* Effect.scope
+  const wipes = new Map<AccountId, Wipe>()
+
+  const applied = (batch: ReadonlyArray<Pending>, refused: ReadonlyArray<AccountId>) =>
+    Effect.forEach(
+      new Set(batch.map(({ actor }) => actor)),
+      (actor) => {
+        const newest = batch.findLast((entry) => entry.actor === actor)!.record.version
+        if (!refused.includes(actor.account)) return Effect.sync(() => actor.markProjected(newest))
+        if (actor.closed !== null) return Effect.void
+        return catchUp(actor.account, newest).pipe(
+          Effect.map((head) => actor.markProjected(Math.min(head.projected, actor.durable))),
+          // The other accounts' projections must continue.
+          Effect.catchTag("JournalCorrupt", (corrupt) => {
+            actor.close("failed")
+            return Effect.logError(
+              `The views of account ${actor.account} cannot be brought up to date`,
+              corrupt.message
+            )
+          })
+        )
+      },
+      { discard: true }
+    )
+
+  const apply = Effect.fnUntraced(function* (batch: ReadonlyArray<Pending>, projection: Projection) {
+    const leasedUntil = batch.some(({ leased }) => leased) ? (yield* Clock.currentTimeMillis) + LEASE_MILLIS : 0
+    yield* retried(Effect.flatMap(views.apply(projection, leasedUntil), (refused) => applied(batch, refused)))
+  })
+
+  const wipe = Effect.fnUntraced(function* (record: Pending, projection: Projection) {
+    const { account } = record.actor
+    const wipe: Wipe = { newest: undefined, done: Latch.makeUnsafe(false) }
+    wipes.set(account, wipe)
+    yield* apply([record], projection)
+    while (wipe.newest !== undefined) {
+      const { newest } = wipe
+      wipe.newest = undefined
+      yield* retried(applied([newest], [account]))
+    }
+    wipes.delete(account)
+    wipe.done.openUnsafe()
+  })
+
+  /** Leaves out records of accounts that are being wiped. */
+  const withoutWiped = (records: ReadonlyArray<Pending>): ReadonlyArray<Pending> =>
+    wipes.size === 0
+      ? records
+      : records.filter((record) => {
+          const wipe = wipes.get(record.actor.account)
+          if (wipe !== undefined) wipe.newest = record
+          return wipe === undefined
+        })
+
+  const write = Effect.fnUntraced(function* (taken: ReadonlyArray<Pending>) {
+    const batch = withoutWiped(taken)
+    if (batch.length === 0) return
+    const projection = project(batch.map(({ record }) => record))
+    if (projection.sweep?.wiped !== true) return yield* apply(batch, projection)
+    const wiping = Loop.vital("projection of a wipe", wipe(batch[0]!, projection))
+    yield* Effect.forkIn(wiping, scope, { startImmediately: true })
+  })
+
+  return {
+    /** Projects records. A wipe goes on when this has returned. */
+    write,
+    /** Waits until the wipes that are under way are projected. */
+    wiped: Effect.suspend(() => Effect.forEach([...wipes.values()], ({ done }) => done.await, { discard: true }))
+  }
+})
 
 /** Repeats a write until it succeeds. */
 const retried = (write: Effect.Effect<void, StorageFailure>): Effect.Effect<void> =>
