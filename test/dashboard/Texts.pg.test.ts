@@ -50,9 +50,12 @@ const skeletonOf = (page: string): string =>
     .replaceAll(/"[^"<>]*"/g, '""')
     .replaceAll(/>[^<]+</g, "><")
 
+/** A QR code as a file, which the browser stores and does not open. */
+const FILE = /<a class="button" download="[\w-]+\.(?:svg|png)" href="data:image\/(?:svg\+xml,|png;base64,)[^"]*"/g
+
 /** Links to other origins, or with scripts. */
 const strayLinks = ({ text, url }: Page): ReadonlyArray<string> =>
-  [...text.matchAll(/<(?:a|form)\b[^>]*\s(?:href|action)="([^"]*)"/g)]
+  [...text.replaceAll(FILE, "").matchAll(/<(?:a|form)\b[^>]*\s(?:href|action)="([^"]*)"/g)]
     .map(([, address]) => address!.replaceAll("&amp;", "&"))
     .filter((address) => new URL(address, url).origin !== new URL(url).origin)
 

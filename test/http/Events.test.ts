@@ -13,6 +13,7 @@ const EMITTED = {
   charge: "succeeded pending failed captured expired updated refunded".split(" "),
   refund: "created updated failed".split(" "),
   "checkout.session": "completed expired async_payment_succeeded async_payment_failed".split(" "),
+  payment_link: "created updated".split(" "),
   customer: "created updated deleted".split(" "),
   payment_method: "attached detached".split(" "),
   product: "created updated deleted".split(" "),

@@ -346,7 +346,7 @@ const withValue = (body: unknown, path: ReadonlyArray<string | number>, value: u
 /** An answer without parts that differ between objects. */
 const normal = ({ status, text }: Reply): string =>
   `${status} ${text}`
-    .replaceAll(/([a-z]+_)[0-9A-Za-z]{24,32}/g, "$1")
+    .replaceAll(/([a-z]+_|\/pay\/)[0-9A-Za-z]{24,32}/g, "$1")
     .replaceAll(/"(created|updated|canceled_at|expires_at|last4|prefix)":("[^"]*"|[0-9]+)/g, '"$1"')
     .replaceAll(/"pending_webhooks":[0-9]+|"idempotency_key":"test-[0-9]+"/g, "")
 

@@ -20,6 +20,7 @@ const LISTS = [
   "prices",
   "refunds",
   "events",
+  "payment_links",
   "webhook_endpoints"
 ]
 
@@ -36,7 +37,9 @@ describe("an id", () => {
     await vi.waitFor(async () => assert.strictEqual((await open(world.pages["/requests/:id"]!)).status, 200), 120_000)
     const session = world.pages["/checkout-sessions/:id"]!.split("/").at(-1)!
     const endpoint = world.pages["/webhooks/:id"]!.split("/").at(-1)!
-    const lists = [...LISTS, `checkout_sessions/${session}/line_items`, `webhook_endpoints/${endpoint}/deliveries`]
+    const link = world.pages["/payment-links/:id"]!.split("/").at(-1)!
+    const lines = [`checkout_sessions/${session}/line_items`, `payment_links/${link}/line_items`]
+    const lists = [...LISTS, ...lines, `webhook_endpoints/${endpoint}/deliveries`]
     const answers = await Promise.all(lists.map((list) => world.server.get(`/v1/${list}?limit=100`)))
     const pages = await Promise.all(Object.values(world.pages).map((path) => open(path)))
     ids = [
@@ -62,7 +65,7 @@ describe("an id", () => {
       assert.strictEqual(page.status, 200, id)
       assert.notInclude(page.url, "/find", id)
       const isOfNoEnvironment = /^(?:mer|per)_/.test(id)
-      if (!isOfNoEnvironment && !id.startsWith("csli_")) assert.include(page.text, id)
+      if (!isOfNoEnvironment && !/^(?:csli|plli)_/.test(id)) assert.include(page.text, id)
       const fromLive = (await open(findPath(id), "live")).url
       assert.strictEqual(fromLive, isOfNoEnvironment ? page.url.replace("/test", "/live") : page.url, id)
     }
