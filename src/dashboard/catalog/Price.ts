@@ -14,13 +14,15 @@ import { pickChanged, decodeBody, readText } from "../frame/FormDecoding.ts"
 import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
+import { newLink } from "./Product.ts"
 import { stateBadge } from "./Products.ts"
 import { action, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-const editDialog = (visit: Visit, { id, lookup_key, nickname }: Price, problem: Problem | null) =>
+const buttons = (visit: Visit, { active, id, lookup_key, nickname }: Price, problem: Problem | null) =>
   visit.may("build") &&
   html`<div class="buttons">
+    ${active && newLink(visit, id)}
     ${dialog("Edit", {
       visit,
       action: `/prices/${id}/edit`,
@@ -49,7 +51,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     section: "Products",
     back: [`/products/${product.id}`, product.name],
     live: ["price", "product", "event", "delivery"],
-    aside: [stateBadge(active), id === product.default_price && badge("default"), editDialog(visit, price, problem)],
+    aside: [stateBadge(active), id === product.default_price && badge("default"), buttons(visit, price, problem)],
     content: [
       facts([
         ["Price", priceHtml(price)],

@@ -104,21 +104,30 @@ const priceButtons = (visit: Visit, product: Product, price: Price, problem: Pro
   return html`<div class="buttons">
     ${
       product.active &&
-      price.active && [
-        html`<a class="button" href="${visit.to("/payment-links/new", { price: price.id })}">Payment link</a>`,
-        dialog("One-time link", {
-          visit,
-          action: at("link"),
-          submit: "Create link",
-          problem,
-          content: linkFields(price)
-        })
-      ]
+      price.active &&
+      dialog("One-time link", {
+        visit,
+        action: at("link"),
+        submit: "Create link",
+        problem,
+        content: linkFields(price)
+      })
     }
     ${price.active && price.id !== product.default_price && quiet("default", "Make default")}
     ${price.active ? quiet("archive", "Archive") : quiet("activate", "Activate")}
   </div>`
 }
+
+/** Leads to a payment link for the default price, or else for the newest; false if none is on sale. */
+const linkButton = (visit: Visit, product: Product, prices: ReadonlyArray<Price>): Child => {
+  const onSale = product.active ? prices.filter(({ active }) => active) : []
+  const price = onSale.find(({ id }) => id === product.default_price) ?? onSale[0]
+  return price !== undefined && newLink(visit, price.id)
+}
+
+/** The button to a payment link for a price. */
+export const newLink = (visit: Visit, price: string): Child =>
+  html`<a class="button" href="${visit.to("/payment-links/new", { price })}">New payment link</a>`
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const product = (yield* requireDocument(visit.account, PRODUCT, id)).value
@@ -149,7 +158,11 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
           rows: prices,
           empty: "No prices yet. Add one to sell this product."
         }),
-        visit.may("build") && html`<a class="button" href="${visit.to(`/products/${id}/prices`)}">Add a price</a>`
+        visit.may("build") &&
+          html`<div class="buttons">
+            ${linkButton(visit, product, prices)}
+            <a class="button" href="${visit.to(`/products/${id}/prices`)}">Add a price</a>
+          </div>`
       ),
       prices.map(quantitiesSection),
       yield* historySection(visit, { ids: [id, ...prices.map((price) => price.id)] }),
