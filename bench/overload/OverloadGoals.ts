@@ -5,7 +5,8 @@ import { goodputRatio, type OverloadResults, probeRatio, type Turn } from "./Ove
 const GOODPUT_RATIO_MIN = 0.9
 const P99_MILLIS_MAX = 1000
 const RECOVERY_MILLIS_MAX = 1000
-const PROBE_RATIO_MAX = 3
+const PROBE_RATIO_MAX = 4
+const PROBE_P99_MILLIS_MAX = 100
 
 const most = (values: ReadonlyArray<number>): number => Math.max(...values)
 
@@ -22,6 +23,7 @@ export const judge = ({ byConnections, byOffer }: OverloadResults): ReadonlyArra
   const p99 = most(turns.map(({ step }) => orWorst(step.accepted?.p99Millis)))
   const recovery = most(turns.map(({ step }) => orWorst(step.recoveryMillis)))
   const other = most(turns.map((turn) => orWorst(probeRatio(turn))))
+  const otherP99 = most(turns.map(({ step }) => orWorst(step.probe.latency?.p99Millis)))
   const refused = turns.reduce((sum, { step: { probe } }) => sum + probe.refused + probe.lost, 0)
   return [
     verdictOf(
@@ -33,6 +35,10 @@ export const judge = ({ byConnections, byOffer }: OverloadResults): ReadonlyArra
     verdictOf(
       { text: "overload: another merchant's p50 ÷ its quiet one", unit: "×", bound: PROBE_RATIO_MAX, isMaximum: true },
       other
+    ),
+    verdictOf(
+      { text: "overload: another merchant's p99", unit: " ms", bound: PROBE_P99_MILLIS_MAX, isMaximum: true },
+      otherP99
     ),
     verdictOf(
       { text: "overload: another merchant's requests refused or lost", unit: "", bound: 0, isMaximum: true },

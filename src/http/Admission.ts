@@ -14,10 +14,15 @@
  */
 import { Context, Effect, FiberHandle, type Scope } from "effect"
 import { addressGroup } from "../domain/Networks.ts"
+import { Fifo } from "../engine/process/Fifo.ts"
 import { ConcurrencyLimit } from "./ConcurrencyLimit.ts"
 
 /** The time budget per turn for starting requests that arrive, and again for starting waiting ones, in milliseconds. */
 const TURN_MILLIS = 2
+/** The same while several accounts send requests. Shorter turns cost throughput. */
+const TURN_MILLIS_SHARED = 0.5
+/** How long requests of another account count, in milliseconds. */
+const SHARED_MILLIS = 1000
 /** Refusals in a turn per started request. */
 const REFUSALS_PART = 1 / 4
 /**
@@ -29,7 +34,7 @@ const SWEEP_MILLIS = 10
 /** An account with waiting requests for this long has more than a burst, which would end by itself, in milliseconds. */
 const STANDING_MILLIS = 500
 /** Such an account may have as many waiting requests as it started within this time, or `WAITING_MIN`. */
-const DELAY_MILLIS = 500
+const DELAY_MILLIS = 800
 const WAITING_MIN = 64
 /** The interval at which an account's rate is measured, in milliseconds. */
 const MEASURE_MILLIS = 100
@@ -55,36 +60,8 @@ export interface Place {
   readonly startedAt: number
 }
 
-/** A queue of requests. */
-class Queue {
-  #entries: Array<Entry> = []
-  #first = 0
-
-  get size(): number {
-    return this.#entries.length - this.#first
-  }
-
-  get first(): Entry | undefined {
-    return this.#entries[this.#first]
-  }
-
-  push(entry: Entry): void {
-    this.#entries.push(entry)
-  }
-
-  /** Removes and returns the first entry, which must exist. An array's own `shift` moves all others of thousands. */
-  shift(): Entry {
-    const entry = this.#entries[this.#first++]!
-    if (this.#first * 2 >= this.#entries.length) {
-      this.#entries = this.#entries.slice(this.#first)
-      this.#first = 0
-    }
-    return entry
-  }
-}
-
 /** The waiting requests of one account: its commands, or all others. */
-class Lane extends Queue {
+class Lane extends Fifo<Entry> {
   readonly name: string
   readonly isOfCommands: boolean
   running = 0
@@ -152,9 +129,12 @@ export class Admission {
   /** Lanes with waiting requests, in the order of their turns. */
   #turns: Array<Lane> = []
   /** Requests that have waited too long. */
-  readonly #late = new Queue()
+  readonly #late = new Fifo<Entry>()
   #waiting = 0
   #running = 0
+  /** The account of the last request, and the time of the last one of another account. */
+  #account = ""
+  #sharedAt = -Infinity
   /** End of this turn's budget for arriving requests; Infinity before the first one. */
   #inputEnds = Infinity
   #refusedAt = -Infinity
@@ -175,9 +155,13 @@ export class Admission {
   /** Starts an account's request, now or later, or refuses it later. */
   enter(account: string, isCommand: boolean, entry: Entry): void {
     const now = this.#surroundings.now()
+    if (account !== this.#account) {
+      this.#account = account
+      this.#sharedAt = now
+    }
     const lane = this.#laneOf(isCommand ? `commands ${account}` : account, isCommand)
     const hasRoom = this.#hasRoom(lane)
-    if (this.#waiting === 0 && hasRoom && this.#hasTime(now)) return entry.start(this.#begin(lane, now))
+    if (lane.size === 0 && hasRoom && this.#hasTime(now)) return entry.start(this.#begin(lane, now))
     if (!hasRoom) this.#limit.reached()
     if (lane.size === 0) {
       this.#turns.push(lane)
@@ -223,12 +207,16 @@ export class Admission {
   /** True while the budget for arriving requests lasts. */
   #hasTime(now: number): boolean {
     if (this.#inputEnds === Infinity) {
-      this.#inputEnds = now + TURN_MILLIS
+      this.#inputEnds = now + this.#turnMillis(now)
       this.#surroundings.atTurnsEnd(() => {
         this.#inputEnds = Infinity
       })
     }
     return now < this.#inputEnds
+  }
+
+  #turnMillis(now: number): number {
+    return now - this.#sharedAt < SHARED_MILLIS ? TURN_MILLIS_SHARED : TURN_MILLIS
   }
 
   #hasRoom({ isOfCommands, running }: Lane): boolean {
@@ -255,7 +243,8 @@ export class Admission {
   readonly #work = (): void => {
     this.#isScheduled = false
     const { now } = this.#surroundings
-    const ends = now() + TURN_MILLIS
+    const started = now()
+    const ends = started + this.#turnMillis(started)
     const isOver = () => now() >= ends
     let begun = 0
     while (!isOver() && this.#beginNext(now())) begun++

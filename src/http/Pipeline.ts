@@ -151,10 +151,12 @@ const makeWork = Effect.fnUntraced(function* (
   const begin = (progress: Progress): void => {
     const { incoming } = progress.request
     const before = steps.accountBefore(incoming.headers.authorization)
+    // Callers that are not authenticated yet take turns by their address.
+    const holder = before ?? laneAt(addressOf(incoming))
+    incoming.countFor(holder)
     const elsewhere = steps.elsewhere(progress.request, before)
     if (elsewhere !== undefined && progress.moves++ < MOVES_MAX) return goElsewhere(progress, elsewhere)
-    // Callers that are not authenticated yet take turns by their address.
-    admit(steps, before ?? laneAt(addressOf(incoming)), progress, admitted)
+    admit(steps, holder, progress, admitted)
   }
 
   const work = (progress: Progress): void => {

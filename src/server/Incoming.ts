@@ -29,6 +29,8 @@ export interface Incoming {
    * Reads the whole body: an `Exit` if it has arrived, at any length. Not to be called while the body is being read.
    */
   readonly readBody: (limits?: BodyLimits) => Effect.Effect<Buffer, RequestTooLarge | Unavailable>
+  /** Counts the connection's next requests for an account or an address (`ReadTurns.ts`). */
+  readonly countFor: (holder: string) => void
   /** The client's address; undefined once it is gone. */
   readonly remoteAddress: string | undefined
   /** True once the client can no longer read an answer. A client that has ended its side still can. */

@@ -73,6 +73,9 @@ export class NodeIncoming extends NodeHead implements Incoming {
     )
   }
 
+  /** Node's parser reads each connection as it comes. */
+  countFor(): void {}
+
   get remoteAddress(): string | undefined {
     return this.source.socket.remoteAddress
   }

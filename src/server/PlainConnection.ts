@@ -13,6 +13,7 @@ import { closeGracefully } from "./CloseGracefully.ts"
 import type { Incoming } from "./Incoming.ts"
 import { INCOMPLETE, NOT_PLAIN, parse, type PlainRequest } from "./PlainRequest.ts"
 import { responseBytes } from "./PlainResponse.ts"
+import type { Holder, ReadTurns } from "./ReadTurns.ts"
 
 export interface Limits {
   /** How long a connection stays open without a request. */
@@ -28,6 +29,7 @@ export interface Limits {
 /** The server's side of a connection. */
 export interface Surroundings {
   readonly limits: Limits
+  readonly turns: ReadTurns
   readonly atTurnsEnd: AtTurnsEnd
   /** Handles a request, which carries the function that answers it. */
   readonly onRequest: (incoming: Incoming) => void
@@ -58,6 +60,9 @@ export class PlainConnection {
   #ahead: Buffer = nothing
   /** Chunks received for the next request. */
   #chunks = 0
+  #holder: Holder
+  /** True while the next request waits for its turn. */
+  #isWaiting = false
   /** The request that is being answered. */
   #request: PlainIncoming | undefined
   #response: string | Buffer = ""
@@ -73,10 +78,13 @@ export class PlainConnection {
   /** True once the client has ended its side. */
   #hasEnded = false
   #isHandedOver = false
+  /** True once the connection has closed or gone to Node's parser. */
+  #isForgotten = false
 
   constructor(all: Surroundings, socket: Socket) {
     this.#all = all
     this.socket = socket
+    this.#holder = all.turns.hold()
     socket.on("data", this.#onData)
     socket.on("end", this.#onEnd)
     socket.on("close", this.#onClose)
@@ -84,7 +92,7 @@ export class PlainConnection {
   }
 
   get isBusy(): boolean {
-    return this.#request !== undefined || this.#isSending
+    return this.#request !== undefined || this.#isSending || this.#isWaiting
   }
 
   get isGone(): boolean {
@@ -105,6 +113,7 @@ export class PlainConnection {
     const waited = now - this.#since
     if (this.isGone) return
     if (this.#isSending) return this.#watch()
+    if (this.#isWaiting) return
     if (this.#request !== undefined) {
       if (waited >= stillMillis) this.socket.destroy()
     } else if (this.#ahead.length === 0 && this.#hasServed) {
@@ -126,8 +135,30 @@ export class PlainConnection {
       if (this.#ahead.length > AHEAD_BYTES_MAX) this.socket.pause()
     } else {
       this.#chunks++
-      this.#takeNext()
+      this.#enter()
     }
+  }
+
+  /** Handles the next request in the turn of its holder. */
+  #enter(): void {
+    this.#isWaiting = true
+    this.#all.turns.enter(this.#holder, this)
+  }
+
+  take(): void {
+    this.#isWaiting = false
+    if (this.isGone) return
+    if (this.#ahead.length > AHEAD_BYTES_MAX) this.socket.resume()
+    this.#takeNext()
+    if (this.#hasEnded && !this.isBusy) this.#finish()
+  }
+
+  /** Counts the next requests for an account or an address. */
+  countFor(holder: string): void {
+    if (holder === this.#holder.name || this.#isForgotten) return
+    const { turns } = this.#all
+    turns.release(this.#holder)
+    this.#holder = turns.hold(holder)
   }
 
   /** Handles the next request if it has arrived. */
@@ -185,8 +216,8 @@ export class PlainConnection {
     }
     this.#since = performance.now()
     if (this.socket.isPaused()) this.socket.resume()
-    if (this.#ahead.length > 0) this.#takeNext()
-    if (this.#hasEnded && !this.isBusy) this.#finish()
+    if (this.#ahead.length > 0) this.#enter()
+    else if (this.#hasEnded) this.#finish()
   }
 
   /** Called when the client has ended its side. The current request, and those sent ahead, are answered first. */
@@ -207,8 +238,14 @@ export class PlainConnection {
   }
 
   readonly #onClose = (): void => {
-    this.#all.forget(this.socket)
+    this.#forget()
     this.#leave()
+  }
+
+  #forget(): void {
+    this.#all.forget(this.socket)
+    this.#all.turns.release(this.#holder)
+    this.#isForgotten = true
   }
 
   // The connection closes after any error.
@@ -224,7 +261,7 @@ export class PlainConnection {
   #handOver(): void {
     const { socket } = this
     this.#isHandedOver = true
-    this.#all.forget(this.socket)
+    this.#forget()
     socket.off("data", this.#onData)
     socket.off("end", this.#onEnd)
     socket.off("close", this.#onClose)
@@ -268,6 +305,10 @@ class PlainIncoming implements Incoming {
 
   readBody(): Exit.Exit<Buffer> {
     return Exit.succeed(this.#body)
+  }
+
+  countFor(holder: string): void {
+    this.#connection.countFor(holder)
   }
 
   get remoteAddress(): string | undefined {

@@ -10,6 +10,7 @@ import { Server as TlsServer } from "node:tls"
 import type { AtTurnsEnd } from "./WriteBatch.ts"
 import type { Incoming } from "./Incoming.ts"
 import { type Limits, PlainConnection, type Surroundings } from "./PlainConnection.ts"
+import { ReadTurns } from "./ReadTurns.ts"
 
 /** Sweeps per shortest limit: a connection may exceed its limit by a tenth. */
 const SWEEPS = 10
@@ -58,6 +59,7 @@ export const takeConnections = (
 
   const surroundings: Surroundings = {
     limits,
+    turns: new ReadTurns(),
     atTurnsEnd,
     onRequest,
     handOver,

@@ -10,7 +10,8 @@ import * as Path from "node:path"
 import type { FloodPlan, FloodReport } from "../support/FloodProcess.ts"
 import { KEYS, startTill, till, type TillProcess } from "../support/TillProcess.ts"
 
-const CONNECTIONS = 3000
+/** More than a quick machine answers in a second. */
+const CONNECTIONS = 12_000
 const SECONDS = 4
 
 const flood = (plan: FloodPlan): Promise<FloodReport> =>

@@ -69,10 +69,10 @@ export const CONTROLS: ReadonlyArray<Control> = [
     name: "acknowledged before the flush",
     mutation: {
       file: "src/engine/actor/GroupCommit.ts",
-      find: "    const durable = yield* append(batch)\n",
+      find: "      const durable = yield* append(batch)\n",
       replace:
-        "    for (const { actor, sealed, settle } of batch) (actor.markDurable(sealed.record.version), settle(Exit.void))\n" +
-        "    const durable = yield* append(batch)\n"
+        "      for (const { actor, sealed, settle } of batch) (actor.markDurable(sealed.record.version), settle(Exit.void))\n" +
+        "      const durable = yield* append(batch)\n"
     },
     change: "the group commit settles a batch before it appends it",
     fault: "kill -9 of Postgres",

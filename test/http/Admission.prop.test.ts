@@ -219,7 +219,7 @@ describe("admission", () => {
   it("refuses the rest of a flood within a second, and starts later requests immediately", () => {
     const world = new World(() => 3)
     flood(world, 10_000, 3000)
-    world.at(3600, () => void world.ask(FLOOD, true))
+    world.at(3900, () => void world.ask(FLOOD, true))
     world.run(Infinity)
     for (const { begun, refused } of world.asked.slice(0, -1)) assert.isAtMost((begun ?? refused)!.at, 3000 + 1000)
     const last = world.asked.at(-1)!

@@ -114,6 +114,8 @@ class Arrived implements ForwardedIncoming {
     return false
   }
 
+  countFor(): void {}
+
   onGone(): void {}
 
   answer(status: number, headers: Readonly<Record<string, string>>, text: string): void {

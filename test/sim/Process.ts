@@ -85,6 +85,8 @@ class Received implements Incoming {
     return Exit.succeed(this.#body)
   }
 
+  countFor(): void {}
+
   onGone(): void {}
 
   answer(status: number, headers: Readonly<Record<string, string>>, text: string): void {

@@ -1,35 +1,32 @@
 /**
  * Group commit: all records that have queued up during a flush go into the next one, which is a single append.
  *
- * - One flush runs at a time, with an account's records in queue order: a later record never becomes durable before an
- *   earlier one. If the queue does not fit into a flush, accounts take turns.
+ * - Flushes have two lanes (`FlushLanes.ts`), so records do not wait for the large flushes of other accounts. Each lane
+ *   has one flush at a time, with an account's records in queue order: a later record never becomes durable before an
+ *   earlier one. If a lane's queue does not fit into a flush, its accounts take turns.
  * - A fenced account fails alone: the other accounts' records of the same flush are appended right after.
  * - After any other failure the records may be durable or not, so every actor in the flush closes, and starts anew from
  *   the log.
  */
-import { Cause, Effect, Exit, Latch, Option, type Scope } from "effect"
+import { Cause, Effect, Exit, Option, type Scope } from "effect"
 import { type Actor, Closed, type ClosedReason } from "./Actor.ts"
+import { type Entry, FlushLanes, type Lane } from "./FlushLanes.ts"
 import type { AccountId } from "../log/Document.ts"
 import { type Fenced, Journal, type JournalShape, type StorageFailure } from "../log/Journal.ts"
+import { Condition } from "../process/Condition.ts"
+import { Fifo } from "../process/Fifo.ts"
 import * as Loop from "../process/Loop.ts"
 import type { ChainedRow, Sealed } from "../log/Record.ts"
 import { unlessRefused } from "../process/Writing.ts"
 
 /** Duration below which a turn of the event loop counts as idle. */
 const IDLE_TURN_MILLIS = 0.05
-/** Share of the records appended by the last flush, or queued during it, with which the next one starts at once. */
-const ENOUGH_PART = 2 / 3
-/** Longest wait of a flush for a busy event loop. */
-const GATHER_MILLIS_MAX = 5
-/** Limits of one flush, in records and bytes. A single larger record is flushed alone. */
-const FLUSH_MAX = 512
-const FLUSH_BYTES_MAX = 16 * 1_048_576
-
-export interface Entry {
-  readonly actor: Actor
-  readonly sealed: Sealed
-  readonly settle: (exit: Exit.Exit<void, Closed>) => void
-}
+/** The time budget per turn of the event loop for answering the commands of large flushes, in milliseconds. */
+const ANSWERING_MILLIS = 2
+/** The same beside records of other accounts. Shorter turns cost throughput. */
+const ANSWERING_MILLIS_BESIDE = 0.25
+/** How long other accounts' records count, in milliseconds. */
+const BESIDE_MILLIS = 1000
 
 export interface GroupCommit {
   readonly append: (actor: Actor, sealed: Sealed, settle: Entry["settle"]) => void
@@ -51,42 +48,78 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<GroupCommit, never, Journal | Scope.Scope> {
   const close = makeClose(options.onClosed)
   const append = makeAppend(yield* Journal, close)
-  const queue: Array<Entry> = []
-  const backlog = new Loop.Backlog()
-  const work = Latch.makeUnsafe(false)
-  let enough = 1
+  const lanes = new FlushLanes()
+  /** The end of the last ordinary flush, by `performance.now()`. */
+  let ordinaryAt = -Infinity
+  const decided = new Condition()
 
-  const step = Effect.gen(function* () {
-    yield* work.await
-    yield* options.room
-    yield* gathered(queue, enough)
-    const batch = takePortion(queue)
-    if (queue.length === 0) work.closeUnsafe()
-    const durable = yield* append(batch)
-    // Before any answer, which would bring new commands at once: the queue shows how many arrive during a flush.
-    enough = Math.min(Math.ceil((batch.length + queue.length) * ENOUGH_PART), FLUSH_MAX)
-    for (const entry of durable) {
-      // Before settling: the waiting command may read the record from the views at once.
-      if (!options.onDurable(entry)) {
-        close([entry], "lapsed")
-        continue
-      }
-      entry.actor.markDurable(entry.sealed.record.version)
-      entry.settle(Exit.void)
-    }
-    backlog.done(batch.length)
+  const answer = (entry: Entry): void => {
+    // Before deciding: the waiting command may read the record from the views at once.
+    if (!options.onDurable(entry)) return close([entry], "lapsed")
+    entry.actor.markDurable(entry.sealed.record.version)
+    decide(entry, Exit.void)
+  }
+
+  const flush = (lane: Lane, answerAll: (durable: ReadonlyArray<Entry>) => void) => {
+    const step = Effect.gen(function* () {
+      yield* lane.work.await
+      yield* options.room
+      yield* gathered(() => lanes.hasEnough(lane), lane.gatherMillisMax)
+      lanes.sort(lane, performance.now())
+      const batch = lane.take()
+      if (batch.length === 0) return
+      const durable = yield* append(batch)
+      // Before any answer, which would bring new commands at once: the queue shows how many arrive during a flush.
+      lane.noteFlushed(batch.length)
+      answerAll(durable)
+    })
+    return Effect.forkScoped(Loop.forever("flushing of records", step))
+  }
+  yield* flush(lanes.ordinary, (durable) => {
+    ordinaryAt = performance.now()
+    for (const entry of durable) answer(entry)
+    decided.signal()
   })
-  yield* Effect.forkScoped(Loop.forever("flushing of records", step))
+  const budgetAt = (now: number) => (now - ordinaryAt < BESIDE_MILLIS ? ANSWERING_MILLIS_BESIDE : ANSWERING_MILLIS)
+  yield* flush(
+    lanes.bulk,
+    inTurns(answer, budgetAt, () => decided.signal())
+  )
 
   return {
-    append: (actor, sealed, settle) => {
-      backlog.take()
-      queue.push({ actor, sealed, settle })
-      work.openUnsafe()
-    },
-    drained: backlog.drained
+    append: (actor, sealed, settle) => lanes.push({ actor, sealed, settle, isDecided: false }),
+    drained: Effect.suspend(() => {
+      const { undecided } = lanes
+      const areDecided = () => undecided.every(({ isDecided }) => isDecided)
+      return areDecided() ? Effect.void : decided.waitFor(() => areDecided() || undefined)
+    })
   }
 })
+
+const decide = (entry: Entry, exit: Exit.Exit<void, Closed>): void => {
+  entry.isDecided = true
+  entry.settle(exit)
+}
+
+/**
+ * Makes a function that answers records in their order, some in each turn of the event loop. So requests of other
+ * accounts are read in between, and the next flush runs in the meantime.
+ */
+const inTurns = (answer: (entry: Entry) => void, budgetAt: (now: number) => number, onTurnsEnd: () => void) => {
+  const waiting = new Fifo<Entry>()
+  const answerSome = () => {
+    const now = performance.now()
+    const ends = now + budgetAt(now)
+    while (waiting.size > 0 && performance.now() < ends) answer(waiting.shift())
+    onTurnsEnd()
+    if (waiting.size > 0) setImmediate(answerSome)
+  }
+  return (durable: ReadonlyArray<Entry>): void => {
+    const isUnderWay = waiting.size > 0
+    for (const entry of durable) waiting.push(entry)
+    if (!isUnderWay) answerSome()
+  }
+}
 
 type Close = (entries: ReadonlyArray<Entry>, reason: ClosedReason) => void
 
@@ -101,7 +134,7 @@ const makeClose =
       actor.close(reason)
     }
     const closed = Exit.fail(new Closed(reason))
-    for (const { settle } of entries) settle(closed)
+    for (const entry of entries) decide(entry, closed)
   }
 
 /** Appends records and returns the durable ones. The waiting commands of the others fail with the actor's close. */
@@ -110,7 +143,7 @@ const makeAppend = (journal: JournalShape, close: Close) => {
     Effect.suspend(() => {
       const live = batch.filter(({ actor }) => actor.closed === null)
       if (live.length < batch.length) {
-        for (const { actor, settle } of batch) if (actor.closed !== null) settle(Exit.fail(actor.closed))
+        for (const entry of batch) if (entry.actor.closed !== null) decide(entry, Exit.fail(entry.actor.closed))
       }
       if (live.length === 0) return Effect.succeed([])
       return Effect.flatMap(Effect.exit(journal.append(live.map(rowOf))), (exit) => {
@@ -128,37 +161,6 @@ const makeAppend = (journal: JournalShape, close: Close) => {
   return append
 }
 
-/**
- * Takes the records of one flush out of the queue. If not all fit, accounts take turns (the first record of each, then
- * the second of each), so that no account waits for another one's flood.
- */
-const takePortion = (queue: Array<Entry>): Array<Entry> => {
-  if (queue.length <= FLUSH_MAX && weightOf(queue) <= FLUSH_BYTES_MAX) return queue.splice(0)
-  let turns = [...Map.groupBy(queue, ({ actor }) => actor).values()].map((entries) => entries.values())
-  const portion = new Set<Entry>()
-  let bytes = 0
-  while (turns.length > 0) {
-    const going: typeof turns = []
-    for (const entries of turns) {
-      const { done, value: entry } = entries.next()
-      if (done === true) continue
-      bytes += entry.sealed.bytes.length
-      if (portion.size >= FLUSH_MAX || (bytes > FLUSH_BYTES_MAX && portion.size > 0)) {
-        const left = queue.filter((other) => !portion.has(other))
-        queue.splice(0, queue.length, ...left)
-        return [...portion]
-      }
-      portion.add(entry)
-      going.push(entries)
-    }
-    turns = going
-  }
-  return queue.splice(0)
-}
-
-const weightOf = (queue: ReadonlyArray<Entry>): number =>
-  queue.reduce((bytes, { sealed }) => bytes + sealed.bytes.length, 0)
-
 const rowOf = ({ sealed: { bytes, hash, previous, record } }: Entry): ChainedRow => {
   return { account: record.account, version: record.version, hash, bytes, previous }
 }
@@ -168,15 +170,15 @@ const rowOf = ({ sealed: { bytes, hash, previous, record } }: Entry): ChainedRow
  * flush. A flush has a fixed cost, so in a busy process many small ones would take the commands' time. In an idle
  * process the event loop turns at once, and the flush is not delayed.
  */
-const gathered = (queue: ReadonlyArray<Entry>, enough: number) =>
+const gathered = (hasEnough: () => boolean, millisMax: number) =>
   Effect.callback<void>((resume) => {
-    if (queue.length >= enough) return resume(Effect.void)
+    if (hasEnough()) return resume(Effect.void)
     const start = performance.now()
     let turned = start
     const turn = () => {
       const now = performance.now()
       const isIdle = now - turned < IDLE_TURN_MILLIS
-      if (queue.length >= enough || isIdle || now - start > GATHER_MILLIS_MAX) return resume(Effect.void)
+      if (hasEnough() || isIdle || now - start > millisMax) return resume(Effect.void)
       turned = now
       setImmediate(turn)
     }

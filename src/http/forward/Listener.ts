@@ -109,6 +109,9 @@ class Forwarded implements ForwardedIncoming {
     }
   }
 
+  /** A connection between processes carries requests of all accounts. */
+  countFor(): void {}
+
   get remoteAddress(): string | undefined {
     return this.#envelope.remoteAddress
   }
