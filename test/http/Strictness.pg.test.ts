@@ -317,6 +317,7 @@ const QUERIES: Readonly<Record<string, () => Promise<string> | string>> = {
   "customers.payment_methods": () => `customers/${known.customer}/payment_methods`,
   "payment_methods.list": () => `payment_methods?customer=${known.customer}`,
   "prices.retrieve": () => `prices/${known.price}`,
+  "webhook_endpoints.retrieve": () => `webhook_endpoints/${known.webhookEndpoint}`,
   "checkout_sessions.retrieve": async () => `checkout_sessions/${(await session()).id}`,
   "checkout_sessions.line_items": async () => `checkout_sessions/${(await session()).id}/line_items`,
   "payment_links.line_items": async () => `payment_links/${(await link()).id}/line_items`,

@@ -69,7 +69,7 @@ const order = async (server: TillProcess): Promise<string> => {
   return id
 }
 
-/** Signs in as an owner with an email address, as a shop has one. */
+/** Signs in as the owner. */
 const signIn = async (page: Page, server: TillProcess) => {
   const [, link] = /(http:\S+\/dashboard\/link\/\S+)/u.exec((await till(["dashboard"], server.variables)).stdout)!
   await signInBy(page, link!)
@@ -83,7 +83,8 @@ export const dashboardPictures = (browser: Browser, folder: string): Promise<voi
         const server = yield* startTill()
         const { url, server: receivers } = yield* Effect.promise(startReceivers)
         yield* Effect.promise(async () => {
-          const [merchant] = JSON.parse((await till(["merchants", "list", "--json"], server.variables)).stdout)
+          const listed = JSON.parse((await till(["merchants", "list", "--json"], server.variables)).stdout)
+          const [merchant] = listed.merchants
           await till(["merchants", "rename", merchant.id, "Lumen Coffee"], server.variables)
           const payment = await week(server, url)
           const context = await browser.newContext({
@@ -100,6 +101,7 @@ export const dashboardPictures = (browser: Browser, folder: string): Promise<voi
             return !/Pending|Sending/u.test(await page.locator("main").innerText())
           })
           await page.screenshot({ path: `${folder}/dashboard-payment.png` })
+          await page.setViewportSize({ width: 1280, height: 960 })
           await page.goto(`${server.baseUrl}/dashboard/test`)
           await page.getByText("Updates live").waitFor()
           await page.screenshot({ path: `${folder}/dashboard-home.png` })
