@@ -97,7 +97,7 @@ const credentials = action({
   path: "/account/credentials",
   show,
   notice: "Saved. Use this email and password to sign in. All other browsers are signed out.",
-  // A link is for somebody who has forgotten the password.
+  // A sign-in by link proves enough, because the password may be forgotten.
   confirms: ({ person, session }) => (person.has_password && session.means === "password" ? "again" : true),
   prepare: Effect.fnUntraced(function* ({ person, session }, _, values) {
     const [email, password] = [values.get("email") ?? "", values.get("password") ?? ""]
