@@ -86,6 +86,10 @@ describe("the dashboard's", () => {
       })
       const id = idIn(made)
       assert.include(textOf(made), "12.50 EUR / month")
+      const { default_price } = await server.get(`/v1/products/${id}`)
+      for (const page of ["/products", `/products/${id}/prices`, `/prices/${default_price}`]) {
+        assert.include(textOf(await tab.get(`/dashboard/test${page}`)), "There are no subscriptions that charge again.")
+      }
       assert.include(textOf(await tab.get("/dashboard/test/products")), "12.50 EUR / month")
       const images = "https://shop.example/1.png\nhttps://shop.example/2.png"
       await send(`/products/${id}`, "/edit", { name: "Green tea", images })

@@ -9,7 +9,7 @@ import { requireDocument } from "../../payments/ReadDocument.ts"
 import { type Fields, form } from "../frame/Form.ts"
 import { PREVIEW, pricePreview } from "../frame/Prices.ts"
 import { readAmount, decodeBody, readNumber, readText } from "../frame/FormDecoding.ts"
-import { INTERVALS } from "./Products.ts"
+import { INTERVALS, NO_SUBSCRIPTIONS } from "./Products.ts"
 import { action, Invalid, page, type Show } from "../frame/Page.ts"
 
 const group = (title: string, content: Child): Child =>
@@ -25,7 +25,7 @@ const priceFields = (fields: Fields): Child => [
   group("Amount", [
     amount(fields, "unit_amount", "Unit price"),
     fields.text({ name: "currency", label: "Currency", value: "usd", required: true }),
-    fields.choice({ name: "recurring[interval]", label: "Charged", options: INTERVALS }),
+    fields.choice({ name: "recurring[interval]", label: "Charged", options: INTERVALS, hint: NO_SUBSCRIPTIONS }),
     fields.text({
       name: "recurring[interval_count]",
       label: "Number of intervals between charges",

@@ -15,7 +15,7 @@ import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import { newLink } from "./Product.ts"
-import { stateBadge } from "./Products.ts"
+import { NO_SUBSCRIPTIONS, stateBadge } from "./Products.ts"
 import { action, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
@@ -58,7 +58,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["ID", code(id)],
         ["Product", objectLink(visit, product.id)],
         ["Lookup key", lookup_key && code(lookup_key)],
-        ["Type", words(type)],
+        ["Type", type === "recurring" ? [words(type), html`<p class="hint">${NO_SUBSCRIPTIONS}</p>`] : words(type)],
         ["Tax", words(tax_behavior)],
         ["Created", time(created)]
       ]),

@@ -26,6 +26,9 @@ export const INTERVALS = [
   ...RecurringInterval.literals.map((interval) => [interval, `Every ${interval}`] as const)
 ] as const
 
+/** Shown wherever a price recurs. */
+export const NO_SUBSCRIPTIONS = "Till takes the price once per payment. There are no subscriptions that charge again."
+
 export const stateBadge = (active: boolean): Child => badge(active ? "active" : "archived")
 
 const VIEWS = [
@@ -50,7 +53,12 @@ const newProduct = (fields: Fields): Child => [
   productFields(fields),
   fields.text({ name: "default_price_data[unit_amount]", label: "Price", inputmode: "decimal" }),
   fields.text({ name: "default_price_data[currency]", label: "Currency", value: "usd" }),
-  fields.choice({ name: "default_price_data[recurring][interval]", label: "Charged", options: INTERVALS })
+  fields.choice({
+    name: "default_price_data[recurring][interval]",
+    label: "Charged",
+    options: INTERVALS,
+    hint: NO_SUBSCRIPTIONS
+  })
 ]
 
 const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
