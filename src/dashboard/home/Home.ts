@@ -108,7 +108,10 @@ const declinesChart = (visit: Visit, from: number, { currency, declines }: Count
   })
 }
 
-const overview = (visit: Visit, range: RangeName, { currencies, from }: Numbered): Child => {
+/** A figure of the range before, for comparison. */
+const beforeText = (range: RangeName, figure: Child): Child => html`<br />${figure} in the ${RANGES[range].name} before`
+
+const overview = (visit: Visit, range: RangeName, { before, currencies, from }: Numbered): Child => {
   const [first] = currencies
   const asked = visit.query.get("currency")
   const counted = currencies.find(({ currency }) => currency === asked) ?? first
@@ -133,14 +136,27 @@ const overview = (visit: Visit, range: RangeName, { currencies, from }: Numbered
     return section("Overview", html`<div class="empty">No payments in the last ${RANGES[range].name}.</div>`, chosen)
   }
   const { currency, failed, paid, refunded, refunds, volume } = counted
+  const earlier = before.get(currency)
+  const compared = (text: string, figureOf: (earlier: Sums) => Child): Child => [
+    text,
+    earlier !== undefined && beforeText(range, figureOf(earlier))
+  ]
   return [
     section(
       "Overview",
       [
         figures([
-          ["Volume", money(volume, currency), "received, before refunds"],
-          ["Success rate", rateOf(counted), `${paid} of ${paid + failed} attempted payments`],
-          ["Refunds", money(refunded, currency), refunds === 1 ? "one refund" : `${refunds} refunds`]
+          [
+            "Volume",
+            money(volume, currency),
+            compared("received, before refunds", ({ volume }) => money(volume, currency))
+          ],
+          ["Success rate", rateOf(counted), compared(`${paid} of ${paid + failed} attempted payments`, rateOf)],
+          [
+            "Refunds",
+            money(refunded, currency),
+            compared(refunds === 1 ? "one refund" : `${refunds} refunds`, ({ refunded }) => money(refunded, currency))
+          ]
         ]),
         charts(range, from, counted)
       ],

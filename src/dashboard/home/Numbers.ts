@@ -42,14 +42,20 @@ export interface Numbered {
   readonly from: number
   /** Sorted by number of payments, largest first. */
   readonly currencies: ReadonlyArray<Counted>
+  /** The sums of the range of the same length before, by currency. */
+  readonly before: ReadonlyMap<string, Sums>
 }
 
 /** Statistics of a range whose last interval contains `now`, in Unix seconds of the account's clock. */
 export const numbersOf = Effect.fnUntraced(function* (account: AccountId, range: RangeName, now: number) {
   const { seconds, steps } = RANGES[range]
   const from = now - (now % seconds) - (steps - 1) * seconds
-  const tallies = yield* Tallies.read(account, { from: from / HOUR, hours: seconds / HOUR })
-  return { from, currencies: countedOf(steps, tallies) } satisfies Numbered
+  const hours = seconds / HOUR
+  const tallies = yield* Tallies.read(account, { from: from / HOUR - steps * hours, hours })
+  const earlier = tallies.filter(({ step }) => step < steps)
+  const current = tallies.filter(({ step }) => step >= steps).map((tally) => ({ ...tally, step: tally.step - steps }))
+  const before = new Map(countedOf(steps, earlier).map((counted) => [counted.currency, counted]))
+  return { from, currencies: countedOf(steps, current), before } satisfies Numbered
 })
 
 interface Open extends Counted {

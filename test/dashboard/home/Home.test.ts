@@ -167,3 +167,29 @@ describe("the home page", () => {
     assert.strictEqual(rangeNamed("90d"), "90d")
   })
 })
+
+describe("the numbers of the home page", () => {
+  it("stand beside those of the time before", async () => {
+    const { server, tab } = await openDashboard("support")
+    const card = { currency: "usd", payment_method: "pm_card_visa", confirm: true }
+    const pay = (amount: number) => server.post("/v1/payment_intents", { ...card, amount })
+    const home = async (range: string) => textOf(await tab.get(`/dashboard/test?range=${range}`))
+    const { id } = await pay(4321)
+    await pay(10_000)
+    await server.post(
+      "/v1/payment_intents",
+      { ...card, amount: 1, payment_method: "pm_card_visa_chargeDeclined" },
+      { status: 402 }
+    )
+    await server.post("/v1/refunds", { payment_intent: id, amount: 21 })
+    assert.notInclude(await home("7d"), "days before")
+    await server.post("/v1/test_helpers/clock/advance", { seconds: 9 * 24 * 3600 })
+    await pay(777)
+    const week = await home("7d")
+    assert.include(week, "Volume 7.77 USD received, before refunds 143.21 USD in the 7 days before")
+    assert.include(week, "1 of 1 attempted payments 66 % in the 7 days before")
+    assert.include(week, "Refunds 0.00 USD 0 refunds 0.21 USD in the 7 days before")
+    assert.include(await home("30d"), "Volume 150.98 USD")
+    assert.notInclude(await home("30d"), "days before")
+  })
+})
