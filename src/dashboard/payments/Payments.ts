@@ -1,6 +1,7 @@
 /** The list of payments. Its filters are part of the address. */
 import { Effect, Layer } from "effect"
 import { DeclineCode } from "../../domain/Cards.ts"
+import type { Customer } from "../../domain/Customer.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import { PaymentIntentStatus } from "../../domain/PaymentIntentStates.ts"
 import { type Child, html, type Html } from "../../html/Html.ts"
@@ -141,7 +142,12 @@ const show: Show = Effect.fnUntraced(function* (visit) {
   }
 })
 
-const columns: CsvFile<PaymentIntent>["columns"] = [
+/** A payment with its customer, if that is not deleted. */
+interface PaymentLine extends PaymentIntent {
+  readonly named: Customer | undefined
+}
+
+const columns: CsvFile<PaymentLine>["columns"] = [
   ["id", ({ id }) => id],
   ["created_utc", ({ created }) => csvTime(created)],
   ["status", ({ status }) => status],
@@ -151,6 +157,8 @@ const columns: CsvFile<PaymentIntent>["columns"] = [
   ["currency", ({ currency }) => currency],
   ["description", ({ description }) => description],
   ["customer", ({ customer }) => customer],
+  ["customer_name", ({ named }) => named?.name],
+  ["customer_email", ({ named }) => named?.email],
   ["payer_name", ({ charges }) => charges.data[0]?.billing_details.name],
   ["payer_email", ({ charges }) => charges.data[0]?.billing_details.email],
   ["card_brand", ({ charges }) => charges.data[0]?.payment_method_details.card.brand],
@@ -169,7 +177,11 @@ const file = download(
     return yield* csvFile(visit, {
       name: "payments",
       columns,
-      read: (page) => findPayments(visit.account, asked, page)
+      read: Effect.fnUntraced(function* (page) {
+        const { hasMore, rows } = yield* findPayments(visit.account, asked, page)
+        const customers = yield* customersOf(visit.account, rows)
+        return { hasMore, rows: rows.map((row): PaymentLine => ({ ...row, named: customers.get(row.customer ?? "") })) }
+      })
     })
   })
 )

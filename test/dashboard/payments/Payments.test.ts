@@ -130,6 +130,28 @@ describe("payments of the dashboard", () => {
     }
   )
 
+  it("have their customers' names in the file, also of a deleted customer's payments", async () => {
+    const named = await server.post("/v1/customers", { name: "Søren Ærø", email: "soren@example.com" })
+    const gone = await server.post("/v1/customers", { name: "Gone" })
+    const metadata = { test: "names" }
+    const ids = [
+      (await pay({ customer: named.id, metadata })).id,
+      (await pay({ customer: gone.id, metadata })).id,
+      (await pay({ metadata })).id
+    ]
+    await server.request("DELETE", `/v1/customers/${gone.id}`)
+    const [head, ...lines] = cellsIn((await tab.get("/dashboard/test/payments.csv?metadata=test:names")).text)
+    const places = ["id", "customer", "customer_name", "customer_email"].map((name) => head!.indexOf(name))
+    assert.deepStrictEqual(
+      lines.map((line) => places.map((place) => line[place])),
+      [
+        [ids[2], "", "", ""],
+        [ids[1], gone.id, "", ""],
+        [ids[0], named.id, "Søren Ærø", "soren@example.com"]
+      ]
+    )
+  })
+
   it("are found by API queries, ids, a card's last digits and a payer's email", async () => {
     const customer = await server.post("/v1/customers", { email: "Ada@Example.com" })
     const other = await server.post("/v1/customers", { email: "ada@example.com" })
