@@ -84,7 +84,7 @@ export const order = ({ isUnfolded = false, lines, ...of }: Order): Html => {
     <p class="total">
       <span class="label">${translation.text("order.total_due")}</span> <strong ${follows} ${long}>${total}</strong>
     </p>
-    <details class="order${isLong && " folded"}" ${isUnfolded && !isLong && html` open=""`}>
+    <details class="order${isLong && " folded"}" ${isUnfolded && !isLong && html`open=""`}>
       <summary>
         <span class="label"
           >${translation.text("order.total")} <span aria-hidden="true">·</span>

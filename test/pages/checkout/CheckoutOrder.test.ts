@@ -144,8 +144,8 @@ describe("the order", () => {
   ])("pages.order: with %i lines folds on a desk: %j", async (count, folds) => {
     const of = await price({ unit_amount: 100 })
     const { text } = await sell(Array.from({ length: count }, () => ({ price: of })))
-    assert.strictEqual(text.includes('<details class="order folded">'), folds)
-    assert.strictEqual(text.includes('<details class="order">'), !folds)
+    assert.strictEqual(/<details class="order folded" *>/.test(text), folds)
+    assert.strictEqual(/<details class="order" *>/.test(text), !folds)
   })
 
   it("pages.order: of an embedded session is the same", async () => {
