@@ -42,6 +42,16 @@ interface Reference {
 /** The references of each line: exactly one if the line is valid. */
 export type References = ReadonlyArray<ReadonlyArray<Reference>>
 
+/** Errors of lines that cannot be sold as they were sent. */
+export type LinesRefused =
+  | ResourceMissing
+  | PriceInactive
+  | ProductInactive
+  | AmountTooLarge
+  | ParameterMissing
+  | ParameterInvalid
+  | ParametersExclusive
+
 interface Line {
   readonly price: Price
   readonly product: ProductDocument

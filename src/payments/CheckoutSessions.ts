@@ -29,10 +29,8 @@ import {
   type ParametersExclusive,
   type PaymentLinkInactive,
   type PaymentMethodRequired,
-  type PriceInactive,
   type ProcessorNotConfigured,
   type ProcessorUnavailable,
-  type ProductInactive,
   type ResourceMissing,
   type SecretKeyRequired,
   TooManyAttempts
@@ -47,6 +45,7 @@ import {
   type Cart,
   fillCart,
   findReferences,
+  type LinesRefused,
   requireAcceptedCurrencies,
   requireOnePrice,
   requireOnSale,
@@ -82,17 +81,7 @@ import type { WithoutCardData } from "./PaymentMethods.ts"
  */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateCheckoutSession
-): Effect.fn.Return<
-  CheckoutSession,
-  | ResourceMissing
-  | PriceInactive
-  | ProductInactive
-  | AmountTooLarge
-  | ParameterMissing
-  | ParameterInvalid
-  | ParametersExclusive,
-  Transaction | PaymentsConfig
-> {
+): Effect.fn.Return<CheckoutSession, LinesRefused, Transaction | PaymentsConfig> {
   const transaction = yield* Transaction
   const { publicUrl } = yield* PaymentsConfig
   const created = secondsOf(transaction.now)

@@ -8,16 +8,7 @@
 import { Effect } from "effect"
 import { type LineItemParameter, SESSION_LIFETIME_SECONDS_MAX } from "../domain/CheckoutSession.ts"
 import type { CheckoutSession } from "../domain/CheckoutSession.ts"
-import {
-  type AmountTooLarge,
-  ParameterInvalid,
-  ParameterMissing,
-  type ParametersExclusive,
-  PaymentLinkInactive,
-  type PriceInactive,
-  type ProductInactive,
-  type ResourceMissing
-} from "../domain/Errors.ts"
+import { ParameterInvalid, ParameterMissing, PaymentLinkInactive, type ResourceMissing } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import {
@@ -41,6 +32,7 @@ import {
   fillCart,
   findReferences,
   lineItemOf,
+  type LinesRefused,
   type References,
   requireAcceptedCurrencies,
   requireOnePrice,
@@ -63,17 +55,7 @@ export const pathOf = (paymentLinkId: string): string => `/pay/${paymentLinkId.s
 /** Creates a link. Emits `payment_link.created`. */
 export const create = Effect.fnUntraced(function* (
   parameters: CreatePaymentLink
-): Effect.fn.Return<
-  PaymentLink,
-  | ResourceMissing
-  | PriceInactive
-  | ProductInactive
-  | AmountTooLarge
-  | ParameterMissing
-  | ParameterInvalid
-  | ParametersExclusive,
-  Transaction | PaymentsConfig
-> {
+): Effect.fn.Return<PaymentLink, LinesRefused, Transaction | PaymentsConfig> {
   const transaction = yield* Transaction
   const { publicUrl } = yield* PaymentsConfig
   const { line_items } = parameters
@@ -166,18 +148,7 @@ export const quantityParam = (index: number): string => `quantity[${index}]`
 export const visit = Effect.fnUntraced(function* (
   id: string,
   chosen: ChosenQuantities
-): Effect.fn.Return<
-  CheckoutSession,
-  | ResourceMissing
-  | PaymentLinkInactive
-  | PriceInactive
-  | ProductInactive
-  | AmountTooLarge
-  | ParameterMissing
-  | ParameterInvalid
-  | ParametersExclusive,
-  Transaction | PaymentsConfig
-> {
+): Effect.fn.Return<CheckoutSession, LinesRefused | PaymentLinkInactive, Transaction | PaymentsConfig> {
   const transaction = yield* Transaction
   const { publicUrl } = yield* PaymentsConfig
   const { hidden, value: link } = yield* findDocument(PAYMENT_LINK, id)
