@@ -53,10 +53,15 @@ const TMPFS = 0x01021994
 const urlOf = Effect.fnUntraced(function* (mayBeInMemory: boolean) {
   const given = process.env["DATABASE_URL"]
   if (given !== undefined && given !== "") return given
-  const dataFolder = join(yield* temporaryFolder, "data")
-  if (!mayBeInMemory && statfsSync(tmpdir()).type === TMPFS) {
+  return yield* embedded(yield* temporaryFolder, mayBeInMemory)
+})
+
+/** Starts an embedded Postgres with its data in a folder. */
+const embedded = Effect.fnUntraced(function* (folder: string, mayBeInMemory: boolean) {
+  const dataFolder = join(folder, "data")
+  if (!mayBeInMemory && statfsSync(folder).type === TMPFS) {
     return yield* new BenchFailure({
-      problem: `${tmpdir()} is in memory: nothing there is durable. Set TMPDIR to a folder on a disk.`
+      problem: `${folder} is in memory: nothing there is durable. Choose a folder on a disk, with TMPDIR for temporary ones.`
     })
   }
   const server = yield* Effect.mapError(
@@ -101,8 +106,12 @@ export const make = Effect.suspend(() => Effect.flatMap(urlOf(false), at))
 /** The same for figures that do not depend on the disk: its folder may be in memory. */
 export const makeAnywhere = Effect.suspend(() => Effect.flatMap(urlOf(true), at))
 
+/** Opens a Postgres in a folder that outlives the run. Its databases are created once. */
+export const makeKept = (folder: string) =>
+  Effect.flatMap(embedded(folder, false), (server) => at(server, { isKept: true }))
+
 /** Connects to a running server. */
-export const at = Effect.fnUntraced(function* (server: string) {
+export const at = Effect.fnUntraced(function* (server: string, { isKept = false } = {}) {
   const admin = yield* connect(server)
   yield* requireDurability(admin)
   const [info] = yield* query(admin, "SELECT current_setting('server_version') AS version, pg_backend_pid() AS backend")
@@ -111,7 +120,7 @@ export const at = Effect.fnUntraced(function* (server: string) {
   const isHere = isLocal(server) && ProcessTime.nameOf(backend)?.startsWith("postgres") === true
   const postmaster = isHere ? ProcessTime.parentOf(backend) : undefined
   // Two runs on one server must not drop each other's databases.
-  const run = randomUUID().slice(0, 8)
+  const run = isKept ? "kept" : randomUUID().slice(0, 8)
   const clients = new Map<string, Client>()
   const scope = yield* Effect.scope
 
@@ -120,9 +129,10 @@ export const at = Effect.fnUntraced(function* (server: string) {
   const create = Effect.fnUntraced(function* (name: string) {
     const database = `till_bench_${name.toLowerCase()}_${run}`
     const address = Object.assign(new URL(server), { pathname: `/${database}` }).toString()
-    yield* Effect.acquireRelease(query(admin, `CREATE DATABASE ${database}`), () =>
-      Effect.ignore(query(admin, `DROP DATABASE IF EXISTS ${database} WITH (FORCE)`))
-    ).pipe(Effect.provideService(Scope.Scope, scope))
+    const drop = Effect.ignore(query(admin, `DROP DATABASE IF EXISTS ${database} WITH (FORCE)`))
+    const isThere = (yield* query(admin, `SELECT FROM pg_database WHERE datname = '${database}'`)).length > 0
+    if (!isThere) yield* query(admin, `CREATE DATABASE ${database}`)
+    if (!isKept) yield* Scope.addFinalizer(scope, drop)
     clients.set(name, yield* connect(address).pipe(Effect.provideService(Scope.Scope, scope)))
     return address
   })

@@ -6,7 +6,7 @@ import { Console, Effect } from "effect"
 import type { PaymentIntent } from "../src/domain/PaymentIntent.ts"
 import { Accounts } from "../src/engine/Accounts.ts"
 import { Transaction } from "../src/engine/actor/Transaction.ts"
-import { PAYMENT_INTENT } from "../src/payments/Documents.ts"
+import { PAYMENT_INTENT } from "../src/payments/shared/Documents.ts"
 import { failureOf } from "./BenchFailure.ts"
 
 const PER_RECORD = 250

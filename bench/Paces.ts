@@ -3,6 +3,7 @@ import type { ClusterPace } from "./cluster/ClusterBench.ts"
 import type { ComparisonPace } from "./compare/Comparison.ts"
 import type { DashboardPace } from "./dashboard/DashboardBench.ts"
 import type { GrowthPace } from "./growth/GrowthBench.ts"
+import type { LivePace } from "./live/LiveBench.ts"
 import type { OverloadPace } from "./overload/OverloadBench.ts"
 import type { PacedPace } from "./paced/Paced.ts"
 import type { StartPace } from "./start/StartBench.ts"
@@ -14,6 +15,7 @@ interface Paces {
   readonly paced: PacedPace
   readonly webhooks: WebhookPace
   readonly overload: OverloadPace
+  readonly live: LivePace
   readonly cluster: ClusterPace
   readonly growth: GrowthPace
   readonly dashboard: DashboardPace
@@ -38,6 +40,8 @@ const usual: Paces = {
   },
   // Three minutes.
   overload: { warmUpSeconds: 7, secondsPerQuiet: 1, secondsPerPeak: 2, secondsPerStep: 4, watchedSeconds: 2.5 },
+  // Two minutes and a half; most of it waits for a gateway.
+  live: { warmUpSeconds: 6, secondsSaturated: 6, secondsPaced: 12, secondsBeside: 3, secondsGone: 45 },
   // Twelve minutes, half of them for warming up.
   cluster: { warmUpSeconds: 7, secondsPerRound: 2, rounds: 4, starts: 4 },
   // Eight minutes, half of them for making the objects.
@@ -78,6 +82,7 @@ const full: Paces = {
     retries: { ...RETRIES, watchedSeconds: 15 }
   },
   overload: { warmUpSeconds: 10, secondsPerQuiet: 3, secondsPerPeak: 5, secondsPerStep: 15, watchedSeconds: 5 },
+  live: { ...usual.live, warmUpSeconds: 10, secondsSaturated: 15, secondsPaced: 60, secondsBeside: 5 },
   cluster: { ...usual.cluster, secondsPerRound: 4, rounds: 6, starts: 8 },
   growth: { ...usual.growth, objects: 10_000_000, accounts: 1000, secondsPerRound: 3, rounds: 8 },
   dashboard: { ...usual.dashboard, loadsPerPage: 300, secondsPerRound: 8, rounds: 8, logStarts: 8 },
@@ -87,7 +92,7 @@ const full: Paces = {
 
 /** Shortens the parts for a trial; fewer retries wait. */
 const shortened = (paces: Paces, seconds: number): Paces => {
-  const { api, cluster, comparison, dashboard, growth, overload, paced } = paces
+  const { api, cluster, comparison, dashboard, growth, live, overload, paced } = paces
   const rounds = (usual: number) => Math.min(usual, 6 * seconds)
   return {
     api: { ...api, secondsPerRound: seconds },
@@ -114,6 +119,14 @@ const shortened = (paces: Paces, seconds: number): Paces => {
       secondsPerQuiet: Math.min(overload.secondsPerQuiet, seconds),
       secondsPerPeak: Math.min(overload.secondsPerPeak, seconds),
       secondsPerStep: seconds
+    },
+    live: {
+      warmUpSeconds: rounds(live.warmUpSeconds),
+      secondsSaturated: seconds,
+      secondsPaced: seconds,
+      // Both measures end before the gateway answers.
+      secondsBeside: Math.min(live.secondsBeside, seconds),
+      secondsGone: live.secondsGone
     },
     cluster: { warmUpSeconds: rounds(cluster.warmUpSeconds), secondsPerRound: seconds, rounds: 2, starts: 1 },
     growth: { ...growth, warmUpSeconds: rounds(growth.warmUpSeconds), secondsPerRound: seconds },

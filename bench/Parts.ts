@@ -26,6 +26,10 @@ import type { GrowthPace } from "./growth/GrowthBench.ts"
 import * as GrowthBench from "./growth/GrowthBench.ts"
 import * as GrowthGoals from "./growth/GrowthGoals.ts"
 import * as GrowthReport from "./growth/GrowthReport.ts"
+import type { LivePace } from "./live/LiveBench.ts"
+import * as LiveBench from "./live/LiveBench.ts"
+import * as LiveGoals from "./live/LiveGoals.ts"
+import * as LiveReport from "./live/LiveReport.ts"
 import * as Load from "./load/Load.ts"
 import type { Machine as MachineDescription } from "./Machine.ts"
 import * as Machine from "./Machine.ts"
@@ -118,6 +122,20 @@ export const overload = Effect.fnUntraced(function* (pace: OverloadPace, isCompl
   )
 })
 
+export const live = Effect.fnUntraced(function* (
+  pace: LivePace,
+  nodeOptions: ReadonlyArray<string>,
+  isComplete: boolean
+) {
+  const results = yield* LiveBench.run(pace, nodeOptions)
+  yield* Console.log(`\n${LiveReport.text(results)}`)
+  yield* conclude(
+    "live",
+    { isComplete, results, verdicts: LiveGoals.judge(results) },
+    { "live.md": LiveReport.markdown(results) }
+  )
+})
+
 export const cluster = Effect.fnUntraced(function* (pace: ClusterPace, isComplete: boolean) {
   const results = yield* ClusterBench.run(pace)
   yield* Console.log(`\n  ${ClusterReport.text(results)}`)
@@ -128,8 +146,8 @@ export const cluster = Effect.fnUntraced(function* (pace: ClusterPace, isComplet
   )
 })
 
-export const growth = Effect.fnUntraced(function* (pace: GrowthPace, isComplete: boolean) {
-  const results = yield* GrowthBench.run(pace)
+export const growth = Effect.fnUntraced(function* (pace: GrowthPace, folder: string | undefined, isComplete: boolean) {
+  const results = yield* GrowthBench.run(pace, folder)
   yield* Console.log(`\n${GrowthReport.text(results)}`)
   yield* conclude(
     "growth",
@@ -184,7 +202,7 @@ export const comparison = Effect.fnUntraced(function* (
   reference: string,
   only: Option.Option<string>,
   pace: ComparisonPace,
-  { isUsual, runFolder }: { isUsual: boolean; runFolder: string }
+  { isUsual, runFolder, set }: { isUsual: boolean; runFolder: string; set: Readonly<Record<string, string>> }
 ) {
   const wanted = Option.match(only, { onNone: () => COMPARED, onSome: (name) => [name] })
   const compared = scenarios.filter(({ name }) => wanted.includes(name))
@@ -193,7 +211,7 @@ export const comparison = Effect.fnUntraced(function* (
   }
   // Before the measurement, because the checkout may change during it.
   const machine = Machine.describe("")
-  const versions = yield* Versions.lay(reference, runFolder)
+  const versions = yield* Versions.lay(reference, runFolder, set)
   yield* Console.log(`This checkout against ${versions.other.title}: ${pace.starts} starts of both.`)
   const load = yield* Load.make
   const measured = yield* Comparison.measure(compared, versions, load, pace)

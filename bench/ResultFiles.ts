@@ -13,6 +13,7 @@ const PARTS = [
   "latest",
   "webhooks",
   "overload",
+  "live",
   "cluster",
   "growth",
   "dashboard",

@@ -7,8 +7,8 @@ import { Effect, Layer, Redacted } from "effect"
 import { accountsAlone } from "../src/app.ts"
 import { Accounts } from "../src/engine/Accounts.ts"
 import type { AccountId } from "../src/engine/log/Document.ts"
-import { accountOf, INSTALLATION } from "../src/payments/AccountIds.ts"
-import { createWithKeys } from "../src/payments/Merchants.ts"
+import { accountOf, INSTALLATION } from "../src/payments/shared/AccountIds.ts"
+import { createWithKeys } from "../src/payments/merchants/Merchants.ts"
 import * as JournalPostgres from "../src/postgres/JournalPostgres.ts"
 import * as Migrations from "../src/postgres/Migrations.ts"
 import * as ViewsPostgres from "../src/postgres/ViewsPostgres.ts"
@@ -42,17 +42,20 @@ export interface Wanted {
   readonly objects?: number
 }
 
-/** A merchant's account in test mode, and its secret key. */
+/** A merchant's account in test mode, and its secret keys. */
 export interface Account {
   readonly id: AccountId
   readonly apiKey: string
+  /** The secret key of live mode. */
+  readonly liveKey: string
 }
 
 const accountsOf = (count: number) =>
   Effect.map(Effect.mapError(merchants(count), failureOf("The merchants could not be made")), (made) =>
     made.flat().map(({ generated, merchant }): Account => ({
       id: accountOf(merchant.id, false),
-      apiKey: Redacted.value(generated.secretTest!)
+      apiKey: Redacted.value(generated.secretTest!),
+      liveKey: Redacted.value(generated.secretLive!)
     }))
   )
 

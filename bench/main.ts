@@ -4,7 +4,7 @@
  * Ends with a non-zero status if any answer was wrong or any record is missing; a goal that is not reached is reported
  * and is no failure, because it depends on the machine.
  */
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, Option } from "effect"
@@ -24,6 +24,7 @@ const SECONDS_MAX = 3600
 const OPEN_LOOP = "open-loop"
 const WEBHOOKS = "webhooks"
 const OVERLOAD = "overload"
+const LIVE = "live"
 const CLUSTER = "cluster"
 const GROWTH = "growth"
 const DASHBOARD = "dashboard"
@@ -54,6 +55,7 @@ const objectsOf = (name: string, wanted: Option.Option<number>): number => {
 
 interface Asked {
   readonly accounts: Option.Option<number>
+  readonly data: Option.Option<string>
   readonly baselines: boolean
   readonly full: boolean
   readonly objects: Option.Option<number>
@@ -63,11 +65,22 @@ interface Asked {
 }
 
 /** Runs the chosen parts. A part that fails does not keep the others from running. */
-const measure = Effect.fnUntraced(function* ({ accounts, baselines, full, objects, only, profile, seconds }: Asked) {
+const measure = Effect.fnUntraced(function* ({
+  accounts,
+  baselines,
+  data,
+  full,
+  objects,
+  only,
+  profile,
+  seconds
+}: Asked) {
   const paces = pacesOf(full, Option.getOrUndefined(seconds))
   const isUsual = Option.isNone(seconds) && !profile
   const isWanted = (part: string) => Option.isNone(only) || only.value === part
-  const isOfApi = !Option.exists(only, (name) => [WEBHOOKS, OVERLOAD, CLUSTER, GROWTH, DASHBOARD, START].includes(name))
+  const isOfApi = !Option.exists(only, (name) =>
+    [WEBHOOKS, OVERLOAD, LIVE, CLUSTER, GROWTH, DASHBOARD, START].includes(name)
+  )
   if (!isOfApi && baselines) return yield* new BenchFailure({ problem: "There are no baselines of this part." })
   const parts: Array<Effect.Effect<void, BenchFailure>> = []
   if (isOfApi) {
@@ -88,6 +101,9 @@ const measure = Effect.fnUntraced(function* ({ accounts, baselines, full, object
     parts.push(profiled(profile, (nodeOptions) => Parts.webhooks(paces.webhooks, nodeOptions, isUsual)))
   }
   if (isWanted(OVERLOAD) && !baselines && !profile) parts.push(Parts.overload(paces.overload, isUsual))
+  if (isWanted(LIVE) && !baselines) {
+    parts.push(profiled(profile, (nodeOptions) => Parts.live(paces.live, nodeOptions, isUsual)))
+  }
   const isLong = (part: string) => Option.contains(only, part) || (full && Option.isNone(only))
   if (isLong(CLUSTER) && !baselines && !profile) parts.push(Parts.cluster(paces.cluster, isUsual))
   if (isLong(GROWTH) && !baselines && !profile) {
@@ -99,7 +115,8 @@ const measure = Effect.fnUntraced(function* ({ accounts, baselines, full, object
       ...Option.match(objects, { onNone: () => ({}), onSome: (objects) => ({ objects }) }),
       ...Option.match(accounts, { onNone: () => ({}), onSome: (accounts) => ({ accounts }) })
     }
-    parts.push(Parts.growth(pace, isUsual && Option.isNone(objects) && Option.isNone(accounts)))
+    const folder = Option.getOrUndefined(Option.map(data, (folder) => resolve(folder)))
+    parts.push(Parts.growth(pace, folder, isUsual && Option.isNone(objects) && Option.isNone(accounts)))
   }
   if (isLong(DASHBOARD) && !baselines && !profile) {
     if (Option.exists(objects, (wanted) => wanted < DASHBOARD_OBJECTS_MIN)) {
@@ -131,6 +148,7 @@ const bench = Command.make(
       OPEN_LOOP,
       WEBHOOKS,
       OVERLOAD,
+      LIVE,
       CLUSTER,
       GROWTH,
       DASHBOARD,
@@ -179,6 +197,10 @@ const bench = Command.make(
         "With --only growth: accounts that have the PaymentIntents, instead of 1, or 1000 with --full"
       )
     ),
+    data: Flag.String("data").pipe(
+      Flag.optional,
+      Flag.withDescription("With --only growth: a folder in which the objects stay, so that an interrupted run goes on")
+    ),
     budget: Flag.Boolean("budget").pipe(
       Flag.withDefault(false),
       Flag.withDescription("The costs of requests against bench/budget/budget.json: bytes, rows, statements, CPU time")
@@ -191,6 +213,10 @@ const bench = Command.make(
       Flag.optional,
       Flag.withDescription("Without baselines: this checkout against another commit, branch or tag")
     ),
+    set: Flag.KeyValuePair("set").pipe(
+      Flag.optional,
+      Flag.withDescription("With --compare: variables of this checkout's Till alone, such as TILL_METRICS_PORT=9464")
+    ),
     starts: Flag.Int("starts").pipe(
       Flag.filter(
         (starts) => starts >= STARTS_MIN && starts <= STARTS_MAX,
@@ -200,14 +226,14 @@ const bench = Command.make(
       Flag.withDescription("With --compare: how often both versions are started")
     )
   },
-  Effect.fnUntraced(function* ({ budget, compare: reference, keep, starts, ...asked }) {
+  Effect.fnUntraced(function* ({ budget, compare: reference, keep, set: variables, starts, ...asked }) {
     const { baselines, full, only, profile, seconds } = asked
     if (baselines && profile) return yield* new BenchFailure({ problem: "A profile is of Till, not of baselines." })
     if (Option.isSome(reference) && (baselines || profile)) {
       return yield* new BenchFailure({ problem: "--compare takes neither --baselines nor --profile." })
     }
-    if (Option.isSome(starts) && Option.isNone(reference)) {
-      return yield* new BenchFailure({ problem: "--starts belongs to --compare." })
+    if ((Option.isSome(starts) || Option.isSome(variables)) && Option.isNone(reference)) {
+      return yield* new BenchFailure({ problem: "--starts and --set belong to --compare." })
     }
     const others = [baselines, profile, Option.isSome(only), Option.isSome(reference)]
     if (budget && others.includes(true)) {
@@ -224,8 +250,9 @@ const bench = Command.make(
     if (Option.isNone(reference)) return yield* measure(asked)
     const usual = pacesOf(full, Option.getOrUndefined(seconds)).comparison
     const pace = { ...usual, starts: Option.getOrElse(starts, () => usual.starts) }
-    const isUsual = Option.isNone(seconds) && Option.isNone(starts)
-    return yield* Parts.comparison(reference.value, only, pace, { isUsual, runFolder })
+    const set = Option.getOrElse(variables, () => ({}))
+    const isUsual = Option.isNone(seconds) && Option.isNone(starts) && Object.keys(set).length === 0
+    return yield* Parts.comparison(reference.value, only, pace, { isUsual, runFolder, set })
   }, Effect.scoped)
 ).pipe(Command.withDescription("Till's throughput and latency against its baselines"))
 

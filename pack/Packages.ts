@@ -13,7 +13,7 @@ export interface BundledPackage {
 }
 
 /** Licences that allow Till's packages to contain the code, if they name it. */
-const ALLOWED = new Set(["MIT", "ISC", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "0BSD"])
+const ALLOWED = new Set(["MIT", "ISC", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "0BSD", "MIT-0"])
 
 const LICENSE_FILE = /^(?:licen[cs]e|notice)(?:[-.].*)?$/iu
 

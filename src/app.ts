@@ -1,20 +1,28 @@
 /** The composition root of commands on an installation; service.ts has that of the service. Read it upwards. */
+import { PgClient } from "@effect/sql-pg"
 import { Clock, Effect, Layer, Logger, type LogLevel, Record, Redacted, References } from "effect"
-import { createHmac } from "node:crypto"
 import * as Path from "node:path"
 import * as Backup from "./backup/Backup.ts"
+import * as ErasureList from "./backup/ErasureList.ts"
 import { type Mode, SECRET } from "./backup/Manifest.ts"
+import { BackupFailed } from "./backup/BackupFailed.ts"
 import * as Restore from "./backup/Restore.ts"
 import { report } from "./cluster/Report.ts"
+import { haveSecret } from "./cluster/Sessions.ts"
 import * as Config from "./config.ts"
 import { InvalidConfiguration, publicUrlOf, TillConfig, type TillConfigShape } from "./config.ts"
 import { Administration } from "./control/Administration.ts"
 import * as ControlSocket from "./control/ControlSocket.ts"
 import { ApiVersions } from "./domain/ApiVersions.ts"
+import { examine } from "./doctor/Doctor.ts"
+import * as SecretFile from "./domain/SecretFile.ts"
 import { PUBLIC_ONLY } from "./domain/WebhookHosts.ts"
 import { AccountNumbers } from "./engine/log/AccountNumbers.ts"
 import { Accounts } from "./engine/Accounts.ts"
+import * as Log from "./engine/process/Log.ts"
 import { WakeUp } from "./engine/process/WakeUp.ts"
+import { ErasureStore } from "./engine/Erasures.ts"
+import { ErasureKey } from "./engine/log/Erased.ts"
 import * as Anchors from "./engine/verify/Anchors.ts"
 import { CommitFeed } from "./engine/views/CommitFeed.ts"
 import { innermostMessage } from "./engine/log/Journal.ts"
@@ -23,19 +31,25 @@ import { RunningTime } from "./engine/actor/RunningTime.ts"
 import { Projector } from "./engine/actor/Projector.ts"
 import * as Scrub from "./engine/verify/Scrub.ts"
 import { SWIFTLY, verify } from "./engine/verify/Verify.ts"
+import { Views } from "./engine/views/Views.ts"
 import * as DataFolder from "./postgres/embedded/DataFolder.ts"
 import * as EmbeddedPostgres from "./postgres/embedded/EmbeddedPostgres.ts"
+import { setMark } from "./postgres/embedded/Marks.ts"
 import { attempt } from "./postgres/embedded/EmbeddedPostgresError.ts"
 import { freePortOfBoth } from "./postgres/embedded/FreePort.ts"
-import { isLive } from "./payments/AccountIds.ts"
+import { isLive } from "./payments/shared/AccountIds.ts"
+import { AdministrationFailed, holdProcessors } from "./payments/administration/Administration.ts"
 import * as Formats from "./payments/Formats.ts"
-import { layerEventVersions } from "./payments/Merchants.ts"
-import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
-import { requireOwnSecret } from "./payments/Sealing.ts"
+import { layerEventVersions } from "./payments/merchants/Merchants.ts"
+import { inForce, isRolling, Keyring, ofFile as keyringOf } from "./payments/shared/Keyring.ts"
+import { PaymentsConfig } from "./payments/shared/PaymentsConfig.ts"
+import * as Resealing from "./payments/administration/Resealing.ts"
+import { answersEndAt, isOwn, printsOf, readPrint, requireOwnSecret } from "./payments/administration/SecretInForce.ts"
 import * as Timers from "./payments/Timers.ts"
 import * as AnchorsPostgres from "./postgres/AnchorsPostgres.ts"
 import * as Database from "./postgres/Database.ts"
-import { DatabaseUnavailable } from "./postgres/Database.ts"
+import { DatabaseUnavailable, NothingThere } from "./postgres/Database.ts"
+import * as ErasuresPostgres from "./postgres/ErasuresPostgres.ts"
 import * as InstallationSecret from "./postgres/InstallationSecret.ts"
 import * as JournalPostgres from "./postgres/JournalPostgres.ts"
 import * as Migrations from "./postgres/Migrations.ts"
@@ -45,7 +59,7 @@ import * as ViewsPostgres from "./postgres/ViewsPostgres.ts"
 import * as WritingPostgres from "./postgres/WritingPostgres.ts"
 
 // The command line uses these. It imports no layer but this file and the client.
-export { BackupFailed } from "./backup/BackupFailed.ts"
+export { BackupFailed }
 export type { Mode as BackupMode } from "./backup/Manifest.ts"
 export { databaseUrlOf, endOf, KEY_VARIABLES, layer as configuration, publicUrlOf, TillConfig } from "./config.ts"
 export { Administration } from "./control/Administration.ts"
@@ -53,18 +67,22 @@ export { API_KEY_GRACE_SECONDS_MAX } from "./domain/ApiKey.ts"
 export { API_VERSIONS } from "./domain/ApiVersion.ts"
 export type { BrandSetting } from "./domain/Brand.ts"
 export { BRAND_SETTING_NAMES } from "./domain/Brand.ts"
+export type { Finding } from "./doctor/Finding.ts"
 export type { RecipeInput } from "./domain/TriggerRecipes.ts"
 export { TRIGGER_RECIPES } from "./domain/TriggerRecipes.ts"
+export { logOf } from "./engine/process/Log.ts"
 export { Progress } from "./engine/process/Progress.ts"
 export { watchEventLoop } from "./engine/process/Watchdog.ts"
 export { rebuild } from "./engine/verify/Verify.ts"
-export type { Administered, Command } from "./payments/Administration.ts"
+export type { Administered, Command } from "./payments/administration/Administration.ts"
 export { Announcement } from "./postgres/embedded/Announcement.ts"
-export { NothingThere, requireAlone } from "./postgres/Database.ts"
+export { requireAlone } from "./postgres/Database.ts"
+export { NothingThere }
 
 export { VERSION } from "./version.ts"
 
 export const stores = Layer.mergeAll(
+  ErasuresPostgres.layer,
   JournalPostgres.layer,
   SnapshotPostgres.layer,
   ViewsPostgres.layer,
@@ -84,14 +102,16 @@ const storageReading = stores.pipe(
 /** The storage of an existing installation. Fails if there is none. */
 const existingStorage = Layer.provideMerge(tables, Layer.unwrap(Effect.map(TillConfig, Database.layerOfExisting)))
 
-export const deriveKey = (secret: Redacted.Redacted<Uint8Array>, purpose: string): Redacted.Redacted<Uint8Array> =>
-  Redacted.make(createHmac("sha256", Redacted.value(secret)).update(purpose).digest())
-
 // The data folder must exist even if the secret lies elsewhere: it contains the control socket and the anchors' mark.
 export const installationSecret = Layer.unwrap(
   Effect.flatMap(TillConfig, ({ dataFolder, secretFile }) =>
     Effect.as(DataFolder.prepare(dataFolder), InstallationSecret.layer(secretFile))
   )
+)
+
+/** The keys of the configured secret, which all parts of a process share, so that all notice a roll. */
+export const keyring = Layer.effect(Keyring, Effect.map(InstallationSecret.InstallationSecret, keyringOf)).pipe(
+  Layer.provide(installationSecret)
 )
 
 export const paymentsConfig = Layer.effect(
@@ -104,20 +124,22 @@ export const paymentsConfig = Layer.effect(
       authorizationHoldSeconds: config.authorizationHoldSeconds,
       liveProcessor: config.liveProcessor ?? null,
       currencies: config.currencies ?? null,
-      fingerprintKey: deriveKey(secret, "card fingerprints"),
-      sealingKey: deriveKey(secret, "sealed secrets"),
+      fingerprintKey: SecretFile.lastingKeyOf(secret, "card fingerprints"),
+      saltKey: SecretFile.lastingKeyOf(secret, "password salts"),
+      keyring: yield* Keyring,
+      sendsMail: config.mail !== undefined,
       webhookHosts: {
         test: { httpsOnly: false, besidePublic: config.webhookTestHosts, keepsPrivateAnswers: config.isLocal },
         live: { httpsOnly: true, besidePublic: config.webhookAllowPrivate ? ("any" as const) : PUBLIC_ONLY }
       }
     }
   })
-).pipe(Layer.provide(installationSecret))
+).pipe(Layer.provide([keyring, installationSecret]))
 
-const manifestKeyOf = (file: string, secret: Redacted.Redacted) =>
-  Effect.map(InstallationSecret.secretOf(file, Redacted.value(secret)), (bytes) => deriveKey(bytes, "backup manifests"))
-
-export const anchorKeyOf = (secret: Redacted.Redacted<Uint8Array>) => deriveKey(secret, "anchors")
+const manifestKeysOf = (file: string, secret: Redacted.Redacted) =>
+  Effect.map(InstallationSecret.secretOf(file, Redacted.value(secret)), (parsed) =>
+    SecretFile.keysOf(parsed, "backup manifests")
+  )
 
 export const anchorStore = Layer.unwrap(Effect.map(TillConfig, ({ dataFolder }) => AnchorsPostgres.layer(dataFolder)))
 
@@ -171,13 +193,17 @@ export const installationOf = (config: TillConfigShape): ControlSocket.Installat
   }
 }
 
-/** Logs JSON lines to standard error. Standard output is for messages to the person who starts the service. */
+/**
+ * Logs JSON lines to standard error. Standard output is for messages to the person who starts the service. A level from
+ * the command line is that of all parts.
+ */
 export const logging = (level: LogLevel.LogLevel | undefined) =>
   Layer.unwrap(
-    Effect.map(TillConfig, ({ logLevel }) =>
+    Effect.map(TillConfig, ({ logLevel, logLevels }) =>
       Layer.mergeAll(
         Logger.layer([Logger.withConsoleError(Logger.formatJson)]),
-        Layer.succeed(References.MinimumLogLevel, level ?? logLevel)
+        Layer.succeed(References.MinimumLogLevel, level ?? logLevel),
+        Log.layer(level === undefined ? logLevels : undefined)
       )
     )
   )
@@ -260,12 +286,27 @@ export const clusterReport = Effect.catchTag(report, "SqlError", (error) =>
   Effect.fail(new DatabaseUnavailable({ message: innermostMessage(error) }))
 ).pipe(Effect.provide(inspection))
 
+/** Examines an installation and its machine, also while it is served. */
+export const diagnosis = examine({
+  freePort: (config) => Effect.mapError(freePortOf(config), (cause) => cannotListen(config, cause)),
+  secretRoll: (config) =>
+    Effect.flatMap(existingSecret, secretState).pipe(
+      Effect.catchTag("NothingThere", () => Effect.succeed({ stage: "settled" as const, rolledAt: null, left: {} })),
+      Effect.provide([Formats.layer, stores]),
+      Effect.provideService(TillConfig, config)
+    )
+})
+
 /** Checks an existing installation, also while it is served. `gently` leaves time to other work on the machine. */
 export const verification = (pace: "swiftly" | "gently") =>
   Effect.gen(function* () {
     const secret = yield* InstallationSecret.find((yield* TillConfig).secretFile)
-    const anchors = secret === undefined ? undefined : yield* Anchors.anchored(anchorKeyOf(secret))
-    const report = yield* verify(pace === "swiftly" ? SWIFTLY : Scrub.gently(), anchors?.heads)
+    const anchors = secret && (yield* Anchors.anchored({ all: SecretFile.anchorKeysOf(secret) }))
+    const report = yield* Effect.provideService(
+      verify(pace === "swiftly" ? SWIFTLY : Scrub.gently(), anchors?.heads),
+      ErasureKey,
+      secret === undefined ? null : SecretFile.lastingKeyOf(secret, "erasures")
+    )
     return {
       ...report,
       problems: anchors?.problem == null ? report.problems : [anchors.problem, ...report.problems],
@@ -274,19 +315,41 @@ export const verification = (pace: "swiftly" | "gently") =>
     }
   }).pipe(Effect.provide(inspection))
 
+/** Removes the remains of erased data from the files of the database. No service may run. */
+export const purge = Effect.gen(function* () {
+  const { databaseUrl, dataFolder } = yield* TillConfig
+  const inTables = PgClient.PgClient.use((sql) =>
+    Effect.andThen(
+      Database.requireAlone,
+      Effect.forEach(ErasuresPostgres.PURGING, (statement) => sql.unsafe(statement), { discard: true })
+    )
+  )
+  yield* inTables.pipe(
+    Effect.provide(existingStorage),
+    Effect.catchTag("SqlError", (error) => Effect.fail(new DatabaseUnavailable({ message: innermostMessage(error) })))
+  )
+  // Statistics of catalogs hold values, too; only the superuser of the embedded database may write them anew.
+  if (databaseUrl === undefined) yield* EmbeddedPostgres.purge(dataFolder, ["VACUUM (FULL) pg_statistic"])
+  return { isEmbedded: databaseUrl === undefined }
+}).pipe(Effect.provide(Config.layer))
+
 export const backup = (folder: string, mode: Mode) =>
   Effect.gen(function* () {
     const migration = yield* Migrations.requireToday
-    const { secretFile } = yield* TillConfig
+    const { dataFolder, secretFile } = yield* TillConfig
     const secret = yield* InstallationSecret.existing(secretFile)
-    const manifestKey = yield* manifestKeyOf(secretFile, secret)
+    const manifestKeys = yield* manifestKeysOf(secretFile, secret)
     yield* requireOwnSecret.pipe(
       Effect.provide([paymentsConfig, Formats.layer]),
       Effect.catchTag("ForeignSecret", () => foreignSecret)
     )
-    const installation = { secret, manifestKey, migration }
+    const installation = { secret, manifestKeys, migration }
     const holds = (account: string) => mode === "all" || !isLive(account)
-    return yield* Backup.backup({ folder, mode, installation, holds })
+    const listed = yield* attempt(`read ${dataFolder}`, () => ErasureList.ofDataFolder(dataFolder))
+    const erasures = ErasureList.union(listed, yield* (yield* ErasureStore).people)
+    const done = yield* Backup.backup({ folder, mode, installation, erasures, holds })
+    if (mode === "all") setMark(dataFolder, "backup", { at: done.at, folder: Path.resolve(folder) })
+    return done
   }).pipe(Effect.provide(storageReading), Effect.provide(Config.layer))
 
 /** An empty installation that is a restore's alone until it is given free. */
@@ -307,20 +370,138 @@ const restoreTarget = ({ secret }: Restore.Checked) =>
     Layer.provideMerge(Layer.unwrap(Effect.map(TillConfig, Database.layer)))
   )
 
+/** The secrets in the configured file, which must exist. */
+const existingSecret = Effect.gen(function* () {
+  const { secretFile } = yield* TillConfig
+  return yield* InstallationSecret.secretOf(secretFile, Redacted.value(yield* InstallationSecret.existing(secretFile)))
+})
+
+/**
+ * The stages of a roll: `settled` without one; `prepared` while the new secret is in the file but not in force;
+ * `rewriting` while stored secrets are under the old one; `waiting` while answers to requests are; then `complete`.
+ */
+export type SecretStage = "settled" | "prepared" | "rewriting" | "waiting" | "complete"
+
+const secretState = Effect.fnUntraced(function* (file: SecretFile.SecretFile) {
+  const ring = keyringOf(file)
+  const known = yield* readPrint
+  if (known === undefined) return yield* new NothingThere()
+  if (!isOwn(printsOf(ring), known)) return yield* foreignSecret
+  ring.follow(known.print)
+  const runningAt = yield* Effect.flatMap(Views, ({ runningTime }) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => runningTime(now))
+  )
+  const left = isRolling(ring) ? yield* Resealing.countLeft({ keyring: ring }) : {}
+  const answersEndIn = isRolling(ring) ? Math.max(answersEndAt(known) - runningAt, 0) : 0
+  const stageOfRoll = Object.keys(left).length > 0 ? "rewriting" : answersEndIn > 0 ? "waiting" : "complete"
+  const stage: SecretStage = ring.all.length === 1 ? "settled" : isRolling(ring) ? stageOfRoll : "prepared"
+  return {
+    stage,
+    rolledAt: known.rolled?.at ?? null,
+    /** Whether all runners have read the newest secret. */
+    isEverywhere: yield* haveSecret(ring.all[0]!.print),
+    /** The number of documents with a text under the old secret, by their kinds. */
+    left,
+    /** How long answers under the old secret can still be repeated, in milliseconds of running time. */
+    answersEndIn,
+    command: { _tag: "RollSecret", from: inForce(ring).print, to: ring.all[0]!.print, runningAt } as const
+  }
+})
+export type SecretState = Effect.Success<ReturnType<typeof secretState>>
+
+const readSecretState = Effect.flatMap(existingSecret, secretState).pipe(Effect.provide(inspection))
+
+/** Returns the stage of a roll, and what is left to do. */
+export const secretStatus = Effect.map(readSecretState, (state) => ({ done: null, state }))
+
+/** Takes the next step of a roll, if it can be taken. `target` is the file for a changed secret. */
+export const rollSecret = (target: string | undefined) =>
+  Effect.gen(function* () {
+    const { secretFile } = yield* TillConfig
+    const file = yield* existingSecret
+    const state = yield* readSecretState
+    const write = (changed: SecretFile.SecretFile) => InstallationSecret.replace(target ?? secretFile, changed)
+    switch (state.stage) {
+      case "settled":
+        yield* write(SecretFile.withNewSecret(file))
+        return { done: "added" as const, state: { ...state, stage: "prepared" as const } }
+      case "prepared": {
+        if (!state.isEverywhere) {
+          return yield* new AdministrationFailed({
+            message: "A process of this installation has not read the new secret: copy the file there, and restart it."
+          })
+        }
+        yield* Effect.provide(
+          Administration.use(({ carryOut }) => carryOut(state.command)),
+          administration
+        )
+        return { done: "rolled" as const, state: yield* readSecretState }
+      }
+      case "complete":
+        yield* write(SecretFile.withoutOldSecret(file))
+        return { done: "removed" as const, state: { ...state, stage: "settled" as const } }
+      default:
+        return { done: null, state }
+    }
+  }).pipe(Effect.provide(Config.layer))
+
+/** The restored state is from before a roll, and the secret of that time is no longer in the file. */
+const rolledSince = (at: number, secretFile: string) =>
+  new BackupFailed({
+    message:
+      `What was stored until ${new Date(at).toISOString()} is sealed with a secret that was rolled later. Put that secret ` +
+      `into ${secretFile}, as a second line below the one of the backup, and restore again.`
+  })
+
+export interface RestoreOptions {
+  /** The time up to which to restore; undefined for all. */
+  readonly until: number | undefined
+  /** Another database than the configured one. */
+  readonly into: Redacted.Redacted | undefined
+  /** A newer backup, or the list of a data folder. */
+  readonly erasures: string | undefined
+}
+
 /** Restores a backup to the installation of this process' environment, or to its data folder with another database. */
-export const restore = (folder: string, until: number | undefined, into: Redacted.Redacted | undefined) =>
+export const restore = (folder: string, { erasures: listed, into, until }: RestoreOptions) =>
   Effect.gen(function* () {
     const { databaseUrl, ...config } = yield* TillConfig
     const { secretFile } = config
     const isSecretKnown = (yield* InstallationSecret.find(secretFile)) !== undefined
-    const keyOf = (secret: Redacted.Redacted) =>
+    const keysOf = (secret: Redacted.Redacted) =>
       Effect.andThen(
         // A secret file that exists takes precedence over the backup's.
         InstallationSecret.requireFree(secretFile, secret),
-        manifestKeyOf(Path.join(folder, SECRET), secret)
+        manifestKeysOf(Path.join(folder, SECRET), secret)
       )
-    const checked = yield* Restore.check({ folder, until, migration: Migrations.newest, keyOf })
+    const checked = yield* Restore.check({ folder, until, migration: Migrations.newest, keysOf })
+    const keys = yield* manifestKeysOf(Path.join(folder, SECRET), checked.secret)
+    const erasures = yield* attempt("read the list of erasures", () =>
+      ErasureList.union(
+        checked.manifest.erasures ?? [],
+        ErasureList.ofDataFolder(config.dataFolder),
+        listed === undefined ? [] : ErasureList.at(listed, keys)
+      )
+    )
+    const secret = yield* InstallationSecret.secretOf(Path.join(folder, SECRET), Redacted.value(checked.secret))
+    const erased = Effect.gen(function* () {
+      if (erasures.length === 0 && until === undefined) return
+      const { eraseAgain } = yield* Effect.promise(() => import("./payments/RestoredErasures.ts"))
+      yield* eraseAgain({
+        people: erasures,
+        isCut: until !== undefined,
+        key: SecretFile.lastingKeyOf(secret, "erasures")
+      })
+    })
+    const ownSecret = requireOwnSecret.pipe(
+      Effect.provide([paymentsConfig, Formats.layer]),
+      Effect.catchTag("ForeignSecret", () => rolledSince(checked.at, secretFile))
+    )
     const loaded = Restore.load(checked).pipe(
+      Effect.andThen(ownSecret),
+      Effect.andThen(Effect.provide(erased, paymentsConfig)),
+      Effect.andThen(Effect.provide(holdProcessors(checked.at), accountsAlone)),
+      Effect.tap(() => attempt(`write to ${config.dataFolder}`, () => ErasureList.add(config.dataFolder, erasures))),
       // Backups contain no anchors; the service makes new ones.
       Effect.andThen(AnchorsPostgres.forget(config.dataFolder)),
       Effect.andThen(RestoreTarget.release)

@@ -13,6 +13,7 @@ import { type BlockList, isIPv6 } from "node:net"
 import { homedir } from "node:os"
 import * as Path from "node:path"
 import { networksOf } from "./domain/Networks.ts"
+import { type MailServer, parseMailServer, parseSender, type Sender } from "./domain/MailServer.ts"
 import { isWebOrigin } from "./domain/Text.ts"
 import { type AllowedHosts, parseAllowedHosts, PUBLIC_ONLY } from "./domain/WebhookHosts.ts"
 
@@ -87,6 +88,8 @@ export interface TillConfigShape {
   readonly rateLimit: boolean
   /** Proxies whose `X-Forwarded-For` header is trusted; undefined means none (semantics limits.addresses). */
   readonly trustedProxies: BlockList | undefined
+  /** The mail server and the sender of all mail; undefined means that no mail is sent (semantics mail.off). */
+  readonly mail: { readonly server: MailServer; readonly from: Sender } | undefined
   readonly dashboard: boolean
   /** Allows signing in to the dashboard over connections that others may be able to listen to. */
   readonly dashboardInsecure: boolean
@@ -96,7 +99,29 @@ export interface TillConfigShape {
   readonly scrubDays: number
   /** Days for which the request log keeps a request; 0 turns the log off. */
   readonly requestLogDays: number
+  /** Days for which events are kept; undefined: for good (semantics storage.retention). */
+  readonly eventsDays: number | undefined
+  /** Days after which unpaid payments of test environments are deleted; undefined: never (semantics storage.unpaid). */
+  readonly unpaidTestDays: number | undefined
+  /** Writes a line for each answered request to standard error (semantics operation.access_log). */
+  readonly accessLog: boolean
+  /** Address and TCP port of the metrics; no port if they are not served, 0 lets the system choose. */
+  readonly metricsHost: string
+  readonly metricsPort: number | undefined
+  /** True if the variables of OpenTelemetry name a collector of metrics. */
+  readonly sendsMetrics: boolean
+  /** The sampler of traces; undefined if the variables of OpenTelemetry name no collector for them. */
+  readonly traceSampler: TraceSampler | undefined
   readonly logLevel: LogLevel.LogLevel
+  /** Levels of single parts of Till, which are the folders of `src`. */
+  readonly logLevels: ReadonlyMap<string, LogLevel.LogLevel>
+}
+
+/** A sampler of OpenTelemetry. `ratio` is the share of all traces, or with `followsParent` of those that begin here. */
+export interface TraceSampler {
+  readonly ratio: number
+  /** True if a request with a parent is sampled if, and only if, its parent is. */
+  readonly followsParent: boolean
 }
 
 export class TillConfig extends Context.Service<TillConfig, TillConfigShape>()("till/TillConfig") {}
@@ -238,6 +263,21 @@ const trustedProxies = (value: string) =>
   networksOf(value) ??
   new Problem(`must be IP addresses or networks such as 10.0.0.0/8 separated by commas, got ${JSON.stringify(value)}`)
 
+// The value holds a password, so no part of it is ever repeated.
+const mailServer = (value: string) =>
+  parseMailServer(value) ??
+  new Problem(
+    "must be smtp://user:password@host:port or smtps://user:password@host:port, with user and password " +
+      "percent-encoded, or without them"
+  )
+
+const mailFrom = (value: string) =>
+  parseSender(value) ??
+  new Problem(
+    "must be an address such as payments@shop.example or Shop <payments@shop.example>, " +
+      `got ${JSON.stringify(value)}`
+  )
+
 const boolean = (value: string) =>
   value === "true" || value === "false"
     ? value === "true"
@@ -248,9 +288,59 @@ const onOrOff = (value: string) =>
 
 const logLevels: ReadonlyArray<LogLevel.LogLevel> = ["Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"]
 
-const logLevel = (value: string) =>
-  logLevels.find((level) => level.toLowerCase() === value.toLowerCase()) ??
-  new Problem(`must be one of ${logLevels.join(", ")}, got ${JSON.stringify(value)}`)
+/** The parts of Till that write log lines: folders of `src`, and its start. */
+export const LOG_PARTS = [
+  "cli",
+  "cluster",
+  "dashboard",
+  "engine",
+  "html",
+  "http",
+  "mail",
+  "payments",
+  "postgres",
+  "processors",
+  "service",
+  "webhooks"
+]
+
+const levelNamed = (name: string) => logLevels.find((level) => level.toLowerCase() === name.toLowerCase())
+
+/** Parses `info,webhooks=debug`: a level for all parts, and levels of single parts. */
+const levels = (value: string) => {
+  let all: LogLevel.LogLevel = "Info"
+  const parts = new Map<string, LogLevel.LogLevel>()
+  for (const item of value.split(",").map((text) => text.trim())) {
+    const [name, part, ...more] = item.split("=").toReversed() as [string, ...Array<string>]
+    const level = levelNamed(name)
+    if (level === undefined || more.length > 0 || (part !== undefined && !LOG_PARTS.includes(part))) {
+      return new Problem(
+        `must be one of ${logLevels.join(", ")}, and may set parts apart (info,webhooks=debug: ` +
+          `${LOG_PARTS.join(", ")}), got ${JSON.stringify(value)}`
+      )
+    }
+    if (part === undefined) all = level
+    else parts.set(part, level)
+  }
+  return { all, parts }
+}
+
+const SAMPLERS: Readonly<Record<string, (ratio: number) => TraceSampler>> = {
+  always_on: () => ({ ratio: 1, followsParent: false }),
+  always_off: () => ({ ratio: 0, followsParent: false }),
+  traceidratio: (ratio) => ({ ratio, followsParent: false }),
+  parentbased_always_on: () => ({ ratio: 1, followsParent: true }),
+  parentbased_always_off: () => ({ ratio: 0, followsParent: true }),
+  parentbased_traceidratio: (ratio) => ({ ratio, followsParent: true })
+}
+
+const sampler = (value: string) =>
+  SAMPLERS[value] ?? new Problem(`must be one of ${Object.keys(SAMPLERS).join(", ")}, got ${JSON.stringify(value)}`)
+
+const share = (value: string) =>
+  /^(?:0|1|[01]?\.\d{1,12})$/.test(value) && Number(value) <= 1
+    ? Number(value)
+    : new Problem(`must be a number from 0 to 1, got ${JSON.stringify(value)}`)
 
 const path = (kind: "file" | "folder") => (value: string) =>
   value.includes("\0") ? new Problem(`must be the path of a ${kind}`) : Path.resolve(value)
@@ -279,16 +369,25 @@ const parsers = {
   TILL_EMBED_ORIGINS: embedOrigins,
   TILL_RATE_LIMIT: onOrOff,
   TILL_TRUSTED_PROXIES: trustedProxies,
+  TILL_SMTP_URL: mailServer,
+  TILL_MAIL_FROM: mailFrom,
   TILL_DASHBOARD: onOrOff,
   TILL_DASHBOARD_INSECURE: onOrOff,
   TILL_PLAIN_HTTP: onOrOff,
   TILL_SCRUB_DAYS: integer(0, 365),
   TILL_REQUEST_LOG_DAYS: integer(0, 365),
+  TILL_RETENTION_EVENTS_DAYS: integer(1, 36_500),
+  TILL_RETENTION_TEST_DAYS: integer(1, 36_500),
   TILL_RUNNER_HOST: runnerHost,
   TILL_RUNNER_PORT: integer(0, 65_535),
   TILL_DRAIN_SECONDS: integer(5, 600),
   TILL_HANG_SECONDS: integer(0, 3600),
-  TILL_LOG_LEVEL: logLevel
+  TILL_ACCESS_LOG: onOrOff,
+  TILL_METRICS_HOST: host,
+  TILL_METRICS_PORT: integer(0, 65_535),
+  OTEL_TRACES_SAMPLER: sampler,
+  OTEL_TRACES_SAMPLER_ARG: share,
+  TILL_LOG_LEVEL: levels
 }
 type Variable = keyof typeof parsers
 type Value<V extends Variable> = Exclude<ReturnType<(typeof parsers)[V]>, Problem>
@@ -302,6 +401,24 @@ const read = <V extends Variable>(variable: V): Effect.Effect<Value<V> | undefin
       : Effect.succeed(parsed as Value<V>)
   })
 
+/** Mail needs a server and a sender. */
+const readMail = Effect.gen(function* () {
+  const [server, from] = [yield* read("TILL_SMTP_URL"), yield* read("TILL_MAIL_FROM")]
+  if (server === undefined) return undefined
+  if (from !== undefined) return { server, from }
+  const problem = "must be set to the sender's address, because TILL_SMTP_URL is set"
+  return yield* new InvalidConfiguration({ variable: "TILL_MAIL_FROM", problem })
+})
+
+/** Returns whether OpenTelemetry's variables name a collector for a signal, and none of them turns it off. */
+const isSent = Effect.fnUntraced(function* (signal: "METRICS" | "TRACES") {
+  const endpoint =
+    (yield* text("OTEL_EXPORTER_OTLP_ENDPOINT")) ?? (yield* text(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`))
+  const exporters = ((yield* text(`OTEL_${signal}_EXPORTER`)) ?? "otlp").split(",").map((name) => name.trim())
+  const isOff = (yield* text("OTEL_SDK_DISABLED"))?.toLowerCase() === "true"
+  return endpoint !== undefined && exporters.includes("otlp") && !isOff
+})
+
 /** Reads and checks every variable; fails with the first wrong one. */
 export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect.gen(function* () {
   const given = yield* read("HOST")
@@ -310,6 +427,9 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
   const dataFolder = (yield* read("TILL_DATA_DIR")) ?? Path.resolve(".till")
   const publicUrl = yield* read("TILL_PUBLIC_URL")
   const local = isLocal(address, publicUrl)
+  const logged = yield* read("TILL_LOG_LEVEL")
+  const samplerOf = (yield* read("OTEL_TRACES_SAMPLER")) ?? SAMPLERS["parentbased_always_on"]!
+  const ratio = (yield* read("OTEL_TRACES_SAMPLER_ARG")) ?? 1
   return {
     port: (yield* read("PORT")) ?? 4242,
     host: address,
@@ -341,13 +461,44 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
     embedOrigins: yield* read("TILL_EMBED_ORIGINS"),
     rateLimit: (yield* read("TILL_RATE_LIMIT")) ?? false,
     trustedProxies: yield* read("TILL_TRUSTED_PROXIES"),
+    mail: yield* readMail,
     dashboard: (yield* read("TILL_DASHBOARD")) ?? true,
     dashboardInsecure: (yield* read("TILL_DASHBOARD_INSECURE")) ?? false,
     plainHttp: (yield* read("TILL_PLAIN_HTTP")) ?? true,
     scrubDays: (yield* read("TILL_SCRUB_DAYS")) ?? 7,
     requestLogDays: (yield* read("TILL_REQUEST_LOG_DAYS")) ?? 15,
-    logLevel: (yield* read("TILL_LOG_LEVEL")) ?? "Info"
+    eventsDays: yield* read("TILL_RETENTION_EVENTS_DAYS"),
+    unpaidTestDays: yield* read("TILL_RETENTION_TEST_DAYS"),
+    metricsHost: (yield* read("TILL_METRICS_HOST")) ?? "127.0.0.1",
+    metricsPort: yield* read("TILL_METRICS_PORT"),
+    sendsMetrics: yield* isSent("METRICS"),
+    traceSampler: (yield* isSent("TRACES")) ? samplerOf(ratio) : undefined,
+    accessLog: (yield* read("TILL_ACCESS_LOG")) ?? false,
+    logLevel: logged?.all ?? "Info",
+    logLevels: logged?.parts ?? new Map()
   }
+})
+
+/** A variable that is set; `shown` is null if its value is a secret, or wrong. */
+export interface SetVariable {
+  readonly name: string
+  readonly shown: string | null
+}
+
+/** Lists the variables that are set, in the order of their names. */
+export const setVariables: Effect.Effect<ReadonlyArray<SetVariable>> = Effect.gen(function* () {
+  const names = (Object.keys(parsers) as ReadonlyArray<Variable>).toSorted()
+  const found = yield* Effect.forEach(names, (name) =>
+    Effect.map(
+      Effect.orElseSucceed(text(name), () => undefined),
+      (value): ReadonlyArray<SetVariable> => {
+        if (value === undefined) return []
+        const parsed = parsers[name](value)
+        return [{ name, shown: Redacted.isRedacted(parsed) || parsed instanceof Problem ? null : value }]
+      }
+    )
+  )
+  return found.flat()
 })
 
 /** Lists unknown TILL_ variables, which may be misspelt; other programs may set them, so they prevent nothing. */

@@ -8,12 +8,14 @@ import { readPaymentQuery } from "../src/dashboard/payments/PaymentSearch.ts"
 import { csvCell } from "../src/dashboard/frame/CsvFile.ts"
 import { cursorIn } from "../src/dashboard/frame/Table.ts"
 import { grouped } from "../src/dashboard/frame/Values.ts"
-import { isReturnPath } from "../src/dashboard/frame/Links.ts"
+import { returnPathOf } from "../src/dashboard/frame/Links.ts"
 import { BrandAccent, BrandSupport } from "../src/domain/Brand.ts"
 import { isCardNumber, withoutCardNumbers } from "../src/domain/Cards.ts"
 import { MetadataParameter } from "../src/domain/Metadata.ts"
 import { networksOf } from "../src/domain/Networks.ts"
+import { IMAGE_BYTES_MAX, readImage } from "../src/domain/RasterImage.ts"
 import * as SearchQuery from "../src/domain/SearchQuery.ts"
+import { wordsIn } from "../src/domain/SearchWords.ts"
 import { clean } from "../src/domain/Secrets.ts"
 import { RedirectUrl } from "../src/domain/RedirectUrl.ts"
 import { Email, isWebOrigin, WebUrl } from "../src/domain/Text.ts"
@@ -35,9 +37,10 @@ import * as CardText from "../src/html/assets/card.js"
 import { readEntered } from "../src/pages/checkout/CheckoutForm.ts"
 import { escape } from "../src/html/Html.ts"
 import { moneyOf } from "../src/html/Money.ts"
+import { uploadIn } from "../src/html/Uploads.ts"
 import { withoutSlash } from "../src/html/Routing.ts"
 import { countryFor, ENGLISH, translationFor } from "../src/html/Translation.ts"
-import { SEARCHED_PAYMENT_INTENT } from "../src/payments/Search.ts"
+import { SEARCHED_PAYMENT_INTENT } from "../src/payments/shared/Search.ts"
 import { CreateCustomer } from "../src/domain/Customer.ts"
 import { type Prepare, steepnessOf } from "./support/Growth.ts"
 import { asHeader, drawnTexts, type Frame, hostileTexts } from "./support/HostileTexts.ts"
@@ -98,7 +101,8 @@ const decodeQuery = makeQueryDecoder(
   { expand: true, route: "GET /v1/customers" }
 )
 const decodeCustomer = makePayloadDecoder(CreateCustomer)
-const nowhere = Accounts.of({} as never)
+const none = () => Effect.succeed({ documents: [], hasMore: false })
+const nowhere = Accounts.of({ list: none, search: none } as never)
 const money = moneyOf("usd", "en")
 
 const logged = (path: string, query: string, body: unknown, key: string) =>
@@ -184,6 +188,46 @@ const BODIES: ReadonlyArray<Target> = [
   ["a webhook's body", BODY, of((body) => signedBody(body)), PLAIN]
 ]
 
+/** A form with a file whose boundary is `b`. */
+const ofUpload: Prepare = (text) => {
+  const body = Buffer.from(text, "latin1")
+  return () => uploadIn("multipart/form-data; boundary=b", body)
+}
+
+const ofImage: Prepare = (text) => {
+  const file = Buffer.from(text, "latin1")
+  return () => readImage(file)
+}
+
+const UPLOADS: ReadonlyArray<Target> = [
+  [
+    "a form with a file",
+    BODY,
+    ofUpload,
+    PLAIN,
+    ["--b\r\n", "\r\n--b--"],
+    ['--b\r\ncontent-disposition: form-data; name="a"; filename="', ""],
+    ['--b\r\ncontent-disposition: form-data; name="a"; filename="b"\r\n\r\n', "\r\n--b--"]
+  ],
+  [
+    "a form's type",
+    HEADER,
+    ofHeader((type) => uploadIn(type, Buffer.from("--b"))),
+    ["multipart/form-data;", "boundary=b"],
+    ["multipart/form-data; boundary=", ""],
+    ['multipart/form-data; boundary="', ""]
+  ],
+  [
+    "an image",
+    Math.min(BODY, IMAGE_BYTES_MAX),
+    ofImage,
+    PLAIN,
+    ["\u00ff\u00d8\u00ff", ""],
+    ["\u00ff\u00d8\u00ff\u00da\0\u0002", "\u00ff\u00d9"],
+    ["RIFF\u00ff\u00ff\u0003\0WEBP", ""]
+  ]
+]
+
 const ofBytes = (body: Buffer) => () => parseBody(body, "application/json")
 
 const signedBody = (body: string) => {
@@ -248,11 +292,28 @@ const ENTERED_TEXTS: ReadonlyArray<Target> = [
     (text) => {
       const query = new URLSearchParams({ amount: text, metadata: text, status: text, from: text })
       return () =>
-        Effect.runSync(Effect.provideService(readPaymentQuery({ account: "mer_1:test", query }), Accounts, nowhere))
+        Effect.runSync(
+          Effect.provideService(readPaymentQuery({ account: "mer_1:test", query, zone: "UTC" }), Accounts, nowhere)
+        )
     },
     PLAIN,
     ["1", "x"],
     ["1-", "x"]
+  ],
+  ["the words of a text", ENTERED, of(wordsIn), PLAIN, ["a", ""], ["\u3042", "\u0301"]],
+  [
+    "a search",
+    HEADER,
+    (text) => {
+      const query = new URLSearchParams({ query: `1 ${text}` })
+      return () =>
+        Effect.runSync(
+          Effect.provideService(readPaymentQuery({ account: "mer_1:test", query, zone: "UTC" }), Accounts, nowhere)
+        )
+    },
+    PLAIN,
+    ["1", "x"],
+    ["$", "1"]
   ],
   ["an amount", ENTERED, of((text) => Amounts.readAmount(text, money)), PLAIN, ["1", "x"], ["$", "x"]],
   ["an amount in groups", ENTERED, of(grouped), PLAIN, ["1", "x"]],
@@ -274,12 +335,12 @@ const ENTERED_TEXTS: ReadonlyArray<Target> = [
   ["a text on a page", BODY, of(escape), PLAIN],
   ["a cell of a file", BODY, of(csvCell), PLAIN, BETWEEN],
   ["cursors", HEADER, of((text) => cursorIn(new URLSearchParams({ after: text, before: text }))), PLAIN, ["pi_", "!"]],
-  ["where to go back to", HEADER, of(isReturnPath), PLAIN, ["/test/", "!"], ["/test/a/", "!"]],
+  ["where to go back to", HEADER, of(returnPathOf), PLAIN, ["/test/", "!"], ["/test/a/", "!"], ["/test?", "&done=x"]],
   ["a form's fields", FORM, of((text) => [...new URLSearchParams(text)]), PLAIN]
 ]
 
 describe("the time of a client's text grows with its length", () => {
-  const targets = [...HEADERS, ...BODIES, ...PARAMETERS, ...ENTERED_TEXTS].map(([name, ...target]) => ({
+  const targets = [...HEADERS, ...BODIES, ...UPLOADS, ...PARAMETERS, ...ENTERED_TEXTS].map(([name, ...target]) => ({
     name,
     target
   }))

@@ -14,6 +14,7 @@ const ALLOWED: Readonly<Record<string, ReadonlyArray<string>>> = {
   engine: ["json"],
   domain: ["json"],
   payments: ["domain", "engine", "json"],
+  processors: ["domain", "engine", "payments", "json"],
   webhooks: ["domain", "engine"],
   backup: ["engine", "json"],
   postgres: ["domain", "engine", "webhooks"],
@@ -22,11 +23,13 @@ const ALLOWED: Readonly<Record<string, ReadonlyArray<string>>> = {
   server: ["engine", "domain"],
   http: ["server", "api", "payments", "engine", "domain", "json"],
   html: ["server", "payments", "domain", "json"],
+  mail: ["html", "payments", "engine", "domain"],
   pages: ["html", "api", "payments", "domain", "json"],
   dashboard: ["html", "payments", "domain", "json"],
   client: ["api", "domain", "json"],
   control: ["payments", "engine", "json"],
   config: ["domain"],
+  doctor: ["config", "version", "cluster", "postgres", "engine", "domain", "json"],
   version: [],
   app: ["*"],
   service: ["*"],
@@ -37,14 +40,20 @@ const ALLOWED: Readonly<Record<string, ReadonlyArray<string>>> = {
 
 /** Files of a layer that another one may import, if it may not import the whole layer. */
 const FILES: Readonly<Record<string, ReadonlyArray<string>>> = {
-  // Names that flags offer, and the steps of `till trigger`, without the modules that use them.
+  // Names and bounds that flags offer, and the steps of `till trigger`, without the modules that use them.
   cli: [
     "domain/ApiKey.ts",
     "domain/ApiVersionNames.ts",
     "domain/EventTypes.ts",
+    "domain/Processor.ts",
     "domain/TriggerRecipes.ts",
     // `till listen` signs webhooks as Till does.
     "domain/WebhookSignature.ts",
+    // `till processor check` calls a gateway itself, without an installation.
+    "domain/GatewayUrl.ts",
+    "domain/StandardWebhooks.ts",
+    "processors/protocol/Conformance.ts",
+    "processors/protocol/Rules.ts",
     // The first start prepares the database before the service is loaded.
     "postgres/embedded/Announcement.ts",
     "postgres/embedded/Cluster.ts"
@@ -69,6 +78,7 @@ const FILES: Readonly<Record<string, ReadonlyArray<string>>> = {
 const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   dashboard: {
     "engine/process/EventLoop.ts": "open pages reload less often while requests keep the event loop busy",
+    "engine/process/Log.ts": "a password reset that could not be recorded is logged",
     "engine/process/Loop.ts": "open pages wait for fibers that must not end",
     "http/Payload.ts": "form fields are decoded by the API's contract and refused in its words",
     "http/RateLimits.ts": "sign-in attempts are counted as requests are",
@@ -78,6 +88,9 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "webhooks/Dispatcher.ts": "the endpoints' documents answer the port of the webhooks' dispatcher",
     "webhooks/Sender.ts": "the port's type of a destination"
   },
+  processors: {
+    "webhooks/GuardedDial.ts": "connections to processors are guarded as those of webhooks are"
+  },
   backup: {
     "postgres/embedded/DataFolder.ts": "a backup's files appear as the data folder's do: whole and durable",
     "postgres/embedded/EmbeddedPostgresError.ts": "the system's errors about a file get the same words",
@@ -85,6 +98,7 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   html: {
     "engine/Accounts.ts": "a page refuses in plain words while an account is unavailable",
+    "engine/process/Log.ts": "a page that fails is logged",
     "engine/log/Document.ts": "a route names its account",
     "http/forward/Forwarder.ts": "a route names its account before anything of the account is read",
     "http/forward/ForwardPage.ts": "a page goes to the process that serves its account, with its sender's address",
@@ -94,6 +108,7 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "engine/Accounts.ts": "a page reads the objects that it shows",
     "engine/log/Document.ts": "a page names the kind of object that it reads",
     "http/RateLimits.ts": "the forms of payment links are counted as requests are",
+    "http/RequestContext.ts": "the access log names the merchant of a page",
     "http/ErrorTable.ts": "the documentation of errors shows the statuses and codes of the one table",
     "server/HttpConfig.ts": "pages link to the address of the documentation",
     "server/HttpErrors.ts": "the documentation of errors has examples of all"
@@ -113,6 +128,17 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<strin
     read: ["actor", "views", "log", "process"],
     verify: ["actor", "views", "log", "process"]
   },
+  payments: {
+    shared: [],
+    mail: ["shared"],
+    merchants: ["shared"],
+    team: ["merchants", "mail", "shared"],
+    webhooks: ["mail", "shared"],
+    processing: ["merchants", "shared"],
+    lifecycles: ["processing", "mail", "shared"],
+    erasure: ["lifecycles", "processing", "team", "shared"],
+    administration: ["erasure", "lifecycles", "processing", "webhooks", "team", "merchants", "mail", "shared"]
+  },
   pages: {
     docs: [],
     checkout: [],
@@ -126,7 +152,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<strin
     developers: ["frame", "history"],
     payments: ["frame", "history"],
     customers: ["frame", "history", "payments"],
-    home: ["frame", "payments", "customers", "developers"]
+    home: ["frame", "payments", "customers", "catalog", "developers"]
   }
 }
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Redacted, Schema } from "effect"
+import { ConfigProvider, Effect, type LogLevel, Redacted, Schema } from "effect"
 import { inspect } from "node:util"
 import * as Config from "../src/config.ts"
 import { networksOf } from "../src/domain/Networks.ts"
@@ -54,11 +54,14 @@ describe("configuration", () => {
         embedOrigins: undefined,
         rateLimit: false,
         trustedProxies: undefined,
+        mail: undefined,
         dashboard: true,
         dashboardInsecure: false,
         plainHttp: true,
         drainSeconds: 10,
         hangSeconds: 10,
+        eventsDays: undefined,
+        unpaidTestDays: undefined,
         logLevel: "Info"
       })
       assert.match(defaults.dataFolder, /^\/.*\/\.till$/)
@@ -93,10 +96,21 @@ describe("configuration", () => {
         TILL_RATE_LIMIT: "on",
         TILL_TRUSTED_PROXIES: "10.0.0.0/8, ::1",
         TILL_PLAIN_HTTP: "off",
-        TILL_LOG_LEVEL: "debug"
+        TILL_RETENTION_EVENTS_DAYS: "30",
+        TILL_RETENTION_TEST_DAYS: "14",
+        TILL_ACCESS_LOG: "on",
+        TILL_METRICS_HOST: "10.0.0.7",
+        TILL_METRICS_PORT: "9464",
+        OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318",
+        OTEL_METRICS_EXPORTER: "none",
+        OTEL_TRACES_SAMPLER: "parentbased_traceidratio",
+        OTEL_TRACES_SAMPLER_ARG: "0.25",
+        TILL_LOG_LEVEL: "warn, webhooks=debug,engine=None"
       })
       assert.deepInclude(config, {
         port: 8080,
+        eventsDays: 30,
+        unpaidTestDays: 14,
         host: "::1",
         hostBeside: undefined,
         dataFolder: "/var/lib/till",
@@ -112,7 +126,16 @@ describe("configuration", () => {
         embedOrigins: new Set(["https://shop.example", "http://localhost:3000"]),
         rateLimit: true,
         plainHttp: false,
-        logLevel: "Debug"
+        accessLog: true,
+        metricsHost: "10.0.0.7",
+        metricsPort: 9464,
+        sendsMetrics: false,
+        traceSampler: { ratio: 0.25, followsParent: true },
+        logLevel: "Warn",
+        logLevels: new Map<string, LogLevel.LogLevel>([
+          ["webhooks", "Debug"],
+          ["engine", "None"]
+        ])
       })
       assert.deepStrictEqual(config.trustedProxies?.rules, networksOf("10.0.0.0/8,::1")!.rules)
       assert.strictEqual(Redacted.value(config.defaultKeys.secretTest!), "sk_test_12345678")
@@ -131,6 +154,10 @@ describe("configuration", () => {
     ["HOST", "a\nb"],
     ["DATABASE_URL", "mysql://localhost/x"],
     ["DATABASE_URL", "localhost:5432"],
+    ["TILL_SMTP_URL", "https://mail.example"],
+    ["TILL_SMTP_URL", "smtp://user:pass@w/ord@mail.example"],
+    ["TILL_SMTP_URL", "smtp://user:password@mail.example/?tls=off"],
+    ["TILL_MAIL_FROM", "Shop"],
     ["DATABASE_URL", "postgres://till:pass@w/ord@host/till"],
     ["DATABASE_URL", "postgres://till:1#ord@host/till"],
     ["DATABASE_URL", "postgres://till:password@/till?host=/run/postgresql"],
@@ -173,7 +200,18 @@ describe("configuration", () => {
     ["TILL_TRUSTED_PROXIES", "10.0.0.0/33"],
     ["TILL_PLAIN_HTTP", "no"],
     ["TILL_SCRUB_DAYS", "weekly"],
-    ["TILL_LOG_LEVEL", "loud"]
+    ["TILL_RETENTION_EVENTS_DAYS", "0"],
+    ["TILL_RETENTION_TEST_DAYS", "a month"],
+    ["TILL_ACCESS_LOG", "yes"],
+    ["OTEL_TRACES_SAMPLER", "sometimes"],
+    ["OTEL_TRACES_SAMPLER_ARG", "1.5"],
+    ["TILL_METRICS_HOST", "http://localhost"],
+    ["TILL_METRICS_PORT", "65536"],
+    ["TILL_LOG_LEVEL", "loud"],
+    ["TILL_LOG_LEVEL", "webhook=debug"],
+    ["TILL_LOG_LEVEL", "webhooks=loud"],
+    ["TILL_LOG_LEVEL", "webhooks=debug=info"],
+    ["TILL_LOG_LEVEL", "info,"]
   ] as const)("refuses %s=%j in one line that names it", ([variable, value]) =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(load({ [variable]: value }))
@@ -215,6 +253,22 @@ describe("configuration", () => {
     })
   )
 
+  it.effect(
+    "sends mail with a server and a sender, and does not start with a server alone (semantics mail.server)",
+    () =>
+      Effect.gen(function* () {
+        const url = { TILL_SMTP_URL: "smtps://till%40shop.example:p%40ss@mail.example" }
+        const { mail } = yield* load({ ...url, TILL_MAIL_FROM: "Shop <pay@shop.example>" })
+        const { password, ...server } = mail!.server
+        assert.deepStrictEqual(server, { host: "mail.example", port: 465, isSecure: true, user: "till@shop.example" })
+        assert.strictEqual(Redacted.value(password), "p@ss")
+        assert.deepStrictEqual(mail!.from, { name: "Shop", address: "pay@shop.example" })
+        const { message } = yield* Effect.flip(load(url))
+        assert.match(message, /^TILL_MAIL_FROM: /)
+        assert.isUndefined((yield* load({ TILL_MAIL_FROM: "pay@shop.example" })).mail)
+      })
+  )
+
   it.effect("lists set names with Till's prefix that are not variables", () =>
     Effect.gen(function* () {
       const unknown = yield* Effect.provideService(
@@ -251,17 +305,27 @@ describe("configuration", () => {
 
   // Likely mistakes in such a variable: any text, and values that nearly parse.
   const mistake = Schema.Struct({
-    before: Schema.Literals(["", "sk_test_", "pk_live_", "postgres://u:", "postgres//u:", "http://x:", "mysql://u:"]),
+    before: Schema.Literals([
+      "",
+      "smtp://u:",
+      "smtp//u:",
+      "sk_test_",
+      "pk_live_",
+      "postgres://u:",
+      "postgres//u:",
+      "http://x:",
+      "mysql://u:"
+    ]),
     secret: Schema.String.check(Schema.isPattern(/^[0-9A-Za-z!$ ~-]{9,30}$/u)),
-    after: Schema.Literals(["", "@host/db", "@host:port/db", "\n"])
+    after: Schema.Literals(["", "@host", "@host/db", "@host:port/db", "\n"])
   })
 
   it.effect.prop(
     "never repeats the value of a secret",
-    { mistake, variable: Schema.Literals(["DATABASE_URL", ...keyVariables]) },
+    { mistake, variable: Schema.Literals(["DATABASE_URL", "TILL_SMTP_URL", ...keyVariables]) },
     ({ mistake: { before, secret, after }, variable: name }) =>
       Effect.gen(function* () {
-        const outcome = yield* Effect.result(load({ [name]: before + secret + after }))
+        const outcome = yield* Effect.result(load({ TILL_MAIL_FROM: "a@b.example", [name]: before + secret + after }))
         const shown =
           outcome._tag === "Failure"
             ? [outcome.failure.message, String(outcome.failure), inspect(outcome.failure, { depth: 9 })]

@@ -62,7 +62,7 @@ const ROWLESS = new RegExp(String.raw`\(semantics(?! ${ID})[^)]*`, "giu")
 
 /** True if a name with dots is a citation: types of events and files have dots, too. */
 const looksLikeRow = (id: string): boolean =>
-  documents.ids.has(`${id.split(".")[0]}.*`) && !/^checkout\.session\.|\.csv$/u.test(id)
+  documents.ids.has(`${id.split(".")[0]}.*`) && !/^checkout\.session\.|^operation\.(?:un)?resolved$|\.csv$/u.test(id)
 
 /** Returns the rows and sections that a text cites: after the word `semantics`, or at the beginning of a title. */
 const idsIn = (text: string): ReadonlyArray<Id> => {

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fs from "node:fs"
 import * as Path from "node:path"
+import { VERSION } from "../src/version.ts"
 
 const jsonIn = (file: string) => JSON.parse(fs.readFileSync(Path.join(import.meta.dirname, "..", file), "utf8"))
 
@@ -42,6 +43,27 @@ describe("the Node package", () => {
     for (const [name, version] of nodes()) {
       const [major = 0, minor = 0] = version.split(".").map(Number)
       assert.isTrue(major > 24 || minor >= 18, `${name} ${version}`)
+    }
+  })
+})
+
+describe("a release", () => {
+  const changelog = fs.readFileSync(Path.join(import.meta.dirname, "..", "CHANGELOG.md"), "utf8")
+  const released = [...changelog.matchAll(/^## (\d+\.\d+\.\d+) — \d{4}-\d{2}-\d{2}$/gmu)].map(([, version]) => version!)
+
+  it("has the same version in the manifest, in its lock file and in the program, and it is the newest in the changelog", () => {
+    const { version } = jsonIn("package.json")
+    assert.deepStrictEqual([jsonIn("package-lock.json").version, VERSION, released[0]], [version, version, version])
+    assert.isTrue(changelog.startsWith("# Changelog\n\n## Unreleased\n"))
+  })
+
+  it("keeps a corpus of its data, the shapes of its documents and its contract", () => {
+    assert.isNotEmpty(released)
+    for (const version of released) {
+      for (const file of [`test/corpus/${version}.json.gz`, `test/corpus/${version}.shapes.json`]) {
+        assert.isTrue(fs.existsSync(Path.join(import.meta.dirname, "..", file)), file)
+      }
+      assert.strictEqual(jsonIn(`docs/openapi/${version}.json`).info.title, "Till")
     }
   })
 })

@@ -116,11 +116,17 @@ const versionIn = Effect.fnUntraced(function* (folder: string, title: string) {
 })
 
 /** Puts both versions below the run's folder, which is removed with the run. */
-export const lay = Effect.fnUntraced(function* (reference: string, runFolder: string) {
+export const lay = Effect.fnUntraced(function* (
+  reference: string,
+  runFolder: string,
+  set: Readonly<Record<string, string>> = {}
+) {
   const commit = yield* commitOf(reference)
   const [ownFolder, otherFolder] = [join(runFolder, "this"), join(runFolder, "other")]
   yield* checkOut(commit, otherFolder)
   yield* copyCheckout(ownFolder)
   const other = yield* versionIn(otherFolder, `${reference} (${commit.slice(0, 7)})`)
-  return { own: yield* versionIn(ownFolder, "this checkout"), other, otherCommit: commit }
+  const { command, ...own } = yield* versionIn(ownFolder, "this checkout")
+  const variables = { ...command.variables, ...set }
+  return { own: { ...own, command: { ...command, variables } }, other, otherCommit: commit }
 })

@@ -11,7 +11,7 @@ import { violatedInvariant } from "../../src/domain/PaymentIntentInvariants.ts"
 import { PREFIXES } from "../../src/domain/Identifiers.ts"
 import type { Refund } from "../../src/domain/Refund.ts"
 import type { Transaction } from "../../src/engine/actor/Transaction.ts"
-import { merchantIdOf } from "../../src/payments/AccountIds.ts"
+import { merchantIdOf } from "../../src/payments/shared/AccountIds.ts"
 
 /** A rare reason of declines; the other constant is a reason that no payment has. */
 export const RARE_DECLINE = "lost_card"

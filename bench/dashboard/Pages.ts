@@ -19,20 +19,45 @@ const DAY_MILLIS = 86_400_000
 
 const at = (path: string, query: Readonly<Record<string, string>>) => `${path}?${new URLSearchParams(query)}`
 
+/** Returns a number below a bound that depends on the load. */
+const drawn = (i: number, salt: number, below: number): number => spread(i, 100 + salt, below)
+
+/** Returns the number of a past payment with a charge. */
+const triedOf = (i: number, count: number): number => {
+  for (let salt = 0; ; salt++) {
+    const number = drawn(i, salt, count)
+    if (wasCharged(number)) return number
+  }
+}
+
+/** Searches for texts as people type them. */
+const searches = (customers: number, count: number): ReadonlyArray<Page> => {
+  const ofSearch = (title: string, rows: number, textOf: (i: number) => string): Page => ({
+    title: `search, ${title}`,
+    rows,
+    pathOf: (i) => at("/find", { query: textOf(i) })
+  })
+  return [
+    ofSearch("a name", 2, () => "müller"),
+    ofSearch("a first name that many have", 2, () => "anna"),
+    ofSearch("the beginning of a name", 2, (i) => ["bjö", "fat", "okaf", "kowals"][i % 4]!),
+    ofSearch("an order", 1, (i) => `Order ${drawn(i, 6, count)}`),
+    ofSearch("a word that all have", 10, () => "order"),
+    ofSearch("an amount", 1, (i) => (amountOf(drawn(i, 7, count)) / 100).toFixed(2)),
+    ofSearch("an amount in a currency", 0, (i) => `${(amountOf(drawn(i, 8, count)) / 100).toFixed(2)} nok`),
+    ofSearch("a name and an amount", 0, (i) => `kowalski ${(amountOf(drawn(i, 9, count)) / 100).toFixed(2)} nok`),
+    ofSearch("four digits", 1, (i) => last4Of(triedOf(i, count))),
+    ofSearch("an email", 1, (i) => emailOf(i % customers)),
+    ofSearch("words that nothing has", 0, (i) => `nothing of ${i}`)
+  ]
+}
+
 /** Returns the pages that people open in a shop with payments of ninety days and of today. */
 export const pagesOf = (shop: Shop, today: ReadonlyArray<string>, count: number): ReadonlyArray<Page> => {
   const { customers, openedAt, payments } = shop
-  const some = (i: number, salt: number, below: number) => spread(i, 100 + salt, below)
-  /** Returns the number of a past payment with a charge. */
-  const tried = (i: number): number => {
-    for (let salt = 0; ; salt++) {
-      const number = some(i, salt, count)
-      if (wasCharged(number)) return number
-    }
-  }
   const day = (since: number) => new Date(openedAt + since * DAY_MILLIS).toISOString().slice(0, 10)
   const days = (i: number, length: number, first = 1, last = DAYS - 1) => {
-    const from = first + some(i, 0, last - first - length + 1)
+    const from = first + drawn(i, 0, last - first - length + 1)
     return { from: day(from), until: day(from + length - 1) }
   }
   const far = payments[Math.floor(Math.max(count - FAR, count / 2) / PER_RECORD)]!
@@ -50,11 +75,11 @@ export const pagesOf = (shop: Shop, today: ReadonlyArray<string>, count: number)
     ofPayments("by status and days that have none", 0, (i) => ({ status: "requires_capture", ...days(i, 7, 10, 70) })),
     ofPayments("by a day", FULL, (i) => days(i, 1)),
     ofPayments("by thirty days", FULL, (i) => days(i, 30)),
-    ofPayments("by amount", 1, (i) => ({ amount: (amountOf(some(i, 1, count)) / 100).toFixed(2) })),
+    ofPayments("by amount", 1, (i) => ({ amount: (amountOf(drawn(i, 1, count)) / 100).toFixed(2) })),
     ofPayments("by currency", FULL, () => ({ currency: "jpy" })),
-    ofPayments("by last4", 1, (i) => ({ last4: last4Of(tried(i)) })),
+    ofPayments("by last4", 1, (i) => ({ last4: last4Of(triedOf(i, count)) })),
     ofPayments("by customer", 1, (i) => ({ customer: customers[i % customers.length]! })),
-    ofPayments("by metadata", 1, (i) => ({ metadata: `order_id:${some(i, 2, count)}` })),
+    ofPayments("by metadata", 1, (i) => ({ metadata: `order_id:${drawn(i, 2, count)}` })),
     ofPayments("by metadata that many have", FULL, () => ({ metadata: "channel:app" })),
     ofPayments("by decline", FULL, () => ({ decline: "insufficient_funds" })),
     ofPayments("by a rare decline", Math.min(FULL, Math.floor(count / RARE)), () => ({ decline: RARE_DECLINE })),
@@ -62,9 +87,10 @@ export const pagesOf = (shop: Shop, today: ReadonlyArray<string>, count: number)
     ofPayments("searched by email", 1, (i) => ({ query: emailOf(i % customers.length) })),
     ofPayments("searched by a query", FULL, (i) => ({ query: `amount>${90_000 + i} AND currency:"eur"` })),
     ofPayments("searched by a query that finds little", 1, (i) => ({
-      query: `metadata["order_id"]:"${some(i, 3, count)}" OR metadata["order_id"]:"${some(i, 4, count)}"`
+      query: `metadata["order_id"]:"${drawn(i, 3, count)}" OR metadata["order_id"]:"${drawn(i, 4, count)}"`
     })),
-    { title: "a payment", pathOf: (i) => `/payments/${payments[some(i, 5, payments.length)]!}` },
+    ...searches(customers.length, count),
+    { title: "a payment", pathOf: (i) => `/payments/${payments[drawn(i, 5, payments.length)]!}` },
     { title: "a payment of today", pathOf: (i) => `/payments/${today[i % today.length]!}` },
     { title: "a payment with many refunds and deliveries", rows: FULL, pathOf: () => `/payments/${today[0]!}` },
     { title: "customers", rows: FULL, pathOf: () => "/customers" },

@@ -2,6 +2,8 @@
  * The bench of growth: millions of PaymentIntents, in one account or many, each created by a request with a key of its
  * own. It then measures creates, reads, a start and a verification.
  */
+import { mkdirSync } from "node:fs"
+import { join } from "node:path"
 import { Console, Effect, Exit, Schedule, Scope } from "effect"
 import { BenchFailure } from "../BenchFailure.ts"
 import { contenders, ownCommand, start, type StartedServer } from "../Contender.ts"
@@ -18,6 +20,7 @@ import * as Seed from "../Seed.ts"
 import * as Suite from "../Suite.ts"
 import { verify } from "../Verification.ts"
 import { requestsPerSecondOf } from "../webhooks/Figures.ts"
+import * as KeptGround from "./KeptGround.ts"
 import type { GrownPair, GrowthResults, Restart, TableSize } from "./GrowthResults.ts"
 
 export interface GrowthPace {
@@ -56,6 +59,35 @@ const makeGround = Effect.fnUntraced(function* (database: Database.Database, nam
   return { database, databaseUrl, dataFolder: yield* Database.temporaryFolder, apiKeys } satisfies Ground as Ground
 })
 
+interface Growing extends KeptGround.Kept {
+  readonly ground: Ground
+  /** Stores the progress. */
+  readonly keep: (perSecond: ReadonlyArray<number>) => void
+}
+
+/** Makes a new installation, or opens the one in a folder that an earlier run has kept. */
+const makeGrowing = Effect.fnUntraced(function* (accounts: number, folder: string | undefined) {
+  const sinceSeconds = Date.now() / 1000
+  if (folder === undefined) {
+    const ground = yield* makeGround(yield* Database.make, NAME, accounts)
+    const { apiKeys } = ground
+    return { ground, apiKeys, sinceSeconds, perSecond: [], keep: () => {} } satisfies Growing as Growing
+  }
+  const before = KeptGround.read(folder)
+  if (before !== undefined && before.apiKeys.length !== accounts) {
+    return yield* new BenchFailure({ problem: `${folder} has ${before.apiKeys.length} accounts, not ${accounts}.` })
+  }
+  const database = yield* Database.makeKept(folder)
+  const databaseUrl = yield* database.create(NAME)
+  const dataFolder = join(folder, "till")
+  mkdirSync(dataFolder, { recursive: true })
+  const apiKeys = before?.apiKeys ?? (yield* Seed.make(databaseUrl, { merchants: accounts }))
+  const kept = before ?? { apiKeys, sinceSeconds, perSecond: [] }
+  KeptGround.write(folder, kept)
+  const keep = (perSecond: ReadonlyArray<number>) => KeptGround.write(folder, { ...kept, perSecond })
+  return { ...kept, ground: { database, databaseUrl, dataFolder, apiKeys }, keep } satisfies Growing as Growing
+})
+
 const startOn = ({ databaseUrl, dataFolder }: Ground) =>
   start(contenders.till, { databaseUrl, dataFolder, nodeOptions: [] })
 
@@ -67,11 +99,11 @@ const planOf = ({ apiKeys }: Ground, { port }: StartedServer): Omit<LoadPlan, "s
 })
 
 /** Creates the objects and prints the progress, because it takes minutes. A refused request does not count. */
-const fill = Effect.fnUntraced(function* (ground: Ground, objects: number) {
+const fill = Effect.fnUntraced(function* ({ ground, keep, perSecond: before }: Growing, objects: number) {
   const server = yield* startOn(ground)
   const load = yield* PacedLoad.make
-  const perSecond: Array<number> = []
-  let made = 0
+  const perSecond = [...before]
+  let made = yield* ground.database.count(NAME, COUNT)
   let refused = 0
   while (made < objects) {
     const secondsLeft = perSecond.length === 0 ? Infinity : (objects - made) / perSecond.at(-1)!
@@ -83,7 +115,8 @@ const fill = Effect.fnUntraced(function* (ground: Ground, objects: number) {
       path: INTENTS,
       apiKey: ground.apiKeys,
       body: JSON.stringify(intentBody),
-      run: `fill${perSecond.length}`,
+      // An interrupted run has sent keys that the next one must not repeat.
+      run: `fill${made}`,
       flood: { refusals: [503], drainSeconds: 60 }
     })
     const { acknowledged, lost } = outcomesOf([record])
@@ -91,6 +124,7 @@ const fill = Effect.fnUntraced(function* (ground: Ground, objects: number) {
     made += acknowledged
     refused += record.statuses.length - acknowledged
     perSecond.push((acknowledged / record.statuses.length) * requestsPerSecondOf(record))
+    keep(perSecond)
     const left = Math.max(0, Math.ceil((objects - made) / perSecond.at(-1)!))
     const rate = Math.round(perSecond.at(-1)!)
     yield* Console.log(`  ${made.toLocaleString("en")} PaymentIntents, ${rate}/s, ${left} s left`)
@@ -243,14 +277,15 @@ const readCold = Effect.fnUntraced(function* (ground: Ground, load: Load.Load, p
   return { retrieve: tailLatencyOf(retrieved.latencies), list: tailLatencyOf(listed.latencies) }
 }, Effect.scoped)
 
-export const run = Effect.fnUntraced(function* (pace: GrowthPace) {
-  const grown = yield* makeGround(yield* Database.make, NAME, pace.accounts)
+/** With a folder, the grown installation stays there, and a later run continues to fill it. */
+export const run = Effect.fnUntraced(function* (pace: GrowthPace, folder: string | undefined) {
+  const growing = yield* makeGrowing(pace.accounts, folder)
+  const grown = growing.ground
   const other = yield* Database.make
   const load = yield* Load.make
   const machine = Machine.describe(grown.database.version)
   yield* Console.log(`Growth to ${pace.objects.toLocaleString("en")}. ${Machine.sentence(machine)}`)
-  const sinceSeconds = Date.now() / 1000
-  const filled = yield* fill(grown, pace.objects)
+  const filled = yield* fill(growing, pace.objects)
   const sizes = yield* sizesOf(grown)
   yield* Console.log("  restarts …")
   const restarts = yield* Effect.replicateEffect(restart(grown), pace.restarts)
@@ -262,7 +297,7 @@ export const run = Effect.fnUntraced(function* (pace: GrowthPace) {
     compared.push(yield* compare({ grown, empty: yield* makeGround(other, `empty${turn}`, pace.accounts) }, load, pace))
   }
   yield* Console.log("  cold reads …")
-  const cold = yield* readCold(grown, load, pace, sinceSeconds)
+  const cold = yield* readCold(grown, load, pace, growing.sinceSeconds)
   yield* Console.log("  till verify …")
   const records = yield* grown.database.count(NAME, COUNT)
   const verifySeconds = yield* verify({ ...grown, command: ownCommand })

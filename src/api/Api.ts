@@ -11,6 +11,7 @@ import { Charges } from "./Charges.ts"
 import { CheckoutSessions } from "./CheckoutSessions.ts"
 import { Customers } from "./Customers.ts"
 import { Events } from "./Events.ts"
+import { Operations } from "./Operations.ts"
 import { PaymentIntents } from "./PaymentIntents.ts"
 import { PaymentLinks } from "./PaymentLinks.ts"
 import { PaymentMethods } from "./PaymentMethods.ts"
@@ -32,6 +33,7 @@ export const Api = HttpApi.make("till")
     PaymentIntents,
     Refunds,
     Charges,
+    Operations,
     PaymentMethods,
     WebhookEndpoints,
     Events,

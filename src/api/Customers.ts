@@ -61,6 +61,19 @@ export const Customers = HttpApiGroup.make("customers").add(
     success: DeletedCustomer,
     error: errors
   }),
+  HttpApiEndpoint.post("erase", "/v1/customers/:id/erase", {
+    headers: commandHeaders,
+    params,
+    success: Schema.Union([Customer, DeletedCustomer]),
+    error: commandErrors
+  })
+    .annotate(OpenApi.Summary, "Erase the data of a customer")
+    .annotate(
+      OpenApi.Description,
+      "Erases the names, emails, phone numbers, addresses, descriptions and metadata of a customer and of what the " +
+        "customer has paid, from objects, events, stored responses and logs, for good. Amounts, times, states and IDs " +
+        "stay. The customer's `erasure` is `completed` when it is done."
+    ),
   HttpApiEndpoint.get("payment_methods", "/v1/customers/:id/payment_methods", {
     headers: requestHeaders,
     params,

@@ -2,9 +2,10 @@
  * Copies the journal into a folder, while the service runs.
  *
  * - A backup is the journal up to one moment: one snapshot of the database determines the newest record of every
- *   account. Records never change, so they are copied afterwards, without a long transaction. The views are not copied:
- *   they follow from the journal.
- * - A further run into the same folder adds the new records. Existing files stay unchanged.
+ *   account. Records are copied afterwards, without a long transaction. The views are not copied: they follow from the
+ *   journal.
+ * - A further run into the same folder adds the new records. Existing files stay unchanged, except those with records
+ *   from which a person's data was erased since: these files are written anew, and deleted after the manifest.
  * - A run continues a killed one: complete files count, and files that the manifest does not name are removed. The
  *   manifest is written last; until then the folder holds the previous backup.
  * - A record whose hash does not follow from its predecessor's is not copied: the backup fails and names its position.
@@ -13,12 +14,12 @@
  * - The folder belongs to the caller, and no other user can change its content or replace it. No link in it is
  *   followed.
  */
-import { Clock, Effect, Redacted, type Scope } from "effect"
+import { Clock, Effect, Option, Redacted, type Scope, Stream } from "effect"
 import { hash } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
 import type { AccountId, Millis } from "../engine/log/Document.ts"
-import { Journal, type StorageFailure } from "../engine/log/Journal.ts"
+import { type ErasedPlace, Journal, type StorageFailure } from "../engine/log/Journal.ts"
 import { Progress } from "../engine/process/Progress.ts"
 import {
   BEFORE_ALL,
@@ -36,7 +37,7 @@ import * as OwnFiles from "../postgres/embedded/OwnFiles.ts"
 import { attempt, BackupFailed } from "./BackupFailed.ts"
 import type { Heads, Manifest, Mode, RecordFile } from "./Manifest.ts"
 import * as Manifests from "./Manifest.ts"
-import { isNameOfFile, nameOf, Writer } from "./RecordFile.ts"
+import { isNameOfFile, nameOf, rowsIn, Writer } from "./RecordFile.ts"
 
 const PAGE = 1000
 const HEADS_PAGE = 200
@@ -45,7 +46,7 @@ const FILE_BYTES = 64 * 1_048_576
 /** The installation's data in a backup, besides the journal. */
 export interface Installation {
   readonly secret: Redacted.Redacted
-  readonly manifestKey: Manifests.ManifestKey
+  readonly manifestKeys: Manifests.ManifestKeys
   readonly migration: number
 }
 
@@ -53,6 +54,8 @@ export interface Options {
   readonly folder: string
   readonly mode: Mode
   readonly installation: Installation
+  /** The people whose data was erased. */
+  readonly erasures: ReadonlyArray<Manifests.Erasure>
   /** Returns whether an account belongs to a backup of this mode. */
   readonly holds: (account: AccountId) => boolean
   /** The maximum size of a file before compression, in bytes. A killed run loses at most one file. */
@@ -82,7 +85,10 @@ const run = Effect.fnUntraced(function* (options: Options) {
   const targets = new Map([...(yield* journal.heads)].filter(([account]) => options.holds(account)))
   const reached = new Map(known === undefined ? [] : Manifests.headsOf(known))
   yield* requireSameHistory(folder, reached, targets)
-  yield* attempt(`write to ${folder}`, () => tidy(folder, known?.files ?? [], options.installation.secret))
+  yield* attempt(`write to ${folder}`, () => tidy(folder, filesOf(folder, known, options), options.installation.secret))
+  const erased = (yield* journal.erased).filter(({ account, version }) => version <= (targets.get(account) ?? 0))
+  const print = printOf(erased)
+  let kept = known?.erased_sha256
   const manifestOf = (files: ReadonlyArray<RecordFile>): Manifest => ({
     format: Manifests.FORMAT,
     record_format: RECORD_FORMAT,
@@ -91,20 +97,32 @@ const run = Effect.fnUntraced(function* (options: Options) {
     at,
     secret_sha256: sha256(options.installation.secret),
     files,
-    accounts: [...reached].map(([account, { hash, version }]) => ({ account, version, hash }))
+    accounts: [...reached].map(([account, { hash, version }]) => ({ account, version, hash })),
+    ...(kept !== undefined && { erased_sha256: kept }),
+    ...(options.erasures.length > 0 && { erasures: options.erasures })
   })
-  const keep: Keep = (name, files) => Manifests.write(folder, name, manifestOf(files), options.installation.manifestKey)
+  const keep: Keep = (name, files) =>
+    Manifests.write(folder, name, manifestOf(files), options.installation.manifestKeys)
   const files = yield* openFiles(folder, known?.files ?? [], options.fileBytes ?? FILE_BYTES, keep)
   const added = yield* copyAll(targets, reached, files)
+  if (known !== undefined && kept !== print) yield* eraseAgain(folder, known.files, erased, files)
+  kept = print
   const all = yield* files.close
   yield* attempt(`write to ${folder}`, () => {
     keep(Manifests.MANIFEST, all)
     fs.rmSync(Path.join(folder, Manifests.UNFINISHED), { force: true })
+    removeOthers(folder, all)
     DataFolder.syncFolder(folder)
   })
   const bytes = all.reduce((sum, file) => sum + file.bytes, 0)
   return { accounts: reached.size, records: Manifests.recordsOf(manifestOf(all)), bytes, added, at }
 })
+
+/** Returns a hash of erased rows; undefined for none. */
+const printOf = (erased: ReadonlyArray<ErasedPlace>): string | undefined =>
+  erased.length === 0
+    ? undefined
+    : hash("sha256", erased.map(({ account, erased, version }) => `${account} ${version} ${erased}\n`).join(""))
 
 /** Writes a manifest with these files. */
 type Keep = (name: Manifests.Name, files: ReadonlyArray<RecordFile>) => void
@@ -178,9 +196,12 @@ const knownIn = (folder: string, { installation, mode }: Options): Manifest | un
   const readIfOwn = (name: Manifests.Name): Manifest | undefined => {
     const found = Manifests.find(folder, name)
     if (found === undefined) return undefined
-    // Checked first: a backup of another installation is not damaged.
-    if (found.secretSha256 !== sha256(installation.secret)) refuse("holds a backup of another installation")
-    return found.authenticated(installation.manifestKey)
+    const { manifestKeys, secret } = installation
+    // A backup of another installation, or from before a roll that has been completed, is not damaged.
+    if (found.secretSha256 !== sha256(secret) && !found.isAuthentic(manifestKeys)) {
+      refuse("holds a backup of another installation, or of a secret that has been rolled")
+    }
+    return found.authenticated(manifestKeys)
   }
   const known = readIfOwn(Manifests.UNFINISHED) ?? readIfOwn(Manifests.MANIFEST)
   if (known === undefined) return undefined
@@ -191,6 +212,12 @@ const knownIn = (folder: string, { installation, mode }: Options): Manifest | un
     if (size !== bytes) refuse(`holds a backup whose file ${name} is ${size === undefined ? "missing" : "damaged"}`)
   }
   return known
+}
+
+/** Returns the files that the known manifest names, and those of the last complete backup. */
+const filesOf = (folder: string, known: Manifest | undefined, { installation }: Options): ReadonlyArray<RecordFile> => {
+  const complete = Manifests.find(folder, Manifests.MANIFEST)?.authenticated(installation.manifestKeys)
+  return [...(known?.files ?? []), ...(complete?.files ?? [])]
 }
 
 /** Fails unless the records of a backup are the first ones of the journal. */
@@ -218,17 +245,27 @@ const requireSameHistory = Effect.fnUntraced(function* (
 
 /** Removes the files of killed runs, and writes the secret. */
 const tidy = (folder: string, files: ReadonlyArray<RecordFile>, secret: Redacted.Redacted): void => {
+  removeOthers(folder, files)
+  for (const name of fs.readdirSync(folder)) if (LEFTOVER.test(name)) fs.rmSync(Path.join(folder, name))
+  DataFolder.writeAtomically(Path.join(folder, Manifests.SECRET), Redacted.value(secret))
+}
+
+/** Removes all files of records except these. */
+const removeOthers = (folder: string, files: ReadonlyArray<RecordFile>): void => {
   const names = new Set(files.map(({ name }) => name))
   const records = Path.join(folder, Manifests.RECORDS)
   for (const name of fs.readdirSync(records)) {
     if (isNameOfFile(name) && !names.has(name)) fs.rmSync(Path.join(records, name))
   }
-  for (const name of fs.readdirSync(folder)) if (LEFTOVER.test(name)) fs.rmSync(Path.join(folder, name))
-  DataFolder.writeAtomically(Path.join(folder, Manifests.SECRET), Redacted.value(secret))
 }
 
 interface Files {
   readonly append: (rows: ReadonlyArray<JournalRow>) => Effect.Effect<void, BackupFailed>
+  /** Writes a complete file anew, with other rows in its place. */
+  readonly replace: (
+    file: RecordFile,
+    rows: Stream.Stream<ReadonlyArray<JournalRow>, BackupFailed | StorageFailure>
+  ) => Effect.Effect<void, BackupFailed | StorageFailure>
   /** Completes the last file and returns all files of the backup. */
   readonly close: Effect.Effect<ReadonlyArray<RecordFile>, BackupFailed>
 }
@@ -242,6 +279,8 @@ const openFiles = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Files, never, Scope.Scope> {
   const records = Path.join(folder, Manifests.RECORDS)
   const files = [...known]
+  let number = Math.max(0, ...known.map(({ name }) => Number.parseInt(name, 10)))
+  const open = () => new Writer(records, nameOf(++number))
   let writer: Writer | undefined
   yield* Effect.addFinalizer(() => Effect.promise(async () => writer?.abandon()))
   const finish = async () => {
@@ -253,11 +292,47 @@ const openFiles = Effect.fnUntraced(function* (
   return {
     append: (rows) =>
       attempt(`write to ${records}`, async () => {
-        writer ??= new Writer(records, nameOf(Number.parseInt(files.at(-1)?.name ?? "0", 10) + 1))
+        writer ??= open()
         await writer.write(rows)
         if (writer.size >= bytesMax) await finish()
       }),
+    replace: Effect.fnUntraced(function* (file, rows) {
+      yield* attempt(`write to ${records}`, finish)
+      writer = open()
+      yield* Stream.runForEach(rows, (page) => attempt(`write to ${records}`, () => writer!.write(page)))
+      yield* attempt(`write to ${records}`, async () => {
+        files[files.indexOf(file)] = await writer!.finish()
+        writer = undefined
+        keep(Manifests.UNFINISHED, files)
+      })
+    }),
     close: Effect.as(attempt(`write to ${records}`, finish), files)
+  }
+})
+
+/** Writes the files anew whose records have lost a person's data since they were copied. */
+const eraseAgain = Effect.fnUntraced(function* (
+  folder: string,
+  known: ReadonlyArray<RecordFile>,
+  erased: ReadonlyArray<ErasedPlace>,
+  files: Files
+): Effect.fn.Return<void, BackupFailed | StorageFailure, Journal> {
+  const journal = yield* Journal
+  const records = Path.join(folder, Manifests.RECORDS)
+  const digests = new Map(erased.map(({ account, erased, version }) => [`${account} ${version}`, erased]))
+  const isOutdated = ({ account, erased, version }: JournalRow) => digests.get(`${account} ${version}`) !== erased
+  const pagesOf = (file: RecordFile) =>
+    Stream.fromAsyncIterable(rowsIn(records, file), (cause) => BackupFailed.of(`read ${records}`, cause))
+  const present = Effect.fnUntraced(function* (rows: ReadonlyArray<JournalRow>) {
+    const outdated = rows.filter(isOutdated)
+    if (outdated.length === 0) return rows
+    const found = new Map(outdated.map((row, i) => [row, i]))
+    const now = yield* journal.at(outdated)
+    return rows.map((row) => (found.has(row) ? (now[found.get(row)!] ?? row) : row))
+  })
+  for (const file of known) {
+    const isAny = yield* Stream.runHead(Stream.filter(pagesOf(file), (rows) => rows.some(isOutdated)))
+    if (Option.isSome(isAny)) yield* files.replace(file, Stream.mapEffect(pagesOf(file), present))
   }
 })
 

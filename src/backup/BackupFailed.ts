@@ -2,14 +2,17 @@
 import { Effect, Schema } from "effect"
 import { describeCause } from "../postgres/embedded/EmbeddedPostgresError.ts"
 
-export class BackupFailed extends Schema.TaggedError<BackupFailed>()("BackupFailed", { message: Schema.String }) {}
+export class BackupFailed extends Schema.TaggedError<BackupFailed>()("BackupFailed", { message: Schema.String }) {
+  /** Returns the failure of work on files: `Cannot <doing>: <description>`. */
+  static of(doing: string, cause: unknown): BackupFailed {
+    if (cause instanceof BackupFailed) return cause
+    return new BackupFailed({ message: `Cannot ${doing}: ${describeCause(cause).replace(/\.$/, "")}.` })
+  }
+}
 
-/** Runs work on files; a failure becomes `Cannot <doing>: <description>`. */
+/** Runs work on files. */
 export const attempt = <A>(doing: string, run: () => A | Promise<A>): Effect.Effect<A, BackupFailed> =>
   Effect.tryPromise({
     try: async () => run(),
-    catch: (cause) =>
-      cause instanceof BackupFailed
-        ? cause
-        : new BackupFailed({ message: `Cannot ${doing}: ${describeCause(cause).replace(/\.$/, "")}.` })
+    catch: (cause) => BackupFailed.of(doing, cause)
   })

@@ -6,7 +6,8 @@
  * killed. No restore reads that one.
  *
  * Its HMAC, under a key derived from the installation's secret, authenticates the manifest and, by their hashes, all
- * files. A check with the secret from the backup itself shows only that secret and manifest belong together.
+ * files. A check with the secret from the backup itself shows only that secret and manifest belong together. While the
+ * secret is rolled, a manifest of either secret is authentic.
  */
 import { Redacted, Schema } from "effect"
 import { createHmac, timingSafeEqual } from "node:crypto"
@@ -53,9 +54,15 @@ const Manifest = Schema.Struct({
   secret_sha256: Sha256,
   /** In the order in which they were written, so that each account's records ascend. */
   files: Schema.Array(RecordFile),
-  accounts: Schema.Array(Schema.Struct({ account: Schema.String, version: Count, hash: Sha256 }))
+  accounts: Schema.Array(Schema.Struct({ account: Schema.String, version: Count, hash: Sha256 })),
+  /** A hash of all rows from which data was erased, as the files hold them; absent without such rows. */
+  erased_sha256: Schema.optionalKey(Sha256),
+  /** The people whose data was erased: an older backup that is restored is erased again. Absent for none. */
+  erasures: Schema.optionalKey(Schema.Array(Schema.Struct({ account: Schema.String, id: Schema.String })))
 })
 export type Manifest = typeof Manifest.Type
+
+export type Erasure = NonNullable<Manifest["erasures"]>[number]
 
 export type Heads = ReadonlyMap<AccountId, ChainHead>
 
@@ -64,26 +71,28 @@ export const headsOf = ({ accounts }: Manifest): Heads =>
 
 export const recordsOf = ({ accounts }: Manifest): number => accounts.reduce((sum, { version }) => sum + version, 0)
 
-/** The key of the HMAC, derived from the installation's secret. */
-export type ManifestKey = Redacted.Redacted<Uint8Array>
+/** The keys of the HMAC, derived from the installation's secrets, newest first. The first one authenticates. */
+export type ManifestKeys = ReadonlyArray<Redacted.Redacted<Uint8Array>>
 
 /** Encodes a manifest with its HMAC, which covers the file's name. A manifest has exactly one text. */
-const textOf = (name: Name, manifest: unknown, key: ManifestKey): string => {
+const textOf = (name: Name, manifest: unknown, key: ManifestKeys[number]): string => {
   const hmac = createHmac("sha256", Redacted.value(key)).update(`${name}\n${JSON.stringify(manifest)}`)
   return `${JSON.stringify({ hmac_sha256: hmac.digest("hex"), manifest }, null, 1)}\n`
 }
 
-export const write = (folder: string, name: Name, manifest: Manifest, key: ManifestKey): void =>
-  writeAtomically(Path.join(folder, name), textOf(name, manifest, key))
+export const write = (folder: string, name: Name, manifest: Manifest, [key]: ManifestKeys): void =>
+  writeAtomically(Path.join(folder, name), textOf(name, manifest, key!))
 
 const decode = Schema.decodeUnknownSync(Manifest)
 
 /** A manifest that is not authenticated yet. */
 export interface Found {
-  /** The hash of the secret that its key is derived from, as the manifest claims. */
+  /** The hash of the secret's file at the time of the backup, as the manifest claims. */
   readonly secretSha256: unknown
+  /** Whether its HMAC matches. */
+  readonly isAuthentic: (keys: ManifestKeys) => boolean
   /** Returns the manifest if its HMAC matches; throws `BackupFailed` otherwise. */
-  readonly authenticated: (key: ManifestKey) => Manifest
+  readonly authenticated: (keys: ManifestKeys) => Manifest
 }
 
 /** Finds a manifest; undefined if there is none. Throws `BackupFailed` for one that this Till cannot read. */
@@ -104,10 +113,12 @@ export const find = (folder: string, name: Name): Found | undefined => {
   } = manifest as Readonly<Record<string, unknown>>
   refuseNewer(file, "backups", format, FORMAT)
   refuseNewer(file, "records", recordFormat, RECORD_FORMAT)
+  const isAuthentic = (keys: ManifestKeys) => keys.some((key) => isSame(textOf(name, manifest, key), text))
   return {
     secretSha256,
-    authenticated: (key) => {
-      if (!isSame(textOf(name, manifest, key), text)) throw damaged
+    isAuthentic,
+    authenticated: (keys) => {
+      if (!isAuthentic(keys)) throw damaged
       return decode(manifest)
     }
   }

@@ -1,7 +1,8 @@
 /**
  * A file of a backup: records of any accounts, each account's in order, compressed with Zstandard. A line is a record:
  * `<account> <version> <hash> <record>`, with the record's bytes as in the journal. They are JSON without a line feed,
- * so `zstd -dc FILE | cut -d ' ' -f 4-` shows them.
+ * so `zstd -dc FILE | cut -d ' ' -f 4-` shows them. If a person's data was erased from the record, its row's digest
+ * follows the hash: `<hash>+<digest>`.
  *
  * A file gets its name when it is complete and on disk, and is never changed again.
  */
@@ -64,8 +65,8 @@ export class Writer {
 
   async write(rows: ReadonlyArray<JournalRow>): Promise<void> {
     const chunk = Buffer.concat(
-      rows.flatMap(({ account, bytes, hash, version }) => [
-        Buffer.from(`${account} ${version} ${hash} `),
+      rows.flatMap(({ account, bytes, erased, hash, version }) => [
+        Buffer.from(`${account} ${version} ${hash}${erased === undefined ? "" : `+${erased}`} `),
         bytes,
         Buffer.of(LINE_FEED)
       ])
@@ -155,10 +156,12 @@ const rowOf = (line: Buffer): JournalRow | undefined => {
   if (first < 1 || second === -1 || third === -1) return undefined
   const version = Number(line.toString("latin1", first + 1, second))
   if (!Number.isSafeInteger(version)) return undefined
+  const [hash, erased] = line.toString("latin1", second + 1, third).split("+", 2)
   return {
     account: line.toString("utf8", 0, first),
     version,
-    hash: line.toString("latin1", second + 1, third),
+    hash: hash!,
+    ...(erased !== undefined && { erased }),
     bytes: line.subarray(third + 1)
   }
 }

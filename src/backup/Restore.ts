@@ -26,7 +26,7 @@ import type { EmbeddedPostgresError } from "../postgres/embedded/EmbeddedPostgre
 import { readIfThere } from "../postgres/embedded/OwnFiles.ts"
 import { linked, requirePrivate } from "./Backup.ts"
 import { attempt, BackupFailed } from "./BackupFailed.ts"
-import type { Manifest, ManifestKey } from "./Manifest.ts"
+import type { Manifest, ManifestKeys } from "./Manifest.ts"
 import * as Manifests from "./Manifest.ts"
 import { checkFile, rowsIn } from "./RecordFile.ts"
 
@@ -50,20 +50,23 @@ export interface Options {
   /** The time up to which to restore; undefined for all. */
   readonly until: Millis | undefined
   readonly migration: number
-  /** Derives the manifest's key from the secret in the backup, or refuses a secret that is not the known one. */
-  readonly keyOf: (secret: Redacted.Redacted) => Effect.Effect<ManifestKey, EmbeddedPostgresError>
+  /** Derives the manifest's keys from the secret in the backup, or refuses a secret that is not the known one. */
+  readonly keysOf: (secret: Redacted.Redacted) => Effect.Effect<ManifestKeys, EmbeddedPostgresError>
 }
 
 /** Checks the manifest against its HMAC, and the backup against its manifest. */
 export const check = Effect.fnUntraced(function* ({
   folder: path,
-  keyOf,
+  keysOf,
   migration,
   until
 }: Options): Effect.fn.Return<Checked, BackupFailed | EmbeddedPostgresError | JournalCorrupt> {
   const { folder, found, secret } = yield* attempt(`read ${path}`, () => open(path))
-  const key = yield* keyOf(secret)
-  const manifest = yield* attempt(`read ${folder}`, () => found.authenticated(key))
+  const keys = yield* keysOf(secret)
+  const manifest = yield* attempt(`read ${folder}`, () => {
+    requireSameSecret(folder, found, secret, keys)
+    return found.authenticated(keys)
+  })
   if (manifest.migration > migration) {
     return yield* new BackupFailed({
       message: `${folder} holds a backup of a newer Till (migration ${manifest.migration}; this one knows ${migration}).`
@@ -75,7 +78,7 @@ export const check = Effect.fnUntraced(function* ({
   const versions = yield* checkChains(records, manifest, until ?? Infinity)
   if (versions.size === 0) {
     return yield* new BackupFailed({
-      message: `Nothing was there yet at ${new Date(until ?? 0).toISOString()}: give a later time.`
+      message: `This backup has nothing from ${new Date(until ?? 0).toISOString()} or earlier: choose a later time.`
     })
   }
   return {
@@ -105,11 +108,19 @@ const open = (path: string) => {
   const file = Path.join(folder, Manifests.SECRET)
   const secret = readIfThere(file)
   if (secret === undefined) throw new BackupFailed({ message: `${file} is missing.` })
-  if (hash("sha256", secret) !== found.secretSha256) {
-    const manifest = Path.join(folder, Manifests.MANIFEST)
-    throw new BackupFailed({ message: `${file} is not the secret that ${manifest} names: one of them is damaged.` })
-  }
   return { folder, found, secret: Redacted.make(secret, { label: "installation secret" }) }
+}
+
+/** A backup that was killed while its secret was rolled has the file of the next manifest, which has both secrets. */
+const requireSameSecret = (
+  folder: string,
+  found: Manifests.Found,
+  secret: Redacted.Redacted,
+  keys: ManifestKeys
+): void => {
+  if (hash("sha256", Redacted.value(secret)) === found.secretSha256 || found.isAuthentic(keys)) return
+  const [file, manifest] = [Manifests.SECRET, Manifests.MANIFEST].map((name) => Path.join(folder, name))
+  throw new BackupFailed({ message: `${file} is not the secret that ${manifest} names: one of them is damaged.` })
 }
 
 /** Checks the chain of each account to its end, and returns the version with which each is to end. */

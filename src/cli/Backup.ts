@@ -18,7 +18,7 @@ export const backup = Effect.fnUntraced(function* (folder: string, mode: app.Bac
   const { accounts, added, at, bytes, records } = yield* Interruption.failing(work)
   if (json) return yield* Console.log(JSON.stringify({ folder, added, records, accounts, bytes, until: timeOf(at) }))
   yield* Console.log(
-    `${grouped.format(added)} new records. ${folder} contains ${grouped.format(records)} records of ${accounts} ` +
-      `accounts until ${timeOf(at)} (${grouped.format(Math.ceil(bytes / 1000))} kB) and the installation's secret.`
+    `Backed up ${grouped.format(added)} new records (${grouped.format(records)} in total, from ${accounts} accounts, ` +
+      `${grouped.format(Math.ceil(bytes / 1000))} kB) to ${folder}, up to ${timeOf(at)}, with the installation's secret.`
   )
 })

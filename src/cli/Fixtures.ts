@@ -81,7 +81,7 @@ const fieldOf = (name: string, path: string, answers: ReadonlyMap<string, unknow
       (current, key) => (isRecord(current) || Array.isArray(current) ? (current as never)[key] : undefined),
       answers.get(name)
     )
-  if (field === undefined) throw new WrongArguments({ message: `\${${name}:${path}} stands for nothing` })
+  if (field === undefined) throw new WrongArguments({ message: `\${${name}:${path}} refers to nothing` })
   return field
 }
 

@@ -8,7 +8,7 @@ import { Effect } from "effect"
 export const failing = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.onInterrupt(work, () =>
     Effect.sync(() => {
-      process.stderr.write("till: Interrupted before the work was done. Run the command again.\n")
+      process.stderr.write("till: Interrupted before the end. Run the command again.\n")
       process.exitCode = 1
     })
   )

@@ -36,14 +36,15 @@ const anchorsOf = ({ anchored, newestAnchor }: Report): string => {
 }
 
 const report = Effect.fnUntraced(function* (report: Report, json: boolean) {
-  const { accounts, anchored, newestAnchor = null, problems, records } = report
+  const { accounts, anchored, erased, newestAnchor = null, problems, records } = report
   if (json) {
-    yield* Console.log(JSON.stringify({ records, accounts, anchored, newest_anchor: newestAnchor, problems }))
+    yield* Console.log(JSON.stringify({ records, accounts, anchored, erased, newest_anchor: newestAnchor, problems }))
   }
   if (problems.length > 0) return yield* new VerificationFailed({ problems })
   if (json) return
   const whole = `${records} records of ${accounts} accounts: the journal is whole and the views agree with it`
-  yield* Console.log(`${whole}; ${anchorsOf(report)}.`)
+  const without = erased === 0 ? "" : `; data was erased from ${erased} records`
+  yield* Console.log(`${whole}; ${anchorsOf(report)}${without}.`)
 })
 
 /** Rebuilds the installation's views. Returns the number of accounts. No service may be running. */

@@ -35,7 +35,7 @@ const newKeyLines = (keys: ReadonlyArray<ApiKey>): string => {
     id,
     secret
   ])
-  return `Shown this once; only hashes are stored:\n${columns(rows)}`
+  return `These keys are shown only once; Till stores nothing but their hashes:\n${columns(rows)}`
 }
 
 const brandLines = ({ brand, id, name }: Merchant): string =>

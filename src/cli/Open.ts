@@ -24,7 +24,7 @@ const browse = (url: string): Effect.Effect<void> =>
 const addressOf = Effect.fnUntraced(function* (what: string, live: boolean) {
   if (what === "dashboard") {
     const { linkFor } = yield* Effect.promise(() => import("./Dashboard.ts"))
-    return yield* linkFor(null)
+    return yield* linkFor({ merchant: null })
   }
   const base = publicUrlOf(yield* Effect.provide(TillConfig, configuration))
   if (what === "docs") return `${base}/docs`

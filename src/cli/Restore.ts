@@ -12,13 +12,19 @@ const grouped = new Intl.NumberFormat("en-US")
 export const restore = Effect.fnUntraced(function* (
   folder: string,
   {
+    erasures,
     into,
     json,
     until
-  }: { readonly into: string | undefined; readonly until: number | undefined; readonly json: boolean }
+  }: {
+    readonly erasures: string | undefined
+    readonly into: string | undefined
+    readonly until: number | undefined
+    readonly json: boolean
+  }
 ) {
   const url = into === undefined ? undefined : yield* app.databaseUrlOf("--into", into)
-  const work = app.restore(folder, until, url)
+  const work = app.restore(folder, { until, into: url, erasures })
   const { accounts, at, records, secretFile } = yield* Interruption.failing(
     ProgressLine.withProgress(work, process.stderr)
   )
@@ -28,7 +34,7 @@ export const restore = Effect.fnUntraced(function* (
       JSON.stringify({ folder, records, accounts, until: restoredUntil, secret_file: secretFile })
     )
   }
-  yield* Console.log(`Restored ${grouped.format(records)} records of ${accounts} accounts until ${restoredUntil}.`)
+  yield* Console.log(`Restored ${grouped.format(records)} records from ${accounts} accounts, up to ${restoredUntil}.`)
   yield* Console.log(
     secretFile === null
       ? "The backup is complete. Its origin was not checked, because the only secret was the backup's own."

@@ -14,6 +14,8 @@ import cluster, { type Worker } from "node:cluster"
 import * as app from "../app.ts"
 import type * as Service from "../service.ts"
 
+const log = app.logOf("cli")
+
 /** A runner did not start. The message comes from the runner. */
 export class RunnerNotStarted extends Data.TaggedError("RunnerNotStarted")<{ readonly message: string }> {}
 
@@ -156,7 +158,7 @@ const keepOne = (
         return yield* new RunnerNotStarted({ message: reasonOf(ended) })
       }
       if (isOrderly || performance.now() - begun > LIVED_MILLIS) pauseMillis = PAUSE_MILLIS_FIRST
-      yield* Effect.logWarning(`A runner has ended; it restarts in ${pauseMillis} ms`, reasonOf(ended))
+      yield* log.warning(`A runner has ended; it restarts in ${pauseMillis} ms`, reasonOf(ended), { cause: "runner" })
       yield* Effect.sleep(pauseMillis)
       pauseMillis = Math.min(pauseMillis * 2, PAUSE_MILLIS_MAX)
     }

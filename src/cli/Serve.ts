@@ -5,6 +5,8 @@ import * as app from "../app.ts"
 import type * as Service from "../service.ts"
 import * as Runners from "./Runners.ts"
 
+const log = app.logOf("cli")
+
 /** Signals during the shutdown. */
 interface Signals {
   /** Ends at the second signal. */
@@ -70,7 +72,7 @@ const keyLinesOf = (generated: Started["generated"], live: LiveKeys): ReadonlyAr
   const made = SLOTS.filter((slot) => generated[slot] !== undefined)
   const printed = live === undefined ? made : made.filter((slot) => !LIVE_SLOTS.includes(slot))
   return [
-    ...(printed.length === 0 ? [] : ["", "These keys are shown this once; only their hashes are stored:"]),
+    ...(printed.length === 0 ? [] : ["", "These keys are shown only once; Till stores nothing but their hashes:"]),
     ...printed.map((slot) => `  ${KEY_NAMES[slot].padEnd(27)} ${Redacted.value(generated[slot]!)}`),
     ...(live === undefined ? [] : ["", liveKeysLineOf(live)])
   ]
@@ -107,8 +109,8 @@ const greetingOf = (started: Started, live: LiveKeys): string => {
 
 /** Reminds an operator who replaced a key in the environment that the previous key is still valid. */
 const additionOf = (added: ReadonlyArray<KeySlot>): string =>
-  `New from the environment: ${added.map((slot) => KEY_NAMES[slot].toLowerCase()).join("; ")}.\n` +
-  "The keys that were there before stay valid: `till keys list` lists them, " +
+  `New keys from the environment: ${added.map((slot) => KEY_NAMES[slot].toLowerCase()).join("; ")}.\n` +
+  "The earlier keys stay valid: `till keys list` lists them, " +
   "`till keys revoke key_…` revokes one."
 
 const greet = Effect.fnUntraced(function* (started: Started) {
@@ -124,7 +126,7 @@ const startWatchdog = Effect.fnUntraced(function* (level: LogLevel.LogLevel | un
   const { hangSeconds, logLevel } = yield* Effect.provide(app.TillConfig, app.configuration)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   app.watchEventLoop({ hangSeconds, logs: (level ?? logLevel) !== "None" }, (error) => {
-    runFork(Effect.logWarning("The event loop is not being watched", error.message))
+    runFork(log.warning("The event loop is not being watched", error.message))
   })
 })
 

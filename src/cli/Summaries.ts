@@ -14,7 +14,8 @@ export const SUMMARIES = {
     trigger: "Cause an event in test mode and print its ID",
     events: "Print events as they happen",
     logs: "Print API requests as they happen",
-    fixtures: "Create the objects of a file",
+    fixtures: "Create the objects that a file describes",
+    processor: "Check a payment gateway of your own",
     get: "Retrieve an object",
     list: "List objects",
     post: "Create an object, change it, or act on it",
@@ -23,10 +24,16 @@ export const SUMMARIES = {
   "Administer it": {
     merchants: "Create, list, rename and brand merchants",
     keys: "Create, list, roll and revoke API keys",
+    processors: "Add, list, change, pause and retire payment processors",
+    operations: "List operations at processors, ask about one, or decide about it",
+    erase: "Erase the data of a customer or a former member of a team",
+    purge: "Remove the remains of erased data from the database's files",
+    doctor: "Find what is wrong with the installation, and how to mend it",
     verify: "Check the journal, and the views against it",
-    scrub: "Check the same as verify, gently",
+    scrub: "Check the same as verify, at a slow pace",
     rebuild: "Rebuild the views from the journal",
-    backup: "Back the installation up",
+    secret: "Replace the installation's secret by a new one",
+    backup: "Back up the installation",
     restore: "Create an installation from a backup"
   },
   "Use it in a shell": {

@@ -4,7 +4,9 @@ import { Argument, Command, Completions } from "effect/cli"
 import { VERSION } from "../version.ts"
 import { cluster, dashboard, keys, merchants, open } from "./commands/Administration.ts"
 import { events, fixtures, listen, logs, trigger } from "./commands/Develop.ts"
-import { backup, rebuild, restore, scrub, verify } from "./commands/Maintenance.ts"
+import { backup, doctor, erase, purge, rebuild, restore, scrub, secret, verify } from "./commands/Maintenance.ts"
+import { operations } from "./commands/Operations.ts"
+import { processor, processors } from "./commands/Processors.ts"
 import { delete_, get, list, post } from "./commands/Resources.ts"
 import { serve } from "./commands/Serve.ts"
 import { summaryOf } from "./Summaries.ts"
@@ -19,15 +21,22 @@ const commands = [
   events,
   logs,
   fixtures,
+  processor,
   get,
   list,
   post,
   delete_,
   merchants,
   keys,
+  processors,
+  operations,
+  erase,
+  purge,
+  doctor,
   verify,
   scrub,
   rebuild,
+  secret,
   backup,
   restore
 ] as const

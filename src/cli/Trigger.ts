@@ -5,15 +5,14 @@
  * environment, and prints a note. No other type changes the clock.
  */
 import { Console, Data, Duration, Effect, Option, Stream } from "effect"
-import { type RecipeInput, TRIGGER_RECIPES } from "../domain/TriggerRecipes.ts"
-import { type EffectMethods } from "../client/effect.ts"
 import {
-  EMITTED_EVENT_TYPES,
-  type EmittedEventType,
-  EVENT_TYPES,
-  type EventType,
-  type TillError
-} from "../client/index.ts"
+  type RecipeInput,
+  TRIGGER_RECIPES,
+  TRIGGERABLE_EVENT_TYPES,
+  type TriggerableEventType
+} from "../domain/TriggerRecipes.ts"
+import { type EffectMethods } from "../client/effect.ts"
+import { EMITTED_EVENT_TYPES, EVENT_TYPES, type TillError } from "../client/index.ts"
 import { connect, type ConnectionFlags } from "./Connection.ts"
 import { applyOverrides, type Override } from "./Overrides.ts"
 import { didYouMean } from "./Suggestion.ts"
@@ -28,27 +27,26 @@ const POLL_MILLIS = 100
 /** The requests succeeded but did not cause the event. */
 export class NoEvent extends Data.TaggedError("NoEvent")<{ readonly type: string; readonly subject: string }> {
   override get message(): string {
-    return `${this.type} did not happen to ${this.subject}. Perhaps an override prevents it.`
+    return `${this.type} did not happen for ${this.subject}. One of the --override flags may prevent it.`
   }
 }
 
-const isEmitted = (type: EventType): type is EmittedEventType => Object.hasOwn(EMITTED_EVENT_TYPES, type)
-
 /** Returns the event type. Fails if it does not exist or cannot be triggered. */
-export const triggerableOf = (type: string): Effect.Effect<EmittedEventType, WrongArguments> => {
-  const known = EVENT_TYPES.find((candidate) => candidate === type)
-  if (known === undefined) {
+export const triggerableOf = (type: string): Effect.Effect<TriggerableEventType, WrongArguments> => {
+  const triggerable = TRIGGERABLE_EVENT_TYPES.find((candidate) => candidate === type)
+  if (triggerable !== undefined) return Effect.succeed(triggerable)
+  if (!EVENT_TYPES.some((candidate) => candidate === type)) {
     return Effect.fail(
       new WrongArguments({
         message:
           `there is no event type ${JSON.stringify(type)}` +
-          (didYouMean(type, Object.keys(EMITTED_EVENT_TYPES)) || "; see till trigger --help")
+          (didYouMean(type, TRIGGERABLE_EVENT_TYPES) || "; see till trigger --help")
       })
     )
   }
-  return isEmitted(known)
-    ? Effect.succeed(known)
-    : Effect.fail(new WrongArguments({ message: `${type} cannot be triggered: Till does not emit it` }))
+  const isEmitted = Object.hasOwn(EMITTED_EVENT_TYPES, type)
+  const why = isEmitted ? "only a processor behind a network causes it" : "Till does not emit it"
+  return Effect.fail(new WrongArguments({ message: `${type} cannot be triggered: ${why}` }))
 }
 
 export interface TriggerInput {
@@ -79,7 +77,7 @@ const byRequests = ({ authorizationHoldSeconds, overrides, till }: TriggerInput)
 }
 
 /** Causes the event and returns its ID. */
-export const triggerEvent = Effect.fnUntraced(function* (type: EmittedEventType, input: TriggerInput) {
+export const triggerEvent = Effect.fnUntraced(function* (type: TriggerableEventType, input: TriggerInput) {
   const before = yield* input.till.events.list({ type, limit: 1 })
   const subject = yield* TRIGGER_RECIPES[type](byRequests(input))
   const cursor = before.data[0]?.id
@@ -95,7 +93,12 @@ export const triggerEvent = Effect.fnUntraced(function* (type: EmittedEventType,
 })
 
 /** Finds the event of the type that concerns the subject and is newer than the cursor. Returns its ID. */
-const eventAfter = (till: EffectMethods, type: EmittedEventType, ending_before: string | undefined, subject: string) =>
+const eventAfter = (
+  till: EffectMethods,
+  type: TriggerableEventType,
+  ending_before: string | undefined,
+  subject: string
+) =>
   till.events.list.stream({ type, limit: 100, ...(ending_before !== undefined && { ending_before }) }).pipe(
     Stream.filter(({ data: { object } }) => object["id"] === subject || object["payment_intent"] === subject),
     Stream.runHead,

@@ -3,6 +3,8 @@
 # that the project runs on may be too old to read TypeScript. What it tells Node is explained in bench/README.md: it pays
 # for work of minutes, and makes the start of a short command three times as long.
 self=$(readlink -f "$0")
+# A core file would hold the latest requests, with their keys and cards (SECURITY.md).
+ulimit -S -c 0
 src=${self%/cli/*}
 for node in "$src"/../node_modules/node-*/bin/node "$src"/../../node-*/bin/node node; do
   [ "$node" = node ] || [ -x "$node" ] || continue

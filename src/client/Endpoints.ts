@@ -21,6 +21,7 @@ export const ENDPOINTS = {
     retrieve: ["GET", "/v1/customers/:id"],
     update: ["POST", "/v1/customers/:id"],
     delete: ["DELETE", "/v1/customers/:id"],
+    erase: ["POST", "/v1/customers/:id/erase"],
     payment_methods: ["GET", "/v1/customers/:id/payment_methods"]
   },
   products: {
@@ -71,6 +72,10 @@ export const ENDPOINTS = {
   charges: {
     list: ["GET", "/v1/charges"],
     retrieve: ["GET", "/v1/charges/:id"]
+  },
+  operations: {
+    list: ["GET", "/v1/operations"],
+    retrieve: ["GET", "/v1/operations/:id"]
   },
   payment_methods: {
     create: ["POST", "/v1/payment_methods"],

@@ -9,6 +9,7 @@ import type {
   Customer,
   Event,
   EventType,
+  Operation,
   PaymentIntent,
   PaymentLink,
   PaymentMethod,
@@ -23,6 +24,7 @@ interface ObjectsByName {
   readonly payment_intent: PaymentIntent
   readonly charge: Charge
   readonly refund: Refund
+  readonly operation: Operation
   readonly "checkout.session": CheckoutSession
   readonly payment_link: PaymentLink
   readonly customer: Customer

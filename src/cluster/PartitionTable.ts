@@ -16,6 +16,9 @@ import type { AccountId } from "../engine/log/Document.ts"
 import { CONFIRMED_MILLIS, type Partition, PARTITIONS, type PlacementShape } from "../engine/process/Placement.ts"
 import { addressOf } from "./Health.ts"
 import { CLOCK_OFF_MILLIS_MAX, type RunnerSessions } from "./Sessions.ts"
+import { logOf } from "../engine/process/Log.ts"
+
+const log = logOf("cluster")
 
 const CHANNEL = "till_partitions"
 /** Interval of reads of the table without a notification. */
@@ -94,7 +97,7 @@ export const make = Effect.fnUntraced(function* (
   const table = new Table(self, sessions, placement, isConfirmed, since)
   const lost = (cause: Cause.Cause<unknown>) =>
     table.lose()
-      ? Effect.logWarning("Where partitions are served is not known anew until there is a session", messageOf(cause))
+      ? log.warning("Where partitions are served is not known anew until there is a session", messageOf(cause))
       : Effect.void
   yield* Effect.scoped(table.session).pipe(
     Effect.catchCause(lost),
@@ -248,7 +251,7 @@ class Table implements PartitionTable {
         this.#aheadMillis = yield* noteClock(before, snapshot.now, this.#aheadMillis)
       }
       this.#take(snapshot)
-      if (this.#isLost) yield* Effect.logInfo("Where partitions are served is known anew")
+      if (this.#isLost) yield* log.info("Where partitions are served is known anew")
       this.#isLost = false
       for (const one of waiting) Deferred.doneUnsafe(one, Effect.void)
     })
@@ -294,7 +297,7 @@ const noteClock = (before: number, now: number, was: number) =>
     const ahead = Math.round((before + after) / 2 - now)
     const isOff = (millis: number) => Math.abs(millis) > CLOCK_OFF_MILLIS_MAX
     if (isOff(ahead) && !isOff(was)) {
-      yield* Effect.logWarning(`This machine's clock is ${ahead} ms ahead of the database's`)
+      yield* log.warning(`This machine's clock is ${ahead} ms ahead of the database's`, undefined, { cause: "clock" })
     }
     return Math.max(Math.min(ahead, 2 ** 31 - 1), -(2 ** 31))
   })

@@ -18,6 +18,7 @@ import * as ShardingModule from "effect/cluster/Sharding"
 import * as ShardingConfig from "effect/cluster/ShardingConfig"
 import type { ConnectionOptions } from "node:tls"
 import { Clock, Context, Effect, Exit, Fiber, Layer, LogLevel, Option, References, Schedule, Scope } from "effect"
+import * as Metrics from "../engine/process/Metrics.ts"
 import {
   CONFIRMED_MILLIS,
   type Partition,
@@ -32,6 +33,9 @@ import * as RunnerLocks from "./RunnerLocks.ts"
 import * as PartitionTable from "./PartitionTable.ts"
 import { awaitVacancy } from "./LockTakeover.ts"
 import type { RunnerSessions } from "./Sessions.ts"
+import { logOf } from "../engine/process/Log.ts"
+
+const log = logOf("cluster")
 
 export interface RunnerOptions {
   /** Base URL at which other runners reach this runner's internal listener, without a trailing slash. */
@@ -146,7 +150,7 @@ const make = Effect.fnUntraced(function* (
   const ready = Effect.flatMap(patiently, (served) =>
     Option.isSome(served)
       ? Effect.void
-      : Effect.andThen(Effect.logWarning("Waiting for partitions that no process serves"), table.allServed)
+      : Effect.andThen(log.warning("Waiting for partitions that no process serves"), table.allServed)
   )
   return { ready, leave }
 })
@@ -191,7 +195,8 @@ const shardingOf = (
     Layer.provideMerge(RunnerLocks.layer(sessions, observer)),
     Layer.provide(MessageStorage.layerNoop),
     Layer.provide(configOf(address)),
-    Layer.provide([layerQuiet, layerMonotonicClock])
+    // The library's own metrics would be metrics of Till.
+    Layer.provide([layerQuiet, layerMonotonicClock, Layer.fresh(Metrics.layer)])
   )
 }
 

@@ -2,8 +2,8 @@
  * A runner's own sessions with Postgres, and the checks before its first change of the database.
  *
  * The sessions are separate from the pool of requests, because a runner that waits for a connection could not send its
- * heartbeat. Their name contains the runner's protocol. Postgres notices ended sessions at once, so its list of
- * sessions shows the living runners, for any version of the tables.
+ * heartbeat. Their name contains the runner's protocol, and names the secrets that it has read. Postgres notices ended
+ * sessions at once, so its list of sessions shows the living runners, for any version of the tables.
  *
  * Runners with the same protocol work side by side. A runner with a newer protocol waits, before it changes anything,
  * until no older one is left; an older one does not start beside it (semantics runners.compatibility).
@@ -13,6 +13,9 @@ import { Clock, Context, Effect, Layer, Schedule, Schema, type Scope } from "eff
 import { Reactivity } from "effect/reactivity"
 import type { SqlError } from "effect/sql"
 import { innermostMessage } from "../engine/log/Journal.ts"
+import { logOf } from "../engine/process/Log.ts"
+
+const log = logOf("cluster")
 
 /** The formats that runners must agree on. Numbers only grow; the first differing one decides which is newer. */
 export interface Protocol {
@@ -46,14 +49,20 @@ export interface RunnerSessions {
 export class Sessions extends Context.Service<Sessions, RunnerSessions | null>()("till/cluster/Sessions") {
   static readonly layerNone: Layer.Layer<Sessions> = Layer.succeed(Sessions, null)
   /** Waits until this runner may begin. Fails if it may not. */
-  static readonly layer = (protocol: Protocol): Layer.Layer<Sessions, RunnerRefused, PgClient.PgClient> =>
-    Layer.effect(Sessions, make(protocol)).pipe(Layer.provide(Reactivity.layer))
+  static readonly layer = (
+    protocol: Protocol,
+    secrets: ReadonlyArray<string>
+  ): Layer.Layer<Sessions, RunnerRefused, PgClient.PgClient> =>
+    Layer.effect(Sessions, make(protocol, secrets)).pipe(Layer.provide(Reactivity.layer))
 }
 
-const make = (protocol: Protocol): Effect.Effect<RunnerSessions, RunnerRefused, Needed> =>
+const make = (
+  protocol: Protocol,
+  secrets: ReadonlyArray<string>
+): Effect.Effect<RunnerSessions, RunnerRefused, Needed> =>
   Effect.gen(function* () {
     const { config } = yield* PgClient.PgClient
-    const name = nameOf(protocol)
+    const name = nameOf(protocol, secrets)
     const sql = yield* PgClient.make({
       ...config,
       applicationName: name,
@@ -69,26 +78,39 @@ type Needed = PgClient.PgClient | Scope.Scope | Reactivity.Reactivity
 
 const refused = (message: string) => Effect.fail(new RunnerRefused({ message }))
 
-const nameOf = ({ migration, records, requests }: Protocol): string => `${NAME} ${records}.${migration}.${requests}`
+/** Characters of a secret's fingerprint in a session's name, which Postgres cuts at 63 bytes. */
+const PRINT_LENGTH = 8
 
-/** Parses the protocol in the name of a runner's session; undefined for other sessions. */
-const protocolIn = (name: string): Protocol | undefined => {
-  const [records, migration, requests] = name.startsWith(`${NAME} `) ? name.slice(NAME.length).split(".") : []
-  return requests === undefined
-    ? undefined
-    : { records: Number(records), migration: Number(migration), requests: Number(requests) }
+const nameOf = ({ migration, records, requests }: Protocol, secrets: ReadonlyArray<string>): string =>
+  [`${NAME} ${records}.${migration}.${requests}`, ...secrets.map((print) => print.slice(0, PRINT_LENGTH))].join(" ")
+
+/** Parses the name of a runner's session; undefined for other sessions. */
+const parseName = (
+  name: string
+): { readonly protocol: Protocol; readonly secrets: ReadonlyArray<string> } | undefined => {
+  if (!name.startsWith(`${NAME} `)) return undefined
+  const [numbers = "", ...secrets] = name.slice(NAME.length + 1).split(" ")
+  const [records, migration, requests] = numbers.split(".").map(Number)
+  if (records === undefined || migration === undefined || requests === undefined) return undefined
+  return { protocol: { records, migration, requests }, secrets }
 }
 
 /** Negative if the first protocol is older. */
 export const compare = (a: Protocol, b: Protocol): number =>
   a.records - b.records || a.migration - b.migration || a.requests - b.requests
 
-/** Protocols of the runners on the database, including this one. */
-const protocolsOf = (sql: PgClient.PgClient): Effect.Effect<ReadonlyArray<Protocol>, SqlError.SqlError> =>
+/** The different names of the runners on the database, including this one's. */
+const namesOf = (sql: PgClient.PgClient) =>
   Effect.map(
     sql<{ name: string }>`SELECT DISTINCT application_name AS name FROM pg_stat_activity
       WHERE datname = current_database() AND application_name LIKE ${`${NAME} %`}`,
-    (rows) => rows.flatMap(({ name }) => protocolIn(name) ?? [])
+    (rows) => rows.flatMap(({ name }) => parseName(name) ?? [])
+  )
+
+/** Returns whether all runners on the database, if any, have read the secret with this fingerprint. */
+export const haveSecret = (print: string): Effect.Effect<boolean, SqlError.SqlError, PgClient.PgClient> =>
+  Effect.map(Effect.flatMap(PgClient.PgClient, namesOf), (names) =>
+    names.every(({ secrets }) => secrets.includes(print.slice(0, PRINT_LENGTH)))
   )
 
 const NEWER = "A newer Till serves this database, or waits to, which this one cannot work beside: start the newer one"
@@ -97,7 +119,7 @@ const OLDER = "An older Till serves this database, which this one cannot work be
 /** Waits until no runner has an older protocol. This runner's sessions already exist, so no older one can start. */
 const admitted = (sql: PgClient.PgClient, own: Protocol) =>
   Effect.gen(function* () {
-    const differences = Effect.map(protocolsOf(sql), (others) => others.map((other) => compare(other, own)))
+    const differences = Effect.map(namesOf(sql), (others) => others.map(({ protocol }) => compare(protocol, own)))
     const requireNewest = Effect.filterOrElse(
       differences,
       (others) => others.every((difference) => difference <= 0),
@@ -108,9 +130,9 @@ const admitted = (sql: PgClient.PgClient, own: Protocol) =>
     )
     const isFree = Effect.map(requireNewest, (others) => others.every((difference) => difference === 0))
     if (yield* isFree) return
-    yield* Effect.logWarning(OLDER)
+    yield* log.warning(OLDER)
     yield* Effect.repeat(isFree, { until: (free) => free, schedule: Schedule.spaced("500 millis") })
-    yield* Effect.logInfo("No older Till serves this database now")
+    yield* log.info("No older Till serves this database now")
   })
 
 /** Measures the lead of this machine's clock over the database's, in milliseconds. Fails if it is too large. */

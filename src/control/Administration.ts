@@ -7,8 +7,17 @@
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Accounts } from "../engine/Accounts.ts"
-import { administer, type Administered, AdministrationFailed, type Command } from "../payments/Administration.ts"
+import {
+  administer,
+  type Administered,
+  AdministrationFailed,
+  type Command,
+  NOT_RUNNING
+} from "../payments/administration/Administration.ts"
 import { type Installation, send } from "./ControlSocket.ts"
+
+/** Commands whose work only a service does. */
+const NEEDS_SERVICE: ReadonlySet<Command["_tag"]> = new Set(["LinkToDashboard", "EraseCustomer", "ErasePerson"])
 
 /** The accounts of an installation without a running service. Both layers fail if a service is running after all. */
 export interface AccountsInPlace {
@@ -16,8 +25,6 @@ export interface AccountsInPlace {
   /** Creates the installation if it does not exist. */
   readonly ofAny: Layer.Layer<Accounts, Error>
 }
-
-const NOT_RUNNING = "Till is not running here. Start it with `till serve`, then run this command again."
 
 export class Administration extends Context.Service<
   Administration,
@@ -28,7 +35,7 @@ export class Administration extends Context.Service<
       carryOut: Effect.fnUntraced(function* (command) {
         const answered = yield* send(installation, command)
         if (Option.isSome(answered)) return answered.value
-        if (command._tag === "LinkToDashboard") {
+        if (NEEDS_SERVICE.has(command._tag)) {
           return yield* new AdministrationFailed({ message: NOT_RUNNING })
         }
         return yield* administer(command).pipe(

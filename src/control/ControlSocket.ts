@@ -22,7 +22,7 @@ import * as Path from "node:path"
 import { text } from "node:stream/consumers"
 import type { Unavailable } from "../engine/Accounts.ts"
 import { parseJson } from "../json/JsonParse.ts"
-import { type Administered, AdministrationFailed, type Command } from "../payments/Administration.ts"
+import { type Administered, AdministrationFailed, type Command } from "../payments/administration/Administration.ts"
 import {
   decodeCommand,
   type JsonResponse,
@@ -30,7 +30,7 @@ import {
   refusal,
   refusalOf,
   success
-} from "../payments/AdministrationWire.ts"
+} from "../payments/administration/AdministrationWire.ts"
 
 export interface Installation {
   readonly dataFolder: string

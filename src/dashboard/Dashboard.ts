@@ -1,6 +1,5 @@
 /** All routes of the dashboard. A new page adds its layer here, and a new navigation entry goes into `Shell.ts`. */
 import { Effect, Layer } from "effect"
-import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { seeOther } from "../html/PageResponse.ts"
 import * as Assets from "../html/Assets.ts"
 import * as Account from "./team/Account.ts"
@@ -15,13 +14,18 @@ import * as BrandSettings from "./team/BrandSettings.ts"
 import * as Developers from "./developers/Developers.ts"
 import * as Events from "./developers/Events.ts"
 import * as Find from "./home/Find.ts"
+import * as ForgotPassword from "./team/ForgotPassword.ts"
 import * as Home from "./home/Home.ts"
 import * as Installation from "./developers/Installation.ts"
 import * as Keys from "./developers/Keys.ts"
+import * as Processors from "./developers/Processors.ts"
 import * as Live from "./frame/Live.ts"
 import * as NewPrice from "./catalog/NewPrice.ts"
+import * as MailSettings from "./team/MailSettings.ts"
 import * as Member from "./team/Member.ts"
 import * as NewPaymentLink from "./payments/NewPaymentLink.ts"
+import * as Operation from "./payments/Operation.ts"
+import * as Operations from "./payments/Operations.ts"
 import * as Payment from "./payments/Payment.ts"
 import * as PaymentLink from "./payments/PaymentLink.ts"
 import * as PaymentLinks from "./payments/PaymentLinks.ts"
@@ -41,6 +45,7 @@ import * as Webhooks from "./developers/Webhooks.ts"
 import * as Team from "./team/Team.ts"
 import * as TestClock from "./developers/TestClock.ts"
 import * as TriggerEvent from "./developers/TriggerEvent.ts"
+import * as TwoStep from "./team/TwoStep.ts"
 import { visitOf } from "./frame/Visit.ts"
 import { visitorOf } from "./frame/Visitors.ts"
 import * as WipeTestData from "./developers/WipeTestData.ts"
@@ -54,7 +59,7 @@ const fallback = (method: "GET" | "POST") =>
       const place = locationOf(request)
       if (place.path === "") return seeOther(link(place, SignIn.HOME))
       const mode = request.url.startsWith("/dashboard/live") ? "live" : "test"
-      return refusalPage(visitOf(request, visitor, mode, yield* PaymentsConfig), 404)
+      return refusalPage(yield* visitOf(request, visitor, mode), 404)
     })
   )
 
@@ -73,13 +78,18 @@ export const layer = Layer.mergeAll(
   Developers.layer,
   Events.layer,
   Find.layer,
+  ForgotPassword.layer,
   Home.layer,
   Installation.layer,
   Keys.layer,
+  Processors.layer,
   Live.layer,
   NewPaymentLink.layer,
   NewPrice.layer,
+  MailSettings.layer,
   Member.layer,
+  Operation.layer,
+  Operations.layer,
   Payment.layer,
   PaymentLink.layer,
   PaymentLinks.layer,
@@ -96,6 +106,7 @@ export const layer = Layer.mergeAll(
   Team.layer,
   TestClock.layer,
   TriggerEvent.layer,
+  TwoStep.layer,
   WipeTestData.layer,
   fallback("GET"),
   fallback("POST")

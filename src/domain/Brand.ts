@@ -1,4 +1,4 @@
-/** The brand of a merchant on payers' pages: icon, colour, support and legal links (semantics pages.brand). */
+/** The brand of a merchant on payers' pages: logo, colour, support and legal links (semantics pages.brand). */
 import { Schema } from "effect"
 import { hasAuthority, isEmail, text, TEXT_LENGTH_MAX, WebUrl } from "./Text.ts"
 
@@ -43,7 +43,10 @@ export const BRAND_SETTING_NAMES = Object.keys(BRAND_SETTINGS) as ReadonlyArray<
 
 /** The settings of a brand; null for one that is not set. */
 export const Brand = Schema.Struct({
+  /** URL of an image on another server. */
   icon: Schema.NullOr(Schema.String),
+  /** Name of an uploaded image, shown instead of `icon`; absent without one (`payments/merchants/Logos.ts`). */
+  logo: Schema.optionalKey(Schema.String),
   /** `#rrggbb` in lower case. */
   accent: Schema.NullOr(Schema.String),
   /** URL of a page, or `mailto:`. */

@@ -36,6 +36,9 @@ export const brandOf = (number: string): string => {
   return BRANDS.find(([from, to]) => start >= from && start <= to)?.[2] ?? "unknown"
 }
 
+/** Takes a card's number or code from V8, which keeps the text of the latest match of a regular expression. */
+export const forgetMatch = (): void => void /\S/u.test("-")
+
 /** Returns the length of the security code for a card number (semantics payment_methods.create). */
 export const cvcLengthOf = (number: string): number => (brandOf(number) === "amex" ? 4 : 3)
 

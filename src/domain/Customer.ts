@@ -10,6 +10,10 @@ export const CustomerName = text(256)
 export const CustomerPhone = text(64)
 export const CustomerDescription = text(1000)
 
+/** `completed` once the data is gone from all records. */
+export const ErasureStatus = Schema.Literals(["in_progress", "completed"])
+export type ErasureStatus = typeof ErasureStatus.Type
+
 /** `created` is in Unix seconds. */
 export const Customer = Schema.Struct({
   id: CustomerId,
@@ -21,7 +25,9 @@ export const Customer = Schema.Struct({
   name: Schema.NullOr(Schema.String),
   phone: Schema.NullOr(Schema.String),
   description: Schema.NullOr(Schema.String),
-  metadata: Metadata
+  metadata: Metadata,
+  /** Absent unless the customer's data is being erased, or was (semantics erasure.course). */
+  erasure: Schema.optionalKey(ErasureStatus)
 }).annotate({ identifier: "Customer" })
 export type Customer = typeof Customer.Type
 

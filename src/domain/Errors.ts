@@ -23,6 +23,7 @@ export const ResourceKind = Schema.Literals([
   "Price",
   "Refund",
   "Charge",
+  "Operation",
   "PaymentMethod",
   "WebhookEndpoint",
   "WebhookDelivery",
@@ -30,9 +31,11 @@ export const ResourceKind = Schema.Literals([
   "Request",
   "Line item",
   "API key",
+  "Processor",
   "Merchant",
   "Person",
-  "Session"
+  "Session",
+  "Note"
 ])
 export type ResourceKind = typeof ResourceKind.Type
 
@@ -146,8 +149,33 @@ export class ProcessorNotConfigured extends Schema.TaggedError<ProcessorNotConfi
   {}
 ) {}
 
-/** The card processor did not respond; nothing was changed. */
-export class ProcessorUnavailable extends Schema.TaggedError<ProcessorUnavailable>()("ProcessorUnavailable", {}) {}
+/** The card processor did not respond, or is out of order; nothing was changed. */
+export class ProcessorUnavailable extends Schema.TaggedError<ProcessorUnavailable>()("ProcessorUnavailable", {
+  retryAfterSeconds: Schema.optionalKey(Schema.Int)
+}) {}
+
+/** Card data for a processor that takes only tokens (semantics payment_methods.token). */
+export class CardDataRefused extends Schema.TaggedError<CardDataRefused>()("CardDataRefused", {
+  param: Schema.String
+}) {}
+
+/** An operation of the payment has no outcome yet (semantics operations.one). */
+export class OperationInProgress extends Schema.TaggedError<OperationInProgress>()("OperationInProgress", {
+  id: Schema.String,
+  param: Schema.Literals(["id", "payment_intent"])
+}) {}
+
+/** A payment of the customer is in progress, so their data cannot be erased (semantics erasure.request). */
+export class CustomerHasPayment extends Schema.TaggedError<CustomerHasPayment>()("CustomerHasPayment", {
+  /** `pi_…` */
+  id: Schema.String
+}) {}
+
+/** The processor refused the request, and never carries it out (semantics operations.refused). */
+export class ProcessorRefused extends Schema.TaggedError<ProcessorRefused>()("ProcessorRefused", {
+  message: Schema.String,
+  param: Schema.NullOr(Schema.String)
+}) {}
 
 /**
  * A decline by the issuer. The attempt is committed (semantics idempotency.stored), so an operation never fails with
@@ -195,6 +223,10 @@ export type DomainError =
   | ProductInactive
   | ProcessorNotConfigured
   | ProcessorUnavailable
+  | OperationInProgress
+  | CustomerHasPayment
+  | ProcessorRefused
+  | CardDataRefused
   | CardDeclined
   | TestModeOnly
   | RequestLogOff

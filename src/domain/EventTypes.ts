@@ -19,6 +19,8 @@ export const EMITTED_EVENT_TYPES = {
   "refund.created": "refund",
   "refund.updated": "refund",
   "refund.failed": "refund",
+  "operation.unresolved": "operation",
+  "operation.resolved": "operation",
   "checkout.session.completed": "checkout.session",
   "checkout.session.expired": "checkout.session",
   "checkout.session.async_payment_succeeded": "checkout.session",

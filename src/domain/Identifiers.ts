@@ -13,8 +13,11 @@ export const PREFIXES = {
   price: "price",
   refund: "ref",
   charge: "ch",
+  operation: "op",
   payment_method: "pm",
+  payment_note: "note",
   merchant: "mer",
+  processor: "prc",
   event: "evt",
   webhook_endpoint: "we",
   webhook_delivery: "whd",
@@ -23,7 +26,8 @@ export const PREFIXES = {
   person: "per",
   dashboard_session: "dse",
   sign_in: "sin",
-  audit_entry: "aud"
+  audit_entry: "aud",
+  mail: "mail"
 } as const
 
 /** Makes the schema of ids with this prefix; the lookup checks the rest (semantics parameters.references). */

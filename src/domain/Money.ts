@@ -38,5 +38,9 @@ const DECIMALS: ReadonlyMap<string, number> = new Map(
   )
 )
 
+/** Returns the currencies with a number of decimal digits other than 2, which all others have. */
+export const currenciesWith = (decimals: number): ReadonlyArray<string> =>
+  CURRENCIES_BY_DECIMALS[decimals]?.split(" ") ?? []
+
 /** Returns the number of decimal digits of a currency; 2 for a code that ISO 4217 does not contain. */
 export const decimalsOf = (currency: string): number => DECIMALS.get(normalizeCurrency(currency)) ?? 2

@@ -5,6 +5,7 @@ import { DeclineCode } from "./Cards.ts"
 import { ChargeId, CustomerId, MerchantId, PaymentIntentId, PaymentMethodId } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { Amount, AMOUNT_CAP, AmountOrZero, Currency } from "./Money.ts"
+import { PendingOperation } from "./Operation.ts"
 import { PaymentIntentStatus } from "./PaymentIntentStates.ts"
 import { PaymentMethodData, PaymentMethodType } from "./PaymentMethod.ts"
 import { RedirectUrl } from "./RedirectUrl.ts"
@@ -105,7 +106,9 @@ export const PaymentIntent = Schema.Struct({
   latest_charge: Schema.NullOr(ChargeId),
   charges: EmbeddedCharges,
   canceled_at: Schema.NullOr(Timestamp),
-  cancellation_reason: Schema.NullOr(CancellationReason)
+  cancellation_reason: Schema.NullOr(CancellationReason),
+  /** Absent unless an operation has no outcome yet (semantics operations.one). */
+  pending_operation: Schema.optionalKey(PendingOperation)
 }).annotate({ identifier: "PaymentIntent" })
 export type PaymentIntent = typeof PaymentIntent.Type
 

@@ -62,9 +62,12 @@ export const paymentIntentStates = stateTable<PaymentIntentStatus>()({
     requires_confirmation: ATTEMPTED,
     requires_action: ATTEMPTED
   },
-  /** A decline after a passed authentication leads to `requires_payment_method`, as a failed authentication does. */
+  /**
+   * A decline after a passed authentication leads to `requires_payment_method`, as a failed authentication does. A
+   * remote processor may need time after it (semantics operations.states).
+   */
   authenticate: {
-    requires_action: ["succeeded", "requires_capture", "requires_payment_method", "requires_confirmation"]
+    requires_action: ["succeeded", "requires_capture", "requires_payment_method", "requires_confirmation", "processing"]
   },
   settle: { processing: ["succeeded", "requires_capture", "requires_payment_method"] },
   capture: { requires_capture: ["succeeded"] },

@@ -1,5 +1,5 @@
 /** Payment methods (semantics payment_methods.object). A card number is part of requests only. */
-import { Schema } from "effect"
+import { Schema, SchemaIssue } from "effect"
 import { BillingDetails, BillingDetailsParameter } from "./Address.ts"
 import { cvcLengthOf, isCardNumber } from "./Cards.ts"
 import { CustomerId, PaymentMethodId } from "./Identifiers.ts"
@@ -89,18 +89,35 @@ const CardParameter = Schema.Struct({
  */
 export const PaymentMethodType = Schema.Literals(["card"])
 
-/** `payment_method_data`: a payment method made inline (semantics payment_methods.create). */
+const TOKEN_PATTERN = /^[\x21-\x7e]{1,255}$/u
+
+/** A processor's name for a card (semantics payment_methods.token), which is no card number, also with separators. */
+const CardToken = Schema.String.check(
+  Schema.makeFilter((token: string) => TOKEN_PATTERN.test(token) && !isCardNumber(token.replaceAll("-", "")), {
+    rule: "a token of the processor, of 1 to 255 characters without spaces",
+    toJsonSchema: () => ({ pattern: TOKEN_PATTERN.source })
+  })
+)
+
+/** A check instead of a union of two forms, so that an error names its parameter. */
+const hasCardOrToken = Schema.makeFilter(
+  ({ card, token }: { readonly card?: unknown; readonly token?: unknown }): Schema.FilterOutput =>
+    card == null && token == null ? { path: ["card"], issue: new SchemaIssue.MissingKey(undefined) } : undefined
+)
+
+/** `payment_method_data`: a payment method made inline (semantics payment_methods.create, payment_methods.token). */
 export const PaymentMethodData = Schema.Struct({
   type: PaymentMethodType,
-  card: CardParameter,
+  card: Schema.optionalKey(Schema.NullOr(CardParameter)),
+  token: Schema.optionalKey(Schema.NullOr(CardToken)),
   billing_details: Schema.optionalKey(Schema.NullOr(BillingDetailsParameter)),
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
-})
+}).check(hasCardOrToken)
 export type PaymentMethodData = typeof PaymentMethodData.Type
 
-export const CreatePaymentMethod = Schema.Struct(PaymentMethodData.fields).annotate({
-  identifier: "CreatePaymentMethod"
-})
+export const CreatePaymentMethod = Schema.Struct(PaymentMethodData.fields)
+  .check(hasCardOrToken)
+  .annotate({ identifier: "CreatePaymentMethod" })
 
 /** The payment methods that one customer can hold (semantics payment_methods.attach). */
 export const PAYMENT_METHODS_PER_CUSTOMER_MAX = 100

@@ -16,6 +16,8 @@ export const Person = Schema.Struct({
   role: Role,
   /** Whether a password is set. Without one, only a sign-in link works. */
   has_password: Schema.Boolean,
+  /** IANA name of the time zone of the person's pages and files; absent until it is set, for UTC. */
+  time_zone: Schema.optionalKey(Schema.String),
   /** Unix seconds. */
   created: Schema.Int
 })
@@ -28,6 +30,10 @@ export const PASSWORD_LENGTH_MAX = 256
 
 export const SignInMeans = Schema.Literals(["link", "password"])
 export type SignInMeans = typeof SignInMeans.Type
+
+/** How a person with two-step verification proved the second step. */
+export const SecondMeans = Schema.Literals(["app", "recovery_code"])
+export type SecondMeans = typeof SecondMeans.Type
 
 /** The origin of a sign-in, as reported by the browser and the network. */
 export const Origin = Schema.Struct({
@@ -51,7 +57,16 @@ export const DashboardSession = Schema.Struct({
   /** Unix seconds. */
   expires_at: Schema.Int,
   /** Unix seconds of the last identity confirmation. */
-  confirmed_at: Schema.Int
+  confirmed_at: Schema.Int,
+  /** The last use, noted every ten minutes at most; absent until then. */
+  last_used: Schema.optionalKey(
+    Schema.Struct({
+      /** Unix seconds. */
+      at: Schema.Int,
+      /** The address of that request. */
+      address: Schema.String
+    })
+  )
 })
 export type DashboardSession = typeof DashboardSession.Type
 
@@ -61,6 +76,8 @@ export const SignIn = Schema.Struct({
   person: Schema.String,
   merchant_id: Schema.String,
   means: SignInMeans,
+  /** Absent without two-step verification. */
+  second_means: Schema.optionalKey(SecondMeans),
   ...Origin.fields,
   /** Unix seconds. */
   created: Schema.Int

@@ -114,7 +114,7 @@ export const CustomUnitAmountParameter = Schema.Struct({
   preset: Schema.optionalKey(Schema.NullOr(AmountOrZero))
 })
 
-const TIERS_MAX = 100
+export const TIERS_MAX = 100
 export const TIER_END_RULE = "an integer above the previous tier's, or `inf` for the last tier"
 
 /** A tier of a request. The last one has no end: `inf`, null or absent (semantics prices.tiers). */

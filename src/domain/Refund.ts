@@ -24,7 +24,7 @@ export type RefundOperation = OperationOf<typeof refundStates>
 export const RefundReason = Schema.Literals(["duplicate", "fraudulent", "requested_by_customer"])
 
 /** The reasons for a failed refund (semantics refunds.effects). */
-export const RefundFailureReason = Schema.Literals(["expired_or_canceled_card"])
+export const RefundFailureReason = Schema.Literals(["expired_or_canceled_card", "unknown"])
 export type RefundFailureReason = typeof RefundFailureReason.Type
 
 /** `amount` is in minor units, `created` in Unix seconds. */

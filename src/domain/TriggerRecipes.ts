@@ -8,6 +8,9 @@
 import { Effect } from "effect"
 import type { EmittedEventType } from "./Event.ts"
 
+/** The types with a recipe: the simulator has no operations. */
+export type TriggerableEventType = Exclude<EmittedEventType, `operation.${string}`>
+
 /** A step that results in an object, of which the recipes use the ID. */
 type Step<E, R> = Effect.Effect<{ readonly id: string }, E, R>
 
@@ -180,7 +183,7 @@ const updated =
   (input) =>
     Effect.tap(create(unchanged(input)), (id) => update(input.till, id, input.changed(body)))
 
-export const TRIGGER_RECIPES: Readonly<Record<EmittedEventType, Recipe>> = {
+export const TRIGGER_RECIPES: Readonly<Record<TriggerableEventType, Recipe>> = {
   "payment_intent.created": intent(),
   "payment_intent.requires_action": paidWith("pm_card_3ds_required"),
   "payment_intent.processing": paidWith("pm_card_processing_success"),
@@ -217,3 +220,5 @@ export const TRIGGER_RECIPES: Readonly<Record<EmittedEventType, Recipe>> = {
   "price.created": price,
   "price.updated": updated(price, { nickname: "Retail" }, (till, id, body) => till.prices.update(id, body))
 }
+
+export const TRIGGERABLE_EVENT_TYPES = Object.keys(TRIGGER_RECIPES) as ReadonlyArray<TriggerableEventType>

@@ -25,7 +25,7 @@ import * as Idempotency from "./actor/Idempotency.ts"
 import * as Lists from "./read/Lists.ts"
 import { Journal, type StorageFailure } from "./log/Journal.ts"
 import { Placement } from "./process/Placement.ts"
-import { Projector } from "./actor/Projector.ts"
+import { Projector, type ProjectorShape } from "./actor/Projector.ts"
 import type { DeliveryRow, TimerRow } from "./views/Projection.ts"
 import { wasWithin } from "./log/Created.ts"
 import type { CreatedQuery, Search } from "./read/Lists.ts"
@@ -79,6 +79,16 @@ export interface AccountsShape extends Idempotency.Idempotency {
    * account, fails with `isElsewhere` and the account; that process decides whether the document exists.
    */
   readonly holder: (id: string) => Effect.Effect<AccountId | undefined, Unavailable>
+
+  /**
+   * Removes documents and answers to keys from memory whose texts the storage has replaced. Returns the newest version
+   * of the account after that, once the views have it.
+   */
+  readonly dropReplaced: (
+    account: AccountId,
+    documents: ReadonlyArray<string>,
+    keys: ReadonlyArray<string>
+  ) => Effect.Effect<number, Unavailable>
 
   /** Waits until all due timers of the account have fired, for `millisMax` at most. */
   readonly settled: (account: AccountId, millisMax: Millis) => Effect.Effect<void, Unavailable>
@@ -181,6 +191,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     read,
     peek,
     holder: yield* makeHolder(read),
+    dropReplaced: dropReplacedOf(actors, projector),
     ...timersOf(actors),
     outlook: (account, limit) => reading(account, (actor) => outlook(views, actor, limit)),
     list: (account, query) =>
@@ -211,6 +222,15 @@ const make = Effect.fnUntraced(function* (options: Options) {
     pendingDeliveries: (account, events) => reading(account, () => pendingOf(events.map((id) => ({ account, id }))))
   })
 })
+
+const dropReplacedOf =
+  ({ use }: Actors.Actors, { reach }: ProjectorShape): AccountsShape["dropReplaced"] =>
+  (account, documents, keys) =>
+    use(account, (actor) => {
+      const program = Effect.sync(() => actor.dropReplaced(documents, keys))
+      const dropped = actor.submit({ program, request: null, responseOf: none })
+      return Effect.tap(dropped, (version) => reach(actor, version))
+    })
 
 type Reading = <A>(
   account: AccountId,

@@ -23,6 +23,9 @@ import type { AttemptOutcome } from "./log/Record.ts"
 import type { StoredEvent } from "./log/Events.ts"
 import { Transaction } from "./actor/Transaction.ts"
 import { type DueDelivery, Views } from "./views/Views.ts"
+import { logOf } from "./process/Log.ts"
+
+const log = logOf("engine")
 
 export type { Committed } from "./views/CommitFeed.ts"
 export type { Attempt, AttemptOutcome, DeliveryState } from "./log/Record.ts"
@@ -33,6 +36,14 @@ export type { DueDelivery } from "./views/Views.ts"
 const RETRY_MILLIS = 1000
 /** Contents read with one query, at most. */
 const CONTENTS_MAX = 512
+
+/**
+ * Runs in the record of outcomes, for changes that follow from them. A failure would repeat the record for ever, so the
+ * handler has none.
+ */
+export const OutcomeHandler = Context.Reference<
+  (outcomes: ReadonlyArray<AttemptOutcome>) => Effect.Effect<void, never, Transaction>
+>("till/engine/OutcomeHandler", { defaultValue: () => () => Effect.void })
 
 export interface DeliveriesShape {
   /**
@@ -89,12 +100,13 @@ const make = Effect.gen(function* () {
   const projector = yield* Projector
   const views = yield* Views
   const readEvents = yield* Events.makeReader(CONTENTS_MAX)
+  const handleOutcomes = yield* OutcomeHandler
 
   const held = () => placement.held() ?? EVERY
   const free: DeliveriesShape["free"] = (partitions) =>
     // First the projector writes this process' own leases, so that they end too.
     Effect.andThen(projector.drained, views.freeDeliveries(partitions ?? EVERY)).pipe(
-      Effect.tapError((failure) => Effect.logError("Leases could not be ended", failure.message)),
+      Effect.tapError((failure) => log.error("Leases could not be ended", failure.message)),
       Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
       Effect.orDie
     )
@@ -112,10 +124,7 @@ const make = Effect.gen(function* () {
       const once = Effect.andThen(projector.drained, round).pipe(
         Effect.flatMap((next) => feed.wakeUp.sleepUntil(next)),
         Effect.catch((failure) =>
-          Effect.andThen(
-            Effect.logError("The deliveries could not be read", failure.message),
-            Effect.sleep(RETRY_MILLIS)
-          )
+          Effect.andThen(log.error("The deliveries could not be read", failure.message), Effect.sleep(RETRY_MILLIS))
         )
       )
       return Loop.forever("reading of deliveries", once)
@@ -124,8 +133,9 @@ const make = Effect.gen(function* () {
     report: (account, outcomes) =>
       accounts.run(
         account,
-        Effect.map(Transaction, (transaction) => {
+        Effect.flatMap(Transaction, (transaction) => {
           for (const outcome of outcomes) transaction.attempted(outcome)
+          return handleOutcomes(outcomes)
         })
       ),
     seen: projector.caughtUp,

@@ -8,7 +8,8 @@
  *
  * With several processes, each wakes the accounts of its own partitions. The previous owner of a partition may have
  * left its views behind the log, without some timers and deliveries: they are caught up after the partition has moved.
- * Requests do not wait for that, because an account is caught up before it is used.
+ * Requests do not wait for that, because an account is caught up before it is used. Then the followers of timers get
+ * those that are set already (`CommitFeed.ts`).
  */
 import { Clock, Effect, Latch, Layer, Schedule } from "effect"
 import { Accounts } from "./Accounts.ts"
@@ -21,6 +22,9 @@ import { type Partition, partitionOf, PARTITIONS, Placement } from "./process/Pl
 import { Projector } from "./actor/Projector.ts"
 import { RETRY_MILLIS } from "./actor/Timers.ts"
 import { Views, type ViewsShape } from "./views/Views.ts"
+import { logOf } from "./process/Log.ts"
+
+const log = logOf("engine")
 
 /** Timers of accounts that are not in memory, read from the views at a time. */
 const TIMERS_MAX = 256
@@ -80,7 +84,20 @@ const makeCatchUp = Effect.gen(function* () {
   const views = yield* Views
   const catchUp = ([account, version]: readonly [AccountId, number]) =>
     Effect.catchTag(projector.catchUp(account, version), "JournalCorrupt", (corrupt) =>
-      Effect.logError(`The views of account ${account} could not be brought up to date`, corrupt.message)
+      log.error(`The views of account ${account} could not be brought up to date`, corrupt.message, { cause: "views" })
+    )
+  const { held } = yield* Placement
+  /** Passes on the timers that the views have, and that have followers. */
+  const passOn = (isWanted: (account: AccountId) => boolean) =>
+    Effect.forEach(
+      feed.followers,
+      Effect.fnUntraced(function* ({ aheadMillis, name, onSet }) {
+        const before = (yield* Clock.currentTimeMillis) + aheadMillis
+        for (const { account, id } of yield* views.timersNamed(name, held(), before)) {
+          if (isWanted(account)) onSet({ account, id, isNew: false })
+        }
+      }),
+      { discard: true }
     )
   return (isWanted: (account: AccountId) => boolean): Effect.Effect<void> =>
     Effect.flatMap(views.behind, (accounts) => journal.versions(accounts.filter(isWanted))).pipe(
@@ -88,7 +105,8 @@ const makeCatchUp = Effect.gen(function* () {
         // The partition may have left again.
         Effect.forEach(versions, (each) => (isWanted(each[0]) ? catchUp(each) : Effect.void), { discard: true })
       ),
-      Effect.tapError((failure) => Effect.logError("The views could not be brought up to date", failure.message)),
+      Effect.andThen(passOn(isWanted)),
+      Effect.tapError((failure) => log.error("The views could not be brought up to date", failure.message)),
       Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
       Effect.ignore,
       Effect.andThen(Effect.sync(() => feed.wakeUp.set(0)))
@@ -110,7 +128,7 @@ const makeRound = Effect.gen(function* () {
       Effect.gen(function* () {
         if (!placement.isHere(account)) return
         resting.set(account, (yield* Clock.currentTimeMillis) + RETRY_MILLIS)
-        yield* Effect.logError(`The timers of account ${account} could not fire`, cause)
+        yield* log.error(`The timers of account ${account} could not fire`, cause, { cause: "timers" })
       })
     )
 
@@ -129,10 +147,7 @@ const makeRound = Effect.gen(function* () {
     if (due.length === 0) yield* wakeUp.sleepUntil(Math.min(...wakeTimes.values()))
   }).pipe(
     Effect.catch((failure) =>
-      Effect.andThen(
-        Effect.logError("The scheduler could not read the views", failure.message),
-        Effect.sleep(RETRY_MILLIS)
-      )
+      Effect.andThen(log.error("The scheduler could not read the views", failure.message), Effect.sleep(RETRY_MILLIS))
     )
   )
 })

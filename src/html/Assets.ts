@@ -67,6 +67,9 @@ export const script = load(["card", "till"], "js")
 /** Module for amounts that the payer chooses, loaded by such checkout pages. The server runs it too. */
 export const amountScript = load("amount", "js")
 
+/** Module for the processor's page with the inputs of a card, loaded by checkout pages and by merchants' own pages. */
+export const fieldsScript = load("fields", "js")
+
 /** Script of an embedded checkout page. It talks to the surrounding page. */
 export const embeddedScript = load("embedded", "js")
 
@@ -94,8 +97,8 @@ const respond = (
     "cache-control": caching,
     etag,
     "cross-origin-resource-policy": "cross-origin",
-    // Scripts of other sites read data only with this header.
-    ...(contentType === CONTENT_TYPES.json && { "access-control-allow-origin": "*" })
+    // Pages of other sites read data, and import modules, only with this header.
+    ...(contentType !== CONTENT_TYPES.css && { "access-control-allow-origin": "*" })
   }
   return sent["if-none-match"]?.includes(etag) === true
     ? HttpServerResponse.empty({ status: 304, headers: { ...headers, vary: "accept-encoding" } })
@@ -106,6 +109,8 @@ export const layer = Layer.mergeAll(
   immutable(stylesheet),
   immutable(script),
   immutable(amountScript),
+  immutable(fieldsScript),
+  stable(fieldsScript, "/fields.js"),
   immutable(embeddedScript),
   immutable(docsStylesheet),
   immutable(docsScript),

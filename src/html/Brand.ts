@@ -1,19 +1,32 @@
 /** A merchant's brand on payers' pages (semantics pages.brand). */
 import type { Brand as Settings } from "../domain/Brand.ts"
-import type { Merchant } from "../payments/Merchants.ts"
+import type { Merchant } from "../payments/merchants/Merchants.ts"
 import { type Child, html, type Html } from "./Html.ts"
 import { pictureHtml, pictureOf } from "./Images.ts"
 import type { Translation } from "./Translation.ts"
 
 /** Settings that are null are not shown. */
-export interface Brand extends Settings {
+export interface Brand extends Omit<Settings, "logo"> {
   readonly name: string
+  /** URL of the image beside the name, relative for an uploaded one. */
+  readonly icon: string | null
 }
 
-/** The brand without settings that a page cannot show: browsers block http pictures on pages by TLS. */
-export const brandOf = ({ brand, name }: Pick<Merchant, "brand" | "name">, livemode: boolean): Brand => {
-  const icon = pictureOf(brand.icon)
-  return { ...brand, name, icon: livemode && icon?.startsWith("http:") === true ? null : icon }
+/** The address of a merchant's uploaded logo (semantics pages.logo). */
+export const logoPath = (merchant: string, logo: string): `/${string}` => `/logos/${merchant}/${logo}`
+
+/**
+ * The brand for a page with this number of folders between it and Till's base address. It lacks settings that the page
+ * cannot show: browsers block http pictures on pages by TLS.
+ */
+export const brandOf = (
+  { brand: { logo, ...settings }, id, name }: Pick<Merchant, "brand" | "id" | "name">,
+  livemode: boolean,
+  depth = 1
+): Brand => {
+  if (logo !== undefined) return { ...settings, name, icon: "../".repeat(depth) + logoPath(id, logo).slice(1) }
+  const icon = pictureOf(settings.icon)
+  return { ...settings, name, icon: livemode && icon?.startsWith("http:") === true ? null : icon }
 }
 
 /** Icon and name at the top of a page that does not start with them. */

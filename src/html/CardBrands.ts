@@ -10,6 +10,9 @@ const NAMES: Readonly<Record<string, string>> = {
   unionpay: "UnionPay"
 }
 
+/** The names of all brands. */
+export const BRAND_NAMES: ReadonlyArray<string> = Object.values(NAMES)
+
 /** Returns a brand's name, or another text for an unknown brand. */
 export const brandName = (brand: string, unknown = "Card"): string => NAMES[brand] ?? unknown
 

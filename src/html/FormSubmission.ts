@@ -1,12 +1,13 @@
 /** A form is a command that runs once per form, by the same lifecycles and stored answers as over the API. */
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"
-import { whenClaimed } from "../engine/Accounts.ts"
+import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
 import type { AccountId } from "../engine/log/Document.ts"
 import type { Command } from "../http/IdempotentCommand.ts"
 import * as IdempotentCommand from "../http/IdempotentCommand.ts"
-import { type Answer, RequestIds } from "../http/RequestContext.ts"
+import { type Answer, RequestIds, traceOfPage } from "../http/RequestContext.ts"
 import { parseJson } from "../json/JsonParse.ts"
+import type { TokenFailure, TokenizedPaymentMethodData } from "../payments/lifecycles/PaymentMethods.ts"
 
 export interface FormSubmission {
   readonly account: AccountId
@@ -17,6 +18,12 @@ export interface FormSubmission {
   readonly entered: unknown
   /** Id of the request, if something else was to know it before. */
   readonly id?: string
+}
+
+/** A command with a card or token that the payer has entered. */
+export interface WithCard {
+  readonly data: PaymentMethodData
+  readonly make: (data: TokenizedPaymentMethodData) => Command
 }
 
 /** A submission comes to one of these, this time or the first time. */
@@ -34,12 +41,15 @@ export type Submitted =
 
 export const make = Effect.gen(function* () {
   const requestIds = yield* RequestIds
-  const { answerOf, carryOut, claim, tokenize } = yield* IdempotentCommand.make
+  const { answerOf, runOnce, tokenize } = yield* IdempotentCommand.make
 
   return {
     newId: requestIds.next,
 
-    submit: ({ account, entered, id = requestIds.next(), idempotencyKey, path }: FormSubmission, command: Command) => {
+    submit: (
+      { account, entered, id = requestIds.next(), idempotencyKey, path }: FormSubmission,
+      command: Command | WithCard
+    ) => {
       const apiVersion = API_VERSION_NEWEST
       const request = {
         id,
@@ -52,19 +62,28 @@ export const make = Effect.gen(function* () {
       }
       // A replay has no text for beside a field: a refusal of a parameter is never kept.
       let besideField: string | undefined
-      const noted = Effect.tapError(command, (failure) =>
-        Effect.sync(() => {
-          besideField = besideFieldOf(failure)
-        })
-      )
-      const done = whenClaimed(claim(request), (claimed) => carryOut(claimed, request, noted))
-      return Effect.map(done, (done) => submittedOf(answerOf(account, done), besideField))
-    },
-
-    /** Gives card data to the processor, for a token. */
-    tokenize
+      const noted = (command: Command) =>
+        Effect.tapError(command, (failure) =>
+          Effect.sync(() => {
+            besideField = besideFieldOf(failure)
+          })
+        )
+      const prepare = (): Effect.Effect<Command> => {
+        if (!("data" in command)) return Exit.succeed(noted(command))
+        const { data, make } = command
+        const tokenized = tokenize(account)(data, (name) => `payment_method_data[${name}]`)
+        // A refused card is a refusal of the command.
+        const made = (exit: Exit.Exit<TokenizedPaymentMethodData, TokenFailure>) => noted(Effect.flatMap(exit, make))
+        return isDone(tokenized) ? Exit.succeed(made(tokenized)) : Effect.map(Effect.exit(tokenized), made)
+      }
+      const done = Effect.flatMap(traceOfPage, (trace) => runOnce({ ...request, trace }, prepare))
+      return Effect.map(done, (done) => submittedOf(answerOf(request, done), besideField))
+    }
   }
 })
+
+/** True unless the processor is asked first. */
+const isDone = <A, E>(tokenized: Effect.Effect<A, E>): tokenized is Exit.Exit<A, E> => Exit.isExit(tokenized)
 
 export type Submissions = Effect.Success<typeof make>
 

@@ -10,8 +10,9 @@ import type { Unavailable } from "../engine/Accounts.ts"
 import { readBodyOf } from "../http/forward/ForwardPage.ts"
 import { RequestTooLarge } from "../server/HttpErrors.ts"
 import { BODY_BYTES_MAX, type RequestBodies } from "../server/RequestBody.ts"
-import { formKey } from "../payments/IdempotencyKeys.ts"
-import type { PaymentsConfigShape } from "../payments/PaymentsConfig.ts"
+import { formKey } from "../payments/shared/IdempotencyKeys.ts"
+import { inForce, type Keys } from "../payments/shared/Keyring.ts"
+import type { PaymentsConfigShape } from "../payments/shared/PaymentsConfig.ts"
 
 /** Form values by name. The first of several values with one name counts. */
 export type FormValues = ReadonlyMap<string, string>
@@ -41,13 +42,13 @@ const valuesIn = ({ headers }: HttpServerRequest.HttpServerRequest, text: string
   if (type?.trim().toLowerCase() !== "application/x-www-form-urlencoded") return undefined
   const values = new Map<string, string>()
   for (const [name, value] of new URLSearchParams(text)) {
-    if (!values.has(name)) values.set(name, clean(value))
+    if (!values.has(name)) values.set(name, cleanValue(value))
   }
   return values
 }
 
 /** Trims a value, removes characters that cannot be stored, and restores line breaks, which browsers send as CRLF. */
-const clean = (value: string): string =>
+export const cleanValue = (value: string): string =>
   value.slice(0, VALUE_LENGTH_MAX).replaceAll("\0", "").replaceAll("\r\n", "\n").toWellFormed().trim()
 
 /** True if the browser reports that another site sent the request; for old browsers the token suffices. */
@@ -60,23 +61,25 @@ export const isCrossSite = ({ headers }: HttpServerRequest.HttpServerRequest): b
 export const wantsData = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   headers["accept"] === "application/json"
 
-type Keys = Pick<PaymentsConfigShape, "fingerprintKey">
+type Config = Pick<PaymentsConfigShape, "keyring">
 
 const NONCE_BYTES = 16
 
-export const makeToken = (keys: Keys, subject: string): string => {
+export const makeToken = ({ keyring }: Config, subject: string): string => {
   const nonce = randomBytes(NONCE_BYTES).toString("base64url")
-  return `${nonce}.${macOf(keys, subject, nonce)}`
+  return `${nonce}.${macOf(inForce(keyring), subject, nonce)}`
 }
 
 /** Returns the idempotency key of a submission; undefined if the token is not valid for the subject. */
-export const idempotencyKeyOf = (keys: Keys, subject: string, token: string): string | undefined => {
+export const idempotencyKeyOf = ({ keyring }: Config, subject: string, token: string): string | undefined => {
   const [nonce = "", mac = ""] = token.split(".", 2)
-  const expected = Buffer.from(macOf(keys, subject, nonce))
   const sent = Buffer.from(mac)
-  return sent.length === expected.length && timingSafeEqual(sent, expected) ? formKey(subject, nonce) : undefined
+  const isValid = keyring.all.some((keys) => {
+    const expected = Buffer.from(macOf(keys, subject, nonce))
+    return sent.length === expected.length && timingSafeEqual(sent, expected)
+  })
+  return isValid ? formKey(subject, nonce) : undefined
 }
 
-/** The prefix separates this use of the key from fingerprints of card numbers, which start with an account. */
-const macOf = ({ fingerprintKey }: Keys, subject: string, nonce: string): string =>
-  createHmac("sha256", Redacted.value(fingerprintKey)).update(`form token|${subject}|${nonce}`).digest("base64url")
+const macOf = ({ forms }: Keys, subject: string, nonce: string): string =>
+  createHmac("sha256", Redacted.value(forms)).update(`${subject}|${nonce}`).digest("base64url")

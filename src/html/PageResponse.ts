@@ -10,6 +10,8 @@ export interface PageOptions {
   readonly formTargets?: ReadonlyArray<string | null>
   /** URLs of external images on the page; null for none. */
   readonly pictures?: ReadonlyArray<string | null>
+  /** The page of another origin that this one shows in a frame; without it, frames show Till's own pages only. */
+  readonly framed?: string | null
   /** Origins that may frame the page; none by default. */
   readonly frameAncestors?: ReadonlyArray<string>
   /** The `Referrer-Policy` header. The default, for payers' pages, sends no referrer. */
@@ -42,12 +44,13 @@ const headersOf = ({
   cacheControl = "no-store",
   formTargets = [],
   frameAncestors = [],
+  framed = null,
   pictures = [],
   referrerPolicy = "no-referrer"
 }: PageOptions) => ({
   "referrer-policy": referrerPolicy,
   "cache-control": cacheControl,
-  "content-security-policy": contentSecurityPolicy({ formTargets, frameAncestors, pictures }),
+  "content-security-policy": contentSecurityPolicy({ formTargets, frameAncestors, framed, pictures }),
   "cross-origin-opener-policy": "same-origin",
   // For old browsers without `frame-ancestors`. The header cannot name origins, so it is left out where a frame is
   // allowed.
@@ -62,15 +65,17 @@ const headersOf = ({
 const contentSecurityPolicy = ({
   formTargets,
   frameAncestors,
+  framed,
   pictures
-}: Required<Pick<PageOptions, "formTargets" | "frameAncestors" | "pictures">>): string =>
+}: Required<Pick<PageOptions, "formTargets" | "frameAncestors" | "framed" | "pictures">>): string =>
   [
     "default-src 'self'",
     ["img-src 'self' data:", ...sourcesOf(pictures)].join(" "),
     "object-src 'none'",
     "base-uri 'none'",
     `form-action ${[...new Set(["'self'", ...formTargets.flatMap(sourceOf)])].join(" ")}`,
-    `frame-ancestors ${frameAncestors.length === 0 ? "'none'" : frameAncestors.join(" ")}`
+    `frame-ancestors ${frameAncestors.length === 0 ? "'none'" : frameAncestors.join(" ")}`,
+    ...(framed === null ? [] : [`frame-src ${new URL(framed).origin}`])
   ].join("; ")
 
 const sourceOf = (url: string | null): ReadonlyArray<string> => {

@@ -5,16 +5,19 @@ import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/h
 import { withoutCardNumbers } from "../domain/Cards.ts"
 import { Accounts, Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/log/Document.ts"
-import { Forwarder, newCourse } from "../http/forward/Forwarder.ts"
-import { forwardPage } from "../http/forward/ForwardPage.ts"
+import { Forwarder } from "../http/forward/Forwarder.ts"
+import { following } from "../http/forward/ForwardPage.ts"
 import { HttpConfig } from "../server/HttpConfig.ts"
 import { RequestTooLarge } from "../server/HttpErrors.ts"
 import type { RequestBodies } from "../server/RequestBody.ts"
 import { REQUEST_MILLIS_MAX } from "../http/RequestTimeouts.ts"
-import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
+import { PaymentsConfig } from "../payments/shared/PaymentsConfig.ts"
 import { foreignForm, notice, unavailable } from "./Notice.ts"
 import { page } from "./PageResponse.ts"
 import { type Translation, translationFor } from "./Translation.ts"
+import { logOf } from "../engine/process/Log.ts"
+
+const log = logOf("html")
 
 export type PageServices = Accounts | HttpConfig | PaymentsConfig | RequestBodies
 
@@ -72,24 +75,6 @@ export const route = routeWith({
   shownPath: withoutCardNumbers
 })
 
-/** Number of forwards of one request. */
-const MOVES_MAX = 4
-
-/** Forwards a request to the process that owns its account, if the handler fails because the account is elsewhere. */
-const following = <E, R>(
-  request: HttpServerRequest.HttpServerRequest,
-  answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
-  millisMax: number,
-  moves: number = MOVES_MAX,
-  course = newCourse()
-): Effect.Effect<HttpServerResponse.HttpServerResponse, E | Unavailable | RequestTooLarge, R | RequestBodies> =>
-  Effect.catch(answer, (failure) => {
-    const account = failure instanceof Unavailable && failure.isElsewhere ? failure.account : undefined
-    if (account === undefined || moves === 0) return Effect.fail(failure)
-    const again = following(request, answer, millisMax, moves - 1, course)
-    return forwardPage(request, account, millisMax, course, again)
-  })
-
 /** Fails if another process owns the account, and so forwards a page that does not read the account first. */
 export const requireHere = (account: AccountId): Effect.Effect<void, Unavailable> =>
   Effect.flatMap(Forwarder, ({ isHere }) =>
@@ -134,7 +119,9 @@ const guarded = <E, R>(
     if (failure instanceof RequestTooLarge) return Effect.succeed(tooLarge(request))
     if (failure instanceof Unavailable) return Effect.succeed(unavailable(request, 503))
     return Effect.as(
-      Effect.logError(`${request.method} ${shownPath(request.url.split("?", 1)[0]!)} failed`, cause),
+      log.error(`${request.method} ${shownPath(request.url.split("?", 1)[0]!)} failed`, cause, {
+        cause: "failed page"
+      }),
       unavailable(request, 500)
     )
   })

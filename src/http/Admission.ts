@@ -15,6 +15,7 @@
 import { Context, Effect, FiberHandle, type Scope } from "effect"
 import { addressGroup } from "../domain/Networks.ts"
 import { Fifo } from "../engine/process/Fifo.ts"
+import * as Metrics from "../engine/process/Metrics.ts"
 import { ConcurrencyLimit } from "./ConcurrencyLimit.ts"
 
 /** The time budget per turn for starting requests that arrive, and again for starting waiting ones, in milliseconds. */
@@ -42,6 +43,17 @@ const MEASURE_MILLIS = 100
 const AGE_MILLIS_MAX = 1000
 /** Concurrent commands that an account may always have. */
 const OWN_PLACES = 8
+
+const REFUSED = {
+  name: "till_admission_refused_total",
+  description: "Requests that were refused because they had waited too long for their start."
+}
+const WAITING = { name: "till_admission_waiting", description: "Requests that wait for their start." }
+const RUNNING = { name: "till_admission_running_commands", description: "Commands of requests that run." }
+const LIMIT = {
+  name: "till_admission_commands_limit",
+  description: "Commands that may run at the same time; it follows the latency of the journal."
+}
 
 /** A request that waits for its start. One of the two functions is called once, unless its client has left. */
 export interface Entry {
@@ -138,6 +150,7 @@ export class Admission {
   /** End of this turn's budget for arriving requests; Infinity before the first one. */
   #inputEnds = Infinity
   #refusedAt = -Infinity
+  #refused = 0
   #isScheduled = false
   readonly #fork: (step: Effect.Effect<void>) => void
 
@@ -149,7 +162,12 @@ export class Admission {
   /** Makes an admission whose sweeps end with the scope. */
   static readonly make: Effect.Effect<Admission, never, Scope.Scope> = Effect.gen(function* () {
     const run = yield* FiberHandle.makeRuntime<never>()
-    return new Admission(yield* AdmissionTime, (step) => void run(step, { onlyIfMissing: true }))
+    const admission = new Admission(yield* AdmissionTime, (step) => void run(step, { onlyIfMissing: true }))
+    yield* Metrics.observeCounter(REFUSED, () => admission.#refused)
+    yield* Metrics.observeGauge(WAITING, () => admission.#waiting)
+    yield* Metrics.observeGauge(RUNNING, () => admission.#running)
+    yield* Metrics.observeGauge(LIMIT, () => admission.#limit.value)
+    return admission
   })
 
   /** Starts an account's request, now or later, or refuses it later. */
@@ -268,6 +286,7 @@ export class Admission {
       const entry = this.#late.shift()
       if (entry.isGone) continue
       entry.refuse()
+      this.#refused++
       refused++
     }
   }

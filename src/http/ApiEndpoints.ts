@@ -8,17 +8,26 @@ import { Api } from "../api/Api.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/log/Document.ts"
-import { requireClientSecretOf } from "../payments/ClientSecrets.ts"
-import * as Customers from "../payments/Customers.ts"
-import { CHARGE, CUSTOMER, PAYMENT_INTENT, PAYMENT_METHOD, PRODUCT, REFUND } from "../payments/Documents.ts"
-import * as PaymentIntents from "../payments/PaymentIntents.ts"
-import * as PaymentMethodAttachments from "../payments/PaymentMethodAttachments.ts"
-import * as PaymentMethods from "../payments/PaymentMethods.ts"
-import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
-import * as Products from "../payments/Products.ts"
-import { requireDocument, requireEntry } from "../payments/ReadDocument.ts"
-import * as Refunds from "../payments/Refunds.ts"
-import { SEARCHED_CUSTOMER, SEARCHED_PAYMENT_INTENT } from "../payments/Search.ts"
+import { requireClientSecretOf } from "../payments/shared/ClientSecrets.ts"
+import * as CustomerErasure from "../payments/erasure/CustomerErasure.ts"
+import * as Customers from "../payments/lifecycles/Customers.ts"
+import {
+  CHARGE,
+  CUSTOMER,
+  OPERATION,
+  PAYMENT_INTENT,
+  PAYMENT_METHOD,
+  PRODUCT,
+  REFUND
+} from "../payments/shared/Documents.ts"
+import * as PaymentIntents from "../payments/lifecycles/PaymentIntents.ts"
+import * as PaymentMethodAttachments from "../payments/lifecycles/PaymentMethodAttachments.ts"
+import * as PaymentMethods from "../payments/lifecycles/PaymentMethods.ts"
+import { PaymentsConfig } from "../payments/shared/PaymentsConfig.ts"
+import * as Products from "../payments/lifecycles/Products.ts"
+import { requireDocument, requireEntry } from "../payments/shared/ReadDocument.ts"
+import * as Refunds from "../payments/lifecycles/Refunds.ts"
+import { SEARCHED_CUSTOMER, SEARCHED_PAYMENT_INTENT } from "../payments/shared/Search.ts"
 import * as TestHelpers from "../payments/TestHelpers.ts"
 import { compile } from "./Endpoints.ts"
 import { apiKeys } from "./handlers/ApiKeys.ts"
@@ -37,6 +46,14 @@ const customers = handlers(Api.groups.customers, {
   create: ({ payload }) => Customers.create(payload),
   update: ({ params, payload }) => Customers.update(params.id, payload),
   delete: ({ params }) => Customers.remove(params.id),
+
+  erase: {
+    prepare: ({ caller, params }) =>
+      Effect.map(
+        CustomerErasure.standingOf(caller.account, params.id),
+        (standing) => () => CustomerErasure.begin(params.id, standing)
+      )
+  },
 
   list: ({ caller, path, query }) =>
     listDocuments({ account: caller.account, path, query }, CUSTOMER, { email: query.email?.toLowerCase() }),
@@ -126,6 +143,19 @@ const charges = handlers(Api.groups.charges, {
     Effect.map(requireDocument(caller.account, CHARGE, params.id), (charge) => documentJson(charge))
 })
 
+/** Operations (semantics operations.list). */
+const operations = handlers(Api.groups.operations, {
+  list: ({ caller, path, query }) =>
+    listDocuments({ account: caller.account, path, query }, OPERATION, {
+      payment_intent: query.payment_intent,
+      status: query.status,
+      kind: query.kind
+    }),
+
+  retrieve: ({ caller, params }) =>
+    Effect.map(requireDocument(caller.account, OPERATION, params.id), (operation) => documentJson(operation))
+})
+
 /** Payment methods (semantics payment_methods.create, payment_methods.attach). */
 const paymentMethods = handlers(Api.groups.payment_methods, {
   create: ({ payload }) => PaymentMethods.create(payload),
@@ -168,6 +198,7 @@ export const endpoints = compile(Api, {
   payment_intents: paymentIntents,
   refunds,
   charges,
+  operations,
   payment_methods: paymentMethods,
   webhook_endpoints: webhookEndpoints,
   events,

@@ -5,18 +5,19 @@
  * The installation stores SHA-256 hashes of keys: a key is hashed, and the hash is looked up. The lookup needs no
  * comparison in constant time, because knowing parts of a hash does not help to find the key.
  *
- * A valid header is cached, in memory only, with the two documents that made it valid. The entry is valid as long as
- * the engine returns the same two documents, so a revoked key stops working immediately. Looking up the cache is safe
- * as well, because the hash function of a Map has a new seed in every process. The cache keeps one header of each key,
+ * The SHA-256 hash of a valid header is cached, in memory only, with the two documents that made the header valid. The
+ * entry is valid as long as the engine returns the same two documents, so a revoked key stops working immediately.
+ * Headers themselves would put every client's key into a dump of the memory. The cache keeps one header of each key,
  * the latest: a key with ten thousand passwords evicts no other key.
  */
+import { hash } from "node:crypto"
 import { Clock, Effect, Exit } from "effect"
 import { Accounts, type Unavailable } from "../engine/Accounts.ts"
 import type { AccountId, Document } from "../engine/log/Document.ts"
-import { accountOf, INSTALLATION } from "../payments/AccountIds.ts"
-import { API_KEY_LOOKUP, type ApiKeyLookup, type ApiKeyType, lookupIdOf } from "../payments/ApiKeys.ts"
-import { MERCHANT, type Merchant } from "../payments/Merchants.ts"
-import { isDocumentOf } from "../payments/ReadDocument.ts"
+import { accountOf, INSTALLATION } from "../payments/shared/AccountIds.ts"
+import { API_KEY_LOOKUP, type ApiKeyLookup, type ApiKeyType, lookupIdOf } from "../payments/merchants/ApiKeys.ts"
+import { MERCHANT, type Merchant } from "../payments/merchants/Merchants.ts"
+import { isDocumentOf } from "../payments/shared/ReadDocument.ts"
 import { ApiKeyExpired, CredentialsBearer, CredentialsInvalid, CredentialsMissing } from "../server/HttpErrors.ts"
 
 /** The sender of a request, identified by its key. */
@@ -56,21 +57,28 @@ interface Cached {
   readonly answer: Exit.Success<Caller>
 }
 
-/** Authenticates by the value of the `Authorization` header. */
-export type Authenticate = (authorization: string | undefined) => Effect.Effect<Caller, AuthenticationFailure>
+/** Returns the hash of an `Authorization` header for the cache; empty for one that is not cached. */
+export const credentialOf = (authorization: string | undefined): string =>
+  authorization === undefined || authorization.length > CACHED_LENGTH_MAX ? "" : hash("sha256", authorization, "hex")
+
+/** Authenticates by the value of the `Authorization` header, and by its hash if it is cached. */
+export type Authenticate = (
+  authorization: string | undefined,
+  credential: string
+) => Effect.Effect<Caller, AuthenticationFailure>
 
 export interface Authentication {
   readonly authenticate: Authenticate
   /** Returns the account of a cached header, without checking that the entry is still valid. */
-  readonly accountBefore: (authorization: string | undefined) => AccountId | undefined
+  readonly accountBefore: (credential: string) => AccountId | undefined
 }
 
 export const make: Effect.Effect<Authentication, never, Accounts> = Effect.gen(function* () {
   const accounts = yield* Accounts
   const clock = yield* Clock.Clock
   const cached = new Map<string, Cached>()
-  /** The cached header of each key, by the id of the key's lookup document. */
-  const headers = new Map<string, string>()
+  /** The hash of the cached header of each key, by the id of the key's lookup document. */
+  const credentials = new Map<string, string>()
 
   /** True if nothing has changed since the header was found valid. */
   const isCurrent = ({ entry, merchant }: Cached): boolean =>
@@ -82,20 +90,23 @@ export const make: Effect.Effect<Authentication, never, Accounts> = Effect.gen(f
     isPast(value.expires_at, clock.currentTimeMillisUnsafe())
 
   const forget = (key: string): void => {
-    cached.delete(headers.get(key) ?? "")
-    headers.delete(key)
+    cached.delete(credentials.get(key) ?? "")
+    credentials.delete(key)
   }
 
-  const remember = (authorization: string, found: Cached): void => {
-    if (authorization.length > CACHED_LENGTH_MAX) return
+  const remember = (credential: string, found: Cached): void => {
+    if (credential === "") return
     const key = found.entry.id
     forget(key)
-    if (headers.size >= CACHED_MAX) forget(headers.keys().next().value!)
-    headers.set(key, authorization)
-    cached.set(authorization, found)
+    if (credentials.size >= CACHED_MAX) forget(credentials.keys().next().value!)
+    credentials.set(key, credential)
+    cached.set(credential, found)
   }
 
-  const find = Effect.fnUntraced(function* (authorization: string): Effect.fn.Return<Caller, AuthenticationFailure> {
+  const find = Effect.fnUntraced(function* (
+    authorization: string,
+    credential: string
+  ): Effect.fn.Return<Caller, AuthenticationFailure> {
     if (isBearer(authorization)) return yield* bearer
     const key = keyOf(authorization)
     const entry = key === undefined ? undefined : yield* accounts.read(INSTALLATION, lookupIdOf(key))
@@ -107,18 +118,18 @@ export const make: Effect.Effect<Authentication, never, Accounts> = Effect.gen(f
     if (!isDocumentOf(merchant, MERCHANT)) return yield* invalid
     const { api_version: apiVersion } = merchant.value
     const caller: Caller = { account: accountOf(merchantId, livemode), livemode, keyType, apiKey, apiVersion }
-    remember(authorization, { entry, merchant, answer: Exit.succeed(caller) as Exit.Success<Caller> })
+    remember(credential, { entry, merchant, answer: Exit.succeed(caller) as Exit.Success<Caller> })
     return caller
   })
 
-  const authenticate: Authenticate = (authorization) => {
+  const authenticate: Authenticate = (authorization, credential) => {
     if (authorization === undefined || authorization === "") return missing
-    const before = cached.get(authorization)
-    return before !== undefined && isCurrent(before) ? before.answer : find(authorization)
+    const before = cached.get(credential)
+    return before !== undefined && isCurrent(before) ? before.answer : find(authorization, credential)
   }
   return {
     authenticate,
-    accountBefore: (authorization) => cached.get(authorization ?? "")?.answer.value.account
+    accountBefore: (credential) => cached.get(credential)?.answer.value.account
   }
 })
 

@@ -24,6 +24,8 @@ interface Common {
   readonly path: string
   /** Method and path, by which changes between API versions name the endpoint: `POST /v1/customers/:id`. */
   readonly route: string
+  /** The path with its parameters in braces: `/v1/customers/{id}`. */
+  readonly template: string
   /** True if publishable keys may call the endpoint with the object's `client_secret`. */
   readonly publishableKey: boolean
   /** True if publishable keys may call the endpoint without a `client_secret`. */
@@ -107,6 +109,7 @@ const compileEndpoint = (endpoint: HttpApiEndpoint.Top, handler: unknown): Endpo
     method: endpoint.method,
     path: endpoint.path,
     route: `${endpoint.method} ${endpoint.path}`,
+    template: templateOf(endpoint.path),
     publishableKey: Context.get(endpoint.annotations, PublishableKey),
     withoutClientSecret: Context.get(endpoint.annotations, WithoutClientSecret),
     testMode: Context.get(endpoint.annotations, TestMode),
@@ -126,5 +129,7 @@ const compileEndpoint = (endpoint: HttpApiEndpoint.Top, handler: unknown): Endpo
 const runOf = (handler: RunCommand | PreparedCommand | AwaitedCommand): Pick<CommandEndpoint, "run" | "settled"> =>
   "command" in handler ? { run: handler.command, settled: handler.settled } : { run: handler }
 
+export const templateOf = (path: string): string => path.replaceAll(/:(\w+)/g, "{$1}")
+
 /** Returns a route's name in messages: `GET /v1/payment_intents/{id}`. */
-const routeName = ({ method, path }: HttpApiEndpoint.Top): string => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`
+const routeName = ({ method, path }: HttpApiEndpoint.Top): string => `${method} ${templateOf(path)}`

@@ -278,7 +278,34 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
     kept(invalidRequest(400, "product_inactive", `The product '${id}' is inactive.`, param)),
   ProcessorNotConfigured: () =>
     kept(invalidRequest(400, "processor_not_configured", "No payment processor is configured for live mode.", null)),
-  ProcessorUnavailable: () => unavailable(500, "processor_unavailable", "The payment processor did not answer."),
+  ProcessorUnavailable: ({ retryAfterSeconds: seconds }) => {
+    const headers = seconds === undefined ? undefined : { "retry-after": String(seconds) }
+    return unavailable(500, "processor_unavailable", "The payment processor did not answer.", headers)
+  },
+  CardDataRefused: ({ param }) =>
+    invalidRequest(
+      400,
+      "card_data_refused",
+      text`The processor takes cards by token only: send its token in place of ${param}.`,
+      param
+    ),
+  OperationInProgress: ({ id, param }) =>
+    invalidRequest(
+      409,
+      "operation_in_progress",
+      `The operation '${id}' of this PaymentIntent has no outcome yet; try again when it has.`,
+      param,
+      retryAfterOneSecond
+    ),
+  CustomerHasPayment: ({ id }) =>
+    invalidRequest(
+      409,
+      "customer_has_payment",
+      `The PaymentIntent '${id}' of this customer is in progress; capture or cancel it, or wait for its end.`,
+      "id"
+    ),
+  ProcessorRefused: ({ message, param }) =>
+    kept(invalidRequest(400, "processor_refused", `The processor refused: ${withoutCardNumbers(message)}`, param)),
   CardDeclined: ({ charge, declineCode, message, paymentIntent }) => ({
     status: 402,
     type: "payment_error",

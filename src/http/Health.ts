@@ -6,7 +6,7 @@ import { Effect, Fiber, Layer } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Accounts } from "../engine/Accounts.ts"
 import { Writing } from "../engine/process/Writing.ts"
-import { INSTALLATION } from "../payments/AccountIds.ts"
+import { INSTALLATION } from "../payments/shared/AccountIds.ts"
 import { type Answer, RequestIds, respond } from "./RequestContext.ts"
 import { type Phase, Readiness } from "./Readiness.ts"
 

@@ -8,27 +8,41 @@
  * The journal may not hold secrets. An answer with a secret is sealed before the journal gets it, and opened on its way
  * to the client. A sealed answer is a JSON string; every other answer is an object, so that the two differ.
  */
-import { Effect, Redacted, Result } from "effect"
-import type { OlderVersion } from "../domain/ApiVersions.ts"
-import type { CardDeclined } from "../domain/Errors.ts"
-import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
-import { Accounts, type Claim, type CommandResult, type Replay } from "../engine/Accounts.ts"
+import { Effect, Exit, Layer, Redacted, Result } from "effect"
+import { ApiVersions, type ApiVersionsShape, type OlderVersion } from "../domain/ApiVersions.ts"
+import { type CardDeclined, ProcessorUnavailable } from "../domain/Errors.ts"
+import {
+  Accounts,
+  type Claim,
+  type CommandResult,
+  type IdempotencyKeyInUse,
+  type IdempotencyKeyReuse,
+  type Replay,
+  type Unavailable,
+  whenClaimed
+} from "../engine/Accounts.ts"
 import { type AccountId, encode } from "../engine/log/Document.ts"
-import type { RequestIdentity } from "../engine/log/Record.ts"
+import { isAnswer, isAwaiting, type RequestIdentity } from "../engine/log/Record.ts"
+import { type Span, Traces } from "../engine/process/Traces.ts"
 import { parseJson } from "../json/JsonParse.ts"
-import { INSTALLATION } from "../payments/AccountIds.ts"
-import { PaymentsConfig, type PaymentsConfigShape } from "../payments/PaymentsConfig.ts"
-import { tokenize, type TokenizedPaymentMethodData } from "../payments/PaymentMethods.ts"
-import { Processor } from "../payments/Processor.ts"
-import { open, seal } from "../payments/Sealing.ts"
-import { HttpConfig } from "../server/HttpConfig.ts"
+import { INSTALLATION } from "../payments/shared/AccountIds.ts"
+import { AnswerWriter } from "../payments/shared/AnswerWriter.ts"
+import { Begun } from "../payments/lifecycles/Operations.ts"
+import { PaymentsConfig, type PaymentsConfigShape } from "../payments/shared/PaymentsConfig.ts"
+import { tokenize } from "../payments/lifecycles/PaymentMethods.ts"
+import { Processors } from "../payments/processing/Processor.ts"
+import { open, seal } from "../payments/shared/Sealing.ts"
+import { docsUrlOf, HttpConfig } from "../server/HttpConfig.ts"
 import { answerOf, type Failure, wireErrorOf } from "./ErrorTable.ts"
 import { makeRemember } from "./forward/Calls.ts"
 import { Forwarder } from "./forward/Forwarder.ts"
 import { type Answered, type CommandServices, withCommandServices } from "./handlers/Handler.ts"
 import { Revealed } from "./OneTimeSecrets.ts"
+import type { Tokenize } from "./Payload.ts"
 import { type Answer, inItsVersion } from "./RequestContext.ts"
+import { isOver, refused } from "./RequestFibers.ts"
 import { fingerprint } from "./RequestFingerprint.ts"
+import { traceCommand } from "./RequestTraces.ts"
 
 /** A request that changes something. */
 export interface CommandRequest {
@@ -48,21 +62,47 @@ export interface CommandRequest {
   /** Conversions of the request's API version; undefined for the newest. */
   readonly older?: OlderVersion | undefined
   readonly route?: string | undefined
+  /** The request's span; undefined unless requests are traced. */
+  readonly trace?: Span | undefined
 }
 
-/** Succeeds with an object, or with a decline that is kept; fails with a refusal that leaves nothing behind. */
+/**
+ * Succeeds with an object, a decline that is kept, or an operation that has begun; fails with a refusal that leaves
+ * nothing behind.
+ */
 export type Command = Effect.Effect<Answered<object>, Failure, CommandServices>
 
 /** A command's answer, as its client gets it, with the one that its record keeps. */
-export type FirstAnswer = Answer & CommandResult
+type FirstAnswer = Answer & CommandResult
+
+export type Done = FirstAnswer | Replay
+
+/** A request's place among the running ones, which it leaves while it waits for a processor. */
+export interface Pause {
+  readonly leave: () => void
+  /** Takes a place again. */
+  readonly enter: () => Effect.Effect<void, Unavailable>
+}
+
+const noPause: Pause = { leave: () => {}, enter: () => Effect.void }
+
+/** A command whose token the processor has to describe first. */
+class Unprepared<E> {
+  readonly command: Effect.Effect<Command, E>
+
+  constructor(command: Effect.Effect<Command, E>) {
+    this.command = command
+  }
+}
 
 export const make = Effect.gen(function* () {
   const accounts = yield* Accounts
   const config = yield* PaymentsConfig
-  const processors = yield* Processor
+  const processors = yield* Processors
   const { docsUrl } = yield* HttpConfig
   const remember = makeRemember(accounts, yield* Forwarder)
   const fingerprintKey = Redacted.value(config.fingerprintKey)
+  const traces = yield* Traces
   const provide = withCommandServices(config, processors)
 
   /**
@@ -73,10 +113,11 @@ export const make = Effect.gen(function* () {
   const rememberDone = (
     { account, idempotencyKey }: CommandRequest,
     identity: RequestIdentity,
-    done: FirstAnswer | Replay
+    done: Done
   ): Effect.Effect<void> => {
-    if (idempotencyKey === null || done.status !== 200) return Effect.void
-    const { body, status } = done.replayOf === null ? done.kept! : done
+    const kept = done.replayOf === null ? done.kept : done
+    if (idempotencyKey === null || done.status !== 200 || kept === null || !isAnswer(kept)) return Effect.void
+    const { body, status } = kept
     const original = { ...identity, id: done.replayOf ?? identity.id, idempotencyKey }
     return Effect.ignore(remember(account, original, { status, body }))
   }
@@ -94,45 +135,111 @@ export const make = Effect.gen(function* () {
     )
   }
 
-  return {
-    /** Claims the key of a request, or returns the answer that it has (see `Accounts.claim`). */
-    claim: (request: CommandRequest) => {
-      const { account, apiVersion, body, id, idempotencyKey, method, path } = request
-      const print = idempotencyKey === null ? null : fingerprint(method, path, body, fingerprintKey)
-      const identity = { id, idempotencyKey, fingerprint: print, apiVersion }
-      return request.installationWide === true
-        ? claimInstallationWide(request, identity)
-        : accounts.claim(account, identity)
-    },
+  const identityOf = ({ apiVersion, body, id, idempotencyKey, method, path }: CommandRequest): RequestIdentity => {
+    const print = idempotencyKey === null ? null : fingerprint(method, path, body, fingerprintKey)
+    return { id, idempotencyKey, fingerprint: print, apiVersion }
+  }
 
-    /** Runs the command of a claimed request. */
-    carryOut: (claim: Claim, request: CommandRequest, command: Command) => {
-      const done = accounts.carryOut(claim, provide(rendered(command, { request, config, docsUrl })))
+  const engine: Engine = {
+    claim: (request, identity, onAwaits) =>
+      request.installationWide === true
+        ? claimInstallationWide(request, identity)
+        : accounts.claim(request.account, identity, onAwaits),
+    carryOut: (claim, request, command) => {
+      const run = accounts.carryOut(claim, provide(rendered(command, { request, config, docsUrl })))
+      const done =
+        traces === undefined || request.trace === undefined ? run : traceCommand(traces, request.trace, request.id, run)
       return request.installationWide === true
         ? Effect.tap(done, (done) => rememberDone(request, claim.request, done))
         : done
     },
+    awaited: (request, identity) =>
+      Effect.map(
+        accounts.awaited(request.account, identity),
+        (replay) => replay ?? refusedAs(new ProcessorUnavailable({}), { request, config, docsUrl })
+      )
+  }
 
-    /** Returns the answer to a request of an account: its command's, or that of the request which it repeats. */
-    answerOf: (account: AccountId, done: FirstAnswer | Replay): Answer =>
-      done.replayOf === null
-        ? done
-        : {
-            status: done.status,
-            body: openAnswer(config, account, done.body),
-            headers: { "idempotent-replayed": "true", "original-request": done.replayOf }
-          },
+  return {
+    /** Runs a request's command once per key, see `runOnce`. */
+    runOnce: <E>(request: CommandRequest, prepare: Prepare<E>, pause: Pause = noPause) =>
+      runOnce(engine, { request, identity: identityOf(request), prepare, pause }),
 
-    /** Gives card data to the account's processor, for a token. */
-    tokenize: (account: AccountId, data: PaymentMethodData): TokenizedPaymentMethodData =>
-      tokenize({ config, processors, account }, data)
+    /** Returns the answer to a request: its command's or operation's, or that of the request which it repeats. */
+    answerOf: ({ account, id }: Pick<CommandRequest, "account" | "id">, done: Done): Answer => {
+      if (done.replayOf === null) return done
+      const answer = { status: done.status, body: openAnswer(config, account, done.body) }
+      if (done.replayOf === id) return answer
+      return { ...answer, headers: { "idempotent-replayed": "true", "original-request": done.replayOf } }
+    },
+
+    /** Gives card data, or a token, to the account's processor. */
+    tokenize:
+      (account: AccountId): Tokenize =>
+      (data, at) =>
+        tokenize({ config, processors, account }, data, at)
   }
 })
 
 export type IdempotentCommand = Effect.Success<typeof make>
 
-interface Rendering {
+/** The engine's part of `runOnce`. */
+interface Engine {
+  /** Claims the key of a request, or returns the answer that it has. */
+  readonly claim: (
+    request: CommandRequest,
+    identity: RequestIdentity,
+    onAwaits: () => void
+  ) => Effect.Effect<Claim | Replay, EngineFailure>
+  /** Runs the command of a claimed request. */
+  readonly carryOut: (claim: Claim, request: CommandRequest, command: Command) => Effect.Effect<Done, EngineFailure>
+  /** Waits for the answer to a request whose command has begun an operation. */
+  readonly awaited: (request: CommandRequest, identity: RequestIdentity) => Effect.Effect<Done, EngineFailure>
+}
+
+type EngineFailure = Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse
+
+/** Makes a request's command. No `Exit` if a processor has to be asked first: the key is not claimed during that. */
+type Prepare<E> = () => Effect.Effect<Command, E>
+
+interface Once<E> {
   readonly request: CommandRequest
+  readonly identity: RequestIdentity
+  readonly prepare: Prepare<E>
+  readonly pause: Pause
+}
+
+/**
+ * Runs a request's command, unless its key has an answer (see `Accounts.claim`), and waits for the outcome of the
+ * operation that it begins. From the claim on, the command runs to its end even if the client goes away.
+ */
+const runOnce = <E>(
+  engine: Engine,
+  { identity, pause, prepare, request }: Once<E>
+): Effect.Effect<Done, EngineFailure | E> => {
+  const claimed = <A, E>(work: (claim: Claim) => Effect.Effect<A, E>) =>
+    whenClaimed(engine.claim(request, identity, pause.leave), work)
+  const finish = (done: Done | Unprepared<E>): Effect.Effect<Done, EngineFailure | E> => {
+    if (done instanceof Unprepared) {
+      pause.leave()
+      const ready = Effect.tap(done.command, pause.enter)
+      const run = (command: Command) => claimed((claim) => engine.carryOut(claim, request, command))
+      return Effect.flatMap(Effect.flatMap(ready, run), finish)
+    }
+    if (!isBegun(done)) return Exit.succeed(done)
+    pause.leave()
+    return engine.awaited(request, identity)
+  }
+  const first = claimed((claim): Effect.Effect<Done | Unprepared<E>, EngineFailure | E> => {
+    const prepared = prepare()
+    if (!isOver(prepared)) return Exit.succeed(new Unprepared(prepared))
+    return Exit.isSuccess(prepared) ? engine.carryOut(claim, request, prepared.value) : refused(prepared)
+  })
+  return Effect.flatMap(first, finish)
+}
+
+interface Rendering {
+  readonly request: Pick<CommandRequest, "account" | "older" | "route">
   readonly config: PaymentsConfigShape
   readonly docsUrl: string
 }
@@ -140,18 +247,46 @@ interface Rendering {
 /** Turns the end of a command into its answer, in the request's version. */
 const rendered = <R>(
   command: Effect.Effect<Answered<object>, Failure, R>,
-  rendering: Rendering
+  rendering: Rendering & { readonly request: CommandRequest }
 ): Effect.Effect<FirstAnswer, FirstAnswer, R> =>
   Effect.mapBoth(command, {
     onSuccess: (answered) => {
+      if (answered instanceof Begun) return begunAs(answered, rendering)
       const result = resultOf(answered)
       return Result.isFailure(result) ? refusedAs(result.failure, rendering) : successAs(result.success, rendering)
     },
     onFailure: (failure) => refusedAs(failure, rendering)
   })
 
-const resultOf = <A extends object>(answered: Answered<A>): Result.Result<A, CardDeclined> =>
+const resultOf = <A extends object>(answered: Exclude<Answered<A>, Begun>): Result.Result<A, CardDeclined> =>
   Result.isResult(answered) ? answered : Result.succeed(answered)
+
+/** Keeps the operation that the answer waits for. */
+const begunAs = (begun: Begun, { request }: { readonly request: CommandRequest }): FirstAnswer => {
+  if (request.idempotencyKey === null) throw new Error("A request without an idempotency key has begun an operation")
+  begun.answerOn(request.route)
+  return { status: 202, body: "", kept: { awaits: begun.operation }, replayOf: null }
+}
+
+/** Whether a command has begun an operation, which brings the answer. */
+const isBegun = (done: Done): boolean => done.replayOf === null && done.kept !== null && isAwaiting(done.kept)
+
+/** Writes the answers of operations like those of commands. */
+export const answerWriter =
+  (config: PaymentsConfigShape, { older }: ApiVersionsShape): AnswerWriter["Service"] =>
+  ({ apiVersion, route }, outcome) => {
+    const request = { account: "", older: older(apiVersion), route: route ?? undefined }
+    const rendering = { request, config, docsUrl: docsUrlOf(config.publicUrl) }
+    const { body, status } = Result.isFailure(outcome)
+      ? refusedAs(outcome.failure, rendering)
+      : successAs(outcome.success, rendering)
+    return { status, body }
+  }
+
+export const layerAnswerWriter: Layer.Layer<AnswerWriter, never, ApiVersions | PaymentsConfig> = Layer.effect(
+  AnswerWriter,
+  Effect.map(Effect.all([PaymentsConfig, ApiVersions]), ([config, versions]) => answerWriter(config, versions))
+)
 
 const refusedAs = (failure: Failure, { docsUrl, request }: Rendering): FirstAnswer => {
   const error = wireErrorOf(failure)
@@ -175,7 +310,7 @@ const successAs = (success: object, { config, request }: Rendering): FirstAnswer
 const openAnswer = (config: PaymentsConfigShape, account: AccountId, stored: string): string =>
   stored.startsWith('"') ? open(sealingOf(config, account), parseJson(stored) as string) : stored
 
-const sealingOf = ({ sealingKey }: PaymentsConfigShape, account: AccountId) => ({
-  key: sealingKey,
+const sealingOf = ({ keyring }: PaymentsConfigShape, account: AccountId) => ({
+  keyring,
   purpose: `answer ${account}`
 })

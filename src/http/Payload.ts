@@ -6,12 +6,13 @@
  * handlers' types admit no card data. Payloads contain card data in two places: as `payment_method_data`, or as the
  * whole payload of a new payment method.
  */
-import { Exit, Schema, SchemaAST } from "effect"
+import { Effect, Exit, Schema, SchemaAST } from "effect"
 import { ParameterInvalid, ParameterUnknown } from "../domain/Errors.ts"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
-import type { TokenizedPaymentMethodData } from "../payments/PaymentMethods.ts"
+import type { TokenFailure, TokenizedPaymentMethodData } from "../payments/lifecycles/PaymentMethods.ts"
 import { type Parsed, pathOfUnstorableText, STORABLE_RULE, withoutUnstorableText } from "./JsonBody.ts"
 import { type ParameterError, parameterErrorOf, parameterPath } from "./ParameterErrors.ts"
+import { andThen } from "./RequestFibers.ts"
 
 /** Decodes a body, card data included. */
 export type PayloadDecoder = (body: Parsed) => Exit.Exit<object, ParameterError>
@@ -105,18 +106,24 @@ const abridge = (value: unknown): unknown => {
   return Object.fromEntries(members.map(([name, member]) => [name, abridge(member)]))
 }
 
-/** Replaces the card data of a decoded payload, if it has any. */
-export const withoutCardData = (
-  payload: unknown,
-  tokenize: (data: PaymentMethodData) => TokenizedPaymentMethodData
-): unknown => {
-  if (isPaymentMethodData(payload)) return tokenize(payload)
-  if (!isObject(payload) || !isPaymentMethodData(payload["payment_method_data"])) return payload
-  return { ...payload, payment_method_data: tokenize(payload["payment_method_data"]) }
+/** Sends card data or a token to the processor. An `Exit`, unless the processor has to be asked. */
+export type Tokenize = (
+  data: PaymentMethodData,
+  at: (name: string) => string
+) => Effect.Effect<TokenizedPaymentMethodData, TokenFailure>
+
+/** Replaces the card data or token of a decoded payload, if it has any. */
+export const withoutCardData = (payload: unknown, tokenize: Tokenize): Effect.Effect<unknown, TokenFailure> => {
+  if (isPaymentMethodData(payload)) return tokenize(payload, (name) => name)
+  if (!isObject(payload)) return Exit.succeed(payload)
+  const data = payload["payment_method_data"]
+  if (!isPaymentMethodData(data)) return Exit.succeed(payload)
+  const tokenized = tokenize(data, (name) => parameterPath(["payment_method_data", name]))
+  return andThen(tokenized, (payment_method_data) => Exit.succeed({ ...payload, payment_method_data }))
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 
 const isPaymentMethodData = (value: unknown): value is PaymentMethodData =>
-  isObject(value) && isObject(value["card"]) && "number" in value["card"]
+  isObject(value) && value["type"] === "card" && ("card" in value || "token" in value)

@@ -8,18 +8,19 @@
 import { Cause, Effect, Exit, Result } from "effect"
 import { ApiVersions, type OlderVersion, type RequestError } from "../domain/ApiVersions.ts"
 import type { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
-import { Accounts, type Replay, Unavailable, whenClaimed } from "../engine/Accounts.ts"
+import { Accounts, Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/log/Document.ts"
 import { RequestLog } from "../engine/RequestLog.ts"
 import { noteRequest } from "../engine/process/Watchdog.ts"
-import { Writing } from "../engine/process/Writing.ts"
-import { INSTALLATION } from "../payments/AccountIds.ts"
-import { requestKey } from "../payments/IdempotencyKeys.ts"
-import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
+import { type Span, Traces, type TraceStore } from "../engine/process/Traces.ts"
+import { INSTALLATION } from "../payments/shared/AccountIds.ts"
+import { requestKey } from "../payments/shared/IdempotencyKeys.ts"
+import { PaymentsConfig } from "../payments/shared/PaymentsConfig.ts"
+import { AnsweredRequests, type Report } from "./AnsweredRequests.ts"
 import { Admission, type Entry, laneAt, type Place } from "./Admission.ts"
 import type { Caller } from "./Authentication.ts"
 import * as Authentication from "./Authentication.ts"
-import type { Command, CommandRequest, FirstAnswer } from "./IdempotentCommand.ts"
+import type { Command, CommandRequest, Done } from "./IdempotentCommand.ts"
 import * as IdempotentCommand from "./IdempotentCommand.ts"
 import {
   type CommandEndpoint,
@@ -32,11 +33,12 @@ import * as CrossOrigin from "./CrossOrigin.ts"
 import { answerOf, type Failure, wireErrorOf } from "./ErrorTable.ts"
 import {
   type Answer,
+  type AnsweredRequest,
   answerFailed,
   headersAtOnce,
   headersOf,
   inItsVersion,
-  LogThrottle,
+  parentSpanOf,
   receive,
   type Received,
   RequestIds
@@ -50,6 +52,7 @@ import { HttpConfig } from "../server/HttpConfig.ts"
 import type { InvalidHttp, RequestTooLarge, RouteNotFound } from "../server/HttpErrors.ts"
 import type { Incoming } from "../server/Incoming.ts"
 import { parseBody, type Parsed } from "./JsonBody.ts"
+import { endTrace } from "./RequestTraces.ts"
 import { LOGGED_BODY_BYTES_MAX, makeNote } from "./RequestLogEntry.ts"
 import { withoutCardData } from "./Payload.ts"
 import { permit, permitBody, shownTo } from "./Permission.ts"
@@ -61,13 +64,16 @@ import { apiVersionOf, idempotencyKeyOf } from "./RequestHeaders.ts"
 import { type Matched, RouteTable } from "./RouteTable.ts"
 import { mayWait, Waiting } from "./Waiting.ts"
 
-/** Pause between two log lines about requests that found the engine unavailable, in milliseconds. */
-const OUTAGE_LOG_MILLIS = 1000
 /** How often a request follows its account to another process, at most. */
 const MOVES_MAX = 8
 
-/** Logs no request: while the storage refuses writes, one log line tells so for all of them. */
-const NEVER = { take: () => undefined }
+/** Begins the span of a request. */
+const beginTrace = (traces: TraceStore, routes: Steps["routes"], incoming: Incoming): Span => {
+  const { arrivedAt, headers, method, url } = incoming
+  const found = routes.find(method, url.split("?", 1)[0]!)
+  const name = Exit.isSuccess(found) ? `${method} ${found.value.endpoint.template}` : method
+  return traces.beginRequest(name, arrivedAt, parentSpanOf(headers["traceparent"]))
+}
 
 const isForwarded = (incoming: Incoming): incoming is ForwardedIncoming => "elsewhere" in incoming
 
@@ -90,6 +96,8 @@ interface Progress {
   older: OlderVersion | undefined
   /** The endpoint's route, as version changes name it; undefined until the endpoint is found. */
   route: string | undefined
+  /** The endpoint's path as reports show it: `/v1/payment_intents/{id}`; undefined until the endpoint is found. */
+  template: string | undefined
   /** The body's JSON for the request log; undefined until the body is read, and for a body too long for the log. */
   body: unknown
 }
@@ -103,8 +111,17 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
   const steps = yield* makeSteps(endpoints, rateLimit === true ? yield* RateLimits.make(addressOf) : undefined)
   const begin = yield* makeWork(steps, crossOrigin, addressOf)
 
-  const answerAtOnce = (incoming: Incoming, answer: Answer): void =>
-    incoming.answer(answer.status, headersAtOnce(incoming, requestIds.next(), answer), answer.body)
+  const { report } = yield* AnsweredRequests
+  const { traces } = steps
+
+  const answerAtOnce = (incoming: Incoming, answer: Answer): void => {
+    const id = requestIds.next()
+    incoming.answer(answer.status, headersAtOnce(incoming, id, answer), answer.body)
+    const { method, url } = incoming
+    const millis = performance.now() - incoming.arrivedAt
+    const path = url.split("?", 1)[0]!
+    report({ id, method, path, route: undefined, status: answer.status, millis, account: undefined, isReplay: false })
+  }
 
   const refusal = (failure: InvalidHttp | RouteNotFound): Answer => answerOf(wireErrorOf(failure), docsUrl)
 
@@ -114,7 +131,7 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
       const allowed = crossOrigin.preflight(incoming)
       if (allowed !== undefined) return answerAtOnce(incoming, { status: 204, body: "", headers: allowed })
       begin({
-        request: receive(incoming, requestIds.next()),
+        request: receive(incoming, requestIds.next(), traces && beginTrace(traces, steps.routes, incoming)),
         moves: 0,
         place: undefined,
         caller: undefined,
@@ -123,6 +140,7 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
         apiVersion: steps.versions.newest,
         older: undefined,
         route: undefined,
+        template: undefined,
         body: undefined
       })
     },
@@ -140,17 +158,16 @@ const makeWork = Effect.fnUntraced(function* (
   addressOf: ClientAddressOf
 ) {
   const { docsUrl } = yield* HttpConfig
-  const outages = new LogThrottle(OUTAGE_LOG_MILLIS)
-  const writing = yield* Writing
-  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const context = yield* Effect.context<never>()
+  const { report } = yield* AnsweredRequests
   const waitFor = yield* makeWaiting()
   const { untilStop } = yield* Waiting
-  const respond = makeRespond(steps, crossOrigin, makeNote(yield* RequestLog))
+  const respond = makeRespond(steps, crossOrigin, makeNote(yield* RequestLog), report)
 
   /** Begins a request as soon as there is room for it. A request for another process needs no room here. */
   const begin = (progress: Progress): void => {
     const { incoming } = progress.request
-    const before = steps.accountBefore(incoming.headers.authorization)
+    const before = steps.accountBefore(progress.request.credential)
     // Callers that are not authenticated yet take turns by their address.
     const holder = before ?? laneAt(addressOf(incoming))
     incoming.countFor(holder)
@@ -181,10 +198,8 @@ const makeWork = Effect.fnUntraced(function* (
     if (account !== undefined && progress.moves++ < MOVES_MAX) return goElsewhere(progress, account)
     if (Cause.hasInterruptsOnly(exit.cause) && request.incoming.isGone) return
     const interruption = request.wait.isOver ? "The storage does not answer in time." : "Till stops."
-    const unlogged = writing.refusal() === undefined ? outages : NEVER
-    const failed = answerFailed(request, exit.cause, { docsUrl, outages: unlogged, interruption })
-    if (failed.log !== undefined) runFork(failed.log)
-    respond(progress, inItsVersion(progress, failed.answer))
+    const failed = answerFailed(request, exit.cause, { context, docsUrl, interruption })
+    respond(progress, inItsVersion(progress, failed))
   }
 
   /** Forwards a request to the process that serves its account. A forwarded request goes back to its sender instead. */
@@ -281,6 +296,7 @@ const answerTo = (steps: Steps, progress: Progress, caller: Caller): Effect.Effe
   if (Exit.isFailure(found)) return refused(found)
   const { endpoint, params } = found.value
   progress.route = endpoint.route
+  progress.template = endpoint.template
   // 6. Permission of the key.
   const permitted = permit(caller, endpoint, request.query)
   if (Exit.isFailure(permitted)) return refused(permitted)
@@ -361,18 +377,14 @@ const carryOut = (
   body: Parsed
 ): Effect.Effect<Answer, Failure> => {
   const { caller, endpoint, params } = call
-  const { account } = caller
   const { run, settled } = endpoint
   const request = requestOf(progress, call, idempotencyKey, body)
-  // From the claim on, the command runs to its end even if the client goes away.
-  const runOnce = (run: RunCommand) =>
-    // 9. Replay, if the key has an answer.
-    whenClaimed(steps.claim(request), (claim): Effect.Effect<FirstAnswer | Replay, Failure> => {
-      // 10. Decode.
-      const command = decode(steps, progress, call, run, body)
-      // 11. to 15. Run in the account's actor, and commit with the answer.
-      return Exit.isSuccess(command) ? steps.carryOut(claim, request, command.value) : refused(command)
-    })
+  const pause = {
+    leave: () => leavePlace(steps, progress),
+    enter: () => admitLate(steps, progress, caller.account)
+  }
+  // 9. to 15. Replay, if the key has an answer; else decode, run in the account's actor, and commit with the answer.
+  const runOnce = (run: RunCommand) => steps.runOnce(request, () => decode(steps, progress, call, run, body), pause)
   // Data that the command needs and no transaction can reach is read before.
   const done =
     typeof run === "function"
@@ -387,11 +399,22 @@ const carryOut = (
           progress.request.wait.resume()
           return Effect.ignore(steps.withQueryServices(settled(caller)))
         })
-  return Effect.map(settledToo, (done) => {
-    // A replay has the API version of the request whose command ran.
-    if (done.replayOf !== null) setVersion(steps, progress, done.apiVersion)
-    return shownTo(caller, steps.answerOf(account, done), progress.older)
-  })
+  return Effect.map(settledToo, (done) => answerDone(steps, progress, call, done))
+}
+
+/** Gives a request's place, and its connection to another process, back before a wait for a processor. */
+const leavePlace = ({ admission }: Steps, progress: Progress): void => {
+  const { incoming } = progress.request
+  if (isForwarded(incoming)) incoming.later()
+  if (progress.place !== undefined) admission.leave(progress.place, false)
+  progress.place = undefined
+}
+
+const answerDone = (steps: Steps, progress: Progress, { caller }: Call<CommandEndpoint>, done: Done): Answer => {
+  // A replay has the API version of the request whose command ran.
+  if (done.replayOf !== null) setVersion(steps, progress, done.apiVersion)
+  const answer = steps.answerOf({ account: caller.account, id: progress.request.id }, done)
+  return shownTo(caller, answer, progress.older)
 }
 
 /**
@@ -424,14 +447,17 @@ const receiveBody = (
   }
   return Effect.tap(read, () => {
     wait.resume()
-    return admitLate(steps, progress, caller)
+    return admitLate(steps, progress, caller.account)
   })
 }
 
 const noBody = Exit.succeed(Buffer.alloc(0))
 
-/** Admits a command whose body arrived late: its place counts from the body on, because clients may be slow. */
-const admitLate = ({ admission }: Steps, progress: Progress, { account }: Caller): Effect.Effect<void, Unavailable> =>
+/**
+ * Admits a command whose body or token's description arrived late: its place counts from then on, because clients and
+ * processors may be slow.
+ */
+const admitLate = ({ admission }: Steps, progress: Progress, account: AccountId): Effect.Effect<void, Unavailable> =>
   Effect.callback((resume) => {
     const { incoming } = progress.request
     let isOver = false
@@ -472,7 +498,7 @@ const bodyPolicyOf = ({ knownCaller, routes, versions }: Steps, request: Receive
 
 /** 9. Returns the request that an idempotency key stands for. */
 const requestOf = (
-  { apiVersion, older, request: { id, method, path }, route }: Progress,
+  { apiVersion, older, request: { id, method, path, trace }, route }: Progress,
   { caller: { account }, endpoint: { installationWide } }: Call<CommandEndpoint>,
   idempotencyKey: string | null,
   { value: body }: Parsed
@@ -486,17 +512,21 @@ const requestOf = (
   body,
   installationWide,
   older,
-  route
+  route,
+  trace
 })
 
-/** 10. Decodes a request and gives its card data to the processor for a token. Returns the command to run. */
+/**
+ * 10. Decodes a request and gives its card data to the processor for a token. Returns the command to run: in an `Exit`,
+ * unless the processor has to be asked about a token.
+ */
 const decode = (
   { tokenize }: Steps,
   progress: Progress,
   { caller, endpoint, params }: Call<CommandEndpoint>,
   run: RunCommand,
   body: Parsed
-): Exit.Exit<Command, Failure> => {
+): Effect.Effect<Command, Failure> => {
   const { escapes, value } = body
   const { query } = progress.request
   const converted = progress.older?.request(endpoint.route, query, value)
@@ -505,22 +535,35 @@ const decode = (
   if (Exit.isFailure(decodedQuery)) return refused(decodedQuery)
   const decoded = endpoint.decodePayload(converted ? { escapes, value: converted.success.body } : body)
   if (Exit.isFailure(decoded)) return refused(decoded)
-  const payload = withoutCardData(decoded.value, (data) => tokenize(caller.account, data))
-  return Exit.succeed(run({ params, payload, caller }))
+  const tokenized = withoutCardData(decoded.value, tokenize(caller.account))
+  return andThen(tokenized, (payload) => Exit.succeed(run({ params, payload, caller })))
 }
 
-/** Makes the function that writes answers, and logs those whose account is known. */
+/** Makes the function that writes answers, reports them, and logs those whose account is known. */
 const makeRespond =
-  ({ limits }: Steps, crossOrigin: CrossOrigin.CrossOrigin, note: ReturnType<typeof makeNote>) =>
+  ({ limits }: Steps, crossOrigin: CrossOrigin.CrossOrigin, note: ReturnType<typeof makeNote>, report: Report) =>
   (progress: Progress, answer: Answer): void => {
     const { request, standing } = progress
     const { incoming } = request
+    if (request.trace !== undefined) endTrace(request.trace, answeredOf(progress, answer), answer.isComplete === true)
     if (answer.isComplete === true) return incoming.answer(answer.status, answer.headers!, answer.body)
     const headers = headersOf(request, progress.apiVersion, answer)
     Object.assign(headers, limits?.headersOf(request, standing), crossOrigin.headersOf(incoming))
     incoming.answer(answer.status, headers, answer.body)
     note(request, progress, answer)
+    report(answeredOf(progress, answer))
   }
+
+const answeredOf = ({ caller, request, template }: Progress, { headers, status }: Answer): AnsweredRequest => ({
+  id: request.id,
+  method: request.method,
+  path: request.path,
+  route: template,
+  status,
+  millis: performance.now() - request.incoming.arrivedAt,
+  account: caller?.account,
+  isReplay: headers?.["original-request"] !== undefined
+})
 
 /** Makes the steps that need services. */
 const makeSteps = Effect.fnUntraced(function* (
@@ -531,7 +574,7 @@ const makeSteps = Effect.fnUntraced(function* (
   const forwarder = yield* Forwarder
   const admission = yield* Effect.acquireRelease(Admission.make, (admission) => Effect.sync(() => admission.close()))
   const isInstallationWide = installationWideOf(endpoints)
-  const callerOf = ({ incoming }: Received) => authenticate(incoming.headers.authorization)
+  const callerOf = ({ credential, incoming }: Received) => authenticate(incoming.headers.authorization, credential)
   /** Returns the caller if its key is in memory. */
   const knownCaller = (request: Received): Caller | undefined => {
     const caller = callerOf(request)
@@ -545,6 +588,7 @@ const makeSteps = Effect.fnUntraced(function* (
     limits,
     routes: new RouteTable(endpoints),
     versions: yield* ApiVersions,
+    traces: yield* Traces,
     knownCaller,
     /** Another process counts and answers the requests of the accounts that it serves. */
     authenticate: (request: Received) =>

@@ -4,21 +4,27 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Cause, Context, Effect, Layer } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Cause, Context, Effect, Layer, Option, type Tracer } from "effect"
+import { Headers, HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
 import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"
 import type { OlderVersion } from "../domain/ApiVersions.ts"
 import { withoutCardNumbers } from "../domain/Cards.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { Unavailable } from "../engine/Accounts.ts"
 import { idOf, nextSequence } from "../engine/log/Identifiers.ts"
+import type { AccountId } from "../engine/log/Document.ts"
+import { logOf } from "../engine/process/Log.ts"
+import type { Span } from "../engine/process/Traces.ts"
 import { noteRequest } from "../engine/process/Watchdog.ts"
 import { type Course, newCourse } from "./forward/SignedRequest.ts"
 import type { Incoming } from "../server/Incoming.ts"
 import { NodeHead } from "../server/NodeIncoming.ts"
+import { credentialOf } from "./Authentication.ts"
 import { answerOf, type Failure, internalError, wireErrorOf } from "./ErrorTable.ts"
 import { singleIdempotencyKey } from "./RequestHeaders.ts"
 import { Wait } from "./RequestTimeouts.ts"
+
+const log = logOf("http")
 
 /** A request of the API, as it was received. */
 export interface Received {
@@ -31,10 +37,14 @@ export interface Received {
   readonly query: string
   /** The idempotency key, echoed byte by byte; undefined if there is none, or none that is valid. */
   readonly idempotencyKey: string | undefined
+  /** The hash of the `Authorization` header, under which its caller is cached. */
+  readonly credential: string
   readonly incoming: Incoming
   readonly wait: Wait
   /** The request's attempts at other processes. */
   readonly course: Course
+  /** The request's span; undefined unless requests are traced. */
+  readonly trace: Span | undefined
 }
 
 export interface Answer {
@@ -46,6 +56,24 @@ export interface Answer {
   readonly isComplete?: boolean
 }
 
+/** A request that was answered, as the access log and metrics report it. */
+export interface AnsweredRequest {
+  /** `req_…`; undefined for a page. */
+  readonly id: string | undefined
+  readonly method: string
+  /** As it was sent, without the query. */
+  readonly path: string
+  /** `/v1/payment_intents/{id}`; undefined if no route matches. */
+  readonly route: string | undefined
+  readonly status: number
+  /** Time from the arrival to the answer; to its start for a stream. */
+  readonly millis: number
+  /** Undefined if the account is not known. */
+  readonly account: AccountId | undefined
+  /** True if the answer repeats that of an earlier request with the same idempotency key. */
+  readonly isReplay: boolean
+}
+
 /** Returns Node's request: Effect's own would copy all headers. */
 export const sourceOf = (request: HttpServerRequest.HttpServerRequest): IncomingMessage =>
   NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage
@@ -53,6 +81,40 @@ export const sourceOf = (request: HttpServerRequest.HttpServerRequest): Incoming
 /** Returns Node's response to a request. */
 export const responseOf = (request: HttpServerRequest.HttpServerRequest): ServerResponse =>
   NodeHttpServerRequest.toServerResponse(request) as ServerResponse
+
+/** The accounts of requests for pages. */
+const accounts = new WeakMap<IncomingMessage, AccountId>()
+
+/** Notes the account of the page that is being requested. */
+export const noteAccount = (account: AccountId): Effect.Effect<void> =>
+  Effect.withFiber(({ context }) => {
+    const request = Context.getOrUndefined(context, HttpServerRequest.HttpServerRequest)
+    if (request !== undefined) accounts.set(sourceOf(request), account)
+    return Effect.void
+  })
+
+/** Returns the account of a page's request; undefined if it is not known. */
+export const accountNotedFor = (source: IncomingMessage): AccountId | undefined => accounts.get(source)
+
+/** The spans of requests for pages. */
+const traces = new WeakMap<IncomingMessage, Span>()
+
+export const noteTrace = (source: IncomingMessage, trace: Span): void => void traces.set(source, trace)
+
+/** Returns the span of a page's request; undefined unless requests are traced. */
+export const traceNotedFor = (source: IncomingMessage): Span | undefined => traces.get(source)
+
+/** The span of the page that is being requested; undefined unless requests are traced. */
+export const traceOfPage: Effect.Effect<Span | undefined> = Effect.withFiber(({ context }) => {
+  const request = Context.getOrUndefined(context, HttpServerRequest.HttpServerRequest)
+  return Effect.succeed(request && traceNotedFor(sourceOf(request)))
+})
+
+/** Returns the sender's span; undefined if the header is missing or malformed. */
+export const parentSpanOf = (header: string | ReadonlyArray<string> | undefined): Tracer.AnySpan | undefined =>
+  typeof header === "string"
+    ? Option.getOrUndefined(HttpTraceContext.w3c(Headers.fromRecordUnsafe({ traceparent: header })))
+    : undefined
 
 /** Makes a source of request ids, `req_…`, which sort by bytes in the order of arrival. */
 export const makeRequestIds = () => {
@@ -76,7 +138,7 @@ export class RequestIds extends Context.Service<RequestIds, ReturnType<typeof ma
 }
 
 /** Receives a request that has just arrived. */
-export const receive = (incoming: Incoming, id: string): Received => {
+export const receive = (incoming: Incoming, id: string, trace?: Span): Received => {
   const { method, url } = incoming
   const mark = url.indexOf("?")
   return {
@@ -85,9 +147,11 @@ export const receive = (incoming: Incoming, id: string): Received => {
     path: mark === -1 ? url : url.slice(0, mark),
     query: mark === -1 ? "" : url.slice(mark + 1),
     idempotencyKey: echoedKeyOf(incoming),
+    credential: credentialOf(incoming.headers.authorization),
     incoming,
     wait: new Wait(),
-    course: newCourse()
+    course: newCourse(),
+    trace
   }
 }
 
@@ -141,23 +205,16 @@ interface FailureOptions {
   readonly docsUrl: string
   /** The reason to give for an interruption. */
   readonly interruption: string
-  /** Selects which requests that find the engine unavailable are logged. */
-  readonly outages: Pick<LogThrottle, "take">
+  /** Services of the log. */
+  readonly context: Context.Context<never>
 }
 
-/** The answer to a failure, in the newest version, and its log line. */
-export interface Failed {
-  readonly answer: Answer
-  /** Undefined for a client's error, and for failures that the throttle holds back. */
-  readonly log: Effect.Effect<void> | undefined
-}
-
-/** Answers a failure. */
+/** Returns the answer to a failure, in the newest version. Logs the failure unless it is the client's error. */
 export const answerFailed = (
   { id, method, path }: Pick<Received, "id" | "method" | "path">,
   cause: Cause.Cause<Failure>,
-  { docsUrl, interruption, outages }: FailureOptions
-): Failed => {
+  { context, docsUrl, interruption }: FailureOptions
+): Answer => {
   // A cause may hold an interruption beside a failure; a defect explains more than either.
   const [reason, ...others] = cause.reasons.filter(({ _tag }) => _tag !== "Interrupt")
   const failure = Cause.hasInterruptsOnly(cause)
@@ -167,42 +224,15 @@ export const answerFailed = (
       : undefined
   const error = failure === undefined ? internalError : wireErrorOf(failure)
   const answer = answerOf(error, docsUrl)
-  if (error.status < 500) return { answer, log: undefined }
-  const unlogged = failure instanceof Unavailable ? outages.take() : 0
-  if (unlogged === undefined) return { answer, log: undefined }
-  // The path holds at most ids; the query may hold a client secret, and the body card data.
-  const annotations = {
-    request_id: id,
-    code: error.code,
-    ...(failure instanceof Unavailable && { reason: failure.reason }),
-    ...(unlogged > 0 && { unlogged_before: unlogged })
-  }
-  const log = Effect.logError(
-    `${method} ${withoutCardNumbers(path)} failed`,
-    ...(failure === undefined ? [cause] : [])
-  ).pipe(Effect.annotateLogs(annotations))
-  return { answer, log }
-}
-
-/** Throttles log lines about failures that come in floods, as they do while the database is away. */
-export class LogThrottle {
-  readonly #pauseMillis: number
-  #nextAt = -Infinity
-  #unlogged = 0
-
-  constructor(pauseMillis: number) {
-    this.#pauseMillis = pauseMillis
-  }
-
-  /** Returns the number of unlogged failures since the last logged one; undefined if this one is not logged either. */
-  take(now: number = performance.now()): number | undefined {
-    if (now < this.#nextAt) {
-      this.#unlogged++
-      return undefined
-    }
-    const unlogged = this.#unlogged
-    this.#unlogged = 0
-    this.#nextAt = now + this.#pauseMillis
-    return unlogged
-  }
+  if (error.status < 500) return answer
+  const isOutage = failure instanceof Unavailable
+  // While the storage refuses writes, one line reports it for all requests.
+  const repetition = { cause: isOutage ? "unavailable" : String(Cause.squash(cause)), isOfWrite: isOutage }
+  log.errorIn(context, repetition, () => ({
+    // The path holds at most ids; the query may hold a client secret, and the body card data.
+    text: `${method} ${withoutCardNumbers(path)} failed`,
+    detail: failure === undefined ? cause : undefined,
+    annotations: { request_id: id, code: error.code, ...(isOutage && { reason: failure.reason }) }
+  }))
+  return answer
 }

@@ -30,12 +30,12 @@ const KEPT: ReadonlySet<string> = new Set(
   capture_method city client_reference_id completed_sessions confirm confirmation_method country created currency
   custom_unit_amount customer customer_creation customer_details customer_email default_price default_price_data
   description divide_by email enabled enabled_events ending_before error_code expand expires_at expires_in flat_amount
-  flat_amount_decimal height idempotency_key images inactive_message interval interval_count length limit line1 line2
-  line_items locale lookup_key lookup_keys marketing_features maximum metadata method minimum mode name nickname object
-  off_session outcome package_dimensions page path payment_intent payment_intent_data payment_link payment_method
-  payment_method_data payment_method_type phone phone_number_collection postal_code preset price price_data product
-  quantity query reason recurring redirect restrictions return_url round seconds setup_future_usage shippable
-  starting_after state statement_descriptor status success_url tax_behavior tax_code tiers tiers_mode
+  flat_amount_decimal height idempotency_key images inactive_message interval interval_count kind length limit line1
+  line2 line_items locale lookup_key lookup_keys marketing_features maximum metadata method minimum mode name nickname
+  object off_session outcome package_dimensions page path payment_intent payment_intent_data payment_link
+  payment_method payment_method_data payment_method_type phone phone_number_collection postal_code preset price
+  price_data product quantity query reason recurring redirect restrictions return_url round seconds setup_future_usage
+  shippable starting_after state statement_descriptor status success_url tax_behavior tax_code tiers tiers_mode
   transfer_lookup_key transform_quantity type ui_mode unit_amount unit_amount_decimal unit_label up_to url usage_type
   wait webhook_endpoint weight width`.split(/\s+/)
 )

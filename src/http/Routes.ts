@@ -1,5 +1,5 @@
 /**
- * The server's routes: /v1, the two health checks, and JSON errors for every other path.
+ * The server's routes: /v1, the two health checks, the messages of processors, and JSON errors for every other path.
  *
  * /v1 goes neither through the router nor through Effect's HTTP server: `Server.ts` hands it over right after parsing.
  * Other parts of the service add their routes to the router.
@@ -9,8 +9,9 @@ import { Effect, Layer } from "effect"
 import { HttpRouter, type HttpServer, HttpServerError, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { ApiVersions } from "../domain/ApiVersions.ts"
 import type { Accounts } from "../engine/Accounts.ts"
-import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"
-import type { Processor } from "../payments/Processor.ts"
+import type { PaymentsConfig } from "../payments/shared/PaymentsConfig.ts"
+import type { Processors } from "../payments/processing/Processor.ts"
+import * as AnsweredRequests from "./AnsweredRequests.ts"
 import { endpoints } from "./ApiEndpoints.ts"
 import { RequestIds, respond, sourceOf } from "./RequestContext.ts"
 import * as Calls from "./forward/Calls.ts"
@@ -20,6 +21,7 @@ import { InvalidHttp, RouteNotFound } from "../server/HttpErrors.ts"
 import type { HttpConfig } from "../server/HttpConfig.ts"
 import { NodeIncoming } from "../server/NodeIncoming.ts"
 import * as Pipeline from "./Pipeline.ts"
+import * as ProcessorMessages from "./ProcessorMessages.ts"
 import type { Readiness } from "./Readiness.ts"
 import { RequestBodies } from "../server/RequestBody.ts"
 import { isWrongTarget } from "../server/RequestTarget.ts"
@@ -28,7 +30,7 @@ import { ApiServer } from "../server/Server.ts"
 /** Services that all requests of a server share. */
 type Shared = RequestBodies | RequestIds
 
-type Services = Accounts | ApiServer | ApiVersions | HttpConfig | PaymentsConfig | Processor | Readiness
+type Services = Accounts | ApiServer | ApiVersions | HttpConfig | PaymentsConfig | Processors | Readiness
 
 type Routed = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, HttpServerRequest.HttpServerRequest>
 
@@ -75,13 +77,20 @@ const isUnreadable = (source: IncomingMessage): boolean =>
 const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
-const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Services | Shared> = Layer.merge(api, Health.layer)
+const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Services | Shared> = Layer.mergeAll(
+  api,
+  Health.layer,
+  ProcessorMessages.layer
+)
 
 /** Serves these routes together with those of another part. */
 export const serveWith = <R>(
   others: Layer.Layer<never, never, HttpRouter.HttpRouter | Shared | R>
 ): Layer.Layer<never, never, HttpServer.HttpServer | Services | Exclude<R, HttpRouter.HttpRouter | Shared>> =>
-  HttpRouter.serve(Layer.provide(Layer.merge(layer, others), [RequestBodies.layer, RequestIds.layer]), {
-    disableLogger: true,
-    disableListenLog: true
-  }) as Layer.Layer<never, never, HttpServer.HttpServer | Services | Exclude<R, HttpRouter.HttpRouter | Shared>>
+  HttpRouter.serve(
+    Layer.merge(layer, others).pipe(
+      Layer.provide([RequestBodies.layer, RequestIds.layer]),
+      Layer.provide(AnsweredRequests.layerOfRouter)
+    ),
+    { disableLogger: true, disableListenLog: true }
+  ) as Layer.Layer<never, never, HttpServer.HttpServer | Services | Exclude<R, HttpRouter.HttpRouter | Shared>>

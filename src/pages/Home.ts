@@ -5,7 +5,7 @@
  */
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
+import { PaymentsConfig } from "../payments/shared/PaymentsConfig.ts"
 import { html, type Html } from "../html/Html.ts"
 import { layout } from "../html/Layout.ts"
 import { page } from "../html/PageResponse.ts"
@@ -58,8 +58,8 @@ const render = ({ button, publicUrl, takesLiveCards }: HomePage): Html =>
           ${
             takesLiveCards
               ? "On."
-              : html`Shops on this Till cannot take cards yet: no card processor is connected.
-                  <a href="./docs/guide/live">Read what to do</a>.`
+              : html`For shops that have connected a card processor.
+                  <a href="./docs/guide/live">Read how to do that</a>.`
           }
         </dd>
       </dl>

@@ -16,6 +16,12 @@ const METHODS: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["pay", ["GET", "HEAD", "POST"]]
 ])
 
+/** The page behind an id, of GET and HEAD. */
+const BEHIND: ReadonlyMap<string, string> = new Map([
+  ["authenticate", "return"],
+  ["checkout", "fields"]
+])
+
 /** The format of ids that the router handles without decoding. */
 const ID = /^[0-9A-Za-z_]{1,100}$/
 
@@ -28,7 +34,8 @@ export const strayDepth = (method: string, url: string): number | undefined => {
   const methods = METHODS.get(first)
   if (methods === undefined) return undefined
   const [id = "", ...behind] = rest
-  const isPage = ID.test(id) && (behind.length === 0 || (behind.length === 1 && behind[0] === ""))
+  const isBehind = behind[0] === BEHIND.get(first) && method !== "POST"
+  const isPage = ID.test(id) && (behind.length === 0 || (behind.length === 1 && (behind[0] === "" || isBehind)))
   return isPage && methods.includes(method) ? undefined : rest.length
 }
 

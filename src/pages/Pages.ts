@@ -9,6 +9,7 @@ import * as Documentation from "./docs/Documentation.ts"
 import * as Home from "./Home.ts"
 import * as PaymentLink from "./checkout/PaymentLink.ts"
 import * as PayerAuthentication from "./authentication/PayerAuthentication.ts"
+import * as Logo from "./Logo.ts"
 import * as NotFound from "./NotFound.ts"
 
 export const layer = Layer.mergeAll(
@@ -19,6 +20,7 @@ export const layer = Layer.mergeAll(
   CheckoutTexts.layer,
   Documentation.layer,
   Home.layer,
+  Logo.layer,
   PaymentLink.layer,
   PayerAuthentication.layer,
   NotFound.layer

@@ -10,8 +10,8 @@ import {
 } from "../domain/TestHelpers.ts"
 import { secondsOf } from "../domain/Time.ts"
 import { Transaction } from "../engine/actor/Transaction.ts"
-import { isLive } from "./AccountIds.ts"
-import * as PaymentIntents from "./PaymentIntents.ts"
+import { isLive } from "./shared/AccountIds.ts"
+import * as PaymentIntents from "./lifecycles/PaymentIntents.ts"
 
 /** The account's transaction. Fails with `TestModeOnly` if the account is live (semantics test_helpers.test_mode). */
 const testTransaction: Effect.Effect<Transaction, TestModeOnly, Transaction> = Effect.flatMap(

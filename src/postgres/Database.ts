@@ -13,6 +13,9 @@ import { innermostMessage } from "../engine/log/Journal.ts"
 import { isMade } from "./embedded/Cluster.ts"
 import { make as makeEmbedded, reach, type EmbeddedPostgresError } from "./embedded/EmbeddedPostgres.ts"
 import { texts } from "./Rows.ts"
+import { logOf } from "../engine/process/Log.ts"
+
+const log = logOf("postgres")
 
 /** Postgres does not answer, refuses the connection, is too old, or serves another Till. The message is one line. */
 export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
@@ -87,9 +90,11 @@ export const connect = (
         const obstacle = obstacleOf(server, readsOnly)
         if (obstacle !== undefined) return yield* unavailable(name, obstacle)
         if (server.off.length > 0 && !readsOnly) {
-          yield* Effect.logWarning(
+          yield* log.warning(
             `${name} runs without ${server.off.join(" and ")}: a crash of its machine may lose or damage what ` +
-              "was acknowledged"
+              "was acknowledged",
+            undefined,
+            { cause: "unsafe" }
           )
         }
         const settings = server.commitsLater ? { ...sessionSettings, synchronous_commit: "on" } : sessionSettings

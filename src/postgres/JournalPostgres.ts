@@ -13,6 +13,7 @@ interface Row {
   readonly version: bigint
   readonly hash: Uint8Array
   readonly record: Uint8Array
+  readonly erased: string | null
 }
 
 const toHash = ({ buffer, byteLength, byteOffset }: Uint8Array): string =>
@@ -20,11 +21,12 @@ const toHash = ({ buffer, byteLength, byteOffset }: Uint8Array): string =>
 
 const fromHash = (hash: string): Uint8Array => Buffer.from(hash, "hex")
 
-const toRow = ({ account, hash, record, version }: Row): JournalRow => ({
+const toRow = ({ account, erased, hash, record, version }: Row): JournalRow => ({
   account,
   version: Number(version),
   hash: toHash(hash),
-  bytes: record
+  bytes: record,
+  ...(erased !== null && { erased })
 })
 
 interface Chained extends Row {
@@ -47,9 +49,14 @@ const append = (sql: PgClient.PgClient, rows: ReadonlyArray<ChainedRow>) => {
     AS before (account, version, hash)
     WHERE NOT EXISTS (SELECT FROM journal j
       WHERE j.account = before.account AND j.version = before.version AND j.hash = before.hash)`
-  const insert = sql`INSERT INTO journal (account, version, hash, record)
+  // Only a restore appends erased rows.
+  const erased = rows.some((row) => row.erased !== undefined)
+    ? { column: sql`, erased`, values: sql`, ${texts(rows.map((row) => row.erased ?? null))}` }
+    : { column: sql``, values: sql`` }
+  const insert = sql`INSERT INTO journal (account, version, hash, record${erased.column})
     SELECT * FROM unnest(${accounts}, ${versions},
-      ${byteStrings(rows.map((row) => fromHash(row.hash)))}, ${byteStrings(rows.map((row) => row.bytes))})
+      ${byteStrings(rows.map((row) => fromHash(row.hash)))}, ${byteStrings(rows.map((row) => row.bytes))}
+      ${erased.values})
     WHERE NOT EXISTS (SELECT FROM ${missing})`
   /** Finds the accounts of which another process has written the version, or the version before. */
   const fenced = Effect.suspend(() =>
@@ -90,7 +97,7 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
       read: (account, after, limit) =>
         within(
           execute(
-            sql<Row>`SELECT account, version, hash, record
+            sql<Row>`SELECT account, version, hash, record, erased
               FROM (SELECT *, sum(octet_length(record)) OVER (ORDER BY version) - octet_length(record) AS before
                 FROM (SELECT * FROM journal
                   WHERE account = ${account} AND version > ${bigint(after)} ORDER BY version LIMIT ${limit}) AS page
@@ -103,7 +110,7 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
         within(
           execute(
             sql<Chained & { readonly position: bigint }>`SELECT position, j.account, j.version, j.hash, j.record,
-                before.hash AS previous
+                j.erased, before.hash AS previous
               FROM unnest(${texts(places.map((p) => p.account))}, ${bigints(places.map((p) => p.version))})
                 WITH ORDINALITY AS wanted (account, version, position)
               JOIN journal j ON j.account = wanted.account AND j.version = wanted.version
@@ -135,6 +142,11 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
       accounts: execute(
         sql<{ account: string }>`${walk(sql)} SELECT account FROM walk WHERE account IS NOT NULL`,
         (rows) => rows.map(({ account }) => account)
+      ),
+      erased: execute(
+        sql<{ account: string; version: bigint; erased: string }>`SELECT account, version, erased FROM journal
+          WHERE erased IS NOT NULL ORDER BY account, version`,
+        (rows) => rows.map((row) => ({ ...row, version: Number(row.version) }))
       ),
       heads: execute(
         sql<{ account: string; version: bigint }>`${walk(sql)} SELECT account,

@@ -1,6 +1,6 @@
 /**
  * The tables. `journal` is the source of truth. All others are views of it and could be dropped and rebuilt, except
- * those of anchors, of the request log and of the cluster.
+ * those of anchors, of erasures, of the request log and of the cluster.
  *
  * Every key starts with the account, which is the shard. Ids compare by byte (`COLLATE "C"`), so their order is the
  * order of creation. Records are bytes, not `jsonb`, because exactly these bytes are hashed and served: a row of
@@ -15,6 +15,9 @@ import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { innermostMessage } from "../engine/log/Journal.ts"
 import { RESTORE_TABLE } from "./Database.ts"
+import { logOf } from "../engine/process/Log.ts"
+
+const log = logOf("postgres")
 
 const statements = (...texts: ReadonlyArray<string>) =>
   SqlClient.SqlClient.use((sql) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true }))
@@ -293,6 +296,34 @@ export const migrations = {
     ...anchors,
     ...requestLogs,
     ...cluster
+  ),
+  // Words of texts are terms, and kinds of documents do not share terms. By the new name of the column, projections of
+  // a runner fail that was cut off during the upgrade and still has the other terms.
+  "0002_search_words": statements(
+    "ALTER TABLE objects RENAME COLUMN terms TO term_numbers",
+    "UPDATE checkpoints SET outdated = true"
+  ),
+  // `erased`: the digest of a row whose text was replaced; see `Erasures`. The index lists these rows for backups.
+  "0003_erasures": statements(
+    `ALTER TABLE journal ADD COLUMN erased text COLLATE "C"`,
+    statistics("TABLE journal", { erased: 0 }),
+    "CREATE INDEX journal_erased ON journal (account, version) WHERE erased IS NOT NULL",
+    // Ids only: a restored backup of before is erased again. `ended_at` is null until an erasure has come to its end.
+    `CREATE TABLE erasures (
+      account text COLLATE "C" NOT NULL,
+      id text COLLATE "C" NOT NULL,
+      begun_at bigint NOT NULL,
+      ended_at bigint,
+      PRIMARY KEY (account, id)
+    )`
+  ),
+  // `events_from`: events with ids from before this time, in milliseconds, may have been deleted; see `OldEvents`.
+  "0004_retention": statements("ALTER TABLE checkpoints ADD COLUMN events_from bigint NOT NULL DEFAULT 0"),
+  // Few rows have an entry: an operation leaves the index with its outcome. Metrics count them. The version before does
+  // not know operations that a processor has carried out by itself, nor processors of a restored installation.
+  "0005_operations": statements(
+    `CREATE INDEX objects_without_outcome ON objects (id)
+      WHERE kind = 'operation' AND labels ->> 'status' IN ('open', 'unresolved', 'decide')`
   )
 }
 
@@ -375,7 +406,7 @@ const inspect = Effect.gen(function* () {
   const migration = yield* migrationOf
   if (migration === undefined) return
   if (migration > newest) return yield* new NewerDatabase({ migration })
-  if (migration < newest) yield* Effect.logInfo("The database is of an older Till; its tables are brought up to date")
+  if (migration < newest) yield* log.info("The database is of an older Till; its tables are brought up to date")
 })
 
 /** The database needs a migration, and a command that only reads must not run it. */

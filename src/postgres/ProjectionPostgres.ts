@@ -18,7 +18,7 @@ import { bigint, bigints, execute, ints, labelsText, termsText, texts } from "./
 import * as RevisionsPostgres from "./RevisionsPostgres.ts"
 import * as TalliesPostgres from "./TalliesPostgres.ts"
 
-/** The checksum of a checkpoint includes `ids_ahead` modulo this prime. */
+/** The checksum of a checkpoint includes `ids_ahead` and `events_from` modulo this prime. */
 export const PRIME = 2_147_483_647
 
 /**
@@ -38,6 +38,7 @@ export const apply = (sql: PgClient.PgClient, projection: Projection, lease: Del
     WITH advanced AS (
       UPDATE checkpoints SET version = step.to_version, ids_ahead = ${ahead},
         checksum = step.checksum # (${ahead} % ${sql.literal(String(PRIME))})::int
+          # (checkpoints.events_from % ${sql.literal(String(PRIME))})::int
       FROM unnest(${texts(checkpoints.map((c) => c.account))}, ${bigints(checkpoints.map((c) => c.from))},
         ${bigints(checkpoints.map((c) => c.to))}, ${bigints(checkpoints.map((c) => c.ahead))},
         ${ints(checkpoints.map((c) => ofCheckpoint(c.account, c.to)))})
@@ -70,7 +71,7 @@ type Statement<Row> = (sql: PgClient.PgClient, rows: ReadonlyArray<Row>) => Frag
 const insertDocuments: Statement<ProjectedDocument> = (sql, rows) =>
   sql`INSERT INTO objects
       (account, id, kind, version, document_at, document_length, hidden_at, hidden_length,
-        labels, format, terms, measure, tallies, checksum)
+        labels, format, term_numbers, measure, tallies, checksum)
     SELECT account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels::jsonb, format,
       terms::bigint[], measure, tallies, checksum
     FROM unnest(${texts(rows.map((d) => d.account))}, ${texts(rows.map((d) => d.id))},
@@ -89,8 +90,8 @@ const upsertDocuments: Statement<ProjectedDocument> = (sql, rows) =>
     ON CONFLICT (account, id) DO UPDATE SET kind = excluded.kind, version = excluded.version,
       document_at = excluded.document_at, document_length = excluded.document_length,
       hidden_at = excluded.hidden_at, hidden_length = excluded.hidden_length,
-      labels = excluded.labels, format = excluded.format, terms = excluded.terms, measure = excluded.measure,
-      tallies = excluded.tallies, checksum = excluded.checksum`
+      labels = excluded.labels, format = excluded.format, term_numbers = excluded.term_numbers,
+      measure = excluded.measure, tallies = excluded.tallies, checksum = excluded.checksum`
 
 const insertEvents: Statement<EventRow> = (sql, rows) =>
   sql`INSERT INTO events (account, id, type, version)

@@ -15,9 +15,13 @@ import { type Between, idsOf } from "../engine/log/Created.ts"
 import type { AccountId } from "../engine/log/Document.ts"
 import { idAt } from "../engine/log/Identifiers.ts"
 import { Placement } from "../engine/process/Placement.ts"
+import * as Metrics from "../engine/process/Metrics.ts"
 import { type Paced, PRUNED_MAX, Pruning } from "../engine/process/Pruning.ts"
 import { type ErrorGroup, type LoggedRequest, type RequestFilter, RequestLog } from "../engine/RequestLog.ts"
 import { bigints, ints, texts } from "./Rows.ts"
+import { logOf } from "../engine/process/Log.ts"
+
+const log = logOf("postgres")
 
 const DAY_MILLIS = 86_400_000
 /** The size of a batch and of the buffer: a thousand requests a second. */
@@ -317,7 +321,7 @@ const makeWriter = Effect.fnUntraced(function* (
     onWritten(rows)
   }).pipe(
     Effect.ignore,
-    Effect.catchDefect((defect) => Effect.logError("Requests could not be logged", defect))
+    Effect.catchDefect((defect) => log.error("Requests could not be logged", defect))
   )
   yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(Effect.interruptible(flush), LAST_MILLIS_MAX)))
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(batchMillis), flush)))
@@ -373,9 +377,17 @@ const reportLeftOut = (leftOut: () => number) => {
   const report = Effect.suspend(() => {
     const more = leftOut() - reported
     reported += more
-    return more === 0 ? Effect.void : Effect.logInfo(`${more} requests were left out of the log of requests`)
+    return more === 0
+      ? Effect.void
+      : log.info(`${more} requests were left out of the log of requests`, undefined, { cause: "left out" })
   })
   return Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(REPORT_MILLIS), report)))
+}
+
+const DROPPED = {
+  name: "till_request_log_dropped_total",
+  description:
+    "Requests that were left out of the request log, because there were too many or the database refused them."
 }
 
 /** The log, which keeps requests for `days` days, 1 or more. */
@@ -400,6 +412,7 @@ export const layer = (
       })
       yield* makeTrimming(sql, { bytesMax, days, keptMax, trimMillis }, written)
       yield* reportLeftOut(leftOut)
+      yield* Metrics.observeCounter(DROPPED, leftOut)
       return { days, write, leftOut, watch, ...makeReads(sql) }
     })
   )

@@ -110,12 +110,17 @@ export const toDocument = (row: SqlDocument): DocumentRow => ({
 })
 
 export interface SqlProjectedDocument extends SqlDocument {
-  readonly terms: ReadonlyArray<bigint> | null
+  readonly term_numbers: ReadonlyArray<bigint> | null
   readonly measure: bigint | null
   readonly tallies: string | null
 }
 
-export const toProjectedDocument = ({ measure, tallies, terms, ...row }: SqlProjectedDocument): ProjectedDocument => ({
+export const toProjectedDocument = ({
+  measure,
+  tallies,
+  term_numbers: terms,
+  ...row
+}: SqlProjectedDocument): ProjectedDocument => ({
   ...toDocument(row),
   tallies: entriesIn(tallies),
   search: terms === null ? null : { terms: terms.map(Number), measure: measure === null ? null : Number(measure) }

@@ -13,7 +13,7 @@ import type { PgClient } from "@effect/sql-pg"
 import { Context, Effect } from "effect"
 import type { Fragment } from "effect/sql/Statement"
 import type { AccountId } from "../engine/log/Document.ts"
-import { bucketTerms, type SearchQuery, termNumber } from "../engine/log/Search.ts"
+import { bucketTerms, type SearchQuery, termNumbers } from "../engine/log/Search.ts"
 import type { Views } from "../engine/views/Views.ts"
 import { boundsOf, COLUMNS } from "./ListsPostgres.ts"
 import { bigint, bigints, execute, type SqlDocument, toDocument } from "./Rows.ts"
@@ -40,21 +40,25 @@ type Found = (SqlDocument | { readonly [K in keyof SqlDocument]: null }) & { rea
 const allOf = (rows: ReadonlyArray<Found>, most: number) =>
   Number(rows[0]!.looked) > most ? undefined : rows.flatMap((row) => (row.id === null ? [] : toDocument(row)))
 
-const numbersOf = (account: AccountId, terms: ReadonlyArray<string>) =>
-  bigints(terms.map((term) => termNumber(account, term)))
+const numbersOf = (account: AccountId, { kind }: SearchQuery, terms: ReadonlyArray<string>) =>
+  bigints(terms.map(termNumbers(account, kind)))
 
-const indexable = (sql: PgClient.PgClient, account: AccountId, { filter: { all, any } }: SearchQuery): Fragment =>
-  sql`AND terms IS NOT NULL
-    ${all.length === 0 ? sql`` : sql`AND terms @> ${numbersOf(account, all)}::bigint[]`}
+const indexable = (sql: PgClient.PgClient, account: AccountId, query: SearchQuery): Fragment => {
+  const { all, any } = query.filter
+  return sql`AND term_numbers IS NOT NULL
+    ${all.length === 0 ? sql`` : sql`AND term_numbers @> ${numbersOf(account, query, all)}::bigint[]`}
     ${joined(
       sql,
-      any.map((group) => sql`AND terms && ${numbersOf(account, group)}::bigint[]`)
+      any.map((group) => sql`AND term_numbers && ${numbersOf(account, query, group)}::bigint[]`)
     )}`
+}
 
-const others = (sql: PgClient.PgClient, account: AccountId, { filter: { id, measure, none } }: SearchQuery): Fragment =>
-  sql`${none.length === 0 ? sql`` : sql`AND NOT terms && ${numbersOf(account, none)}::bigint[]`}
+const others = (sql: PgClient.PgClient, account: AccountId, query: SearchQuery): Fragment => {
+  const { id, measure, none } = query.filter
+  return sql`${none.length === 0 ? sql`` : sql`AND NOT term_numbers && ${numbersOf(account, query, none)}::bigint[]`}
     ${measure === undefined ? sql`` : sql`AND measure BETWEEN ${bigint(measure.from)} AND ${bigint(measure.to)}`}
     ${id === undefined ? sql`` : sql`AND id = ${id}`}`
+}
 
 const conditions = (sql: PgClient.PgClient, account: AccountId, query: SearchQuery): Fragment =>
   sql`${indexable(sql, account, query)} ${others(sql, account, query)}`
@@ -90,7 +94,7 @@ const statements = (sql: PgClient.PgClient) => {
   const few = (account: AccountId, query: SearchQuery, most: number) => {
     const [behind, before] = boundsOf(query)
     return sql<Found>`WITH few AS MATERIALIZED (
-        SELECT ${columns}, terms, measure FROM objects
+        SELECT ${columns}, term_numbers, measure FROM objects
         WHERE account || '' = ${account} AND kind = ${query.kind} AND document_at IS NOT NULL
           ${indexable(sql, account, query)} LIMIT ${most + 1}
       )

@@ -22,8 +22,12 @@
 import { PgClient, PgConnection } from "@effect/sql-pg"
 import { Clock, Context, Effect, type Scope } from "effect"
 import { StorageFailure } from "../engine/log/Journal.ts"
+import * as Metrics from "../engine/process/Metrics.ts"
 import { Breaker, type HangLimits as Limits } from "./Breaker.ts"
 import { connectionsMax } from "./Database.ts"
+import { logOf } from "../engine/process/Log.ts"
+
+const log = logOf("postgres")
 
 /** The limit in milliseconds. */
 export const StatementLimit: Context.Reference<number> = Context.Reference("till/postgres/StatementLimit", {
@@ -54,6 +58,12 @@ export const makeWithin: Effect.Effect<Within, never, PgClient.PgClient | Scope.
 /** Clock of the limits: the time of tests stands still or jumps, but not that of their database. */
 const machineClock = Clock.Clock.defaultValue()
 
+const HANGING = {
+  name: "till_database_hanging",
+  description: "1 while the database does not answer, and Till sends it no statements; 0 otherwise."
+}
+const HANGS = { name: "till_database_hangs_total", description: "How often the database has begun to hang." }
+
 const breakers = new WeakMap<PgClient.PgClient, Breaker<StorageFailure>>()
 
 /** Returns the breaker of a pool, which all storages on the pool share. */
@@ -74,19 +84,24 @@ const breakerOf = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
       connection.query("SELECT FROM journal LIMIT 1")
     )
   )
+  const countHangs = yield* Metrics.counter(HANGS)
   const breaker = yield* Effect.provideService(
     Breaker.make(limits, {
       probe: Effect.andThen(probe, Effect.forkIn(tryAll, scope)),
       onChange: (isHanging) =>
         isHanging
-          ? Effect.logError("The database hangs: what needs it is refused until it answers")
-          : Effect.logWarning("The database answers again"),
+          ? Effect.andThen(
+              Effect.sync(() => countHangs()),
+              log.error("The database hangs: what needs it is refused until it answers")
+            )
+          : log.warning("The database answers again"),
       failure: new StorageFailure({ cause: "The database hangs" }),
       late: new StorageFailure({ cause: `No answer within ${statementMillis} ms` })
     }),
     Clock.Clock,
     machineClock
   )
+  yield* Metrics.observeGauge(HANGING, () => (breaker.isHanging ? 1 : 0))
   breakers.set(sql, breaker)
   return breaker
 })

@@ -5,7 +5,7 @@ import type { AccountId } from "../engine/log/Document.ts"
 import type { Projection } from "../engine/views/Projection.ts"
 import {
   ENTRIES_PATTERN,
-  spanOf,
+  piecesOf,
   SPANS,
   type Sum,
   type TalliesOfStep,
@@ -47,11 +47,16 @@ export const update = (sql: PgClient.PgClient, { documentsChanged, documentsCrea
   )`
 }
 
-export const read = (sql: PgClient.PgClient) => (account: AccountId, query: TallyQuery) =>
-  execute(
-    sql<Sql<TalliesOfStep>>`SELECT (hour - ${query.from}::int) / ${query.hours}::int AS step, key,
-        sum(count)::bigint AS count, sum(amount)::bigint AS amount
-      FROM tallies WHERE account = ${account} AND hours = ${spanOf(query)}::int AND hour >= ${query.from}::int
+export const read = (sql: PgClient.PgClient) => (account: AccountId, query: TallyQuery) => {
+  const pieces = piecesOf(query)
+  return execute(
+    sql<Sql<TalliesOfStep>>`SELECT step, key, sum(count)::bigint AS count, sum(amount)::bigint AS amount
+      FROM unnest(${ints(pieces.map((p) => p.step))}, ${ints(pieces.map((p) => p.hours))},
+          ${ints(pieces.map((p) => p.from))}, ${ints(pieces.map((p) => p.until))}) AS p (step, hours, first, past),
+        LATERAL (
+          SELECT key, count, amount FROM tallies t
+          WHERE account = ${account} AND t.hours = p.hours AND hour >= first AND hour < past
+        ) AS t
       GROUP BY 1, 2 HAVING sum(count) <> 0 OR sum(amount) <> 0`,
     (rows) =>
       rows.map(({ amount, count, key, step }): TalliesOfStep => ({
@@ -61,6 +66,7 @@ export const read = (sql: PgClient.PgClient) => (account: AccountId, query: Tall
         amount: Number(amount)
       }))
   )
+}
 
 const BEFORE_ALL: Pick<Sum, "hour" | "hours" | "key"> = { hours: 0, hour: 0, key: "" }
 

@@ -2,8 +2,10 @@
 import { PgClient } from "@effect/sql-pg"
 import { Clock, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
+import { EVENT_PREFIX } from "../engine/actor/Transaction.ts"
 import { ofCheckpoint } from "../engine/log/Checksum.ts"
 import type { AccountId, Millis } from "../engine/log/Document.ts"
+import { idAt } from "../engine/log/Identifiers.ts"
 import type { StorageFailure } from "../engine/log/Journal.ts"
 import { changedRecord, type JournalCorrupt } from "../engine/log/Record.ts"
 import type { EventRow, KeyRow } from "../engine/views/Projection.ts"
@@ -57,7 +59,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
     const sql = yield* PgClient.PgClient
     const { within } = yield* makeWithin
     const noted = noting(sql, "views")
-    const single = reads(sql)
+    const single = { ...reads(sql), ...timerReads(sql) }
     const loaded = loads(sql)
     const numbers = numbersOf(sql)
     const listed = ListsPostgres.documents(sql)
@@ -74,6 +76,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       keys: (addresses) => within(loaded.keys(addresses)),
       timers: (account, limit) => within(single.timers(account, limit)),
       nextTimers: (limit, except, partitions) => within(single.nextTimers(limit, except, partitions)),
+      timersNamed: (...options) => within(single.timersNamed(...options)),
       timerCounts: (name) => within(single.timerCounts(name)),
       subscriptions: (account) => within(single.subscriptions(account)),
       ...listed,
@@ -98,6 +101,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       runningTime: (now) => within(runningTime(sql, now)),
       keepRunningTime: (at) => within(keepRunningTime(sql, at)),
       expireKeys: (before, limit) => within(expireKeys(sql, before, limit)),
+      expireEvents: (account, before, limit) => within(expireEvents(sql, account, before, limit)),
       clear: (account) =>
         storageFailure(
           sql`WITH start AS (${resetCheckpoint(sql, account)}) ${ProjectionPostgres.deleteRows(sql, account)} SELECT`
@@ -139,8 +143,45 @@ const expireKeys = (sql: PgClient.PgClient, before: Millis, limit: number) =>
   )
 
 /** Builds the statement that sets a checkpoint to 0, so that the views are rebuilt from there. */
+/**
+ * Deletes old events, type after type along the primary key. The checkpoint comes first, as in a projection: a wipe
+ * that deletes the same rows has locked it, or waits for it. The range of one state: see `pendingDeliveries`.
+ */
+const expireEvents = (sql: PgClient.PgClient, account: AccountId, before: Millis, limit: number) =>
+  execute(
+    sql<{ count: number }>`WITH RECURSIVE types (type) AS (
+        SELECT (SELECT type FROM events WHERE account = ${account} ORDER BY type LIMIT 1)
+        UNION ALL
+        SELECT (
+          SELECT e.type FROM events e WHERE e.account = ${account} AND e.type > types.type ORDER BY e.type LIMIT 1
+        ) FROM types WHERE types.type IS NOT NULL
+      ), old AS MATERIALIZED (
+        SELECT found.* FROM types, LATERAL (
+          SELECT e.type, e.id FROM events e
+          WHERE e.account = ${account} AND e.type = types.type AND e.id < ${idAt(EVENT_PREFIX, before)}
+            AND NOT EXISTS (SELECT FROM deliveries d WHERE d.account = ${account} AND d.event = e.id
+              AND d.state BETWEEN 'pending' AND 'pending')
+          ORDER BY e.id LIMIT ${limit}
+        ) AS found LIMIT ${limit}
+      ), marked AS (
+        UPDATE checkpoints SET events_from = greatest(events_from, ${bigint(before)}),
+          checksum = checksum # (events_from % ${sql.literal(String(PRIME))})::int
+            # (greatest(events_from, ${bigint(before)}) % ${sql.literal(String(PRIME))})::int
+        WHERE account = ${account} AND EXISTS (SELECT FROM old) RETURNING account
+      ), sent AS (
+        DELETE FROM deliveries d USING old
+        WHERE d.account = ${account} AND d.event = old.id AND EXISTS (SELECT FROM marked)
+      ), expired AS (
+        DELETE FROM events e USING old
+        WHERE e.account = ${account} AND e.type = old.type AND e.id = old.id AND EXISTS (SELECT FROM marked)
+        RETURNING e.id
+      ) SELECT count(*)::int AS count FROM expired`,
+    ([row]) => row?.count ?? 0
+  )
+
 const resetCheckpoint = (sql: PgClient.PgClient, account: AccountId) =>
-  sql`UPDATE checkpoints SET version = 0, ids_ahead = 0, checksum = NULL, outdated = false WHERE account = ${account}`
+  sql`UPDATE checkpoints SET version = 0, ids_ahead = 0, events_from = 0, checksum = NULL, outdated = false
+    WHERE account = ${account}`
 
 /** Numbers of accounts. No statement locks more than one account, so there are no deadlocks. */
 const numbersOf = (
@@ -162,6 +203,7 @@ const accountsOf = (rows: ReadonlyArray<{ readonly account: string }>) => rows.m
 interface Checkpoint {
   readonly version: bigint
   readonly ids_ahead: bigint
+  readonly events_from: bigint
   /** Null where nothing is projected. */
   readonly checksum: number | null
   readonly outdated: boolean
@@ -173,10 +215,11 @@ const standingOf = (
   checkpoint: Effect.Effect<ReadonlyArray<Checkpoint>, SqlError.SqlError>
 ): Effect.Effect<Standing, StorageFailure | JournalCorrupt> =>
   Effect.flatMap(storageFailure(checkpoint), ([row]) => {
-    if (row === undefined) return Effect.succeed({ projected: 0, ahead: 0 })
-    const [projected, ahead] = [Number(row.version), Number(row.ids_ahead)]
-    const checksum = projected === 0 ? null : ofCheckpoint(account, projected) ^ (ahead % PRIME)
-    if (row.outdated || (row.checksum === checksum && ahead >= 0)) return Effect.succeed({ projected, ahead })
+    if (row === undefined) return Effect.succeed({ projected: 0, ahead: 0, eventsFrom: 0 })
+    const [projected, ahead, eventsFrom] = [Number(row.version), Number(row.ids_ahead), Number(row.events_from)]
+    const checksum = projected === 0 ? null : ofCheckpoint(account, projected) ^ (ahead % PRIME) ^ (eventsFrom % PRIME)
+    const isIntact = row.checksum === checksum && ahead >= 0 && eventsFrom >= 0
+    if (row.outdated || isIntact) return Effect.succeed({ projected, ahead, eventsFrom })
     return Effect.fail(changedRecord(account, projected, "how far they are"))
   })
 
@@ -184,16 +227,7 @@ const reads = (
   sql: PgClient.PgClient
 ): Pick<
   Views["Service"],
-  | "checkpoint"
-  | "standing"
-  | "outdated"
-  | "behind"
-  | "accounts"
-  | "timers"
-  | "nextTimers"
-  | "timerCounts"
-  | "subscriptions"
-  | "scan"
+  "checkpoint" | "standing" | "outdated" | "behind" | "accounts" | "subscriptions" | "scan"
 > => ({
   checkpoint: (account) =>
     Effect.map(
@@ -201,15 +235,17 @@ const reads = (
         account,
         sql<Checkpoint>`WITH made AS (
           INSERT INTO checkpoints (account, version) VALUES (${account}, 0) ON CONFLICT DO NOTHING RETURNING version
-        ) SELECT version, 0::bigint AS ids_ahead, NULL::int AS checksum, false AS outdated FROM made
-          UNION ALL SELECT version, ids_ahead, checksum, outdated FROM checkpoints WHERE account = ${account}`
+        ) SELECT version, 0::bigint AS ids_ahead, 0::bigint AS events_from, NULL::int AS checksum, false AS outdated
+          FROM made
+          UNION ALL SELECT version, ids_ahead, events_from, checksum, outdated FROM checkpoints WHERE account = ${account}`
       ),
       ({ projected }) => projected
     ),
   standing: (account) =>
     standingOf(
       account,
-      sql<Checkpoint>`SELECT version, ids_ahead, checksum, outdated FROM checkpoints WHERE account = ${account}`
+      sql<Checkpoint>`SELECT version, ids_ahead, events_from, checksum, outdated FROM checkpoints
+        WHERE account = ${account}`
     ),
   outdated: execute(sql<{ account: string }>`SELECT account FROM checkpoints WHERE outdated`, accountsOf),
   behind: execute(
@@ -217,6 +253,21 @@ const reads = (
       SELECT FROM journal j WHERE j.account = c.account AND j.version > c.version)`,
     (rows) => rows.map(({ account }) => account)
   ),
+  subscriptions: (account) =>
+    execute(
+      sql<SqlSubscription>`SELECT account, destination, types, version, checksum FROM subscriptions
+        WHERE account = ${account}`,
+      (rows) => rows.map(toSubscription)
+    ),
+  accounts: execute(sql<{ account: string }>`SELECT account FROM checkpoints WHERE version > 0`, (rows) =>
+    rows.map(({ account }) => account)
+  ),
+  scan: (account, table, after, limit) => storageFailure(scans(sql)[table](account, after, limit))
+})
+
+const timerReads = (
+  sql: PgClient.PgClient
+): Pick<Views["Service"], "timers" | "nextTimers" | "timersNamed" | "timerCounts"> => ({
   timers: (account, limit) =>
     execute(
       sql<SqlTimer>`SELECT ${sql.literal(TIMER_COLUMNS)} FROM timers
@@ -235,21 +286,21 @@ const reads = (
           ) AS t ORDER BY wake_at, id LIMIT ${limit}`,
       (rows) => rows.map(toTimer)
     ),
+  timersNamed: (name, partitions, before) =>
+    execute(
+      partitions === null
+        ? sql<SqlTimer>`SELECT ${sql.literal(TIMER_COLUMNS)} FROM timers
+            WHERE wake_at < ${bigint(before)} AND name = ${name} ORDER BY wake_at, id`
+        : sql<SqlTimer>`SELECT ${sql.literal(TIMER_COLUMNS)} FROM timers
+            WHERE ${sql.literal(PARTITION)} = ANY (${ints(partitions)}) AND wake_at < ${bigint(before)}
+            AND name = ${name} ORDER BY wake_at, id`,
+      (rows) => rows.map(toTimer)
+    ),
   timerCounts: (name) =>
     execute(
       sql<TimerCount>`SELECT account, count(*)::int AS count FROM timers WHERE name = ${name} GROUP BY account`,
       (rows) => rows
-    ),
-  subscriptions: (account) =>
-    execute(
-      sql<SqlSubscription>`SELECT account, destination, types, version, checksum FROM subscriptions
-        WHERE account = ${account}`,
-      (rows) => rows.map(toSubscription)
-    ),
-  accounts: execute(sql<{ account: string }>`SELECT account FROM checkpoints WHERE version > 0`, (rows) =>
-    rows.map(({ account }) => account)
-  ),
-  scan: (account, table, after, limit) => storageFailure(scans(sql)[table](account, after, limit))
+    )
 })
 
 /** Reads that combine the addresses of many requests. */

@@ -10,8 +10,12 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { innermostMessage } from "../engine/log/Journal.ts"
+import * as Metrics from "../engine/process/Metrics.ts"
 import { Writing } from "../engine/process/Writing.ts"
 import { sqlStateOf } from "./SqlState.ts"
+import { logOf } from "../engine/process/Log.ts"
+
+const log = logOf("postgres")
 
 const LOG_MILLIS = 60_000
 const PROBE_PAUSE_MILLIS = 1000
@@ -35,15 +39,13 @@ type Part = "journal" | "views"
 
 class Refusals {
   readonly #parts = new Map<Part, string>()
-  #loggedAt = -Infinity
-  #isLogged = false
   probedAt = -Infinity
 
   get first(): string | undefined {
     return this.#parts.values().next().value
   }
 
-  /** Records the outcome of a write, and logs it once a minute at most. */
+  /** Records the outcome of a write, and logs a refusal once a minute at most. */
   note(part: Part, error: unknown): Effect.Effect<void> {
     return Effect.suspend(() => (error === undefined ? this.#written(part) : this.#failed(part, error)))
   }
@@ -52,17 +54,15 @@ class Refusals {
     const refusal = refusalOf(error)
     if (refusal === undefined) return Effect.void
     this.#parts.set(part, refusal)
-    const now = performance.now()
-    if (now - this.#loggedAt < LOG_MILLIS) return Effect.void
-    this.#loggedAt = now
-    this.#isLogged = true
-    return Effect.logError(`Nothing can be written: ${refusal}`, innermostMessage(error))
+    return log.error(`Nothing can be written: ${refusal}`, innermostMessage(error), {
+      cause: "refused",
+      pauseMillis: LOG_MILLIS
+    })
   }
 
   #written(part: Part): Effect.Effect<void> {
-    if (!this.#parts.delete(part) || this.#parts.size > 0 || !this.#isLogged) return Effect.void
-    this.#isLogged = false
-    return Effect.logWarning("The database takes writes again")
+    if (!this.#parts.delete(part) || this.#parts.size > 0) return Effect.void
+    return log.warning("The database takes writes again", undefined, { pauseMillis: LOG_MILLIS })
   }
 }
 
@@ -84,12 +84,19 @@ export const noting = (sql: PgClient.PgClient, part: Part) => {
     )
 }
 
+const REFUSED = {
+  name: "till_database_writes_refused",
+  description: "1 while the database refuses all writes, as with a full disk; 0 otherwise."
+}
+
 class TakenBack extends Error {}
 
 export const layer: Layer.Layer<never, never, PgClient.PgClient> = Layer.effect(
   Writing,
-  Effect.map(PgClient.PgClient, (sql) => {
+  Effect.gen(function* () {
+    const sql = yield* PgClient.PgClient
     const known = refusalsOf(sql)
+    yield* Metrics.observeGauge(REFUSED, () => (known.first === undefined ? 0 : 1))
     const row = sql`INSERT INTO journal (account, version, hash, record)
       VALUES (${PROBE_ACCOUNT}, 1, ''::bytea, ${randomBytes(PROBE_BYTES)})`
     const write = sql.withTransaction(Effect.andThen(row, Effect.fail(new TakenBack()))).pipe(

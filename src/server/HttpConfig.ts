@@ -13,4 +13,7 @@ export interface HttpConfigShape {
   readonly trustedProxies?: BlockList | undefined
 }
 
+/** Returns the base URL of the documentation of an installation with this public URL. */
+export const docsUrlOf = (publicUrl: string): string => `${publicUrl}/docs`
+
 export class HttpConfig extends Context.Service<HttpConfig, HttpConfigShape>()("till/http/HttpConfig") {}

@@ -18,15 +18,20 @@ import { Cause, Clock, Context, Effect, Exit, Fiber, Latch, Layer, Semaphore } f
 import type { Unavailable } from "../engine/Accounts.ts"
 import { type AttemptOutcome, type Committed, Deliveries } from "../engine/Deliveries.ts"
 import * as Loop from "../engine/process/Loop.ts"
+import * as Metrics from "../engine/process/Metrics.ts"
+import { endSpan, traceparentOf, Traces } from "../engine/process/Traces.ts"
 import type { AccountId, Millis } from "../engine/log/Document.ts"
 import type { StoredEvent } from "../engine/log/Events.ts"
 import type { StorageFailure } from "../engine/log/Journal.ts"
 import { type Partition, partitionOf, Placement } from "../engine/process/Placement.ts"
-import { type AttemptResult, nextAfter, unanswered } from "./AttemptResult.ts"
+import { type AttemptResult, isSuccess, nextAfter, unanswered } from "./AttemptResult.ts"
 import { type Attempt, Lanes, STALLED_MILLIS } from "./Lanes.ts"
 import * as OutcomeWriter from "./OutcomeWriter.ts"
 import { EventLoop, Pace } from "./Pace.ts"
 import { type Endpoint, type Message, Sender } from "./Sender.ts"
+import { logOf } from "../engine/process/Log.ts"
+
+const log = logOf("webhooks")
 
 /** Deliveries taken from the table at once, at most. */
 const TAKE_MAX = 256
@@ -44,6 +49,34 @@ export interface EndpointsShape {
   /** Renders an event as JSON text: the same bytes for every attempt and endpoint (semantics webhooks.body). */
   readonly body: (account: AccountId, event: StoredEvent) => string
 }
+
+const WAITING = {
+  name: "till_webhook_waiting",
+  description: "Deliveries that wait in the memory of this process for their attempt."
+}
+const RUNNING = { name: "till_webhook_running", description: "Attempts of deliveries that run." }
+const ATTEMPT_SECONDS = {
+  name: "till_webhook_attempt_duration_seconds",
+  description: "Time that an attempt of a delivery took, by what follows: nothing, nothing more, or another attempt.",
+  labels: ["outcome"],
+  boundaries: [...Metrics.SECONDS, 30]
+}
+
+/** Observes the lanes, and makes the function that measures an attempt. With the level `Debug`, it logs each, too. */
+const makeMeasure = Effect.fnUntraced(function* (lanes: Lanes) {
+  const context = yield* Effect.context<never>()
+  yield* Metrics.observeGauge(WAITING, () => lanes.waiting)
+  yield* Metrics.observeGauge(RUNNING, () => lanes.running)
+  const measure = yield* Metrics.histograms(ATTEMPT_SECONDS, [["delivered"], ["exhausted"], ["retried"]])
+  return (account: AccountId, { attempt, durationMillis, error, id, next, status }: AttemptOutcome): void => {
+    const outcome = typeof next === "string" ? next : "retried"
+    measure([outcome], durationMillis / 1000)
+    log.debugIn(context, { cause: "attempt" }, () => ({
+      text: "A webhook was attempted",
+      annotations: { account, delivery: id, attempt, outcome, status, error, duration_ms: durationMillis }
+    }))
+  }
+})
 
 /** Port: the merchant's endpoints and the texts of events. */
 export class Endpoints extends Context.Service<Endpoints, EndpointsShape>()("till/webhooks/Endpoints") {}
@@ -65,7 +98,10 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Placement
 
     const isMine = (account: AccountId) => !left.has(partitionOf(account))
 
+    const measure = yield* makeMeasure(lanes)
+
     const onEnd = (attempt: Attempt, outcome: AttemptOutcome | null) => {
+      if (outcome !== null) measure(attempt.delivery.account, outcome)
       if (lanes.end(attempt, outcome?.next === "delivered")) deliveries.wake()
       if (outcome === null) release(lanes, work, attempt)
       else outcomes.add(attempt.delivery.account, outcome, () => release(lanes, work, attempt))
@@ -215,10 +251,9 @@ const follow = (lanes: Lanes, { account, canceled, deliveries, wiped }: Committe
 
 /** Logs a warning while the engine is not available, for which webhooks wait. Anything else is a bug in Till. */
 const logPutBack = ({ delivery: { account, event, id } }: Attempt, cause: Cause.Cause<unknown>) =>
-  (Cause.hasDies(cause)
-    ? Effect.logError("A webhook could not be attempted", cause)
-    : Effect.logWarning("A webhook could not be attempted yet", cause)
-  ).pipe(Effect.annotateLogs({ account, delivery: id, event }))
+  Cause.hasDies(cause)
+    ? log.error("A webhook could not be attempted", cause, { annotations: { account, delivery: id, event } })
+    : log.warning("A webhook could not be attempted yet", cause, { annotations: { account, delivery: id, event } })
 
 /** Result of an attempt whose message could not be made. */
 const UNPREPARED: AttemptResult = unanswered("could not be prepared")
@@ -263,7 +298,7 @@ const makeMessages = Effect.gen(function* () {
     load: (attempt: Attempt) =>
       // A message that can never be made must not be tried for ever.
       Effect.catchDefect(load(attempt), (defect) =>
-        Effect.as(Effect.logError("A webhook could not be prepared", defect), UNPREPARED)
+        Effect.as(log.error("A webhook could not be prepared", defect), UNPREPARED)
       )
   }
 })
@@ -289,15 +324,38 @@ const makeAttempts = Effect.fnUntraced(function* (
   const messages = yield* makeMessages
   const { isHere } = yield* Placement
   const sender = yield* Sender
+  const traces = yield* Traces
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const underWay = new Map<Attempt, Fiber.Fiber<End>>()
+
+  /** Sends a message. If the event's request was traced, the attempt belongs to its trace. */
+  const sendTraced = ({ delivery }: Attempt, message: Message): Effect.Effect<AttemptResult> => {
+    const parent = traces?.find(delivery.event)
+    if (traces === undefined || parent === undefined) return sender.send(message)
+    const span = traces.beginChild("webhook", "client", parent)
+    const sent = sender.send({ ...message, traceparent: traceparentOf(span) })
+    return Effect.tap(sent, ({ error, status }) =>
+      Effect.sync(() => {
+        const attributes = {
+          "http.response.status_code": status,
+          "till.delivery": delivery.id,
+          "till.event": delivery.event
+        }
+        const problem = error ?? (status !== null && isSuccess(status) ? undefined : `The answer is ${status}.`)
+        endSpan(span, performance.now(), {
+          attributes: { ...attributes, "till.attempt": delivery.attempt },
+          error: problem
+        })
+      })
+    )
+  }
 
   const send = (one: Attempt, message: Message | AttemptResult | null): Effect.Effect<End> => {
     const { account, attempt, destination, id } = one.delivery
     if (message === null) return Exit.succeed(null)
     if (!isHere(account)) return putBack(one, null)
     const startedAt = clock.currentTimeMillisUnsafe()
-    return Effect.map("error" in message ? Exit.succeed(message) : sender.send(message), (result) => {
+    return Effect.map("error" in message ? Exit.succeed(message) : sendTraced(one, message), (result) => {
       const durationMillis = Math.max(clock.currentTimeMillisUnsafe() - startedAt, 0)
       const next = nextAfter(attempt, result)
       return { id, destination, attempt, startedAt, durationMillis, ...result, next }

@@ -126,8 +126,11 @@ const watch = (socket: Socket): void => {
   })
 }
 
+/** Opens a connection for undici. */
+export type Connector = ReturnType<typeof buildConnector>
+
 export interface GuardedDial {
-  readonly connect: ReturnType<typeof buildConnector>
+  readonly connect: Connector
   /** True while an origin has an open connection to an address that is not public. */
   readonly isPrivate: (origin: string) => boolean
 }
@@ -151,8 +154,8 @@ const watchPrivate = () => {
   }
 }
 
-export const make = ({ certificates, connectMillis, hosts, resolve }: GuardedDialOptions): GuardedDial => {
-  const { begin, isPrivate } = watchPrivate()
+/** Makes a connector that dials only allowed addresses, without state of connections. */
+export const makeConnector = ({ certificates, connectMillis, hosts, resolve }: GuardedDialOptions): Connector => {
   const dial = buildConnector({
     timeout: connectMillis,
     allowH2: false,
@@ -161,18 +164,25 @@ export const make = ({ certificates, connectMillis, hosts, resolve }: GuardedDia
     lookup: lookupBy(resolve, hosts),
     ...(certificates !== undefined && { ca: certificates })
   })
-  const connect: typeof dial = (options, callback) => {
+  return (options, callback) => {
     const host = options.hostname.replace(/^\[|\]$/gu, "")
     const isRefused = isIP(host) !== 0 && !mayDial(hosts, host, host)
     if (isRefused || (hosts.httpsOnly && options.protocol !== "https:")) {
       return callback(new AddressRefused("The address of the URL may not be dialled."), null)
     }
-    dial(options, (...[error, socket]) => {
+    dial(options, callback)
+  }
+}
+
+export const make = (options: GuardedDialOptions): GuardedDial => {
+  const { begin, isPrivate } = watchPrivate()
+  const dial = makeConnector(options)
+  const connect: Connector = (target, callback) =>
+    dial(target, (...[error, socket]) => {
       if (error !== null) return callback(error, null)
       watch(socket)
-      begin(`${options.protocol}//${options.host}`, socket)
+      begin(`${target.protocol}//${target.host}`, socket)
       callback(null, socket)
     })
-  }
   return { connect, isPrivate }
 }

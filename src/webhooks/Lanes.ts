@@ -209,6 +209,10 @@ export class Lanes {
     return WAITING_MAX - this.#waiting
   }
 
+  get waiting(): number {
+    return this.#waiting
+  }
+
   get running(): number {
     return this.#running.size
   }

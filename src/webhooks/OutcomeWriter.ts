@@ -11,7 +11,9 @@ import type { AccountId, Millis } from "../engine/log/Document.ts"
 import { Condition } from "../engine/process/Condition.ts"
 import * as Loop from "../engine/process/Loop.ts"
 import { Placement } from "../engine/process/Placement.ts"
-import { unlessRefused } from "../engine/process/Writing.ts"
+import { logOf } from "../engine/process/Log.ts"
+
+const log = logOf("webhooks")
 
 /** Outcomes in one record, at most. */
 const BATCH_MAX = 256
@@ -63,7 +65,7 @@ export const make = Effect.fnUntraced(function* (
           // Also after a defect: a delivery whose outcome is given up is attempted again.
           Effect.sandbox,
           Effect.tapError((cause) =>
-            unlessRefused(Effect.logWarning("Outcomes of webhooks could not be written yet", cause))
+            log.warning("Outcomes of webhooks could not be written yet", cause, { isOfWrite: true })
           ),
           Effect.retry(Schedule.spaced(RETRY_MILLIS))
         )

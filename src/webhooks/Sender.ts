@@ -60,6 +60,8 @@ export interface Message {
   readonly attempt: number
   /** JSON text of the event, shared by all attempts. */
   readonly body: Buffer
+  /** The attempt's span as a header; undefined unless the event's request was traced. */
+  readonly traceparent?: string | undefined
 }
 
 export interface SenderShape {
@@ -150,7 +152,8 @@ const requestOf = (message: Message, target: URL, seconds: number): Dispatcher.D
     "x-webhook-attempt",
     String(message.attempt),
     "user-agent",
-    "Till-Webhooks/1"
+    "Till-Webhooks/1",
+    ...(message.traceparent === undefined ? [] : ["traceparent", message.traceparent])
   ],
   body: message.body
 })

@@ -26,7 +26,7 @@ const ALL = ["create", "list", "retrieve", "update", "delete"]
 const ENDPOINTS: Readonly<
   Record<string, { readonly methods: ReadonlyArray<string>; readonly actions?: ReadonlyArray<string> }>
 > = {
-  customers: { methods: ALL, actions: ["GET search", "GET :id/payment_methods"] },
+  customers: { methods: ALL, actions: ["GET search", "POST :id/erase", "GET :id/payment_methods"] },
   products: { methods: ALL },
   prices: { methods: ["create", "list", "retrieve", "update"] },
   checkout_sessions: {
@@ -40,6 +40,7 @@ const ENDPOINTS: Readonly<
   },
   refunds: { methods: ["create", "list", "retrieve", "update"] },
   charges: { methods: ["list", "retrieve"] },
+  operations: { methods: ["list", "retrieve"] },
   payment_methods: { methods: ["create", "list", "retrieve"], actions: ["POST :id/attach", "POST :id/detach"] },
   webhook_endpoints: { methods: ALL, actions: ["POST :id/roll_secret", "GET :id/deliveries"] },
   events: { methods: ["list", "retrieve"], actions: ["POST :id/resend"] },

@@ -18,7 +18,8 @@ import { Random, Seed } from "../support/Random.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 import {
   MIGRATION,
-  keyOf,
+  SECRET,
+  keysOf,
   installation,
   Source,
   rowsOf,
@@ -107,7 +108,7 @@ describe("a backup", () => {
         })
         if (expected.length === 0) {
           const nothing = yield* Effect.flip(restored(folder, until))
-          assert.match(nothing.message, /^Nothing was there yet at /)
+          assert.match(nothing.message, /^This backup has nothing from .+ or earlier/)
         } else {
           assert.deepStrictEqual(summary(yield* restored(folder, until)), summary(new Map(expected)))
         }
@@ -145,7 +146,7 @@ describe("a backup", () => {
 
 /** Edits the manifest and authenticates it with the secret. */
 const edited = (folder: string, edit: (manifest: Manifests.Manifest) => object) =>
-  Manifests.write(folder, "manifest.json", edit(manifestIn(folder)!) as Manifests.Manifest, installation.manifestKey)
+  Manifests.write(folder, "manifest.json", edit(manifestIn(folder)!) as Manifests.Manifest, installation.manifestKeys)
 
 describe("a manifest", () => {
   it.effect.prop(
@@ -166,7 +167,7 @@ describe("a manifest", () => {
           { migration: manifest.migration - 1 },
           { mode: "test" }
         ])
-        Manifests.write(folder, "manifest.json", { ...manifest, ...forged }, keyOf(Redacted.make("another secret")))
+        Manifests.write(folder, "manifest.json", { ...manifest, ...forged }, keysOf(Redacted.make("another secret")))
         const forgery = fs.readFileSync(file, "utf8")
         const stale = JSON.stringify({ ...JSON.parse(text), manifest: { ...manifest, ...forged } }, null, 1) + "\n"
         for (const written of [forgery, stale]) {
@@ -178,13 +179,46 @@ describe("a manifest", () => {
         }
         // The manifest of a killed run is no backup.
         fs.rmSync(file)
-        Manifests.write(folder, "unfinished.json", manifest, installation.manifestKey)
+        Manifests.write(folder, "unfinished.json", manifest, installation.manifestKeys)
         fs.renameSync(Path.join(folder, "unfinished.json"), file)
         assert.include((yield* Effect.flip(checking(folder))).message, "its HMAC does not match")
         fs.writeFileSync(file, text)
         yield* checking(folder)
       }),
     { arbitrary: { runs: 20, maxShrinks: 5 } }
+  )
+})
+
+describe("operation.roll: a backup of an installation whose secret is rolled", () => {
+  const [rolling, rolled] = [`${"cd".repeat(32)}\n${Redacted.value(SECRET)}`, "cd".repeat(32)].map((text) =>
+    Redacted.make(text)
+  ) as [Redacted.Redacted, Redacted.Redacted]
+
+  it.effect("is continued, also by a run that is killed, as long as one run has both secrets", () =>
+    Effect.gen(function* () {
+      const { folder, source } = yield* grown(30)
+      yield* backUp(source.storage, { folder })
+      yield* source.grow(30)
+      // Killed before its manifest: the folder has both secrets, and the manifest of the old one.
+      yield* Effect.exit(backUp(source.storage, { folder, secret: rolling, pages: 1 }))
+      assert.strictEqual((yield* checking(folder)).records, 30)
+      assert.strictEqual((yield* backUp(source.storage, { folder, secret: rolling })).records, 60)
+      yield* source.grow(10)
+      assert.strictEqual((yield* backUp(source.storage, { folder, secret: rolled })).records, 70)
+      const { records, secret } = yield* checking(folder)
+      assert.deepStrictEqual([records, Redacted.value(secret)], [70, Redacted.value(rolled)])
+      const { message } = yield* Effect.flip(backUp(source.storage, { folder }))
+      assert.include(message, "or of a secret that has been rolled: give another folder.")
+    })
+  )
+
+  it.effect("is not continued if no run had both secrets", () =>
+    Effect.gen(function* () {
+      const { folder, source } = yield* grown(30)
+      yield* backUp(source.storage, { folder })
+      const { message } = yield* Effect.flip(backUp(source.storage, { folder, secret: rolled }))
+      assert.include(message, "or of a secret that has been rolled: give another folder.")
+    })
   )
 })
 
@@ -197,7 +231,7 @@ describe("a backup of another history or version", () => {
         Effect.map(Effect.flip(backUp(storage, { folder, ...run })), ({ message }) => message)
       assert.include(yield* refusal(source.storage, { mode: "test" }), "holds a backup with --mode all: ")
       const secret = Redacted.make("cd".repeat(32))
-      assert.include(yield* refusal(source.storage, { secret }), "holds a backup of another installation: ")
+      assert.include(yield* refusal(source.storage, { secret }), "holds a backup of another installation, or ")
       const other = new Source(yield* Harness.storageInMemory, new Random(2))
       yield* other.grow(80)
       assert.include(yield* refusal(other.storage), "holds a backup of another history: record ")

@@ -20,15 +20,17 @@ const ACCOUNTS = ["mer_1:live", "mer_1:test", "mer_2:test", "till"]
 export const MIGRATION = 11
 const START = 1_790_000_000_000
 
-/** Derives the manifests' key from a secret, as the service does. */
-export const keyOf = (secret: Redacted.Redacted): Manifests.ManifestKey =>
-  Redacted.make(createHmac("sha256", Redacted.value(secret)).update("manifests").digest())
+/** Derives the manifests' keys from the lines of a secret, as the service does. */
+export const keysOf = (secret: Redacted.Redacted): Manifests.ManifestKeys =>
+  Redacted.value(secret)
+    .split("\n")
+    .map((line) => Redacted.make(createHmac("sha256", line).update("manifests").digest()))
 
-const SECRET = Redacted.make("ab".repeat(32))
+export const SECRET = Redacted.make("ab".repeat(32))
 
 export const installation: Installation = {
   secret: SECRET,
-  manifestKey: keyOf(SECRET),
+  manifestKeys: keysOf(SECRET),
   migration: MIGRATION
 }
 
@@ -128,17 +130,18 @@ export const backUp = (storage: Storage, { folder, fileBytes, mode = "all", page
   return backup({
     folder,
     mode,
-    installation: secret === undefined ? installation : { ...installation, secret, manifestKey: keyOf(secret) },
+    installation: secret === undefined ? installation : { ...installation, secret, manifestKeys: keysOf(secret) },
+    erasures: [],
     holds: (account) => mode === "all" || !account.endsWith(":live"),
     ...(fileBytes !== undefined && { fileBytes })
   }).pipe(Effect.provideService(Journal, failing))
 }
 
 export const checking = (folder: string, until?: number) =>
-  check({ folder, until, migration: MIGRATION, keyOf: (secret) => Effect.succeed(keyOf(secret)) })
+  check({ folder, until, migration: MIGRATION, keysOf: (secret) => Effect.succeed(keysOf(secret)) })
 
 export const manifestIn = (folder: string, name: Manifests.Name = "manifest.json"): Manifests.Manifest | undefined =>
-  Manifests.find(folder, name)?.authenticated(installation.manifestKey)
+  Manifests.find(folder, name)?.authenticated(installation.manifestKeys)
 
 export const restored = Effect.fnUntraced(function* (folder: string, until?: number) {
   const checked = yield* checking(folder, until)

@@ -5,7 +5,8 @@ import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import { triggerEvent } from "../../src/cli/Trigger.ts"
 import { Till } from "../../src/client/effect.ts"
-import { type EmittedEventType, verifyWebhook, type WebhookEvent } from "../../src/client/index.ts"
+import { verifyWebhook, type WebhookEvent } from "../../src/client/index.ts"
+import type { TriggerableEventType } from "../../src/domain/TriggerRecipes.ts"
 import { KEYS, startTill, type TillProcess, until } from "../support/TillProcess.ts"
 import { startListen } from "./ListenProcess.ts"
 
@@ -35,7 +36,7 @@ const startApp = Effect.acquireRelease(
     })
 )
 
-const trigger = (server: TillProcess, type: EmittedEventType): Promise<string> =>
+const trigger = (server: TillProcess, type: TriggerableEventType): Promise<string> =>
   Effect.runPromise(
     Effect.flatMap(Till, (till) => triggerEvent(type, { till, overrides: [], authorizationHoldSeconds: 604_800 })).pipe(
       Effect.provide(Till.layerFetch({ apiKey: Redacted.make(KEYS.secretTest), baseUrl: server.baseUrl }))

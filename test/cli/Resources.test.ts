@@ -92,8 +92,8 @@ describe("fixtures", () => {
       d: { e: "li_1" },
       f: 5
     })
-    assert.throws(() => resolved("${pay:nothing}", answers), "${pay:nothing} stands for nothing")
-    assert.throws(() => resolved("${other:id}", answers), "${other:id} stands for nothing")
+    assert.throws(() => resolved("${pay:nothing}", answers), "${pay:nothing} refers to nothing")
+    assert.throws(() => resolved("${other:id}", answers), "${other:id} refers to nothing")
   })
 
   it("name endpoints by their path, fixed paths before those with an ID", () => {

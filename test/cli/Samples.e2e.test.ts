@@ -70,7 +70,9 @@ describe("samples of commands", () => {
       const [command, second = ""] = words.filter((word) => word !== "--")
       if (command === undefined) continue
       assert.include(COMMAND_NAMES, command, `${document}: ${line}`)
-      const path = ["merchants", "keys"].includes(command) ? `${command} ${second}` : command
+      const path = ["merchants", "keys", "operations", "processor", "processors"].includes(command)
+        ? `${command} ${second}`
+        : command
       const given = words.filter((word) => /^--[a-z]/u.test(word)).map((word) => word.split("=")[0]!)
       flags.set(path, new Set([...(flags.get(path) ?? []), ...given]))
     }

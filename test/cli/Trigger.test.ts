@@ -4,8 +4,9 @@ import { Console, Effect, Redacted } from "effect"
 import { overrideOf } from "../../src/cli/Overrides.ts"
 import { NoEvent, triggerableOf, triggerEvent } from "../../src/cli/Trigger.ts"
 import { Till } from "../../src/client/effect.ts"
-import { EMITTED_EVENT_TYPES, type EmittedEventType } from "../../src/client/index.ts"
+import { EMITTED_EVENT_TYPES } from "../../src/client/index.ts"
 import { RESERVED_EVENT_TYPES } from "../../src/domain/Event.ts"
+import { TRIGGERABLE_EVENT_TYPES, type TriggerableEventType } from "../../src/domain/TriggerRecipes.ts"
 import { start, type MemoryTill } from "../support/MemoryTill.ts"
 
 let server: MemoryTill
@@ -23,7 +24,11 @@ const listening = (key: string): Console.Console => ({
 })
 
 /** Triggers an event and returns it. Uses another merchant's key if the shared clock must not move. */
-const trigger = async (type: EmittedEventType, overrides: ReadonlyArray<string> = [], key = server.keys.secretTest) => {
+const trigger = async (
+  type: TriggerableEventType,
+  overrides: ReadonlyArray<string> = [],
+  key = server.keys.secretTest
+) => {
   const baseUrl = `http://127.0.0.1:${server.port}`
   const input = { overrides: overrides.map((text) => overrideOf(text)!), authorizationHoldSeconds: 604_800 }
   const client = Till.layerFetch({ apiKey: Redacted.make(key), baseUrl })
@@ -38,10 +43,8 @@ const trigger = async (type: EmittedEventType, overrides: ReadonlyArray<string> 
   return body
 }
 
-const types = Object.keys(EMITTED_EVENT_TYPES) as ReadonlyArray<EmittedEventType>
-
 describe("till trigger", () => {
-  it.concurrent.each(types)("causes %s", async (type) => {
+  it.concurrent.each(TRIGGERABLE_EVENT_TYPES)("causes %s", async (type) => {
     const { secretTest } = await server.merchant()
     // Twice, because the second event must not be confused with the first.
     const events = [await trigger(type, [], secretTest), await trigger(type, [], secretTest)]
@@ -101,12 +104,14 @@ describe("till trigger", () => {
     assert.include(error, { _tag: "InvalidRequestError", param: "amount" })
   })
 
-  it("refuses types that Till does not emit", () => {
-    for (const type of types) assert.strictEqual(Effect.runSync(triggerableOf(type)), type)
+  it("refuses types that Till does not emit, or that the simulator does not cause", () => {
+    for (const type of TRIGGERABLE_EVENT_TYPES) assert.strictEqual(Effect.runSync(triggerableOf(type)), type)
     for (const type of RESERVED_EVENT_TYPES) {
       const { message } = Effect.runSync(Effect.flip(triggerableOf(type)))
       assert.strictEqual(message, `${type} cannot be triggered: Till does not emit it`)
     }
+    const { message } = Effect.runSync(Effect.flip(triggerableOf("operation.resolved")))
+    assert.strictEqual(message, "operation.resolved cannot be triggered: only a processor behind a network causes it")
     for (const [type, hint] of [
       ["payment_intent.*", "see till trigger --help"],
       ["payment_intent.succ", "did you mean payment_intent.succeeded?"],
@@ -117,7 +122,7 @@ describe("till trigger", () => {
     }
     assert.include(
       new NoEvent({ type: "charge.failed", subject: "pi_1" }).message,
-      "charge.failed did not happen to pi_1"
+      "charge.failed did not happen for pi_1"
     )
   })
 })

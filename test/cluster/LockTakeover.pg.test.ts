@@ -26,13 +26,13 @@ import { layerFreshDatabase } from "../support/Postgres.ts"
 import { until } from "../support/TillProcess.ts"
 
 const database = Layer.provideMerge(Migrations.layer, layerFreshDatabase)
-const runner = Sessions.layer({ records: 1, migration: 1, requests: 1 }).pipe(
+const runner = Sessions.layer({ records: 1, migration: 1, requests: 1 }, []).pipe(
   Layer.provideMerge(database),
   Layer.provideMerge(Placement.layerShared)
 )
 const SELF = "https://127.0.0.1:1"
-const TLS = RunnerTls.make(Redacted.make(new Uint8Array(32)))
-const OTHER_TLS = RunnerTls.make(Redacted.make(new Uint8Array(32).fill(1)))
+const TLS = RunnerTls.make([Redacted.make(new Uint8Array(32))])
+const OTHER_TLS = RunnerTls.make([Redacted.make(new Uint8Array(32).fill(1))])
 /** Partitions by the state of their previous owner. */
 const [ANSWERS, GIVES_UP, GONE, FROZEN, SILENT, CUT_OFF, LIVELY, SQUATTED, FREE, OWN] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
 /** Times from the start: of the later locks, and of another heartbeat. */

@@ -17,7 +17,7 @@ import * as Migrations from "../../src/postgres/Migrations.ts"
 
 const [databaseUrl = "", drainMillis = "0"] = process.argv.slice(2)
 const PERIOD_MILLIS = 4
-const TLS = RunnerTls.make(Redacted.make(new Uint8Array(32)))
+const TLS = RunnerTls.make([Redacted.make(new Uint8Array(32))])
 
 const write = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
 const now = () => Number(process.hrtime.bigint()) / 1e6
@@ -89,7 +89,7 @@ await Effect.scoped(Effect.andThen(Effect.all([reporting, draining]), main)).pip
   Effect.provide(runner),
   Effect.provide(Placement.layerShared),
   Effect.provide(Migrations.layer),
-  Effect.provide(Sessions.layer({ records: 1, migration: 1, requests: 1 })),
+  Effect.provide(Sessions.layer({ records: 1, migration: 1, requests: 1 }, [])),
   Effect.provide(Database.layer({ databaseUrl: Redacted.make(databaseUrl), dataFolder: "" })),
   Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatJson)])),
   Effect.runPromise

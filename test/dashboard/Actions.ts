@@ -1,10 +1,27 @@
 /** Every action on the pages of the dashboard, with its input. */
-import { Effect } from "effect"
-import { INSTALLATION } from "../../src/payments/AccountIds.ts"
-import * as ApiKeys from "../../src/payments/ApiKeys.ts"
+import { Effect, Redacted } from "effect"
+import { readImage } from "../../src/domain/RasterImage.ts"
+import { INSTALLATION } from "../../src/payments/shared/AccountIds.ts"
+import * as Totp from "../../src/domain/Totp.ts"
+import { Transaction } from "../../src/engine/actor/Transaction.ts"
+import * as ApiKeys from "../../src/payments/merchants/ApiKeys.ts"
+import * as Logos from "../../src/payments/merchants/Logos.ts"
+import * as PaymentNotes from "../../src/payments/lifecycles/PaymentNotes.ts"
+import * as People from "../../src/payments/team/People.ts"
+import * as SecondFactors from "../../src/payments/team/SecondFactors.ts"
 import type { Answer, MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
 import { fail } from "../support/fixtures/FailedDelivery.ts"
+import { png } from "../support/fixtures/Images.ts"
+import { paymentsConfig } from "../support/PaymentsConfig.ts"
+import { begin, doubtful } from "../support/fixtures/Operations.ts"
+import { addProcessor, makeRoom } from "../support/fixtures/Processors.ts"
 import { signedIn } from "./People.ts"
+
+/** A mail server that cannot be reached: its mails stay pending. */
+export const MAIL = {
+  server: { host: "127.0.0.1", port: 9, isSecure: false, user: null, password: Redacted.make("") },
+  from: { name: "Till", address: "till@pay.example" }
+}
 
 export interface TriedAction {
   /** Name in the audit log. */
@@ -13,9 +30,9 @@ export interface TriedAction {
   readonly page: (server: MemoryTillWithPages) => Promise<string>
   /** End of the form's address. */
   readonly end: string
-  readonly entered: Readonly<Record<string, string>>
+  readonly entered: Readonly<Record<string, string | Blob>>
   /** The account with the audit entry. */
-  readonly account: "test" | "installation"
+  readonly account: "test" | "live" | "installation"
   /** True if the support role may do it. */
   readonly support: boolean
 }
@@ -84,6 +101,22 @@ const memberPage = async (server: MemoryTillWithPages) => {
   const session = tab.cookie.match(/dse_\w+/)![0]
   const { person } = ((await Effect.runPromise(server.accounts.read(INSTALLATION, session))) as unknown as Answer).value
   return `/team/${person}`
+}
+
+let invited = 0
+
+/** The page of a new person without a password. */
+const invitedPage = async (server: MemoryTillWithPages) => {
+  const person = { email: `invited${++invited}@example.com`, role: "support" } as const
+  const { id } = await Effect.runPromise(server.accounts.run(INSTALLATION, People.add(server.merchantId, person)))
+  return `/team/${id}`
+}
+
+/** Gives the merchant a logo. */
+const uploadLogo = async (server: MemoryTillWithPages) => {
+  const image = readImage(png({ width: 8, height: 8 }))
+  if (typeof image === "string") throw new Error(image)
+  await Effect.runPromise(server.accounts.run(INSTALLATION, Logos.upload(server.merchantId, image)))
 }
 
 /** Every action except those on the person's own account, which change the session. */
@@ -273,6 +306,14 @@ export const ACTIONS: ReadonlyArray<TriedAction> = [
     support: false
   },
   {
+    name: "customer.erase",
+    page: async (server) => `/customers/${(await customer(server)).id}`,
+    end: "/erase",
+    entered: { confirmation: "erase" },
+    account: "test",
+    support: false
+  },
+  {
     name: "payment_method.detach",
     page: async (server) => {
       const { id } = await customer(server)
@@ -383,9 +424,28 @@ export const ACTIONS: ReadonlyArray<TriedAction> = [
   },
   {
     name: "merchant.brand",
-    page: async () => "/developers/brand",
+    page: async () => "/settings",
     end: "/set",
-    entered: { name: "Lumen Coffee", accent: "#1B7F5E" },
+    entered: { name: "Lumen Coffee", has_accent: "on", accent: "#1b7f5e" },
+    account: "installation",
+    support: false
+  },
+  {
+    name: "merchant.upload_logo",
+    page: async () => "/settings",
+    end: "/logo",
+    entered: { logo: new Blob([png({ width: 8, height: 8 })], { type: "image/png" }) },
+    account: "installation",
+    support: false
+  },
+  {
+    name: "merchant.remove_logo",
+    page: async (server) => {
+      await uploadLogo(server)
+      return "/settings"
+    },
+    end: "/remove-logo",
+    entered: {},
     account: "installation",
     support: false
   },
@@ -422,6 +482,65 @@ export const ACTIONS: ReadonlyArray<TriedAction> = [
     support: false
   },
   {
+    name: "processor.add",
+    page: async (server) => {
+      await makeRoom(server)
+      return "/developers/processors"
+    },
+    end: "/add",
+    entered: { url: "https://gateway.example/till" },
+    account: "installation",
+    support: false
+  },
+  {
+    name: "processor.roll_secret",
+    page: async (server) => `/developers/processors/${await addProcessor(server)}`,
+    end: "/roll",
+    entered: {},
+    account: "installation",
+    support: false
+  },
+  {
+    name: "processor.pause",
+    page: async (server) => `/developers/processors/${await addProcessor(server)}`,
+    end: "/pause",
+    entered: {},
+    account: "installation",
+    support: false
+  },
+  {
+    name: "processor.resume",
+    page: async (server) => `/developers/processors/${await addProcessor(server, false)}`,
+    end: "/resume",
+    entered: {},
+    account: "installation",
+    support: false
+  },
+  {
+    name: "processor.retire",
+    page: async (server) => `/developers/processors/${await addProcessor(server)}`,
+    end: "/retire",
+    entered: {},
+    account: "installation",
+    support: false
+  },
+  {
+    name: "operation.check",
+    page: async (server) => `/operations/${(await begin(server)).operation}`,
+    end: "/check",
+    entered: {},
+    account: "test",
+    support: true
+  },
+  {
+    name: "operation.decide",
+    page: async (server) => `/operations/${(await doubtful(server)).operation}`,
+    end: "/decide",
+    entered: { outcome: "happened", reference: "gw_6735", reason: "Seen in the gateway's records" },
+    account: "test",
+    support: false
+  },
+  {
     name: "person.add",
     page: async () => "/team",
     end: "/add",
@@ -437,6 +556,23 @@ export const ACTIONS: ReadonlyArray<TriedAction> = [
     account: "installation",
     support: false
   },
+  { name: "person.invite", page: invitedPage, end: "/invite", entered: {}, account: "installation", support: false },
+  {
+    name: "receipt.send",
+    page: async (server) => `/payments/${(await payment(server)).id}`,
+    end: "/receipt",
+    entered: { email: "payer@example.com" },
+    account: "test",
+    support: true
+  },
+  {
+    name: "merchant.receipts",
+    page: async () => "/developers/mail",
+    end: "/set",
+    entered: { receipts: "on" },
+    account: "live",
+    support: false
+  },
   { name: "person.link", page: memberPage, end: "/link", entered: {}, account: "installation", support: false },
   {
     name: "person.end_session",
@@ -444,6 +580,54 @@ export const ACTIONS: ReadonlyArray<TriedAction> = [
     end: "/end",
     entered: {},
     account: "installation",
+    support: false
+  },
+  {
+    name: "person.reset_two_step",
+    page: async (server) => {
+      const page = await memberPage(server)
+      const id = page.split("/").at(-1)!
+      const { sealed, secret } = SecondFactors.makeSecret(paymentsConfig(), id)
+      const turnOn = Effect.flatMap(Transaction, ({ startedAt }) => {
+        const code = Totp.codeOf(secret, Totp.stepAt(startedAt / 1000))
+        return SecondFactors.turnOn(paymentsConfig(), id, { sealed, code })
+      })
+      await Effect.runPromise(Effect.orDie(server.accounts.run(INSTALLATION, turnOn)))
+      return page
+    },
+    end: "/two-step",
+    entered: {},
+    account: "installation",
+    support: false
+  },
+  {
+    name: "person.set_time_zone",
+    page: async () => "/account",
+    end: "/time-zone",
+    entered: { time_zone: "UTC" },
+    account: "installation",
+    support: true
+  },
+  {
+    name: "payment_note.create",
+    page: async (server) => `/payments/${(await payment(server)).id}`,
+    end: "/notes",
+    entered: { text: "The payer called." },
+    account: "test",
+    support: true
+  },
+  {
+    name: "payment_note.delete",
+    page: async (server) => {
+      const { id } = await payment(server)
+      const author = { id: "per_000000000000000000000000", email: null }
+      const add = PaymentNotes.add(author, id, "The payer called.")
+      await Effect.runPromise(Effect.orDie(server.accounts.run(`${server.merchantId}:test`, add)))
+      return `/payments/${id}`
+    },
+    end: "/delete",
+    entered: {},
+    account: "test",
     support: false
   },
   { name: "person.remove", page: memberPage, end: "/remove", entered: {}, account: "installation", support: false },

@@ -62,8 +62,8 @@ describe("the dashboard's", () => {
       assert.match(textOf(page), /43\.21 USD .*Mastercard ···· 4444/)
       assert.include(page.text, `/payments/${payment.id}"`)
       const detached = textOf(await send(`/customers/${id}`, `/${card}/detach`, {}))
-      assert.include(detached, "Card detached.")
-      assert.include(detached, "None. A payment with setup_future_usage saves its card.")
+      assert.include(detached, "Card removed.")
+      assert.include(detached, "No saved cards. Your website can offer to save the card")
       assert.isNull((await server.get(`/v1/payment_methods/${card}`)).customer)
     })
 
@@ -88,7 +88,7 @@ describe("the dashboard's", () => {
       assert.include(textOf(made), "12.50 EUR / month")
       const { default_price } = await server.get(`/v1/products/${id}`)
       for (const page of ["/products", `/products/${id}/prices`, `/prices/${default_price}`]) {
-        assert.include(textOf(await tab.get(`/dashboard/test${page}`)), "There are no subscriptions that charge again.")
+        assert.include(textOf(await tab.get(`/dashboard/test${page}`)), "Till has no subscriptions that charge again")
       }
       assert.include(textOf(await tab.get("/dashboard/test/products")), "12.50 EUR / month")
       const images = "https://shop.example/1.png\nhttps://shop.example/2.png"
@@ -124,9 +124,22 @@ describe("the dashboard's", () => {
     const add = async (id: string, entered: Readonly<Record<string, string>>) =>
       await send(`/products/${id}/prices`, "/prices/create", entered)
 
+    /** The rows of the form's table of tiers. */
+    const tiersOf = (...rows: ReadonlyArray<readonly [up_to: string, each: string, flat?: string]>) =>
+      Object.fromEntries(
+        rows.flatMap(([up_to, each, flat = ""], row) => [
+          [`tiers[${row}][up_to]`, up_to],
+          [`tiers[${row}][unit_amount]`, each],
+          [`tiers[${row}][flat_amount]`, flat]
+        ])
+      )
+
     it("with tiers show the amounts that are billed", async () => {
       const id = await product()
-      const page = await add(id, { tiers_mode: "graduated", tiers: "10 5.00\n20 4 2.50\ninf 3.00" })
+      const page = await add(id, {
+        tiers_mode: "graduated",
+        ...tiersOf(["10", "5.00"], ["20", "4", "2.50"], ["", "3.00"])
+      })
       assert.strictEqual(page.status, 200, textOf(page))
       const [price] = (await server.get(`/v1/prices?product=${id}`)).data
       assert.deepStrictEqual(
@@ -215,18 +228,18 @@ describe("the dashboard's", () => {
         Effect.promise(async () => {
           const id = await product()
           let end = 0
-          const lines = tiers.map(({ each, flat, units }, index) => {
+          const rows = tiers.map(({ each, flat, units }, index) => {
             end += units
-            const amounts = [each, ...(flat === undefined ? [] : [flat])].map((minor) => plainAmount(minor, currency))
-            return [index === tiers.length - 1 ? "inf" : end, ...amounts].join(" ")
+            const last = index === tiers.length - 1 ? "" : String(end)
+            return [last, plainAmount(each, currency), flat === undefined ? "" : plainAmount(flat, currency)] as const
           })
-          const entered = { currency, tiers_mode: mode, tiers: lines.join("\n") }
+          const entered = { currency, tiers_mode: mode, ...tiersOf(...rows) }
           const previewed = await preview(id, entered)
           assert.strictEqual(previewed.status, 200)
           assert.deepStrictEqual((await server.get(`/v1/prices?product=${id}`)).data, [])
           await add(id, entered)
           const [price] = (await server.get(`/v1/prices?product=${id}`)).data
-          const cells = cellsIn(previewed)
+          const cells = cellsIn({ ...previewed, text: previewed.text.slice(previewed.text.indexOf('id="preview"')) })
           assert.deepStrictEqual(
             cells,
             cellsIn(await tab.get(`/dashboard/test/prices/${price.id}`)).slice(0, cells.length)
@@ -281,6 +294,47 @@ describe("the dashboard's", () => {
       assert.lengthOf((await server.get(`/v1/prices?product=${id}`)).data, 2)
     })
 
+    it("begin with two fields, and show others where they have a value or an error", async () => {
+      const id = await product()
+      const openIn = ({ text }: Page) =>
+        [...text.matchAll(/<details class="more" open="">\s*<summary>([^<]*)/g)].map(([, title]) => title)
+      const empty = await tab.get(`/dashboard/test/products/${id}/prices`)
+      assert.deepStrictEqual(openIn(empty), [])
+      assert.lengthOf(empty.text.match(/<details class="more"/g)!, 5)
+      const outside = empty.text.replaceAll(/<details class="more"[\s\S]*?<\/details>/g, "")
+      const fields = [...outside.matchAll(/<label for="[^"]*">([^<]*)<\/label>/g)].map(([, label]) => label)
+      assert.deepStrictEqual(fields, ["Price", "Currency"])
+      const wrong = await preview(id, { unit_amount: "5", "transform_quantity[divide_by]": "many" })
+      assert.deepStrictEqual(openIn(wrong), ["Packages of several units"])
+      const named = await preview(id, { unit_amount: "5", nickname: "By the box" })
+      assert.deepStrictEqual(openIn(named), ["Name and lookup key"])
+    })
+
+    it("have a table of tiers that grows by a button, and keeps what was entered", async () => {
+      const id = await product()
+      const before = await server.journal()
+      const { action, values } = formTo(await tab.get(`/dashboard/test/products/${id}/prices`), "/prices/create")
+      const rowsOf = (fields: object) => Object.keys(fields).filter((name) => name.endsWith("[up_to]")).length
+      assert.strictEqual(rowsOf(values), 3)
+      const entered = { currency: "eur", ...tiersOf(["10", "5.00"], ["20", "not yet"], ["30", "3"]) }
+      const grown = await tab.post(action, { ...values, ...entered, add_tier: "4" })
+      assert.strictEqual(grown.status, 200)
+      assert.notInclude(grown.text, 'class="error"')
+      assert.match(grown.text, /<input\s[^>]*name="tiers\[3\]\[up_to\]"[^>]*autofocus=""/)
+      const again = formTo(grown, "/prices/create").values
+      assert.deepInclude(again, entered)
+      assert.strictEqual(rowsOf(again), 4)
+      assert.strictEqual(await server.journal(), before)
+      for (const asked of ["100000", "-1", "1e9", "x"]) {
+        const { text } = await tab.post(action, { ...again, add_tier: asked })
+        assert.isAtMost(text.match(/\[up_to\]"/g)!.length, 300)
+      }
+      const corrected = { ...again, ...tiersOf(["10", "5"], ["20", "4"], ["30", "3"], ["", "2"]), tiers_mode: "volume" }
+      assert.include(textOf(await tab.post(action, corrected)), "Price added.")
+      const [price] = (await server.get(`/v1/prices?product=${id}`)).data
+      assert.lengthOf(price.tiers, 4)
+    })
+
     it("report errors at the field or above the form, in previews too", async () => {
       const id = await product()
       await add(id, { unit_amount: "5", lookup_key: "taken" })
@@ -289,10 +343,27 @@ describe("the dashboard's", () => {
         [{ unit_amount: "5", currency: "" }, /-currency-error">/],
         [{ unit_amount: "5", "custom_unit_amount[enabled]": "on" }, /-unit_amount-error">/],
         [{ tiers_mode: "volume" }, /-tiers-error">/],
-        [{ tiers: "10 1.00\ninf 2" }, /-tiers_mode-error">/],
-        [{ tiers_mode: "volume", tiers: "ten 1.00" }, /Line 1: enter a number/],
-        [{ tiers_mode: "volume", tiers: "10 1.001" }, /Line 1: Enter at most 2 decimals/],
-        [{ tiers_mode: "volume", tiers: "10 1.00\n5 2.00\ninf 1" }, /-tiers-error">[^<]*tiers\[1\]\[up_to\]/],
+        [tiersOf(["10", "1.00"], ["", "2"]), /-tiers_mode-error">/],
+        [{ tiers_mode: "volume", ...tiersOf(["ten", "1.00"]) }, /Tier 1, up to unit: Enter a whole number/],
+        [{ tiers_mode: "volume", ...tiersOf(["10", "1.001"]) }, /Tier 1, price per unit: Enter at most 2 decimals/],
+        [
+          { tiers_mode: "volume", ...tiersOf(["10", "1"], ["5", "2"], ["", "1"]) },
+          /tiers\[1\]\[up_to\]-error">Tier 2, up to unit: Enter a number above 10\./
+        ],
+        [{ tiers_mode: "volume", ...tiersOf(["0", "1"]) }, /Tier 1, up to unit: Enter a number above 0\./],
+        [
+          { tiers_mode: "volume", ...tiersOf(["", "1"], ["10", "2"]) },
+          /tiers\[0\]\[up_to\]-error">Tier 1, up to unit: Only the last tier can be without a limit\./
+        ],
+        [
+          { tiers_mode: "volume", ...tiersOf(["10", "1"], ["20", "2"]) },
+          /Tier 2, up to unit: The last tier has no limit/
+        ],
+        [{ tiers_mode: "volume", ...tiersOf(["", "", "x"]) }, /Tier 1, flat fee: Enter an amount/],
+        [
+          { tiers_mode: "volume", ...tiersOf(["10", "1"], ["", ""], ["", "1"]) },
+          /tiers\[1\]\[up_to\]-error">Tier 2, up to unit: Fill in this row/
+        ],
         [{ unit_amount: "5", lookup_key: "taken" }, /-lookup_key-error">/],
         [
           { unit_amount: "5", "recurring[interval]": "year", "recurring[interval_count]": "4" },
@@ -333,7 +404,7 @@ describe("the dashboard's", () => {
       assert.include(payment.text, `/checkout-sessions/${session.id}"`)
       assert.include((await tab.get("/dashboard/test/checkout-sessions?status=open")).text, session.id)
       const expired = await send(`/checkout-sessions/${session.id}`, "/expire", {})
-      assert.include(textOf(expired), "Session expired.")
+      assert.include(textOf(expired), "Checkout closed.")
       assert.include(textOf(made), "One-time link created.")
       assert.include(textOf(made), "This link works for one payment.")
       assert.notInclude(textOf(expired), "One-time link")

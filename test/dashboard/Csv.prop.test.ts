@@ -11,6 +11,10 @@ const PIECES = [
   "\0",
   "=HYPERLINK(CONCAT(CHAR(104),A1))",
   "=cmd|' /C calc'!A0",
+  ..."0123456789e",
+  "0042",
+  "1234567890123456",
+  "12e3",
   "Müßig"
 ]
 const text = Schema.Array(Schema.Union([Schema.Literals(PIECES), Schema.String])).check(Schema.isMaxLength(12))
@@ -37,6 +41,19 @@ describe("a CSV file", () => {
       )
     },
     { arbitrary: { runs: 500 } }
+  )
+
+  it.each(["0042", "007", "00", "1234567890123456", "12e3", "1E5", "'0042", "''1e5"])(
+    "keeps the digits of %s, which a spreadsheet would alter",
+    (text) => {
+      assert.strictEqual(csvCell(text), `"'${text}"`)
+      assert.strictEqual(textOf(`'${text}`), text)
+    }
+  )
+
+  it.each(["0", "42", "0.50", "1.10", "123456789012345", "2026-11-27 04:53:47", "12.e", "e5", "0042 ", "x0042"])(
+    "has %s as it is",
+    (text) => assert.strictEqual(csvCell(text), `"${text}"`)
   )
 
   it.each([

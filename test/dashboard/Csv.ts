@@ -28,8 +28,12 @@ export const cellsIn = (text: string, separator = ","): ReadonlyArray<ReadonlyAr
   return rows
 }
 
-/** Restores the text of a cell (semantics dashboard.files) by removing one apostrophe at each possible formula. */
+/**
+ * Restores the text of a cell (semantics dashboard.files) by removing one apostrophe at each possible formula, and
+ * before digits that a spreadsheet would alter.
+ */
 export const textOf = (cell: string): string => {
+  if (/^'+(?:0\d+|\d{16,}|\d+e\d+)$/iu.test(cell)) return cell.slice(1)
   let text = ""
   let isBegin = true
   for (let at = 0; at < cell.length; at++) {

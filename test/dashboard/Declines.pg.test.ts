@@ -12,9 +12,9 @@ import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import type { Formatted } from "../../src/engine/views/DocumentFormats.ts"
 import { remakeOutdated } from "../../src/engine/verify/Verify.ts"
-import { PAYMENT_INTENT } from "../../src/payments/Documents.ts"
+import { PAYMENT_INTENT } from "../../src/payments/shared/Documents.ts"
 import { KINDS } from "../../src/payments/Formats.ts"
-import { searchable, SEARCHED_PAYMENT_INTENT } from "../../src/payments/Search.ts"
+import { searchable, SEARCHED_PAYMENT_INTENT } from "../../src/payments/shared/Search.ts"
 import type { RunningEngine } from "../engine/Harness.ts"
 import * as Harness from "../engine/Harness.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
@@ -28,7 +28,7 @@ const KINDS_WITHOUT_DECLINES: ReadonlyArray<Formatted> = KINDS.map((kind) =>
 /** All pages of a query, newest first. */
 const found = Effect.fnUntraced(function* (account: string, query: Readonly<Record<string, string>>, limit: number) {
   const accounts = yield* Accounts
-  const asked = yield* readPaymentQuery({ account, query: new URLSearchParams(query) })
+  const asked = yield* readPaymentQuery({ account, query: new URLSearchParams(query), zone: "UTC" })
   return yield* Harness.walk("older", limit, ({ limit, ...cursor }) =>
     Effect.provideService(findPayments(account, asked, { cursor, limit }), Accounts, accounts)
   )

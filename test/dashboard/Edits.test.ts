@@ -1,8 +1,8 @@
 /** Edit forms keep the current value of fields that were not edited (semantics dashboard.editing). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { INSTALLATION } from "../../src/payments/AccountIds.ts"
-import * as Merchants from "../../src/payments/Merchants.ts"
+import { INSTALLATION } from "../../src/payments/shared/AccountIds.ts"
+import * as Merchants from "../../src/payments/merchants/Merchants.ts"
 import { formTo } from "./People.ts"
 import { openDashboard } from "./support.ts"
 
@@ -113,7 +113,7 @@ describe("forms that edit", () => {
   })
 
   it("of the brand keep concurrent changes", async () => {
-    const { action, values } = formTo(await tab.get("/dashboard/test/developers/brand"), "/set")
+    const { action, values } = formTo(await tab.get("/dashboard/test/settings"), "/set")
     const { accounts, merchantId } = server
     await Effect.runPromise(accounts.run(INSTALLATION, Merchants.changeAppearance(merchantId, { accent: "#1b7f5e" })))
     const done = await tab.post(action, { ...values, name: "Lumen Tea" })

@@ -9,7 +9,8 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { accessibilityProblems, connect, hasBrowser, setTextSize } from "../pages/Browser.ts"
 import { type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
-import { linkFor, signedIn, signInBy } from "./People.ts"
+import { MAIL } from "./Actions.ts"
+import { formTo, linkFor, signedIn, signInBy } from "./People.ts"
 import { makeWorld, type World } from "../support/fixtures/World.ts"
 
 const SOURCES = new URL("../../src/dashboard/", import.meta.url)
@@ -34,9 +35,16 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
   let world: World
   beforeAll(async () => {
     const log = layerFreshLog({ batchMillis: 20 })
-    ;[shared, browser] = await Promise.all([start({ merchantName: "Lumen", requestLog: log }), connect()])
+    ;[shared, browser] = await Promise.all([start({ merchantName: "Lumen", requestLog: log, mail: MAIL }), connect()])
     world = await makeWorld(shared, (max) => LONG.repeat(2).slice(0, Math.min(max, 120)).trim())
     const tab = await signedIn(world.server)
+    for (const [path, end] of [
+      ["/payments/:id", "/receipt"],
+      ["/team/:id", "/invite"]
+    ] as const) {
+      const { action, values } = formTo(await tab.get(`/dashboard/test${world.pages[path]!}`), end)
+      await tab.post(action, { ...values, ...("email" in values && { email: "payer@example.com" }) })
+    }
     await vi.waitFor(async () => {
       assert.strictEqual((await tab.get(`/dashboard/test${world.pages["/requests/:id"]!}`)).status, 200)
     }, 120_000)
@@ -73,10 +81,9 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
       problems.push(...(await look(page)))
       const preview = page.getByRole("button", { name: "Preview" })
       if ((await preview.count()) > 0) {
-        await page.getByLabel("Tiers", { exact: true }).selectOption("volume")
-        await page.getByLabel("Tiers, one per line").fill("10 999999999.99 0.01\ninf 12345678.90")
+        await fillForPreview(page)
         await preview.click()
-        await page.getByText("This price is not added yet.").waitFor()
+        await page.getByRole("heading", { name: "Preview" }).waitFor()
         problems.push(...(await look(page)).map((problem) => `Preview: ${problem}`))
       }
       return problems
@@ -91,6 +98,10 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
     it("the sign-in", async () => {
       await page.context().clearCookies()
       assert.deepStrictEqual(await problemsOf("/sign-in"), [])
+    })
+    it("the page for a forgotten password", async () => {
+      await page.context().clearCookies()
+      assert.deepStrictEqual(await problemsOf("/forgot"), [])
     })
   }
 
@@ -136,6 +147,25 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
 const DESK = { width: 1280, height: 720 }
 const TABLET = { width: 768, height: 1024 }
 const PHONE = { width: 360, height: 740 }
+
+/** Fills in a form with a preview: that of a price with tiers, or that of the brand. */
+const fillForPreview = async (page: Page) => {
+  if ((await page.locator('[name="tiers_mode"]').count()) === 0) {
+    await page.getByLabel("Use my own colour").check()
+    await page.getByLabel("Colour", { exact: true }).fill("#ffdd00")
+    return
+  }
+  await page.getByText("Price that depends on the quantity").click()
+  await page.locator('[name="tiers_mode"]').selectOption("volume")
+  for (const [name, value] of [
+    ["tiers[0][up_to]", "10"],
+    ["tiers[0][unit_amount]", "999999999.99"],
+    ["tiers[0][flat_amount]", "0.01"],
+    ["tiers[1][unit_amount]", "12345678.90"]
+  ] as const) {
+    await page.locator(`[name="${name}"]`).fill(value)
+  }
+}
 
 /** Parts of a page that are wider than its window: the page, or one of its forms, opened one at a time. */
 const widths: (page: Page) => Promise<ReadonlyArray<string>> = (page) =>

@@ -6,7 +6,7 @@ import { formTo, openTab, signedIn, type Tab } from "./People.ts"
 import { makeWorld, type World } from "../support/fixtures/World.ts"
 
 /** Pages that support does not see. */
-const OTHERS = /^\/(?:team|developers\/.+|products\/:id\/prices|payment-links\/new)/
+const OTHERS = /^\/(?:team|settings|developers\/.+|products\/:id\/prices|payment-links\/new)/
 
 describe("every page", () => {
   let shared: MemoryTillWithPages

@@ -90,7 +90,7 @@ describe("a payment link", () => {
   it("dashboard.payment_links: shows its state, its payments, and every change", async () => {
     const link = await makeLink(server, { restrictions: { completed_sessions: { limit: 1 } } })
     const at = `/payment-links/${link.id}`
-    assert.include(textOf(await tab.get(`/dashboard/test${at}`)), "Nobody has opened a checkout at this link yet.")
+    assert.include(textOf(await tab.get(`/dashboard/test${at}`)), "Nobody has started to pay with this link yet.")
     const session = await open(server, link)
     await pay(session, filledIn())
     const page = await tab.get(`/dashboard/test${at}`)
@@ -170,7 +170,7 @@ describe("live mode", () => {
       assert.include(textOf(live), "Lumen Coffee cannot take cards yet. No card processor is connected", path)
       assert.include(live.text, `href="${server.url}/docs/guide/live"`)
       const isLink = (links as ReadonlyArray<string>).includes(path)
-      assert.strictEqual(live.text.includes("No payer can pay at this link"), isLink, path)
+      assert.strictEqual(live.text.includes("Nobody can pay with this link"), isLink, path)
     }
     for (const path of ["", "/payment-links"]) {
       assert.notInclude((await tab.get(`/dashboard/test${path}`)).text, "cannot take cards yet")

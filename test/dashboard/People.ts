@@ -3,9 +3,9 @@ import { Effect } from "effect"
 import type { Page as BrowserPage } from "playwright-core"
 import type { Person, Role } from "../../src/domain/Person.ts"
 import type { Transaction } from "../../src/engine/actor/Transaction.ts"
-import { INSTALLATION } from "../../src/payments/AccountIds.ts"
-import * as DashboardSessions from "../../src/payments/DashboardSessions.ts"
-import * as People from "../../src/payments/People.ts"
+import { INSTALLATION } from "../../src/payments/shared/AccountIds.ts"
+import * as DashboardSessions from "../../src/payments/team/DashboardSessions.ts"
+import * as People from "../../src/payments/team/People.ts"
 import type { MemoryTillWithPages } from "../support/MemoryTillWithPages.ts"
 import { visit } from "../support/fixtures/CheckoutPages.ts"
 
@@ -38,7 +38,8 @@ export interface Tab {
   readonly get: (path: string, headers?: Readonly<Record<string, string>>) => Promise<Page>
   readonly post: (
     path: string,
-    values: Readonly<Record<string, string>>,
+    /** A form with a file is sent as `multipart/form-data`. */
+    values: Readonly<Record<string, string | Blob>>,
     headers?: Readonly<Record<string, string>>
   ) => Promise<Page>
   /** Opens a sign-in link and sends its form. */
@@ -51,6 +52,19 @@ export interface Page {
   readonly text: string
   /** The page's own address. */
   readonly url: string
+}
+
+type Values = Readonly<Record<string, string | Blob>>
+
+const isUpload = (values: Values): boolean => Object.values(values).some((value) => typeof value !== "string")
+
+/** The body of a form, as a browser encodes it. */
+const bodyOf = (values: Values): FormData | string => {
+  const entries = Object.entries(values)
+  if (!isUpload(values)) return new URLSearchParams(entries as Array<[string, string]>).toString()
+  const body = new FormData()
+  for (const [name, value] of entries) body.append(name, value)
+  return body
 }
 
 export const openTab = (server: Pick<MemoryTillWithPages, "url">): Tab => {
@@ -67,13 +81,13 @@ export const openTab = (server: Pick<MemoryTillWithPages, "url">): Tab => {
         method: "POST",
         redirect: "manual",
         headers: {
-          "content-type": "application/x-www-form-urlencoded",
+          ...(isUpload(values) ? {} : { "content-type": "application/x-www-form-urlencoded" }),
           "sec-fetch-site": "same-origin",
           origin: server.url,
           cookie: tab.cookie,
           ...headers
         },
-        body: new URLSearchParams(values).toString()
+        body: bodyOf(values)
       })
       return await followed({ status: response.status, headers: response.headers, text: await response.text(), url })
     },
@@ -120,6 +134,8 @@ export const formsIn = ({ text, url }: Page) =>
     action: new URL(action!, url).pathname,
     values: Object.fromEntries(
       [...content!.matchAll(/<(?:input|select|textarea)\s[^>]*>(?:\n([^<]*)<\/textarea>)?/g)]
+        // A browser does not send a field without a name.
+        .filter(([field]) => /\sname="/.test(field))
         .filter(([field]) => !field.includes('type="checkbox"') || /\schecked=/.test(field))
         .map(([field, text]) => [
           unescape(/\sname="([^"]+)"/.exec(field)![1]!),

@@ -7,16 +7,16 @@ import { get } from "node:http"
 import { Effect } from "effect"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
-import { INSTALLATION } from "../../src/payments/AccountIds.ts"
-import * as Audit from "../../src/payments/Audit.ts"
-import { DASHBOARD_SESSION } from "../../src/payments/DashboardSessions.ts"
+import { INSTALLATION } from "../../src/payments/shared/AccountIds.ts"
+import * as Audit from "../../src/payments/team/Audit.ts"
+import { DASHBOARD_SESSION } from "../../src/payments/team/DashboardSessions.ts"
 import { ADDRESS_FAILURES_MAX, PERSON_ATTEMPTS_MAX } from "../../src/dashboard/frame/SignInLimits.ts"
 import { clockOf } from "../support/SettableClock.ts"
 import { basic } from "../support/HttpExchange.ts"
 import { createMerchant } from "../support/fixtures/Merchants.ts"
 import { type Answer, type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { visit } from "../support/fixtures/CheckoutPages.ts"
-import { ACTIONS } from "./Actions.ts"
+import { ACTIONS, MAIL, type TriedAction } from "./Actions.ts"
 import { formsIn, formTo, linkFor, linkTo, openTab, type Page, signedIn, type Tab } from "./People.ts"
 
 const PASSWORD = "correct horse battery"
@@ -46,9 +46,9 @@ describe("the dashboard", () => {
       ...parameters
     })
 
-  const audits = async (account: string): Promise<ReadonlyArray<string>> => {
+  const audits = async (account: string, { accounts } = server): Promise<ReadonlyArray<string>> => {
     const { documents } = await Effect.runPromise(
-      server.accounts.list(account, { kind: Audit.AUDIT_ENTRY.name, prefix: "aud", limit: 100 })
+      accounts.list(account, { kind: Audit.AUDIT_ENTRY.name, prefix: "aud", limit: 100 })
     )
     return documents.map(({ value }) => (value as unknown as { action: string }).action)
   }
@@ -433,7 +433,7 @@ describe("the dashboard", () => {
     const { action, values } = formTo(page, "/end")
     assert.strictEqual((await stranger.post(action, values)).status, 403)
     assert.strictEqual((await other.get("/dashboard/test")).status, 200)
-    assert.include((await tab.post(action, values)).text, "Session ended.")
+    assert.include((await tab.post(action, values)).text, "The session is signed out.")
     assert.include((await other.get("/dashboard/test")).url, "/sign-in")
   })
 
@@ -455,58 +455,81 @@ describe("the dashboard", () => {
     }
   })
 
-  describe.each(ACTIONS)("$name", ({ account, end, entered, name, page, support: may }) => {
-    const accountId = () => (account === "installation" ? INSTALLATION : `${server.merchantId}:test`)
-    const fill = async () => {
-      const form = formTo(await owner.get(`/dashboard/test${await page(server)}`), end)
-      return { action: form.action, values: { ...form.values, ...entered } }
-    }
-    const countOf = async () => (await audits(accountId())).filter((action) => action === name).length
-
-    it("runs once per form, and leaves an entry in the audit log", async () => {
-      const before = await countOf()
-      const { action, values } = await fill()
-      const first = await owner.post(action, values)
-      assert.strictEqual(first.status, 200)
-      assert.include(first.text, 'class="said"')
-      assert.strictEqual((await owner.post(action, values)).status, 200)
-      assert.strictEqual(await countOf(), before + 1)
+  describe("an action", () => {
+    // Some actions exist only with a mail server.
+    let server: MemoryTillWithPages
+    let owner: Tab
+    let another: Tab
+    let support: Tab
+    beforeAll(async () => {
+      server = await start({ mail: MAIL })
+      owner = await signedIn(server)
+      another = await signedIn(server, "owner")
+      support = await signedIn(server, "support")
     })
+    afterAll(() => server.close())
 
-    it("does not run without its token, with another token, from another site, or without a session", async () => {
-      const before = await countOf()
-      const { action, values } = await fill()
-      const { token: _, ...without } = values
-      const signOut = formTo(await owner.get("/dashboard/test"), "/sign-out").values["token"]!
-      const refused = [
-        await owner.post(action, without),
-        await owner.post(action, { ...values, token: signOut }),
-        await another.post(action, values),
-        await owner.post(action, values, { origin: "https://evil.example", "sec-fetch-site": "cross-site" }),
-        await owner.post(action, values, { origin: "null" }),
-        await owner.post(action, values, { origin: "https://evil.example" }),
-        await owner.post(action, values, { "sec-fetch-site": "same-site" }),
-        await owner.post(action.replace("/test/", "/live/"), values),
-        await owner.post(action, values, { "content-type": "application/json" })
-      ]
-      assert.deepStrictEqual([...new Set(refused.map(({ status }) => status))], [403])
-      assert.strictEqual((await openTab(server).post(action, values)).status, 401)
-      assert.strictEqual(await countOf(), before)
-    })
-
-    it(`is ${may ? "" : "not "}allowed for support`, async () => {
-      const before = await countOf()
-      const path = `/dashboard/test${await page(server)}`
-      const shown = await support.get(path)
-      if (may) {
-        const form = formTo(shown, end)
-        assert.strictEqual((await support.post(form.action, { ...form.values, ...entered })).status, 200)
-      } else {
-        assert.throws(() => formTo(shown, end))
-        const form = formTo(await owner.get(path), end)
-        assert.strictEqual((await support.post(form.action, { ...form.values, ...entered })).status, 403)
+    describe.each(ACTIONS)("$name", ({ account, end, entered, name, page, support: may }) => {
+      const accountId = () => (account === "installation" ? INSTALLATION : `${server.merchantId}:${account}`)
+      const fill = async () => {
+        const form = formTo(await owner.get(`/dashboard/test${await page(server)}`), end)
+        return { action: form.action, values: { ...form.values, ...entered } }
       }
-      assert.strictEqual(await countOf(), before + (may ? 1 : 0))
+      const countOf = async () => (await audits(accountId(), server)).filter((action) => action === name).length
+
+      it("runs once per form, and leaves an entry in the audit log", async () => {
+        const before = await countOf()
+        const { action, values } = await fill()
+        const first = await owner.post(action, values)
+        assert.strictEqual(first.status, 200)
+        assert.include(first.text, 'class="said"')
+        assert.strictEqual((await owner.post(action, values)).status, 200)
+        assert.strictEqual(await countOf(), before + 1)
+      })
+
+      it("does not run without its token, with another token, from another site, or without a session", async () => {
+        const before = await countOf()
+        const { action, values } = await fill()
+        const { token: _, ...without } = values
+        const signOut = formTo(await owner.get("/dashboard/test"), "/sign-out").values["token"]!
+        const refused = [
+          await owner.post(action, without),
+          await owner.post(action, { ...values, token: signOut }),
+          await another.post(action, values),
+          await owner.post(action, values, { origin: "https://evil.example", "sec-fetch-site": "cross-site" }),
+          await owner.post(action, values, { origin: "null" }),
+          await owner.post(action, values, { origin: "https://evil.example" }),
+          await owner.post(action, values, { "sec-fetch-site": "same-site" }),
+          await owner.post(action.replace("/test/", "/live/"), values),
+          await owner.post(action, values, { "content-type": "application/json" })
+        ]
+        assert.deepStrictEqual([...new Set(refused.map(({ status }) => status))], [403])
+        assert.strictEqual((await openTab(server).post(action, values)).status, 401)
+        assert.strictEqual(await countOf(), before)
+      })
+
+      it(`is ${may ? "" : "not "}allowed for support`, async () => {
+        const before = await countOf()
+        const path = `/dashboard/test${await page(server)}`
+        const shown = await support.get(path)
+        if (may) {
+          const form = formTo(shown, end)
+          assert.strictEqual((await support.post(form.action, { ...form.values, ...entered })).status, 200)
+        } else {
+          assert.throws(() => formTo(shown, end))
+          const form = formTo(await owner.get(path), end)
+          assert.strictEqual((await support.post(form.action, { ...form.values, ...entered })).status, 403)
+        }
+        assert.strictEqual(await countOf(), before + (may ? 1 : 0))
+      })
+    })
+
+    it("asks for the password before an invitation", async () => {
+      const tab = await signedIn(server, "owner")
+      await setPassword(tab, "asked-to-invite@example.com")
+      const { end, entered, page } = ACTIONS.find(({ name }) => name === "person.invite")!
+      const done = await askingOf(tab, server)(`/dashboard/test${await page(server)}`, end, entered)
+      assert.include(done.text, "The invitation is on its way.")
     })
   })
 
@@ -682,13 +705,12 @@ describe("the dashboard", () => {
     await setPassword(forgetful, email, "a third long password")
   })
 
-  it("asks for the password before live keys, the team, credentials and a wipe, but not before test keys", async () => {
-    const tab = await signedIn(server, "owner")
-    await setPassword(tab, "asked@example.com")
+  /** Sends forms that have to ask for the password, with and without it. */
+  const askingOf = (tab: Tab, of = server) => {
     const entriesOf = async () =>
-      [...(await audits(INSTALLATION)), ...(await audits(`${server.merchantId}:test`))].length
-    const asks = async (path: string, end: string, entered: Readonly<Record<string, string>>) => {
-      await forgetProof(server, tab)
+      [...(await audits(INSTALLATION, of)), ...(await audits(`${of.merchantId}:test`, of))].length
+    return async (path: string, end: string, entered: TriedAction["entered"]) => {
+      await forgetProof(of, tab)
       const { action, values } = formTo(await tab.get(path), end)
       const before = await entriesOf()
       const asked = await tab.post(action, { ...values, ...entered })
@@ -700,21 +722,40 @@ describe("the dashboard", () => {
       assert.notInclude(done.text, "Confirm it&#39;s you", path)
       return done
     }
+  }
+
+  it("asks for the password before live keys, the team, credentials and a wipe, but not before test keys", async () => {
+    const tab = await signedIn(server, "owner")
+    await setPassword(tab, "asked@example.com")
+    const asks = askingOf(tab)
     const keys = "/dashboard/live/developers/keys"
     const made = await asks(keys, "/create", { type: "secret" })
     const key = `${keys}/${/key_\w+/.exec(made.text)![0]}`
     await asks(key, "/roll", { expires_in: "300" })
     await asks(key, "/revoke", {})
     await asks("/dashboard/test/account", "/credentials", { email: "asked@example.com", password: PASSWORD })
+    // Another person, who has ten more attempts.
+    const next = await signedIn(server, "owner")
+    await setPassword(next, "asked-next@example.com")
+    const asksNext = askingOf(next)
     for (const { end, entered, name, page } of ACTIONS) {
-      if (!/^person\.|^test_data/.test(name)) continue
+      if (!/^person\.|^test_data/.test(name) || /^person\.(?:set_time_zone|invite)$/.test(name)) continue
       // An email belongs to one person.
       const own = "email" in entered ? { email: "asked-too@example.com" } : {}
-      await asks(`/dashboard/test${await page(server)}`, end, { ...entered, ...own })
+      await asksNext(`/dashboard/test${await page(server)}`, end, { ...entered, ...own })
     }
     await forgetProof(server, tab)
     const { action, values } = formTo(await tab.get("/dashboard/test/developers/keys"), "/create")
     assert.notInclude((await tab.post(action, { ...values, type: "secret" })).text, "Confirm it&#39;s you")
+  })
+
+  it("asks for the password before each action on processors, and before a decision about an operation", async () => {
+    const tab = await signedIn(server, "owner")
+    await setPassword(tab, "asked-for-processors@example.com")
+    const asks = askingOf(tab)
+    const actions = ACTIONS.filter(({ name }) => /^processor\.|^operation\.decide/.test(name))
+    assert.lengthOf(actions, 6)
+    for (const { end, entered, page } of actions) await asks(`/dashboard/test${await page(server)}`, end, entered)
   })
 
   it("asks for the password before a large live refund, continues with it, and does not ask again", async () => {

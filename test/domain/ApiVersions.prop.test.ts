@@ -10,7 +10,7 @@ import {
   type VersionedAnswer,
   VERSIONS
 } from "../../src/domain/ApiVersions.ts"
-import { Command } from "../../src/payments/Administration.ts"
+import { Command } from "../../src/payments/administration/Administration.ts"
 
 const ROUTE = "POST /v1/things"
 

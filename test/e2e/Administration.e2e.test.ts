@@ -93,7 +93,7 @@ const assertBrands = async (server: TillProcess, merchant: string, url: string) 
 
 /** Commands that change nothing and print the reason. */
 const assertRefusals = async (server: TillProcess, { keys, merchant }: Created) => {
-  const badName = "A merchant's name has 1 to 256 characters, none of them a control character."
+  const badName = "Enter a merchant name of 1 to 256 characters, without control characters."
   const noMerchant = "There is no merchant mer_x."
   const icon = "https://a.example/i.png"
   const refusals: ReadonlyArray<readonly [message: string, ...args: ReadonlyArray<string>]> = [
@@ -103,7 +103,7 @@ const assertRefusals = async (server: TillProcess, { keys, merchant }: Created) 
     [badName, "merchants", "rename", merchant, "\u001b[31mred"],
     ["The brand's accent must be a colour such as #1b7f5e.", "merchants", "brand", merchant, "--accent", "green"],
     ["--icon and --clear icon exclude each other", "merchants", "brand", merchant, "--icon", icon, "--clear", "icon"],
-    ["An API key is named by its id, key_…, which the list of keys shows.", "keys", "roll", keys["sk_test_"]!.secret],
+    ["Name the key by its ID, key_…, which the list of keys shows.", "keys", "roll", keys["sk_test_"]!.secret],
     [noMerchant, "keys", "list", "mer_x"],
     ["There is no API key key_x, or it has been revoked.", "keys", "roll", "key_x"]
   ]

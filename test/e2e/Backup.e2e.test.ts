@@ -75,7 +75,10 @@ describe("till backup, beside a service under load", () => {
           await succeeds(["backup", backup], server.variables)
           const before = traffic.deeds.filter(({ answer }) => answer !== undefined)
           const output = await succeeds(["backup", backup], server.variables)
-          assert.match(output, /^[\d,]+ new records\. .+ contains [\d,]+ records of 2 accounts until .+Z \(\d+ kB\)/)
+          assert.match(
+            output,
+            /^Backed up [\d,]+ new records \([\d,]+ in total, from 2 accounts, \d+ kB\) to .+, up to .+Z, with/
+          )
           fs.cpSync(backup, earlier.backup, { recursive: true })
           const enough = traffic.deeds.length + 100
           await until("more has happened", () => traffic.deeds.length > enough)
@@ -114,7 +117,7 @@ describe("till backup, beside a service under load", () => {
           await traffic.run(() => traffic.deeds.length > more)
           assert.isEmpty(traffic.violations)
           // After further changes, the next backup adds them.
-          assert.match(await succeeds(["backup", backup], restored.variables), /^[1-9]\d* new records\. /)
+          assert.match(await succeeds(["backup", backup], restored.variables), /^Backed up [1-9]\d* new records \(/)
         })
       }),
     600_000
@@ -300,7 +303,7 @@ describe("till restore", () => {
           await fails(
             ["restore", backup, "--until", "2020-01-01T00:00:00Z"],
             restored.variables,
-            "Nothing was there yet"
+            "This backup has nothing from"
           )
           const { code, stderr } = await till(["restore", backup, "--until", "yesterday"], restored.variables)
           assert.strictEqual(code, 1)

@@ -79,7 +79,7 @@ describe("Postgres 15", () => {
           await succeeds(["backup", backup], {})
           await succeeds(["restore", backup], first)
           assert.match(await succeeds(["verify"], first), sound)
-          assert.match(await succeeds(["backup", backup], first), /^0 new records\. /)
+          assert.match(await succeeds(["backup", backup], first), /^Backed up 0 new records \(/)
           await succeeds(["restore", backup], { TILL_DATA_DIR: back })
           assert.match(await succeeds(["verify"], { TILL_DATA_DIR: back }), sound)
 

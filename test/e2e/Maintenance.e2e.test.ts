@@ -283,7 +283,7 @@ describe("maintenance that a signal ends", () => {
         )
         child.kill("SIGTERM")
         assert.deepStrictEqual((yield* Effect.promise(() => ended)).code, 1, stderr())
-        assert.include(stderr(), "till: Interrupted before the work was done. Run the command again.")
+        assert.include(stderr(), "till: Interrupted before the end. Run the command again.")
         assert.strictEqual(stdout(), "")
       }
     })

@@ -196,10 +196,7 @@ describe("a start that cannot be", () => {
         assert.notInclude(server.stdout, "New from the environment")
         await server.kill("SIGTERM")
         await again.start()
-        assert.include(
-          again.stdout,
-          "New from the environment: secret key, test mode.\nThe keys that were there before stay"
-        )
+        assert.include(again.stdout, "New keys from the environment: secret key, test mode.\nThe earlier keys stay")
         for (const key of [KEYS.secretTest, variables.TILL_SK_TEST]) await again.get("/v1/customers", { key })
         await again.kill("SIGTERM")
         await again.start()
@@ -236,7 +233,7 @@ describe("a start that cannot be", () => {
         assert.isUndefined(other.postgresProcessId, "its Postgres still runs")
         // A start that could not print new keys has created none, so the next one creates and prints them.
         await other.start()
-        assert.include(other.stdout, "These keys are shown this once")
+        assert.include(other.stdout, "These keys are shown only once")
         assert.strictEqual((await server.post("/v1/payment_intents", payment)).amount, 2000)
       })
     })

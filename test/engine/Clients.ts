@@ -5,7 +5,7 @@
 import { assert } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
 import { type Replay, runOnce, Unavailable } from "../../src/engine/Accounts.ts"
-import type { RequestIdentity } from "../../src/engine/log/Record.ts"
+import { isAnswer, isAwaiting, RELEASED, type RequestIdentity } from "../../src/engine/log/Record.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import type { RunningEngine, Storage } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
@@ -21,6 +21,8 @@ interface Sent {
   readonly request: RequestIdentity
   readonly operation: Toy.Operation
   answer: Toy.Answer | Replay | null
+  /** Whether an operation's outcome has released the key, so that a repetition ran anew or will. */
+  released: boolean
 }
 
 interface Seen {
@@ -43,7 +45,7 @@ export class Clients {
 
   operation(): Toy.Operation {
     const slot = this.random.pick(SLOTS)
-    switch (this.random.below(6)) {
+    switch (this.random.below(7)) {
       case 0:
       case 1:
         return { op: "create", slot, name: "plain" }
@@ -51,6 +53,8 @@ export class Clients {
         return { op: "rename", slot, name: this.random.pick(["", "ünï→😀"]) }
       case 3:
         return { op: this.random.pick(["delete", "keep", "drop"] as const), slot }
+      case 4:
+        return { op: "begin", slot, by: this.random.pick([0, 1, 2] as const), delay: this.random.below(50) }
       default:
         return { op: "increment", slot, by: 1 + this.random.below(9) }
     }
@@ -65,7 +69,8 @@ export class Clients {
           account: this.random.pick(ACCOUNTS),
           request: Toy.request(key),
           operation: this.operation(),
-          answer: null
+          answer: null,
+          released: false
         }
         this.sent.push(sent)
         yield* this.random.jitter(3)
@@ -76,9 +81,20 @@ export class Clients {
 
   readonly send = (engine: RunningEngine, sent: Sent) =>
     Effect.map(
-      Effect.exit(runOnce(engine.accounts, sent.account, sent.request, () => withJitter(this.random, sent.operation))),
+      Effect.exit(
+        Effect.flatMap(
+          runOnce(engine.accounts, sent.account, sent.request, () => withJitter(this.random, sent.operation)),
+          (reply) =>
+            reply.replayOf === null && reply.kept !== null && isAwaiting(reply.kept)
+              ? engine.accounts.awaited(sent.account, sent.request)
+              : Effect.succeed(reply)
+        )
+      ),
       (exit) => {
-        if (Exit.isSuccess(exit)) sent.answer = exit.value
+        if (Exit.isSuccess(exit)) {
+          sent.answer = exit.value ?? null
+          if (exit.value === undefined) sent.released = true
+        }
         // A process that ends interrupts its commands, without an answer.
         else if (!Cause.hasInterrupts(exit.cause)) assert.instanceOf(failureOf(exit), Unavailable)
       }
@@ -134,17 +150,34 @@ const journalHolds = Effect.fnUntraced(function* (storage: Storage, clients: Cli
   for (const account of ACCOUNTS) {
     const model = new Toy.Model()
     const carriedOut = new Set<string>()
+    const awaiting = new Map<string, string>()
     const records = yield* Harness.recordsOf(storage, account)
     Harness.eventsMatchChanges(records)
     for (const { at, changes, request, response, version } of records) {
       const key = request!.idempotencyKey!
       assert.isFalse(carriedOut.has(key), `${key} was carried out twice`)
-      carriedOut.add(key)
       const sent = clients.sent.find((candidate) => candidate.request.idempotencyKey === key)!
-      const created = () => changes.find(({ kind }) => kind === Toy.COUNTER.name)!.id
-      const expected = model.apply(sent.operation, at, created) as Toy.Answer
-      assert.deepStrictEqual(response, { status: expected.status, body: expected.body }, `record ${version}`)
-      if (sent.answer !== null) assert.strictEqual(sent.answer.body, response!.body)
+      const begun = awaiting.get(key)
+      if (begun !== undefined) {
+        awaiting.delete(key)
+        model.fire(`timer_${begun}`)
+        const outcome = model.outcomes.get(begun)!
+        if (outcome === null) {
+          assert.deepStrictEqual(response, RELEASED, `record ${version}`)
+          continue
+        }
+        assert.deepStrictEqual(response, { status: outcome.status, body: outcome.body }, `record ${version}`)
+      } else {
+        const created = () => changes.find(({ kind }) => kind === Toy.COUNTER.name || kind === Toy.OPEN.name)!.id
+        const expected = model.apply(sent.operation, at, created) as Toy.Answer
+        assert.deepStrictEqual(response, expected.kept, `record ${version}`)
+        if (isAwaiting(response!)) {
+          awaiting.set(key, response.awaits)
+          continue
+        }
+      }
+      carriedOut.add(key)
+      if (sent.answer !== null) assert.strictEqual(sent.answer.body, isAnswer(response!) ? response.body : undefined)
     }
     for (const { account: of, answer, request } of clients.sent) {
       if (of !== account || answer === null || answer.status === 404 || answer.status === 400) continue
@@ -176,7 +209,7 @@ export const everythingHolds = Effect.fnUntraced(function* (storage: Storage, cl
   yield* answersHold(engine, clients)
   yield* journalHolds(storage, clients)
   // A client without an answer repeats its request, which takes effect once, whether or not it already had.
-  for (const sent of clients.sent) if (sent.answer === null) yield* clients.send(engine, sent)
+  for (const sent of clients.sent) if (sent.answer === null && !sent.released) yield* clients.send(engine, sent)
   yield* answersHold(engine, clients)
   for (const [account, model] of yield* journalHolds(storage, clients)) {
     yield* Harness.agrees(engine, account, model, 3)

@@ -35,7 +35,7 @@ type Table = (typeof TABLES)[number]
 /** Columns whose change may hide a row from searches. */
 const FINDING: Readonly<Record<Table, ReadonlyArray<string>>> = {
   journal: [],
-  objects: ["account", "id", "kind", "labels", "terms", "measure"],
+  objects: ["account", "id", "kind", "labels", "term_numbers", "measure"],
   revisions: ["account", "id", "version"],
   events: ["account", "id", "type"],
   idempotency: ["account", "key"],

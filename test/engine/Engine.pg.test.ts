@@ -221,7 +221,7 @@ describe("the engine on Postgres", () => {
       yield* Harness.verified(storage)
       const problem = Effect.map(Harness.verification(storage), ({ problems }) => problems.join("\n"))
       const edits: ReadonlyArray<readonly [string, string]> = [
-        [`UPDATE objects SET terms = terms[2:] WHERE kind = 'counter'`, "documents ctr_"],
+        [`UPDATE objects SET term_numbers = term_numbers[2:] WHERE kind = 'counter'`, "documents ctr_"],
         [`UPDATE objects SET measure = measure + 1 WHERE kind = 'counter'`, "documents ctr_"],
         [`UPDATE objects SET tallies = replace(tallies, ',1,', ',2,') WHERE kind = 'counter'`, "documents ctr_"],
         [`UPDATE objects SET tallies = 'garbage' WHERE kind = 'counter'`, "documents ctr_"],

@@ -64,6 +64,7 @@ const urgent = (views: ViewsShape): ReadonlyArray<Effect.Effect<unknown, { reado
   views.keys([address]),
   views.timers(ACCOUNT, 1),
   views.nextTimers(1, [], null),
+  views.timersNamed("expire", [0], 0),
   views.timerCounts("expire"),
   views.subscriptions(ACCOUNT),
   views.newest([{ account: ACCOUNT, kind: "counter", limit: 1 }]),
@@ -74,7 +75,8 @@ const urgent = (views: ViewsShape): ReadonlyArray<Effect.Effect<unknown, { reado
   views.takeDeliveries({ now: 0, limit: 1, busy: [], partitions: [0], leasedUntil: 0 }),
   views.nextDelivery([], [0]),
   views.apply({ ...project([]), checkpoints: [{ account: ACCOUNT, from: 0, to: 1, ahead: 0 }] }, 0),
-  views.expireKeys(0, 1)
+  views.expireKeys(0, 1),
+  views.expireEvents(ACCOUNT, 0, 1)
 ]
 
 describe("the engine on a Postgres that hangs", () => {

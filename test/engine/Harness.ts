@@ -139,9 +139,11 @@ export const startEngine = Effect.fnUntraced(function* (
 export const outage = (what: string) => new StorageFailure({ cause: new Error(what) })
 
 /** Advances the test clock by a few milliseconds in each turn of the event loop, until the scope closes. */
-export const flowingTime: Effect.Effect<void, never, Scope.Scope> = Effect.asVoid(
-  Effect.forkScoped(Effect.forever(Effect.andThen(TestClock.adjust(5), Effect.yieldNow)))
+export const flowingTime: Effect.Effect<void, never, Scope.Scope> = Effect.suspend(() =>
+  Effect.asVoid(Effect.forkScoped(flowing))
 )
+
+export const flowing: Effect.Effect<never> = Effect.forever(Effect.andThen(TestClock.adjust(5), Effect.yieldNow))
 
 /** Lets fibers run until all wait for time. */
 export const settled: Effect.Effect<void> = Effect.repeat(Effect.yieldNow, { times: 100 }).pipe(Effect.asVoid)

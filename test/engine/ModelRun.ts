@@ -5,6 +5,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, Exit, Fiber, Schema } from "effect"
 import { runOnce } from "../../src/engine/Accounts.ts"
+import { isAwaiting, type RequestIdentity } from "../../src/engine/log/Record.ts"
 import type { DueTimer } from "../../src/engine/actor/Timers.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import type { RunningEngine, Storage } from "./Harness.ts"
@@ -54,9 +55,13 @@ export class ModelRun {
       yield* this.seed.jitter(2)
       const exit = yield* Effect.exit(Toy.command(operation))
       yield* this.seed.jitter(2)
-      const body = Exit.isSuccess(exit) ? (JSON.parse(exit.value.body) as Toy.Counter) : undefined
+      const idOf = ({ body, kept }: Toy.Answer) =>
+        kept !== null && isAwaiting(kept) ? kept.awaits : (JSON.parse(body) as Toy.Counter).id
       const now = yield* Harness.now
-      expected = this.model(account).apply(operation, now, () => body!.id)
+      // Without a key, no request could wait for an operation, so it is an increment.
+      const isAtOnce = operation.op === "begin" && !keyed
+      const modelled = isAtOnce ? ({ op: "increment", slot: operation.slot, by: 1 } as const) : operation
+      expected = this.model(account).apply(modelled, now, () => idOf((exit as Exit.Success<Toy.Answer>).value))
       return yield* exit
     })
     const request = Toy.request(keyed ? `key-${this.#key++}` : null)
@@ -73,8 +78,24 @@ export class ModelRun {
         }
       )
       assert.strictEqual(reply.replayOf, null)
+      const { kept } = reply as Toy.Answer
+      if (kept !== null && isAwaiting(kept)) yield* this.outcome(engine, account, request, kept.awaits)
     })
   }
+
+  /** Waits for the outcome of an operation, and repeats its request. */
+  readonly outcome = Effect.fnUntraced(
+    { self: this },
+    function* ({ accounts }: RunningEngine, account: string, request: RequestIdentity, id: string) {
+      const answer = yield* accounts.awaited(account, request)
+      const expected = this.model(account).outcomes.get(id)
+      if (expected === null) return assert.isUndefined(answer)
+      const { apiVersion, id: replayOf } = request
+      assert.deepStrictEqual(answer, { status: expected!.status, body: expected!.body, apiVersion, replayOf })
+      const repeated = yield* runOnce(accounts, account, { ...request, id: "req_repeat" }, () => Effect.die("again"))
+      assert.deepStrictEqual({ ...repeated }, { ...answer! })
+    }
+  )
 
   readonly steps = Effect.fnUntraced({ self: this }, function* (engine: RunningEngine, steps: ReadonlyArray<Step>) {
     const running: Array<Fiber.Fiber<void, unknown>> = []

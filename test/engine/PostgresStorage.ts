@@ -1,9 +1,11 @@
 /** The engine's storage in a fresh database of the run's Postgres; every engine on it has connections of its own. */
 import { PgClient } from "@effect/sql-pg"
 import { type Context, Effect, Layer, Redacted, Scope } from "effect"
+import type { ErasureStore } from "../../src/engine/Erasures.ts"
 import type { AnchorStore } from "../../src/engine/verify/Anchors.ts"
 import * as AnchorsPostgres from "../../src/postgres/AnchorsPostgres.ts"
 import { sessionSettings } from "../../src/postgres/Database.ts"
+import * as ErasuresPostgres from "../../src/postgres/ErasuresPostgres.ts"
 import * as JournalPostgres from "../../src/postgres/JournalPostgres.ts"
 import * as Migrations from "../../src/postgres/Migrations.ts"
 import * as SnapshotPostgres from "../../src/postgres/SnapshotPostgres.ts"
@@ -17,6 +19,8 @@ export interface PostgresStorage {
   readonly connect: (name: string) => Effect.Effect<Storage, never, Scope.Scope>
   /** The store of anchors, with its mark in a folder. */
   readonly anchors: (folder: string) => Effect.Effect<Context.Context<AnchorStore>, never, Scope.Scope>
+  /** The store of erasures. */
+  readonly erasures: Effect.Effect<Context.Context<ErasureStore>, never, Scope.Scope>
   /** Journal and views through a proxy that can stall. */
   readonly connectThroughProxy: (
     name: string
@@ -62,6 +66,9 @@ export const make: Effect.Effect<PostgresStorage, never, Scope.Scope> = Effect.g
       Effect.flatMap(Effect.scope, (scope) =>
         buildAlone(Layer.provide(AnchorsPostgres.layer(folder), clientOf(url, "anchors", 1)), scope)
       ),
+    erasures: Effect.flatMap(Effect.scope, (scope) =>
+      buildAlone(Layer.provide(ErasuresPostgres.layer, clientOf(url, "erasures", 1)), scope)
+    ),
     connectThroughProxy: Effect.fnUntraced(function* (name) {
       const direct = new URL(Redacted.value(url))
       const target = { host: direct.hostname, port: Number(direct.port) }

@@ -5,7 +5,7 @@
 import { Effect, Schema } from "effect"
 import type { CommandResult } from "../../src/engine/Accounts.ts"
 import { encode, type Kind } from "../../src/engine/log/Document.ts"
-import type { RequestIdentity, StoredAnswer } from "../../src/engine/log/Record.ts"
+import { RELEASED, type RequestIdentity, type StoredAnswer } from "../../src/engine/log/Record.ts"
 import type { DueTimer } from "../../src/engine/actor/Timers.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
 
@@ -34,11 +34,23 @@ export const COUNTER: Kind<Counter, { readonly secret: string }> = {
 }
 export const SLOT: Kind<Slot> = { name: "slot" }
 
+/** An operation on a slot that a command has begun and whose outcome its timer brings. */
+export interface Open {
+  readonly id: string
+  readonly slot: string
+  readonly by: number
+  readonly request: RequestIdentity
+}
+export const OPEN: Kind<Open> = { name: "open" }
+
 const slot = Schema.Literals(["a", "b", "c", "d"])
 const name = Schema.Literals(["", "plain", "ünï→😀", "\u0000\ud800", '"__proto__"'])
 const by = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))
 
-/** Operation of a command. `keep` and `drop` change many documents and then fail, with and without a stored answer. */
+/**
+ * Operation of a command. `keep` and `drop` change many documents and then fail, with and without a stored answer. The
+ * outcome of `begin` is an increment; 0 releases its key.
+ */
 export const Operation = Schema.Union([
   Schema.Struct({ op: Schema.Literal("create"), slot, name }),
   Schema.Struct({ op: Schema.Literal("increment"), slot, by }),
@@ -50,7 +62,13 @@ export const Operation = Schema.Union([
     slot,
     delay: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 90 }))
   }),
-  Schema.Struct({ op: Schema.Literal("clearTimer"), slot })
+  Schema.Struct({ op: Schema.Literal("clearTimer"), slot }),
+  Schema.Struct({
+    op: Schema.Literal("begin"),
+    slot,
+    by: Schema.Literals([0, 1, 2, 3]),
+    delay: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 90 }))
+  })
 ])
 export type Operation = typeof Operation.Type
 
@@ -70,6 +88,9 @@ export const answer = (status: number, body: string, isKept: boolean = true): An
   kept: isKept ? { status, body } : null,
   replayOf: null
 })
+
+/** The answer to a command that has begun an operation. */
+const begun = (id: string): Answer => ({ status: 202, body: "", kept: { awaits: id }, replayOf: null })
 
 const refusal = (status: number, code: string, isKept: boolean): Answer =>
   answer(status, JSON.stringify({ error: { code } }), isKept)
@@ -151,6 +172,15 @@ export const command = Effect.fnUntraced(function* (
     case "clearTimer":
       transaction.clearTimer(timerId(counter.id))
       return success(counter)
+    case "begin": {
+      const { request } = transaction
+      // Without a key there is no repetition that could wait.
+      if (request === null || request.idempotencyKey === null) return success(yield* add(counter, 1))
+      const id = transaction.newId("opn")
+      transaction.put(OPEN, { id, slot: operation.slot, by: operation.by, request })
+      transaction.setTimer({ id: timerId(id), name: CONCLUDE, dueAt: transaction.now + operation.delay })
+      return begun(id)
+    }
     default:
       yield* add(counter, 999)
       transaction.setTimer({ id: timerId(counter.id), name: "increment", dueAt: transaction.now })
@@ -160,8 +190,24 @@ export const command = Effect.fnUntraced(function* (
   }
 })
 
+const CONCLUDE = "conclude"
+
+/** Concludes an operation: answers its request, or releases the request's key. */
+const conclude = Effect.fnUntraced(function* (id: string) {
+  const transaction = yield* Transaction
+  const open = yield* transaction.get(OPEN, id)
+  if (open === undefined) return
+  const { by, request, slot } = open.value
+  transaction.delete(OPEN, id)
+  const counter = yield* counterIn(slot)
+  if (by === 0 || counter === undefined) return transaction.answer(request, RELEASED)
+  const { body, status } = success(yield* add(counter.value, by, "counter.concluded"))
+  transaction.answer(request, { status, body })
+})
+
 /** Runs the command of a due timer. */
 export const handleTimer = Effect.fnUntraced(function* (timer: DueTimer) {
+  if (timer.name === CONCLUDE) return yield* conclude(timer.id.slice("timer_".length))
   const transaction = yield* Transaction
   const counter = yield* transaction.get(COUNTER, timer.id.slice("timer_".length))
   if (counter !== undefined) yield* add(counter.value, TIMER_INCREMENT, "counter.timed")
@@ -191,12 +237,16 @@ export class Model {
   readonly deleted = new Set<string>()
   readonly events: Array<ModelEvent> = []
   readonly timers = new Map<string, number>()
+  /** Operations without an outcome, by id. */
+  readonly open = new Map<string, { readonly slot: string; readonly by: number }>()
+  /** The outcomes of operations; null where the key was released. */
+  readonly outcomes = new Map<string, Answer | null>()
 
   inSlot(slot: string): Counter | undefined {
     return [...this.counters.values()].find((counter) => counter.slot === slot)
   }
 
-  /** Runs an operation; `id` is the id of a created counter. */
+  /** Runs an operation; `id` is the id of a created counter, or of a begun operation. */
   apply(operation: Operation, now: number, id: () => string): Answer | "bug" {
     const counter = this.inSlot(operation.slot)
     if (operation.op === "create") {
@@ -222,6 +272,12 @@ export class Model {
       case "clearTimer":
         this.timers.delete(timerId(counter.id))
         return success(counter)
+      case "begin": {
+        const begunId = id()
+        this.timers.set(timerId(begunId), now + operation.delay)
+        this.open.set(begunId, operation)
+        return begun(begunId)
+      }
       case "look":
         return success(counter)
       case "keep":
@@ -233,11 +289,22 @@ export class Model {
     }
   }
 
-  /** Lets the timer of a counter fire. */
+  /** Lets the timer of a counter or of an operation fire. */
   fire(timer: string): void {
     this.timers.delete(timer)
-    const counter = this.counters.get(timer.slice("timer_".length))
+    const subject = timer.slice("timer_".length)
+    if (this.open.has(subject)) return this.conclude(subject)
+    const counter = this.counters.get(subject)
     if (counter !== undefined) this.#count(counter, TIMER_INCREMENT, "counter.timed")
+  }
+
+  /** Brings the outcome of an operation. */
+  conclude(id: string): void {
+    const { by, slot } = this.open.get(id)!
+    this.open.delete(id)
+    const counter = this.inSlot(slot)
+    const isReleased = by === 0 || counter === undefined
+    this.outcomes.set(id, isReleased ? null : this.#count(counter, by, "counter.concluded"))
   }
 
   #count(counter: Counter, by: number, type: string): Answer {

@@ -8,6 +8,7 @@ import { mutated, type Mutation } from "./Checkout.ts"
 import { amountEdits } from "./parts/Corruption.ts"
 import { powerCuts } from "./parts/Disks.ts"
 import { kills } from "./parts/Kills.ts"
+import { faultyNetwork } from "./parts/Processor.ts"
 import { delayedFlushes, freezes } from "./parts/Runners.ts"
 import { type ControlResult, findingLines } from "./Report.ts"
 import type { Context, Row } from "./Scene.ts"
@@ -107,11 +108,25 @@ export const CONTROLS: ReadonlyArray<Control> = [
     run: (context) => kills(context, "kill -9 of Postgres", "postgres", 4)
   },
   {
+    name: "retries with a new key",
+    mutation: {
+      file: "src/processors/protocol/HttpProcessor.ts",
+      find: "  perform: (request) =>\n    Effect.map(",
+      replace:
+        "  perform: (given, request = { ...given, id: given.id.slice(0, -6) + crypto.randomUUID().slice(0, 6) }) =>\n" +
+        "    Effect.map("
+    },
+    change: "each call of an operation has an idempotency key of its own",
+    fault: "a gateway's answers lost, late and forged",
+    isSeenBy: ({ kind, text }) => kind === "doubled" && text.includes("at the gateway"),
+    run: (context) => faultyNetwork(context, 1)
+  },
+  {
     name: "hash unchecked on read",
     mutation: {
       file: "src/engine/log/Record.ts",
-      find: 'if (hash("sha256", Buffer.concat([Buffer.from(front), row.bytes]), "hex") === row.hash) return',
-      replace: "if (front !== row.hash) return"
+      find: 'if (hash("sha256", Buffer.concat([Buffer.from(front), row.bytes]), "hex") !== row.hash) throw corrupt("hash")',
+      replace: 'if (front === row.hash) throw corrupt("hash")'
     },
     change: "a record that is read is not checked against its hash",
     fault: "a digit of an amount in a record is changed",

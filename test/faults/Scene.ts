@@ -19,7 +19,7 @@ export interface Context {
   readonly patience: number
   /** Multiplies the default number of rounds. */
   readonly times: number
-  /** Part of a fault's name: other faults of several runners are skipped; all run unless given. */
+  /** Part of a fault's name: other faults of runners and of a processor are skipped; all run unless given. */
   readonly fault: string | undefined
   /** Aborted at the end of the part's time: the part ends, and its findings so far count. */
   readonly time: AbortSignal

@@ -38,8 +38,8 @@ interface Options {
   readonly checkout: Checkout
   readonly seed: number
   readonly times: number
-  /** Time limit of a part. */
-  readonly minutes: number
+  /** Time limit of a part, if it was given. */
+  readonly minutes: number | undefined
   readonly only: string | undefined
   readonly fault: string | undefined
   readonly histories: string | undefined
@@ -73,7 +73,7 @@ const runParts = async (options: Options): Promise<ReadonlyArray<Row>> => {
   const rows: Array<Row> = []
   for (const part of PARTS.filter(({ name }) => options.only === undefined || options.only === name)) {
     const started = performance.now()
-    const { minutes } = options
+    const minutes = options.minutes ?? (part.minutes ?? PART_MINUTES_MAX) * options.times
     const made = await within(minutes, part.run(contextOf(options, part.name, minutes))).catch((error: unknown) => [
       broken(part.name, error)
     ])
@@ -147,7 +147,7 @@ const faults = Command.make(
     fault: Flag.String("fault").pipe(
       Flag.optional,
       Flag.withDescription(
-        "Of the part `runners` only the faults whose names have this in them, and of the controls only such"
+        "Of the parts `runners` and `processor` only the faults whose names have this in them, and of the controls"
       )
     ),
     minutes: Flag.Int("minutes").pipe(
@@ -184,7 +184,7 @@ const faults = Command.make(
       checkout: Checkouts.open(Option.getOrElse(checkout, () => ROOT)),
       seed: Option.getOrElse(seed, () => randomInt(2 ** 31)),
       times,
-      minutes: Option.getOrElse(minutes, () => PART_MINUTES_MAX * times),
+      minutes: Option.getOrUndefined(minutes),
       only: Option.getOrUndefined(only),
       fault: Option.getOrUndefined(fault),
       histories: Option.getOrUndefined(Option.map(histories, (folder) => resolve(folder))),

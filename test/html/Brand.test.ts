@@ -5,7 +5,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Accounts } from "../../src/engine/Accounts.ts"
-import { administer } from "../../src/payments/Administration.ts"
+import { administer } from "../../src/payments/administration/Administration.ts"
 import { type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { answerChallenge, CARDS, filledIn, openSession, pay, visit } from "../support/fixtures/CheckoutPages.ts"
 

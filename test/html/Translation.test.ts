@@ -18,6 +18,7 @@ const SAME = new Set([
   "optional",
   "Eircode",
   "Total",
+  "Date",
   "district",
   "oblast",
   "province",
@@ -55,8 +56,10 @@ describe("a catalogue", () => {
     assert.sameMembers(files, [...PAGE_LANGUAGES.map((language) => `${language}.ts`), "Catalogue.ts"])
   })
 
-  it("has only texts that a page shows", () => {
-    const folders = ["../../src/html/", "../../src/pages/"].map((folder) => new URL(folder, import.meta.url))
+  it("has only texts that a page or a mail shows", () => {
+    const folders = ["../../src/html/", "../../src/pages/", "../../src/mail/"].map(
+      (folder) => new URL(folder, import.meta.url)
+    )
     const sources = folders
       .flatMap((folder) =>
         fs

@@ -1,10 +1,10 @@
 /** Semantics keys.*, versions.*, row by row, through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { INSTALLATION } from "../../src/payments/AccountIds.ts"
-import { API_KEY_LOOKUP, type ApiKeyLookup, lookupIdOf } from "../../src/payments/ApiKeys.ts"
-import * as Merchants from "../../src/payments/Merchants.ts"
-import { MERCHANT } from "../../src/payments/Merchants.ts"
+import { INSTALLATION } from "../../src/payments/shared/AccountIds.ts"
+import { API_KEY_LOOKUP, type ApiKeyLookup, lookupIdOf } from "../../src/payments/merchants/ApiKeys.ts"
+import * as Merchants from "../../src/payments/merchants/Merchants.ts"
+import { MERCHANT } from "../../src/payments/merchants/Merchants.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Authentication from "../../src/http/Authentication.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
@@ -75,13 +75,15 @@ describe("authentication", () => {
       Effect.provideService(Authentication.make, Accounts, server.accounts)
     )
     const other = await server.merchant()
-    const run = (authorization: string) => Effect.runPromise(authenticate(authorization))
+    const run = (authorization: string) =>
+      Effect.runPromise(authenticate(authorization, Authentication.credentialOf(authorization)))
+    const known = (authorization: string) => accountBefore(Authentication.credentialOf(authorization))
     await run(basic(other.secretTest))
     const passwords = Array.from({ length: 10_001 }, (_, i) => encoded(`${server.keys.secretTest}:${i}`))
     for (const authorization of passwords) await run(authorization)
-    assert.strictEqual(accountBefore(basic(other.secretTest)), `${other.merchantId}:test`)
+    assert.strictEqual(known(basic(other.secretTest)), `${other.merchantId}:test`)
     assert.deepStrictEqual(
-      passwords.filter((authorization) => accountBefore(authorization) !== undefined),
+      passwords.filter((authorization) => known(authorization) !== undefined),
       passwords.slice(-1)
     )
   })

@@ -2,8 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
-import { CHECKOUT_SESSION } from "../../src/payments/Documents.ts"
-import { timer } from "../../src/payments/TimerNames.ts"
+import { CHECKOUT_SESSION } from "../../src/payments/shared/Documents.ts"
+import { timer } from "../../src/payments/shared/TimerNames.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import {
   confirm,

@@ -42,6 +42,44 @@ describe("customers", () => {
     assert.notInclude((await server.request("GET", "/v1/customers?limit=100")).text, id)
   })
 
+  it("erasure.request, erasure.after: an erased customer has no data and gets none", async () => {
+    const { id } = await create({ name: "Jane", email: "jane@example.com", metadata: { a: "b" } })
+    const sale = { amount: 500, currency: "usd", customer: id, payment_method: "pm_card_visa", confirm: true }
+    const post = (path: string, body: object = {}) => server.request("POST", `/v1/${path}`, { body })
+    const paid = (await post("payment_intents", sale)).body
+    const held = (await post("payment_intents", { ...sale, capture_method: "manual" })).body
+    const refused = await post(`customers/${id}/erase`)
+    assertError(refused, 409, "customer_has_payment", "id")
+    assert.include(refused.text, held.id)
+    assertOk(await post(`payment_intents/${held.id}/cancel`))
+    const { id: card } = (await post("payment_methods/pm_card_visa/attach", { customer: id })).body
+
+    const before = await newestEvent()
+    const erased = await post(`customers/${id}/erase`)
+    assertOk(erased)
+    const nothing = { name: null, email: null, phone: null, description: null, metadata: {} }
+    assert.deepInclude(erased.body, { id, ...nothing, erasure: "in_progress" })
+    assert.strictEqual((await server.request("GET", `/v1/customers/${id}`)).text, erased.text)
+    const event = await newestEvent()
+    assert.deepInclude(event, { type: "payment_method.detached" })
+    assert.notStrictEqual(event.id, before.id)
+
+    assertError(await update(id, { name: "Jane" }), 400, "parameter_invalid", "id")
+    for (const [path, body] of [
+      ["payment_intents", { amount: 1, currency: "usd", customer: id }],
+      ["payment_methods/pm_card_visa/attach", { customer: id }]
+    ] as const) {
+      assertError(await post(path, body), 400, "parameter_invalid", "customer")
+    }
+    assert.isNull((await server.request("GET", `/v1/payment_methods/${card}`)).body.customer)
+    assertOk(await post("refunds", { payment_intent: paid.id }))
+    assertOk(await post(`customers/${id}/erase`))
+    assertOk(await server.request("DELETE", `/v1/customers/${id}`))
+    const stub = { id, object: "customer", deleted: true, livemode: false }
+    assert.deepStrictEqual((await post(`customers/${id}/erase`)).body, stub)
+    assertError(await post("customers/cus_08Qm3vXk1Zr9TbLw5YcHn2Ea/erase"), 404, "resource_missing", "id")
+  })
+
   it("customers.update: an update that changes nothing makes no event", async () => {
     const { id } = await create({ name: "A", metadata: { a: "b" } })
     const before = await newestEvent()

@@ -85,7 +85,7 @@ const assertParam = (column: string, failure: Failure, param: string | null) => 
 describe("errors", () => {
   it("errors.kinds: name these kinds of objects", () => {
     // Errors of the dashboard name these as well.
-    const ofDashboard = ["Merchant", "Person", "Session"]
+    const ofDashboard = ["Merchant", "Person", "Session", "Note"]
     assert.sameMembers([...Domain.ResourceKind.literals], [...KINDS, ...ofDashboard])
   })
 

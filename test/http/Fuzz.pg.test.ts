@@ -11,6 +11,7 @@ import * as Document from "../../src/api/openapi/Document.ts"
 import { assertContracted, documentedBy } from "../support/ContractAnswers.ts"
 import { ContractFuzz, type FuzzRequest, type Preparation, type Target } from "../support/ContractFuzz.ts"
 import { Random, runSeed } from "../support/Random.ts"
+import { begin } from "../support/fixtures/Operations.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
 import { countRuns, runs } from "../support/Runs.ts"
 import { assertEnvelope, assertError, assertHeaders } from "./Assertions.ts"
@@ -67,6 +68,14 @@ const keyFor = (keys: Keys, random: Random): string => {
   return choice < 0.9 ? keys.test : choice < 0.95 ? keys.live : keys.publishable
 }
 
+/** Begins an operation in live mode, which no request of the contract can. Nothing wipes it there. */
+const operationOf = async ({ live }: Keys): Promise<Reply["body"]> => {
+  const { body } = await server.request("POST", "/v1/customers", { key: live, body: {} })
+  const shop = { accounts: server.accounts, merchantId: body.merchant_id, mode: "live" } as const
+  const { operation } = await begin(shop)
+  return (await server.request("GET", `/v1/operations/${operation}`, { key: live })).body
+}
+
 const send = (target: Target, { body, headers, idempotencyKey, path }: FuzzRequest, key: string): Promise<Reply> =>
   server.request(target.method, path, { key, headers, idempotencyKey, ...(body !== undefined && { body }) })
 
@@ -82,6 +91,8 @@ describe("fuzz", () => {
         live: merchant.secretLive,
         publishable: merchant.publishableTest
       }
+      const operation = await operationOf(keys)
+      fuzz.learn(operation)
       const tally = new Map(fuzz.targets.map((target) => [target, { sent: 0, succeeded: 0 }]))
       // Creates objects first, because most requests need some.
       const creating = fuzz.targets.filter(({ idPrefix, method }) => method === "POST" && idPrefix === undefined)
@@ -97,7 +108,10 @@ describe("fuzz", () => {
           const what = `TILL_SEED=${runSeed}, request ${progress.sent}: ${target.method} ${JSON.stringify(request)}`
           throw new Error(`${what} was answered with ${reply.status} ${reply.text}`, { cause })
         }
-        if (key !== other && reply.body?.object === "test_helpers.data") fuzz.forget()
+        if (key !== other && reply.body?.object === "test_helpers.data") {
+          fuzz.forget()
+          fuzz.learn(operation)
+        }
         fuzz.learn(reply.body)
         adoptKey(keys, reply)
         const count = tally.get(target)!

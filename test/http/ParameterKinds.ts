@@ -195,6 +195,13 @@ export const cardNumber: Kind = {
   takes: ["4242424242424242", "5555555555554444", "3056930009020004"],
   refuses: ["4242424242424241", "4242 4242 4242 4242", "42", "4".repeat(20)]
 }
+/** A token, in a request that has a card, too. */
+export const token: Kind = {
+  type: "string",
+  takes: [],
+  refuses: ["a b", "ü", "x".repeat(256), "4242424242424242", "4242-4242-4242-4242"],
+  says: [{ value: "tok_visa", status: 400, code: "parameters_exclusive" }]
+}
 
 /** Values of the other JSON types; for an integer, also a fraction. */
 export const wrongTypes = ({ isMap = false, type }: Kind): ReadonlyArray<unknown> => {

@@ -50,6 +50,7 @@ const paymentMethodData = (variant: string) => ({
   "card.exp_month": required(Kinds.integer(1, 12), variant),
   "card.exp_year": required({ ...Kinds.integer(1000, 9999), takes: [2040, 9999] }, variant),
   "card.cvc": optional(Kinds.cvc, variant),
+  token: optional(Kinds.token, variant),
   billing_details: optional(Kinds.object({}), variant),
   ...within("billing_details", people(variant)),
   ...metadata(variant)
@@ -267,6 +268,7 @@ const customersAndCards = ({ customer }: Known): Table => ({
   "customers.search": search(SOMEBODY, SOME_PAYMENT, `email:"a@b.co"`, "created>1"),
   "customers.retrieve": {},
   "customers.delete": {},
+  "customers.erase": {},
   "customers.payment_methods": list,
   "payment_methods.create": paymentMethodData("plain"),
   "payment_methods.retrieve": {},
@@ -331,7 +333,14 @@ const payments = ({ customer }: Known): Table => ({
   "refunds.list": { ...list, "?payment_intent": optional(filterId("pi")) },
   "refunds.retrieve": {},
   "charges.list": { ...list, "?payment_intent": optional(filterId("pi")), "?customer": optional(filterId("cus")) },
-  "charges.retrieve": {}
+  "charges.retrieve": {},
+  "operations.list": {
+    ...list,
+    "?payment_intent": optional(filterId("pi")),
+    "?status": optional(query(["open", "unresolved", "waiting", "decide", "final"], "x", "FINAL")),
+    "?kind": optional(query(["authorize", "capture", "void", "refund"], "x", "Void"))
+  },
+  "operations.retrieve": {}
 })
 
 const checkout = ({ customer, price, product }: Known): Table => ({

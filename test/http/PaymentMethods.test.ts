@@ -92,6 +92,34 @@ describe("payment methods", () => {
     assertError(await create({ type: "card", card, metadata: many }), 400, "parameter_invalid", "metadata")
   })
 
+  // Semantics payment_methods.token.
+  it("a token stands for a card, and the simulator's tokens for the test cards", async () => {
+    const created = await create({ type: "card", token: "tok_mastercard", card: null, metadata: { a: "b" } })
+    assertOk(created)
+    decode(created.body)
+    const builtIn = (await get("pm_card_mastercard")).body.card
+    assert.deepStrictEqual(created.body.card, { ...builtIn, checks: { cvc_check: null } })
+    assert.deepStrictEqual(created.body.metadata, { a: "b" })
+    for (const [token, status, code] of [
+      ["tok_visa", 200, undefined],
+      ["tok_insufficient_funds", 402, "insufficient_funds"]
+    ] as const) {
+      const body = { amount: 1, currency: "usd", confirm: true, payment_method_data: { type: "card", token } }
+      const paid = await server.request("POST", "/v1/payment_intents", { body })
+      assert.deepStrictEqual([paid.status, paid.body.error?.decline_code], [status, code])
+    }
+    for (const token of ["tok_nobody", "pm_card_visa", "tok_"]) {
+      assertError(await create({ type: "card", token }), 400, "parameter_invalid", "token")
+    }
+    assertError(await create({ type: "card", token: "tok_visa", card }), 400, "parameters_exclusive", "token")
+    assertError(await create({ type: "card", token: null }), 400, "parameter_missing", "card")
+    const live = { key: server.keys.secretLive }
+    assertError(await create({ type: "card", token: "tok_visa" }, live), 400, "processor_not_configured")
+    const body = { amount: 1, currency: "usd", confirm: true, payment_method_data: { type: "card", token: "tok_x" } }
+    const refused = await server.request("POST", "/v1/payment_intents", { body })
+    assertError(refused, 400, "parameter_invalid", "payment_method_data[token]")
+  })
+
   // Semantics payment_methods.create, test_cards.*.
   it("expired cards are accepted here, and declined later; the number decides the outcome of a charge", async () => {
     for (const [sent, code] of [

@@ -6,7 +6,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { runOnce } from "../../src/engine/Accounts.ts"
-import { INSTALLATION } from "../../src/payments/AccountIds.ts"
+import { INSTALLATION } from "../../src/payments/shared/AccountIds.ts"
 import { fingerprint } from "../../src/http/RequestFingerprint.ts"
 import { paymentsConfig } from "../support/PaymentsConfig.ts"
 import { assertError, assertOk } from "./Assertions.ts"

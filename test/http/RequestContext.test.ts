@@ -3,7 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Logger } from "effect"
 import { Unavailable } from "../../src/engine/Accounts.ts"
 import { answerFailed } from "../../src/http/RequestContext.ts"
-import { LogThrottle } from "../../src/http/RequestContext.ts"
+import * as Log from "../../src/engine/process/Log.ts"
+import { Writing } from "../../src/engine/process/Writing.ts"
 
 const request = {
   method: "POST",
@@ -15,17 +16,14 @@ const options = { docsUrl: "http://localhost/docs", interruption: "Till stops." 
 const unavailable = Cause.fail(new Unavailable({ reason: "The database does not answer." }))
 
 /** The status of the answer, and the log lines. */
-const respond = (
-  cause: Parameters<typeof answerFailed>[1],
-  { outages = new LogThrottle(1000), path = request.path }: { outages?: LogThrottle; path?: string } = {}
-) => {
+const respond = (cause: Parameters<typeof answerFailed>[1], path: string = request.path) => {
   const logged: Array<string> = []
   const logger = Logger.make(({ message }) => void logged.push(String(message)))
-  const { answer, log } = answerFailed({ ...request, path }, cause, { ...options, outages })
-  return Effect.map(Effect.provide(log ?? Effect.void, Logger.layer([logger])), () => ({
-    status: answer.status,
-    logged
-  }))
+  return Effect.context<never>().pipe(
+    Effect.map((context) => answerFailed({ ...request, path }, cause, { ...options, context })),
+    Effect.map(({ status }) => ({ status, logged })),
+    Effect.provide(Logger.layer([logger]))
+  )
 }
 
 describe("failures", () => {
@@ -52,21 +50,27 @@ describe("failures", () => {
     Effect.gen(function* () {
       const logged: Array<string> = []
       for (const path of ["/v1/customers/4242424242424242", "/v1/customers/4242%204242%204242%34242"]) {
-        logged.push(...(yield* respond(unavailable, { path })).logged)
+        logged.push(...(yield* respond(unavailable, path)).logged)
       }
       const line = "POST /v1/customers/**** failed"
       assert.deepStrictEqual(logged, [line, line])
     })
   )
 
-  it.effect("that come in a flood are logged at intervals, with their number", () =>
+  it.effect("that come in a flood are logged once a second, with their number", () =>
     Effect.gen(function* () {
-      const outages = new LogThrottle(1000)
       const logged = []
-      for (let i = 0; i < 5; i++) logged.push((yield* respond(unavailable, { outages })).logged.length)
+      for (let i = 0; i < 5; i++) logged.push((yield* respond(unavailable)).logged.length)
       assert.deepStrictEqual(logged, [1, 0, 0, 0, 0])
-      assert.strictEqual(outages.take(performance.now() + 1000), 4)
-      assert.strictEqual(outages.take(performance.now() + 2001), 0)
-    })
+    }).pipe(Effect.provide(Log.layer()))
+  )
+
+  it.effect("are not logged while nothing can be written, which has a line of its own, except for defects", () =>
+    Effect.gen(function* () {
+      assert.lengthOf((yield* respond(unavailable)).logged, 0)
+      assert.lengthOf((yield* respond(Cause.die(new Error("a mistake")))).logged, 1)
+    }).pipe(
+      Effect.provideService(Writing, { refusal: () => "The disk is full.", probe: Effect.succeed("The disk is full.") })
+    )
   )
 })

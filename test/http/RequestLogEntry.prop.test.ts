@@ -168,7 +168,7 @@ describe("a request's entry", () => {
           .at(-1)!
       )
     const left = new Set(names.filter((name) => !isKept(name)))
-    assert.sameMembers([...left], ["card", "number", "exp_month", "exp_year", "cvc", "client_secret"])
+    assert.sameMembers([...left], ["card", "number", "exp_month", "exp_year", "cvc", "token", "client_secret"])
   })
 
   it("contains listed members as sent", () => {

@@ -1,7 +1,7 @@
 /**
  * A search finds exactly the objects that a filter over all objects selects (semantics search.*): in memory and on
  * Postgres, page after page, right after each change, and after the views were recreated. The same holds for the
- * dashboard's additional searches (semantics dashboard.payments).
+ * dashboard's additional searches, among them those for words (semantics dashboard.payments, search.words).
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Scope } from "effect"
@@ -9,28 +9,45 @@ import { DeclineCode } from "../../src/domain/Cards.ts"
 import type { Customer } from "../../src/domain/Customer.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { PaymentIntentStatus } from "../../src/domain/PaymentIntentStates.ts"
+import type { Product } from "../../src/domain/Product.ts"
 import { type Clause, type SearchQuery } from "../../src/domain/SearchQuery.ts"
+import { finds, type Reach, WORDS_MAX, wordsIn } from "../../src/domain/SearchWords.ts"
+import { searchObjects } from "../../src/dashboard/frame/Queries.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import type { Identified } from "../../src/engine/log/Document.ts"
 import { Transaction } from "../../src/engine/actor/Transaction.ts"
 import { searchDocuments, type SearchResultOf } from "../../src/http/handlers/Search.ts"
-import { CUSTOMER, PAYMENT_INTENT, type Resource } from "../../src/payments/Documents.ts"
+import { CUSTOMER, PAYMENT_INTENT, PRODUCT, type Resource } from "../../src/payments/shared/Documents.ts"
 import {
   FILTERED_PAYMENT_INTENT,
   SEARCHED_CUSTOMER,
   SEARCHED_PAYMENT_INTENT,
-  type SearchedBy
-} from "../../src/payments/Search.ts"
+  SEARCHED_PRODUCT,
+  type SearchedBy,
+  wordsCondition
+} from "../../src/payments/shared/Search.ts"
 import * as Harness from "../engine/Harness.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
 import { Random, Seed } from "../support/Random.ts"
 import { print } from "../support/SearchQueries.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_2:test"]
-const KINDS = [CUSTOMER, PAYMENT_INTENT]
+const KINDS = [CUSTOMER, PAYMENT_INTENT, PRODUCT]
 /** Here they hide nothing. */
 const PAYMENTS = PAYMENT_INTENT as unknown as Resource<PaymentIntent>
+const PRODUCTS = PRODUCT as unknown as Resource<Product>
 const KEYS = ["order", "__proto__", "a=b", "ü"]
+/** Texts whose words are found, some of them longer than what counts. */
+const PHRASES = [
+  "Order 6735",
+  "order #36, Jenny",
+  "İstanbul'da 3 × Straße",
+  "Bestellung für Łódź",
+  "東京タワー A1",
+  Array.from({ length: 40 }, (_, i) => `word${String.fromCodePoint(97 + (i % 26))}`).join(" "),
+  "international internet"
+]
+const PHONES = ["+1 (555) 123-4567", "0049 30 1234"]
 const TOKENS = ["6735", "Straße", "STRASSE", "null", 'say "hi"', "ΑΣ", "ας", "ab"]
 const TEXTS = ["Jenny Rosen", "jenny@example.com", "JENNY@EXAMPLE.COM", "en@ex", "ab", "😀😀😀 x", "İstanbul", "ΣΑΣ"]
 const AMOUNTS = [1, 2, 127, 128, 129, 2000, 2001, 2047, 999_999_999_999]
@@ -49,12 +66,24 @@ const metadata = (random: Random) =>
  * Objects with only the fields that searches use: real ones come from the lifecycles, and nothing here reads the rest.
  */
 const customer = (random: Random, id: string, created: number) =>
-  ({ id, created, email: some(random, TEXTS), name: some(random, TEXTS), metadata: metadata(random) }) as Customer
+  ({
+    id,
+    created,
+    email: some(random, TEXTS),
+    name: some(random, TEXTS),
+    phone: some(random, PHONES),
+    description: some(random, PHRASES),
+    metadata: metadata(random)
+  }) as Customer
+
+const product = (random: Random, id: string, created: number) =>
+  ({ id, created, name: random.pick(TEXTS), description: some(random, PHRASES), metadata: metadata(random) }) as Product
 
 const paymentIntent = (random: Random, id: string, created: number) => {
   const last4 = some(random, TOKENS)
   const email = some(random, EMAILS)
-  const charge = { billing_details: { email }, payment_method_details: { card: { last4 } } }
+  const name = some(random, TEXTS)
+  const charge = { billing_details: { email, name }, payment_method_details: { card: { last4 } } }
   const decline_code = some(random, REASONS)
   return {
     id,
@@ -64,6 +93,7 @@ const paymentIntent = (random: Random, id: string, created: number) => {
     currency: random.pick(["usd", "eur"]),
     status: random.pick(PaymentIntentStatus.literals),
     customer: some(random, IDS),
+    description: some(random, PHRASES),
     charges: { data: last4 === null ? [] : [charge] },
     ...(random.chance(0.5) && { last_payment_error: { ...(decline_code !== null && { decline_code }) } }),
     metadata: metadata(random)
@@ -181,7 +211,78 @@ const searchAll = Effect.fnUntraced(function* <A extends Identified>(
   return found
 })
 
-type Objects = Map<string, Customer | PaymentIntent>
+type Objects = Map<string, Customer | PaymentIntent | Product>
+
+/** The fields of objects of all kinds that have words. */
+interface Worded {
+  readonly id: string
+  readonly name?: string | null
+  readonly email?: string | null
+  readonly phone?: string | null
+  readonly description?: string | null
+  readonly charges?: PaymentIntent["charges"]
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+/** The texts of an object in their order. Payments are found by the beginnings of words, and by whole keys. */
+const textsOf = (object: Worded): ReadonlyArray<readonly [text: string | null | undefined, reach: Reach]> => {
+  const { charges, description, email, id, metadata, name, phone } = object
+  const details = charges?.data[0]?.billing_details
+  const reach = id.startsWith("pi_") ? "beginning" : "part"
+  const entries = Object.entries(metadata).flatMap(([key, value]): ReturnType<typeof textsOf> => [
+    [key, reach === "part" ? reach : "whole"],
+    [value, reach]
+  ])
+  const own = [name, email, phone, phone?.replace(/[^0-9]/g, ""), details?.name, details?.email]
+  return [...own.map((text) => [text, reach] as const), ...entries, [description, reach]]
+}
+
+const hasWords = (asked: ReadonlyArray<string>, object: Worded): boolean => {
+  const words = textsOf(object).flatMap(([text, reach]) => wordsIn(text ?? "").map((text) => ({ text, reach })))
+  return asked.every((word) => words.slice(0, WORDS_MAX).some((other) => finds(word, other)))
+}
+
+/** Returns words of texts, in full or the beginning or another part of them. */
+const askedWords = (random: Random): ReadonlyArray<string> => {
+  const words = wordsIn(random.pick([...TOKENS, ...TEXTS, ...PHRASES, ...PHONES, ...KEYS]))
+  const asked = Array.from({ length: random.integer(1, 2) }, () => {
+    const word = words.length === 0 ? "none" : random.pick(words)
+    const from = random.chance(0.7) ? 0 : random.below(word.length)
+    return random.chance(0.4) ? word : word.slice(from, from + 1 + random.below(word.length))
+  })
+  // A part of a folded word may be folded further, as that of a combined character.
+  return asked.flatMap((word) => wordsIn(word))
+}
+
+const agreeOnWords = Effect.fnUntraced(function* (
+  random: Random,
+  accounts: Accounts["Service"],
+  account: string,
+  all: Objects
+) {
+  const check = Effect.fnUntraced(function* <A extends Identified>(kind: Resource<A>, searched: SearchedBy<A>) {
+    const asked = askedWords(random)
+    const expected = [...all.values()]
+      .filter((object) => object.id.startsWith(`${kind.prefix}_`) && asked.length > 0)
+      .filter((object) => hasWords(asked, object))
+      .map(({ id }) => id)
+    const found = yield* Harness.walk("older", random.integer(1, 6), ({ limit, ...cursor }) =>
+      Effect.provideService(
+        searchObjects(account, kind, wordsCondition(asked, searched), { cursor, limit }),
+        Accounts,
+        accounts
+      )
+    )
+    assert.deepStrictEqual(
+      found.map(({ id }) => id),
+      expected.toSorted().toReversed(),
+      asked.join(" ")
+    )
+  })
+  yield* check(CUSTOMER, SEARCHED_CUSTOMER)
+  yield* check(PAYMENTS, FILTERED_PAYMENT_INTENT)
+  yield* check(PRODUCTS, SEARCHED_PRODUCT)
+})
 
 const agree = Effect.fnUntraced(function* (
   random: Random,
@@ -206,6 +307,7 @@ const agree = Effect.fnUntraced(function* (
   })
   yield* check(CUSTOMER, SEARCHED_CUSTOMER)
   yield* check(PAYMENTS, random.pick([SEARCHED_PAYMENT_INTENT, FILTERED_PAYMENT_INTENT]))
+  yield* agreeOnWords(random, accounts, account, all)
 })
 
 const run = Effect.fnUntraced(function* (seed: number, storage: Harness.Storage, steps: number) {
@@ -228,10 +330,12 @@ const run = Effect.fnUntraced(function* (seed: number, storage: Harness.Storage,
       yield* accounts.run(account, remove(known.id))
       all.delete(known.id)
     } else {
-      const isCustomer = known?.id.startsWith("cus_") ?? random.chance(0.5)
-      const made: Effect.Effect<Customer | PaymentIntent, never, Transaction> = isCustomer
-        ? put(CUSTOMER, (id, created) => customer(random, id, created), known)
-        : put(PAYMENTS, (id, created) => paymentIntent(random, id, created), known)
+      const puts: Readonly<Record<string, Effect.Effect<Customer | PaymentIntent | Product, never, Transaction>>> = {
+        cus: put(CUSTOMER, (id, created) => customer(random, id, created), known),
+        pi: put(PAYMENTS, (id, created) => paymentIntent(random, id, created), known),
+        prod: put(PRODUCTS, (id, created) => product(random, id, created), known)
+      }
+      const made = puts[known?.id.split("_", 1)[0] ?? random.pick(["cus", "cus", "pi", "pi", "prod"])]!
       const value = yield* accounts.run(account, made)
       all.set(value.id, value)
     }

@@ -10,14 +10,17 @@ import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import type { Refund } from "../../src/domain/Refund.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import type { Transaction } from "../../src/engine/actor/Transaction.ts"
-import { CHARGE, PAYMENT_INTENT, REFUND } from "../../src/payments/Documents.ts"
+import { CHARGE, PAYMENT_INTENT, REFUND } from "../../src/payments/shared/Documents.ts"
 import { KINDS } from "../../src/payments/Formats.ts"
-import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
-import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
-import { Processor } from "../../src/payments/Processor.ts"
-import * as Refunds from "../../src/payments/Refunds.ts"
-import { simulator } from "../../src/payments/Simulator.ts"
-import * as Tallies from "../../src/payments/Tallies.ts"
+import * as PaymentIntents from "../../src/payments/lifecycles/PaymentIntents.ts"
+import { PaymentsConfig } from "../../src/payments/shared/PaymentsConfig.ts"
+import { make as makeVersions, VERSIONS } from "../../src/domain/ApiVersions.ts"
+import { answerWriter } from "../../src/http/IdempotentCommand.ts"
+import { AnswerWriter } from "../../src/payments/shared/AnswerWriter.ts"
+import { Processors } from "../../src/payments/processing/Processor.ts"
+import * as Refunds from "../../src/payments/lifecycles/Refunds.ts"
+import { processorsOf } from "../../src/payments/processing/Simulator.ts"
+import * as Tallies from "../../src/payments/shared/Tallies.ts"
 import * as TestHelpers from "../../src/payments/TestHelpers.ts"
 import { handleTimer } from "../../src/payments/Timers.ts"
 import type { RunningEngine, Storage } from "../engine/Harness.ts"
@@ -29,16 +32,19 @@ import { CARDS as REFUND_CARDS } from "./Refunds.ts"
 
 export const ACCOUNTS = ["mer_000000000000000000000001:test", "mer_000000000000000000000002:test"]
 
-const configured = <A, E>(effect: Effect.Effect<A, E, Transaction | PaymentsConfig | Processor>) =>
+export const configured = <A, E>(
+  effect: Effect.Effect<A, E, Transaction | PaymentsConfig | Processors | AnswerWriter>
+): Effect.Effect<A, E, Transaction> =>
   effect.pipe(
     Effect.provideService(PaymentsConfig, paymentsConfig()),
-    Effect.provideService(Processor, { test: simulator, live: null })
+    Effect.provideService(Processors, processorsOf({ liveProcessor: null })),
+    Effect.provideService(AnswerWriter, answerWriter(paymentsConfig(), makeVersions(VERSIONS)))
   ) as Effect.Effect<A, E, Transaction>
 
 export const start = (storage: Storage): Effect.Effect<RunningEngine> =>
   Harness.startEngine(storage, { kinds: KINDS, handler: (timer) => configured(handleTimer(timer)) })
 
-type Command = Effect.Effect<unknown, unknown, Transaction | PaymentsConfig | Processor>
+type Command = Effect.Effect<unknown, unknown, Transaction | PaymentsConfig | Processors>
 
 /** Random payments, and random operations on them. */
 export class Payments {
@@ -177,19 +183,29 @@ const inSteps = (numbers: Numbers, hours: number): Numbers => {
   return counter.numbers
 }
 
-/** Reads the view, in steps of several hours. */
-const viewed = (engine: RunningEngine, account: string, hours: number): Effect.Effect<Numbers> =>
-  Tallies.read(account, { from: 0, hours }).pipe(
+/** Reads the view, in steps of several hours around those of the numbers. */
+const viewed = (engine: RunningEngine, account: string, hours: number, numbers: Numbers): Effect.Effect<Numbers> => {
+  const known = Object.keys(numbers).map((words) => Math.floor(Number(words.split(" ", 1)[0]) / hours))
+  const first = known.length === 0 ? 1 : Math.min(...known)
+  const count = known.length === 0 ? 1 : Math.max(...known) - first + 2
+  // A step before the first one and a step after the last one, which have to be empty.
+  const starts = [0, ...Array.from({ length: count }, (_, i) => (first + i) * hours)]
+  return Tallies.read(account, { starts }).pipe(
     Effect.provideService(Accounts, engine.accounts),
     Effect.orDie,
     Effect.map((tallies) => {
       const counter = new Counter()
       for (const { amount, count, step, ...of } of tallies) {
-        counter.add([step, of.what, of.currency, ...(of.what === "declined" ? [of.code] : [])], amount, count)
+        counter.add(
+          [step === 0 ? 0 : first + step - 1, of.what, of.currency, ...(of.what === "declined" ? [of.code] : [])],
+          amount,
+          count
+        )
       }
       return counter.numbers
     })
   )
+}
 
 /** Checks that the view equals a plain count over all documents, and returns the count. */
 export const agrees = Effect.fnUntraced(function* (engine: RunningEngine) {
@@ -204,7 +220,7 @@ const agreed = Effect.fnUntraced(function* (engine: RunningEngine, account: stri
   for (;;) {
     const before = yield* plainCount(engine, account)
     const steps = [1, 5, 24, 48]
-    const seen = yield* Effect.forEach(steps, (hours) => viewed(engine, account, hours))
+    const seen = yield* Effect.forEach(steps, (hours) => viewed(engine, account, hours, before))
     const after = yield* plainCount(engine, account)
     // Repeats if a timer fired between the two counts.
     if (!isDeepStrictEqual(before, after)) continue

@@ -28,6 +28,8 @@ export const shop = async (till: TillCheckout): Promise<CheckoutState["status"]>
   })
   embedded.mount("#checkout")
   embedded.unmount()
+  const card = await till.mountCard("#card", { clientSecret: "pi_1_secret_a", locale: "de" })
+  card.unmount()
   const checkout = await till.checkout({ clientSecret: "cs_1_secret_a" })
   const stop = checkout.subscribe(({ error, status }) => `${status} ${error?.message ?? ""}`)
   stop()

@@ -2,8 +2,8 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import * as http from "node:http"
-import { INSTALLATION } from "../../src/payments/AccountIds.ts"
-import * as Merchants from "../../src/payments/Merchants.ts"
+import { INSTALLATION } from "../../src/payments/shared/AccountIds.ts"
+import * as Merchants from "../../src/payments/merchants/Merchants.ts"
 import { type MemoryTillWithPages, start } from "../support/MemoryTillWithPages.ts"
 import { linksIn, openSession, send, tokenIn, visit } from "../support/fixtures/CheckoutPages.ts"
 
@@ -22,7 +22,7 @@ describe("Till's own address", () => {
     assert.strictEqual(headers.get("x-frame-options"), "DENY")
     assert.include(headers.get("content-security-policy")!, "default-src 'self'")
     assert.include(text, server.url)
-    assert.include(text, "Shops on this Till cannot take cards yet: no card processor is connected.")
+    assert.include(text, "For shops that have connected a card processor.")
     const links = linksIn(text)
     assert.includeMembers(
       [...links],

@@ -2,8 +2,8 @@
  * Documents of released Tills are readable (semantics versions.documents): a document generated from a release's stored
  * schemas fits today's schemas exactly, after the steps of its kind.
  *
- * Fails if a field was added, dropped, renamed or narrowed without a step; `src/payments/Documents.ts` describes how to
- * add one.
+ * Fails if a field was added, dropped, renamed or narrowed without a step; `src/payments/shared/Documents.ts` describes
+ * how to add one.
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as Checksum from "../../src/engine/log/Checksum.ts"

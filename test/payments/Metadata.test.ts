@@ -3,19 +3,19 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { MetadataParameter } from "../../src/domain/Metadata.ts"
 import type { Transaction } from "../../src/engine/actor/Transaction.ts"
-import * as CheckoutSessions from "../../src/payments/CheckoutSessions.ts"
-import * as Customers from "../../src/payments/Customers.ts"
-import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
-import type { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
-import * as Prices from "../../src/payments/Prices.ts"
-import type { Processor } from "../../src/payments/Processor.ts"
-import * as Products from "../../src/payments/Products.ts"
-import * as Refunds from "../../src/payments/Refunds.ts"
-import * as WebhookEndpoints from "../../src/payments/WebhookEndpoints.ts"
+import * as CheckoutSessions from "../../src/payments/lifecycles/CheckoutSessions.ts"
+import * as Customers from "../../src/payments/lifecycles/Customers.ts"
+import * as PaymentIntents from "../../src/payments/lifecycles/PaymentIntents.ts"
+import type { PaymentsConfig } from "../../src/payments/shared/PaymentsConfig.ts"
+import * as Prices from "../../src/payments/lifecycles/Prices.ts"
+import type { Processors } from "../../src/payments/processing/Processor.ts"
+import * as Products from "../../src/payments/lifecycles/Products.ts"
+import * as Refunds from "../../src/payments/lifecycles/Refunds.ts"
+import * as WebhookEndpoints from "../../src/payments/webhooks/WebhookEndpoints.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
-import { accepted } from "../support/Outcomes.ts"
+import { accepted, atOnce } from "../support/Outcomes.ts"
 
-type Lifecycle<A> = Effect.Effect<A, object, Transaction | PaymentsConfig | Processor>
+type Lifecycle<A> = Effect.Effect<A, object, Transaction | PaymentsConfig | Processors>
 
 interface Kind {
   readonly create: (metadata: MetadataParameter) => Lifecycle<{ readonly id: string }>
@@ -39,7 +39,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
     create: Effect.fnUntraced(function* (metadata) {
       const payment = { amount: 1, currency: "usd", payment_method: "pm_card_visa", confirm: true }
       const { id } = yield* accepted(PaymentIntents.create(payment))
-      return yield* Refunds.create({ payment_intent: id, metadata })
+      return yield* atOnce(Refunds.create({ payment_intent: id, metadata }))
     }),
     update: Refunds.update
   },

@@ -8,11 +8,11 @@ import { isCardNumber } from "../../src/domain/Cards.ts"
 import type { CardDeclined } from "../../src/domain/Errors.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { TEST_CARDS } from "../../src/domain/TestCards.ts"
-import { PAYMENT_INTENT } from "../../src/payments/Documents.ts"
-import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
+import { PAYMENT_INTENT } from "../../src/payments/shared/Documents.ts"
+import * as PaymentIntents from "../../src/payments/lifecycles/PaymentIntents.ts"
 import { tokenized } from "../support/fixtures/CardData.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
-import { accepted } from "../support/Outcomes.ts"
+import { accepted, atOnce } from "../support/Outcomes.ts"
 
 const DECLINED = "Your card was declined."
 const APPROVES = ["succeeded"]
@@ -97,7 +97,7 @@ const course = Effect.fnUntraced(function* (source: PaymentMethodParameters) {
     went.push(Result.isFailure(outcome) ? outcome.failure.declineCode : outcome.success.status)
     return Result.isFailure(outcome) ? outcome.failure.message : undefined
   })
-  let message = yield* account.run(PaymentIntents.confirm(id, source)).pipe(
+  let message = yield* atOnce(account.run(PaymentIntents.confirm(id, source))).pipe(
     note,
     Effect.catch(({ _tag }) => Effect.sync(() => void went.push(_tag)))
   )

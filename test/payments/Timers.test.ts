@@ -8,19 +8,20 @@ import { testCardOf } from "../../src/domain/TestCards.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import type { Document } from "../../src/engine/log/Document.ts"
 import type { Transaction } from "../../src/engine/actor/Transaction.ts"
-import { INSTALLATION } from "../../src/payments/AccountIds.ts"
-import * as ApiKeys from "../../src/payments/ApiKeys.ts"
-import * as CheckoutSessions from "../../src/payments/CheckoutSessions.ts"
-import * as Merchants from "../../src/payments/Merchants.ts"
-import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
-import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
-import { type CardProcessor, Processor } from "../../src/payments/Processor.ts"
-import * as Products from "../../src/payments/Products.ts"
-import * as Refunds from "../../src/payments/Refunds.ts"
-import { simulator } from "../../src/payments/Simulator.ts"
+import { INSTALLATION } from "../../src/payments/shared/AccountIds.ts"
+import * as ApiKeys from "../../src/payments/merchants/ApiKeys.ts"
+import * as CheckoutSessions from "../../src/payments/lifecycles/CheckoutSessions.ts"
+import * as Merchants from "../../src/payments/merchants/Merchants.ts"
+import * as PaymentIntents from "../../src/payments/lifecycles/PaymentIntents.ts"
+import { PaymentsConfig } from "../../src/payments/shared/PaymentsConfig.ts"
+import { isLive } from "../../src/payments/shared/AccountIds.ts"
+import { type CardProcessor, Processors } from "../../src/payments/processing/Processor.ts"
+import * as Products from "../../src/payments/lifecycles/Products.ts"
+import * as Refunds from "../../src/payments/lifecycles/Refunds.ts"
+import { simulator } from "../../src/payments/processing/Simulator.ts"
 import { tokenized } from "../support/fixtures/CardData.ts"
 import * as MemoryEngine from "../support/MemoryEngine.ts"
-import { accepted } from "../support/Outcomes.ts"
+import { accepted, atOnce } from "../support/Outcomes.ts"
 import { paymentsConfig } from "../support/PaymentsConfig.ts"
 
 const ACCOUNT = "mer_000000000000000000000000:test"
@@ -30,10 +31,10 @@ const Till = Layer.provideMerge(
   Layer.succeed(PaymentsConfig, paymentsConfig({ authorizationHoldSeconds: 60 }))
 )
 
-const run = <A, E>(command: Effect.Effect<A, E, Transaction | PaymentsConfig | Processor>) =>
+const run = <A, E>(command: Effect.Effect<A, E, Transaction | PaymentsConfig | Processors>) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
-    const services = yield* Effect.context<PaymentsConfig | Processor>()
+    const services = yield* Effect.context<PaymentsConfig | Processors>()
     return yield* accounts.run(ACCOUNT, Effect.provideContext(command, services))
   })
 
@@ -80,7 +81,7 @@ describe("Timers", () => {
       const accounts = yield* Accounts
       const refund = Effect.fnUntraced(function* (payment_method: string) {
         const payment_intent = yield* create({ payment_method })
-        return (yield* run(Refunds.create({ payment_intent }))).id
+        return (yield* atOnce(run(Refunds.create({ payment_intent })))).id
       })
       const statusOf = (id: string) =>
         Effect.map(accounts.read(ACCOUNT, id), (document) =>
@@ -105,17 +106,19 @@ describe("Timers", () => {
   // Semantics keys.live_processor.
   it.effect("leave live payments and refunds as they are while their processor is gone, without a word", () => {
     // As from one start of the service to the next.
-    const processors = { test: simulator, live: simulator as CardProcessor | null }
+    let configured: CardProcessor | null = simulator
+    const of = (account: string) => (isLive(account) ? configured : simulator)
+    const processors = { of, atOnce: of, byId: () => null, mayBegin: () => true }
     const logged: Array<unknown> = []
-    const Live = MemoryEngine.engineWith(Layer.succeed(Processor, processors)).pipe(
+    const Live = MemoryEngine.engineWith(Layer.succeed(Processors, processors)).pipe(
       Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig({ liveProcessor: "simulator" }))),
       Layer.provideMerge(Logger.layer([Logger.make(({ message }) => logged.push(message))]))
     )
     return Effect.gen(function* () {
       const accounts = yield* Accounts
       const live = "mer_000000000000000000000000:live"
-      const services = yield* Effect.context<PaymentsConfig | Processor>()
-      const runLive = <A, E>(command: Effect.Effect<A, E, Transaction | PaymentsConfig | Processor>) =>
+      const services = yield* Effect.context<PaymentsConfig | Processors>()
+      const runLive = <A, E>(command: Effect.Effect<A, E, Transaction | PaymentsConfig | Processors>) =>
         accounts.run(live, Effect.provideContext(command, services))
       const pay = (number: string) => {
         const payment_method_data = tokenized({ type: "card", card: { number, exp_month: 12, exp_year: 2034 } })
@@ -129,16 +132,16 @@ describe("Timers", () => {
       const failing = yield* pay("4000000000006025")
       const paying = yield* pay("4000000000006017")
       const payment_intent = yield* pay(testCardOf("pm_card_pendingRefund")!.numbers[0])
-      const { id: refund } = yield* runLive(Refunds.create({ payment_intent }))
+      const { id: refund } = yield* atOnce(runLive(Refunds.create({ payment_intent })))
       const all = [failing, paying, refund]
-      processors.live = null
+      configured = null
       yield* TestClock.adjust("2 days")
       assert.deepStrictEqual(yield* statuses(all), ["processing", "processing", "pending"])
       // Other payments are served while these wait.
       const id = yield* create({ payment_method: "pm_card_processing_success" })
       yield* TestClock.adjust("2 seconds")
       assert.strictEqual((yield* seen(id))[0], "succeeded")
-      processors.live = simulator
+      configured = simulator
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(yield* statuses(all), ["requires_payment_method", "succeeded", "succeeded"])
       assert.deepStrictEqual(logged, [])

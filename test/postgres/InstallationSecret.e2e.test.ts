@@ -17,8 +17,8 @@ describe("InstallationSecret", () => {
           import { Effect, Redacted } from "effect"
           import { load } from ${JSON.stringify(href)}
           while (Date.now() < Number(process.argv[2])) {}
-          const secret = await Effect.runPromise(load(process.argv[1]))
-          console.log(Buffer.from(Redacted.value(secret)).toString("hex"))`
+          const { secrets } = await Effect.runPromise(load(process.argv[1]))
+          console.log(Buffer.from(Redacted.value(secrets[0])).toString("hex"))`
         const at = String(Date.now() + 1500)
         const starts = Array.from({ length: 6 }, () =>
           promisify(execFile)(process.execPath, ["--input-type=module", "-e", program, file, at], {

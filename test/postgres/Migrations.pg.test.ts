@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Logger } from "effect"
 import { newest } from "../../src/postgres/Migrations.ts"
-import { journalOf } from "../engine/Harness.ts"
+import { journalOf, viewsOf } from "../engine/Harness.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
 
 const ACCOUNT = "mer_1:test"
@@ -26,6 +26,22 @@ describe("a database of an older Till", () => {
       yield* database.edit(MIGRATIONS_TABLE)
       for (let i = 0; i < 2; i++) yield* Effect.provide(database.connect("till"), Logger.layer([logger]))
       assert.deepStrictEqual(lines, ["The database is of an older Till; its tables are brought up to date"])
+    })
+  )
+
+  it.live("search.words: has its views made anew, for terms that documents did not have", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      yield* Effect.scoped(database.connect("till"))
+      yield* database.edit("DELETE FROM effect_sql_migrations WHERE migration_id > 1")
+      yield* database.edit("ALTER TABLE objects RENAME COLUMN term_numbers TO terms")
+      yield* database.edit("ALTER TABLE journal DROP COLUMN erased")
+      yield* database.edit("DROP TABLE erasures")
+      yield* database.edit("ALTER TABLE checkpoints DROP COLUMN events_from")
+      yield* database.edit("DROP INDEX objects_without_outcome")
+      yield* database.edit(`INSERT INTO checkpoints (account, version) VALUES ('${ACCOUNT}', 1)`)
+      const storage = yield* database.connect("till")
+      assert.deepStrictEqual(yield* viewsOf(storage).outdated, [ACCOUNT])
     })
   )
 })

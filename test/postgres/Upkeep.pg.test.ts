@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import type { JournalShape } from "../../src/engine/log/Journal.ts"
 import { partitionOf } from "../../src/engine/process/Placement.ts"
 import type { DeliveryStep, Projection } from "../../src/engine/views/Projection.ts"
-import { type Filter, termNumber } from "../../src/engine/log/Search.ts"
+import { type Filter, termNumbers } from "../../src/engine/log/Search.ts"
 import { recordId, type ViewsShape } from "../../src/engine/views/Views.ts"
 import { journalOf, viewsOf } from "../engine/Harness.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
@@ -17,6 +17,7 @@ const ACCOUNT = "mer_1:test"
 const PARTITIONS = [partitionOf(ACCOUNT), partitionOf("mer_2:test"), partitionOf("nobody")]
 const ROWS = 20_000
 const MIDDLE = ROWS / 2
+const numberOf = termNumbers(ACCOUNT, "payment_intent")
 /** Returns a number with as many digits as ids have. */
 const digits = (n: number): string => String(n).padStart(24, "0")
 
@@ -28,7 +29,7 @@ const FILL = [
   // A term that all have, a term of every thousandth, and terms and measures of their own.
   `objects SELECT account, 'pi_' || n, 'payment_intent', i, 0, 10, NULL, NULL,
     jsonb_build_object('customer', 'cus_' || n, 'status', CASE WHEN i % 3 = 0 THEN 'succeeded' ELSE 'processing' END),
-    1, ARRAY[${termNumber(ACCOUNT, "common")}, i] || CASE WHEN i % 1000 = 0 THEN ARRAY[${termNumber(ACCOUNT, "rare")}]
+    1, ARRAY[${numberOf("common")}, i] || CASE WHEN i % 1000 = 0 THEN ARRAY[${numberOf("rare")}]
       ELSE ARRAY[]::bigint[] END || (i % 200 + 1000000), i % 200
     FROM numbered`,
   // Charges of a single customer, and prices of a single product.

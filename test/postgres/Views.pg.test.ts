@@ -190,6 +190,23 @@ const deliveries = (
   return { deliveriesMade, deliverySteps }
 }
 
+const document = (random: Random, account: string, version: number, id: string): ProjectedDocument => {
+  const kind = PREFIXES.find((prefix) => id.startsWith(`${prefix}_`)) ?? random.pick(KINDS)
+  return {
+    account,
+    id,
+    kind,
+    version,
+    documentSpan: random.chance(0.2) ? null : spanOf(random.pick(JSONS)),
+    hiddenSpan: random.chance(0.5) ? null : spanOf(random.pick(JSONS)),
+    labels: labels(random),
+    format: 1 + random.below(3),
+    search: random.chance(0.2) ? null : entryOf(account, kind, searchable(random)),
+    tallies: random.chance(0.2) ? null : tallies(random),
+    checksum: random.below(2 ** 32) | 0
+  }
+}
+
 /** Makes a batch as the projector does; sometimes it does not start at the checkpoint. */
 const projection = (random: Random, heads: Map<string, Head>, made: Array<DeliveryRow>, batch: number): Projection => {
   if (random.chance(0.3)) return sweeping(random, heads)
@@ -202,24 +219,11 @@ const projection = (random: Random, heads: Map<string, Head>, made: Array<Delive
   })
   const perAccount = <Row>(f: (account: string, version: number, id: string) => Row): ReadonlyArray<Row> =>
     checkpoints.flatMap(({ account, to }) => distinct(random, IDS).map((id) => f(account, to, id)))
-  const document = (account: string, version: number, id: string): ProjectedDocument => ({
-    account,
-    id,
-    kind: PREFIXES.find((prefix) => id.startsWith(`${prefix}_`)) ?? random.pick(KINDS),
-    version,
-    documentSpan: random.chance(0.2) ? null : spanOf(random.pick(JSONS)),
-    hiddenSpan: random.chance(0.5) ? null : spanOf(random.pick(JSONS)),
-    labels: labels(random),
-    format: 1 + random.below(3),
-    search: random.chance(0.2) ? null : entryOf(account, searchable(random)),
-    tallies: random.chance(0.2) ? null : tallies(random),
-    checksum: random.below(2 ** 32) | 0
-  })
   const cleared = perAccount((account, _, id) => ({ account, id }))
-  const documentsChanged = perAccount(document)
+  const documentsChanged = perAccount((account, version, id) => document(random, account, version, id))
   return {
     checkpoints,
-    documentsCreated: perAccount((account, version, id) => document(account, version, `${id}${batch}`)),
+    documentsCreated: perAccount((account, version, id) => document(random, account, version, `${id}${batch}`)),
     documentsChanged,
     // Earlier records of the same batch have written some of the documents too.
     revisions: documentsChanged.flatMap(({ account, id, version }) => {
@@ -318,9 +322,10 @@ const questions = (random: Random) => {
   const lease = { now, limit, busy, partitions: owned, leasedUntil: now + 1 + random.below(TIME_MAX / 2) }
   const happened = distinct(random, IDS).map((id) => ({ account: random.pick(ACCOUNTS), id: `${id}1` }))
   const steps = random.pick([
-    { from: limit, hours: limit },
-    { from: 24, hours: 24 },
-    { from: 0, hours: 48 }
+    { starts: [limit, 2 * limit, 3 * limit] },
+    { starts: [24, 48, 72] },
+    { starts: [0, 48] },
+    { starts: [limit, limit + 23, limit + 47, limit + 72] }
   ])
   const revisions = {
     ids: distinct(random, [...IDS, "missing"]),
@@ -458,6 +463,12 @@ describe("the views in Postgres", () => {
           }
           assert.strictEqual(yield* postgres.expireKeys(TIME_MAX / 2, limit), 0)
           yield* sameAnswers(random, memory, postgres)
+          for (let times = 0; times < 4; times++) {
+            const [account, before, limit] = [random.pick(ACCOUNTS), random.below(2 ** 42), 1 + random.below(9)]
+            const count = yield* postgres.expireEvents(account, before, limit)
+            assert.strictEqual(count, yield* memory.expireEvents(account, before, limit))
+            yield* sameAnswers(random, memory, postgres)
+          }
           for (const table of viewTables) {
             const account = random.pick(ACCOUNTS)
             const rows = yield* postgres.scan(account, table, "", 1000)

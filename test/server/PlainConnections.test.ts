@@ -13,7 +13,7 @@ import { answerUnreadable } from "../../src/http/UnreadableRequests.ts"
 import { Random, runSeed } from "../support/Random.ts"
 import { pieces, requestBytes } from "../http/plain/RequestBytes.ts"
 
-const TLS = RunnerTls.make(Redacted.make(new Uint8Array(32).fill(7)))
+const TLS = RunnerTls.make([Redacted.make(new Uint8Array(32).fill(7))])
 /** TLS options of both sides. */
 const TRANSPORTS: ReadonlyArray<readonly [string, Options, ConnectionOptions | undefined]> = [
   ["over TCP", {}, undefined],

@@ -122,6 +122,9 @@ class Arrived implements ForwardedIncoming {
     this.#reply({ status, headers: { ...headers, [ANSWER]: "carried" }, body: Buffer.from(text) })
   }
 
+  /** Keeps its connection: a runner has as many as it needs. */
+  later(): void {}
+
   elsewhere(account: string): void {
     this.#reply({ status: 421, headers: { [ANSWER]: "elsewhere", [ACCOUNT]: account }, body: Buffer.alloc(0) })
   }

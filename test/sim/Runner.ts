@@ -4,11 +4,11 @@
  * its clock advanced; nothing gets in or out during the freeze.
  */
 import { Effect, Fiber, Latch } from "effect"
-import type { StorageFailure } from "../../src/engine/log/Journal.ts"
 import { type Partition, Placement, type PlacementShape } from "../../src/engine/process/Placement.ts"
 import type { ForwardedIncoming } from "../../src/http/forward/Listener.ts"
+import type { ProcessorsShape } from "../../src/payments/processing/Processor.ts"
 import type { Storage } from "../engine/Harness.ts"
-import type { Faults } from "../engine/storage/Faults.ts"
+import type { FaultPoint, Faults } from "../engine/storage/Faults.ts"
 import type { Random } from "../support/Random.ts"
 import type { Postgres, Session } from "./Postgres.ts"
 import { type Answer, type Process, type Request, start } from "./Process.ts"
@@ -27,13 +27,17 @@ export interface World {
   readonly random: Random
   /** The monotonic clock, in milliseconds. */
   readonly now: () => number
-  /** The wall clock, in milliseconds. */
-  readonly wallNow: () => number
+  /** The wall clock of a runner, in milliseconds. */
+  readonly wallNow: (runner: string) => number
   readonly fork: <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
   readonly runners: Set<Runner>
   /** The strangers at the addresses of dead runners, by address. */
   readonly strangers: Map<string, Stranger>
   readonly mistake: Mistake | undefined
+  /** The processors of a runner; the simulator by default. */
+  readonly processors?: ((runner: string, alive: Effect.Effect<void>) => ProcessorsShape) | undefined
+  /** Runs at each point of a runner, which may be killed there. */
+  readonly visit?: ((runner: string, point: FaultPoint) => Effect.Effect<void>) | undefined
 }
 
 /** A rule that is broken on purpose, to test that the checks detect it. */
@@ -72,15 +76,22 @@ export class Runner {
   static readonly start = Effect.fnUntraced(function* (world: World, name: string) {
     const [standing, way] = [Latch.makeUnsafe(true), Latch.makeUnsafe(true)] as const
     // The storage is Postgres too, so it has the same delays.
-    const faults: Faults = () =>
-      Effect.andThen(world.random.jitter(2), way.await) as Effect.Effect<void, StorageFailure>
+    const faults: Faults = (point) =>
+      world.random
+        .jitter(2)
+        .pipe(
+          Effect.andThen(world.visit === undefined ? Effect.void : Effect.suspend(() => world.visit!(name, point))),
+          Effect.andThen(way.await)
+        )
     const placement = Placement.layerSharedBy(world.mistake === "serves unconfirmed" ? () => 0 : world.now)
     let itself: Runner | undefined
     const links = linksOf(world, () => itself!)
-    const process = yield* start(world.storage, world.wallNow, faults, {
+    const { processors } = world
+    const process = yield* start(world.storage, () => world.wallNow(name), faults, {
       placement,
       gate: standing.await,
-      forwarding: { url: name, links }
+      forwarding: { url: name, links },
+      ...(processors !== undefined && { processors: (alive: Effect.Effect<void>) => processors(name, alive) })
     })
     const runner = (itself = new Runner(world, name, process, [standing, way]))
     world.runners.add(runner)

@@ -14,52 +14,27 @@
  *
  * `TILL_SIM_SEEDS=10000 npm run test:all -- test/sim` runs more plans. A failure prints the command that replays it.
  */
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Cause, Clock, Effect, Exit, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import crypto from "node:crypto"
-import { syncBuiltinESMExports } from "node:module"
-import { randomText } from "../../src/engine/log/Identifiers.ts"
-import { partitionOf } from "../../src/engine/process/Placement.ts"
-import { INSTALLATION } from "../../src/payments/AccountIds.ts"
+import { INSTALLATION } from "../../src/payments/shared/AccountIds.ts"
 import * as PaymentsFormats from "../../src/payments/Formats.ts"
 import * as Harness from "../engine/Harness.ts"
 import type { Wire } from "../models/Wire.ts"
 import { Random, Seed } from "../support/Random.ts"
 import { isWhole } from "../support/Runs.ts"
 import { Clients, wireOf } from "./Clients.ts"
+import { RunnerFaults, Senders, startFleet } from "./Fleet.ts"
 import { carryOut, programs, type Programs } from "./Merchants.ts"
-import { Postgres } from "./Postgres.ts"
+import { FORGED } from "./Network.ts"
 import { start } from "./Process.ts"
-import { type Mistake, Runner, type World } from "./Runner.ts"
-import { FORGED, Stranger } from "./Network.ts"
+import type { Mistake } from "./Runner.ts"
+import { advance, fakeTimers, seededIds } from "./VirtualTime.ts"
 
 const SEEDS = Number(process.env["TILL_SIM_SEEDS"] ?? 200)
-const RUNNERS = 3
 
-const Plan = Schema.Struct({
-  seed: Seed,
-  /** Faults in sequence, with time to recover between them. */
-  faults: Schema.Array(
-    Schema.Struct({
-      what: Schema.Literals([
-        "kill",
-        "kill two",
-        "kill, and a stranger takes its address",
-        "freeze",
-        "cut off from Postgres",
-        "cut off from the others",
-        "leave",
-        "join"
-      ]),
-      /** The delay and the duration of the fault, in milliseconds. */
-      after: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 4000 })),
-      lasts: Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 15_000 }))
-    })
-  ).check(Schema.isMinLength(1), Schema.isMaxLength(3))
-})
+const Plan = Schema.Struct({ seed: Seed, faults: RunnerFaults })
 type Plan = typeof Plan.Type
-type Faults = Plan["faults"]
 
 /** The timeout after which a client tries another runner, in milliseconds. */
 const ANSWER_MILLIS_MAX = 2000
@@ -72,114 +47,14 @@ const THINK_MILLIS_MAX = 700
  * runner that forwarded it to the frozen one, and may try the frozen one next.
  */
 const WAIT_MILLIS_MAX = 10_000 + 2 * ANSWER_MILLIS_MAX
-/** The time for recovery between faults, in milliseconds. */
-const RECOVERY_MILLIS = 10_000
 /** The clock's step per turn of the event loop, in milliseconds. */
 const STEP_MILLIS = 10
 
-/** Advances the clock continuously, including the machine's clock functions, within the scope. */
-const flowingTime = Effect.gen(function* () {
-  const toFake = ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "performance", "Date"] as const
-  yield* Effect.acquireRelease(
-    Effect.sync(() => vi.useFakeTimers({ toFake: [...toFake], now: Harness.START })),
-    () => Effect.sync(() => vi.useRealTimers())
-  )
-  const step = Effect.andThen(
-    Effect.sync(() => vi.advanceTimersByTime(STEP_MILLIS)),
-    TestClock.adjust(STEP_MILLIS)
-  )
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(step, Effect.yieldNow)))
-})
-
-/** Derives ids and keys from a seed too: they determine the partition of an account, and its runner. */
-const seededIds = (seed: number) =>
-  Effect.acquireRelease(
-    Effect.sync(() => {
-      const random = new Random(seed)
-      const fill = vi.spyOn(crypto, "randomFillSync").mockImplementation((bytes) => {
-        const view = bytes as Uint8Array
-        for (let i = 0; i < view.length; i++) view[i] = random.below(256)
-        return bytes
-      })
-      syncBuiltinESMExports()
-      // Uses up the random bytes generated before.
-      while (fill.mock.calls.length === 0) randomText(1)
-      return fill
-    }),
-    (fill) =>
-      Effect.sync(() => {
-        fill.mockRestore()
-        syncBuiltinESMExports()
-      })
-  )
-
-/** Applies the faults of a plan in sequence. */
-class Chaos {
-  strikes = 0
-  readonly #world: World
-  readonly #start: Effect.Effect<Runner>
-
-  constructor(world: World, start: Effect.Effect<Runner>) {
-    this.#world = world
-    this.#start = start
-  }
-
-  readonly follow = (faults: Faults): Effect.Effect<void> =>
-    Effect.forEach(
-      faults,
-      ({ after, lasts, what }) =>
-        Effect.sleep(after).pipe(
-          Effect.andThen(Effect.suspend(() => this.#strike(what, lasts))),
-          Effect.andThen(Effect.sleep(RECOVERY_MILLIS))
-        ),
-      { discard: true }
-    )
-
-  readonly #strike = Effect.fnUntraced({ self: this }, function* (what: Faults[number]["what"], lasts: number) {
-    const { postgres, random, runners, strangers } = this.#world
-    const left = [...runners]
-    const victim = () => left.splice(random.below(left.length), 1)[0]!
-    this.strikes++
-    switch (what) {
-      case "kill":
-      case "kill two": {
-        for (let dead = 0; dead < (what === "kill" ? 1 : 2); dead++) victim().kill(random.chance(0.5))
-        yield* Effect.sleep(lasts)
-        while (runners.size < RUNNERS) yield* this.#start
-        return
-      }
-      case "kill, and a stranger takes its address": {
-        // Prefers a runner that requests are forwarded to.
-        const served = [...runners].filter(({ name }) => [...postgres.places.values()].includes(name))
-        const dead = served.length > 0 ? random.pick(served) : victim()
-        dead.kill(random.chance(0.5))
-        strangers.set(dead.name, new Stranger(random))
-        yield* Effect.sleep(lasts)
-        return yield* Effect.asVoid(this.#start)
-      }
-      case "freeze": {
-        const frozen = victim()
-        frozen.freeze()
-        yield* Effect.sleep(lasts)
-        return frozen.thaw()
-      }
-      case "cut off from Postgres":
-      case "cut off from the others": {
-        const cut = victim()
-        cut.cutOff(what === "cut off from Postgres" ? "Postgres" : "the others")
-        yield* Effect.sleep(lasts)
-        return cut.reconnect()
-      }
-      case "leave": {
-        yield* victim().leave
-        yield* Effect.sleep(lasts)
-        return yield* Effect.asVoid(this.#start)
-      }
-      case "join":
-        return yield* Effect.asVoid(this.#start)
-    }
-  })
-}
+/** Advances the clock continuously within the scope. */
+const flowingTime = Effect.andThen(
+  fakeTimers,
+  Effect.forkScoped(Effect.forever(Effect.andThen(advance(STEP_MILLIS), Effect.yieldNow)))
+)
 
 /** Runs one plan with its own clock, unaffected by earlier runs. */
 const simulate = (...run: Parameters<typeof carryOutPlan>) =>
@@ -197,40 +72,24 @@ const carryOutPlan = Effect.fnUntraced(function* (plan: Plan, programs: Programs
   const time = { now: Harness.START }
   const random = new Random(plan.seed)
   const context = yield* Effect.context<never>()
-  const fork = Effect.runForkWith(context)
   const now = () => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
-  const quiet = yield* start(
-    storage,
-    () => time.now,
-    () => Effect.void
-  )
+  const wallNow = () => time.now
+  const quiet = yield* start(storage, wallNow, () => Effect.void)
   const merchants = yield* Effect.forEach([1, 2, 3, 4], () => quiet.merchant)
   yield* quiet.stop
-  const partitions = [INSTALLATION, ...merchants.map(({ merchantId }) => `${merchantId}:test`)].map(partitionOf)
-  const runners = new Set<Runner>()
-  const postgres = new Postgres([...new Set(partitions)], now, (name) =>
-    [...runners].some((runner) => runner.name === name && runner.isReached)
-  )
-  const strangers = new Map<string, Stranger>()
-  const world: World = { storage, postgres, random, now, wallNow: () => time.now, fork, runners, strangers, mistake }
+  const accounts = [INSTALLATION, ...merchants.map(({ merchantId }) => `${merchantId}:test`)]
+  const { chaos, recover, world } = yield* startFleet({ storage, accounts, random, wallNow, mistake })
+  const { runners, strangers } = world
   const trace: Array<string> = []
-  let started = 0
-  const another = Effect.suspend(() => Runner.start(world, `http://runner-${++started}`))
-  for (let count = 0; count < RUNNERS; count++) yield* another
   const sleep = (millis: number) => Effect.runPromiseWith(context)(Effect.sleep(millis))
-  /** The runner that last failed to respond to each merchant, which tries another one next. */
-  const silent = new Map<string, Runner>()
+  const senders = new Senders(world, sleep)
   const clients = new Clients({
     random,
     now,
     sleep,
     send: async (request) => {
-      const others = [...runners].filter((runner) => runner !== silent.get(request.key))
-      const asked = random.pick(others.length > 0 ? others : [...runners])
-      const answer = await Promise.race([asked.request(request), sleep(ANSWER_MILLIS_MAX).then(() => undefined)])
-      trace.push(`${now()}: ${request.method} ${request.url} at ${asked.name}: ${answer?.status} ${answer?.text}`)
-      if (answer === undefined) silent.set(request.key, asked)
-      else silent.delete(request.key)
+      const { answer, at } = await senders.send(request, ANSWER_MILLIS_MAX)
+      trace.push(`${now()}: ${request.method} ${request.url} at ${at}: ${answer?.status} ${answer?.text}`)
       assert.notStrictEqual(answer?.text, FORGED, "a stranger's response was accepted")
       return answer
     }
@@ -243,14 +102,10 @@ const carryOutPlan = Effect.fnUntraced(function* (plan: Plan, programs: Programs
     }
     return { ...wire, request }
   }) as unknown as [Wire, Wire, Wire, Wire]
-  const chaos = new Chaos(world, another)
   const faults = yield* Effect.forkChild(chaos.follow(plan.faults))
   yield* carryOut(programs, wires)
   yield* Fiber.interrupt(faults)
-  for (const runner of runners) {
-    runner.thaw()
-    runner.reconnect()
-  }
+  recover()
   for (const runner of runners) yield* runner.leave
   yield* Harness.verified(storage, PaymentsFormats.KINDS)
   assert.isAtMost(clients.longestWait, WAIT_MILLIS_MAX, "a merchant waited too long")
@@ -260,11 +115,11 @@ const carryOutPlan = Effect.fnUntraced(function* (plan: Plan, programs: Programs
     hellos += stranger.hellos
   }
   const { longestWait, repetitions } = clients
-  return { strikes: chaos.strikes, repetitions, longestWait, hellos, trace }
+  return { strikes: chaos.strikes.length, repetitions, longestWait, hellos, trace }
 })
 
 /** A fault after the partitions are served and before most of the merchants' programs. */
-const SQUAT: Faults[number] = { what: "kill, and a stranger takes its address", after: 1200, lasts: 8000 }
+const SQUAT: RunnerFaults[number] = { what: "kill, and a stranger takes its address", after: 1200, lasts: 8000 }
 const SQUAT_SEEDS = Math.ceil(SEEDS / 8)
 
 const met = { runs: 0, strikes: 0, repetitions: 0, longestWait: 0, hellos: 0 }
@@ -321,7 +176,7 @@ const CONTROL_RUNS_MAX = 150
 const CONTROL_SEED = 3
 
 /** Rules that are broken on purpose, each with the faults that reveal it. */
-const CONTROLS: ReadonlyArray<readonly [Mistake, Faults]> = [
+const CONTROLS: ReadonlyArray<readonly [Mistake, RunnerFaults]> = [
   [
     "serves unconfirmed",
     [

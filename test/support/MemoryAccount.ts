@@ -7,11 +7,15 @@ import { Context, Effect, Exit, Result } from "effect"
 import { type Document, type Identified, type Kind, stored, type Tombstone } from "../../src/engine/log/Document.ts"
 import { idOf, nextSequence } from "../../src/engine/log/Identifiers.ts"
 import type { EventEntry, RequestIdentity } from "../../src/engine/log/Record.ts"
+import { RETRY_MILLIS } from "../../src/engine/actor/Timers.ts"
 import { type AccountState, ActiveTransaction, Transaction } from "../../src/engine/actor/Transaction.ts"
-import { PaymentsConfig, type PaymentsConfigShape } from "../../src/payments/PaymentsConfig.ts"
-import { Processor } from "../../src/payments/Processor.ts"
-import { simulator } from "../../src/payments/Simulator.ts"
+import { PaymentsConfig, type PaymentsConfigShape } from "../../src/payments/shared/PaymentsConfig.ts"
+import { AnswerWriter } from "../../src/payments/shared/AnswerWriter.ts"
+import { Processors, type ProcessorsShape } from "../../src/payments/processing/Processor.ts"
+import { processorsOf } from "../../src/payments/processing/Simulator.ts"
 import { handleTimer } from "../../src/payments/Timers.ts"
+import { answerWriter } from "../../src/http/IdempotentCommand.ts"
+import { make as makeVersions, VERSIONS } from "../../src/domain/ApiVersions.ts"
 import { type Failure, wireErrorOf } from "../../src/http/ErrorTable.ts"
 import { wordsOf } from "../models/Program.ts"
 import { paymentsConfig } from "./PaymentsConfig.ts"
@@ -36,6 +40,8 @@ interface Timer {
   readonly dueAt: number
 }
 
+const versions = makeVersions(VERSIONS)
+
 const REQUEST: RequestIdentity = {
   id: "req_000000000000000000000000",
   idempotencyKey: "key",
@@ -46,10 +52,14 @@ const REQUEST: RequestIdentity = {
 export class MemoryAccount implements AccountState {
   readonly account: string
   readonly config: PaymentsConfigShape
+  /** The processors; those of the configuration by default. */
+  processors: ProcessorsShape | undefined
   documents = new Map<string, Document | Tombstone>()
   timers = new Map<string, Timer>()
   events: Array<EventEntry> = []
   subscriptions = new Map<string, ReadonlyArray<string>>()
+  /** The answers to requests whose operations have an outcome, oldest first. */
+  answers: Array<NonNullable<ActiveTransaction["answered"]>> = []
   deliveries: Array<{ readonly destination: string; readonly event: string }> = []
   now = Date.UTC(2026, 10, 20)
   version = 0
@@ -71,14 +81,15 @@ export class MemoryAccount implements AccountState {
 
   /** Runs a command, and commits it if it succeeds. */
   readonly run = <A, E>(
-    command: Effect.Effect<A, E, Transaction | PaymentsConfig | Processor>,
+    command: Effect.Effect<A, E, Transaction | PaymentsConfig | Processors | AnswerWriter>,
     request: RequestIdentity | null = REQUEST
   ): Effect.Effect<A, E> =>
     Effect.suspend(() => {
       const transaction = new ActiveTransaction(this, { at: this.now, now: this.now }, request)
       const services = Context.make(Transaction, transaction as Transaction).pipe(
         Context.add(PaymentsConfig, this.config),
-        Context.add(Processor, { test: simulator, live: this.config.liveProcessor === null ? null : simulator })
+        Context.add(Processors, this.processors ?? processorsOf(this.config)),
+        Context.add(AnswerWriter, answerWriter(this.config, versions))
       )
       return Effect.onExit(Effect.provideContext(command, services), (exit) =>
         Effect.sync(() => {
@@ -96,14 +107,15 @@ export class MemoryAccount implements AccountState {
         .toSorted((a, b) => a.dueAt - b.dueAt)
       if (due === undefined) break
       this.now = Math.max(this.now, due.dueAt)
-      yield* this.run(
-        Effect.gen(function* () {
-          const transaction = yield* Transaction
-          transaction.clearTimer(due.id)
-          yield* handleTimer(due)
-        }),
-        null
-      )
+      const firing = Effect.gen(function* () {
+        const transaction = yield* Transaction
+        transaction.clearTimer(due.id)
+        yield* handleTimer(due)
+      })
+      const postpone = Effect.sync(() => {
+        this.timers = new Map([...this.timers, [due.id, { ...due, dueAt: this.now + RETRY_MILLIS }]])
+      })
+      yield* Effect.catchTag(this.run(firing, null), "Postponed", () => postpone)
     }
     this.now = until
   })
@@ -153,6 +165,7 @@ export class MemoryAccount implements AccountState {
     this.timers = timers
     this.subscriptions = subscriptions
     this.now += transaction.advanced
+    if (transaction.answered !== null) this.answers.push(transaction.answered)
     this.events.push(...transaction.events)
   }
 }

@@ -16,9 +16,10 @@ import * as Routes from "../../src/http/Routes.ts"
 import * as Waiting from "../../src/http/Waiting.ts"
 import { PagesConfig } from "../../src/pages/checkout/Embedding.ts"
 import * as Pages from "../../src/pages/Pages.ts"
-import { INSTALLATION } from "../../src/payments/AccountIds.ts"
-import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
-import * as Simulator from "../../src/payments/Simulator.ts"
+import { INSTALLATION } from "../../src/payments/shared/AccountIds.ts"
+import { PaymentsConfig } from "../../src/payments/shared/PaymentsConfig.ts"
+import type { Processors } from "../../src/payments/processing/Processor.ts"
+import * as Simulator from "../../src/payments/processing/Simulator.ts"
 import { HttpConfig, type HttpConfigShape } from "../../src/server/HttpConfig.ts"
 import { type Storage, storageInMemory } from "../engine/Harness.ts"
 import { createMerchant, type Keys } from "./fixtures/Merchants.ts"
@@ -26,7 +27,7 @@ import { lifecycles } from "./MemoryEngine.ts"
 import { addressOf, DOCS_URL, layerSocket, PLAIN_HTTP } from "./MemoryTill.ts"
 import { paymentsConfig } from "./PaymentsConfig.ts"
 
-export const TLS = RunnerTls.make(Redacted.make(new Uint8Array(32).fill(7)))
+export const TLS = RunnerTls.make([Redacted.make(new Uint8Array(32).fill(7))])
 
 /** Well below the time for which a placement counts as confirmed. */
 const CONFIRM_MILLIS = 500
@@ -54,19 +55,22 @@ export interface MemoryFleet {
 /** Pages that a test adds to those of the service. */
 export type MorePages = typeof Pages.layer
 
-const routes = (storage: Storage, config: Partial<HttpConfigShape>, more: MorePages) => {
+const routes = (
+  storage: Storage,
+  { http = {}, pages = Layer.empty, processors = Simulator.layer }: MemoryFleetOptions
+) => {
   const engine = Engine.layer({ replicated: INSTALLATION }).pipe(
     Layer.provide(lifecycles),
     Layer.provideMerge(ApiVersions.layer()),
-    Layer.provideMerge(Simulator.layer),
+    Layer.provideMerge(processors),
     Layer.provide(Layer.succeedContext(storage))
   )
   return Waiting.ending.pipe(
-    Layer.provideMerge(Routes.serveWith(Layer.merge(Pages.layer, more))),
+    Layer.provideMerge(Routes.serveWith(Layer.merge(Pages.layer, pages))),
     Layer.provide(Waiting.layer),
     Layer.provideMerge(layerSocket(DOCS_URL)),
     Layer.provide(Layer.succeed(PagesConfig, { embedOrigins: null, isForThisMachine: false })),
-    Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL, ...config })),
+    Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL, ...http })),
     Layer.provideMerge(engine),
     Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig({ publicUrl: "https://pay.example.test" }))),
     Layer.provideMerge(Forward.layer({ tls: TLS, host: "127.0.0.1", port: 0, plain: PLAIN_HTTP })),
@@ -74,8 +78,8 @@ const routes = (storage: Storage, config: Partial<HttpConfigShape>, more: MorePa
   )
 }
 
-const startRunner = async (storage: Storage, config: Partial<HttpConfigShape>, more: MorePages): Promise<Runner> => {
-  const runtime = ManagedRuntime.make(routes(storage, config, more))
+const startRunner = async (storage: Storage, options: MemoryFleetOptions): Promise<Runner> => {
+  const runtime = ManagedRuntime.make(routes(storage, options))
   const { accounts, placement, port, url } = await runtime.runPromise(
     Effect.gen(function* () {
       const { port } = yield* addressOf
@@ -102,15 +106,14 @@ export interface MemoryFleetOptions {
   /** HTTP settings that differ from the defaults. */
   readonly http?: Partial<HttpConfigShape>
   readonly pages?: MorePages
+  /** The simulator unless given. */
+  readonly processors?: Layer.Layer<Processors, never, PaymentsConfig>
 }
 
 /** Starts runners and deals the partitions out to them in turn. */
-export const start = async (
-  count: number,
-  { http = {}, pages = Layer.empty }: MemoryFleetOptions = {}
-): Promise<MemoryFleet> => {
+export const start = async (count: number, options: MemoryFleetOptions = {}): Promise<MemoryFleet> => {
   const storage = await Effect.runPromise(storageInMemory)
-  const all = await Promise.all(Array.from({ length: count }, () => startRunner(storage, http, pages)))
+  const all = await Promise.all(Array.from({ length: count }, () => startRunner(storage, options)))
   const owners = new Map<number, number>()
   const move = async (what: AccountId | number, to: number): Promise<void> => {
     const partition = typeof what === "number" ? what : partitionOf(what)

@@ -9,13 +9,16 @@ import type { Version } from "../../src/domain/ApiVersions.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import { Journal } from "../../src/engine/log/Journal.ts"
 import type { Placement } from "../../src/engine/process/Placement.ts"
+import { layerAnswerWriter } from "../../src/http/IdempotentCommand.ts"
 import { Readiness } from "../../src/http/Readiness.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { answerUnreadable } from "../../src/http/UnreadableRequests.ts"
 import * as Waiting from "../../src/http/Waiting.ts"
 import { parseJson } from "../../src/json/JsonParse.ts"
 import * as Documentation from "../../src/pages/docs/Documentation.ts"
-import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
+import { PaymentsConfig } from "../../src/payments/shared/PaymentsConfig.ts"
+import { Processors, type ProcessorsShape } from "../../src/payments/processing/Processor.ts"
+import * as Dispatcher from "../../src/processors/Dispatcher.ts"
 import { HttpConfig, type HttpConfigShape } from "../../src/server/HttpConfig.ts"
 import * as NodeServer from "../../src/server/NodeServer.ts"
 import * as Server from "../../src/server/Server.ts"
@@ -93,6 +96,8 @@ export interface MemoryTillOptions {
   readonly requestLog?: Layer.Layer<never, never, Placement>
   /** True if requests may wait for news; otherwise they are answered at once. */
   readonly waits?: boolean
+  /** Processors behind a network in place of the simulator. */
+  readonly processors?: ProcessorsShape
 }
 
 export interface MemoryTill extends Address {
@@ -133,13 +138,21 @@ export const launch = async <R, E>(
 /** Starts a Till that serves the API and its documentation. */
 export const start = async (options: MemoryTillOptions = {}): Promise<MemoryTill> => {
   const { clock = Layer.empty, faults, http, merchantName, requestLog = Layer.empty, versions, waits = false } = options
+  const { processors } = options
+  const engine =
+    processors === undefined
+      ? MemoryEngine.engine(faults, versions)
+      : Layer.provideMerge(
+          Layer.provide(Dispatcher.layer, layerAnswerWriter),
+          MemoryEngine.engineWith(Layer.succeed(Processors, processors), faults, versions)
+        )
   const service = (waits ? Waiting.ending : Layer.empty).pipe(
     Layer.provideMerge(Routes.serveWith(Documentation.layer)),
     Layer.provide(waits ? Waiting.layer : Layer.empty),
     Layer.provideMerge(layerSocket(DOCS_URL)),
     Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL, ...http })),
     Layer.provide(requestLog),
-    Layer.provideMerge(MemoryEngine.engine(faults, versions)),
+    Layer.provideMerge(engine),
     Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig({ publicUrl: "https://pay.example.test" }))),
     Layer.provide(clock)
   )

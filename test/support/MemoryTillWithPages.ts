@@ -2,7 +2,7 @@
  * A `MemoryTill` that also serves the pages and the dashboard. The addresses that Till hands out lead to its socket, so
  * that a browser can follow them. A file of its own, so that tests of the API load no pages.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, References } from "effect"
 import { HttpRouter } from "effect/http"
 import * as Dashboard from "../../src/dashboard/Dashboard.ts"
 import { DashboardConfig } from "../../src/dashboard/frame/DashboardConfig.ts"
@@ -10,10 +10,25 @@ import { Streams } from "../../src/dashboard/frame/Live.ts"
 import { Journal } from "../../src/engine/log/Journal.ts"
 import { endpoints } from "../../src/http/ApiEndpoints.ts"
 import * as Routes from "../../src/http/Routes.ts"
+import type { SmtpOptions } from "../../src/mail/Smtp.ts"
+import * as BrandPreview from "../../src/pages/checkout/BrandPreview.ts"
 import { PagesConfig } from "../../src/pages/checkout/Embedding.ts"
 import * as Pages from "../../src/pages/Pages.ts"
-import { Passwords } from "../../src/payments/Passwords.ts"
-import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
+import { layerAnswerWriter } from "../../src/http/IdempotentCommand.ts"
+import { Accounts } from "../../src/engine/Accounts.ts"
+import type { AnswerWriter } from "../../src/payments/shared/AnswerWriter.ts"
+import { ProcessorGate } from "../../src/payments/processing/ConfiguredProcessors.ts"
+import {
+  OperationDispatcher,
+  type OperationDispatcherShape
+} from "../../src/payments/lifecycles/OperationDispatcher.ts"
+import * as OperationOutcomes from "../../src/payments/lifecycles/OperationOutcomes.ts"
+import { Passwords } from "../../src/payments/team/Passwords.ts"
+import { PaymentsConfig } from "../../src/payments/shared/PaymentsConfig.ts"
+import { Processors, type ProcessorsShape } from "../../src/payments/processing/Processor.ts"
+import type { Outcome } from "../../src/payments/processing/RemoteProcessor.ts"
+import * as Exchange from "../../src/processors/Exchange.ts"
+import { makeGate } from "../../src/processors/Registry.ts"
 import { HttpConfig } from "../../src/server/HttpConfig.ts"
 import type { Keys } from "./fixtures/Merchants.ts"
 import { basic } from "./HttpExchange.ts"
@@ -54,8 +69,14 @@ export interface PagesOptions extends Omit<MemoryTillOptions, "versions" | "wait
   /** Origins that may embed the checkout page; unless given, every origin may embed pages of test mode. */
   readonly embedOrigins?: ReadonlySet<string>
   readonly liveProcessor?: "simulator"
+  /** Processors behind a network, with the dispatcher of their operations; the simulator unless given. */
+  readonly processors?: ProcessorsShape
   /** Why the dashboard refuses to open; it opens unless given. */
   readonly refusal?: string
+  /** The mail server; no mail is sent unless given. */
+  readonly mail?: SmtpOptions
+  /** The word of a processor that is asked about an operation. */
+  readonly word?: () => Outcome
 }
 
 export interface MemoryTillWithPages extends MemoryTill, Keys {
@@ -74,11 +95,64 @@ export interface MemoryTillWithPages extends MemoryTill, Keys {
   readonly openStreams: () => number
 }
 
+/** Checks gateways as the service does. */
+const processorGate = Layer.effect(
+  ProcessorGate,
+  Effect.gen(function* () {
+    const config = yield* PaymentsConfig
+    return makeGate(config, yield* Exchange.make({ hosts: config.webhookHosts.live }))
+  })
+)
+
+/** A processor that has carried out nothing by itself. */
+const NOTHING_ELSEWHERE: Pick<OperationDispatcherShape, "adopt" | "reconcile"> = {
+  adopt: () => Effect.succeed("nothing"),
+  reconcile: () => Effect.succeed({ compared: 0, discrepancies: [], next: null })
+}
+
+/** Asks processors, which all have the same word. */
+const askingFor = (word: () => Outcome) =>
+  Layer.effect(
+    OperationDispatcher,
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const services = yield* Effect.context<PaymentsConfig | Processors | AnswerWriter>()
+      return {
+        ...NOTHING_ELSEWHERE,
+        look: (account, id, by) =>
+          Effect.suspend(() =>
+            Effect.as(
+              accounts.run(account, Effect.provideContext(OperationOutcomes.conclude(id, word(), by), services)),
+              true
+            )
+          )
+      }
+    })
+  ).pipe(Layer.provide(layerAnswerWriter))
+
+/** The layers that send mail. Their module is loaded only for tests of mail. */
+const mailOf = (mail: SmtpOptions | undefined) => {
+  if (mail === undefined) return { outbox: Layer.empty, postman: Layer.empty }
+  const module = Effect.promise(() => import("../../src/mail/Postman.ts"))
+  return {
+    outbox: Layer.unwrap(Effect.map(module, ({ layerTray }) => layerTray)),
+    postman: Layer.unwrap(
+      Effect.map(module, ({ layer }) => Layer.provide(layer(mail), Layer.succeed(References.MinimumLogLevel, "None")))
+    )
+  }
+}
+
 const serviceOf = (routes: Array<Route>, options: PagesOptions) => {
-  const { clock = Layer.empty, embedOrigins = null, faults, http } = options
-  const { isForThisMachine = false, liveProcessor = null, refusal = null, requestLog = Layer.empty } = options
+  const { clock = Layer.empty, embedOrigins = null, faults, http, processors } = options
+  const { isForThisMachine = false, liveProcessor = null, mail, refusal = null, requestLog = Layer.empty } = options
+  const { word = () => ({ kind: "unknown", why: "No answer." }) } = options
+  const { outbox, postman } = mailOf(mail)
   return Routes.serveWith(recordingRoutes(routes, Layer.merge(Pages.layer, Dashboard.layer))).pipe(
-    Layer.provide([Layer.succeed(DashboardConfig, { refusal, isForThisMachine: true }), Passwords.layer(2 ** 10)]),
+    Layer.provide([
+      Layer.succeed(DashboardConfig, { refusal, isForThisMachine: true }),
+      BrandPreview.layer,
+      Passwords.layer(2 ** 10)
+    ]),
     Layer.provideMerge(Layer.provideMerge(Streams.ending, Streams.layer)),
     Layer.provide(Layer.succeed(PagesConfig, { embedOrigins, isForThisMachine })),
     Layer.provide(
@@ -88,11 +162,20 @@ const serviceOf = (routes: Array<Route>, options: PagesOptions) => {
       )
     ),
     Layer.provide(requestLog),
-    Layer.provideMerge(MemoryEngine.engine(faults)),
+    Layer.provide([processorGate, processors === undefined ? askingFor(word) : Layer.empty]),
+    Layer.provide(postman),
+    Layer.provideMerge(
+      processors === undefined
+        ? MemoryEngine.engine(faults)
+        : MemoryEngine.engineWithOperations(Layer.succeed(Processors, processors), faults)
+    ),
+    Layer.provide(outbox),
     Layer.provideMerge(
       Layer.effect(
         PaymentsConfig,
-        Effect.map(addressOf, ({ url }) => paymentsConfig({ publicUrl: url, liveProcessor }))
+        Effect.map(addressOf, ({ url }) =>
+          paymentsConfig({ publicUrl: url, liveProcessor, sendsMail: mail !== undefined })
+        )
       )
     ),
     Layer.provideMerge(layerSocket("/docs")),

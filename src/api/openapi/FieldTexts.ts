@@ -71,6 +71,7 @@ const CARDS = {
 }
 
 const PAYMENTS = {
+  "Customer.erasure": "Set if the customer's data is being erased; `completed` once all records are without it.",
   "PaymentIntent.amount": "The amount to pay, in the currency's smallest unit.",
   "PaymentIntent.currency": "The currency's three letters, in lower case.",
   "CreatePaymentIntent.currency": "The currency's three letters, in either case.",
@@ -86,6 +87,8 @@ const PAYMENTS = {
   "PaymentIntent.payment_method_data": "A payment method made for this attempt, in place of `payment_method`.",
   "ConfirmPaymentIntent.payment_method_data": "A payment method made for this attempt, in place of `payment_method`.",
   "payment_method_data.type": "The type of the payment method.",
+  card: "The card. Exactly one of `card` and `token` is required; processors behind a network take no `card`.",
+  token: "The processor's token for a card, from its own fields. With Till's simulator: `tok_visa` and so on.",
   "payment_method_data.metadata": METADATA,
   payment_method_type: "The type of the payment method, which has to be that of the one that is charged.",
   "PaymentIntent.description": "A text of yours.",
@@ -100,6 +103,28 @@ const PAYMENTS = {
   "PaymentIntent.charges": "The newest ten charges.",
   "PaymentIntent.canceled_at": "The time of the cancellation, in Unix seconds.",
   cancellation_reason: "The reason for the cancellation. `automatic`: a hold or a Checkout Session expired.",
+  "Operation.kind": "What the processor was asked for. A `void` releases a hold, or ends an authentication.",
+  "Operation.status":
+    "`open`: a request waits for the outcome. `unresolved`: the request was answered without one, and Till goes on " +
+    "asking. `waiting`: the payer has to authenticate, or the processor needs time. `decide`: a person decides. " +
+    "`final`: the outcome is certain.",
+  "Operation.outcome": "The latest word about the operation; `null` before the first.",
+  "Operation.resolved_by": "Where the outcome comes from; `null` without one.",
+  "Operation.payment_intent": "The PaymentIntent that the operation belongs to.",
+  "Operation.refund": "The refund of a `refund`; `null` for all others.",
+  "Operation.processor": "The processor's ID.",
+  "Operation.reference": "The processor's own reference of the payment; `null` until it has given one.",
+  "Operation.amount": "The amount of the operation, in the currency's smallest unit.",
+  "Operation.updated": "The time of the latest change, in Unix seconds.",
+  "OperationOutcome.kind": "The word: of the processor, or `unknown` without one.",
+  "OperationOutcome.code": "The code of a decline or of a refusal; `null` for other outcomes.",
+  "OperationOutcome.message": "The outcome in a sentence; `null` without one.",
+  "OperationOutcome.processor_code": "The processor's own code; `null` without one.",
+  "PaymentIntent.pending_operation":
+    "The operation at a processor behind a network that has no outcome yet. Absent without one.",
+  "PendingOperation.id": "The operation's ID.",
+  "PendingOperation.kind": "What the processor was asked to do: `authorize`, `capture`, `void` or `refund`.",
+  "PendingOperation.created": "When the operation began.",
   "CancelPaymentIntent.cancellation_reason": "Your reason for the cancellation.",
   "CreatePaymentIntent.confirm": "`true` also confirms the PaymentIntent in the same request.",
   "CreatePaymentIntent.statement_descriptor": "The text on the payer's statement, for processors that support one.",

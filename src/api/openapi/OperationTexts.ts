@@ -60,6 +60,8 @@ export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
   "refunds.update": "Only the metadata of a refund can change.",
   "charges.list": LIST,
   "charges.retrieve": "Returns the charge as it is now.",
+  "operations.list": LIST,
+  "operations.retrieve": "Returns the operation as it is now.",
   "payment_methods.create":
     "Turns card data into a payment method. An expired card is accepted here and declined later.",
   "payment_methods.list": "The payment methods of one customer, newest first, in pages.",
@@ -92,6 +94,7 @@ export const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   payment_intent: "Only those of this PaymentIntent.",
   status: "Only those in this status.",
   active: "Only active ones, or only the others.",
+  kind: "Only those of this kind.",
   payment_link: "Only sessions of this payment link.",
   product: "Only prices of this product.",
   type: "Only those of this type.",

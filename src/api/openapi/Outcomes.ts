@@ -40,7 +40,11 @@ const reads = (...errors: ReadonlyArray<string>): Outcome => ({ errors, events: 
 const LIST = reads("resource_missing", "parameters_exclusive")
 const RETRIEVE = reads("resource_missing")
 
-const ATTEMPT_ERRORS = ["processor_not_configured", "processor_unavailable", "card_declined"]
+/** Errors of a processor behind a network. */
+const REMOTE_ERRORS = ["processor_not_configured", "processor_unavailable", "operation_in_progress"]
+/** Errors of card data and tokens. */
+const CARD_ERRORS = ["parameters_exclusive", "card_data_refused"]
+const ATTEMPT_ERRORS = [...REMOTE_ERRORS, ...CARD_ERRORS, "card_declined"]
 const ATTEMPT_EVENTS: ReadonlyArray<EmittedEventType> = [
   "payment_method.attached",
   "charge.succeeded",
@@ -69,7 +73,12 @@ const TIMER_EVENTS: ReadonlyArray<EmittedEventType> = [
   "checkout.session.async_payment_failed",
   "refund.updated",
   "charge.refunded",
-  "refund.failed"
+  "refund.failed",
+  "charge.pending",
+  "payment_intent.processing",
+  "refund.created",
+  "operation.unresolved",
+  "operation.resolved"
 ]
 
 /** The outcomes by operation ID. */
@@ -79,6 +88,10 @@ export const OUTCOMES: Readonly<Record<string, Outcome>> = {
   "customers.search": reads("parameter_missing"),
   "customers.retrieve": RETRIEVE,
   "customers.update": { errors: ["resource_missing"], events: ["customer.updated"] },
+  "customers.erase": {
+    errors: ["resource_missing", "customer_has_payment"],
+    events: ["payment_method.detached", "payment_intent.canceled", "checkout.session.expired"]
+  },
   "customers.delete": { errors: ["resource_missing"], events: ["payment_method.detached", "customer.deleted"] },
   "customers.payment_methods": LIST,
   "products.create": {
@@ -110,13 +123,13 @@ export const OUTCOMES: Readonly<Record<string, Outcome>> = {
       "payment_intent_unexpected_state",
       "payment_link_inactive",
       "amount_too_large",
-      "parameters_exclusive",
+      "processor_refused",
       ...ATTEMPT_ERRORS
     ],
     events: ["payment_intent.created", ...ATTEMPT_EVENTS, ...SESSION_EVENTS]
   },
   "checkout_sessions.expire": {
-    errors: ["resource_missing", "checkout_session_unexpected_state"],
+    errors: ["resource_missing", "checkout_session_unexpected_state", "processor_refused", ...REMOTE_ERRORS],
     events: ["payment_intent.canceled", "checkout.session.expired"]
   },
   "checkout_sessions.line_items": LIST,
@@ -133,8 +146,11 @@ export const OUTCOMES: Readonly<Record<string, Outcome>> = {
       "resource_missing",
       "payment_intent_unexpected_state",
       "amount_too_large",
-      "parameters_exclusive",
-      ...ATTEMPT_ERRORS
+      ...CARD_ERRORS,
+      "processor_not_configured",
+      "processor_unavailable",
+      "processor_refused",
+      "card_declined"
     ],
     events: ["payment_intent.created", ...ATTEMPT_EVENTS]
   },
@@ -142,7 +158,7 @@ export const OUTCOMES: Readonly<Record<string, Outcome>> = {
   "payment_intents.search": reads("parameter_missing"),
   "payment_intents.retrieve": RETRIEVE,
   "payment_intents.update": {
-    errors: ["resource_missing", "payment_intent_unexpected_state", "amount_too_large"],
+    errors: ["resource_missing", "payment_intent_unexpected_state", "amount_too_large", "operation_in_progress"],
     events: []
   },
   "payment_intents.confirm": {
@@ -150,17 +166,23 @@ export const OUTCOMES: Readonly<Record<string, Outcome>> = {
       "resource_missing",
       "payment_intent_unexpected_state",
       "payment_link_inactive",
-      "parameters_exclusive",
+      "processor_refused",
       ...ATTEMPT_ERRORS
     ],
     events: [...ATTEMPT_EVENTS, ...SESSION_EVENTS]
   },
   "payment_intents.capture": {
-    errors: ["resource_missing", "payment_intent_unexpected_state", "amount_too_large"],
+    errors: [
+      "resource_missing",
+      "payment_intent_unexpected_state",
+      "amount_too_large",
+      "processor_refused",
+      ...REMOTE_ERRORS
+    ],
     events: ["charge.captured", "payment_intent.succeeded"]
   },
   "payment_intents.cancel": {
-    errors: ["resource_missing", "payment_intent_unexpected_state"],
+    errors: ["resource_missing", "payment_intent_unexpected_state", "processor_refused", ...REMOTE_ERRORS],
     events: ["charge.updated", "payment_intent.canceled"]
   },
   "refunds.create": {
@@ -169,7 +191,8 @@ export const OUTCOMES: Readonly<Record<string, Outcome>> = {
       "payment_intent_unexpected_state",
       "charge_already_refunded",
       "amount_too_large",
-      "processor_not_configured"
+      "processor_refused",
+      ...REMOTE_ERRORS
     ],
     events: ["refund.created", "charge.refunded"]
   },
@@ -178,7 +201,9 @@ export const OUTCOMES: Readonly<Record<string, Outcome>> = {
   "refunds.update": { errors: ["resource_missing"], events: ["refund.updated"] },
   "charges.list": LIST,
   "charges.retrieve": RETRIEVE,
-  "payment_methods.create": reads("processor_not_configured"),
+  "operations.list": LIST,
+  "operations.retrieve": RETRIEVE,
+  "payment_methods.create": reads("processor_not_configured", "processor_unavailable", ...CARD_ERRORS),
   "payment_methods.list": reads("parameter_missing", ...LIST.errors),
   "payment_methods.retrieve": RETRIEVE,
   "payment_methods.attach": { errors: ["resource_missing", "resource_in_use"], events: ["payment_method.attached"] },
@@ -194,7 +219,13 @@ export const OUTCOMES: Readonly<Record<string, Outcome>> = {
   "events.retrieve": RETRIEVE,
   "events.resend": RETRIEVE,
   "test_helpers.authenticate": {
-    errors: ["resource_missing", "test_mode_only", "payment_intent_unexpected_state", ...ATTEMPT_ERRORS],
+    errors: [
+      "resource_missing",
+      "test_mode_only",
+      "payment_intent_unexpected_state",
+      ...REMOTE_ERRORS,
+      "card_declined"
+    ],
     events: [...ATTEMPT_EVENTS, ...SESSION_EVENTS]
   },
   "test_helpers.advance_clock": { errors: ["test_mode_only"], events: TIMER_EVENTS },

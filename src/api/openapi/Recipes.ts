@@ -35,6 +35,7 @@ export const ID_PREFIXES: Readonly<Record<string, string>> = {
   payment_intent: "pi",
   refund: "ref",
   charge: "ch",
+  operation: "op",
   payment_method: "pm",
   endpoint: "we",
   event: "evt",
@@ -103,6 +104,7 @@ const RECIPES_BY_OPERATION: Readonly<Record<string, Recipe>> = {
   "customers.retrieve": [customer, on("customer", "customers.retrieve")],
   "customers.update": [customer, on("customer", "customers.update", { metadata: { plan: "premium" } })],
   "customers.delete": [customer, on("customer", "customers.delete")],
+  "customers.erase": [customer, card, attached, on("customer", "customers.erase")],
   "customers.payment_methods": [customer, on("customer", "customers.payment_methods", { limit: 3 })],
   "products.create": [
     step("product", "products.create", {
@@ -167,6 +169,8 @@ const RECIPES_BY_OPERATION: Readonly<Record<string, Recipe>> = {
   "refunds.update": [paid, refund, on("refund", "refunds.update", { metadata: { ticket: "4711" } })],
   "charges.list": [paid, step("charges", "charges.list", { payment_intent: of("payment_intent") })],
   "charges.retrieve": [{ ...paid, name: "charge", takes: "latest_charge" }, on("charge", "charges.retrieve")],
+  "operations.list": [step("operations", "operations.list", { status: "unresolved", limit: 3 })],
+  "operations.retrieve": [newest("operation", "operations.list"), on("operation", "operations.retrieve")],
   "payment_methods.create": [card],
   "payment_methods.list": [customer, step("cards", "payment_methods.list", { customer: of("customer") })],
   "payment_methods.retrieve": [card, on("payment_method", "payment_methods.retrieve")],

@@ -44,7 +44,7 @@ export const STATUSES: Readonly<Record<string, StatusMeaning>> = {
     example: invalid("resource_missing", "No Customer found with ID 'cus_08Qm3vXk1Zr9TbLw5YcHn2Ea'.", "id")
   },
   409: {
-    description: "A request with the same idempotency key is still in progress.",
+    description: "A request with the same idempotency key, an operation or a payment is still in progress.",
     example: invalid("idempotency_key_in_use", "A request with this idempotency key is still in progress."),
     headers: retryAfter
   },

@@ -49,6 +49,14 @@ export const TAGS: ReadonlyArray<Tag> = [
       "PaymentIntents and refunds change them."
   },
   {
+    name: "operations",
+    title: "Operations",
+    schema: "Operation",
+    description:
+      "An operation is one request to a processor behind a network: an authorization, a capture, a void or a refund. " +
+      "Its outcome may be unknown for a while, and Till asks until it has the processor's word. Operations can only be read."
+  },
+  {
     name: "customers",
     title: "Customers",
     schema: "Customer",
@@ -89,7 +97,7 @@ export const TAGS: ReadonlyArray<Tag> = [
     title: "Events",
     schema: "Event",
     description:
-      "An event records a change: its type, the object after it, and the request that caused it. Events are kept for good."
+      "An event records a change: its type, the object after it, and the request that caused it. Events are kept for good, unless the installation deletes old ones."
   },
   {
     name: "test_helpers",

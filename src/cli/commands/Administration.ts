@@ -24,12 +24,16 @@ export const dashboard = Command.make(
       Flag.optional,
       Flag.withDescription("ID of the merchant, mer_…; the default merchant if omitted")
     ),
+    turnOffTwoStep: Flag.Boolean("turn-off-two-step").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Also turn the owner's two-step verification off, after the loss of app and recovery codes")
+    ),
     ...jsonFlag
   },
-  ({ json, merchant }) =>
+  ({ json, merchant, turnOffTwoStep }) =>
     lazily(
       () => import("../Dashboard.ts"),
-      ({ dashboard }) => dashboard(Option.getOrNull(merchant), json)
+      ({ dashboard }) => dashboard({ merchant: Option.getOrNull(merchant), turnOffTwoStep }, json)
     )
 ).pipe(
   Command.withShortDescription(summaryOf("dashboard")),
@@ -133,7 +137,7 @@ const setVersion = Command.make(
   "set-version",
   { merchant: merchantArgument, version: Argument.Literals("version", API_VERSIONS), ...jsonFlag },
   ({ json, merchant, version }) => administer({ _tag: "SetVersion", merchant, version }, "merchants", json)
-).pipe(Command.withDescription("Set the API version of events and of requests that name no version"))
+).pipe(Command.withDescription("Set the API version of events, and of requests without a version"))
 
 export const merchants = Command.make("merchants").pipe(
   Command.withDescription(summaryOf("merchants")),
@@ -154,7 +158,7 @@ const createKey = Command.make(
     ),
     name: Flag.String("name").pipe(
       Flag.optional,
-      Flag.withDescription("A name by which you know the key: till keys list shows it")
+      Flag.withDescription("A name for the key, which till keys list shows")
     ),
     ...jsonFlag
   },

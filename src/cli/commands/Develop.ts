@@ -1,7 +1,7 @@
 /** The commands for those who develop against Till: webhooks, events, requests and fixtures. */
 import { Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { EMITTED_EVENT_TYPES } from "../../domain/EventTypes.ts"
+import { TRIGGERABLE_EVENT_TYPES } from "../../domain/TriggerRecipes.ts"
 import { overrideOf } from "../Overrides.ts"
 import { summaryOf } from "../Summaries.ts"
 import { connectionFlags, json } from "./Flags.ts"
@@ -59,7 +59,7 @@ export const trigger = Command.make(
   Command.withShortDescription(summaryOf("trigger")),
   Command.withDescription(
     `${summaryOf("trigger")}. charge.expired moves the clock of the test environment ahead, ` +
-      `by 7 days by default; no other type does. Types: ${Object.keys(EMITTED_EVENT_TYPES).join(", ")}`
+      `by 7 days by default; no other type does. Types: ${TRIGGERABLE_EVENT_TYPES.join(", ")}`
   )
 )
 

@@ -1,79 +1,135 @@
-/** The form for a new price: a unit amount, an amount that the payer chooses, or tiers. */
+/**
+ * The form for a new price. It begins with the amount and its currency; headings open the rest: an interval, an amount
+ * that the payer chooses, tiers by quantity, packages.
+ */
 import { Effect, Layer } from "effect"
-import { CreatePrice, type Price, type TierParameter } from "../../domain/Price.ts"
+import { CreatePrice, type Price, type TierParameter, TIERS_MAX } from "../../domain/Price.ts"
 import type { FormValues } from "../../html/Forms.ts"
 import { type Child, html } from "../../html/Html.ts"
-import { PRODUCT } from "../../payments/Documents.ts"
-import * as Prices from "../../payments/Prices.ts"
-import { requireDocument } from "../../payments/ReadDocument.ts"
+import { PRODUCT } from "../../payments/shared/Documents.ts"
+import * as Prices from "../../payments/lifecycles/Prices.ts"
+import { requireDocument } from "../../payments/shared/ReadDocument.ts"
 import { type Fields, form } from "../frame/Form.ts"
 import { PREVIEW, pricePreview } from "../frame/Prices.ts"
 import { readAmount, decodeBody, readNumber, readText } from "../frame/FormDecoding.ts"
 import { INTERVALS, NO_SUBSCRIPTIONS } from "./Products.ts"
-import { action, Invalid, page, type Show } from "../frame/Page.ts"
+import { action, Invalid, page, type Show, Unfinished } from "../frame/Page.ts"
 
-const group = (title: string, content: Child): Child =>
-  html`<fieldset>
-    <legend>${title}</legend>
-    ${content}
-  </fieldset>`
+const CUSTOM_AMOUNTS = ["minimum", "maximum", "preset"].map((name) => `custom_unit_amount[${name}]`)
 
 const amount = (fields: Fields, name: string, label: string): Child =>
   fields.text({ name, label, inputmode: "decimal" })
 
-const priceFields = (fields: Fields): Child => [
-  group("Amount", [
-    amount(fields, "unit_amount", "Unit price"),
-    fields.text({ name: "currency", label: "Currency", value: "usd", required: true }),
-    fields.choice({ name: "recurring[interval]", label: "Charged", options: INTERVALS, hint: NO_SUBSCRIPTIONS }),
-    fields.text({
-      name: "recurring[interval_count]",
-      label: "Number of intervals between charges",
-      inputmode: "numeric",
-      hint: "1 if empty."
-    })
-  ]),
-  group("Name", [
-    fields.text({ name: "nickname", label: "Name", hint: "Only visible to you." }),
-    fields.text({ name: "lookup_key", label: "Lookup key", hint: "Your code can find the price by this key." })
-  ]),
-  group("Or let the payer choose", [
-    fields.check({ name: "custom_unit_amount[enabled]", label: "The payer chooses the amount" }),
-    amount(fields, "custom_unit_amount[minimum]", "Minimum"),
-    amount(fields, "custom_unit_amount[maximum]", "Maximum"),
-    amount(fields, "custom_unit_amount[preset]", "Suggested amount")
-  ]),
-  group("By quantity", [
+/** Name of the button that adds a row to the table of tiers, whose value is the new number of rows. */
+const ADD_TIER = "add_tier"
+const TIER_ROWS_MIN = 3
+
+const tierField = (row: number, column: string): string => `tiers[${row}][${column}]`
+
+/** The number of rows in the submitted table, or the number that its button asks for. */
+const tierRowsIn = (values: FormValues | undefined): number => {
+  const asked = Number(values?.get(ADD_TIER) ?? 0)
+  let sent = 0
+  while (sent < TIERS_MAX && values?.has(tierField(sent, "up_to")) === true) sent++
+  return Math.min(Math.max(TIER_ROWS_MIN, sent, Number.isInteger(asked) ? asked : 0), TIERS_MAX)
+}
+
+const tierFields = (fields: Fields, action: string, values: FormValues | undefined): Child => {
+  const count = tierRowsIn(values)
+  return [
     fields.choice({
       name: "tiers_mode",
-      label: "Tiers",
+      label: "How tiers apply",
       options: [
-        ["", "None"],
-        ["graduated", "Graduated: each unit at the price of its own tier"],
-        ["volume", "Volume: all units at the price of the last unit's tier"]
+        ["", "No tiers"],
+        ["graduated", "Graduated: each unit at its own tier's price"],
+        ["volume", "Volume: all units at the price of the tier reached"]
       ]
     }),
-    fields.area({
+    fields.rows({
       name: "tiers",
-      label: "Tiers, one per line",
-      hint: html`Last unit of the tier or <code>inf</code>, price per unit, and optionally a flat fee.
-        <code>10 5.00</code>: up to 10 units at 5.00 each. <code>inf 4.50 20.00</code>: further units at 4.50 each, plus
-        20.00 once.`
+      caption: "Tiers",
+      row: "Tier",
+      columns: [
+        { name: "up_to", label: "Up to unit", inputmode: "numeric", placeholder: "No limit" },
+        { name: "unit_amount", label: "Price per unit", inputmode: "decimal" },
+        { name: "flat_amount", label: "Flat fee", inputmode: "decimal" }
+      ],
+      count,
+      focused: values?.has(ADD_TIER) === true ? count - 1 : undefined
     }),
-    fields.text({ name: "transform_quantity[divide_by]", label: "Sold in packages of", inputmode: "numeric" }),
-    fields.choice({
-      name: "transform_quantity[round]",
-      label: "Partial packages",
-      options: [
-        ["up", "Round up"],
-        ["down", "Round down"]
-      ]
-    })
-  ])
+    count < TIERS_MAX &&
+      html`<p>
+        <button type="submit" name="${ADD_TIER}" value="${count + 1}" formaction="${action}" formnovalidate="">
+          Add a row
+        </button>
+      </p>`,
+    html`<p class="hint">Leave “Up to unit” empty in the last tier. Empty rows do not count.</p>`
+  ]
+}
+
+const priceFields = (fields: Fields, action: string, values: FormValues | undefined): Child => [
+  html`<div class="pair">
+    ${amount(fields, "unit_amount", "Price")}
+    ${fields.text({ name: "currency", label: "Currency", value: "usd", required: true })}
+  </div>`,
+  fields.more({
+    title: "Name and lookup key",
+    names: ["nickname", "lookup_key"],
+    content: [
+      fields.text({ name: "nickname", label: "Name", hint: "Only your team sees it." }),
+      fields.text({ name: "lookup_key", label: "Lookup key", hint: "Your code can find the price by this key." })
+    ]
+  }),
+  fields.more({
+    title: "For a period, such as a month",
+    names: ["recurring[interval]", "recurring[interval_count]"],
+    content: [
+      fields.choice({ name: "recurring[interval]", label: "Charged", options: INTERVALS, hint: NO_SUBSCRIPTIONS }),
+      fields.text({
+        name: "recurring[interval_count]",
+        label: "Number of intervals between charges",
+        inputmode: "numeric",
+        hint: "1 if empty."
+      })
+    ]
+  }),
+  fields.more({
+    title: "Payer chooses the amount",
+    names: ["custom_unit_amount[enabled]", ...CUSTOM_AMOUNTS],
+    content: [
+      html`<p class="hint">Leave the price above empty.</p>`,
+      fields.check({ name: "custom_unit_amount[enabled]", label: "The payer chooses the amount" }),
+      amount(fields, "custom_unit_amount[minimum]", "Minimum"),
+      amount(fields, "custom_unit_amount[maximum]", "Maximum"),
+      amount(fields, "custom_unit_amount[preset]", "Suggested amount")
+    ]
+  }),
+  fields.more({
+    title: "Price that depends on the quantity",
+    names: ["tiers_mode", ADD_TIER, tierField(0, "up_to"), tierField(0, "unit_amount")],
+    content: [html`<p class="hint">Leave the price above empty.</p>`, tierFields(fields, action, values)]
+  }),
+  fields.more({
+    title: "Packages of several units",
+    names: ["transform_quantity[divide_by]"],
+    content: [
+      fields.text({ name: "transform_quantity[divide_by]", label: "Units in a package", inputmode: "numeric" }),
+      fields.choice({
+        name: "transform_quantity[round]",
+        label: "Partial packages",
+        options: [
+          ["up", "Round up"],
+          ["down", "Round down"]
+        ]
+      })
+    ]
+  })
 ]
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const { name } = (yield* requireDocument(visit.account, PRODUCT, id)).value
+  const action = `/products/${id}/prices/create` as const
   return {
     title: "New price",
     section: "Products",
@@ -81,55 +137,59 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     content: html`<div class="previewed">
       ${form({
         visit,
-        action: `/products/${id}/prices/create`,
+        action,
         submit: "Add price",
         preview: PREVIEW,
         problem,
-        content: (fields) => html`<div class="groups">${priceFields(fields)}</div>`
+        hasButtons: true,
+        content: (fields) => priceFields(fields, visit.to(action), problem?.values)
       })}
       ${
         problem?.preview === undefined
-          ? html`<p class="empty">Preview the amounts for some quantities before you add the price.</p>`
+          ? html`<p class="empty">Press Preview to see what some quantities will cost.</p>`
           : pricePreview(problem.preview as Price)
       }
     </div>`
   }
 })
 
-/** Parses tiers, one per line: last unit, unit amount, and an optional flat amount for the whole tier. */
+/** The error about the end of a tier; `before` is the end of the tier above it. */
+const complaintAbout = (end: number | string | null, before: TierParameter["up_to"]) => {
+  if (before === "inf") return { rowsAbove: 1, message: "Only the last tier can be without a limit." }
+  if (typeof end === "string") return { rowsAbove: 0, message: "Enter a whole number, or leave this empty." }
+  const isAbove = end === null || end > (before ?? 0)
+  return isAbove ? undefined : { rowsAbove: 0, message: `Enter a number above ${before ?? 0}.` }
+}
+
+const TIER_COLUMNS = ["up_to", "unit_amount", "flat_amount"] as const
+
+/** Reads the rows of the table. Rows that are empty do not count, and only the last may lack the last unit. */
 const tiersIn = (values: FormValues, currency: string | null): ReadonlyArray<TierParameter> | Invalid => {
-  const lines = (values.get("tiers") ?? "").split("\n").map((line) => line.trim())
   const tiers: Array<TierParameter> = []
-  for (const [index, line] of lines.filter((line) => line !== "").entries()) {
-    const wrong = (problem: string) => new Invalid({ tiers: `Line ${index + 1}: ${problem}` })
-    const [end = "", each = "", flat = "", ...more] = line.split(/\s+/)
-    if (!/^(inf|[1-9]\d{0,14})$/.test(end) || each === "" || more.length > 0) {
-      return wrong("enter a number or inf, an amount, and optionally a second amount.")
+  for (let row = 0; row < tierRowsIn(values); row++) {
+    const name = (column: string) => tierField(row, column)
+    if (TIER_COLUMNS.every((column) => readText(values, name(column)) === null)) continue
+    if (row > tiers.length) {
+      return new Invalid({ [tierField(tiers.length, "up_to")]: "Fill in this row, or move the rows below it up." })
     }
-    const amounts = new Map([
-      ["unit_amount", each],
-      ["flat_amount", flat]
-    ])
-    const [unit_amount, flat_amount] = ["unit_amount", "flat_amount"].map((name) => readAmount(amounts, name, currency))
-    for (const amount of [unit_amount, flat_amount]) {
-      if (amount instanceof Invalid) return wrong(Object.values(amount.errors)[0]!)
-    }
-    tiers.push({
-      up_to: end === "inf" ? "inf" : Number(end),
-      unit_amount: unit_amount as number | null,
-      flat_amount: flat_amount as number | null
-    })
+    const up_to = readNumber(values, name("up_to"))
+    const wrong = complaintAbout(up_to, tiers.at(-1)?.up_to)
+    if (wrong !== undefined) return new Invalid({ [tierField(row - wrong.rowsAbove, "up_to")]: wrong.message })
+    const unit_amount = readAmount(values, name("unit_amount"), currency)
+    if (unit_amount instanceof Invalid) return unit_amount
+    const flat_amount = readAmount(values, name("flat_amount"), currency)
+    if (flat_amount instanceof Invalid) return flat_amount
+    tiers.push({ up_to: up_to === null ? "inf" : Number(up_to), unit_amount, flat_amount })
   }
-  return tiers
+  return tiers.length === 0 || tiers.at(-1)!.up_to === "inf"
+    ? tiers
+    : new Invalid({ [tierField(tiers.length - 1, "up_to")]: "The last tier has no limit: leave this empty." })
 }
 
 const priceIn = (product: string, values: FormValues) => {
   const currency = readText(values, "currency")
   const amounts: Record<string, number | null> = {}
-  for (const name of [
-    "unit_amount",
-    ...["minimum", "maximum", "preset"].map((name) => `custom_unit_amount[${name}]`)
-  ]) {
+  for (const name of ["unit_amount", ...CUSTOM_AMOUNTS]) {
     const amount = readAmount(values, name, currency)
     if (amount instanceof Invalid) return amount
     amounts[name] = amount
@@ -171,6 +231,7 @@ const create = action({
   show,
   notice: "Price added.",
   prepare: (_, { id = "" }, values) => {
+    if (values.has(ADD_TIER)) return Effect.succeed(new Unfinished())
     const entered = priceIn(id, values)
     if (entered instanceof Invalid) return Effect.succeed(entered)
     const isPreview = values.has("preview")

@@ -2,14 +2,14 @@
 import { Effect, Layer } from "effect"
 import { type Price, UpdatePrice } from "../../domain/Price.ts"
 import type { FormValues } from "../../html/Forms.ts"
-import { PRICE, PRODUCT } from "../../payments/Documents.ts"
+import { PRICE, PRODUCT } from "../../payments/shared/Documents.ts"
 import { html } from "../../html/Html.ts"
-import * as Commands from "../../payments/Prices.ts"
-import { requireDocument } from "../../payments/ReadDocument.ts"
+import * as Commands from "../../payments/lifecycles/Prices.ts"
+import { requireDocument } from "../../payments/shared/ReadDocument.ts"
 import { dialog, type Problem } from "../frame/Form.ts"
-import { json } from "../frame/Json.ts"
+import { forDevelopers, json } from "../frame/Json.ts"
 import { priceHtml, quantitiesSection } from "../frame/Prices.ts"
-import { badge, code, facts, section, time, words } from "../frame/Values.ts"
+import { badge, code, facts, time, words } from "../frame/Values.ts"
 import { pickChanged, decodeBody, readText } from "../frame/FormDecoding.ts"
 import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
@@ -30,7 +30,7 @@ const buttons = (visit: Visit, { active, id, lookup_key, nickname }: Price, prob
       problem,
       isEdit: true,
       content: (fields) => [
-        fields.text({ name: "nickname", label: "Name", value: nickname ?? "", hint: "Only visible to you." }),
+        fields.text({ name: "nickname", label: "Name", value: nickname ?? "", hint: "Only your team sees it." }),
         fields.text({
           name: "lookup_key",
           label: "Lookup key",
@@ -59,13 +59,13 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["Product", objectLink(visit, product.id)],
         ["Lookup key", lookup_key && code(lookup_key)],
         ["Type", type === "recurring" ? [words(type), html`<p class="hint">${NO_SUBSCRIPTIONS}</p>`] : words(type)],
-        ["Tax", words(tax_behavior)],
+        ["Tax", tax_behavior === "unspecified" ? null : words(tax_behavior)],
         ["Created", time(created)]
       ]),
       metadataEditor(visit, `/prices/${id}`, metadata, problem),
       quantitiesSection(price),
       yield* historySection(visit, { ids: [id] }),
-      section("JSON", json(visit, price, "The price as JSON"))
+      forDevelopers(json(visit, price, "The price as JSON"))
     ]
   }
 })

@@ -5,18 +5,18 @@ import type { Price } from "../../domain/Price.ts"
 import { type Product, UpdateProduct } from "../../domain/Product.ts"
 import type { FormValues } from "../../html/Forms.ts"
 import { type Child, html } from "../../html/Html.ts"
-import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
-import { PRICE, PRODUCT } from "../../payments/Documents.ts"
-import * as Prices from "../../payments/Prices.ts"
-import * as Commands from "../../payments/Products.ts"
-import { requireDocument } from "../../payments/ReadDocument.ts"
+import * as CheckoutSessions from "../../payments/lifecycles/CheckoutSessions.ts"
+import { PRICE, PRODUCT } from "../../payments/shared/Documents.ts"
+import * as Prices from "../../payments/lifecycles/Prices.ts"
+import * as Commands from "../../payments/lifecycles/Products.ts"
+import { requireDocument } from "../../payments/shared/ReadDocument.ts"
 import { dialog, type Fields, form, type Problem } from "../frame/Form.ts"
-import { json } from "../frame/Json.ts"
+import { forDevelopers, json } from "../frame/Json.ts"
 import { priceHtml, quantitiesSection } from "../frame/Prices.ts"
 import { type Column, table } from "../frame/Table.ts"
 import { badge, code, facts, NOTHING, section, time } from "../frame/Values.ts"
 import { pickChanged, decodeBody, readNumber, readText } from "../frame/FormDecoding.ts"
-import { productFields, stateBadge } from "./Products.ts"
+import { descriptionField, nameField, stateBadge } from "./Products.ts"
 import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { listObjects } from "../frame/Queries.ts"
@@ -28,18 +28,19 @@ const PRICES_MAX = 100
 const editFields =
   (product: Product) =>
   (fields: Fields): Child => [
-    productFields(fields, product),
+    nameField(fields, product),
+    descriptionField(fields, product),
     fields.text({ name: "url", label: "Web page", type: "url", value: product.url ?? "" }),
     fields.area({
       name: "images",
       label: "Images",
       value: product.images.join("\n"),
-      hint: "One URL per line."
+      hint: "One web address per line."
     }),
     fields.text({ name: "unit_label", label: "Unit label", value: product.unit_label ?? "" }),
     fields.text({
       name: "statement_descriptor",
-      label: "Statement descriptor",
+      label: "Text on card statements",
       value: product.statement_descriptor ?? ""
     })
   ]
@@ -94,7 +95,7 @@ const linkFields =
       name: "success_url",
       label: "Page after payment",
       type: "url",
-      hint: "A page on your site; Till shows its own if empty. The link works for one payment within 24 hours."
+      hint: "A page on your website. Leave empty for Till's confirmation page. The link works for one payment, within 24 hours."
     })
   ]
 
@@ -145,7 +146,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["Web page", product.url && code(product.url)],
         ["Images", product.images.length > 0 ? product.images.map((image) => html`<div>${code(image)}</div>`) : null],
         ["Unit label", product.unit_label],
-        ["Statement descriptor", product.statement_descriptor],
+        ["Text on card statements", product.statement_descriptor],
         ["Created", time(product.created)],
         ["Updated", product.updated > product.created ? time(product.updated) : null]
       ]),
@@ -166,7 +167,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
       ),
       prices.map(quantitiesSection),
       yield* historySection(visit, { ids: [id, ...prices.map((price) => price.id)] }),
-      section("JSON", json(visit, product, "The product as JSON"))
+      forDevelopers(json(visit, product, "The product as JSON"))
     ]
   }
 })
@@ -263,7 +264,7 @@ export const layer = Layer.mergeAll(
   page("/products/:id", "see", show),
   edit,
   updateMetadata,
-  setActive("archive", "Product archived. New checkouts cannot include it."),
+  setActive("archive", "Product archived. It can no longer be sold."),
   setActive("activate", "Product activated."),
   setPriceActive("archive", "Price archived."),
   setPriceActive("activate", "Price activated."),

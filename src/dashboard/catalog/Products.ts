@@ -5,21 +5,23 @@ import { CreateProduct, type Product } from "../../domain/Product.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { FormValues } from "../../html/Forms.ts"
 import { type Child, html } from "../../html/Html.ts"
-import { PRODUCT } from "../../payments/Documents.ts"
-import * as Commands from "../../payments/Products.ts"
-import { dialog, type Fields, filters } from "../frame/Form.ts"
+import { PRODUCT } from "../../payments/shared/Documents.ts"
+import * as Commands from "../../payments/lifecycles/Products.ts"
+import { SEARCHED_PRODUCT } from "../../payments/shared/Search.ts"
+import { dialog, type Fields, filters, searchField } from "../frame/Form.ts"
 import { priceHtml } from "../frame/Prices.ts"
-import { cursorIn, pageLinks, table } from "../frame/Table.ts"
+import { type Column, table } from "../frame/Table.ts"
 import { badge, NOTHING, time } from "../frame/Values.ts"
 import { readAmount, decodeBody, readText } from "../frame/FormDecoding.ts"
-import { listObjects } from "../frame/Queries.ts"
+import { listOrSearch } from "../frame/Queries.ts"
 import { action, Invalid, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
-export const productFields = (fields: Fields, product?: Product): Child => [
-  fields.text({ name: "name", label: "Name", value: product?.name ?? "", required: true }),
+export const nameField = (fields: Fields, product?: Product): Child =>
+  fields.text({ name: "name", label: "Name", value: product?.name ?? "", required: true })
+
+export const descriptionField = (fields: Fields, product?: Product): Child =>
   fields.text({ name: "description", label: "Description", value: product?.description ?? "" })
-]
 
 export const INTERVALS = [
   ["", "One-time"],
@@ -27,7 +29,7 @@ export const INTERVALS = [
 ] as const
 
 /** Shown wherever a price recurs. */
-export const NO_SUBSCRIPTIONS = "Till takes the price once per payment. There are no subscriptions that charge again."
+export const NO_SUBSCRIPTIONS = "Charged once per payment. Till has no subscriptions that charge again by themselves."
 
 export const stateBadge = (active: boolean): Child => badge(active ? "active" : "archived")
 
@@ -49,27 +51,45 @@ const defaultPrices = Effect.fnUntraced(function* ({ account }: Visit, products:
   )
 })
 
+/** The columns of a list of products, with their default prices. */
+export const productColumns = Effect.fnUntraced(function* (visit: Visit, products: ReadonlyArray<Product>) {
+  const prices = yield* defaultPrices(visit, products)
+  const columns: ReadonlyArray<Column<Product>> = [
+    { name: "Product", long: true, cell: ({ name }) => html`<bdi>${name}</bdi>` },
+    {
+      name: "Price",
+      cell: ({ default_price }) => {
+        const price = prices.get(default_price ?? "")
+        return price === undefined ? NOTHING : priceHtml(price)
+      }
+    },
+    { name: "Status", cell: ({ active }) => stateBadge(active) },
+    { name: "Created", wide: true, cell: ({ created }) => time(created) }
+  ]
+  return columns
+})
+
 const newProduct = (fields: Fields): Child => [
-  productFields(fields),
+  nameField(fields),
   fields.text({ name: "default_price_data[unit_amount]", label: "Price", inputmode: "decimal" }),
   fields.text({ name: "default_price_data[currency]", label: "Currency", value: "usd" }),
-  fields.choice({
-    name: "default_price_data[recurring][interval]",
-    label: "Charged",
-    options: INTERVALS,
-    hint: NO_SUBSCRIPTIONS
+  fields.more({
+    title: "Description and period",
+    names: ["description", "default_price_data[recurring][interval]"],
+    content: [
+      descriptionField(fields),
+      fields.choice({
+        name: "default_price_data[recurring][interval]",
+        label: "Charged",
+        options: INTERVALS,
+        hint: NO_SUBSCRIPTIONS
+      })
+    ]
   })
 ]
 
 const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
-  const { account, query } = visit
-  const view = query.get("status")
-  const { hasMore, rows } = yield* listObjects(account, PRODUCT, { cursor: cursorIn(query), labels: labelsOf(view) })
-  const prices = yield* defaultPrices(visit, rows)
-  const priceOf = ({ default_price }: Product) => {
-    const price = prices.get(default_price ?? "")
-    return price === undefined ? NOTHING : priceHtml(price)
-  }
+  const { links, rows } = yield* listOrSearch(visit, PRODUCT, SEARCHED_PRODUCT, labelsOf(visit.query.get("status")))
   return {
     title: "Products",
     section: "Products",
@@ -90,22 +110,20 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
       }
     </div>`,
     content: [
-      filters(visit, "/products", (fields) => fields.choice({ name: "status", label: "Status", options: VIEWS })),
+      filters(visit, "/products", (fields) => fields.choice({ name: "status", label: "Status", options: VIEWS }), {
+        search: searchField()
+      }),
       table({
         caption: "Products, newest first",
-        columns: [
-          { name: "Product", long: true, cell: ({ name }) => html`<bdi>${name}</bdi>` },
-          { name: "Price", cell: priceOf },
-          { name: "Status", cell: ({ active }) => stateBadge(active) },
-          { name: "Created", wide: true, cell: ({ created }) => time(created) }
-        ],
+        columns: yield* productColumns(visit, rows),
         rows,
         href: ({ id }) => visit.to(`/products/${id}`),
-        empty: view
-          ? "No products match these filters."
-          : "No products yet. Add a product, give it a price, and you can start selling."
+        empty:
+          visit.query.size > 0
+            ? "No products match these filters."
+            : "No products yet. Add a product, give it a price, and you can start selling."
       }),
-      pageLinks(visit, rows, hasMore)
+      links
     ]
   }
 })

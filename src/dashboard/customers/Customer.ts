@@ -3,14 +3,15 @@ import { Effect, Layer } from "effect"
 import { type Customer, UpdateCustomer } from "../../domain/Customer.ts"
 import { PAYMENT_METHODS_PER_CUSTOMER_MAX, type PaymentMethod } from "../../domain/PaymentMethod.ts"
 import { type Child, html } from "../../html/Html.ts"
-import * as PaymentMethodAttachments from "../../payments/PaymentMethodAttachments.ts"
-import * as Commands from "../../payments/Customers.ts"
-import { CUSTOMER, PAYMENT_INTENT, PAYMENT_METHOD } from "../../payments/Documents.ts"
-import { requireDocument } from "../../payments/ReadDocument.ts"
+import * as PaymentMethodAttachments from "../../payments/lifecycles/PaymentMethodAttachments.ts"
+import * as CustomerErasure from "../../payments/erasure/CustomerErasure.ts"
+import * as Commands from "../../payments/lifecycles/Customers.ts"
+import { CUSTOMER, PAYMENT_INTENT, PAYMENT_METHOD } from "../../payments/shared/Documents.ts"
+import { requireDocument } from "../../payments/shared/ReadDocument.ts"
 import { customerFields, customerIn } from "./Customers.ts"
 import { dialog, type Problem } from "../frame/Form.ts"
 import { cardExpiry, cardName } from "../frame/Cards.ts"
-import { json } from "../frame/Json.ts"
+import { forDevelopers, json } from "../frame/Json.ts"
 import { type Column, table } from "../frame/Table.ts"
 import { code, facts, section, time } from "../frame/Values.ts"
 import { pickChanged, decodeBody } from "../frame/FormDecoding.ts"
@@ -18,7 +19,7 @@ import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { paymentColumns } from "../payments/Payments.ts"
 import { listObjects } from "../frame/Queries.ts"
-import { action, page, type Show } from "../frame/Page.ts"
+import { action, Invalid, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const PAYMENTS_MAX = 10
@@ -41,7 +42,21 @@ const buttons = (visit: Visit, customer: Customer, problem: Problem | null): Chi
       tone: "danger",
       problem,
       content: () =>
-        html`<p class="field">The customer and its saved cards are deleted for good. Payments are kept.</p>`
+        html`<p class="field">This deletes the customer and all saved cards for good. The payments stay.</p>`
+    })}
+    ${dialog("Erase data", {
+      visit,
+      action: `/customers/${customer.id}/erase`,
+      submit: "Erase the data",
+      tone: "danger",
+      problem,
+      content: (fields) => [
+        html`<p class="field">
+          This erases name, email, phone, addresses, descriptions and metadata of the customer and of their payments,
+          for good. Amounts and dates stay.
+        </p>`,
+        fields.text({ name: "confirmation", label: "To confirm, enter erase" })
+      ]
     })}
   </div>`
 
@@ -63,13 +78,13 @@ const cardColumns = (visit: Visit, customer: string, problem: Problem | null): R
           name: "Action",
           align: "end" as const,
           cell: ({ id }: PaymentMethod) =>
-            dialog("Detach", {
+            dialog("Remove", {
               visit,
               action: `/customers/${customer}/cards/${id}/detach`,
-              submit: "Detach the card",
+              submit: "Remove the card",
               tone: "danger",
               problem,
-              content: () => html`<p class="field">This card can no longer be used for payments.</p>`
+              content: () => html`<p class="field">Nobody can pay with this saved card after that.</p>`
             })
         }
       ]
@@ -95,7 +110,8 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["Name", customer.name],
         ["Phone", customer.phone],
         ["Description", customer.description],
-        ["Created", time(customer.created)]
+        ["Created", time(customer.created)],
+        ["Data", customer.erasure && (customer.erasure === "completed" ? "erased" : "being erased")]
       ]),
       metadataEditor(visit, `/customers/${id}`, customer.metadata, problem),
       section(
@@ -105,7 +121,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
           columns: paymentColumns(visit, null),
           rows: payments.rows,
           href: (payment) => visit.to(`/payments/${payment.id}`),
-          empty: "None yet."
+          empty: "No payments yet."
         }),
         payments.hasMore && html`<a href="${visit.to("/payments", { customer: id })}">All payments</a>`
       ),
@@ -115,11 +131,11 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
           caption: "Saved cards, newest first",
           columns: cardColumns(visit, id, problem),
           rows: cards.rows,
-          empty: "None. A payment with setup_future_usage saves its card."
+          empty: "No saved cards. Your website can offer to save the card when the customer pays."
         })
       ),
       yield* historySection(visit, { ids: [id, ...cards.rows.map((card) => card.id)] }),
-      section("JSON", json(visit, customer, "The customer as JSON"))
+      forDevelopers(json(visit, customer, "The customer as JSON"))
     ]
   }
 })
@@ -151,13 +167,29 @@ const remove = action({
     Effect.succeed({ entered: {}, next: () => "/customers" as const, command: Commands.remove(id) })
 })
 
+const erase = action({
+  name: "customer.erase",
+  right: "build",
+  page: "/customers/:id",
+  path: "/customers/:id/erase",
+  show,
+  notice: "The data is being erased.",
+  prepare: ({ account }, { id = "" }, values) =>
+    values.get("confirmation")?.trim().toLowerCase() === "erase"
+      ? Effect.map(CustomerErasure.standingOf(account, id), (standing) => ({
+          entered: {},
+          command: CustomerErasure.begin(id, standing)
+        }))
+      : Effect.succeed(new Invalid({ confirmation: "Enter erase." }))
+})
+
 const detach = action({
   name: "payment_method.detach",
   right: "build",
   page: "/customers/:id",
   path: "/customers/:id/cards/:card/detach",
   show,
-  notice: "Card detached.",
+  notice: "Card removed.",
   prepare: (_, { card = "" }) =>
     Effect.succeed({ entered: {}, subject: card, command: PaymentMethodAttachments.detach(card) })
 })
@@ -171,4 +203,4 @@ const updateMetadata = metadataAction({
     Effect.flatMap(decodeBody(UpdateCustomer, entered), (parameters) => Commands.update(id, parameters))
 })
 
-export const layer = Layer.mergeAll(page("/customers/:id", "see", show), edit, updateMetadata, remove, detach)
+export const layer = Layer.mergeAll(page("/customers/:id", "see", show), edit, updateMetadata, remove, erase, detach)

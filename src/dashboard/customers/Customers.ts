@@ -1,4 +1,4 @@
-/** The list of customers, with a search by email or name, and the form for a new customer. */
+/** The list of customers, with a search, and the form for a new customer. */
 import { Effect, Layer } from "effect"
 import { CreateCustomer, type Customer } from "../../domain/Customer.ts"
 import { type Clause, SUBSTRING_LENGTH_MIN } from "../../domain/SearchQuery.ts"
@@ -7,16 +7,16 @@ import type { AccountId } from "../../engine/log/Document.ts"
 import type { FormValues } from "../../html/Forms.ts"
 import { type Child, html } from "../../html/Html.ts"
 import { seeOther } from "../../html/PageResponse.ts"
-import * as Commands from "../../payments/Customers.ts"
-import { CUSTOMER } from "../../payments/Documents.ts"
-import { SEARCHED_CUSTOMER } from "../../payments/Search.ts"
-import { dialog, type Fields, filters } from "../frame/Form.ts"
-import { type Cursor, cursorIn, pageLinks, searchPageLinks, table } from "../frame/Table.ts"
+import * as Commands from "../../payments/lifecycles/Customers.ts"
+import { CUSTOMER } from "../../payments/shared/Documents.ts"
+import { allOf, type Condition, queryCondition, SEARCHED_CUSTOMER } from "../../payments/shared/Search.ts"
+import { dialog, type Fields, filters, searchField } from "../frame/Form.ts"
+import { type Column, type Cursor, cursorIn, pageLinks, searchPageLinks, table } from "../frame/Table.ts"
 import { NOTHING, time } from "../frame/Values.ts"
-import { csvFile, type CsvFile, csvJson, csvLink, csvTime } from "../frame/CsvFile.ts"
+import { csvFile, type CsvFile, csvJson, csvLink, createdColumn } from "../frame/CsvFile.ts"
 import { decodeBody, readText } from "../frame/FormDecoding.ts"
 import { BLANK } from "../payments/PaymentSearch.ts"
-import { isNew, listObjects, PAGE_ROWS, searchObjects } from "../frame/Queries.ts"
+import { askedCondition, isNew, listObjects, PAGE_ROWS, searchObjects } from "../frame/Queries.ts"
 import { action, download, page, type Show } from "../frame/Page.ts"
 
 export const customerFields =
@@ -46,19 +46,43 @@ const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> =>
 const filterErrors = (query: URLSearchParams): Readonly<Record<string, string>> =>
   hasBlank(query.get("email")?.trim() ?? "") ? { email: BLANK } : {}
 
-const findCustomers = (account: AccountId, clauses: ReadonlyArray<Clause>, page: { cursor: Cursor; limit: number }) =>
-  clauses.length === 0
-    ? listObjects(account, CUSTOMER, page)
-    : searchObjects(account, CUSTOMER, SEARCHED_CUSTOMER, [{ connective: "AND", clauses }], page)
+/** The condition of the filters; undefined without filters. */
+const conditionOf = (query: URLSearchParams): Condition<Customer> | undefined => {
+  const clauses = clausesOf(query)
+  const [first, ...others] = [
+    askedCondition(query, SEARCHED_CUSTOMER) ?? [],
+    clauses.length === 0 ? [] : queryCondition({ connective: "AND", clauses }, SEARCHED_CUSTOMER)
+  ].flat()
+  return first && allOf(first, ...others)
+}
+
+const findCustomers = (
+  account: AccountId,
+  condition: Condition<Customer> | undefined,
+  page: { cursor: Cursor; limit: number }
+) =>
+  condition === undefined ? listObjects(account, CUSTOMER, page) : searchObjects(account, CUSTOMER, condition, page)
+
+export const CUSTOMER_COLUMNS: ReadonlyArray<Column<Customer>> = [
+  {
+    name: "Customer",
+    long: true,
+    cell: ({ email, id, name }) => html`<bdi>${name ?? email ?? html`<code>${id}</code>`}</bdi>`
+  },
+  // Without a name, the first column shows the email.
+  { name: "Email", cell: ({ email, name }) => (email === null ? NOTHING : name !== null && email) },
+  { name: "Description", long: true, wide: true, cell: ({ description }) => description ?? NOTHING },
+  { name: "Created", wide: true, cell: ({ created }) => time(created) }
+]
 
 const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
   const { account, query } = visit
   const errors = filterErrors(query)
   const isWrong = Object.keys(errors).length > 0
-  const clauses = clausesOf(query)
+  const condition = conditionOf(query)
   const { hasMore, rows } = isWrong
     ? { hasMore: false, rows: [] }
-    : yield* findCustomers(account, clauses, { cursor: cursorIn(query), limit: PAGE_ROWS })
+    : yield* findCustomers(account, condition, { cursor: cursorIn(query), limit: PAGE_ROWS })
   return {
     title: "Customers",
     section: "Customers",
@@ -84,32 +108,25 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
           visit,
           "/customers",
           (fields) => [fields.text({ name: "email", label: "Email" }), fields.text({ name: "name", label: "Name" })],
-          { errors }
+          {
+            errors,
+            search: searchField("A name, an email, a phone number, or words of the description or metadata.")
+          }
         ),
       table({
         caption: "Customers, newest first",
-        columns: [
-          {
-            name: "Customer",
-            long: true,
-            cell: ({ email, id, name }) => html`<bdi>${name ?? email ?? html`<code>${id}</code>`}</bdi>`
-          },
-          // Without a name, the first column shows the email.
-          { name: "Email", cell: ({ email, name }) => (email === null ? NOTHING : name !== null && email) },
-          { name: "Description", long: true, wide: true, cell: ({ description }) => description ?? NOTHING },
-          { name: "Created", wide: true, cell: ({ created }) => time(created) }
-        ],
+        columns: CUSTOMER_COLUMNS,
         rows,
         href: ({ id }) => visit.to(`/customers/${id}`),
         empty: isWrong
           ? "We couldn't read this search. Correct the marked field."
-          : clauses.length > 0
-            ? clauses.some(({ operator }) => operator === ":")
+          : condition !== undefined
+            ? clausesOf(query).some(({ operator }) => operator === ":")
               ? `No exact match. Enter at least ${SUBSTRING_LENGTH_MIN} characters to search for a part.`
               : "No customers match this search."
-            : "No customers yet. A customer groups the payments and saved cards of one payer."
+            : "No customers yet. A customer keeps the payments and saved cards of one person together."
       }),
-      (clauses.length === 0 ? pageLinks : searchPageLinks)(visit, rows, hasMore)
+      (condition === undefined ? pageLinks : searchPageLinks)(visit, rows, hasMore)
     ]
   }
 })
@@ -132,13 +149,13 @@ const create = action({
 })
 
 const columns: CsvFile<Customer>["columns"] = [
-  ["id", ({ id }) => id],
-  ["created_utc", ({ created }) => csvTime(created)],
-  ["email", ({ email }) => email],
-  ["name", ({ name }) => name],
-  ["phone", ({ phone }) => phone],
-  ["description", ({ description }) => description],
-  ["metadata", ({ metadata }) => csvJson(metadata)]
+  ["Customer ID", ({ id }) => id],
+  createdColumn(({ created }) => created),
+  ["Name", ({ name }) => name],
+  ["Email", ({ email }) => email],
+  ["Phone", ({ phone }) => phone],
+  ["Description", ({ description }) => description],
+  ["Metadata (JSON)", ({ metadata }) => csvJson(metadata)]
 ]
 
 const file = download("/customers.csv", "see", (visit) =>
@@ -147,7 +164,7 @@ const file = download("/customers.csv", "see", (visit) =>
     : csvFile(visit, {
         name: "customers",
         columns,
-        read: (page) => findCustomers(visit.account, clausesOf(visit.query), page)
+        read: (page) => findCustomers(visit.account, conditionOf(visit.query), page)
       })
 )
 

@@ -1,10 +1,10 @@
 /** The page of a payment method: a card and its customer. */
 import { Effect } from "effect"
-import { PAYMENT_METHOD } from "../../payments/Documents.ts"
-import { requireDocument } from "../../payments/ReadDocument.ts"
+import { PAYMENT_METHOD } from "../../payments/shared/Documents.ts"
+import { requireDocument } from "../../payments/shared/ReadDocument.ts"
 import { billingHtml, cardFacts, cardName } from "../frame/Cards.ts"
-import { json } from "../frame/Json.ts"
-import { badge, code, facts, metadataSection, section, time } from "../frame/Values.ts"
+import { forDevelopers, json } from "../frame/Json.ts"
+import { badge, code, facts, metadataSection, time } from "../frame/Values.ts"
 import { historySection } from "../history/History.ts"
 import { customerLink, customersOf } from "../payments/Payers.ts"
 import { page, type Show } from "../frame/Page.ts"
@@ -18,7 +18,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
     section: "Customers",
     back: customer === null ? ["/customers", "Customers"] : [`/customers/${customer}`, "Customer"],
     live: ["payment_method", "event", "delivery"],
-    aside: hidden.detached && badge("detached"),
+    aside: hidden.detached && badge("removed"),
     content: [
       facts([
         ["ID", code(id)],
@@ -29,7 +29,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
       ]),
       metadataSection(metadata),
       yield* historySection(visit, { ids: [id] }),
-      section("JSON", json(visit, method, "The payment method as JSON"))
+      forDevelopers(json(visit, method, "The payment method as JSON"))
     ]
   }
 })

@@ -3,8 +3,8 @@ import { Effect, Layer, Schema } from "effect"
 import { API_VERSIONS, ApiVersion } from "../../domain/ApiVersion.ts"
 import { ResourceMissing } from "../../domain/Errors.ts"
 import { html } from "../../html/Html.ts"
-import { INSTALLATION } from "../../payments/AccountIds.ts"
-import * as Merchants from "../../payments/Merchants.ts"
+import { INSTALLATION } from "../../payments/shared/AccountIds.ts"
+import * as Merchants from "../../payments/merchants/Merchants.ts"
 import { form } from "../frame/Form.ts"
 import { code, facts, section, time } from "../frame/Values.ts"
 import { action, Invalid, page, type Show } from "../frame/Page.ts"
@@ -42,7 +42,8 @@ const show: Show = (visit, _, problem) => {
     section: "Developers",
     aside: html`<div class="buttons">
       ${visit.may(visit.livemode ? "live_keys" : "build") && buttonTo(visit, "/developers/keys", "API keys")}
-      ${visit.may("build") && buttonTo(visit, "/developers/brand", "Brand")}
+      ${visit.may("processors") && buttonTo(visit, "/developers/processors", "Processors")}
+      ${visit.may("build") && buttonTo(visit, "/developers/mail", "Mail")}
       ${visit.may("build") && !visit.livemode && buttonTo(visit, "/developers/clock", "Test clock")}
       ${visit.may("build") && !visit.livemode && buttonTo(visit, "/developers/trigger", "Trigger an event")}
       ${visit.may("build") && !visit.livemode && buttonTo(visit, "/developers/wipe", "Wipe test data")}

@@ -5,15 +5,15 @@ import type { StoredEvent } from "../../engine/log/Events.ts"
 import { parseJson } from "../../json/JsonParse.ts"
 import { html } from "../../html/Html.ts"
 import { type EventTypeFilter, eventTypeFilterOf } from "../../domain/Event.ts"
-import { render } from "../../payments/Events.ts"
-import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
-import { sentKey } from "../../payments/IdempotencyKeys.ts"
-import { webhookDeliveryOf } from "../../payments/WebhookDeliveries.ts"
+import { render } from "../../payments/shared/Events.ts"
+import { WEBHOOK_ENDPOINT } from "../../payments/shared/Documents.ts"
+import { sentKey } from "../../payments/shared/IdempotencyKeys.ts"
+import { webhookDeliveryOf } from "../../payments/webhooks/WebhookDeliveries.ts"
 import { filters, form } from "../frame/Form.ts"
 import { json } from "../frame/Json.ts"
 import { type Cursor, cursorIn, pageLinks, table } from "../frame/Table.ts"
 import { badge, code, facts, NOTHING, section, time } from "../frame/Values.ts"
-import { csvFile, type CsvFile, csvLink, csvTime } from "../frame/CsvFile.ts"
+import { csvFile, type CsvFile, csvLink, createdColumn } from "../frame/CsvFile.ts"
 import { answerOf, deliveryPath, findEvent, resendEvents, stateOf } from "../history/Deliveries.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import { findObjects, type Listed, PAGE_ROWS } from "../frame/Queries.ts"
@@ -178,14 +178,14 @@ const again = action({
 })
 
 const columns: CsvFile<StoredEvent>["columns"] = [
-  ["id", ({ id }) => id],
-  ["created_utc", ({ at }) => csvTime(Math.floor(at / 1000))],
-  ["type", ({ type }) => type],
-  ["object", (event) => objectOf(event).id],
-  ["request", ({ request }) => request?.id],
-  ["idempotency_key", ({ request }) => sentKey(request?.idempotencyKey ?? null)],
-  ["api_version", ({ apiVersion }) => apiVersion],
-  ["deliveries_at_first", ({ deliveries }) => String(deliveries)]
+  ["Event ID", ({ id }) => id],
+  createdColumn(({ at }) => Math.floor(at / 1000)),
+  ["Type", ({ type }) => type],
+  ["Object", (event) => objectOf(event).id],
+  ["Request", ({ request }) => request?.id],
+  ["Idempotency key", ({ request }) => sentKey(request?.idempotencyKey ?? null)],
+  ["API version", ({ apiVersion }) => apiVersion],
+  ["Deliveries", ({ deliveries }) => String(deliveries)]
 ]
 
 const file = download("/events.csv", "see", (visit) =>

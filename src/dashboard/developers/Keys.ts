@@ -10,8 +10,8 @@ import type { Document } from "../../engine/log/Document.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import { Revealed } from "../../http/OneTimeSecrets.ts"
 import { html } from "../../html/Html.ts"
-import { INSTALLATION } from "../../payments/AccountIds.ts"
-import * as ApiKeys from "../../payments/ApiKeys.ts"
+import { INSTALLATION } from "../../payments/shared/AccountIds.ts"
+import * as ApiKeys from "../../payments/merchants/ApiKeys.ts"
 import { dialog } from "../frame/Form.ts"
 import { cursorIn, pageLinks, table } from "../frame/Table.ts"
 import { badge, code, facts, NOTHING, section, time } from "../frame/Values.ts"
@@ -46,7 +46,7 @@ const newKey =
           ])
         : html`<div class="empty">
             This key was already shown and is not stored. If you have lost it,
-            <a href="${visit.to(`/developers/keys/${made.id!}`)}">roll it</a>.
+            <a href="${visit.to(`/developers/keys/${made.id!}`)}">replace it</a>.
           </div>`
   })
 
@@ -116,15 +116,15 @@ const GRACES: ReadonlyArray<readonly [seconds: string, label: string]> = [
   [String(API_KEY_GRACE_SECONDS_MAX), "1 day"],
   ["3600", "1 hour"],
   ["300", "5 minutes"],
-  ["0", "0 minutes: it has leaked"]
+  ["0", "Not at all: it has leaked"]
 ]
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const key = yield* find(visit, id)
-  const roll = dialog("Roll", {
+  const roll = dialog("Replace", {
     visit,
     action: `/developers/keys/${id}/roll`,
-    submit: "Roll the key",
+    submit: "Replace the key",
     problem,
     content: (fields) =>
       fields.choice({
@@ -188,7 +188,7 @@ const roll = action({
   page: "/developers/keys/:id",
   path: "/developers/keys/:id/roll",
   show,
-  notice: "Key rolled.",
+  notice: "Key replaced.",
   confirms,
   prepare: (visit, { id = "" }, values) => {
     const given = values.get("expires_in") ?? ""

@@ -11,7 +11,7 @@ import { filters } from "../frame/Form.ts"
 import { json } from "../frame/Json.ts"
 import { cursorIn, pageLinks, table } from "../frame/Table.ts"
 import { badge, code, facts, NOTHING, section, time, type Tone } from "../frame/Values.ts"
-import { csvFile, type CsvFile, csvLink, csvTime } from "../frame/CsvFile.ts"
+import { csvFile, type CsvFile, csvLink, createdColumn } from "../frame/CsvFile.ts"
 import { recordSection } from "../history/History.ts"
 import { REQUEST } from "../frame/Live.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
@@ -276,20 +276,20 @@ const showOne: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
 })
 
 const columns: CsvFile<LoggedRequest>["columns"] = [
-  ["id", ({ id }) => id],
-  ["created_utc", ({ at }) => csvTime(Math.floor(at / 1000))],
-  ["method", ({ method }) => method],
-  ["path", ({ path }) => path],
-  ["status", ({ status }) => String(status)],
-  ["took_ms", ({ millis }) => millis.toFixed(1)],
-  ["error_code", ({ error }) => error?.code],
-  ["error_message", ({ error }) => error?.message],
-  ["parameter", ({ error }) => error?.param],
-  ["idempotency_key", ({ idempotencyKey }) => idempotencyKey],
-  ["replay_of", ({ originalRequest }) => originalRequest],
-  ["api_key", ({ apiKey }) => apiKey],
-  ["api_version", ({ apiVersion }) => apiVersion],
-  ["objects", ({ objects }) => objects.join(" ")]
+  ["Request ID", ({ id }) => id],
+  createdColumn(({ at }) => Math.floor(at / 1000)),
+  ["Method", ({ method }) => method],
+  ["Path", ({ path }) => path],
+  ["Status", ({ status }) => String(status)],
+  ["Duration (ms)", ({ millis }) => millis.toFixed(1)],
+  ["Error", ({ error }) => error?.code],
+  ["Error message", ({ error }) => error?.message],
+  ["Parameter", ({ error }) => error?.param],
+  ["Idempotency key", ({ idempotencyKey }) => idempotencyKey],
+  ["Replay of", ({ originalRequest }) => originalRequest],
+  ["API key", ({ apiKey }) => apiKey],
+  ["API version", ({ apiVersion }) => apiVersion],
+  ["Objects", ({ objects }) => objects.join(" ")]
 ]
 
 /** The filtered requests as CSV, without bodies (semantics request_log.kept). */

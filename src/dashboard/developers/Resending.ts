@@ -6,12 +6,13 @@ import type { DeliveryRow } from "../../engine/Deliveries.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
 import type { FormValues } from "../../html/Forms.ts"
 import { type Child, html } from "../../html/Html.ts"
-import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
-import { requireDocument } from "../../payments/ReadDocument.ts"
+import { WEBHOOK_ENDPOINT } from "../../payments/shared/Documents.ts"
+import { requireDocument } from "../../payments/shared/ReadDocument.ts"
 import type { Fields } from "../frame/Form.ts"
 import { eventsOf, hasFailed, newestOfEvents, resendDeliveries, type TypedDelivery } from "../history/Deliveries.ts"
 import { PAGE_ROWS } from "../frame/Queries.ts"
 import { action, type Action, Invalid, type Show } from "../frame/Page.ts"
+import { instantOf, wallText } from "../frame/TimeZones.ts"
 
 /** Deliveries per resend. All of them are in one record. */
 const AGAIN_MAX = 100
@@ -47,11 +48,11 @@ export const findDeliveries = Effect.fnUntraced(function* (
 })
 
 /** The checkbox of a delivery. Its label has the time, which distinguishes deliveries of one event type. */
-export const boxOf = (rows: ReadonlyArray<TypedDelivery>) => (row: TypedDelivery) => {
+export const boxOf = (rows: ReadonlyArray<TypedDelivery>, zone: string) => (row: TypedDelivery) => {
   const i = rows.indexOf(row)
-  const made = new Date(row.delivery.created * 1000).toISOString().slice(0, 19).replace("T", " ")
+  const made = wallText(zone, row.delivery.created)
   return html`<input type="hidden" name="delivery[${i}]" value="${row.id}" /><label class="box"
-      ><input type="checkbox" name="chosen[${i}]" value="on" aria-label="Select ${row.type} of ${made} UTC"
+      ><input type="checkbox" name="chosen[${i}]" value="on" aria-label="Select ${row.type} of ${made} ${zone}"
     /></label>`
 }
 
@@ -60,25 +61,28 @@ const chosenIn = (values: FormValues): ReadonlyArray<string> =>
     values.has(`chosen[${i}]`) ? values.get(`delivery[${i}]`) : undefined
   ).filter((id) => id !== undefined)
 
-export const windowFields = (fields: Fields): Child => [
-  fields.text({ name: "from", label: "Created from (UTC)", type: "datetime-local" }),
-  fields.text({
-    name: "until",
-    label: "Until (UTC)",
-    type: "datetime-local",
-    hint: `Up to ${AGAIN_MAX}, newest first, without events that were sent again since. Pending ones are attempted now.`
-  })
-]
+export const windowFields =
+  (zone: string) =>
+  (fields: Fields): Child => [
+    fields.text({ name: "from", label: `Created from (${zone})`, type: "datetime-local" }),
+    fields.text({
+      name: "until",
+      label: `Until (${zone})`,
+      type: "datetime-local",
+      hint: `Up to ${AGAIN_MAX}, newest first, without events that were sent again since. Pending ones are attempted now.`
+    })
+  ]
 
 const MINUTE_MILLIS = 60_000
 const DAY_MILLIS = 86_400_000
 
-/** The span of a minute or a day in UTC; undefined for other texts. */
-const spanOf = (text: string): { readonly from: number; readonly until: number } | undefined => {
+/** The span of a minute or a day in a time zone, in milliseconds; undefined for other texts. */
+const spanOf = (text: string, zone: string): { readonly from: number; readonly until: number } | undefined => {
   const [, day, minute] = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2})?$/.exec(text) ?? []
-  const from = Date.parse(`${day}${minute ?? "T00:00"}Z`)
-  if (Number.isNaN(from)) return undefined
-  return { from, until: from + (minute === undefined ? DAY_MILLIS : MINUTE_MILLIS) }
+  const wall = Date.parse(`${day}${minute ?? "T00:00"}Z`)
+  if (Number.isNaN(wall)) return undefined
+  const from = instantOf(zone, wall)
+  return { from, until: minute === undefined ? instantOf(zone, wall + DAY_MILLIS) : from + MINUTE_MILLIS }
 }
 
 const NOTHING_FAILED = new ParameterInvalid({
@@ -89,10 +93,10 @@ const NOTHING_FAILED = new ParameterInvalid({
 const NO_TIME = "Enter a time such as 2026-11-25T17:30, or a day such as 2026-11-25."
 
 /** The entered window, unbounded where a field is empty; or the error about it. */
-const windowIn = (values: FormValues) => {
+const windowIn = (values: FormValues, zone: string) => {
   const [first, last] = [values.get("from") ?? "", values.get("until") ?? ""]
-  const begin = first === "" ? { from: -Infinity } : spanOf(first)
-  const end = last === "" ? { until: Infinity } : spanOf(last)
+  const begin = first === "" ? { from: -Infinity } : spanOf(first, zone)
+  const end = last === "" ? { until: Infinity } : spanOf(last, zone)
   if (begin === undefined) return new Invalid({ from: NO_TIME })
   if (end === undefined) return new Invalid({ until: NO_TIME })
   return { entered: { from: first, until: last }, isIn: (at: number) => at >= begin.from && at < end.until }
@@ -108,7 +112,7 @@ const resending = (
   { name, path, show }: Pick<Action, "name" | "path" | "show">,
   meantBy: (
     accounts: Accounts["Service"],
-    of: { readonly account: AccountId; readonly destination: string },
+    of: { readonly account: AccountId; readonly destination: string; readonly zone: string },
     values: FormValues
   ) => Effect.Effect<Meant | Invalid, Unavailable>
 ) =>
@@ -119,9 +123,9 @@ const resending = (
     path,
     show,
     notice: "The deliveries are being sent again.",
-    prepare: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
+    prepare: Effect.fnUntraced(function* ({ account, zone }, { id = "" }, values) {
       yield* requireDocument(account, WEBHOOK_ENDPOINT, id)
-      const meant = yield* meantBy(yield* Accounts, { account, destination: id }, values)
+      const meant = yield* meantBy(yield* Accounts, { account, destination: id, zone }, values)
       if (meant instanceof Invalid) return meant
       const { deliveries, entered } = meant
       const count = eventsOf(deliveries).length
@@ -150,7 +154,7 @@ export const resendFailed = (show: Show) =>
   resending(
     { name: "webhook_endpoint.resend_failed", path: "/webhooks/:id/resend", show },
     Effect.fnUntraced(function* (accounts, of, values) {
-      const window = windowIn(values)
+      const window = windowIn(values, of.zone)
       if (window instanceof Invalid) return window
       const isNewest = newestOfEvents()
       const isMeant = (row: DeliveryRow) => isNewest(row) && hasFailed(row) && window.isIn(row.at)

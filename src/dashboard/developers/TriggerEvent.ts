@@ -3,39 +3,52 @@
  * same lifecycles as API requests. The steps of a recipe are one command: all of them take effect, or none.
  */
 import { Effect, Layer, Result } from "effect"
-import { EMITTED_EVENT_TYPES, type EmittedEventType } from "../../domain/Event.ts"
-import { type CardDeclined, TestModeOnly } from "../../domain/Errors.ts"
-import { type Steps, TRIGGER_RECIPES } from "../../domain/TriggerRecipes.ts"
+import { type CardDeclined, OperationInProgress, TestModeOnly } from "../../domain/Errors.ts"
+import {
+  type Steps,
+  TRIGGER_RECIPES,
+  TRIGGERABLE_EVENT_TYPES,
+  type TriggerableEventType
+} from "../../domain/TriggerRecipes.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
 import type { Command } from "../../http/IdempotentCommand.ts"
 import { html } from "../../html/Html.ts"
-import { isLive } from "../../payments/AccountIds.ts"
-import * as PaymentLinks from "../../payments/PaymentLinks.ts"
-import * as PaymentMethodAttachments from "../../payments/PaymentMethodAttachments.ts"
-import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
-import * as Customers from "../../payments/Customers.ts"
-import * as PaymentIntents from "../../payments/PaymentIntents.ts"
-import * as Prices from "../../payments/Prices.ts"
-import * as Products from "../../payments/Products.ts"
-import * as Refunds from "../../payments/Refunds.ts"
+import { isLive } from "../../payments/shared/AccountIds.ts"
+import * as PaymentLinks from "../../payments/lifecycles/PaymentLinks.ts"
+import * as PaymentMethodAttachments from "../../payments/lifecycles/PaymentMethodAttachments.ts"
+import * as CheckoutSessions from "../../payments/lifecycles/CheckoutSessions.ts"
+import * as Customers from "../../payments/lifecycles/Customers.ts"
+import { Begun } from "../../payments/lifecycles/Operations.ts"
+import * as PaymentIntents from "../../payments/lifecycles/PaymentIntents.ts"
+import * as Prices from "../../payments/lifecycles/Prices.ts"
+import * as Products from "../../payments/lifecycles/Products.ts"
+import * as Refunds from "../../payments/lifecycles/Refunds.ts"
 import { form } from "../frame/Form.ts"
 import { facts } from "../frame/Values.ts"
 import { historySection } from "../history/History.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import { action, Invalid, page, type Show } from "../frame/Page.ts"
 
+/** A recipe's steps are one command, which cannot wait for a processor behind a network. */
+const atOnce = <A, E, R>(made: Effect.Effect<A | Begun, E, R>): Effect.Effect<A, E | OperationInProgress, R> =>
+  Effect.flatMap(made, (made) =>
+    made instanceof Begun
+      ? Effect.fail(new OperationInProgress({ id: made.operation, param: "id" }))
+      : Effect.succeed(made)
+  )
+
 /** Turns a decline into a failure. The failed payment stays: a command is only undone if it fails as a whole. */
-const orFails = <A, E, R>(made: Effect.Effect<Result.Result<A, CardDeclined>, E, R>) =>
-  Effect.flatMap(made, Effect.fromResult)
+const orFails = <A, E, R>(made: Effect.Effect<Result.Result<A, CardDeclined> | Begun, E, R>) =>
+  Effect.flatMap(atOnce(made), Effect.fromResult)
 
 const steps: Steps<Effect.Error<Command> | CardDeclined, Effect.Services<Command>> = {
   payment_intents: {
     create: (body) => orFails(PaymentIntents.create(body)),
-    capture: (id) => PaymentIntents.capture(id, {}),
-    cancel: (id) => PaymentIntents.cancel(id, {})
+    capture: (id) => atOnce(PaymentIntents.capture(id, {})),
+    cancel: (id) => atOnce(PaymentIntents.cancel(id, {}))
   },
-  refunds: Refunds,
+  refunds: { create: (body) => atOnce(Refunds.create(body)), update: Refunds.update },
   products: { create: Products.create, update: Products.update, delete: Products.remove },
   prices: Prices,
   customers: { create: Customers.create, update: Customers.update, delete: Customers.remove },
@@ -43,13 +56,13 @@ const steps: Steps<Effect.Error<Command> | CardDeclined, Effect.Services<Command
   checkout_sessions: {
     create: CheckoutSessions.create,
     confirm: (id, body) => orFails(CheckoutSessions.confirm(id, body)),
-    expire: CheckoutSessions.expire
+    expire: (id) => atOnce(CheckoutSessions.expire(id))
   },
   payment_links: PaymentLinks
 }
 
 /** Runs the recipe of an event type and returns the id of the event's object. Only in test mode. */
-export const trigger = (account: AccountId, type: EmittedEventType): Command =>
+export const trigger = (account: AccountId, type: TriggerableEventType): Command =>
   isLive(account)
     ? Effect.fail(new TestModeOnly())
     : Effect.map(
@@ -63,19 +76,18 @@ export const trigger = (account: AccountId, type: EmittedEventType): Command =>
         (id) => ({ id })
       )
 
-export const isEmitted = (type: string): type is EmittedEventType => Object.hasOwn(EMITTED_EVENT_TYPES, type)
+export const isTriggerable = (type: string): type is TriggerableEventType =>
+  (TRIGGERABLE_EVENT_TYPES as ReadonlyArray<string>).includes(type)
 
 /** The selected type, or an error if it is not one of these. */
 export const chosenType = (
   type: string,
-  types: ReadonlyArray<EmittedEventType> = EVENT_TYPES
-): EmittedEventType | Invalid =>
-  isEmitted(type) && types.includes(type) ? type : new Invalid({ type: "Choose one of these types." })
-
-export const EVENT_TYPES = Object.keys(EMITTED_EVENT_TYPES) as ReadonlyArray<EmittedEventType>
+  types: ReadonlyArray<TriggerableEventType> = TRIGGERABLE_EVENT_TYPES
+): TriggerableEventType | Invalid =>
+  isTriggerable(type) && types.includes(type) ? type : new Invalid({ type: "Choose one of these types." })
 
 /** Types to choose from, with a note where the clock has to be advanced. */
-export const typeOptions = (types: ReadonlyArray<EmittedEventType>) =>
+export const typeOptions = (types: ReadonlyArray<TriggerableEventType>) =>
   types.map((type) => [type, type === "charge.expired" ? `${type} (after you advance the clock)` : type] as const)
 
 export const madePath = (id: string) => `/developers/trigger/${id}` as const
@@ -99,7 +111,7 @@ const show: Show = (visit, _, problem) =>
                   name: "type",
                   label: "Type",
                   value: "payment_intent.succeeded",
-                  options: typeOptions(EVENT_TYPES),
+                  options: typeOptions(TRIGGERABLE_EVENT_TYPES),
                   hint: "Creates real objects in test mode and notifies your endpoints."
                 })
             }),

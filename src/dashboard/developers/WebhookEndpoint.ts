@@ -1,12 +1,14 @@
 /** The page of a webhook endpoint, with its deliveries and actions. */
 import { Effect, Layer } from "effect"
+import { TRIGGERABLE_EVENT_TYPES } from "../../domain/TriggerRecipes.ts"
 import { ALL_EVENTS, WEBHOOK_SECRET_GRACE_SECONDS_MAX, type WebhookEndpoint } from "../../domain/WebhookEndpoint.ts"
+import { secondsOf } from "../../domain/Time.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { DeliveryRow } from "../../engine/Deliveries.ts"
 import { type Child, html, type Html } from "../../html/Html.ts"
-import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
-import { requireDocument } from "../../payments/ReadDocument.ts"
-import * as WebhookEndpoints from "../../payments/WebhookEndpoints.ts"
+import { WEBHOOK_ENDPOINT } from "../../payments/shared/Documents.ts"
+import { requireDocument } from "../../payments/shared/ReadDocument.ts"
+import * as WebhookEndpoints from "../../payments/webhooks/WebhookEndpoints.ts"
 import { dialog, filters, form, type Problem } from "../frame/Form.ts"
 import { cursorIn, pageLinks, searchPageLinks, table } from "../frame/Table.ts"
 import { badge, code, facts, section, time } from "../frame/Values.ts"
@@ -16,7 +18,7 @@ import { PAGE_ROWS } from "../frame/Queries.ts"
 import { boxOf, findDeliveries, LOOKED_THROUGH_MAX, resendChosen, resendFailed, windowFields } from "./Resending.ts"
 import { action, Invalid, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
-import { chosenType, EVENT_TYPES, isEmitted, trigger, typeOptions } from "./TriggerEvent.ts"
+import { chosenType, isTriggerable, trigger, typeOptions } from "./TriggerEvent.ts"
 import { endpointFields, enteredEndpoint, revealSecret, secretPage } from "./Webhooks.ts"
 
 const STATES = [
@@ -50,7 +52,9 @@ const readDeliveries = Effect.fnUntraced(function* ({ account, query }: Visit, d
 
 /** Event types that the endpoint receives and that can be triggered. */
 const typesOf = ({ enabled_events }: WebhookEndpoint) =>
-  (enabled_events as ReadonlyArray<string>).includes(ALL_EVENTS) ? EVENT_TYPES : enabled_events.filter(isEmitted)
+  (enabled_events as ReadonlyArray<string>).includes(ALL_EVENTS)
+    ? TRIGGERABLE_EVENT_TYPES
+    : enabled_events.filter(isTriggerable)
 
 const buttons = (visit: Visit, endpoint: WebhookEndpoint, problem: Problem | null): Child => {
   if (!visit.may("build")) return null
@@ -65,10 +69,10 @@ const buttons = (visit: Visit, endpoint: WebhookEndpoint, problem: Problem | nul
       isEdit: true,
       content: (fields) => endpointFields(fields, endpoint)
     })}
-    ${dialog("Roll the secret", {
+    ${dialog("Replace the secret", {
       visit,
       action: `${of}/roll-secret`,
-      submit: "Roll",
+      submit: "Replace",
       problem,
       content: (fields) =>
         fields.text({
@@ -76,7 +80,7 @@ const buttons = (visit: Visit, endpoint: WebhookEndpoint, problem: Problem | nul
           label: "Keep the old secret valid for (hours)",
           inputmode: "numeric",
           value: "24",
-          hint: "0 revokes it immediately."
+          hint: "0 ends it at once."
         })
     })}
     ${
@@ -86,7 +90,7 @@ const buttons = (visit: Visit, endpoint: WebhookEndpoint, problem: Problem | nul
         action: `${of}/resend`,
         submit: "Send again",
         problem,
-        content: windowFields
+        content: windowFields(visit.zone)
       })
     }
     ${
@@ -144,7 +148,7 @@ const deliveriesSection = (
           submit: "Resend selected",
           tone: "quiet",
           problem,
-          choices: deliveriesTable(boxOf(rows))
+          choices: deliveriesTable(boxOf(rows, visit.zone))
         })
       : deliveriesTable(),
     isSearched
@@ -154,7 +158,8 @@ const deliveriesSection = (
 }
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
-  const endpoint = (yield* requireDocument(visit.account, WEBHOOK_ENDPOINT, id)).value
+  const { hidden, value: endpoint } = yield* requireDocument(visit.account, WEBHOOK_ENDPOINT, id)
+  const { failingSince } = hidden
   const { deliveries, ...page } = yield* readDeliveries(visit, id)
   const rows = yield* withEventTypes(visit.account, deliveries)
   return {
@@ -169,7 +174,8 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["Description", endpoint.description],
         ["Event types", endpoint.enabled_events.join(", ")],
         ["API version", endpoint.api_version],
-        ["Added", time(endpoint.created)]
+        ["Added", time(endpoint.created)],
+        ["Failing since", failingSince === undefined ? null : time(secondsOf(failingSince))]
       ]),
       deliveriesSection(visit, endpoint, { rows, ...page }, problem)
     ]
@@ -197,7 +203,7 @@ const setStatus = action({
   page: "/webhooks/:id",
   path: "/webhooks/:id/status",
   show,
-  notice: "Endpoint status changed.",
+  notice: "Endpoint switched.",
   prepare: Effect.fnUntraced(function* ({ account }, { id = "" }) {
     const { status } = (yield* requireDocument(account, WEBHOOK_ENDPOINT, id)).value
     const entered = { status: status === "enabled" ? ("disabled" as const) : ("enabled" as const) }
@@ -213,7 +219,7 @@ const rollSecret = action({
   page: "/webhooks/:id",
   path: "/webhooks/:id/roll-secret",
   show,
-  notice: "Signing secret rolled.",
+  notice: "Signing secret replaced.",
   prepare: (visit, { id = "" }, values) => {
     const hours = /^\d{1,2}$/.test(values.get("hours") ?? "") ? Number(values.get("hours")) : Infinity
     if (hours > HOURS_MAX) return Effect.succeed(new Invalid({ hours: `This must be from 0 to ${HOURS_MAX}.` }))

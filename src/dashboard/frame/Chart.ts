@@ -7,7 +7,7 @@
 import { type Child, html, type Html } from "../../html/Html.ts"
 
 export interface Bar {
-  /** A time in UTC: below the bar, or in the bar's tooltip. */
+  /** A time: below the bar, or in the bar's tooltip. */
   readonly label: string
   /** Non-negative. */
   readonly value: number
@@ -25,6 +25,8 @@ export interface Chart {
   readonly unit: string
   /** Name of the second kind. */
   readonly partName?: string
+  /** The time zone of the labels. */
+  readonly zone: string
 }
 
 const WIDTH = 600
@@ -56,7 +58,7 @@ const scaleOf = (bars: ReadonlyArray<Bar>, max: number): Child =>
   max > 0 && html`<small aria-hidden="true">up to ${topOf(bars.find(({ value }) => value === max)!)}</small>`
 const topOf = ({ part = 0, text, value }: Bar): string => (part > 0 ? String(value) : text)
 
-export const chart = ({ bars, partName, title, unit }: Chart): Html => {
+export const chart = ({ bars, partName, title, unit, zone }: Chart): Html => {
   const max = Math.max(0, ...bars.map(({ value }) => value))
   const width = WIDTH / Math.max(bars.length, 1)
   const [first, last] = [bars[0], bars.at(-1)]
@@ -67,13 +69,15 @@ export const chart = ({ bars, partName, title, unit }: Chart): Html => {
     <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${title}">
       ${bars.map((bar, index) => barOf(bar, index, width, max))}
     </svg>
-    <div class="axis" aria-hidden="true"><span>${first?.label}</span><span>UTC</span><span>${last?.label}</span></div>
+    <div class="axis" aria-hidden="true">
+      <span>${first?.label}</span><span>${zone}</span><span>${last?.label}</span>
+    </div>
     <details>
       <summary>Show as table</summary>
       <table>
         <thead>
           <tr>
-            <th scope="col">Time (UTC)</th>
+            <th scope="col">Time (${zone})</th>
             <th scope="col" class="end">${unit}</th>
           </tr>
         </thead>

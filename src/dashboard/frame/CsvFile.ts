@@ -5,13 +5,21 @@ import { Accounts, type Unavailable } from "../../engine/Accounts.ts"
 import { type Child, html } from "../../html/Html.ts"
 import type { Cursor } from "./Table.ts"
 import { isNew, type Listed } from "./Queries.ts"
+import { words } from "./Values.ts"
+import { wallText } from "./TimeZones.ts"
 import type { Visit } from "./Visit.ts"
 
 const FILE_PAGE = 250
 
+/** A column; a name and a cell with a time depend on the reader's time zone. */
+export type CsvColumn<Row> = readonly [
+  name: string | ((zone: string) => string),
+  cell: (row: Row, zone: string) => string | null | undefined
+]
+
 export interface CsvFile<Row extends { readonly id: string }> {
   readonly name: string
-  readonly columns: ReadonlyArray<readonly [name: string, cell: (row: Row) => string | null | undefined]>
+  readonly columns: ReadonlyArray<CsvColumn<Row>>
   /** Reads a page of the list, newest first. */
   readonly read: (page: {
     readonly cursor: Cursor
@@ -27,9 +35,18 @@ export interface CsvFile<Row extends { readonly id: string }> {
  */
 const FORMULAS = /(?<=^|[;\t|\r\n])(?=(?:(?![;\t|\r\n])[\s"'\p{C}])*[=+\-@＝＋－＠])/gu
 
-/** A cell as in RFC 4180, with an apostrophe before each possible formula (semantics dashboard.files). */
+/**
+ * Texts that a spreadsheet would turn into another number: `0042` into 42, `12e3` into 12000, and a number of more than
+ * 15 digits into a rounded one. Apostrophes may precede the digits.
+ */
+const ALTERED_NUMBER = /^(?='*(?:0\d+|\d{16,}|\d+e\d+)$)/iu
+
+/**
+ * A cell as in RFC 4180, with an apostrophe before each possible formula, and before digits that a spreadsheet would
+ * alter (semantics dashboard.files).
+ */
 export const csvCell = (value: string | null | undefined): string =>
-  `"${(value ?? "").replaceAll(FORMULAS, "'").replaceAll('"', '""')}"`
+  `"${(value ?? "").replaceAll(FORMULAS, "'").replace(ALTERED_NUMBER, "'").replaceAll('"', '""')}"`
 
 const lineOf = (cells: ReadonlyArray<string | null | undefined>): string => `${cells.map(csvCell).join(",")}\r\n`
 
@@ -37,10 +54,11 @@ const lineOf = (cells: ReadonlyArray<string | null | undefined>): string => `${c
 const BYTE_ORDER_MARK = "\ufeff"
 
 export const csvFile = Effect.fnUntraced(function* <Row extends { readonly id: string }>(
-  { mode }: Visit,
+  { mode, zone }: Visit,
   { columns, name, read }: CsvFile<Row>
 ) {
-  const linesOf = (rows: ReadonlyArray<Row>) => rows.map((row) => lineOf(columns.map(([, cell]) => cell(row)))).join("")
+  const linesOf = (rows: ReadonlyArray<Row>) =>
+    rows.map((row) => lineOf(columns.map(([, cell]) => cell(row, zone)))).join("")
   // If the first read fails, the browser gets an error page; a later failure aborts the download.
   const first = yield* read({ cursor: {}, limit: FILE_PAGE })
   const accounts = yield* Accounts
@@ -52,7 +70,10 @@ export const csvFile = Effect.fnUntraced(function* <Row extends { readonly id: s
         )
       : Effect.succeed(undefined)
   ).pipe(Stream.provideService(Accounts, accounts))
-  const begin = BYTE_ORDER_MARK + lineOf(columns.map(([name]) => name)) + linesOf(first.rows)
+  const begin =
+    BYTE_ORDER_MARK +
+    lineOf(columns.map(([name]) => (typeof name === "string" ? name : name(zone)))) +
+    linesOf(first.rows)
   return HttpServerResponse.stream(Stream.encodeText(Stream.concat(Stream.succeed(begin), rest)), {
     contentType: "text/csv; charset=utf-8",
     headers: {
@@ -63,8 +84,15 @@ export const csvFile = Effect.fnUntraced(function* <Row extends { readonly id: s
   })
 })
 
-/** A time in Unix seconds as an ISO text in UTC. */
-export const csvTime = (seconds: number): string => new Date(seconds * 1000).toISOString()
+/** The column of times in Unix seconds: `Created (UTC)`, or `Created (Europe/Lisbon)`, in a form that Excel reads. */
+export const createdColumn = <Row>(secondsIn: (row: Row) => number): CsvColumn<Row> => [
+  (zone) => `Created (${zone})`,
+  (row, zone) => wallText(zone, secondsIn(row))
+]
+
+/** A status or another name of the API in words: `partly_refunded` → `Partly refunded`. */
+export const csvWords = (name: string | null | undefined): string | null =>
+  name == null ? null : words(name).replace(/^./u, (first) => first.toUpperCase())
 
 /** An object such as metadata as JSON; null if it is empty. */
 export const csvJson = (value: Readonly<Record<string, string>>): string | null =>

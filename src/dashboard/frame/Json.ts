@@ -35,6 +35,13 @@ const colorTokens = (visit: Visit, text: string): Child => {
 const redact = (name: string, value: unknown): unknown =>
   name === "client_secret" ? undefined : typeof value === "string" ? withoutSecrets(value) : value
 
+/** Content for developers, such as an object as JSON. It is folded: the other people of a merchant do without it. */
+export const forDevelopers = (content: Child): Html =>
+  html`<details class="developers">
+    <summary>For developers</summary>
+    <div>${content}</div>
+  </details>`
+
 /** Renders a value, or JSON text, without client secrets and keys. */
 export const json = (visit: Visit, value: unknown, label: string): Html => {
   const text = JSON.stringify(typeof value === "string" ? parseJson(value) : value, redact, 2)

@@ -29,6 +29,19 @@ export const link = ({ depth }: Pick<PageLocation, "depth">, path: DashboardPath
   return `${depth === 0 ? "." : Array.from({ length: depth }, () => "..").join("/")}${ROOT}${path}${text}`
 }
 
-/** True for pages that sign-in may lead back to: those of an environment. This excludes other sites. */
-export const isReturnPath = (path: string): path is DashboardPath =>
-  /^\/(?:test|live)(?:\/[0-9A-Za-z_-]{1,64}){0,4}$/.test(path)
+/** The longest query of a page that sign-in leads back to; without a longer one the page itself is shown. */
+const RETURN_QUERY_MAX = 1000
+
+/**
+ * Returns the page that sign-in leads back to, with its filters, or an empty path: only pages of an environment, which
+ * excludes other sites. The address of a file leads to its list, and a notice is not shown a second time.
+ */
+export const returnPathOf = (asked: string): DashboardPath => {
+  const [path = "", query = ""] = asked.split(/\?(.*)/s, 2)
+  const page = /^(\/(?:test|live)(?:\/[0-9A-Za-z_-]{1,64}){0,4})(?:\.csv)?$/.exec(path)?.[1]
+  if (page === undefined) return ""
+  const kept = new URLSearchParams(query)
+  kept.delete("done")
+  const text = kept.toString()
+  return (text === "" || text.length > RETURN_QUERY_MAX ? page : `${page}?${text}`) as DashboardPath
+}

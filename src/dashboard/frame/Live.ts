@@ -14,9 +14,10 @@ import * as Loop from "../../engine/process/Loop.ts"
 import { CommitFeed } from "../../engine/views/CommitFeed.ts"
 import { RequestLog } from "../../engine/RequestLog.ts"
 import { requireHere } from "../../html/Routing.ts"
-import { accountOf, INSTALLATION } from "../../payments/AccountIds.ts"
-import { DASHBOARD_SESSION } from "../../payments/DashboardSessions.ts"
-import { PERSON } from "../../payments/People.ts"
+import { noteAccount } from "../../http/RequestContext.ts"
+import { accountOf, INSTALLATION } from "../../payments/shared/AccountIds.ts"
+import { DASHBOARD_SESSION } from "../../payments/team/DashboardSessions.ts"
+import { PERSON } from "../../payments/team/People.ts"
 import { route, type Services } from "./Page.ts"
 import { ReloadQueue } from "./ReloadQueue.ts"
 import { visitorOf } from "./Visitors.ts"
@@ -180,6 +181,7 @@ const openStream = Effect.fnUntraced(function* (request: HttpServerRequest.HttpS
   if (visitor === undefined || (mode !== "test" && mode !== "live")) return HttpServerResponse.empty({ status: 401 })
   const person = visitor.person.id
   const account = accountOf(visitor.merchant.id, mode === "live")
+  yield* noteAccount(account)
   yield* requireHere(account)
   if (!streams.hasRoomFor(person)) return HttpServerResponse.empty({ status: 503 })
   const services = yield* Effect.context<Services>()

@@ -7,6 +7,7 @@ const PAGES: Readonly<Record<string, DashboardPath>> = {
   pi: "/payments",
   ch: "/charges",
   ref: "/refunds",
+  op: "/operations",
   cus: "/customers",
   pm: "/payment-methods",
   prod: "/products",
@@ -17,11 +18,12 @@ const PAGES: Readonly<Record<string, DashboardPath>> = {
   we: "/webhooks",
   req: "/requests",
   key: "/developers/keys",
+  prc: "/developers/processors",
   per: "/team"
 }
 
 /** Objects without a page of their own: the search finds the page that shows them. */
-const ELSEWHERE: ReadonlySet<string> = new Set(["csli", "plli", "whd", "mer"])
+const ELSEWHERE: ReadonlySet<string> = new Set(["csli", "plli", "whd", "mer", "note"])
 
 /** Built-in payment methods such as `pm_card_visa` have no page and do not match. */
 const ID = /^([a-z]+)_[0-9A-Za-z]+$/

@@ -18,28 +18,39 @@ import type { AccountId } from "../../engine/log/Document.ts"
 import type { Command } from "../../http/IdempotentCommand.ts"
 import { html, type Html } from "../../html/Html.ts"
 import { type FormValues, idempotencyKeyOf, readForm } from "../../html/Forms.ts"
+import { readUpload, type Upload } from "../../html/Uploads.ts"
 import { page as pageResponse, seeOther } from "../../html/PageResponse.ts"
-import { namesThisMachine, type PageHandler, type PageServices, routeWith } from "../../html/Routing.ts"
+import {
+  namesThisMachine,
+  type PageHandler,
+  type PageServices,
+  queryOf,
+  requireHere,
+  routeWith
+} from "../../html/Routing.ts"
 import type { Submissions, Submitted } from "../../html/FormSubmission.ts"
 import * as FormSubmission from "../../html/FormSubmission.ts"
-import * as Audit from "../../payments/Audit.ts"
-import { isConfirmed } from "../../payments/DashboardSessions.ts"
-import { PASSWORD_FIELD } from "../../payments/GivenUp.ts"
-import type { Passwords } from "../../payments/Passwords.ts"
-import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
+import { INSTALLATION } from "../../payments/shared/AccountIds.ts"
+import * as Audit from "../../payments/team/Audit.ts"
+import { isConfirmed, isUseNew } from "../../payments/team/DashboardSessions.ts"
+import { PASSWORD_FIELD } from "../../payments/team/GivenUp.ts"
+import type { Passwords } from "../../payments/team/Passwords.ts"
+import { PaymentsConfig } from "../../payments/shared/PaymentsConfig.ts"
+import type { Processors } from "../../payments/processing/Processor.ts"
 import type { Problem } from "./Form.ts"
 import * as Confirmation from "./Confirmation.ts"
 import { DashboardConfig } from "./DashboardConfig.ts"
 import { type PageContent, plainPage, shell } from "./Shell.ts"
-import { type DashboardPath, isReturnPath, link, locationOf } from "./Links.ts"
+import { type DashboardPath, link, locationOf, returnPathOf } from "./Links.ts"
 import type { Right } from "./Rights.ts"
 import type { SignInLimits } from "./SignInLimits.ts"
 import { type Mode, subjectOf, type Visit, visitAt, visitOf } from "./Visit.ts"
-import { isSameOrigin, type Visitor, visitorOf } from "./Visitors.ts"
+import { isSameOrigin, originOf, type Visitor, visitorOf } from "./Visitors.ts"
 import { administerAnywhere } from "../../http/forward/Calls.ts"
 import { Revealed } from "../../http/OneTimeSecrets.ts"
+import { noteAccount } from "../../http/RequestContext.ts"
 
-export type Services = PageServices | DashboardConfig | Passwords | SignInLimits
+export type Services = PageServices | DashboardConfig | Passwords | Processors | SignInLimits
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
@@ -52,15 +63,17 @@ export const respond = (document: Html, status = 200, pictures: PageContent["pic
 const failurePage = (request: Request, status: 413 | 500 | 503): Response =>
   respond(
     plainPage({
-      title: status === 413 ? "This form is too long" : "Please try again",
+      title: status === 413 ? "That was too large" : "Please try again",
       depth: locationOf(request).depth,
-      content: html`<p>
-        ${
-          status === 413
-            ? "Nothing was changed."
-            : "Till is not available right now. Try again in a minute. Sending the form twice has no further effect."
-        }
-      </p>`
+      content:
+        status === 413
+          ? html`<p>The form had more text or a larger file than the dashboard accepts. Nothing was changed.</p>
+              <p>
+                <a class="button primary" href="${link(locationOf(request), locationOf(request).path)}">Go back</a>
+              </p>`
+          : html`<p>
+              Till is not available right now. Try again in a minute. Sending the form twice has no further effect.
+            </p>`
     }),
     status
   )
@@ -100,7 +113,7 @@ const modeIn = ({ mode }: Params): Mode | undefined => (mode === "test" || mode 
 /** Redirects to the sign-in page, which leads back to this page. */
 export const redirectToSignIn = (request: Request): Response => {
   const place = locationOf(request)
-  const to = request.method !== "POST" && isReturnPath(place.path) ? place.path : null
+  const to = request.method === "POST" ? "" : returnPathOf(`${place.path}?${queryOf(request).toString()}`)
   return seeOther(link(place, "/sign-in", { to }))
 }
 
@@ -177,6 +190,18 @@ interface Guarded {
   readonly right: NeededRight
 }
 
+/**
+ * Notes that a session is in use, beside the request and not for each (semantics dashboard.sessions). A page that loads
+ * itself again is not in use.
+ */
+const noteUse = Effect.fnUntraced(function* (request: Request, { session }: Visitor) {
+  const now = secondsOf(yield* Clock.currentTimeMillis)
+  if (request.headers["sec-fetch-dest"] === "empty" || !isUseNew(session, now)) return
+  const { address } = yield* originOf(request)
+  const note = administerAnywhere({ _tag: "NoteSessionUse", session: session.id, address })
+  yield* Effect.forkDetach(Effect.ignore(note))
+})
+
 /** Continues with the visit of a signed-in person who has the right. */
 const withVisit = <E, R>(
   { params, request, right }: Guarded,
@@ -185,9 +210,11 @@ const withVisit = <E, R>(
   Effect.gen(function* () {
     const visitor = yield* visitorOf(request)
     if (visitor === undefined) return request.method === "POST" ? signedOutPage(request) : redirectToSignIn(request)
+    yield* noteUse(request, visitor)
     const mode = modeIn(params)
-    const visit = visitOf(request, visitor, mode ?? "test", yield* PaymentsConfig)
+    const visit = yield* visitOf(request, visitor, mode ?? "test")
     if (mode === undefined) return refusalPage(visit, 404)
+    yield* noteAccount(visit.account)
     return visit.may(typeof right === "string" ? right : right(visit))
       ? yield* go(visit, visitor)
       : refusalPage(visit, 403)
@@ -197,7 +224,7 @@ const withVisit = <E, R>(
 export const signedOutPage = (request: Request): Response => {
   const place = locationOf(request)
   // A form's address redirects to its page.
-  const to = isReturnPath(place.path) ? place.path : null
+  const to = returnPathOf(place.path)
   return respond(
     plainPage({
       title: "You are signed out",
@@ -232,13 +259,13 @@ export const page = <R = never>(path: `/${string}` | "", right: NeededRight, sho
     })
   )
 
-/** A file at `/dashboard/{test,live}` + path. */
-export const download = (
+/** A file, or a document for a frame, at `/dashboard/{test,live}` + path. */
+export const download = <R = never>(
   path: `/${string}`,
   right: Right,
-  make: (visit: Visit) => Effect.Effect<Response, Unavailable, Services>
+  make: (visit: Visit) => Effect.Effect<Response, Unavailable, Services | R>
 ) =>
-  route<Unavailable, Services>("GET", `/dashboard/:mode${path}`, (request, params) =>
+  route<Unavailable, Services | R>("GET", `/dashboard/:mode${path}`, (request, params) =>
     withVisit({ request, params, right }, make)
   )
 
@@ -275,6 +302,13 @@ export class Invalid {
   }
 }
 
+/** The form again with its values, as a button other than the one that sends it asks: nothing is wrong. */
+export class Unfinished extends Invalid {
+  constructor() {
+    super({})
+  }
+}
+
 export interface Action<R = Services> {
   /** Name in the audit log: `refund.create`. */
   readonly name: string
@@ -287,12 +321,17 @@ export interface Action<R = Services> {
   readonly notice: string
   /** True for a form with long texts, up to the size of an API request. */
   readonly isLong?: boolean
+  /** True for a form with a file, which `prepare` gets as its last argument. */
+  readonly isUpload?: boolean
   /** True if the action requires a recent password; `again` if it requires the password each time. */
   readonly confirms?: (visit: Visit, values: FormValues) => boolean | "again"
+  /** False refuses with 403, for rights that depend on the object. */
+  readonly allows?: (visit: Visit, params: Params) => Effect.Effect<boolean, Unavailable, R>
   readonly prepare: (
     visit: Visit,
     params: Params,
-    values: FormValues
+    values: FormValues,
+    file: Upload["file"]
   ) => Effect.Effect<Prepared | Invalid, ResourceMissing | Unavailable, R>
 }
 
@@ -350,13 +389,19 @@ const submit = Effect.fnUntraced(function* (
     Effect.catchTags({
       IdempotencyKeyReuse: () =>
         Effect.succeed(
-          refusal(409, "This form was already sent with other values. Check whether that change was made.")
+          refusal(409, "You already sent this form with other values. Check whether that change was made.")
         ),
       IdempotencyKeyInUse: () =>
         Effect.succeed(refusal(409, "This is still in progress. Wait a moment, then try again."))
     })
   )
 })
+
+/** Reads the form; undefined if it has another content type than its page gives it. */
+const readSent = (request: Request, { isLong = false, isUpload = false }: Pick<Action, "isLong" | "isUpload">) =>
+  isUpload
+    ? readUpload(request)
+    : Effect.map(readForm(request, { isLong }), (values): Upload | undefined => values && { values, file: null })
 
 /** An action at `/dashboard/{test,live}` + path. */
 export const action = <R = never>(made: Action<Services | R>) => {
@@ -367,10 +412,11 @@ export const action = <R = never>(made: Action<Services | R>) => {
       Effect.gen(function* () {
         const config = yield* PaymentsConfig
         if (!isSameOrigin(config.publicUrl, request)) return foreignFormPage(request)
-        const values = yield* readForm(request, made)
+        const { file, values } = (yield* readSent(request, made)) ?? { file: null, values: undefined }
         const subject = subjectOf(visit.session, visit.location.path)
         const idempotencyKey = idempotencyKeyOf(config, subject, values?.get("token") ?? "")
         if (values === undefined || idempotencyKey === undefined) return foreignFormPage(request)
+        if (!(yield* made.allows?.(visit, params) ?? Effect.succeed(true))) return refusalPage(visit, 403)
         const atPage = `/${visit.mode}${fillIn(made.page, params)}` as DashboardPath
         const again = (invalid: Invalid, status: number, preview?: unknown) => {
           const problem: Problem = { ...invalid, action: visit.location.path, values, preview }
@@ -380,10 +426,12 @@ export const action = <R = never>(made: Action<Services | R>) => {
         const confirms = made.confirms?.(visit, values) ?? false
         const asks = confirms !== false || Confirmation.hasPassword(values)
         const isRecentEnough = confirms !== "again" && isConfirmed(visit.session, yield* Clock.currentTimeMillis)
+        // A forwarded form is checked anew, and a code counts once: the process that runs the command checks both.
+        if (asks && !isRecentEnough) yield* requireHere(made.confirms === undefined ? visit.account : INSTALLATION)
         const confirmed = asks && !isRecentEnough ? yield* confirmPassword(request, visit, visitor, values) : visit
         if (HttpServerResponse.isHttpServerResponse(confirmed)) return confirmed
-        const prepared = yield* made.prepare(confirmed, params, values)
-        if (prepared instanceof Invalid) return yield* again(prepared, 400)
+        const prepared = yield* made.prepare(confirmed, params, values, file)
+        if (prepared instanceof Invalid) return yield* again(prepared, prepared instanceof Unfinished ? 200 : 400)
         const id = submissions.newId()
         if (prepared.isPreview === true) {
           const { command } = prepared
@@ -397,7 +445,7 @@ export const action = <R = never>(made: Action<Services | R>) => {
         const command =
           prepared.auditedBefore === true ? prepared.command : withAuditEntry(visit, ofAction, params, prepared)
         const submitted = yield* submit(submissions, visit, prepared, { command, id, idempotencyKey })
-        if (lacksPassword(submitted)) return respond(Confirmation.passwordPage(visit, values, null))
+        if (lacksPassword(submitted)) return respond(yield* Confirmation.passwordPage(visit, values))
         if (!submitted.ok) return yield* again(invalidOf(submitted), submitted.status)
         const next = prepared.next?.(submitted.body as { readonly id?: string })
         if (typeof next === "object") return respond(shell(visit, next), next.status)

@@ -79,6 +79,10 @@ export const pngOf = (data: Modules): Buffer => {
   ])
 }
 
+/** The code on the page. */
+export const qrPicture = ({ label, text }: { readonly text: string; readonly label: string }): Html =>
+  picture(encode(text, { ecc: "M", border: MARGIN }).data, label)
+
 /**
  * The code on the page, with both files to download. Holds up to about 2,300 bytes; error correction restores 15 % of
  * the code.

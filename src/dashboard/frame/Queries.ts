@@ -1,12 +1,12 @@
 /** Reads of pages: one object, or a page of a list. */
 import { Effect } from "effect"
-import { matches, type SearchQuery } from "../../domain/SearchQuery.ts"
+import { wordsIn } from "../../domain/SearchWords.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { AccountId, Document, Identified, Labels } from "../../engine/log/Document.ts"
-import type { Resource } from "../../payments/Documents.ts"
-import { readDocument } from "../../payments/ReadDocument.ts"
-import { filtersOf, type SearchedBy } from "../../payments/Search.ts"
-import type { Cursor } from "./Table.ts"
+import type { Kept, Resource } from "../../payments/shared/Documents.ts"
+import { readDocument } from "../../payments/shared/ReadDocument.ts"
+import { type Condition, type SearchedBy, wordsCondition } from "../../payments/shared/Search.ts"
+import { type Cursor, cursorIn, pageLinks, searchPageLinks } from "./Table.ts"
 import type { Visit } from "./Visit.ts"
 
 export const PAGE_ROWS = 25
@@ -35,7 +35,7 @@ export const isNew = ({ query }: Pick<Visit, "query">, rows: ReadonlyArray<unkno
 
 export const listObjects = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
-  kind: Resource<A, H>,
+  kind: Kept<A, H>,
   {
     cursor = {},
     labels = {},
@@ -49,27 +49,54 @@ export const listObjects = Effect.fnUntraced(function* <A extends Identified, H>
   return listed
 })
 
-/** Returns a page of the objects that match all queries, newest first (semantics search.*). */
+/** Returns a page of the objects that match a condition, newest first (semantics search.*). */
 export const searchObjects = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,
-  searched: SearchedBy<A>,
-  queries: readonly [SearchQuery, ...ReadonlyArray<SearchQuery>],
-  { cursor: { olderThan }, limit = PAGE_ROWS }: { readonly cursor: Cursor; readonly limit?: number }
+  { filters, matches }: Condition<A>,
+  { cursor: { olderThan } = {}, limit = PAGE_ROWS }: { readonly cursor?: Cursor; readonly limit?: number } = {}
 ) {
   const { documents, hasMore } = yield* Accounts.use((accounts) =>
     accounts.search(account, {
       kind: kind.name,
       prefix: kind.prefix!,
-      filters: filtersOf(queries, searched),
-      matches: (value) => {
-        const values = searched.valuesOf(value as A)
-        return queries.every((query) => matches(query, searched.fields, values))
-      },
+      filters,
+      matches: (value) => matches(value as A),
       limit,
       ...(olderThan !== undefined && { olderThan })
     })
   )
   const listed: Listed<A> = { rows: documents.map((document) => (document as Document<A, H>).value), hasMore }
   return listed
+})
+
+/** The condition of a list's search field: the words of its text. Undefined for an empty field. */
+export const askedCondition = <A>(query: URLSearchParams, searched: SearchedBy<A>): Condition<A> | undefined => {
+  const text = query.get("query")?.trim() ?? ""
+  return text === "" ? undefined : wordsCondition(wordsIn(text), searched)
+}
+
+/** A page of the objects with these labels that have the words of the list's search field, with links to the others. */
+export const listOrSearch = Effect.fnUntraced(function* <A extends Identified, H>(
+  visit: Visit,
+  kind: Resource<A, H>,
+  searched: SearchedBy<A>,
+  labels: Labels
+) {
+  const { account, query } = visit
+  const [asked, cursor] = [askedCondition(query, searched), cursorIn(query)]
+  const isLabelled = (value: A) => {
+    const found = kind.labels?.(value)
+    return Object.entries(labels).every(([name, label]) => found?.[name] === label)
+  }
+  const { hasMore, rows } =
+    asked === undefined
+      ? yield* listObjects(account, kind, { cursor, labels })
+      : yield* searchObjects(
+          account,
+          kind,
+          { ...asked, matches: (value) => isLabelled(value) && asked.matches(value) },
+          { cursor }
+        )
+  return { rows, links: (asked === undefined ? pageLinks : searchPageLinks)(visit, rows, hasMore) }
 })

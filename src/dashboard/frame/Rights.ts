@@ -12,9 +12,11 @@ export type Right =
   | "live_keys"
   /** Manage people and roles, and read the audit log. */
   | "team"
+  /** Add, pause, resume and retire processors, and decide about operations at them. */
+  | "processors"
 
 const RIGHTS: Readonly<Record<Role, ReadonlySet<Right>>> = {
-  owner: new Set(["see", "settle", "build", "live_keys", "team"]),
+  owner: new Set(["see", "settle", "build", "live_keys", "team", "processors"]),
   developer: new Set(["see", "settle", "build"]),
   support: new Set(["see", "settle"])
 }

@@ -3,6 +3,7 @@ import { type Child, html, type Html } from "../../html/Html.ts"
 import { layout } from "../../html/Layout.ts"
 import type { DashboardPath } from "./Links.ts"
 import type { Right } from "./Rights.ts"
+import { inZone } from "./TimeZones.ts"
 import type { Visit } from "./Visit.ts"
 
 interface Section {
@@ -35,6 +36,13 @@ export const SECTIONS = [
   },
   { name: "Webhooks", path: "/webhooks", right: "see", key: "w", icon: "M 9 1.5 3.5 9H8l-1 5.5L12.5 7H8z" },
   { name: "Requests", path: "/requests", right: "see", key: "r", icon: "m2.5 4h11M2.5 8h11M2.5 12h7" },
+  {
+    name: "Settings",
+    path: "/settings",
+    right: "build",
+    key: "s",
+    icon: "M 2 4.5h7M13 4.5h1M2 11.5h1M7 11.5h7M11 2.75a1.75 1.75 0 1 0 0 3.5 1.75 1.75 0 0 0 0-3.5M5 9.75a1.75 1.75 0 1 0 0 3.5 1.75 1.75 0 0 0 0-3.5"
+  },
   { name: "Developers", path: "/developers", right: "see", key: "d", icon: "M 5.5 4 1.5 8l4 4M10.5 4l4 4-4 4" },
   {
     name: "Team",
@@ -68,28 +76,33 @@ export interface PageContent {
 }
 
 export const shell = (visit: Visit, page: PageContent): Html =>
-  layout({
-    title: `${page.title} · ${visit.merchant.name}`,
-    kind: "dashboard",
-    depth: visit.location.depth,
-    script: true,
-    content: html`<a class="skip" href="#content">Skip to content</a>
-      ${sidebar(visit, page.section)}
-      <main id="content" tabindex="-1" data-page="${visit.here({})}" ${liveData(visit, page.live)}>
-        ${!visit.takesCards && noCards(visit)}
-        ${page.notice != null && html`<p class="said" role="status">${page.notice}</p>`}
-        ${page.refusal != null && html`<p class="message" role="alert">${page.refusal}</p>`}
-        <header class="head">
-          ${page.back !== undefined && html`<p class="back"><a href="${visit.to(page.back[0])}">${page.back[1]}</a></p>`}
-          <h1>${page.title}</h1>
-          ${page.live !== undefined && html`<span class="updates">Updates live</span>`} ${page.aside}
-        </header>
-        ${page.content}
-        <p class="zone">Times are in <span>UTC</span>.</p>
-      </main>
-      <p class="unseen" id="heard" role="status"></p>
-      ${keys(visit)}`
-  })
+  inZone(
+    layout({
+      title: `${page.title} · ${visit.merchant.name}`,
+      kind: "dashboard",
+      depth: visit.location.depth,
+      script: true,
+      content: html`<a class="skip" href="#content">Skip to content</a>
+        ${sidebar(visit, page.section)}
+        <main id="content" tabindex="-1" data-page="${visit.here({})}" ${zoneData(visit)} ${liveData(visit, page.live)}>
+          ${!visit.takesCards && noCards(visit)}
+          ${page.notice != null && html`<p class="said" role="status">${page.notice}</p>`}
+          ${page.refusal != null && html`<p class="message" role="alert">${page.refusal}</p>`}
+          <header class="head">
+            ${page.back !== undefined && html`<p class="back"><a href="${visit.to(page.back[0])}">${page.back[1]}</a></p>`}
+            <h1>${page.title}</h1>
+            ${page.live !== undefined && html`<span class="updates">Updates live</span>`} ${page.aside}
+          </header>
+          ${page.content}
+          <p class="zone">
+            Times are in <span>${visit.zone}</span>. <a href="${visit.to("/account")}#time-zone">Change</a>
+          </p>
+        </main>
+        <p class="unseen" id="heard" role="status"></p>
+        ${keys(visit)}`
+    }),
+    visit.zone
+  )
 
 /** The first paragraph of each page in live mode while no card can be charged (semantics dashboard.live_mode). */
 const noCards = ({ merchant, publicUrl }: Visit): Html =>
@@ -98,6 +111,9 @@ const noCards = ({ merchant, publicUrl }: Visit): Html =>
     payers read this too, before they enter a card. Use test mode to try everything, and read
     <a href="${publicUrl}/docs/guide/live">how to go live</a>.
   </p>`
+
+/** The zone in which the script shows times; without one it takes the browser's. */
+const zoneData = ({ person, zone }: Visit): Child => person.time_zone !== undefined && html`data-zone="${zone}"`
 
 const liveData = (visit: Visit, kinds: ReadonlyArray<string> = []): Child =>
   kinds.length > 0 && html`data-live="${kinds.join(" ")}" data-stream="${visit.to("/live")}"`
@@ -112,7 +128,7 @@ const sidebar = (visit: Visit, current: SectionName | null): Html =>
         <input
           type="search"
           name="query"
-          aria-label="Search by ID, email or name"
+          aria-label="Search by name, email, order, amount or ID"
           placeholder="Search"
           autocomplete="off"
         />

@@ -1,8 +1,9 @@
-/** A table of sign-ins, newest first. */
-import type { SignIn } from "../../domain/Person.ts"
-import { html, type Html } from "../../html/Html.ts"
+/** Tables of sign-ins and of open sessions, newest first. */
+import type { DashboardSession, SignIn } from "../../domain/Person.ts"
+import { type Child, html, type Html } from "../../html/Html.ts"
 import { table } from "./Table.ts"
 import { time } from "./Values.ts"
+import type { Visit } from "./Visit.ts"
 
 const BROWSERS = [
   ["Edge", /\bEdg/],
@@ -28,17 +29,50 @@ const browserName = (agent: string): string => {
   return browser === undefined ? agent : system === undefined ? browser : `${browser} on ${system}`
 }
 
-export const originHtml = ({ address, agent }: Pick<SignIn, "address" | "agent">): Html =>
-  html`${address} <small title="${agent}">${browserName(agent)}</small>`
+/** `Firefox on Windows 203.0.113.7` */
+const originHtml = ({ address, agent }: Pick<SignIn, "address" | "agent">): Html =>
+  html`<span title="${agent}">${browserName(agent) || "An unknown browser"}</span> <small>${address}</small>`
+
+/** How a person signed in: `password, app`. */
+const meansOf = ({ means, second_means }: SignIn): string =>
+  second_means === undefined ? means : `${means}, ${second_means === "app" ? "app" : "recovery code"}`
 
 export const signInTable = (rows: ReadonlyArray<SignIn>): Html =>
   table({
     caption: "Sign-ins, newest first",
     columns: [
       { name: "When", cell: ({ created }) => time(created) },
-      { name: "Method", cell: ({ means }) => means },
+      { name: "Method", cell: meansOf },
       { name: "From", cell: originHtml, wide: true }
     ],
     rows,
     empty: "None yet."
+  })
+
+/** The last use of a session, with its address if that is not the one of the sign-in. */
+const lastUseHtml = (visit: Visit, { address, created, id, last_used }: DashboardSession): Child =>
+  id === visit.session.id
+    ? "now"
+    : [
+        time(last_used?.at ?? created),
+        last_used !== undefined && last_used.address !== address && html` <small>${last_used.address}</small>`
+      ]
+
+/** Open sessions; `end` is the form that signs one of them out. */
+export const sessionTable = (
+  visit: Visit,
+  rows: ReadonlyArray<DashboardSession>,
+  end: (session: DashboardSession) => Child
+): Html =>
+  table({
+    caption: "Active sessions, newest first",
+    columns: [
+      { name: "Browser", cell: originHtml },
+      { name: "Last used", cell: (session) => lastUseHtml(visit, session) },
+      { name: "Signed in", cell: ({ created }) => time(created), wide: true },
+      { name: "Expires", cell: ({ expires_at }) => time(expires_at), wide: true },
+      { name: "Sign out", align: "end", cell: end }
+    ],
+    rows,
+    empty: "No active sessions."
   })

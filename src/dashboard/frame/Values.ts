@@ -23,7 +23,7 @@ export const moneyOfDigits = (plain: string, currency: string): Html =>
 
 export const money = (minor: number, currency: string): Html => moneyOfDigits(plainAmount(minor, currency), currency)
 
-/** A time in Unix seconds. It is rendered in UTC, and the script converts it to the reader's time zone. */
+/** A time in Unix seconds, in UTC. `inZone` shows it in the person's time zone, the script in the browser's. */
 export const time = (seconds: number): Html => {
   const iso = new Date(seconds * 1000).toISOString()
   return html`<time datetime="${iso}" title="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)}</time>`
@@ -38,6 +38,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   succeeded: "good",
   paid: "good",
   complete: "good",
+  sent: "good",
   active: "good",
   enabled: "good",
   failed: "bad",
@@ -55,10 +56,21 @@ const TONES: Readonly<Record<string, Tone>> = {
   canceled: "plain"
 }
 
-/** `requires_capture` → `requires capture` */
-export const words = (text: string): string => text.replaceAll("_", " ")
+/** Names of the API whose words alone would not tell a shop's owner what they mean. */
+const PLAIN: Readonly<Record<string, string>> = {
+  requires_payment_method: "waiting for a card",
+  requires_confirmation: "not confirmed yet",
+  requires_action: "waiting for the payer",
+  requires_capture: "authorized",
+  generic_decline: "no reason given",
+  do_not_honor: "refused by the bank",
+  incorrect_cvc: "wrong security code"
+}
 
-/** A status: `requires_capture` → `requires capture`, in its colour. */
+/** A name of the API in words: `insufficient_funds` → `insufficient funds`, `requires_capture` → `authorized`. */
+export const words = (text: string): string => PLAIN[text] ?? text.replaceAll("_", " ")
+
+/** A status in words, in its colour. */
 export const badge = (status: string, tone: Tone = TONES[status] ?? "plain"): Html =>
   html`<span class="badge ${tone}">${words(status)}</span>`
 

@@ -1,14 +1,17 @@
 /** A request for a dashboard page by a signed-in person, in one of the merchant's two environments. */
+import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { DashboardSession, Person } from "../../domain/Person.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
 import { makeToken } from "../../html/Forms.ts"
 import { queryOf } from "../../html/Routing.ts"
-import { accountOf } from "../../payments/AccountIds.ts"
-import type { Merchant } from "../../payments/Merchants.ts"
-import type { PaymentsConfigShape } from "../../payments/PaymentsConfig.ts"
+import { accountOf } from "../../payments/shared/AccountIds.ts"
+import type { Merchant } from "../../payments/merchants/Merchants.ts"
+import { PaymentsConfig } from "../../payments/shared/PaymentsConfig.ts"
+import { Processors } from "../../payments/processing/Processor.ts"
 import { type DashboardPath, link, locationOf, type PageLocation, type Query } from "./Links.ts"
 import { may, type Right } from "./Rights.ts"
+import { zoneOf } from "./TimeZones.ts"
 import type { Visitor } from "./Visitors.ts"
 
 export type Mode = "test" | "live"
@@ -23,9 +26,13 @@ export interface Visit {
   readonly account: AccountId
   readonly location: PageLocation
   readonly query: URLSearchParams
+  /** IANA name of the person's time zone. */
+  readonly zone: string
   readonly publicUrl: string
   /** False in live mode without a card processor (semantics dashboard.live_mode). */
   readonly takesCards: boolean
+  /** Whether a mail server is configured (semantics mail.off). */
+  readonly sendsMail: boolean
   readonly may: (right: Right) => boolean
   /** A link within this environment: `visit.to("/payments", { status: "succeeded" })`. */
   readonly to: (path: DashboardPath, query?: Query) => string
@@ -40,15 +47,17 @@ export interface Visit {
 /** The subject of a form token: one action in one session. */
 export const subjectOf = (session: DashboardSession, path: DashboardPath): string => `dashboard ${session.id} ${path}`
 
-export const visitOf = (
+export const visitOf = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   { merchant, person, session }: Visitor,
-  mode: Mode,
-  config: PaymentsConfigShape
-): Visit => {
+  mode: Mode
+): Effect.fn.Return<Visit, never, PaymentsConfig | Processors> {
+  const config = yield* PaymentsConfig
+  const processors = yield* Processors
   const location = locationOf(request)
   const query = queryOf(request)
   const livemode = mode === "live"
+  const account = accountOf(merchant.id, livemode)
   const at: Visit["at"] = (path, query) => link(location, path, query)
   return {
     person,
@@ -56,17 +65,19 @@ export const visitOf = (
     merchant,
     mode,
     livemode,
-    account: accountOf(merchant.id, livemode),
+    account,
     query,
+    zone: zoneOf(person),
     publicUrl: config.publicUrl,
-    takesCards: !livemode || config.liveProcessor !== null,
+    takesCards: processors.of(account) !== null,
+    sendsMail: config.sendsMail,
     may: (right) => may(person.role, right),
     to: (path, query) => at(`/${mode}${path}`, query),
     at,
     token: (path) => makeToken(config, subjectOf(session, path)),
     ...locationFields(location, query)
   }
-}
+})
 
 const locationFields = (location: PageLocation, query: URLSearchParams): Pick<Visit, "location" | "here"> => ({
   location,

@@ -13,12 +13,17 @@ import type { DashboardSession, Origin, Person } from "../../domain/Person.ts"
 import type { Identified, Kind } from "../../engine/log/Document.ts"
 import { sourceOf } from "../../http/RequestContext.ts"
 import { senderOf } from "../../html/Sender.ts"
-import { INSTALLATION } from "../../payments/AccountIds.ts"
-import { DASHBOARD_SESSION, isGood, type OpenedSession, SESSION_SECONDS } from "../../payments/DashboardSessions.ts"
-import { MERCHANT, type Merchant } from "../../payments/Merchants.ts"
-import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
-import { PERSON, type PersonDocument } from "../../payments/People.ts"
-import { readDocument } from "../../payments/ReadDocument.ts"
+import { INSTALLATION } from "../../payments/shared/AccountIds.ts"
+import {
+  DASHBOARD_SESSION,
+  isGood,
+  type OpenedSession,
+  SESSION_SECONDS
+} from "../../payments/team/DashboardSessions.ts"
+import { MERCHANT, type Merchant } from "../../payments/merchants/Merchants.ts"
+import { PaymentsConfig } from "../../payments/shared/PaymentsConfig.ts"
+import { PERSON, type PersonDocument } from "../../payments/team/People.ts"
+import { readDocument } from "../../payments/shared/ReadDocument.ts"
 import { Redacted } from "effect"
 
 export interface Visitor {

@@ -6,7 +6,7 @@ import { Accounts } from "../../engine/Accounts.ts"
 import type { DeliveryRow } from "../../engine/Deliveries.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
 import { html } from "../../html/Html.ts"
-import { resend, webhookDeliveryOf } from "../../payments/WebhookDeliveries.ts"
+import { resend, webhookDeliveryOf } from "../../payments/webhooks/WebhookDeliveries.ts"
 import type { Column } from "../frame/Table.ts"
 import { badge, NOTHING, time, type Tone } from "../frame/Values.ts"
 

@@ -1,6 +1,7 @@
 /** The history of some objects: every record that has written one of them (semantics dashboard.history). */
 import { Effect } from "effect"
 import type { AuditEntry } from "../../domain/AuditEntry.ts"
+import type { PaymentNote } from "../../domain/PaymentNote.ts"
 import type { WebhookEndpoint } from "../../domain/WebhookEndpoint.ts"
 import { Accounts, type HistoryEntry } from "../../engine/Accounts.ts"
 import type { DeliveryRow } from "../../engine/Deliveries.ts"
@@ -8,10 +9,11 @@ import type { Document, Labels } from "../../engine/log/Document.ts"
 import type { StoredEvent } from "../../engine/log/Events.ts"
 import { type LoggedRequest, RequestLog } from "../../engine/RequestLog.ts"
 import { type Child, html, type Html } from "../../html/Html.ts"
-import { AUDIT_ENTRY } from "../../payments/Audit.ts"
-import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
-import { sentKey } from "../../payments/IdempotencyKeys.ts"
-import { webhookDeliveryOf } from "../../payments/WebhookDeliveries.ts"
+import { AUDIT_ENTRY } from "../../payments/team/Audit.ts"
+import { WEBHOOK_ENDPOINT } from "../../payments/shared/Documents.ts"
+import { sentKey } from "../../payments/shared/IdempotencyKeys.ts"
+import { webhookDeliveryOf } from "../../payments/webhooks/WebhookDeliveries.ts"
+import { dialog } from "../frame/Form.ts"
 import { type Cursor, cursorIn, pageLinks } from "../frame/Table.ts"
 import { section, time, type Tone } from "../frame/Values.ts"
 import { answerOf, deliveryPath, stateOf } from "./Deliveries.ts"
@@ -70,12 +72,12 @@ const touchesOf = Effect.fnUntraced(function* ({ account }: Visit, entries: Read
 })
 
 /** The objects' history, newest first, one page at a time. */
-export const historySection = Effect.fnUntraced(function* (visit: Visit, about: About) {
+export const historySection = Effect.fnUntraced(function* (visit: Visit, about: About, actions: Child = null) {
   const asked = { ...about, ...recordCursorIn(visit.query), limit: PAGE_RECORDS }
   const { entries, hasMore } = yield* Accounts.use((accounts) => accounts.history(visit.account, asked))
   const touches = yield* touchesOf(visit, entries)
   const happenings = touches.map((touch) => happening(visit, touch, about.ids[0]))
-  return section("History", [timeline(happenings), pageLinks(visit, entries, hasMore)])
+  return section("History", [timeline(happenings), pageLinks(visit, entries, hasMore)], actions)
 })
 
 export const recordSection = Effect.fnUntraced(function* (visit: Visit, entry: HistoryEntry) {
@@ -119,11 +121,32 @@ const happening = (visit: Visit, touch: Touch, own?: string): Happening => {
   }
 }
 
+/** A note, with a form to delete it for its author and for owners. */
+const noteHtml = (visit: Visit, { id, payment_intent, person, text }: PaymentNote): Child =>
+  html`<div class="told noted">
+    <strong>Note</strong>
+    ${
+      mayDeleteNote(visit, person) &&
+      dialog("Delete", {
+        visit,
+        action: `/payments/${payment_intent}/notes/${id}/delete`,
+        submit: "Delete this note",
+        tone: "danger"
+      })
+    }
+    <p class="note">${text}</p>
+  </div>`
+
+/** True for the author of a note, and for owners. */
+export const mayDeleteNote = ({ may, person }: Visit, author: string): boolean => person.id === author || may("team")
+
 /** `Refunded 10.00 USD requested by customer ref_…` */
-const summaryHtml = (visit: Visit, { detail, headline, id }: RecordSummary, own: string | undefined): Child =>
-  html`<div class="told">
+const summaryHtml = (visit: Visit, { detail, headline, id, note }: RecordSummary, own: string | undefined): Child => {
+  if (note !== undefined) return noteHtml(visit, note)
+  return html`<div class="told">
     <strong>${headline}</strong> ${detail && html`<small>${detail}</small>`} ${id !== own && objectLink(visit, id)}
   </div>`
+}
 
 /** `customer.updated`, with its deliveries: `delivered 200 shop.example/hooks`. */
 const eventHtml = (visit: Visit, { id, type }: StoredEvent, { deliveries, endpoints }: Touch): Child => {
@@ -157,9 +180,12 @@ const addressOf = ({ url }: WebhookEndpoint): string => {
 
 /** The actor: a person in the dashboard, the payer, an API client, or a timer. */
 const byHtml = ({ others, request }: Touch): Child => {
-  if (request === null) return "automatically, when due"
   const entry = others.find(({ kind }) => kind === AUDIT_ENTRY.name) as Document<AuditEntry> | undefined
-  if (entry !== undefined) return `by ${entry.value.email ?? "a teammate"} (${entry.value.role}) in the dashboard`
+  if (entry !== undefined) {
+    const place = request === null ? "on the command line" : "in the dashboard"
+    return `by ${entry.value.email ?? "a teammate"} (${entry.value.role}) ${place}`
+  }
+  if (request === null) return "automatically"
   const { idempotencyKey } = request
   const sent = sentKey(idempotencyKey)
   // Payers on Till's pages submit forms, payers on a shop's own page send keys that are kept apart (semantics
@@ -167,12 +193,13 @@ const byHtml = ({ others, request }: Touch): Child => {
   return sent === idempotencyKey ? "by your server" : sent === null ? "by the payer" : "by the payer's browser"
 }
 
-/** The request with its keys, for searching in logs. */
+/** The request with its keys, for searching in logs. It is folded, as other content for developers. */
 const traceHtml = (visit: Visit, { logged, request }: Touch): Child => {
   if (request === null) return null
   const key = sentKey(request.idempotencyKey)
   const id = html`<code>${request.id}</code>`
-  return html`<p class="trace">
+  return html`<details class="trace">
+    <summary>For developers</summary>
     Request
     ${logged === undefined ? id : html`<a href="${visit.to(`/requests/${request.id}`)}">${id}</a>`}${
       key !== null && html`, idempotency key <code>${key}</code>`
@@ -180,5 +207,5 @@ const traceHtml = (visit: Visit, { logged, request }: Touch): Child => {
       logged !== undefined &&
       html`, API key <a href="${visit.to("/requests", { key: logged.apiKey })}"><code>${logged.apiKey}</code></a>`
     }
-  </p>`
+  </details>`
 }

@@ -2,8 +2,10 @@
 import type { Charge } from "../../domain/Charge.ts"
 import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
 import type { Customer } from "../../domain/Customer.ts"
+import type { Operation } from "../../domain/Operation.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
+import type { PaymentNote } from "../../domain/PaymentNote.ts"
 import type { Price } from "../../domain/Price.ts"
 import type { Product } from "../../domain/Product.ts"
 import type { Refund } from "../../domain/Refund.ts"
@@ -16,16 +18,20 @@ import {
   CHARGE,
   CHECKOUT_SESSION,
   CUSTOMER,
+  OPERATION,
+  type OperationHidden,
   PAYMENT_INTENT,
   PAYMENT_LINK,
   PAYMENT_METHOD,
   PRICE,
   PRODUCT,
   REFUND
-} from "../../payments/Documents.ts"
+} from "../../payments/shared/Documents.ts"
+import { PAYMENT_NOTE } from "../../payments/lifecycles/PaymentNotes.ts"
 import { cardName } from "../frame/Cards.ts"
 import { priceHtml } from "../frame/Prices.ts"
 import { amountText, type Tone, words } from "../frame/Values.ts"
+import { summarizeOperation } from "./OperationSummary.ts"
 
 export interface RecordSummary {
   readonly id: string
@@ -33,11 +39,16 @@ export interface RecordSummary {
   /** The reason, or further details. */
   readonly detail?: Child
   readonly tone?: Tone
+  /** The note that the record has written. */
+  readonly note?: PaymentNote
 }
 
 /** Kinds whose changes are reported together as one payment. */
 const MONEY: ReadonlySet<string> = new Set([CHECKOUT_SESSION, PAYMENT_INTENT, CHARGE, REFUND].map(({ name }) => name))
 const isMoney = ({ kind }: Document | Tombstone): boolean => MONEY.has(kind)
+
+const isOperation = (it: Document | Tombstone): it is Document<Operation, OperationHidden> =>
+  !it.deleted && it.kind === OPERATION.name
 
 /** A record with its events by object. */
 interface Seen extends Pick<HistoryEntry, "at" | "documents"> {
@@ -49,11 +60,19 @@ export const summarizeRecord = (entry: HistoryEntry): ReadonlyArray<RecordSummar
   const { at, documents, others } = entry
   const events = Map.groupBy(entry.events, ({ object }) => (parseJson(object) as Identified).id)
   const seen: Seen = { at, documents, events }
-  const money = documents.some(isMoney) ? summarizeMoney(seen, [...documents, ...others].filter(isMoney)) : []
-  const things = documents.filter((it) => !isMoney(it))
+  const written = documents.filter(isOperation)
+  // A payment that only waits for its operation has not changed otherwise.
+  const isOfOperation = written.length > 0 && entry.events.every(({ type }) => type.startsWith("operation."))
+  const isMoved = documents.some(isMoney) && !isOfOperation
+  const money = isMoved ? summarizeMoney(seen, [...documents, ...others].filter(isMoney)) : []
+  const operations = written.flatMap(({ hidden, value }) => {
+    const summary = summarizeOperation(value, hidden, { isTold: isMoved, types: typesOf(seen, value.id) })
+    return summary === undefined ? [] : { id: value.id, ...summary }
+  })
+  const things = documents.filter((it) => !isMoney(it) && !isOperation(it))
   // A new price also updates its product, without an event of the product: only the price is reported.
   const told = things.filter(({ id }) => events.has(id))
-  return [...money, ...(told.length > 0 ? told : things).map((it) => summarizeObject(seen, it))]
+  return [...money, ...operations, ...(told.length > 0 ? told : things).map((it) => summarizeObject(seen, it))]
 }
 
 const typesOf = ({ events }: Seen, id: string): ReadonlyArray<string> => (events.get(id) ?? []).map(({ type }) => type)
@@ -144,11 +163,11 @@ const summarizeIntent = (seen: Seen, intent: PaymentIntent): RecordSummary => {
   if (types.includes("payment_intent.payment_failed")) {
     const code = error?.decline_code ?? null
     return error?.code === "payment_intent_authentication_failure"
-      ? { id, headline: "The payer failed to authenticate", tone: "bad" }
+      ? { id, headline: "The payer did not confirm the payment with their bank", tone: "bad" }
       : { id, ...summarizeDecline(code) }
   }
   if (types.includes("payment_intent.requires_action")) {
-    return { id, headline: "Waiting for the payer to authenticate", tone: "wait" }
+    return { id, headline: "Waiting for the payer to confirm with their bank", tone: "wait" }
   }
   if (types.includes("payment_intent.canceled")) {
     return { id, headline: "Canceled", detail: cancellation_reason && words(cancellation_reason), tone: "bad" }
@@ -169,6 +188,7 @@ const summarizeObject = (seen: Seen, document: Document | Tombstone): RecordSumm
   const { id, kind } = document
   if (document.deleted) return { id, headline: `${nameOfKind(kind)} deleted`, tone: "bad" }
   const { value } = document
+  if (kind === PAYMENT_NOTE.name) return { id, headline: "Note", note: value as unknown as PaymentNote }
   const changed = changedOf(seen, id)
   return { id, headline: [...nameOfThing(document), " ", becameOf(seen, value, changed)], detail: listFields(changed) }
 }

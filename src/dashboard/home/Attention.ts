@@ -2,18 +2,25 @@
 import { Effect } from "effect"
 import type { ApiKey } from "../../domain/ApiKey.ts"
 import type { PaymentIntentStatus } from "../../domain/PaymentIntentStates.ts"
+import type { Processor } from "../../domain/Processor.ts"
 import type { Clause } from "../../domain/SearchQuery.ts"
 import { Accounts } from "../../engine/Accounts.ts"
+import type { Document } from "../../engine/log/Document.ts"
 import { type Child, html } from "../../html/Html.ts"
-import { INSTALLATION } from "../../payments/AccountIds.ts"
+import { INSTALLATION } from "../../payments/shared/AccountIds.ts"
 import type { AccountClock } from "../../payments/TestHelpers.ts"
-import { API_KEY } from "../../payments/ApiKeys.ts"
+import { API_KEY } from "../../payments/merchants/ApiKeys.ts"
+import { mustReconcile, PROCESSOR } from "../../payments/processing/ConfiguredProcessors.ts"
+import { OPERATION, PAYMENT_INTENT } from "../../payments/shared/Documents.ts"
+import { Processors } from "../../payments/processing/Processor.ts"
+import { queryCondition, SEARCHED_PAYMENT_INTENT } from "../../payments/shared/Search.ts"
 import { badge, time, type Tone } from "../frame/Values.ts"
 import type { Health } from "../developers/EndpointHealth.ts"
-import { findPayments } from "../payments/PaymentSearch.ts"
+import { listObjects, searchObjects } from "../frame/Queries.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const KEYS_MAX = 100
+const PROCESSORS_MAX = 20
 /** Larger counts are shown as "100 or more". */
 const COUNT_MAX = 100
 /** The processor responds within seconds. A payment that is open for longer than this is reported. */
@@ -36,7 +43,8 @@ const spanOf = (seconds: number): string => {
       : seconds >= 7200
         ? [seconds / 3600, "hours"]
         : [seconds / 60, "minutes"]
-  return `${Math.max(1, Math.round(count))} ${unit}`
+  const rounded = Math.max(1, Math.round(count))
+  return `${rounded} ${rounded === 1 ? unit.slice(0, -1) : unit}`
 }
 
 /** Payments in a status that were created before a time in Unix seconds. */
@@ -45,8 +53,8 @@ const findOlder = ({ account }: Visit, status: PaymentIntentStatus, before: numb
     return { negated: false, field, operator, value }
   }
   const clauses = [clause("status", ":", status), clause("created", "<", before)]
-  const asked = { queries: [{ connective: "AND" as const, clauses }] }
-  return findPayments(account, asked, { cursor: {}, limit: COUNT_MAX })
+  const condition = queryCondition({ connective: "AND", clauses }, SEARCHED_PAYMENT_INTENT)
+  return searchObjects(account, PAYMENT_INTENT, condition, { limit: COUNT_MAX })
 }
 
 const readKeys = ({ account, livemode, merchant }: Visit) =>
@@ -65,19 +73,82 @@ const readKeys = ({ account, livemode, merchant }: Visit) =>
         .filter((key) => key.merchant_id === merchant.id && key.livemode === livemode)
   )
 
+/** Operations without an outcome, with the age of the oldest. */
+const operationMatters = Effect.fnUntraced(function* (visit: Visit, now: number) {
+  const found: Array<Matter> = []
+  for (const [status, tone, what, text] of UNDECIDED) {
+    const { hasMore, rows } = yield* listObjects(visit.account, OPERATION, { labels: { status }, limit: COUNT_MAX })
+    const oldest = rows.at(-1)
+    if (oldest === undefined) continue
+    const age = spanOf(now - oldest.created)
+    found.push({
+      tone,
+      title: several(rows.length, hasMore, `operation ${what}`, `operations ${what}`),
+      text: `${text} The oldest began ${hasMore ? "more than " : ""}${age} ago.`,
+      href: visit.to("/operations", { status })
+    })
+  }
+  return found
+})
+
+const UNDECIDED = [
+  ["decide", "bad", "to decide", "The processor has given no certain word."],
+  ["unresolved", "bad", "without an answer", "Till goes on asking the processor."]
+] as const
+
+/** Processors that take no new payments. */
+const processorMatters = Effect.fnUntraced(function* (visit: Visit) {
+  const { documents } = yield* Accounts.use((accounts) =>
+    accounts.list(INSTALLATION, {
+      kind: PROCESSOR.name,
+      prefix: PROCESSOR.prefix,
+      labels: { account: visit.account },
+      limit: PROCESSORS_MAX
+    })
+  )
+  const { byId, mayBegin } = yield* Processors
+  return documents.flatMap((document): ReadonlyArray<Matter> => {
+    const { id, profile, restored_at, status } = (document as Document<Processor>).value
+    const isOut = byId(id) !== null && !mayBegin(id)
+    if (status !== "paused" && !(status === "active" && isOut)) return []
+    const name = html`<bdi>${profile?.name ?? id}</bdi>`
+    const href = visit.to(visit.may("processors") ? `/developers/processors/${id}` : "/operations")
+    return status === "paused"
+      ? [
+          {
+            tone: "wait",
+            title: "The processor is paused",
+            text:
+              restored_at === undefined
+                ? html`${name} takes no payments until it is resumed.`
+                : html`${name} takes no payments. ${mustReconcile(id)}`,
+            href
+          }
+        ]
+      : [
+          {
+            tone: "bad",
+            title: "The processor is out of order",
+            text: html`${name} has failed too often. New payments are refused until it answers again.`,
+            href
+          }
+        ]
+  })
+})
+
 /** Returns the warnings, most urgent first. `now` is the account's clock. */
 export const findMatters = Effect.fnUntraced(function* (
   visit: Visit,
   { ahead, now }: AccountClock,
   endpoints: ReadonlyArray<Health>
 ) {
-  const found: Array<Matter> = []
+  const found: Array<Matter> = [...(yield* processorMatters(visit)), ...(yield* operationMatters(visit, now))]
   const unresolved = yield* findOlder(visit, "processing", now - UNRESOLVED_SECONDS)
   if (unresolved.rows.length > 0) {
     found.push({
       tone: "bad",
-      title: several(unresolved.rows.length, unresolved.hasMore, "payment", "payments") + " unresolved",
-      text: `The processor has not reported a result for more than ${spanOf(UNRESOLVED_SECONDS)}.`,
+      title: several(unresolved.rows.length, unresolved.hasMore, "payment", "payments") + " without a result",
+      text: `The card processor has not answered for more than ${spanOf(UNRESOLVED_SECONDS)}.`,
       href: visit.to("/payments", { status: "processing" })
     })
   }
@@ -92,7 +163,7 @@ export const findMatters = Effect.fnUntraced(function* (
       title: isEnabled ? "Webhooks are failing" : "Webhooks are off",
       text: isEnabled
         ? html`${deliveries} to ${url} ${were} rejected or timed out.`
-        : html`Deliveries to ${url} are disabled.`,
+        : html`Nothing is sent to ${url} until you switch it on again.`,
       href: visit.to(`/webhooks/${endpoint.id}`)
     })
   }
@@ -118,7 +189,7 @@ export const findMatters = Effect.fnUntraced(function* (
     found.push({
       tone: "plain",
       title: "The test clock is ahead",
-      text: `By ${spanOf(ahead)}. New objects get a date in the future.`,
+      text: `It is ${spanOf(ahead)} ahead, so new payments get a date in the future.`,
       href: visit.to("/developers")
     })
   }

@@ -1,13 +1,13 @@
-/** The search in the navigation: ids lead to pages, other texts to lists (semantics dashboard.find). */
+/** The search in the navigation: ids lead to pages, other texts to what they find (semantics dashboard.find). */
 import { Effect } from "effect"
-import { hasBlank } from "../../domain/Text.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { AccountId, Identified } from "../../engine/log/Document.ts"
 import { RequestLog } from "../../engine/RequestLog.ts"
-import { html } from "../../html/Html.ts"
+import { type Child, html } from "../../html/Html.ts"
 import { seeOther } from "../../html/PageResponse.ts"
-import { accountOf } from "../../payments/AccountIds.ts"
-import { API_KEY } from "../../payments/ApiKeys.ts"
+import { accountOf } from "../../payments/shared/AccountIds.ts"
+import { API_KEY } from "../../payments/merchants/ApiKeys.ts"
+import { PROCESSOR } from "../../payments/processing/ConfiguredProcessors.ts"
 import {
   CHECKOUT_SESSION,
   LINE_ITEMS,
@@ -16,17 +16,19 @@ import {
   PAYMENT_LINK_ITEMS,
   type Resource,
   WEBHOOK_ENDPOINT
-} from "../../payments/Documents.ts"
-import { itemsId } from "../../payments/PaymentLinks.ts"
-import { PERSON } from "../../payments/People.ts"
-import { requireDocument } from "../../payments/ReadDocument.ts"
+} from "../../payments/shared/Documents.ts"
+import { itemsId } from "../../payments/lifecycles/PaymentLinks.ts"
+import { PAYMENT_NOTE } from "../../payments/lifecycles/PaymentNotes.ts"
+import { PERSON } from "../../payments/team/People.ts"
+import { readDocument, requireDocument } from "../../payments/shared/ReadDocument.ts"
+import { filters, searchField } from "../frame/Form.ts"
 import { isId, pageOf, prefixOf } from "../frame/ObjectLinks.ts"
-import type { DashboardPath } from "../frame/Links.ts"
-import { customersWith, isEmail } from "../payments/PaymentSearch.ts"
 import { listObjects } from "../frame/Queries.ts"
 import { page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
+import { isQuery } from "../payments/PaymentSearch.ts"
 import { readInstallation } from "../frame/Visitors.ts"
+import { groupsOf } from "./SearchResults.ts"
 
 const ENDPOINTS_MAX = 100
 
@@ -71,8 +73,8 @@ const ownPage = Effect.fnUntraced(function* ({ account, merchant, person: own }:
   const person = (yield* readInstallation(PERSON, id))?.value
   if (person?.id === own.id) return "/account"
   if (person?.merchant_id === merchant.id) return pageOf(id)
-  const key = (yield* readInstallation(API_KEY, id))?.value
-  return key !== undefined && accountOf(key.merchant_id, key.livemode) === account ? pageOf(id) : undefined
+  const owned = (yield* readInstallation(API_KEY, id))?.value ?? (yield* readInstallation(PROCESSOR, id))?.value
+  return owned !== undefined && accountOf(owned.merchant_id, owned.livemode) === account ? pageOf(id) : undefined
 })
 
 const pageIn = Effect.fnUntraced(function* (visit: Visit, account: AccountId, id: string) {
@@ -88,10 +90,15 @@ const pageIn = Effect.fnUntraced(function* (visit: Visit, account: AccountId, id
       return (yield* accounts.event(account, id)) && pageOf(id)
     case "req":
       return (yield* (yield* RequestLog).find(account, [id])).has(id) ? pageOf(id) : undefined
+    case "note": {
+      const note = yield* readDocument(account, PAYMENT_NOTE, id)
+      return note && pageOf(note.value.payment_intent)
+    }
     case "mer":
       return id === visit.merchant.id ? "" : undefined
     case "key":
     case "per":
+    case "prc":
       return yield* ownPage({ ...visit, account }, id)
     default: {
       const entry = yield* accounts.read(account, id)
@@ -108,34 +115,51 @@ const foundAt = Effect.fnUntraced(function* (visit: Visit, id: string) {
   }
 })
 
-/** The list for a text that is not an id: a query, a card's last digits, an email, or a name. */
-const listOf = (text: string): readonly [path: DashboardPath, query: Readonly<Record<string, string>>] => {
-  if (/[:<>~"]|^\d{4}$/.test(text)) return ["/payments", { query: text }]
-  return ["/customers", text.includes("@") && !hasBlank(text) ? { email: text } : { name: text }]
-}
+/** An id within a text, such as the address of a page. */
+const ID = /(?<![0-9A-Za-z])[a-z]+_[0-9A-Za-z]{20,}(?![0-9A-Za-z])/g
+
+const idIn = (text: string): string | undefined =>
+  isId(text) ? text : (text.match(ID) ?? []).find((found) => isId(found))
+
+const ADVICE =
+  "A name or the beginning of one, an email, an order number, an amount such as 54.32, the last 4 digits of a card, " +
+  "or any ID."
 
 const show: Show = Effect.fnUntraced(function* (visit) {
   const text = visit.query.get("query")?.trim() ?? ""
-  if (isEmail(text) && (yield* customersWith(visit.account, text)).rows.length === 0) {
-    // Guests have payments but no customer.
-    return seeOther(visit.to("/payments", { query: text }))
-  }
-  if (text !== "" && !isId(text)) return seeOther(visit.to(...listOf(text)))
-  const address = text === "" ? undefined : yield* foundAt(visit, text)
+  // The list of payments reads queries, and shows their errors.
+  if (isQuery(text)) return seeOther(visit.to("/payments", { query: text }))
+  const id = idIn(text)
+  const address = id === undefined ? undefined : yield* foundAt(visit, id)
   if (address !== undefined) return seeOther(address)
-  const { merchant } = visit
+  const groups = text === "" ? [] : yield* groupsOf(visit, text)
+  const isMissed = text !== "" && groups.length === 0
   return {
     title: "Search",
     section: null,
-    ...(text !== "" && { status: 404 }),
-    content: html`<div class="empty">
-      ${text !== "" && html`<p>Nothing in ${merchant.name} has the ID <code>${text}</code>.</p>`}
-      <p>
-        Enter any ID to open its page. An email or a name finds customers. The last 4 digits of a card, or a query such
-        as <code>amount>=5000</code>, finds payments.
-      </p>
-    </div>`
+    ...(isMissed && id !== undefined && { status: 404 }),
+    content: [
+      filters(visit, "/find", null, { search: searchField(ADVICE), submit: "Search" }),
+      isMissed &&
+        html`<div class="empty">
+          ${
+            id === undefined
+              ? nothing(text)
+              : html`<p>Nothing in ${visit.merchant.name} has the ID <code>${id}</code>.</p>`
+          }
+        </div>`,
+      groups
+    ]
   }
 })
+
+const nothing = (text: string): Child =>
+  html`<p>
+      Nothing matches <q><bdi>${text}</bdi></q
+      >.
+    </p>
+    <p>
+      Check the spelling, or try fewer words. Words are found by their first letters, at least 3, and numbers in full.
+    </p>`
 
 export const layer = page("/find", "see", show)

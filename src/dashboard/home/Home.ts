@@ -4,7 +4,7 @@ import { DeclineCode } from "../../domain/Cards.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import { type Child, html } from "../../html/Html.ts"
 import { readClock } from "../../payments/TestHelpers.ts"
-import { PAYMENT_INTENT } from "../../payments/Documents.ts"
+import { PAYMENT_INTENT } from "../../payments/shared/Documents.ts"
 import { type Health, readHealth } from "../developers/EndpointHealth.ts"
 import { attentionSection, findMatters } from "./Attention.ts"
 import { chart, ranking } from "../frame/Chart.ts"
@@ -15,6 +15,7 @@ import { noPayments, paymentColumns } from "../payments/Payments.ts"
 import { customersOf } from "../payments/Payers.ts"
 import { listObjects } from "../frame/Queries.ts"
 import { page, type Show } from "../frame/Page.ts"
+import { wallText } from "../frame/TimeZones.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 const PAYMENTS_MAX = 8
@@ -41,13 +42,19 @@ const figures = (entries: ReadonlyArray<readonly [name: string, value: Child, mo
     )}
   </dl>`
 
-/** The start of an interval in UTC: an hour or a day. */
-const labelOf = (range: RangeName, from: number, index: number): string => {
-  const iso = new Date((from + index * RANGES[range].seconds) * 1000).toISOString()
-  return range === "24h" ? `${iso.slice(5, 10)} ${iso.slice(11, 16)}` : iso.slice(0, 10)
+/** The start of an interval in a time zone: `11-27 05:00` for an hour, `2026-11-27` for a day. */
+const labelOf = (range: RangeName, zone: string, start: number): string => {
+  const text = wallText(zone, start)
+  return range === "24h" ? text.slice(5, 16) : text.slice(0, 10)
 }
 
-const charts = (range: RangeName, from: number, { currency, refunds, steps }: Counted): Child => {
+interface Drawn {
+  readonly range: RangeName
+  readonly zone: string
+  readonly starts: ReadonlyArray<number>
+}
+
+const charts = ({ range, starts, zone }: Drawn, { currency, refunds, steps }: Counted): Child => {
   const per = range === "24h" ? "per hour" : "per day"
   const amount = (minor: number) => amountText(minor, currency)
   const drawChart = (
@@ -60,22 +67,34 @@ const charts = (range: RangeName, from: number, { currency, refunds, steps }: Co
       title: `${title} ${per}`,
       unit,
       ...(partName !== undefined && { partName }),
-      bars: steps.map((sums, index) => ({ label: labelOf(range, from, index), ...barOf(sums) }))
+      zone,
+      bars: steps.map((sums, index) => ({ label: labelOf(range, zone, starts[index]!), ...barOf(sums) }))
     })
   return html`<div class="charts">
-    ${drawChart("Volume", "Received", ({ volume }) => ({ value: volume, text: amount(volume) }))}
-    ${drawChart(
-      "Payments",
-      "Attempted",
-      ({ failed, paid }) => ({
-        value: paid + failed,
-        part: failed,
-        text: failed === 0 ? String(paid) : `${paid + failed}, ${failed} failed`
-      }),
-      "Failed"
-    )}
-    ${refunds > 0 && drawChart("Refunds", "Refunded", ({ refunded }) => ({ value: refunded, text: amount(refunded) }))}
-  </div>`
+      ${drawChart("Volume", "Received", ({ volume }) => ({ value: volume, text: amount(volume) }))}
+      ${drawChart(
+        "Payments",
+        "Attempted",
+        ({ failed, paid }) => ({
+          value: paid + failed,
+          part: failed,
+          text: failed === 0 ? String(paid) : `${paid + failed}, ${failed} failed`
+        }),
+        "Failed"
+      )}
+      ${refunds > 0 && drawChart("Refunds", "Refunded", ({ refunded }) => ({ value: refunded, text: amount(refunded) }))}
+    </div>
+    ${lateDays({ range, starts, zone })}`
+}
+
+/** A hint where days begin late, because sums exist by hours in UTC. */
+const lateDays = ({ range, starts, zone }: Drawn): Child => {
+  const time = wallText(zone, starts.at(-1)!).slice(11, 16)
+  return (
+    range !== "24h" &&
+    /:(?!00)/.test(time) &&
+    html`<p class="hint">Days begin at ${time}: Till counts in whole hours of UTC.</p>`
+  )
 }
 
 const declinesChart = (visit: Visit, from: number, { currency, declines }: Counted): Child => {
@@ -92,7 +111,7 @@ const declinesChart = (visit: Visit, from: number, { currency, declines }: Count
       text: String(count),
       // The link finds payments that still have this decline.
       ...(Schema.is(DeclineCode)(id) && {
-        href: visit.to("/payments", { decline: id, currency, from: labelOf("7d", from, 0) })
+        href: visit.to("/payments", { decline: id, currency, from: labelOf("7d", visit.zone, from) })
       })
     })),
     table: table({
@@ -111,7 +130,7 @@ const declinesChart = (visit: Visit, from: number, { currency, declines }: Count
 /** A figure of the range before, for comparison. */
 const beforeText = (range: RangeName, figure: Child): Child => html`<br />${figure} in the ${RANGES[range].name} before`
 
-const overview = (visit: Visit, range: RangeName, { before, currencies, from }: Numbered): Child => {
+const overview = (visit: Visit, range: RangeName, { before, currencies, starts }: Numbered): Child => {
   const [first] = currencies
   const asked = visit.query.get("currency")
   const counted = currencies.find(({ currency }) => currency === asked) ?? first
@@ -158,11 +177,11 @@ const overview = (visit: Visit, range: RangeName, { before, currencies, from }: 
             compared(refunds === 1 ? "one refund" : `${refunds} refunds`, ({ refunded }) => money(refunded, currency))
           ]
         ]),
-        charts(range, from, counted)
+        charts({ range, zone: visit.zone, starts }, counted)
       ],
       chosen
     ),
-    section("Declines", declinesChart(visit, from, counted))
+    section("Declines", declinesChart(visit, starts[0]!, counted))
   ]
 }
 
@@ -221,7 +240,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
   const clock = yield* Accounts.use((accounts) => accounts.run(visit.account, readClock))
   const { rows } = yield* listObjects(visit.account, PAYMENT_INTENT, { limit: PAYMENTS_MAX })
   const customers = yield* customersOf(visit.account, rows)
-  const counted = yield* numbersOf(visit.account, range, clock.now)
+  const counted = yield* numbersOf(visit.account, range, clock.now, visit.zone)
   const endpoints = yield* readHealth(visit)
   const found = yield* findMatters(visit, clock, endpoints)
   return {

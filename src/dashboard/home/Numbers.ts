@@ -1,17 +1,18 @@
-/** Payment statistics over a time range, from the sums of `payments/Tallies.ts`. */
+/** Payment statistics over a time range, from the sums of `payments/shared/Tallies.ts`. */
 import { Effect } from "effect"
 import type { AccountId } from "../../engine/log/Document.ts"
-import * as Tallies from "../../payments/Tallies.ts"
+import * as Tallies from "../../payments/shared/Tallies.ts"
+import { dayOf, instantOf, UTC } from "../frame/TimeZones.ts"
 
 const HOUR = 3600
-const DAY = 24 * HOUR
+const DAY_MILLIS = 86_400_000
 
-/** Time ranges: number of intervals, including the current one, and seconds per interval. */
+/** Time ranges: number of intervals, hours or days, including the current one. */
 export const RANGES = {
-  "24h": { name: "24 hours", steps: 24, seconds: HOUR },
-  "7d": { name: "7 days", steps: 7, seconds: DAY },
-  "30d": { name: "30 days", steps: 30, seconds: DAY },
-  "90d": { name: "90 days", steps: 90, seconds: DAY }
+  "24h": { name: "24 hours", steps: 24 },
+  "7d": { name: "7 days", steps: 7 },
+  "30d": { name: "30 days", steps: 30 },
+  "90d": { name: "90 days", steps: 90 }
 } as const
 export type RangeName = keyof typeof RANGES
 
@@ -38,24 +39,45 @@ export interface Counted extends Sums {
 }
 
 export interface Numbered {
-  /** Start of the first interval, in Unix seconds of the account's clock. */
-  readonly from: number
+  /** Starts of the intervals, in Unix seconds of the account's clock. */
+  readonly starts: ReadonlyArray<number>
   /** Sorted by number of payments, largest first. */
   readonly currencies: ReadonlyArray<Counted>
   /** The sums of the range of the same length before, by currency. */
   readonly before: ReadonlyMap<string, Sums>
 }
 
+/**
+ * The starts of the newest `count` hours or days in a zone, oldest first. Sums exist by hours in UTC, so a day that
+ * begins within such an hour begins with the next one.
+ */
+export const startsOf = (range: RangeName, count: number, now: number, zone: string): ReadonlyArray<number> => {
+  const ago = Array.from({ length: count }, (_, i) => count - 1 - i)
+  if (range === "24h") return ago.map((hours) => now - (now % HOUR) - hours * HOUR)
+  const today = dayOf(zone, now * 1000)
+  const starts = ago.map((days) => Math.ceil(instantOf(zone, today - days * DAY_MILLIS) / (HOUR * 1000)) * HOUR)
+  // Before the late beginning of a day, the day before is the newest.
+  return starts.at(-1)! <= now ? starts : startsOf(range, count, now - HOUR, zone)
+}
+
 /** Statistics of a range whose last interval contains `now`, in Unix seconds of the account's clock. */
-export const numbersOf = Effect.fnUntraced(function* (account: AccountId, range: RangeName, now: number) {
-  const { seconds, steps } = RANGES[range]
-  const from = now - (now % seconds) - (steps - 1) * seconds
-  const hours = seconds / HOUR
-  const tallies = yield* Tallies.read(account, { from: from / HOUR - steps * hours, hours })
-  const earlier = tallies.filter(({ step }) => step < steps)
-  const current = tallies.filter(({ step }) => step >= steps).map((tally) => ({ ...tally, step: tally.step - steps }))
-  const before = new Map(countedOf(steps, earlier).map((counted) => [counted.currency, counted]))
-  return { from, currencies: countedOf(steps, current), before } satisfies Numbered
+export const numbersOf = Effect.fnUntraced(function* (
+  account: AccountId,
+  range: RangeName,
+  now: number,
+  zone: string = UTC
+) {
+  const { steps } = RANGES[range]
+  const [before, ...others] = startsOf(range, 2 * steps, now, zone)
+  const starts = others.slice(-steps)
+  const tallies = yield* Tallies.read(account, { starts: [before!, ...starts].map((start) => start / HOUR) })
+  const earlier = tallies.filter(({ step }) => step === 0)
+  const current = tallies.filter(({ step }) => step > 0).map((tally) => ({ ...tally, step: tally.step - 1 }))
+  return {
+    starts,
+    currencies: countedOf(steps, current),
+    before: new Map(countedOf(1, earlier).map((counted) => [counted.currency, counted]))
+  } satisfies Numbered
 })
 
 interface Open extends Counted {

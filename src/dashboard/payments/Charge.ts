@@ -1,10 +1,10 @@
 /** The page of a charge: one attempt to pay, its card, and the issuer's answer. */
 import { Effect } from "effect"
-import { CHARGE } from "../../payments/Documents.ts"
-import { requireDocument } from "../../payments/ReadDocument.ts"
+import { CHARGE } from "../../payments/shared/Documents.ts"
+import { requireDocument } from "../../payments/shared/ReadDocument.ts"
 import { billingHtml, cardFacts } from "../frame/Cards.ts"
-import { json } from "../frame/Json.ts"
-import { amountText, badge, code, facts, metadataSection, money, section, time } from "../frame/Values.ts"
+import { forDevelopers, json } from "../frame/Json.ts"
+import { amountText, badge, code, facts, metadataSection, money, time } from "../frame/Values.ts"
 import { historySection } from "../history/History.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import { customerLink, customersOf } from "./Payers.ts"
@@ -37,7 +37,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
       ]),
       metadataSection(charge.metadata),
       yield* historySection(visit, { ids: [id] }),
-      section("JSON", json(visit, charge, "The charge as JSON"))
+      forDevelopers(json(visit, charge, "The charge as JSON"))
     ]
   }
 })

@@ -2,12 +2,12 @@
 import { Effect, Layer } from "effect"
 import { type CheckoutSession, type LineItem, UpdateCheckoutSession } from "../../domain/CheckoutSession.ts"
 import { type Child, html } from "../../html/Html.ts"
-import * as Commands from "../../payments/CheckoutSessions.ts"
-import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId } from "../../payments/Documents.ts"
-import { requireDocument } from "../../payments/ReadDocument.ts"
+import * as Commands from "../../payments/lifecycles/CheckoutSessions.ts"
+import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId } from "../../payments/shared/Documents.ts"
+import { requireDocument } from "../../payments/shared/ReadDocument.ts"
 import { dialog, type Problem } from "../frame/Form.ts"
 import { billingHtml } from "../frame/Cards.ts"
-import { json } from "../frame/Json.ts"
+import { forDevelopers, json } from "../frame/Json.ts"
 import { qrCode } from "../frame/QrCode.ts"
 import { table } from "../frame/Table.ts"
 import { amountText, badge, code, facts, money, section, time } from "../frame/Values.ts"
@@ -25,13 +25,13 @@ const buttons = (visit: Visit, { id, status, url }: CheckoutSession, problem: Pr
   status === "open" &&
   html`<div class="buttons">
     ${url !== null && html`<a class="button" href="${url}" target="_blank" rel="noopener">Open checkout</a>`}
-    ${dialog("Expire", {
+    ${dialog("Close checkout", {
       visit,
       action: `/checkout-sessions/${id}/expire`,
-      submit: "Expire the session",
+      submit: "Close this checkout",
       tone: "danger",
       problem,
-      content: () => html`<p class="field">The payer can no longer pay on its page.</p>`
+      content: () => html`<p class="field">Nobody can pay on its page after that.</p>`
     })}
   </div>`
 
@@ -92,7 +92,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
       metadataEditor(visit, `/checkout-sessions/${id}`, session.metadata, problem),
       section("Items", linesTable(visit, lines)),
       yield* historySection(visit, { ids: [id] }),
-      section("JSON", json(visit, { ...rest, customer, payment_intent, url }, "The session as JSON"))
+      forDevelopers(json(visit, { ...rest, customer, payment_intent, url }, "The session as JSON"))
     ]
   }
 })
@@ -103,7 +103,7 @@ const expire = action({
   page: "/checkout-sessions/:id",
   path: "/checkout-sessions/:id/expire",
   show,
-  notice: "Session expired.",
+  notice: "Checkout closed.",
   prepare: (_, { id = "" }) => Effect.succeed({ entered: {}, command: Commands.expire(id) })
 })
 

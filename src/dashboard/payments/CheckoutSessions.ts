@@ -1,7 +1,7 @@
 /** The list of checkout sessions, filtered by status and payment link. */
 import { Effect } from "effect"
 import { CheckoutSessionStatus } from "../../domain/CheckoutSession.ts"
-import { CHECKOUT_SESSION } from "../../payments/Documents.ts"
+import { CHECKOUT_SESSION } from "../../payments/shared/Documents.ts"
 import { filters } from "../frame/Form.ts"
 import { cursorIn, pageLinks, table } from "../frame/Table.ts"
 import { badge, code, money, time } from "../frame/Values.ts"
@@ -52,8 +52,8 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         href: ({ id }) => visit.to(`/checkout-sessions/${id}`),
         empty:
           Object.keys(labels).length === 0
-            ? "No sessions yet. Create one as a one-time link on a product's page, or through the API."
-            : "No sessions match these filters."
+            ? "No checkouts yet. Create a one-time link on a product's page, or a session through the API."
+            : "No checkouts match these filters."
       }),
       pageLinks(visit, rows, hasMore)
     ]

@@ -3,9 +3,9 @@ import { Effect } from "effect"
 import { type PaymentIntent, UpdatePaymentIntent } from "../../domain/PaymentIntent.ts"
 import { paymentIntentStates } from "../../domain/PaymentIntentStates.ts"
 import { html, type Html } from "../../html/Html.ts"
-import { PAYMENT_INTENT } from "../../payments/Documents.ts"
-import * as PaymentIntents from "../../payments/PaymentIntents.ts"
-import { requireDocument } from "../../payments/ReadDocument.ts"
+import { PAYMENT_INTENT } from "../../payments/shared/Documents.ts"
+import * as PaymentIntents from "../../payments/lifecycles/PaymentIntents.ts"
+import { requireDocument } from "../../payments/shared/ReadDocument.ts"
 import { dialog, type Problem } from "../frame/Form.ts"
 import { plainAmount } from "../frame/Values.ts"
 import { readAmount, pickChanged, decodeBody, readText } from "../frame/FormDecoding.ts"
@@ -34,13 +34,13 @@ export const editDialog = (
         fields.text({ name: "customer", label: "Customer", value: customer ?? "", hint: "A customer ID." }),
         status === "requires_action" &&
           html`<p class="hint field">
-            If you change the amount or the customer, the payer has to confirm and authenticate again.
+            If you change the amount or the customer, the payer has to confirm again, also with their bank.
           </p>`
       ],
       isUncharged &&
         fields.text({
           name: "statement_descriptor",
-          label: "Statement descriptor",
+          label: "Text on the card statement",
           value: statement_descriptor ?? ""
         })
     ]

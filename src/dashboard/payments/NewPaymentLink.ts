@@ -4,9 +4,9 @@ import { ADJUSTABLE_QUANTITY_DEFAULT_MAX, CreatePaymentLink } from "../../domain
 import type { Price } from "../../domain/Price.ts"
 import type { FormValues } from "../../html/Forms.ts"
 import { type Child, html } from "../../html/Html.ts"
-import { PRICE, PRODUCT } from "../../payments/Documents.ts"
-import * as Commands from "../../payments/PaymentLinks.ts"
-import { readDocument } from "../../payments/ReadDocument.ts"
+import { PRICE, PRODUCT } from "../../payments/shared/Documents.ts"
+import * as Commands from "../../payments/lifecycles/PaymentLinks.ts"
+import { readDocument } from "../../payments/shared/ReadDocument.ts"
 import { decodeBody, readNumber, readText } from "../frame/FormDecoding.ts"
 import { type Fields, form } from "../frame/Form.ts"
 import { action, page, type Show } from "../frame/Page.ts"
@@ -51,21 +51,21 @@ export const changeableFields = (
     label: "Limit of payments",
     inputmode: "numeric",
     value: limit,
-    hint: "After this many completed payments the link takes no more. Leave empty for no limit."
+    hint: "The link stops after this many payments. Leave empty for no limit."
   }),
   fields.text({
     name: REDIRECT,
     label: "Page after payment",
     type: "url",
     value: redirect,
-    hint: "A page on your site. Leave empty for Till's confirmation page."
+    hint: "A page on your website. Leave empty for Till's confirmation page."
   }),
   fields.area({
     name: "inactive_message",
     label: "Text while inactive",
     value: message,
     rows: 2,
-    hint: "Shown to visitors once the link takes no payments."
+    hint: "Shown to visitors when the link no longer takes payments."
   })
 ]
 
@@ -79,7 +79,8 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
     content:
       prices.length === 0
         ? html`<p class="empty">
-            A payment link sells a price. <a href="${visit.to("/products")}">Add a product with a price</a> first.
+            A payment link needs something to sell. <a href="${visit.to("/products")}">Add a product with a price</a>
+            first.
           </p>`
         : form({
             visit,
@@ -97,7 +98,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
                 name: `${ADJUSTABLE}[maximum]`,
                 label: "Largest quantity",
                 inputmode: "numeric",
-                hint: `If payers choose; ${ADJUSTABLE_QUANTITY_DEFAULT_MAX} if empty.`
+                hint: `The most that a payer can choose. ${ADJUSTABLE_QUANTITY_DEFAULT_MAX} if empty.`
               }),
               changeableFields(fields)
             ]

@@ -4,7 +4,7 @@ import type { Customer } from "../../domain/Customer.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
 import { type Child, html, type Html } from "../../html/Html.ts"
-import { CUSTOMER } from "../../payments/Documents.ts"
+import { CUSTOMER } from "../../payments/shared/Documents.ts"
 import { NOTHING } from "../frame/Values.ts"
 import { findObjects } from "../frame/Queries.ts"
 import type { Visit } from "../frame/Visit.ts"
@@ -21,6 +21,16 @@ export const customersOf = (account: AccountId, objects: ReadonlyArray<Paid>) =>
     CUSTOMER,
     objects.flatMap(({ customer }) => customer ?? [])
   )
+
+/** The name of a payment's payer in a file, and the email, as its list shows them. */
+export const payerIn = (
+  customers: Customers,
+  { charges, customer: id }: Pick<PaymentIntent, "charges" | "customer">
+): { readonly name: string | null; readonly email: string | null } => {
+  const details = charges.data[0]?.billing_details
+  const { email = null, name = null } = (id === null ? details : customers.get(id)) ?? {}
+  return { name: name ?? email ?? id, email }
+}
 
 /** A link to a customer, labelled with the name, else the email, else the id. A deleted customer is shown as its id. */
 export const customerLink = (visit: Visit, customers: Customers, id: string): Html => {

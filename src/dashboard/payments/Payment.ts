@@ -1,5 +1,6 @@
 /** The page of a payment, with its history and actions. */
 import { Effect, Layer, Schema } from "effect"
+import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
 import {
   CapturePaymentIntent,
   type PaymentIntent,
@@ -7,26 +8,34 @@ import {
   UpdatePaymentIntent
 } from "../../domain/PaymentIntent.ts"
 import { CreateRefund, type Refund, RefundReason } from "../../domain/Refund.ts"
+import { secondsOf } from "../../domain/Time.ts"
+import { Accounts } from "../../engine/Accounts.ts"
 import type { Command } from "../../http/IdempotentCommand.ts"
 import { type Child, html } from "../../html/Html.ts"
 import { moneyOf, problemText } from "../../html/Money.ts"
 import * as Amounts from "../../html/assets/amount.js"
-import { CHECKOUT_SESSION, PAYMENT_INTENT, REFUND } from "../../payments/Documents.ts"
-import * as GivenUp from "../../payments/GivenUp.ts"
-import * as PaymentIntents from "../../payments/PaymentIntents.ts"
-import { readDocument, requireDocument } from "../../payments/ReadDocument.ts"
-import * as Refunds from "../../payments/Refunds.ts"
+import { CHECKOUT_SESSION, OPERATION, PAYMENT_INTENT, REFUND } from "../../payments/shared/Documents.ts"
+import * as GivenUp from "../../payments/team/GivenUp.ts"
+import { nextLookOf, type OperationDocument } from "../../payments/lifecycles/Operations.ts"
+import * as PaymentIntents from "../../payments/lifecycles/PaymentIntents.ts"
+import { readDocument, requireDocument } from "../../payments/shared/ReadDocument.ts"
+import { addressIn } from "../../payments/mail/Receipts.ts"
+import * as Refunds from "../../payments/lifecycles/Refunds.ts"
 import { dialog, type Problem } from "../frame/Form.ts"
 import { billingHtml } from "../frame/Cards.ts"
-import { json } from "../frame/Json.ts"
+import { forDevelopers, json } from "../frame/Json.ts"
 import { table } from "../frame/Table.ts"
 import { amountText, badge, code, facts, money, plainAmount, section, time, words } from "../frame/Values.ts"
 import { decodeBody } from "../frame/FormDecoding.ts"
 import { editAction, editDialog } from "./EditPayment.ts"
+import { receiptAction, receiptDialog, receiptsSection } from "./SendReceipt.ts"
 import { historySection } from "../history/History.ts"
+import { statusName, thingOf } from "../history/OperationSummary.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
+import { noteActions, noteDialog } from "./Notes.ts"
 import { customersOf, paymentPayerHtml } from "./Payers.ts"
 import { cardOf, paymentBadge, refundedOf } from "./Payments.ts"
+import { objectLink } from "../frame/ObjectLinks.ts"
 import { listObjects } from "../frame/Queries.ts"
 import { action, Invalid, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
@@ -47,7 +56,13 @@ const optionsOf = (literals: ReadonlyArray<string>): ReadonlyArray<readonly [str
   ...literals.map((literal) => [literal, words(literal)] as const)
 ]
 
-const buttons = (visit: Visit, payment: PaymentIntent, session: string | undefined, problem: Problem | null): Child => {
+interface Known {
+  readonly session: string | undefined
+  /** The address of the payer; null if it is not known. */
+  readonly address: string | null
+}
+
+const buttons = (visit: Visit, payment: PaymentIntent, { address, session }: Known, problem: Problem | null): Child => {
   if (!visit.may("settle")) return null
   const { amount_capturable, currency, id, status } = payment
   const refundable = refundableOf(payment)
@@ -60,6 +75,7 @@ const buttons = (visit: Visit, payment: PaymentIntent, session: string | undefin
   })
   return html`<div class="buttons">
     ${visit.may("build") && editDialog(visit, payment, session, problem)}
+    ${receiptDialog(visit, payment, address, problem)}
     ${
       refundable > 0 &&
       dialog("Refund", {
@@ -117,10 +133,33 @@ const refundsTable = (visit: Visit, refunds: ReadonlyArray<Refund>) =>
     empty: null
   })
 
-const factsOf = (visit: Visit, payment: PaymentIntent, customer: Child, checkoutSession: string | undefined) => {
+/** The operation that the payment waits for, in a sentence with a link. */
+const pendingHtml = (visit: Visit, { value }: OperationDocument, next: number | null): Child => {
+  const again = next !== null && html`, asked again at ${time(secondsOf(next))}`
+  const words = html`Asked the processor for the ${thingOf(value)} · ${statusName(value.status)}${again}`
+  return [words, html`<br />`, objectLink(visit, value.id)]
+}
+
+const findPending = Effect.fnUntraced(function* (visit: Visit, { pending_operation: pending }: PaymentIntent) {
+  const operation = pending && (yield* readDocument(visit.account, OPERATION, pending.id))
+  if (operation === undefined) return null
+  const { now } = yield* Accounts.use(({ outlook }) => outlook(visit.account, 1))
+  // A request still waits for the answer to an open one.
+  const isAsked = operation.value.status !== "open"
+  return pendingHtml(visit, operation, isAsked ? nextLookOf(operation, now) : null)
+})
+
+interface Around {
+  readonly customer: Child
+  readonly checkoutSession: string | undefined
+  readonly pending: Child
+}
+
+const factsOf = (visit: Visit, payment: PaymentIntent, { checkoutSession, customer, pending }: Around) => {
   const { amount_capturable, amount_received, currency, description, id, last_payment_error } = payment
   return facts([
     ["ID", code(id)],
+    ["Waiting for", pending],
     ["Date", time(payment.created)],
     ["Description", description],
     ["Received", money(amount_received, currency)],
@@ -143,28 +182,33 @@ const factsOf = (visit: Visit, payment: PaymentIntent, customer: Child, checkout
   ])
 }
 
-/** A link to the checkout page while it is open. A wipe may have deleted the session. */
-const checkoutLink = Effect.fnUntraced(function* ({ account }: Visit, id: string | undefined) {
-  if (id === undefined) return null
-  const session = yield* readDocument(account, CHECKOUT_SESSION, id)
+/** A link to the checkout page while it is open. */
+const checkoutLink = (session: CheckoutSession | undefined): Child => {
   if (session === undefined) return null
-  const { status, url } = session.value
+  const { status, url } = session
   return status === "open" && url !== null
     ? html`<a class="button" href="${url}" target="_blank" rel="noopener">Open checkout</a>`
     : null
-})
+}
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const { hidden, value: payment } = yield* requireDocument(visit.account, PAYMENT_INTENT, id)
   const { canceled_at, charges, created, ...rest } = payment
   const session = hidden?.checkoutSession
-  const [{ rows: refunds }, history, checkout, customers] = yield* Effect.all(
+  const [{ rows: refunds }, history, checkout, customers, receipts, pending] = yield* Effect.all(
     [
       listObjects(visit.account, REFUND, { labels: { payment_intent: id }, limit: REFUNDS_MAX }),
-      // Charges and refunds belong to the payment by this label.
-      historySection(visit, { ids: [id, ...(session === undefined ? [] : [session])], labels: { payment_intent: id } }),
-      checkoutLink(visit, session),
-      customersOf(visit.account, [payment])
+      // Charges, refunds and operations belong to the payment by this label.
+      historySection(
+        visit,
+        { ids: [id, ...(session === undefined ? [] : [session])], labels: { payment_intent: id } },
+        noteDialog(visit, id, problem)
+      ),
+      // A wipe may have deleted the session.
+      session === undefined ? Effect.succeed(undefined) : readDocument(visit.account, CHECKOUT_SESSION, session),
+      customersOf(visit.account, [payment]),
+      receiptsSection(visit, id),
+      findPending(visit, payment)
     ],
     { concurrency: "unbounded" }
   )
@@ -172,14 +216,38 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     title: amountText(payment.amount, payment.currency),
     section: "Payments",
     back: ["/payments", "Payments"],
-    live: ["payment_intent", "charge", "refund", "checkout.session", "event", "delivery"],
-    aside: [paymentBadge(payment), checkout, buttons(visit, payment, session, problem)],
+    live: [
+      "payment_intent",
+      "charge",
+      "refund",
+      "operation",
+      "checkout.session",
+      "payment_note",
+      "event",
+      "delivery",
+      "mail"
+    ],
+    aside: [
+      paymentBadge(payment),
+      checkoutLink(checkout?.value),
+      buttons(
+        visit,
+        payment,
+        { session, address: addressIn(checkout?.value) ?? customers.get(payment.customer ?? "")?.email ?? null },
+        problem
+      )
+    ],
     content: [
-      factsOf(visit, payment, paymentPayerHtml(visit, customers, payment), session),
+      factsOf(visit, payment, {
+        customer: paymentPayerHtml(visit, customers, payment),
+        checkoutSession: session,
+        pending
+      }),
       history,
       refunds.length > 0 && section("Refunds", refundsTable(visit, refunds)),
+      receipts,
       metadataEditor(visit, `/payments/${id}`, payment.metadata, problem),
-      section("JSON", json(visit, { ...rest, created, canceled_at, charges }, "The payment as JSON"))
+      forDevelopers(json(visit, { ...rest, created, canceled_at, charges }, "The payment as JSON"))
     ]
   }
 })
@@ -271,6 +339,8 @@ const updateMetadata = metadataAction({
 export const layer = Layer.mergeAll(
   page("/payments/:id", "see", show),
   editAction(show),
+  receiptAction(show),
+  noteActions(show),
   refund,
   capture,
   cancel,

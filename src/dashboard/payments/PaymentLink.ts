@@ -3,12 +3,12 @@ import { Effect, Layer } from "effect"
 import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
 import { type PaymentLink, type PaymentLinkItem, stateOf, UpdatePaymentLink } from "../../domain/PaymentLink.ts"
 import { type Child, html } from "../../html/Html.ts"
-import { CHECKOUT_SESSION, PAYMENT_LINK, PAYMENT_LINK_ITEMS } from "../../payments/Documents.ts"
-import * as Commands from "../../payments/PaymentLinks.ts"
-import { requireDocument } from "../../payments/ReadDocument.ts"
+import { CHECKOUT_SESSION, PAYMENT_LINK, PAYMENT_LINK_ITEMS } from "../../payments/shared/Documents.ts"
+import * as Commands from "../../payments/lifecycles/PaymentLinks.ts"
+import { requireDocument } from "../../payments/shared/ReadDocument.ts"
 import { dialog, form, type Problem, seenField } from "../frame/Form.ts"
 import { decodeBody } from "../frame/FormDecoding.ts"
-import { json } from "../frame/Json.ts"
+import { forDevelopers, json } from "../frame/Json.ts"
 import { metadataAction, metadataEditor } from "../frame/Metadata.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
 import { action, page, type Show } from "../frame/Page.ts"
@@ -68,9 +68,9 @@ const buttons = (visit: Visit, link: PaymentLink, problem: Problem | null): Chil
 const hintOf = (link: PaymentLink): string => {
   switch (stateOf(link)) {
     case "inactive":
-      return "Visitors see that this link is not active."
+      return "This link is off. Visitors are told that it is not active."
     case "used_up":
-      return "All payments that the limit allows are completed. Raise the limit to take more."
+      return "The limit of payments is reached. Raise it to take more."
     case "open":
       return link.restrictions === null
         ? "Anyone with this link can pay, any number of times."
@@ -112,7 +112,7 @@ const sessionsTable = (visit: Visit, sessions: ReadonlyArray<CheckoutSession>, c
     ],
     rows: sessions,
     href: ({ id }) => visit.to(`/checkout-sessions/${id}`),
-    empty: "Nobody has opened a checkout at this link yet."
+    empty: "Nobody has started to pay with this link yet."
   })
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
@@ -159,7 +159,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         hasMore && html`<a href="${visit.to("/checkout-sessions", { payment_link: id })}">All checkouts</a>`
       ),
       yield* historySection(visit, { ids: [id] }),
-      section("JSON", json(visit, link, "The payment link as JSON"))
+      forDevelopers(json(visit, link, "The payment link as JSON"))
     ]
   }
 })

@@ -3,16 +3,17 @@ import { Effect } from "effect"
 import { type PaymentLink, stateOf } from "../../domain/PaymentLink.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
 import { type Child, html } from "../../html/Html.ts"
-import { PAYMENT_LINK, PAYMENT_LINK_ITEMS } from "../../payments/Documents.ts"
-import { itemsId } from "../../payments/PaymentLinks.ts"
-import { filters } from "../frame/Form.ts"
+import { PAYMENT_LINK, PAYMENT_LINK_ITEMS } from "../../payments/shared/Documents.ts"
+import { itemsId } from "../../payments/lifecycles/PaymentLinks.ts"
+import { SEARCHED_PAYMENT_LINK } from "../../payments/shared/Search.ts"
+import { filters, searchField } from "../frame/Form.ts"
 import { page, type Show } from "../frame/Page.ts"
-import { findObjects, listObjects } from "../frame/Queries.ts"
-import { cursorIn, pageLinks, table } from "../frame/Table.ts"
+import { findObjects, listOrSearch } from "../frame/Queries.ts"
+import { type Column, table } from "../frame/Table.ts"
 import { badge, money, NOTHING, time } from "../frame/Values.ts"
 
 /** The hint at a link of live mode that cannot be paid (semantics dashboard.live_mode). */
-export const NO_CARDS = "No payer can pay at this link until a card processor is connected. Its page says so, too."
+export const NO_CARDS = "Nobody can pay with this link until a card processor is connected. Its page tells payers so."
 
 const VIEWS = [
   ["", "Any"],
@@ -41,11 +42,46 @@ const itemsOf = Effect.fnUntraced(function* (account: AccountId, links: Readonly
 const labelsOf = (view: string | null): Readonly<Record<string, string>> =>
   view === "active" || view === "inactive" ? { active: String(view === "active") } : {}
 
+/** The columns of a list of links, with their lines. */
+export const linkColumns = Effect.fnUntraced(function* (account: AccountId, links: ReadonlyArray<PaymentLink>) {
+  const items = yield* itemsOf(account, links)
+  const columns: ReadonlyArray<Column<PaymentLink>> = [
+    {
+      name: "Sells",
+      long: true,
+      cell: ({ id }) =>
+        html`<bdi
+          >${items(id)
+            .map(({ description }) => description)
+            .join(", ")}</bdi
+        >`
+    },
+    {
+      name: "Amount",
+      align: "end",
+      cell: ({ currency, id }) =>
+        money(
+          items(id).reduce((sum, line) => sum + line.amount_total, 0),
+          currency
+        )
+    },
+    { name: "Status", cell: linkBadge },
+    {
+      name: "Payments",
+      align: "end",
+      cell: ({ restrictions }) =>
+        restrictions === null
+          ? NOTHING
+          : `${restrictions.completed_sessions.count} of ${restrictions.completed_sessions.limit}`
+    },
+    { name: "Created", wide: true, cell: ({ created }) => time(created) }
+  ]
+  return columns
+})
+
 const show: Show = Effect.fnUntraced(function* (visit) {
   const { account, query } = visit
-  const labels = labelsOf(query.get("status"))
-  const { hasMore, rows } = yield* listObjects(account, PAYMENT_LINK, { cursor: cursorIn(query), labels })
-  const items = yield* itemsOf(account, rows)
+  const { links, rows } = yield* listOrSearch(visit, PAYMENT_LINK, SEARCHED_PAYMENT_LINK, labelsOf(query.get("status")))
   return {
     title: "Payment links",
     section: "Products",
@@ -57,40 +93,12 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         <a class="button primary" href="${visit.to("/payment-links/new")}">New payment link</a>
       </div>`,
     content: [
-      filters(visit, "/payment-links", (fields) => fields.choice({ name: "status", label: "Status", options: VIEWS })),
+      filters(visit, "/payment-links", (fields) => fields.choice({ name: "status", label: "Status", options: VIEWS }), {
+        search: searchField("Words of the payments' description, of the metadata, or of the text while inactive.")
+      }),
       table({
         caption: "Payment links, newest first",
-        columns: [
-          {
-            name: "Sells",
-            long: true,
-            cell: ({ id }) =>
-              html`<bdi
-                >${items(id)
-                  .map(({ description }) => description)
-                  .join(", ")}</bdi
-              >`
-          },
-          {
-            name: "Amount",
-            align: "end",
-            cell: ({ currency, id }) =>
-              money(
-                items(id).reduce((sum, line) => sum + line.amount_total, 0),
-                currency
-              )
-          },
-          { name: "Status", cell: linkBadge },
-          {
-            name: "Payments",
-            align: "end",
-            cell: ({ restrictions }) =>
-              restrictions === null
-                ? NOTHING
-                : `${restrictions.completed_sessions.count} of ${restrictions.completed_sessions.limit}`
-          },
-          { name: "Created", wide: true, cell: ({ created }) => time(created) }
-        ],
+        columns: yield* linkColumns(account, rows),
         rows,
         href: ({ id }) => visit.to(`/payment-links/${id}`),
         empty:
@@ -98,7 +106,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
             ? "No payment links match these filters."
             : "No payment links yet. Create one, then share it or print its QR code."
       }),
-      pageLinks(visit, rows, hasMore)
+      links
     ]
   }
 })

@@ -1,19 +1,28 @@
-/** Finds payments by filters and by a query in the API's query language (semantics search.*, dashboard.payments). */
+/** Finds payments by filters, a text or a query (semantics dashboard.payments, search.*). */
 import { Effect, Result, Schema } from "effect"
 import { DeclineCode } from "../../domain/Cards.ts"
 import { Currency } from "../../domain/Money.ts"
-import { type Clause, CLAUSES_MAX, parse, type SearchQuery } from "../../domain/SearchQuery.ts"
+import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
+import { type Clause, parse } from "../../domain/SearchQuery.ts"
 import { hasBlank } from "../../domain/Text.ts"
 import type { Accounts, Unavailable } from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
 import { moneyOf, problemText } from "../../html/Money.ts"
 import * as Amounts from "../../html/assets/amount.js"
-import { CUSTOMER, PAYMENT_INTENT } from "../../payments/Documents.ts"
-import { FILTERED_PAYMENT_INTENT, SEARCHED_PAYMENT_INTENT } from "../../payments/Search.ts"
-import { DAY_SECONDS, readDay } from "../frame/Form.ts"
+import { PAYMENT_INTENT } from "../../payments/shared/Documents.ts"
+import {
+  allOf,
+  anyOf,
+  type Condition,
+  FILTERED_PAYMENT_INTENT,
+  queryCondition,
+  SEARCHED_PAYMENT_INTENT
+} from "../../payments/shared/Search.ts"
+import { type Day, readDay } from "../frame/Form.ts"
 import type { Cursor } from "../frame/Table.ts"
 import { listObjects, searchObjects } from "../frame/Queries.ts"
 import type { Visit } from "../frame/Visit.ts"
+import { alternativesOf, isEmail, payerCondition } from "./PaymentText.ts"
 
 const clause = (
   field: string,
@@ -52,15 +61,15 @@ const amountClauses = (text: string, given: string): Read => {
 /** The error about an email with a blank: usually a plus sign that was not encoded in a link. */
 export const BLANK = "An email cannot contain a blank. In a link, write + as %2B."
 
-/** Clauses for a customer id. An email is handled by `payerQuery`. */
+/** Clauses for a customer id. An email is handled by `payerCondition`. */
 const customerClauses = (text: string): Read => {
   if (text === "" || isEmail(text)) return []
   if (text.includes("@") && hasBlank(text)) return BLANK
   return [clause("customer", ":", text)]
 }
 
-const dayClauses = (text: string, clauseOf: (day: number) => Clause): Read => {
-  const day = readDay(text)
+const dayClauses = (text: string, zone: string, clauseOf: (day: Day) => Clause): Read => {
+  const day = readDay(text, zone)
   if (text === "") return []
   return day === undefined ? "Enter a day such as 2026-03-09." : [clauseOf(day)]
 }
@@ -78,7 +87,7 @@ interface Filtered {
   readonly problems: Readonly<Record<string, string>>
 }
 
-const filteredBy = (query: URLSearchParams): Filtered => {
+const filteredBy = ({ query, zone }: Pick<Visit, "query" | "zone">): Filtered => {
   const given = givenIn(query)
   const decline = given("decline")
   const read = {
@@ -90,8 +99,8 @@ const filteredBy = (query: URLSearchParams): Filtered => {
     customer: customerClauses(given("customer")),
     decline: Schema.is(DeclineCode)(decline) ? [clause("decline_code", ":", decline)] : [],
     amount: amountClauses(given("amount"), given("currency")),
-    from: dayClauses(given("from"), (day) => clause("created", ">=", day)),
-    until: dayClauses(given("until"), (day) => clause("created", "<", day + DAY_SECONDS)),
+    from: dayClauses(given("from"), zone, ({ from }) => clause("created", ">=", from)),
+    until: dayClauses(given("until"), zone, ({ until }) => clause("created", "<", until)),
     metadata: metadataClauses(given("metadata"))
   } satisfies Record<string, Read>
   const entries = Object.entries<Read>(read)
@@ -103,79 +112,54 @@ const filteredBy = (query: URLSearchParams): Filtered => {
   }
 }
 
-export const isEmail = (text: string): boolean => /^[^\s"'@]+@[^\s"'@]+$/.test(text)
+/** The beginning of a clause in the query language. Other texts are searched as people type them. */
+const CLAUSE = new RegExp(String.raw`(?:^|\s)-?(?:${Object.keys(SEARCHED_PAYMENT_INTENT.fields).join("|")})[[:~<>]`)
 
-/** Customers of one email that a query covers: with the email itself they fill the clauses of a query. */
-const CUSTOMERS_MAX = CLAUSES_MAX - 1
+export const isQuery = (text: string): boolean => CLAUSE.test(text)
 
-/** Customers with an email, ignoring case. */
-export const customersWith = (account: AccountId, email: string) =>
-  listObjects(account, CUSTOMER, { labels: { email: email.toLowerCase() }, limit: CUSTOMERS_MAX })
-
-const payerQuery = (account: AccountId, email: string) =>
-  Effect.map(customersWith(account, email), ({ rows }): SearchQuery => ({
-    connective: "OR",
-    clauses: [clause("payer_email", ":", email), ...rows.map(({ id }) => clause("customer", ":", id))]
-  }))
-
-/** Database searches per page at most: each alternative of one query is combined with each alternative of the other. */
-export const SEARCHES_MAX = 2 * CLAUSES_MAX
-
-/** The error about queries that would take too long together. */
-const problemOf = (queries: ReadonlyArray<SearchQuery>): string | undefined => {
-  const alternatives = queries.map(({ clauses, connective }) => (connective === "OR" ? clauses.length : 1))
-  const searches = alternatives.reduce((product, count) => product * count, 1)
-  return searches <= SEARCHES_MAX
-    ? undefined
-    : `Together with the email, this takes ${searches} searches; the maximum is ${SEARCHES_MAX}. Remove some ` +
-        "alternatives (OR), or filter by a customer ID."
-}
-
-/** Parses a query. A bare id, card ending or email is a query of its own; in the query language, a text has quotes. */
-const queryOf = Effect.fnUntraced(function* (account: AccountId, text: string) {
-  const only = (...clauses: ReadonlyArray<Clause>) => Result.succeed<SearchQuery>({ connective: "OR", clauses })
-  if (/^pi_\w+$/.test(text)) return only(clause("id", ":", text))
-  if (/^cus_\w+$/.test(text)) return only(clause("customer", ":", text))
-  if (/^\d{4}$/.test(text)) return only(clause("last4", ":", text))
-  if (isEmail(text)) return Result.succeed(yield* payerQuery(account, text))
-  return parse(text, SEARCHED_PAYMENT_INTENT.fields)
+/** The condition of the search field, or the error about it. */
+const textCondition = Effect.fnUntraced(function* (account: AccountId, text: string) {
+  const only = (field: string) =>
+    queryCondition({ connective: "AND", clauses: [clause(field, ":", text)] }, FILTERED_PAYMENT_INTENT)
+  if (/^pi_\w+$/.test(text)) return only("id")
+  if (/^cus_\w+$/.test(text)) return only("customer")
+  if (!isQuery(text)) return anyOf((yield* alternativesOf(account, text)).map(({ condition }) => condition))
+  const parsed = parse(text, SEARCHED_PAYMENT_INTENT.fields)
+  if (Result.isSuccess(parsed)) return queryCondition(parsed.success, FILTERED_PAYMENT_INTENT)
+  return `At character ${parsed.failure.position}, ${parsed.failure.problem}.`
 })
 
 export interface PaymentQuery {
-  /** Errors by field; the query's error is in the API's words. Null if there are none. */
+  /** Errors by field. Null if there are none. */
   readonly problems: Readonly<Record<string, string>> | null
-  /** All of them must match; an empty list matches every payment. */
-  readonly queries: ReadonlyArray<SearchQuery>
+  /** Null if every payment matches. */
+  readonly condition: Condition<PaymentIntent> | null
 }
 
 export const readPaymentQuery = Effect.fnUntraced(function* ({
   account,
-  query
-}: Pick<Visit, "account" | "query">): Effect.fn.Return<PaymentQuery, Unavailable, Accounts> {
-  const { clauses, problems } = filteredBy(query)
+  query,
+  zone
+}: Pick<Visit, "account" | "query" | "zone">): Effect.fn.Return<PaymentQuery, Unavailable, Accounts> {
+  const { clauses, problems } = filteredBy({ query, zone })
   const [text, customer] = [givenIn(query)("query"), givenIn(query)("customer")]
-  const parsed = text === "" ? undefined : yield* queryOf(account, text)
-  if (parsed !== undefined && Result.isFailure(parsed)) {
-    const { position, problem } = parsed.failure
-    return { problems: { ...problems, query: `At character ${position}, ${problem}.` }, queries: [] }
-  }
-  if (Object.keys(problems).length > 0) return { problems, queries: [] }
-  const queries: ReadonlyArray<SearchQuery> = [
-    ...(parsed === undefined ? [] : [parsed.success]),
-    ...(clauses.length === 0 ? [] : [{ connective: "AND" as const, clauses }]),
-    ...(isEmail(customer) ? [yield* payerQuery(account, customer)] : [])
+  const found = text === "" ? undefined : yield* textCondition(account, text)
+  if (typeof found === "string") return { problems: { ...problems, query: found }, condition: null }
+  if (Object.keys(problems).length > 0) return { problems, condition: null }
+  const [first, ...others] = [
+    ...(found === undefined ? [] : [found]),
+    ...(clauses.length === 0 ? [] : [queryCondition({ connective: "AND", clauses }, FILTERED_PAYMENT_INTENT)]),
+    ...(isEmail(customer) ? [yield* payerCondition(account, customer)] : [])
   ]
-  const problem = problemOf(queries)
-  if (problem !== undefined) return { problems: { query: problem }, queries: [] }
-  return { problems: null, queries }
+  return { problems: null, condition: first === undefined ? null : allOf(first, ...others) }
 })
 
 /** A page of the payments that match, newest first. */
 export const findPayments = (
   account: AccountId,
-  { queries: [first, ...others] }: Pick<PaymentQuery, "queries">,
+  { condition }: Pick<PaymentQuery, "condition">,
   page: { readonly cursor: Cursor; readonly limit: number }
 ) =>
-  first === undefined
+  condition === null
     ? listObjects(account, PAYMENT_INTENT, page)
-    : searchObjects(account, PAYMENT_INTENT, FILTERED_PAYMENT_INTENT, [first, ...others], page)
+    : searchObjects(account, PAYMENT_INTENT, condition, page)

@@ -1,20 +1,20 @@
 /** The list of payments. Its filters are part of the address. */
 import { Effect, Layer } from "effect"
 import { DeclineCode } from "../../domain/Cards.ts"
-import type { Customer } from "../../domain/Customer.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import { PaymentIntentStatus } from "../../domain/PaymentIntentStates.ts"
 import { type Child, html, type Html } from "../../html/Html.ts"
 import { seeOther } from "../../html/PageResponse.ts"
+import { OPERATION } from "../../payments/shared/Documents.ts"
 import { cardName } from "../frame/Cards.ts"
-import { filters } from "../frame/Form.ts"
+import { filters, searchField } from "../frame/Form.ts"
 import { type Column, cursorIn, pageLinks, searchPageLinks, table } from "../frame/Table.ts"
 import { badge, money, NOTHING, plainAmount, time, words } from "../frame/Values.ts"
-import { csvFile, type CsvFile, csvJson, csvLink, csvTime } from "../frame/CsvFile.ts"
+import { csvFile, type CsvFile, csvJson, csvLink, createdColumn, csvWords } from "../frame/CsvFile.ts"
 import { isId } from "../frame/ObjectLinks.ts"
-import { type Customers, customersOf, paymentPayerHtml } from "./Payers.ts"
+import { type Customers, customersOf, payerIn, paymentPayerHtml } from "./Payers.ts"
 import { readPaymentQuery, findPayments } from "./PaymentSearch.ts"
-import { isNew, PAGE_ROWS } from "../frame/Queries.ts"
+import { isNew, listObjects, PAGE_ROWS } from "../frame/Queries.ts"
 import { download, page, type Show } from "../frame/Page.ts"
 import type { Visit } from "../frame/Visit.ts"
 
@@ -28,14 +28,14 @@ export const refundedOf = ({ charges }: PaymentIntent): number =>
   charges.data.reduce((sum, { amount_refunded }) => sum + amount_refunded, 0)
 
 /** The payment's status, refined to failed, refunded or partly refunded. */
-export const paymentBadge = (payment: PaymentIntent): Html => {
+const paymentStatus = (payment: PaymentIntent): string => {
   const { amount_received, last_payment_error, status } = payment
   const refunded = refundedOf(payment)
-  if (status === "succeeded" && refunded > 0) {
-    return badge(refunded < amount_received ? "partly refunded" : "refunded", "plain")
-  }
-  return status === "requires_payment_method" && last_payment_error !== undefined ? badge("failed") : badge(status)
+  if (status === "succeeded" && refunded > 0) return refunded < amount_received ? "partly_refunded" : "refunded"
+  return status === "requires_payment_method" && last_payment_error !== undefined ? "failed" : status
 }
+
+export const paymentBadge = (payment: PaymentIntent): Html => badge(paymentStatus(payment))
 
 /** Columns of a list of payments. `customers` is null if all payments belong to one customer. */
 export const paymentColumns = (visit: Visit, customers: Customers | null): ReadonlyArray<Column<PaymentIntent>> => [
@@ -86,7 +86,8 @@ const show: Show = Effect.fnUntraced(function* (visit) {
       ? yield* findPayments(visit.account, asked, { cursor: cursorIn(visit.query), limit: PAGE_ROWS })
       : { rows: [], hasMore: false }
   const customers = yield* customersOf(visit.account, rows)
-  const isFiltered = problems !== null || asked.queries.length > 0
+  const { rows: operations } = yield* listObjects(visit.account, OPERATION, { limit: 1 })
+  const isFiltered = problems !== null || asked.condition !== null
   const options = (values: ReadonlyArray<string>) => [
     ["", "Any"] as const,
     ...values.map(
@@ -98,7 +99,10 @@ const show: Show = Effect.fnUntraced(function* (visit) {
     section: "Payments",
     ...(problems !== null && { status: 400 }),
     live: ["payment_intent", "customer"],
-    aside: problems === null && html`<div class="buttons">${csvLink(visit, "/payments.csv", rows)}</div>`,
+    aside: html`<div class="buttons">
+      ${operations.length > 0 && html`<a class="button" href="${visit.to("/operations")}">Operations</a>`}
+      ${problems === null && csvLink(visit, "/payments.csv", rows)}
+    </div>`,
     content: [
       !isNew(visit, rows) &&
         filters(
@@ -111,19 +115,16 @@ const show: Show = Effect.fnUntraced(function* (visit) {
             fields.text({ name: "currency", label: "Currency" }),
             fields.text({ name: "last4", label: "Card ends in", inputmode: "numeric" }),
             fields.text({ name: "customer", label: "Customer or email" }),
-            fields.text({ name: "from", label: "From (UTC)", type: "date" }),
-            fields.text({ name: "until", label: "Until (UTC)", type: "date" }),
+            fields.text({ name: "from", label: `From (${visit.zone})`, type: "date" }),
+            fields.text({ name: "until", label: `Until (${visit.zone})`, type: "date" }),
             fields.text({ name: "metadata", label: "Metadata (key:value)" })
           ],
           {
             errors: problems ?? {},
-            search: (fields) =>
-              fields.text({
-                name: "query",
-                label: "Search",
-                type: "search",
-                hint: html`An ID, an email, the last 4 digits of a card, or a query such as <code>${EXAMPLE}</code>.`
-              })
+            search: searchField(
+              html`A name, an email, an order number, an amount, the last 4 digits of a card, an ID, or a query such as
+                <code>${EXAMPLE}</code>.`
+            )
           }
         ),
       table({
@@ -142,29 +143,25 @@ const show: Show = Effect.fnUntraced(function* (visit) {
   }
 })
 
-/** A payment with its customer, if that is not deleted. */
 interface PaymentLine extends PaymentIntent {
-  readonly named: Customer | undefined
+  readonly payer: ReturnType<typeof payerIn>
 }
 
 const columns: CsvFile<PaymentLine>["columns"] = [
-  ["id", ({ id }) => id],
-  ["created_utc", ({ created }) => csvTime(created)],
-  ["status", ({ status }) => status],
-  ["amount", ({ amount, currency }) => plainAmount(amount, currency)],
-  ["amount_received", ({ amount_received, currency }) => plainAmount(amount_received, currency)],
-  ["amount_refunded", (payment) => plainAmount(refundedOf(payment), payment.currency)],
-  ["currency", ({ currency }) => currency],
-  ["description", ({ description }) => description],
-  ["customer", ({ customer }) => customer],
-  ["customer_name", ({ named }) => named?.name],
-  ["customer_email", ({ named }) => named?.email],
-  ["payer_name", ({ charges }) => charges.data[0]?.billing_details.name],
-  ["payer_email", ({ charges }) => charges.data[0]?.billing_details.email],
-  ["card_brand", ({ charges }) => charges.data[0]?.payment_method_details.card.brand],
-  ["card_last4", ({ charges }) => charges.data[0]?.payment_method_details.card.last4],
-  ["decline_code", ({ last_payment_error }) => last_payment_error?.decline_code],
-  ["metadata", ({ metadata }) => csvJson(metadata)]
+  ["Payment ID", ({ id }) => id],
+  createdColumn(({ created }) => created),
+  ["Status", (payment) => csvWords(paymentStatus(payment))],
+  ["Decline reason", ({ last_payment_error }) => csvWords(last_payment_error?.decline_code)],
+  ["Amount", ({ amount, currency }) => plainAmount(amount, currency)],
+  ["Received", ({ amount_received, currency }) => plainAmount(amount_received, currency)],
+  ["Refunded", (payment) => plainAmount(refundedOf(payment), payment.currency)],
+  ["Currency", ({ currency }) => currency.toUpperCase()],
+  ["Description", ({ description }) => description],
+  ["Customer", ({ payer }) => payer.name],
+  ["Customer email", ({ payer }) => payer.email],
+  ["Customer ID", ({ customer }) => customer],
+  ["Card", ({ charges }) => charges.data.slice(0, 1).map((charge) => cardName(charge.payment_method_details.card))[0]],
+  ["Metadata (JSON)", ({ metadata }) => csvJson(metadata)]
 ]
 
 /** The payments that match, as CSV (semantics dashboard.files). */
@@ -180,7 +177,7 @@ const file = download(
       read: Effect.fnUntraced(function* (page) {
         const { hasMore, rows } = yield* findPayments(visit.account, asked, page)
         const customers = yield* customersOf(visit.account, rows)
-        return { hasMore, rows: rows.map((row): PaymentLine => ({ ...row, named: customers.get(row.customer ?? "") })) }
+        return { hasMore, rows: rows.map((row): PaymentLine => ({ ...row, payer: payerIn(customers, row) })) }
       })
     })
   })

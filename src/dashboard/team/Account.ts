@@ -1,28 +1,28 @@
-/** The signed-in person's own account: credentials, sessions and sign-ins. */
+/** The signed-in person's own account: credentials, time zone, sessions and sign-ins. */
 import { Effect, Layer, Schema } from "effect"
-import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "../../domain/Person.ts"
+import { type DashboardSession, PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "../../domain/Person.ts"
 import { Email } from "../../domain/Text.ts"
 import { hasLengthAtMost } from "../../domain/Length.ts"
-import { html } from "../../html/Html.ts"
-import { INSTALLATION } from "../../payments/AccountIds.ts"
-import * as DashboardSessions from "../../payments/DashboardSessions.ts"
-import { Passwords } from "../../payments/Passwords.ts"
-import * as People from "../../payments/People.ts"
-import { dialog, form } from "../frame/Form.ts"
-import { originHtml, signInTable } from "../frame/SignIns.ts"
-import { table } from "../frame/Table.ts"
-import { badge, section, time } from "../frame/Values.ts"
+import { html, type Html } from "../../html/Html.ts"
+import { INSTALLATION } from "../../payments/shared/AccountIds.ts"
+import * as DashboardSessions from "../../payments/team/DashboardSessions.ts"
+import { Passwords } from "../../payments/team/Passwords.ts"
+import * as People from "../../payments/team/People.ts"
+import { dialog, form, type Problem } from "../frame/Form.ts"
+import { sessionTable, signInTable } from "../frame/SignIns.ts"
+import { isTimeZone, timeZones } from "../frame/TimeZones.ts"
+import { badge, section } from "../frame/Values.ts"
+import type { Visit } from "../frame/Visit.ts"
 import { keysSetting } from "../frame/Shell.ts"
 import { action, Invalid, page, type Show } from "../frame/Page.ts"
 import { sessionsOf, signInsOf } from "./Team.ts"
+import { twoStepSection } from "./TwoStep.ts"
 
 const SHOWN_MAX = 20
 
-const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
-  const { id } = visit.person
-  const [sessions, signIns] = yield* Effect.all([sessionsOf(id), signInsOf(id, SHOWN_MAX)])
-  const { email, has_password, role } = visit.person
-  const credentials = form({
+const credentialsForm = (visit: Visit, problem: Problem | null): Html => {
+  const { email, has_password } = visit.person
+  return form({
     visit,
     action: "/account/credentials",
     submit: has_password ? "Change" : "Set",
@@ -41,39 +41,50 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
       })
     ]
   })
+}
+
+const zoneForm = (visit: Visit, problem: Problem | null): Html =>
+  form({
+    visit,
+    action: "/account/time-zone",
+    submit: "Save",
+    problem,
+    content: (fields) =>
+      fields.choice({
+        name: "time_zone",
+        label: "Time zone",
+        value: visit.person.time_zone ?? "",
+        options: [["", "Not set (UTC)"], ...timeZones().map((name) => [name, name.replaceAll("_", " ")] as const)],
+        hint: "For times, days of charts and filters, and files. Until you set it, pages show your browser's time."
+      })
+  })
+
+const sessionsSection = (visit: Visit, sessions: ReadonlyArray<DashboardSession>, problem: Problem | null): Html => {
+  const common = { visit, tone: "danger", problem } as const
+  const end = ({ id }: DashboardSession) =>
+    id === visit.session.id
+      ? badge("this session", "good")
+      : dialog("Sign out", { ...common, action: `/account/sessions/${id}/end`, submit: "Sign out this session" })
+  const endOthers = dialog("Sign out all others", {
+    ...common,
+    action: "/account/sessions/end-others",
+    submit: "Sign out all other sessions"
+  })
+  return section("Active sessions", sessionTable(visit, sessions, end), sessions.length > 1 && endOthers)
+}
+
+const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
+  const { has_password, id, role } = visit.person
+  const [sessions, signIns] = yield* Effect.all([sessionsOf(id), signInsOf(id, SHOWN_MAX)])
   return {
     title: "Your account",
     section: null,
     aside: badge(role, "plain"),
     content: [
-      section(has_password ? "Email and password" : "Set an email and password", credentials),
-      section(
-        "Active sessions",
-        table({
-          caption: "Your sessions",
-          columns: [
-            { name: "Signed in", cell: ({ created }) => time(created) },
-            { name: "From", cell: originHtml },
-            { name: "Expires", cell: ({ expires_at }) => time(expires_at), wide: true },
-            {
-              name: "End",
-              align: "end",
-              cell: ({ id }) =>
-                id === visit.session.id
-                  ? badge("this session", "good")
-                  : dialog("End", {
-                      visit,
-                      action: `/account/sessions/${id}/end`,
-                      submit: "End this session",
-                      tone: "danger",
-                      problem
-                    })
-            }
-          ],
-          rows: sessions,
-          empty: "None."
-        })
-      ),
+      section(has_password ? "Email and password" : "Set an email and password", credentialsForm(visit, problem)),
+      yield* twoStepSection(visit),
+      html`<div id="time-zone">${section("Time zone", zoneForm(visit, problem))}</div>`,
+      sessionsSection(visit, sessions, problem),
       section("Recent sign-ins", signInTable(signIns)),
       section(
         "Keyboard shortcuts",
@@ -127,7 +138,7 @@ const endSession = action({
   page: "/account",
   path: "/account/sessions/:id/end",
   show,
-  notice: "Session ended.",
+  notice: "The session is signed out.",
   prepare: (visit, { id = "" }) =>
     Effect.succeed({
       account: INSTALLATION,
@@ -137,4 +148,46 @@ const endSession = action({
     })
 })
 
-export const layer = Layer.mergeAll(page("/account", "see", show), credentials, endSession)
+const endOtherSessions = action({
+  name: "dashboard_session.end_others",
+  right: "see",
+  page: "/account",
+  path: "/account/sessions/end-others",
+  show,
+  notice: "All other sessions are signed out.",
+  prepare: ({ person, session }) =>
+    Effect.succeed({
+      account: INSTALLATION,
+      entered: {},
+      subject: person.id,
+      command: Effect.as(DashboardSessions.endOthers(person, session.id), session)
+    })
+})
+
+const setTimeZone = action({
+  name: "person.set_time_zone",
+  right: "see",
+  page: "/account",
+  path: "/account/time-zone",
+  show,
+  notice: "Time zone saved.",
+  prepare: ({ person }, _, values) => {
+    const zone = values.get("time_zone") || null
+    if (zone !== null && !isTimeZone(zone)) return Effect.succeed(new Invalid({ time_zone: "Choose a time zone." }))
+    return Effect.succeed({
+      account: INSTALLATION,
+      entered: { zone },
+      subject: person.id,
+      detail: zone,
+      command: People.setTimeZone(person.merchant_id, person.id, zone)
+    })
+  }
+})
+
+export const layer = Layer.mergeAll(
+  page("/account", "see", show),
+  credentials,
+  endSession,
+  endOtherSessions,
+  setTimeZone
+)

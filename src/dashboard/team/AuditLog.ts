@@ -7,15 +7,16 @@ import type { AuditEntry } from "../../domain/AuditEntry.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { Document } from "../../engine/log/Document.ts"
 import { html } from "../../html/Html.ts"
-import { INSTALLATION } from "../../payments/AccountIds.ts"
-import * as Audit from "../../payments/Audit.ts"
+import { INSTALLATION } from "../../payments/shared/AccountIds.ts"
+import * as Audit from "../../payments/team/Audit.ts"
 import { filters } from "../frame/Form.ts"
 import { cursorIn, pageLinks, table } from "../frame/Table.ts"
-import { NOTHING, time } from "../frame/Values.ts"
-import { objectLink } from "../frame/ObjectLinks.ts"
+import { forDevelopers } from "../frame/Json.ts"
+import { time } from "../frame/Values.ts"
 import { PAGE_ROWS } from "../frame/Queries.ts"
 import { actionNames, page, type Show } from "../frame/Page.ts"
-import { membersOf, nameOf } from "./Team.ts"
+import { actionTitle, sentenceOf } from "./AuditSentences.ts"
+import { membersOf } from "./Team.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 /** The filter of the query. Invalid values are ignored. */
@@ -72,7 +73,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         fields.choice({
           name: "action",
           label: "Action",
-          options: [["", "All"], ...actionNames().map((name) => [name, name] as const)]
+          options: [["", "All"], ...actionNames().map((name) => [name, actionTitle(name)] as const)]
         })
       ]),
       table({
@@ -80,24 +81,23 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         columns: [
           { name: "Time", cell: ({ created }) => time(created) },
           {
-            name: "Person",
-            cell: ({ email, person, role }) =>
-              html`<a href="${visit.here({ person, after: null, before: null })}"
-                  >${nameOf({ email: email ?? emails.get(person) ?? null })}</a
-                >
-                <small>${role}</small>`
+            name: "Action",
+            cell: (entry) => {
+              const { email, person, role } = entry
+              const name = email ?? emails.get(person) ?? html`<i>A teammate without an email</i>`
+              return html`<span class="sentence"
+                ><a href="${visit.here({ person, after: null, before: null })}">${name}</a> (${role})
+                ${sentenceOf(visit, entry)}.</span
+              >`
+            }
           },
-          { name: "Action", cell: ({ action }) => html`<code class="whole">${action}</code>` },
           {
-            name: "Object",
-            cell: ({ subject }) => (subject === null ? NOTHING : objectLink(visit, subject)),
-            wide: true
-          },
-          { name: "Details", long: true, cell: ({ detail }) => detail ?? NOTHING },
-          {
-            name: "Request",
-            cell: ({ request }) => (request === null ? NOTHING : html`<code>${request}</code>`),
-            wide: true
+            name: "Details",
+            wide: true,
+            cell: ({ action, request }) =>
+              forDevelopers(
+                html`<code class="whole">${action}</code> ${request !== null && html`<code>${request}</code>`}`
+              )
           }
         ],
         rows,

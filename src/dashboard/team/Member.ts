@@ -3,14 +3,16 @@ import { Effect, Layer, Schema } from "effect"
 import { ResourceMissing } from "../../domain/Errors.ts"
 import { type DashboardSession, Role } from "../../domain/Person.ts"
 import { html } from "../../html/Html.ts"
-import { INSTALLATION } from "../../payments/AccountIds.ts"
-import * as DashboardSessions from "../../payments/DashboardSessions.ts"
-import * as People from "../../payments/People.ts"
+import { INSTALLATION } from "../../payments/shared/AccountIds.ts"
+import * as DashboardSessions from "../../payments/team/DashboardSessions.ts"
+import * as People from "../../payments/team/People.ts"
+import * as SecondFactors from "../../payments/team/SecondFactors.ts"
+import { secondFactorOf } from "../frame/Confirmation.ts"
 import { dialog, form, type Problem } from "../frame/Form.ts"
-import { originHtml, signInTable } from "../frame/SignIns.ts"
-import { table } from "../frame/Table.ts"
+import { sessionTable, signInTable } from "../frame/SignIns.ts"
 import { badge, code, facts, section, time } from "../frame/Values.ts"
 import { action, Invalid, page, type Show } from "../frame/Page.ts"
+import { invitationsSection, inviteAction, inviteDialog } from "./Invitation.ts"
 import { linkPage, nameOf, ROLES, sessionsOf, signInsOf, withLink } from "./Team.ts"
 import type { Visit } from "../frame/Visit.ts"
 import { readInstallation } from "../frame/Visitors.ts"
@@ -25,34 +27,20 @@ const find = Effect.fnUntraced(function* (visit: Visit, id: string) {
     : yield* new ResourceMissing({ kind: "Person", id, param: "id" })
 })
 
-const sessionTable = (visit: Visit, person: string, rows: ReadonlyArray<DashboardSession>, problem: Problem | null) =>
-  table({
-    caption: "Open sessions, newest first",
-    columns: [
-      { name: "Signed in", cell: ({ created }) => time(created) },
-      { name: "From", cell: originHtml },
-      { name: "Expires", cell: ({ expires_at }) => time(expires_at), wide: true },
-      {
-        name: "End",
-        align: "end",
-        cell: ({ id }) =>
-          form({
-            visit,
-            action: `/team/${person}/end`,
-            submit: id === visit.session.id ? "End this session" : "End",
-            tone: "danger",
-            problem,
-            content: () => html`<input type="hidden" name="session" value="${id}" />`
-          })
-      }
-    ],
-    rows,
-    empty: "No active sessions."
+const endForm = (visit: Visit, person: string, { id }: DashboardSession, problem: Problem | null) =>
+  form({
+    visit,
+    action: `/team/${person}/end`,
+    submit: "Sign out",
+    tone: "danger",
+    problem,
+    content: () => html`<input type="hidden" name="session" value="${id}" />`
   })
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const person = yield* find(visit, id)
-  const [sessions, signIns] = yield* Effect.all([sessionsOf(id), signInsOf(id, SHOWN_MAX)])
+  const [sessions, signIns, factor] = yield* Effect.all([sessionsOf(id), signInsOf(id, SHOWN_MAX), secondFactorOf(id)])
+  const invitations = yield* invitationsSection(visit, person)
   const role = dialog("Change the role", {
     visit,
     action: `/team/${id}/role`,
@@ -68,6 +56,20 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     content: () =>
       html`<p>The link signs in as this person once, for a first sign-in or after a forgotten password.</p>`
   })
+  const turnOffTwoStep =
+    factor !== undefined &&
+    id !== visit.person.id &&
+    dialog("Turn off two-step verification", {
+      visit,
+      action: `/team/${id}/two-step`,
+      submit: "Turn off",
+      tone: "danger",
+      problem,
+      content: () =>
+        html`<p>
+          For a person who has lost the phone and the recovery codes. Make sure that it is this person who asks.
+        </p>`
+    })
   const remove = dialog("Remove", {
     visit,
     action: `/team/${id}/remove`,
@@ -80,16 +82,26 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     title: person.email ?? "No email yet",
     section: "Team",
     back: ["/team", "Team"],
-    aside: [badge(person.role, "plain"), html`<div class="buttons">${role} ${link} ${remove}</div>`],
+    aside: [
+      badge(person.role, "plain"),
+      html`<div class="buttons">
+        ${role} ${inviteDialog(visit, person, problem)} ${link} ${turnOffTwoStep} ${remove}
+      </div>`
+    ],
     content: [
       facts([
         ["ID", code(person.id)],
         ["Email", nameOf(person)],
         ["Password", person.has_password ? "set" : "not set: sign-in by link only"],
+        ["Two-step verification", factor === undefined ? "off" : "on"],
         ["Created", time(person.created)],
         ["Actions", html`<a href="${visit.to("/team/audit", { person: id })}">Audit log</a>`]
       ]),
-      section("Active sessions", sessionTable(visit, id, sessions, problem)),
+      invitations,
+      section(
+        "Active sessions",
+        sessionTable(visit, sessions, (session) => endForm(visit, id, session, problem))
+      ),
       section("Sign-ins", signInTable(signIns))
     ]
   }
@@ -134,7 +146,7 @@ const endSession = action({
   ...common,
   name: "person.end_session",
   path: `${PAGE}/end`,
-  notice: "Session ended.",
+  notice: "The session is signed out.",
   prepare: (visit, { id = "" }, values) => {
     const session = values.get("session") ?? ""
     return Effect.succeed({
@@ -146,6 +158,21 @@ const endSession = action({
       )
     })
   }
+})
+
+const turnOffTwoStep = action({
+  ...common,
+  name: "person.reset_two_step",
+  path: `${PAGE}/two-step`,
+  notice: "Two-step verification is off for this person.",
+  // A person's own two-step verification takes a code to turn off.
+  allows: ({ person }, { id = "" }) => Effect.succeed(id !== person.id),
+  prepare: (visit, { id = "" }) =>
+    Effect.succeed({
+      account: INSTALLATION,
+      entered: {},
+      command: Effect.andThen(People.find(visit.merchant.id, id), SecondFactors.turnOff(id))
+    })
 })
 
 const remove = action({
@@ -166,4 +193,12 @@ const remove = action({
   })
 })
 
-export const layer = Layer.mergeAll(page(PAGE, "team", show), setRole, link, endSession, remove)
+export const layer = Layer.mergeAll(
+  page(PAGE, "team", show),
+  setRole,
+  inviteAction(show),
+  link,
+  endSession,
+  turnOffTwoStep,
+  remove
+)

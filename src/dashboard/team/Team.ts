@@ -1,14 +1,16 @@
 /** The team (semantics dashboard.team). `Member.ts` shows one person, `AuditLog.ts` all actions. */
 import { Clock, Effect, Layer, Redacted, Schema } from "effect"
 import { type Person, Role, type SignIn } from "../../domain/Person.ts"
+import { isMailable } from "../../domain/Mail.ts"
 import { Email } from "../../domain/Text.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { Document } from "../../engine/log/Document.ts"
 import { Revealed } from "../../http/OneTimeSecrets.ts"
 import { html } from "../../html/Html.ts"
-import { INSTALLATION } from "../../payments/AccountIds.ts"
-import * as DashboardSessions from "../../payments/DashboardSessions.ts"
-import * as People from "../../payments/People.ts"
+import { INSTALLATION } from "../../payments/shared/AccountIds.ts"
+import * as DashboardSessions from "../../payments/team/DashboardSessions.ts"
+import * as People from "../../payments/team/People.ts"
+import { invite } from "../../payments/team/PeopleMails.ts"
 import { dialog } from "../frame/Form.ts"
 import { table } from "../frame/Table.ts"
 import { badge, code, facts, NOTHING, time } from "../frame/Values.ts"
@@ -135,12 +137,17 @@ const add = action({
     const [email, role] = [values.get("email"), values.get("role")]
     if (!Schema.is(Email)(email)) return Effect.succeed(new Invalid({ email: "Enter an email address." }))
     if (!Schema.is(Role)(role)) return Effect.succeed(new Invalid({ role: "Choose a role." }))
+    if (visit.sendsMail && !isMailable(email)) {
+      return Effect.succeed(new Invalid({ email: "Mail cannot be sent to this address." }))
+    }
+    const added = People.add(visit.merchant.id, { email, role })
     return Effect.succeed({
       account: INSTALLATION,
       entered: { email, role },
       detail: `${email}, ${role}`,
-      command: Effect.flatMap(People.add(visit.merchant.id, { email, role }), withLink),
-      next: linkPage(visit)
+      ...(visit.sendsMail
+        ? { command: Effect.tap(added, invite), next: ({ id }) => `/team/${id!}` as const }
+        : { command: Effect.flatMap(added, withLink), next: linkPage(visit) })
     })
   }
 })

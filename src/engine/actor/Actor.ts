@@ -19,12 +19,23 @@ import { nextSequence } from "../log/Identifiers.ts"
 import { StorageFailure } from "../log/Journal.ts"
 import { type FilterRoom, KeyFilter } from "./KeyFilter.ts"
 import type { EventVersionsShape } from "../log/Events.ts"
-import { type JournalRecord, type RequestIdentity, seal, type Sealed, type StoredAnswer } from "../log/Record.ts"
+import {
+  isAnswer,
+  isAwaiting,
+  type JournalRecord,
+  type RequestIdentity,
+  type Response,
+  seal,
+  type Sealed
+} from "../log/Record.ts"
 import { type Partition, partitionOf } from "../process/Placement.ts"
 import type { RunningTimeShape } from "./RunningTime.ts"
 import { type DueTimer, type Postponed, type Timer, Timers } from "./Timers.ts"
 import { type AccountState, ActiveTransaction, type Moment, Transaction } from "./Transaction.ts"
 import { MailboxFull, BoundedQueue } from "../process/BoundedQueue.ts"
+import { logOf } from "../process/Log.ts"
+
+const log = logOf("engine")
 
 /**
  * Why an actor stopped: it lost the account to another owner, the log failed, a record got into the log when the
@@ -59,6 +70,8 @@ const KEYS_PART = 1 / 16
 const FIRING_MAX = 256
 /** Commands that run in a row before the event loop gets a turn. */
 const DRAINED_MAX = 64
+/** Requests of one account that may wait for the outcomes of operations. They count towards nothing else. */
+const AWAITING_MAX = 4096
 /** Unflushed records beyond which no further timers fire. */
 const UNFLUSHED_MAX = 1024
 
@@ -86,14 +99,14 @@ export interface KeyState {
   readonly version: number
   readonly at: Millis
   readonly request: RequestIdentity
-  readonly response: StoredAnswer
+  readonly response: Response
 }
 
 export interface Command<A, E> {
   readonly program: Effect.Effect<A, E, Transaction>
   readonly request: RequestIdentity | null
-  /** Returns the answer to keep for repetitions of the request, if any. */
-  readonly responseOf: (exit: Exit.Exit<A, E>) => StoredAnswer | null
+  /** Returns the response to keep for repetitions of the request, if any. */
+  readonly responseOf: (exit: Exit.Exit<A, E>) => Response | null
 }
 
 interface Mail extends Command<unknown, unknown> {
@@ -135,9 +148,11 @@ export interface ActorServices {
   readonly append: (actor: Actor, sealed: Sealed, settle: (exit: Exit.Exit<void, Closed>) => void) => void
 }
 
+type Settle = (exit: Exit.Exit<void, Closed>) => void
+
 interface Waiter {
   readonly version: number
-  readonly settle: (exit: Exit.Exit<void, Closed>) => void
+  readonly settle: Settle
 }
 
 const NOTHING: ReadonlyArray<never> = []
@@ -183,6 +198,9 @@ export class Actor implements AccountState {
   #knownSince: number
   #durableWaiters: Array<Waiter> = []
   #projectedWaiters: Array<Waiter> = []
+  /** Requests that wait for the answer to an idempotency key. */
+  readonly #answerWaiters = new Map<string, Set<Settle>>()
+  #awaiting = 0
   #mailbox: Array<Mail> = []
   /** True while a command runs, or the mailbox waits for a turn of the event loop. */
   #isDraining = false
@@ -211,7 +229,7 @@ export class Actor implements AccountState {
     const part = (of: number) => services.cacheShare(this) * of
     this.documents = new EntryCache({ weightOf, projected, capacity: () => part(1 - KEYS_PART) })
     this.keys = new EntryCache({
-      weightOf: ({ response }) => KEY_BYTES + response.body.length,
+      weightOf: ({ response }) => KEY_BYTES + (isAnswer(response) ? response.body.length : 0),
       projected,
       capacity: () => Math.min(KEYS_BYTES_MAX, part(KEYS_PART))
     })
@@ -220,6 +238,11 @@ export class Actor implements AccountState {
   /** True if no caller waits and the views are up to date. */
   get idle(): boolean {
     return this.#waiting.isEmpty && this.projected === this.version
+  }
+
+  /** Commands and reads that wait for an answer. */
+  get waiting(): number {
+    return this.#waiting.size
   }
 
   /** Bytes that the actor takes up, about. */
@@ -276,7 +299,9 @@ export class Actor implements AccountState {
   #performed(exit: Exit.Exit<void>): void {
     if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return
     this.#services.lose(this, "failed")
-    Effect.runForkWith(this.#services.context)(Effect.logFatal(`Account ${this.account} starts anew`, exit.cause))
+    Effect.runForkWith(this.#services.context)(
+      log.fatal(`Account ${this.account} starts anew`, exit.cause, { cause: "starts anew" })
+    )
   }
 
   /** Runs a read of the storage beside the mailbox; it counts towards the mailbox's capacity. */
@@ -380,6 +405,28 @@ export class Actor implements AccountState {
     return this.#when(version, () => this.durable, this.#durableWaiters)
   }
 
+  /**
+   * Waits until a durable record answers or releases an idempotency key. Waiting keeps no actor in memory, and needs no
+   * place in its mailbox.
+   */
+  whenAnswered(key: string): Effect.Effect<void, Closed | MailboxFull> {
+    return Effect.suspend((): Effect.Effect<void, Closed | MailboxFull> => {
+      const state = this.keys.get(key)
+      if (state !== undefined && !isAwaiting(state.response)) return this.whenDurable(state.version)
+      if (this.closed !== null) return Effect.fail(this.closed)
+      if (this.#awaiting >= AWAITING_MAX) return Effect.fail(new MailboxFull())
+      return Effect.callback<void, Closed>((settle) => {
+        this.#awaiting++
+        const waiters = this.#answerWaiters.get(key) ?? new Set()
+        this.#answerWaiters.set(key, waiters.add(settle))
+        return Effect.sync(() => {
+          if (waiters.delete(settle)) this.#awaiting--
+          if (waiters.size === 0 && this.#answerWaiters.get(key) === waiters) this.#answerWaiters.delete(key)
+        })
+      })
+    })
+  }
+
   whenProjected(version: number): Effect.Effect<void, Closed> {
     return this.#when(version, () => this.projected, this.#projectedWaiters)
   }
@@ -395,6 +442,18 @@ export class Actor implements AccountState {
     this.documents.trim()
     this.keys.trim()
     settleUpTo(version, this.#projectedWaiters)
+  }
+
+  /**
+   * Removes documents and keys from memory whose texts the storage has replaced. Entries that the views do
+   * not have yet stay: their records are newer. Returns the newest version.
+   */
+  dropReplaced(documents: Iterable<string>, keys: Iterable<string>): number {
+    for (const id of documents) {
+      if ((this.documents.get(id)?.version ?? 0) <= this.projected) this.documents.drop(id)
+    }
+    for (const key of keys) if ((this.keys.get(key)?.version ?? 0) <= this.projected) this.keys.drop(key)
+    return this.version
   }
 
   /** Applies records that another process wrote and that the views include. Only for a replica. */
@@ -419,7 +478,18 @@ export class Actor implements AccountState {
     for (const waiter of [...this.#durableWaiters.splice(0), ...this.#projectedWaiters.splice(0)]) {
       waiter.settle(failure)
     }
+    for (const waiters of this.#answerWaiters.values()) for (const settle of waiters) settle(failure)
     for (const mail of this.#mailbox.splice(0)) this.#answer(mail, failure)
+  }
+
+  #takeAnswerWaiters(key: string): ReadonlyArray<Settle> {
+    const waiters = this.#answerWaiters.get(key)
+    if (waiters === undefined) return NOTHING
+    this.#answerWaiters.delete(key)
+    const taken = [...waiters]
+    this.#awaiting -= taken.length
+    waiters.clear()
+    return taken
   }
 
   #when(version: number, reached: () => number, waiters: Array<Waiter>): Effect.Effect<void, Closed> {
@@ -520,7 +590,9 @@ export class Actor implements AccountState {
         this.timers.park(timer, at)
         // A postponed timer is no error.
         if (!Cause.hasDies(sealed.cause)) return
-        after = Effect.logError(`Timer ${timer.id} of account ${this.account} could not fire`, sealed.cause)
+        after = log.error(`Timer ${timer.id} of account ${this.account} could not fire`, sealed.cause, {
+          cause: "timer"
+        })
       }
     }
     return Effect.andThen(
@@ -553,7 +625,19 @@ export class Actor implements AccountState {
     this.#now = sealed.record.now
     if (kept) this.#install(sealed.record)
     this.#rememberResponse(sealed.record)
-    this.#services.append(this, sealed, settle)
+    this.#services.append(this, sealed, this.#awaiting === 0 ? settle : this.#settlingAnswers(sealed.record, settle))
+  }
+
+  /** Returns a function that settles a record's command, and the requests that wait for the record's answer. */
+  #settlingAnswers({ request, response, wiped }: JournalRecord, settle: Settle): Settle {
+    const keys = wiped ? [...this.#answerWaiters.keys()] : []
+    if (response !== null && !isAwaiting(response) && request?.idempotencyKey != null) keys.push(request.idempotencyKey)
+    if (keys.length === 0) return settle
+    const waiters = keys.flatMap((key) => this.#takeAnswerWaiters(key))
+    return (durable) => {
+      settle(durable)
+      for (const waiter of waiters) waiter(durable)
+    }
   }
 
   /** Seals a command's record. A record that cannot be encoded is a defect of its command alone. */
@@ -561,7 +645,7 @@ export class Actor implements AccountState {
     request: RequestIdentity | null,
     transaction: ActiveTransaction,
     kept: boolean,
-    response: StoredAnswer | null
+    response: Response | null
   ): Exit.Exit<Sealed> {
     try {
       return Exit.succeed(seal(this.#hash, this.#recordOf(request, transaction, kept, response)))
@@ -574,8 +658,9 @@ export class Actor implements AccountState {
     request: RequestIdentity | null,
     transaction: ActiveTransaction,
     kept: boolean,
-    response: StoredAnswer | null
+    response: Response | null
   ): JournalRecord {
+    if (kept && transaction.answered !== null) ({ request, response } = transaction.answered)
     if (kept) transaction.requireConsistent()
     // Deliveries take ids, so they are made before the id counter is read.
     const deliveries = kept ? transaction.deliveries() : NOTHING
@@ -599,6 +684,7 @@ export class Actor implements AccountState {
       deliveries,
       attempts: kept ? transaction.attempts : NOTHING,
       hastened: kept ? transaction.hastened : NOTHING,
+      ...(kept && transaction.erased !== undefined && { erased: transaction.erased }),
       response
     }
   }

@@ -14,7 +14,8 @@ import * as GroupCommit from "./GroupCommit.ts"
 import { Journal, StorageFailure } from "../log/Journal.ts"
 import { FilterRoom } from "./KeyFilter.ts"
 import * as Loop from "../process/Loop.ts"
-import { CACHE_BYTES_MAX, KEY_FILTERS_BYTES_MAX, makeShares } from "../process/Memory.ts"
+import * as Metrics from "../process/Metrics.ts"
+import { CACHE_BYTES_MAX, KEY_FILTERS_BYTES_MAX, makeShares, MEMORY, MEMORY_LIMIT } from "../process/Memory.ts"
 import {
   type Partition,
   type PartitionListener,
@@ -29,6 +30,9 @@ import { RunningTime } from "./RunningTime.ts"
 import { TimerHandler } from "./Timers.ts"
 import { type Address, Views } from "../views/Views.ts"
 import { MailboxFull } from "../process/BoundedQueue.ts"
+import { logOf } from "../process/Log.ts"
+
+const log = logOf("engine")
 
 /**
  * The log cannot be reached, or the account's queue is full; the command may have happened all the same. Or another
@@ -139,7 +143,7 @@ export const make = Effect.fnUntraced(function* (
     onDurable: ({ actor, sealed: { bytes, record } }) => {
       // Deliveries of a partition that is being released belong to its next owner.
       const leased = placement.isHere(actor.account) && feed.publish(record)
-      projector.offer({ actor, record, bytes: bytes.length, leased })
+      projector.offer({ actor, record, bytes: bytes.length, since: performance.now(), leased })
       for (const { dueAt } of record.timers) if (dueAt !== null) wakeUp.set(dueAt - record.clock)
       if (record.advanced > 0) wakeUp.set(0)
       if (record.account === options.replicated) placement.noteWritten(record.account)
@@ -174,6 +178,7 @@ export const make = Effect.fnUntraced(function* (
   const ringAll = () => {
     for (const { set } of [wakeUp, feed.wakeUp]) set(0)
   }
+  yield* observeActors(active, options, services.filterRoom)
   yield* retireIdle(options, active)
   yield* watchLog(active, lose)
   yield* Effect.addFinalizer(() =>
@@ -324,7 +329,7 @@ const eventVersionOf = (
 }
 
 const logNotRestarted = ({ account, message }: JournalCorrupt) =>
-  Effect.logError(`Account ${account} could not be restarted`, message)
+  log.error(`Account ${account} could not be restarted`, message, { cause: "not restarted" })
 
 /** Converts a failure of the engine to `Unavailable`. Every other failure is the caller's own. */
 const unavailable = <E>(
@@ -370,6 +375,33 @@ const makeServices = Effect.fnUntraced(function* (
   }
   return services
 })
+
+/** Commands that wait, and caches, of all accounts in memory. */
+const observeActors = Effect.fnUntraced(function* (
+  active: ReadonlyMap<AccountId, Actor>,
+  options: Options,
+  filterRoom: FilterRoom
+) {
+  const sum = (of: (actor: Actor) => number) => active.values().reduce((all, actor) => all + of(actor), 0)
+  const most = () => active.values().reduce((most, { waiting }) => Math.max(most, waiting), 0)
+  yield* Metrics.observeGauge(IN_MEMORY, () => active.size)
+  yield* Metrics.observeGauge(WAITING, () => sum(({ waiting }) => waiting))
+  yield* Metrics.observeGauge(WAITING_MAX, most)
+  yield* Metrics.observeGauge(MEMORY, () => sum(({ weight }) => weight), { owner: "documents" })
+  yield* Metrics.observeGauge(MEMORY_LIMIT, () => options.cacheBytes, { owner: "documents" })
+  yield* Metrics.observeGauge(MEMORY, () => filterRoom.bytes, { owner: "key_filters" })
+  yield* Metrics.observeGauge(MEMORY_LIMIT, () => filterRoom.bytesMax, { owner: "key_filters" })
+})
+
+const IN_MEMORY = { name: "till_accounts_in_memory", description: "Accounts with an actor in this process." }
+const WAITING = {
+  name: "till_mailbox_waiting",
+  description: "Commands and reads that wait in the mailboxes of all accounts."
+}
+const WAITING_MAX = {
+  name: "till_mailbox_waiting_max",
+  description: "Commands and reads that wait in the longest mailbox."
+}
 
 const retireIdle = (options: Options, active: Map<AccountId, Actor>) => {
   const retire = Effect.gen(function* () {

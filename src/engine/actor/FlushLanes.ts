@@ -31,9 +31,11 @@ const GATHER_MILLIS_IN_BULK = 20
 export interface Entry {
   readonly actor: Actor
   readonly sealed: Sealed
-  readonly settle: (exit: Exit.Exit<void, Closed>) => void
-  /** True once the command's wait has ended. */
-  isDecided: boolean
+  /**
+   * Null once the command's wait has ended. An entry stays in its lane until the next flush; the result of its command,
+   * which may be a secret that is shown once, must not.
+   */
+  settle: ((exit: Exit.Exit<void, Closed>) => void) | null
 }
 
 const accountOf = ({ actor }: Entry): AccountId => actor.account
@@ -71,7 +73,7 @@ export class Lane {
 
   /** Records taken for a flush whose commands still wait. */
   get underWay(): ReadonlyArray<Entry> {
-    return this.#taken.flat().filter(({ isDecided }) => !isDecided)
+    return this.#taken.flat().filter(({ settle }) => settle !== null)
   }
 
   push(entry: Entry): void {
@@ -92,7 +94,7 @@ export class Lane {
   take(): ReadonlyArray<Entry> {
     const portion = this.#fitsAll() ? this.#queue.splice(0) : this.#takeInTurns()
     if (this.#queue.length === 0) this.work.closeUnsafe()
-    this.#taken = this.#taken.filter((entries) => entries.some(({ isDecided }) => !isDecided))
+    this.#taken = this.#taken.filter((entries) => entries.some(({ settle }) => settle !== null))
     this.#taken.push(portion)
     return portion
   }

@@ -16,8 +16,12 @@ import { type Fenced, Journal, type JournalShape, type StorageFailure } from "..
 import { Condition } from "../process/Condition.ts"
 import { Fifo } from "../process/Fifo.ts"
 import * as Loop from "../process/Loop.ts"
+import * as Metrics from "../process/Metrics.ts"
+import { Traces, type TraceStore } from "../process/Traces.ts"
 import type { ChainedRow, Sealed } from "../log/Record.ts"
-import { unlessRefused } from "../process/Writing.ts"
+import { logOf } from "../process/Log.ts"
+
+const log = logOf("engine")
 
 /** Duration below which a turn of the event loop counts as idle. */
 const IDLE_TURN_MILLIS = 0.05
@@ -27,6 +31,24 @@ const ANSWERING_MILLIS = 2
 const ANSWERING_MILLIS_BESIDE = 0.25
 /** How long other accounts' records count, in milliseconds. */
 const BESIDE_MILLIS = 1000
+
+const FLUSH_SECONDS = {
+  name: "till_flush_duration_seconds",
+  description: "Time in which a flush wrote its records to the journal.",
+  labels: ["lane"],
+  boundaries: [0.0005, 0.001, 0.0025, ...Metrics.SECONDS]
+}
+const FLUSH_RECORDS = {
+  name: "till_flush_records",
+  description: "Records of a flush.",
+  labels: ["lane"],
+  boundaries: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+}
+const FAILURES = {
+  name: "till_flush_failed_accounts_total",
+  description: "Accounts that restarted because another process had written to them (fenced), or their flush failed.",
+  labels: ["reason"]
+}
 
 export interface GroupCommit {
   readonly append: (actor: Actor, sealed: Sealed, settle: Entry["settle"]) => void
@@ -47,7 +69,11 @@ export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<GroupCommit, never, Journal | Scope.Scope> {
   const close = makeClose(options.onClosed)
-  const append = makeAppend(yield* Journal, close)
+  const append = makeAppend(yield* Journal, close, yield* Metrics.counters(FAILURES, [["fenced"], ["failed"]]))
+  const traces = yield* Traces
+  const names = [["ordinary"], ["bulk"]]
+  const measureSeconds = yield* Metrics.histograms(FLUSH_SECONDS, names)
+  const measureRecords = yield* Metrics.histograms(FLUSH_RECORDS, names)
   const lanes = new FlushLanes()
   /** The end of the last ordinary flush, by `performance.now()`. */
   let ordinaryAt = -Infinity
@@ -60,7 +86,7 @@ export const make = Effect.fnUntraced(function* (
     decide(entry, Exit.void)
   }
 
-  const flush = (lane: Lane, answerAll: (durable: ReadonlyArray<Entry>) => void) => {
+  const flush = (lane: Lane, name: ReadonlyArray<string>, answerAll: (durable: ReadonlyArray<Entry>) => void) => {
     const step = Effect.gen(function* () {
       yield* lane.work.await
       yield* options.room
@@ -68,14 +94,18 @@ export const make = Effect.fnUntraced(function* (
       lanes.sort(lane, performance.now())
       const batch = lane.take()
       if (batch.length === 0) return
+      const begun = performance.now()
       const durable = yield* append(batch)
+      measureSeconds(name, (performance.now() - begun) / 1000)
+      measureRecords(name, batch.length)
+      if (traces !== undefined) traceFlush(traces, durable, begun)
       // Before any answer, which would bring new commands at once: the queue shows how many arrive during a flush.
       lane.noteFlushed(batch.length)
       answerAll(durable)
     })
     return Effect.forkScoped(Loop.forever("flushing of records", step))
   }
-  yield* flush(lanes.ordinary, (durable) => {
+  yield* flush(lanes.ordinary, names[0]!, (durable) => {
     ordinaryAt = performance.now()
     for (const entry of durable) answer(entry)
     decided.signal()
@@ -83,22 +113,24 @@ export const make = Effect.fnUntraced(function* (
   const budgetAt = (now: number) => (now - ordinaryAt < BESIDE_MILLIS ? ANSWERING_MILLIS_BESIDE : ANSWERING_MILLIS)
   yield* flush(
     lanes.bulk,
+    names[1]!,
     inTurns(answer, budgetAt, () => decided.signal())
   )
 
   return {
-    append: (actor, sealed, settle) => lanes.push({ actor, sealed, settle, isDecided: false }),
+    append: (actor, sealed, settle) => lanes.push({ actor, sealed, settle }),
     drained: Effect.suspend(() => {
       const { undecided } = lanes
-      const areDecided = () => undecided.every(({ isDecided }) => isDecided)
+      const areDecided = () => undecided.every(({ settle }) => settle === null)
       return areDecided() ? Effect.void : decided.waitFor(() => areDecided() || undefined)
     })
   }
 })
 
 const decide = (entry: Entry, exit: Exit.Exit<void, Closed>): void => {
-  entry.isDecided = true
-  entry.settle(exit)
+  const { settle } = entry
+  entry.settle = null
+  settle?.(exit)
 }
 
 /**
@@ -121,6 +153,18 @@ const inTurns = (answer: (entry: Entry) => void, budgetAt: (now: number) => numb
   }
 }
 
+/** Adds the flush to the trace of each record's request, and remembers the trace for the record's webhooks. */
+const traceFlush = (traces: TraceStore, durable: ReadonlyArray<Entry>, from: number): void => {
+  const to = performance.now()
+  for (const { sealed } of durable) {
+    const { deliveries, request } = sealed.record
+    const parent = request === null ? undefined : traces.find(request.id)
+    if (parent === undefined) continue
+    traces.add("flush", parent, { from, to }, { attributes: { "till.records": durable.length } })
+    for (const { event } of deliveries) traces.remember(event, parent)
+  }
+}
+
 type Close = (entries: ReadonlyArray<Entry>, reason: ClosedReason) => void
 
 /** Closes the actors of records, and fails the records' waiting commands with the reason. */
@@ -138,7 +182,11 @@ const makeClose =
   }
 
 /** Appends records and returns the durable ones. The waiting commands of the others fail with the actor's close. */
-const makeAppend = (journal: JournalShape, close: Close) => {
+const makeAppend = (
+  journal: JournalShape,
+  close: Close,
+  countFailures: (reason: ReadonlyArray<string>, accounts: number) => void
+) => {
   const append = (batch: ReadonlyArray<Entry>): Effect.Effect<ReadonlyArray<Entry>> =>
     Effect.suspend(() => {
       const live = batch.filter(({ actor }) => actor.closed === null)
@@ -152,10 +200,12 @@ const makeAppend = (journal: JournalShape, close: Close) => {
         const fenced = live.filter(({ actor }) => lost.includes(actor.account))
         if (fenced.length > 0) {
           close(fenced, "fenced")
+          countFailures(["fenced"], lost.length)
           return append(live.filter((entry) => !fenced.includes(entry)))
         }
         close(live, "failed")
-        return Effect.as(unlessRefused(Effect.logError("A flush of the journal failed", exit.cause)), [])
+        countFailures(["failed"], new Set(live.map(({ actor }) => actor)).size)
+        return Effect.as(log.error("A flush of the journal failed", exit.cause, { isOfWrite: true }), [])
       })
     })
   return append

@@ -5,23 +5,39 @@
  * until the claim is released; requests with the same key wait. The claim's command runs in the account's actor, and
  * its answer is part of its record, so "done" and "answered" are one fact. A request whose answer was not kept releases
  * the key, and the next one runs.
+ *
+ * A command may begin an operation instead of answering. Then its key awaits the operation: a later command, of the
+ * operation's outcome, answers the request or releases the key (`Transaction.answer`). The claim ends with the first
+ * command, so requests wait for an operation without a claim.
  */
 import { Clock, Deferred, Effect, Exit, Schema, type Scope } from "effect"
-import type { Actor, KeyState, Turned } from "./Actor.ts"
+import type { Actor, Closed, KeyState, Turned } from "./Actor.ts"
 import type { Actors, Unavailable } from "./Actors.ts"
 import * as Batcher from "../process/Batcher.ts"
 import type { AccountId, Millis } from "../log/Document.ts"
 import { Journal, type StorageFailure } from "../log/Journal.ts"
 import { RETENTION_MILLIS, RunningTime } from "./RunningTime.ts"
 import type { KeyRow } from "../views/Projection.ts"
-import { missingRecord, missingItem, readRow, type RequestIdentity, type StoredAnswer } from "../log/Record.ts"
+import {
+  type Awaiting,
+  isAnswer,
+  isAwaiting,
+  missingRecord,
+  missingItem,
+  readRow,
+  type RequestIdentity,
+  type StoredAnswer
+} from "../log/Record.ts"
 import type { Transaction } from "./Transaction.ts"
 import { type Address, Views } from "../views/Views.ts"
 import type { MailboxFull } from "../process/BoundedQueue.ts"
 
 const NOT_USED = Effect.succeed(undefined)
 
-/** How long a repetition waits for the first request, at most (semantics idempotency.in_use). */
+/**
+ * How long a repetition waits for the first request, and any request for an operation, at most (semantics
+ * idempotency.in_use).
+ */
 const WAIT_MILLIS = 25_000
 
 /** The same idempotency key is still being worked on by another request (semantics idempotency.in_use). */
@@ -34,9 +50,9 @@ export class IdempotencyKeyReuse extends Schema.TaggedError<IdempotencyKeyReuse>
 export interface CommandResult {
   /**
    * The answer that the command's record keeps, which repetitions of the request get (semantics idempotency.stored,
-   * idempotency.released); null keeps none. A success always keeps one.
+   * idempotency.released); null keeps none. A success always keeps one, or awaits the operation that it has begun.
    */
-  readonly kept: StoredAnswer | null
+  readonly kept: StoredAnswer | Awaiting | null
   /** Null distinguishes a result from a replay. */
   readonly replayOf: null
 }
@@ -65,12 +81,14 @@ export interface Replay extends StoredAnswer {
 export interface Idempotency {
   /**
    * Claims a request's idempotency key, or returns the answer that the key has. A request that has the same key and
-   * still runs is waited for (semantics idempotency.in_use). Until the claim is released, every other request with the
-   * key waits: `whenClaimed` releases it in any case.
+   * still runs is waited for (semantics idempotency.in_use), and so, after a call of `onAwaits`, is the operation that
+   * the key awaits. Until the claim is released, every other request with the key waits: `whenClaimed` releases it in
+   * any case.
    */
   readonly claim: (
     account: AccountId,
-    request: RequestIdentity
+    request: RequestIdentity,
+    onAwaits?: () => void
   ) => Effect.Effect<Claim | Replay, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse>
 
   /**
@@ -81,6 +99,15 @@ export interface Idempotency {
     claim: Claim,
     command: AnsweringCommand<A>
   ) => Effect.Effect<A | Replay, Unavailable | IdempotencyKeyReuse>
+
+  /**
+   * Waits for the answer to a request that has begun an operation; undefined if its key was released. The first request
+   * finds its own id in the replay.
+   */
+  readonly awaited: (
+    account: AccountId,
+    request: RequestIdentity
+  ) => Effect.Effect<Replay | undefined, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse>
 }
 
 /** Looks up the answers to keys: in memory, or in the log where a row of the views says so. */
@@ -117,54 +144,103 @@ const makeLookup = Effect.gen(function* () {
     return Effect.map(state, (state) => (state && now - state.at < RETENTION_MILLIS ? state : undefined))
   }
 
+  /** Another command may have answered a request, and its record may not be durable yet. */
+  const durably = (actor: Actor, state: UsedKey): Effect.Effect<UsedKey, Closed> =>
+    state.version <= actor.durable ? Effect.succeed(state) : Effect.as(actor.whenDurable(state.version), state)
+
   const isUnused = (actor: Actor, key: string): boolean => !actor.usedKeys.mayHave(key, runningTime.now())
 
   return {
     isUnused,
 
-    /** Returns the answer that a request's key has; undefined if it has none. */
+    /** Returns the answer that a request's key has or awaits; undefined if the key is free. */
     answerOf: (
       actor: Actor,
       { fingerprint, idempotencyKey }: RequestIdentity
-    ): Effect.Effect<KeyState | undefined, IdempotencyKeyReuse | StorageFailure | MailboxFull> => {
+    ): Effect.Effect<UsedKey | undefined, IdempotencyKeyReuse | Closed | StorageFailure | MailboxFull> => {
       if (idempotencyKey === null || isUnused(actor, idempotencyKey)) return NOT_USED
-      return Effect.flatMap(find(actor, idempotencyKey, runningTime.now()), (state) =>
-        state === undefined || state.request.fingerprint === fingerprint
-          ? Effect.succeed(state)
-          : Effect.fail(new IdempotencyKeyReuse())
+      return Effect.flatMap(
+        find(actor, idempotencyKey, runningTime.now()),
+        (state): Effect.Effect<UsedKey | undefined, IdempotencyKeyReuse | Closed> => {
+          if (state === undefined || !isUsed(state)) return NOT_USED
+          return state.request.fingerprint === fingerprint
+            ? durably(actor, state)
+            : Effect.fail(new IdempotencyKeyReuse())
+        }
       )
     }
   }
 })
+
+/** The state of a key that was not released. */
+type UsedKey = KeyState & { readonly response: StoredAnswer | Awaiting }
+
+const isUsed = (state: KeyState): state is UsedKey => isAnswer(state.response) || isAwaiting(state.response)
+
+type Claims = (
+  account: AccountId,
+  request: RequestIdentity,
+  onAwaits?: () => void,
+  deadline?: Millis
+) => Effect.Effect<Claim | Replay, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse>
 
 export const make = Effect.fnUntraced(function* ({
   active,
   use
 }: Pick<Actors, "active" | "use">): Effect.fn.Return<Idempotency, never, Journal | RunningTime | Scope.Scope | Views> {
   const { answerOf, isUnused } = yield* makeLookup
-  const hold = makeHold(yield* Clock.Clock)
+  const { hold, until } = makeHold(yield* Clock.Clock)
+
+  /** Waits until the operation that a key awaits has an outcome, if it has none yet. */
+  const outcomeOf = (
+    actor: Actor,
+    request: RequestIdentity
+  ): Effect.Effect<Replay | undefined, Turned | IdempotencyKeyReuse> =>
+    Effect.flatMap(answerOf(actor, request), (state) => {
+      if (state === undefined || isAnswered(state)) return Effect.succeed(state && replayed(state))
+      // Looked up anew: a wipe of the account may have come in between.
+      return Effect.flatMap(actor.whenAnswered(request.idempotencyKey!), () => outcomeOf(actor, request))
+    })
+
+  const claim: Claims = (account, request, onAwaits, deadline) => {
+    const { idempotencyKey } = request
+    if (idempotencyKey === null) {
+      return Effect.succeed({ account, request, checkedBy: null, replayOf: null, release: Effect.void })
+    }
+    const waiting = (end: Effect.Effect<void>) => use(account, (actor) => actor.reading(end))
+    return Effect.flatMap(hold(`${account} ${idempotencyKey}`, waiting, deadline), (release) => {
+      const claimedBy = (actor: Actor): Effect.Effect<Claim> =>
+        Effect.succeed({ account, request, checkedBy: actor, replayOf: null, release })
+      const known = active(account)
+      // Nearly every key is new, and the filter in memory shows it.
+      if (known !== undefined && isUnused(known, idempotencyKey)) return claimedBy(known)
+      const found = use(account, (actor) =>
+        Effect.flatMap(answerOf(actor, request), (state): Effect.Effect<Claim | Replay | undefined> => {
+          if (state === undefined) return claimedBy(actor)
+          return Effect.as(release, isAnswered(state) ? replayed(state) : undefined)
+        })
+      )
+      return Effect.flatMap(
+        Effect.onError(found, () => release),
+        (found) =>
+          found === undefined ? claimAfterOutcome(account, request, onAwaits, deadline) : Effect.succeed(found)
+      )
+    })
+  }
+
+  /** Claims a key whose operation has no outcome yet. If the operation releases it, one of the requests gets it. */
+  const claimAfterOutcome: Claims = (account, request, onAwaits, deadline) => {
+    onAwaits?.()
+    const outcome = use(account, (actor) => outcomeOf(actor, request))
+    return until(deadline, (latest) => Effect.as(outcome, latest)).pipe(
+      Effect.flatMap((latest) => claim(account, request, onAwaits, latest))
+    )
+  }
 
   return {
-    claim: (account, request) => {
-      const { idempotencyKey } = request
-      if (idempotencyKey === null) {
-        return Effect.succeed({ account, request, checkedBy: null, replayOf: null, release: Effect.void })
-      }
-      const waiting = (end: Effect.Effect<void>) => use(account, (actor) => actor.reading(end))
-      return Effect.flatMap(hold(`${account} ${idempotencyKey}`, waiting), (release) => {
-        const claimedBy = (actor: Actor): Effect.Effect<Claim> =>
-          Effect.succeed({ account, request, checkedBy: actor, replayOf: null, release })
-        const known = active(account)
-        // Nearly every key is new, and the filter in memory shows it.
-        if (known !== undefined && isUnused(known, idempotencyKey)) return claimedBy(known)
-        const claimed = use(account, (actor) =>
-          Effect.flatMap(answerOf(actor, request), (state): Effect.Effect<Claim | Replay> =>
-            state === undefined ? claimedBy(actor) : Effect.as(release, replayed(state))
-          )
-        )
-        return Effect.onError(claimed, () => release)
-      })
-    },
+    claim,
+
+    awaited: (account, request) => until(undefined, () => use(account, (actor) => outcomeOf(actor, request))),
 
     carryOut: <A extends CommandResult>(
       { account, checkedBy, request }: Claim,
@@ -179,8 +255,8 @@ export const make = Effect.fnUntraced(function* ({
         )
       // The account may have moved or started anew since the claim, so another actor may have the answer.
       const unlessAnswered = (actor: Actor) =>
-        Effect.flatMap(answerOf(actor, request), (state) =>
-          state === undefined ? submit(actor) : Effect.succeed(replayed(state))
+        Effect.flatMap(outcomeOf(actor, request), (replay) =>
+          replay === undefined ? submit(actor) : Effect.succeed(replay)
         )
       return use(account, (actor) => (actor === checkedBy ? submit(actor) : unlessAnswered(actor)), hasKey)
     }
@@ -189,7 +265,7 @@ export const make = Effect.fnUntraced(function* ({
 
 /**
  * Makes `hold`, which gives a name to one holder at a time and returns the function that releases it. While the name is
- * held, others wait in `waiting` for its end, up to `WAIT_MILLIS`.
+ * held, others wait in `waiting` for its end, up to a deadline. By default, that is `WAIT_MILLIS` from now.
  */
 const makeHold = (clock: Clock.Clock) => {
   const held = new Map<string, Deferred.Deferred<void>>()
@@ -212,14 +288,23 @@ const makeHold = (clock: Clock.Clock) => {
           })
         )
       }
+      const ended = until(deadline, (latest) => Effect.as(waiting(Deferred.await(holder)), latest))
+      return Effect.flatMap(ended, (latest) => hold(name, waiting, latest))
+    })
+  /** Runs a wait up to the deadline; also within an uninterruptible region, a client that goes away ends it. */
+  const until = <A, E>(
+    deadline: Millis | undefined,
+    wait: (latest: Millis) => Effect.Effect<A, E>
+  ): Effect.Effect<A, E | IdempotencyKeyInUse> =>
+    Effect.suspend(() => {
       const latest = deadline ?? now() + WAIT_MILLIS
-      const ended = Effect.timeoutOrElse(waiting(Deferred.await(holder)), {
+      const ended = Effect.timeoutOrElse(wait(latest), {
         duration: Math.max(latest - now(), 0),
         orElse: () => Effect.fail(new IdempotencyKeyInUse())
       })
-      return Effect.andThen(Effect.interruptible(ended), hold(name, waiting, latest))
+      return Effect.interruptible(ended)
     })
-  return hold
+  return { hold, until }
 }
 
 /** Runs the work on a claim, and releases the claim however the work ends, also if its client goes away. */
@@ -246,7 +331,7 @@ export const runOnce = <A extends CommandResult>(
 
 const nothingToKeep = () => null
 
-const answerToKeep = (exit: Exit.Exit<CommandResult, CommandResult>): StoredAnswer | null =>
+const answerToKeep = (exit: Exit.Exit<CommandResult, CommandResult>): StoredAnswer | Awaiting | null =>
   Exit.isSuccess(exit) ? exit.value.kept : (failureOf(exit)?.kept ?? null)
 
 const failureOf = <E>({ cause }: Exit.Failure<unknown, E>): E | undefined =>
@@ -258,7 +343,11 @@ const withoutRefusal = <A extends CommandResult>(exit: Exit.Exit<A, A | Turned>)
   return failure !== undefined && "kept" in failure ? Exit.succeed(failure) : (exit as Exit.Exit<A, Turned>)
 }
 
-const replayed = ({ request: { apiVersion, id }, response: { body, status } }: KeyState): Replay => ({
+type AnsweredKey = KeyState & { readonly response: StoredAnswer }
+
+const isAnswered = (state: UsedKey): state is UsedKey & AnsweredKey => isAnswer(state.response)
+
+const replayed = ({ request: { apiVersion, id }, response: { body, status } }: AnsweredKey): Replay => ({
   status,
   body,
   apiVersion,

@@ -20,10 +20,17 @@ const LAYER_KEYS_MAX = 2_097_152
 
 /** Bytes that the filters of all accounts share. */
 export class FilterRoom {
+  readonly bytesMax: number
   #left: number
 
-  constructor(bytes: number) {
-    this.#left = bytes
+  constructor(bytesMax: number) {
+    this.bytesMax = bytesMax
+    this.#left = bytesMax
+  }
+
+  /** Bytes in use. */
+  get bytes(): number {
+    return this.bytesMax - this.#left
   }
 
   /** Says whether there was room. */

@@ -13,7 +13,9 @@ import type { AccountId } from "../log/Document.ts"
 import { DocumentFormats } from "../views/DocumentFormats.ts"
 import { Journal, type StorageFailure } from "../log/Journal.ts"
 import * as Loop from "../process/Loop.ts"
-import { LAG_BYTES_MAX } from "../process/Memory.ts"
+import { LAG_BYTES_MAX, MEMORY, MEMORY_LIMIT } from "../process/Memory.ts"
+import * as Metrics from "../process/Metrics.ts"
+import { Traces, type TraceStore } from "../process/Traces.ts"
 import { piecesOf, project, type Projection } from "../views/Projection.ts"
 import { Progress } from "../process/Progress.ts"
 import {
@@ -27,7 +29,9 @@ import {
   unsealAll
 } from "../log/Record.ts"
 import { Views } from "../views/Views.ts"
-import { unlessRefused } from "../process/Writing.ts"
+import { logOf } from "../process/Log.ts"
+
+const log = logOf("engine")
 
 /** Records in one transaction, at most. */
 const BATCH_MAX = 512
@@ -43,8 +47,19 @@ interface Pending {
   readonly actor: Actor
   readonly record: SealedRecord
   readonly bytes: number
+  /** When the record became durable, by `performance.now()`. */
+  readonly since: number
   /** Whether this process has the lease of the record's deliveries. */
   readonly leased: boolean
+}
+
+const LAG_RECORDS = {
+  name: "till_projection_lag_records",
+  description: "Durable records that the views do not show yet."
+}
+const LAG_SECONDS = {
+  name: "till_projection_lag_seconds",
+  description: "Age of the oldest durable record that the views do not show yet; 0 without one."
 }
 
 /** A wipe that is being applied. */
@@ -55,7 +70,7 @@ interface Wipe {
 }
 
 export interface ProjectorShape {
-  /** Takes a durable record over. An account's records must come in ascending order. */
+  /** Takes a record over that has just become durable. An account's records must come in ascending order. */
   readonly offer: (pending: Pending) => void
   /** Waits until the views have this version of the actor's account, and hurries the projector. */
   readonly reach: (actor: Actor, version: number) => Effect.Effect<void, Closed>
@@ -83,8 +98,11 @@ const make: Effect.Effect<ProjectorShape, never, DocumentFormats | Journal | Vie
   function* () {
     const catchUp = yield* makeCatchUp
     const { wiped, write } = yield* makeWriter(catchUp)
+    const traces = yield* Traces
     let pending: Array<Pending> = []
     let pendingBytes = 0
+    /** Records that are being written. */
+    let writing: ReadonlyArray<Pending> = []
     const backlog = new Loop.Backlog()
     const work = Latch.makeUnsafe(false)
     const urgent = Latch.makeUnsafe(false)
@@ -98,12 +116,24 @@ const make: Effect.Effect<ProjectorShape, never, DocumentFormats | Journal | Vie
       for (const { bytes } of taken) pendingBytes -= bytes
       // Stays open for the rest of the pending records: a hurried read may wait for them.
       if (pending.length === 0) urgent.closeUnsafe()
+      writing = taken
+      const begun = performance.now()
       yield* write(taken)
+      writing = []
+      if (traces !== undefined) traceProjection(traces, taken, begun)
       if (pendingBytes < LAG_BYTES_MAX) roomy.openUnsafe()
       if (pending.length === 0) work.closeUnsafe()
       backlog.done(taken.length)
     })
     yield* Effect.forkScoped(Loop.forever("projection", step))
+
+    yield* Metrics.observeGauge(LAG_RECORDS, () => writing.length + pending.length)
+    yield* Metrics.observeGauge(LAG_SECONDS, () => {
+      const oldest = writing[0] ?? pending[0]
+      return oldest === undefined ? 0 : (performance.now() - oldest.since) / 1000
+    })
+    yield* Metrics.observeGauge(MEMORY, () => pendingBytes, { owner: "projection" })
+    yield* Metrics.observeGauge(MEMORY_LIMIT, () => LAG_BYTES_MAX, { owner: "projection" })
 
     const hurry = Effect.sync(() => {
       if (pending.length > 0) urgent.openUnsafe()
@@ -127,6 +157,16 @@ const make: Effect.Effect<ProjectorShape, never, DocumentFormats | Journal | Vie
   }
 )
 
+/** Adds the projection to the trace of each record's request. */
+const traceProjection = (traces: TraceStore, written: ReadonlyArray<Pending>, from: number): void => {
+  const to = performance.now()
+  for (const { record, since } of written) {
+    const parent = record.request === null ? undefined : traces.find(record.request.id)
+    const attributes = { "till.records": written.length, "till.waited_ms": from - since }
+    if (parent !== undefined) traces.add("projection", parent, { from, to }, { attributes })
+  }
+}
+
 /** Makes the part that writes records which have been offered, and knows the accounts that are being wiped. */
 const makeWriter = Effect.fnUntraced(function* (catchUp: ProjectorShape["catchUp"]) {
   const views = yield* Views
@@ -145,10 +185,9 @@ const makeWriter = Effect.fnUntraced(function* (catchUp: ProjectorShape["catchUp
           // The other accounts' projections must continue.
           Effect.catchTag("JournalCorrupt", (corrupt) => {
             actor.close("failed")
-            return Effect.logError(
-              `The views of account ${actor.account} cannot be brought up to date`,
-              corrupt.message
-            )
+            return log.error(`The views of account ${actor.account} cannot be brought up to date`, corrupt.message, {
+              cause: "outdated views"
+            })
           })
         )
       },
@@ -205,7 +244,7 @@ const makeWriter = Effect.fnUntraced(function* (catchUp: ProjectorShape["catchUp
 const retried = (write: Effect.Effect<void, StorageFailure>): Effect.Effect<void> =>
   write.pipe(
     Effect.tapError((error) =>
-      unlessRefused(Effect.logError("The projection failed; it will be tried again", error.message))
+      log.error("The projection failed; it will be tried again", error.message, { isOfWrite: true })
     ),
     Effect.retry({ schedule: Schedule.spaced("250 millis") }),
     Effect.orDie

@@ -30,10 +30,13 @@ import {
   derivedOf,
   derivedOfDeleted,
   derives,
+  type Erased,
   type EventEntry,
   type HastenedEntry,
   NOTHING_DERIVED,
+  type Released,
   type RequestIdentity,
+  type StoredAnswer,
   type SubscriptionChange,
   type TimerChange
 } from "../log/Record.ts"
@@ -91,8 +94,17 @@ export interface Transaction {
 
   readonly attempted: (outcome: AttemptOutcome) => void
 
+  /**
+   * Answers an earlier request, whose idempotency key awaits this command's outcome, or releases its key. The command's
+   * record names that request, and so do its events. The command itself must have no idempotency key.
+   */
+  readonly answer: (request: RequestIdentity, response: StoredAnswer | Released) => void
+
   /** Moves the account's clock ahead, `now` included: timers and deliveries are due sooner by that. */
   readonly advanceClock: (millis: Millis) => void
+
+  /** Names records whose texts are replaced next (`Erasures.ts`). */
+  readonly noteErased: (erased: Erased) => void
 
   /** Deletes everything in the account, and resets its clock. The command must not change anything else. */
   readonly wipe: () => void
@@ -159,6 +171,10 @@ export class ActiveTransaction implements Transaction {
   wiped = false
   /** API version in which the events are rendered, set after the command has emitted some. */
   apiVersion: string | null = null
+  /** The earlier request that the command answers. */
+  answered: { readonly request: RequestIdentity; readonly response: StoredAnswer | Released } | null = null
+  /** The records whose texts are replaced next. */
+  erased: Erased | undefined
   readonly #state: AccountState
   readonly #version: number
   /** Documents read or written, in their present state. */
@@ -279,10 +295,21 @@ export class ActiveTransaction implements Transaction {
     })
   }
 
+  answer(request: RequestIdentity, response: StoredAnswer | Released): void {
+    if (this.request !== null && this.request.idempotencyKey !== null) {
+      throw new Error("A command with an idempotency key of its own answered another request")
+    }
+    this.answered = { request, response }
+  }
+
   advanceClock(millis: Millis): void {
     this.now += millis
     this.clockOffset += millis
     this.advanced += millis
+  }
+
+  noteErased(erased: Erased): void {
+    this.erased = erased
   }
 
   wipe(): void {
@@ -314,6 +341,8 @@ export class ActiveTransaction implements Transaction {
       this.#deliveries.length > 0 ||
       this.attempts.length > 0 ||
       this.hastened.length > 0 ||
+      this.answered !== null ||
+      this.erased !== undefined ||
       this.advanced > 0
     )
   }

@@ -1,5 +1,6 @@
 /**
- * The journal: the only source of truth. Append only, one chain of records per account.
+ * The journal: the only source of truth. Append only, one chain of records per account; only the erasure of a person's
+ * data replaces texts of records (`Erasures.ts`).
  *
  * Port. `(account, version)` is unique, which is the fence: if two processes own an account, only one of them can
  * append a version, and only with the hash of the version before it.
@@ -46,6 +47,11 @@ export interface Place {
   readonly version: number
 }
 
+/** A row whose text was replaced, and its digest. */
+export interface ErasedPlace extends Place {
+  readonly erased: string
+}
+
 export interface Slice extends Place {
   readonly span: Span
 }
@@ -74,6 +80,8 @@ export interface JournalShape {
   ) => Effect.Effect<ReadonlyMap<AccountId, number>, StorageFailure>
   /** All accounts that have a record, in ascending order. */
   readonly accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
+  /** The rows whose texts were replaced, in ascending order. */
+  readonly erased: Effect.Effect<ReadonlyArray<ErasedPlace>, StorageFailure>
   /** The newest version of each account, in ascending order of account, as one snapshot. */
   readonly heads: Effect.Effect<ReadonlyMap<AccountId, number>, StorageFailure>
 }

@@ -4,6 +4,9 @@
  * A record holds the results of one command, never its inputs, so that replaying it needs no business code. Records of
  * an account form a chain: each one's hash covers its predecessor's hash and its own text, so every reader of the chain
  * detects a changed, missing or reordered record.
+ *
+ * A person's data can be erased from a record (`Erasures.ts`). Its row then has another text, keeps its hash, and gets
+ * a digest of both and of the predecessor's hash. A later record of the chain names the digest.
  */
 import { hash } from "node:crypto"
 import { Effect, Schema } from "effect"
@@ -18,7 +21,7 @@ import { entriesOf, type TallyEntry } from "./Tallies.ts"
  * A record repeats nothing that is stored elsewhere: its account and version are hashed with it, a change's id is read
  * from its document, and copies of a document are references to the document's place among the changes.
  */
-export const FORMAT = 1
+export const FORMAT = 3
 
 /** The maximum size of a record, in bytes. A storage may refuse to return more in one piece. */
 export const RECORD_BYTES_MAX = 15 * 1_048_576
@@ -66,6 +69,14 @@ export const derivedOf = <Value extends Identified>({ search, tallies }: Derivat
 
 export const derivedOfDeleted = ({ tallies }: Derivation<never>): Derived =>
   tallies === undefined ? NOTHING_DERIVED : { search: null, tallies: entriesOf([]) }
+
+/** Names records whose texts were replaced to erase a person's data. */
+export interface Erased {
+  /** Versions with the digests of their new rows, in ascending order. */
+  readonly rows: ReadonlyArray<readonly [version: number, digest: string]>
+  /** HMAC-SHA256 of the account and the rows, under a key of the installation's secret; see `Erasures.ts`. */
+  readonly signature: string
+}
 
 /** A command's change of a document: the whole document afterwards, or null for a deletion. */
 export interface Change extends Partial<Derived> {
@@ -115,6 +126,26 @@ export interface StoredAnswer {
   /** JSON text. */
   readonly body: string
 }
+
+/** A request's command has begun an operation. A later record with the same request has the answer. */
+export interface Awaiting {
+  /** The operation's id. */
+  readonly awaits: string
+}
+
+/** The operation had no outcome to answer with: the idempotency key is free again. */
+export interface Released {
+  readonly released: true
+}
+
+/** The state that a record gives to the idempotency key of its request. */
+export type Response = StoredAnswer | Awaiting | Released
+
+export const RELEASED: Released = { released: true }
+
+export const isAnswer = (response: Response): response is StoredAnswer => "status" in response
+
+export const isAwaiting = (response: Response): response is Awaiting => "awaits" in response
 
 export interface DeliveryEntry {
   readonly id: string
@@ -200,7 +231,9 @@ export interface JournalRecord {
   readonly deliveries: ReadonlyArray<DeliveryEntry>
   readonly attempts: ReadonlyArray<AttemptEntry>
   readonly hastened: ReadonlyArray<HastenedEntry>
-  readonly response: StoredAnswer | null
+  /** Absent unless the record replaces the texts of earlier ones. */
+  readonly erased?: Erased
+  readonly response: Response | null
 }
 
 /** A record with the positions of its documents. */
@@ -224,6 +257,8 @@ export interface JournalRow {
   readonly hash: string
   /** JSON in UTF-8. */
   readonly bytes: Uint8Array
+  /** The digest of a row whose text was replaced; absent otherwise. */
+  readonly erased?: string
 }
 
 /** A row with the hash of the preceding row. */
@@ -263,6 +298,27 @@ export const seal = (previous: string, record: JournalRecord): Sealed => {
   return { record: sealed, bytes, hash: hash("sha256", chained, "hex"), previous }
 }
 
+/** Encodes the row that replaces a record's text. It keeps the record's place and hash. */
+export const replace = (
+  { hash, previous, record: { account, version } }: Sealed,
+  record: JournalRecord
+): { readonly record: SealedRecord; readonly row: ErasedRow } => {
+  const { changes, changesAt, text } = toText(record)
+  const bytes = Buffer.from(text)
+  const row = { account, version, hash, bytes }
+  const sealed = { ...record, changes: located(record.changes, changes, changesAt, text, bytes) }
+  return { record: sealed, row: { ...row, erased: digestOf(previous, row) } }
+}
+
+/** A row whose text was replaced. */
+export interface ErasedRow extends JournalRow {
+  readonly erased: string
+}
+
+/** Returns the digest of a row with a replaced text. */
+const digestOf = (previous: string, row: JournalRow): string =>
+  hash("sha256", Buffer.concat([Buffer.from(`${frontOf(previous, row)}${row.hash} `), row.bytes]), "hex")
+
 export interface ChainHead {
   readonly version: number
   readonly hash: string
@@ -295,12 +351,17 @@ export const unseal = (previous: ChainHead, row: JournalRow): Sealed => {
   return { record: sealed, bytes: row.bytes, hash: row.hash, previous: previous.hash }
 }
 
-/** Checks a row against the hash of the preceding row. */
+/** Checks a row against the hash of the preceding row; one with a replaced text by its digest. */
 const requireChained = (previous: string, row: JournalRow): void => {
+  const { account, erased, version } = row
+  const corrupt = (what: string) =>
+    new JournalCorrupt({ account, version, problem: `is not what was written: its ${what} does not match` })
+  if (erased !== undefined) {
+    if (digestOf(previous, row) !== erased) throw corrupt("digest")
+    return
+  }
   const front = frontOf(previous, row)
-  if (hash("sha256", Buffer.concat([Buffer.from(front), row.bytes]), "hex") === row.hash) return
-  const { account, version } = row
-  throw new JournalCorrupt({ account, version, problem: "is not what was written: its hash does not match" })
+  if (hash("sha256", Buffer.concat([Buffer.from(front), row.bytes]), "hex") !== row.hash) throw corrupt("hash")
 }
 
 /** The text that is hashed in front of a record's bytes. */
@@ -377,22 +438,25 @@ const toText = (
     // A reference has the format of its change.
     return `${head}${object}${object.startsWith(OF) ? "" : formatText(event)}${previous}}`
   })
-  const response =
-    record.response === null
-      ? "null"
-      : `{"status":${record.response.status},${imageText(record.changes, "body", record.response.body, canonical)}}`
   const head =
     `{"format":${FORMAT},"at":${record.at},"sequence":${record.sequence},` +
     `"request":${record.request === null ? "null" : JSON.stringify(record.request)},"changes":[`
   const tail =
     `${joinJson(changes)}],${events.length === 0 ? "" : `"events":[${joinJson(events)}],`}` +
-    `${rareText(record)}"response":${response}}`
+    `${rareText(record)}"response":${responseText(record)}}`
   return { text: head + tail, changes, changesAt: head.length }
+}
+
+const responseText = ({ changes, response }: JournalRecord): string => {
+  if (response === null) return "null"
+  return isAnswer(response)
+    ? `{"status":${response.status},${imageText(changes, "body", response.body, canonical)}}`
+    : JSON.stringify(response)
 }
 
 const rareText = (record: JournalRecord): string => {
   const { advanced, apiVersion, at, attempts, clock, deliveries, events, hastened, now, ran = at, request } = record
-  const { subscriptions, timers, wiped } = record
+  const { erased, subscriptions, timers, wiped } = record
   let text = apiVersion === likelyApiVersion(events, request) ? "" : `"apiVersion":${JSON.stringify(apiVersion)},`
   if (timers.length > 0) text += `"timers":${JSON.stringify(timers)},`
   if (deliveries.length > 0) text += `"deliveries":${JSON.stringify(deliveries)},`
@@ -404,6 +468,7 @@ const rareText = (record: JournalRecord): string => {
   if (clock !== 0) text += `"clock":${clock},`
   if (advanced !== 0) text += `"advanced":${advanced},`
   if (wiped) text += `"wiped":true,`
+  if (erased !== undefined) text += `"erased":${JSON.stringify(erased)},`
   return text
 }
 
@@ -491,7 +556,12 @@ interface RecordJson {
   readonly clock?: Millis
   readonly advanced?: Millis
   readonly wiped?: boolean
-  readonly response: { readonly status: number; readonly of?: Reference; readonly body?: unknown } | null
+  readonly erased?: Erased
+  readonly response:
+    | { readonly status: number; readonly of?: Reference; readonly body?: unknown }
+    | Awaiting
+    | Released
+    | null
 }
 
 /** The place of a change among the record's changes, from 0. */
@@ -558,14 +628,18 @@ const read = (row: JournalRow, text: string): JournalRecord => {
     deliveries: json.deliveries ?? NOTHING,
     attempts: json.attempts ?? NOTHING,
     hastened: json.hastened ?? NOTHING,
-    response:
-      json.response === null
-        ? null
-        : {
-            status: json.response.status,
-            body: json.response.of === undefined ? JSON.stringify(json.response.body) : imageOf(json.response.of).object
-          }
+    ...(json.erased !== undefined && { erased: json.erased }),
+    response: responseOf(json.response, imageOf)
   }
+}
+
+const responseOf = (
+  response: RecordJson["response"],
+  imageOf: (of: Reference) => Pick<EventEntry, "object">
+): Response | null => {
+  if (response === null || !("status" in response)) return response
+  const { body, of, status } = response
+  return { status, body: of === undefined ? JSON.stringify(body) : imageOf(of).object }
 }
 
 export const textOf = (bytes: Uint8Array): string =>

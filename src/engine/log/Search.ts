@@ -19,7 +19,7 @@ export interface SearchEntry {
   readonly measure: number | null
 }
 
-/** Conditions, all of which must hold. */
+/** Conditions, all of which must hold. Terms are those of the searched kind. */
 export interface Filter {
   /** Only the document with this id. */
   readonly id?: string
@@ -70,31 +70,42 @@ export const bucketTerms = ({ from, to }: NonNullable<Filter["measure"]>): Reado
   return terms
 }
 
-export const entryOf = (account: AccountId, { measure, terms }: Searchable): SearchEntry => {
-  const numbers = terms.map((term) => termNumber(account, term))
+export const entryOf = (account: AccountId, kind: string, { measure, terms }: Searchable): SearchEntry => {
+  const numberOf = termNumbers(account, kind)
+  const numbers = terms.map(numberOf)
   if (measure !== null) {
     const bucket = bucketOf(measure)
-    numbers.push(termNumber(account, bucketTerm(bucket)))
-    numbers.push(termNumber(account, rowTerm(bucket - (bucket % BUCKETS_PER_DOUBLING))))
+    numbers.push(numberOf(bucketTerm(bucket)))
+    numbers.push(numberOf(rowTerm(bucket - (bucket % BUCKETS_PER_DOUBLING))))
   }
   numbers.sort((a, b) => a - b)
   return { terms: numbers.filter((number, i) => number !== numbers[i - 1]), measure }
 }
 
+const FNV_BASIS = 0x811c9dc5
+const FNV_PRIME = 0x01000193
+
+const fnvOf = (text: string, from: number): number => {
+  let fnv = from
+  for (let i = 0; i < text.length; i++) fnv = Math.imul(fnv ^ text.charCodeAt(i), FNV_PRIME)
+  return fnv
+}
+
+const polynomialOf = (text: string, from: number): number => {
+  let polynomial = from
+  for (let i = 0; i < text.length; i++) polynomial = (Math.imul(polynomial, 31) + text.charCodeAt(i)) | 0
+  return polynomial
+}
+
 /**
- * Hashes an account's term to 53 bits, by FNV-1a and a polynomial, whose collisions are unrelated. The account is part
- * of the hash because accounts share an index: no search reads other accounts' entries of the same term.
+ * Returns the hash of an account's terms of a kind to 53 bits, by FNV-1a and a polynomial, whose collisions are
+ * unrelated. Account and kind are part of the hash because they share an index: no search reads others' entries of the
+ * same term.
  */
-export const termNumber = (account: AccountId, term: string): number => {
-  const text = `${account}\u0000${term}`
-  let fnv = 0x811c9dc5
-  let polynomial = 0
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    fnv = Math.imul(fnv ^ code, 0x01000193)
-    polynomial = (Math.imul(polynomial, 31) + code) | 0
-  }
-  return (polynomial & 0x1fffff) * 2 ** 32 + (fnv >>> 0)
+export const termNumbers = (account: AccountId, kind: string): ((term: string) => number) => {
+  const prefix = `${account}\u0000${kind}\u0000`
+  const [fnv, polynomial] = [fnvOf(prefix, FNV_BASIS), polynomialOf(prefix, 0)]
+  return (term) => (polynomialOf(term, polynomial) & 0x1fffff) * 2 ** 32 + (fnvOf(term, fnv) >>> 0)
 }
 
 const TRIGRAM = 3

@@ -27,22 +27,47 @@ export interface TallyRow extends Sum {
   readonly account: AccountId
 }
 
-/** The lengths of sums, in hours: an hour, and a day in UTC, of which a query adds up 24 times fewer. */
-export const SPANS = [1, 24] as const
+const DAY_HOURS = 24
 
-/** Returns the length of the longest sums that a query's steps consist of, in hours. */
-export const spanOf = ({ from, hours }: TallyQuery): number =>
-  SPANS.findLast((span) => from % span === 0 && hours % span === 0)!
+/** The lengths of sums, in hours: an hour, and a day in UTC, of which a query adds up 24 times fewer. */
+export const SPANS = [1, DAY_HOURS] as const
 
 export const sumsOf = (entry: TallyEntry): ReadonlyArray<Sum> =>
   SPANS.map((hours) => ({ ...entry, hours, hour: entry.hour - (entry.hour % hours) }))
 
-/** Sums per step of `hours` hours, from the hour `from` on. */
+/** Sums of steps of any length: each step goes from its start to the next one. */
 export interface TallyQuery {
-  readonly from: number
-  /** 1 or more. */
-  readonly hours: number
+  /** In hours since the Unix epoch, ascending. The last step has no end. */
+  readonly starts: ReadonlyArray<number>
 }
+
+/** The sums of one length that a step consists of, from one hour up to another. */
+export interface Piece {
+  readonly step: number
+  readonly hours: (typeof SPANS)[number]
+  readonly from: number
+  readonly until: number
+}
+
+/** A later hour than any that a tally has. */
+const NEVER = 10 ** 9
+
+/** Divides each step into whole days in UTC, and hours before and after them. */
+export const piecesOf = ({ starts }: TallyQuery): ReadonlyArray<Piece> =>
+  starts.flatMap((from, step) => {
+    const until = starts[step + 1] ?? NEVER
+    const firstDay = Math.ceil(from / DAY_HOURS) * DAY_HOURS
+    const lastDay = Math.floor(until / DAY_HOURS) * DAY_HOURS
+    const pieces: ReadonlyArray<Piece> =
+      firstDay > lastDay
+        ? [{ step, hours: 1, from, until }]
+        : [
+            { step, hours: 1, from, until: firstDay },
+            { step, hours: DAY_HOURS, from: firstDay, until: lastDay },
+            { step, hours: 1, from: lastDay, until }
+          ]
+    return pieces.filter(({ from, until }) => from < until)
+  })
 
 /** A sum of a step, counted from 0. Steps without documents are left out. */
 export interface TalliesOfStep extends Omit<TallyEntry, "hour"> {

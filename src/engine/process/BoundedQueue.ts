@@ -27,6 +27,10 @@ export class BoundedQueue {
     return this.#waiting === 0
   }
 
+  get size(): number {
+    return this.#waiting
+  }
+
   /** Takes a place; false if there is none. Each `enter` that returned true needs a `leave`. */
   enter(): boolean {
     if (this.#waiting >= this.#capacity) return false

@@ -8,14 +8,23 @@ const heap = getHeapStatistics().heap_size_limit
 export const CACHE_BYTES_MAX = Math.min(256 * MEBIBYTE, heap / 4)
 /** For the filters of used idempotency keys of all accounts in memory, at about two bytes a key. */
 export const KEY_FILTERS_BYTES_MAX = Math.min(128 * MEBIBYTE, heap / 16)
-/** Rows in the cached list pages of all accounts, at about 400 bytes each. */
-export const LIST_ROWS_MAX = Math.ceil(Math.min(16 * MEBIBYTE, heap / 64) / 400)
+/** The size of a row of a cached list page. */
+export const LIST_ROW_BYTES = 400
+/** Rows in the cached list pages of all accounts. */
+export const LIST_ROWS_MAX = Math.ceil(Math.min(16 * MEBIBYTE, heap / 64) / LIST_ROW_BYTES)
 /** Rows whose digests a verification keeps at a time, at up to 64 bytes each, outside of the heap. */
 export const VERIFIED_ROWS_MAX = Math.ceil(heap / 2 / 64)
 /** Durable records that may wait for projection; above it, flushes wait for the projector. */
 export const LAG_BYTES_MAX = Math.min(64 * MEBIBYTE, heap / 32)
 /** A page of records from the journal ends with the record that reaches this size. */
 export const READ_BYTES_MAX = Math.min(16 * MEBIBYTE, heap / 64)
+
+/** Metrics of the memory that owners of caches and buffers count themselves. */
+export const MEMORY = {
+  name: "till_memory_bytes",
+  description: "Approximate memory of a cache or buffer, by its owner."
+}
+export const MEMORY_LIMIT = { name: "till_memory_limit_bytes", description: "Limit of that memory." }
 
 /**
  * Lets owners share a capacity: each may use an equal share, and more while the others leave room. So one busy account

@@ -12,6 +12,7 @@
 import { Context, Effect, Exit, Layer, Option, type Scope } from "effect"
 import { hash } from "node:crypto"
 import { Condition } from "./Condition.ts"
+import * as Metrics from "./Metrics.ts"
 
 export type Partition = number
 
@@ -93,10 +94,29 @@ export class Placement extends Context.Service<Placement, PlacementShape>()("til
   /** For a process that serves all partitions. */
   static readonly layerSole: Layer.Layer<Placement> = Layer.sync(Placement, () => makeSole())
   /** For one of several processes: it serves the partitions that it acquires. */
-  static readonly layerShared: Layer.Layer<Placement> = Layer.sync(Placement, () => new Shared(() => performance.now()))
+  static readonly layerShared: Layer.Layer<Placement> = Placement.layerSharedBy(() => performance.now())
   /** `layerShared` with another monotonic clock, in milliseconds: for tests. */
-  static readonly layerSharedBy = (now: () => number): Layer.Layer<Placement> =>
-    Layer.sync(Placement, () => new Shared(now))
+  static layerSharedBy(now: () => number): Layer.Layer<Placement> {
+    return Layer.effect(
+      Placement,
+      Effect.gen(function* () {
+        const countMoves = yield* Metrics.counters(MOVES, [["acquired"], ["released"]])
+        const shared = new Shared(now, (direction) => countMoves([direction]))
+        yield* Metrics.observeGauge(HELD, () => shared.held().length)
+        return shared
+      })
+    )
+  }
+}
+
+const HELD = {
+  name: "till_partitions_held",
+  description: "Partitions that this process serves, if several processes share a database."
+}
+const MOVES = {
+  name: "till_partition_moves_total",
+  description: "Partitions that this process has acquired and released.",
+  labels: ["direction"]
 }
 
 const makeSole = (): PlacementShape => ({
@@ -126,8 +146,11 @@ class Shared implements PlacementShape {
   #confirmedAt = Number.NEGATIVE_INFINITY
   #unconfirmedAt = Number.NEGATIVE_INFINITY
 
-  constructor(now: () => number) {
+  readonly #countMove: (direction: "acquired" | "released") => void
+
+  constructor(now: () => number, countMove: (direction: "acquired" | "released") => void) {
     this.#now = now
+    this.#countMove = countMove
   }
 
   readonly isHere = (account: string): boolean => this.#served.has(partitionOf(account)) && this.#isConfirmed
@@ -171,6 +194,7 @@ class Shared implements PlacementShape {
       this.#owned.add(partition)
       for (const { onAcquired } of this.#listeners) if (onAcquired !== undefined) yield* onAcquired(partition)
       this.#served.add(partition)
+      this.#countMove("acquired")
       if (this.#isConfirmed) this.#callServed([partition])
       this.#moved.signal()
     })
@@ -185,6 +209,7 @@ class Shared implements PlacementShape {
       for (const { onReleasing } of lastToFirst) if (onReleasing !== undefined) yield* onReleasing(partition)
       this.#owned.delete(partition)
       this.#places.delete(partition)
+      this.#countMove("released")
       this.#moved.signal()
     })
 

@@ -3,11 +3,13 @@
  * a time, each of a bounded number of rows, and after each a rest of nine times its duration. So pruning takes a tenth
  * of one connection's time at most, however much there is to delete, and while the database is slow it deletes less.
  *
- * The time of deletion has no effect: every read leaves out what is past its retention.
+ * The time of deletion has no effect on answers, except of events and test payments, which are there until then.
  */
 import { Context, Duration, Effect, Layer, type Scope, Semaphore } from "effect"
 import * as Loop from "./Loop.ts"
-import { unlessRefused } from "./Writing.ts"
+import { logOf } from "./Log.ts"
+
+const log = logOf("engine")
 
 /** Rows that a statement deletes, at most. */
 export const PRUNED_MAX = 5000
@@ -40,7 +42,7 @@ export class Pruning extends Context.Service<Pruning, PruningShape>()("till/engi
     return {
       add: ({ everyMillis, name, pass }) => {
         const safely = Effect.catch(pass(paced), ({ message }) =>
-          unlessRefused(Effect.logWarning(`Old ${name} could not be deleted`, message))
+          log.warning(`Old ${name} could not be deleted`, message, { cause: `not deleted: ${name}`, isOfWrite: true })
         )
         const step = Effect.andThen(Effect.sleep(everyMillis), safely)
         return Effect.asVoid(Effect.forkScoped(Loop.forever(`deletion of old ${name}`, step)))

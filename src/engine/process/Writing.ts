@@ -15,7 +15,3 @@ export interface WritingShape {
 export const Writing = Context.Reference<WritingShape>("till/engine/Writing", {
   defaultValue: () => ({ refusal: () => undefined, probe: Effect.succeed(undefined) })
 })
-
-/** Logs a failed write, unless the storage refuses all writes: that has its own log line, once a minute. */
-export const unlessRefused = (log: Effect.Effect<void>): Effect.Effect<void> =>
-  Effect.flatMap(Writing, ({ refusal }) => (refusal() === undefined ? log : Effect.void))

@@ -15,7 +15,15 @@ import { type StoredEvent, storedEvents } from "../log/Events.ts"
 import { DocumentFormats } from "../views/DocumentFormats.ts"
 import { Journal, type StorageFailure } from "../log/Journal.ts"
 import { pageOf } from "./Lists.ts"
-import { type ChainedRow, missingRecord, missingItem, readRow, type RequestIdentity, timeOf } from "../log/Record.ts"
+import {
+  type ChainedRow,
+  isAnswer,
+  missingRecord,
+  missingItem,
+  readRow,
+  type RequestIdentity,
+  timeOf
+} from "../log/Record.ts"
 import { recordId, recordVersion, type Revision, type RevisionQuery, Views } from "../views/Views.ts"
 
 /** A record that has written at least one of the requested documents. */
@@ -90,7 +98,7 @@ export const make = Effect.fnUntraced(function* (
       events: [...storedEvents(record).values()]
         .filter(({ object }) => isRequested((parseJson(object) as Identified).id))
         .map((event) => today(account, event)),
-      answer: record.response?.body ?? null
+      answer: record.response !== null && isAnswer(record.response) ? record.response.body : null
     }
   }
 

@@ -5,11 +5,13 @@ import * as Batcher from "../process/Batcher.ts"
 import { labelsText } from "../log/Checksum.ts"
 import { type Between, type Created, idsOf, isWithin } from "../log/Created.ts"
 import type { AccountId, Document, Identified } from "../log/Document.ts"
-import { DocumentFormats } from "../views/DocumentFormats.ts"
+import { LIST_ROW_BYTES, LIST_ROWS_MAX, MEMORY, MEMORY_LIMIT } from "../process/Memory.ts"
+import * as Metrics from "../process/Metrics.ts"
+import { DocumentFormats, type DocumentFormatsShape } from "../views/DocumentFormats.ts"
 import { ListPages, type RowsPage } from "./ListPages.ts"
-import { Journal, type StorageFailure } from "../log/Journal.ts"
+import { Journal, type JournalShape, type StorageFailure } from "../log/Journal.ts"
 import type { DocumentRow } from "../views/Projection.ts"
-import type { Span } from "../log/Record.ts"
+import { JournalCorrupt, type Span } from "../log/Record.ts"
 import type { Filter } from "../log/Search.ts"
 import { type Cursor, type ListPage, type ListQuery, Views, type ViewsShape } from "../views/Views.ts"
 
@@ -60,23 +62,7 @@ export const make: Effect.Effect<Lists, never, DocumentFormats | Journal | Scope
         : views.list(account, { ...query, labels })
     }
 
-    const documentsOf = Effect.fnUntraced(function* (actor: Actor, rows: ReadonlyArray<DocumentRow>) {
-      const { account } = actor
-      const known = rows.map((row) => {
-        const document = knownDocument(actor, row)
-        return document !== undefined && isRowOf(row, document) ? document : undefined
-      })
-      const missing = rows.filter((_, i) => known[i] === undefined)
-      if (missing.length === 0) return known as ReadonlyArray<Document>
-      const spans = missing.flatMap(({ documentSpan, hiddenSpan, version }) =>
-        [documentSpan, hiddenSpan].flatMap((span) => (span === null ? [] : [{ account, version, span }]))
-      )
-      const texts = (yield* slices(spans)).values()
-      const next = (span: Span | null) => (span === null ? null : (texts.next().value ?? null))
-      return rows.map((row, i) => {
-        return known[i] ?? formats.document({ ...row, document: next(row.documentSpan), hidden: next(row.hiddenSpan) })
-      }) as ReadonlyArray<Document>
-    })
+    const documentsOf = makeDocumentsOf(formats, slices)
 
     const readRows = (actor: Actor, query: ListQuery) =>
       Effect.flatMap(rowsOf(actor, query), (rows) =>
@@ -86,6 +72,8 @@ export const make: Effect.Effect<Lists, never, DocumentFormats | Journal | Scope
       )
 
     const pages = new ListPages()
+    yield* Metrics.observeGauge(MEMORY, () => pages.rows * LIST_ROW_BYTES, { owner: "list_pages" })
+    yield* Metrics.observeGauge(MEMORY_LIMIT, () => LIST_ROWS_MAX * LIST_ROW_BYTES, { owner: "list_pages" })
     /** Reads the documents of a cached page, and puts them into the actor's cache for the next request. */
     const readAgain = Effect.fnUntraced(function* (actor: Actor, { kind }: ListQuery, { hasMore, page }: RowsPage) {
       const version = actor.durable
@@ -95,27 +83,60 @@ export const make: Effect.Effect<Lists, never, DocumentFormats | Journal | Scope
       return { documents, hasMore }
     })
 
+    const readPage = Effect.fnUntraced(function* (actor: Actor, query: ListQuery) {
+      const version = actor.projected
+      const { hasMore, page } = yield* pageOf(query, (query) => readRows(actor, query))
+      pages.set(actor, query, version, { hasMore, page: page.map(({ row }) => row) })
+      return { documents: page.map(({ document }) => document), hasMore }
+    })
     const list: Lists["list"] = Effect.fnUntraced(function* (actor, { created, ...query }) {
       if (created === undefined) {
         const known = pages.get(actor, query)
-        if (known !== undefined) return yield* readAgain(actor, query, known)
-        const version = actor.projected
-        const { hasMore, page } = yield* pageOf(query, (query) => readRows(actor, query))
-        pages.set(actor, query, version, { hasMore, page: page.map(({ row }) => row) })
-        return { documents: page.map(({ document }) => document), hasMore }
+        const page = readPage(actor, query)
+        return yield* orOnceMore(known === undefined ? page : readAgain(actor, query, known), page)
       }
       const { between, isExact } = yield* createdBetween(views, actor.account, query.prefix, created)
-      const { hasMore, page } = yield* pageOf(
+      const read = pageOf(
         { ...query, ...between },
         (query) => readRows(actor, query),
         ({ document }) => isExact || isWithin((document.value as Identified & Dated).created, created)
       )
+      const { hasMore, page } = yield* orOnceMore(read)
       return { documents: page.map(({ document }) => document), hasMore }
     })
 
-    return { peek: (actor, query) => peekPage(pages, actor, query), list, search: makeSearch(views, documentsOf) }
+    const search = makeSearch(views, documentsOf)
+    return {
+      peek: (actor, query) => peekPage(pages, actor, query),
+      list,
+      search: (actor, wanted) => orOnceMore(search(actor, wanted))
+    }
   }
 )
+
+/** Makes the function that returns the documents of rows: from memory, or read from the journal. */
+const makeDocumentsOf = (formats: DocumentFormatsShape, slices: JournalShape["slices"]): DocumentsOf =>
+  Effect.fnUntraced(function* (actor, rows) {
+    const { account } = actor
+    const known = rows.map((row) => {
+      const document = knownDocument(actor, row)
+      return document !== undefined && isRowOf(row, document) ? document : undefined
+    })
+    const missing = rows.filter((_, i) => known[i] === undefined)
+    if (missing.length === 0) return known as ReadonlyArray<Document>
+    const spans = missing.flatMap(({ documentSpan, hiddenSpan, version }) =>
+      [documentSpan, hiddenSpan].flatMap((span) => (span === null ? [] : [{ account, version, span }]))
+    )
+    const texts = (yield* slices(spans)).values()
+    const next = (span: Span | null) => (span === null ? null : (texts.next().value ?? null))
+    return rows.map((row, i) => {
+      return known[i] ?? formats.document({ ...row, document: next(row.documentSpan), hidden: next(row.hiddenSpan) })
+    }) as ReadonlyArray<Document>
+  })
+
+/** Reads anew if texts did not fit their rows: an erasure may have replaced a record between both reads. */
+const orOnceMore = <A, E>(read: Effect.Effect<A, E>, anew = read): Effect.Effect<A, E> =>
+  Effect.catchDefect(read, (defect) => (defect instanceof JournalCorrupt ? anew : Effect.die(defect)))
 
 type DocumentsOf = (
   actor: Actor,

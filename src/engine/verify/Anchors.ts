@@ -7,6 +7,8 @@
  *   and a missing journal at the next anchored head.
  * - Its signature covers the previous signature, so no anchor can be removed from the middle or moved. Removed newest
  *   anchors are detected by the mark, which is stored with the secret, outside of the database.
+ * - After a roll of the secret, the new one signs. An anchor under the secret before it is genuine only in front of the
+ *   first anchor under the new one, whose signature covers it: the old secret forges nothing.
  * - An anchor describes the database at the time when it was made. Changes before that are not detected: those within
  *   the last hour, or since a kill.
  */
@@ -16,6 +18,9 @@ import { parseJson } from "../../json/JsonParse.ts"
 import type { AccountId, Millis } from "../log/Document.ts"
 import type { Place, StorageFailure } from "../log/Journal.ts"
 import { partitionOf, Placement } from "../process/Placement.ts"
+import { logOf } from "../process/Log.ts"
+
+const log = logOf("engine")
 
 /** The newest record of an account, at some time. */
 export interface Head extends Place {
@@ -47,8 +52,15 @@ export interface AnchorStoreShape {
 
 export class AnchorStore extends Context.Service<AnchorStore, AnchorStoreShape>()("till/engine/AnchorStore") {}
 
-/** Key that signs anchors, derived from the installation's secret. */
-export type AnchorKey = Redacted.Redacted<Uint8Array>
+type AnchorKey = Redacted.Redacted<Uint8Array>
+
+/** The keys that have ever signed anchors, each derived from a secret of the installation. */
+export interface AnchorKeys {
+  /** Newest first. */
+  readonly all: ReadonlyArray<AnchorKey>
+  /** The place in `all` of the key that signs. */
+  readonly position: () => number
+}
 
 const PAGE = 100
 
@@ -73,20 +85,33 @@ export interface Anchored {
 
 export const timeOf = (at: Millis): string => new Date(at).toISOString().replace(/:\d\d\.\d\d\dZ$/, "Z")
 
+/** A genuine anchor, and the place of the key that has signed it: no later anchor has an older key. */
+interface Reached {
+  readonly newest: Mark
+  readonly signer: number
+}
+
 /** Reads all anchors after one, and returns the problem of the first that is not genuine. */
 const overAnchors = Effect.fnUntraced(function* (
-  key: AnchorKey,
-  from: Mark,
+  { all }: Pick<AnchorKeys, "all">,
+  from: Reached,
   onAnchor: (anchor: Anchor) => void
-): Effect.fn.Return<{ readonly newest: Mark; readonly problem: string | null }, StorageFailure, AnchorStore> {
+): Effect.fn.Return<Reached & { readonly problem: string | null }, StorageFailure, AnchorStore> {
   const store = yield* AnchorStore
-  let newest = from
+  let { newest, signer } = from
   let problem: string | null = null
+  const isSigned = (anchor: Anchor): boolean => {
+    const found = all.findLastIndex(
+      (key, i) => i <= signer && anchor.signature === signatureOf(key, newest.signature, anchor)
+    )
+    if (found >= 0) signer = found
+    return found >= 0
+  }
   for (;;) {
     const page = yield* store.read(newest.sequence, PAGE)
     for (const anchor of page) {
       if (anchor.sequence !== newest.sequence + 1) problem ??= `Anchor ${newest.sequence + 1} is missing`
-      else if (anchor.signature !== signatureOf(key, newest.signature, anchor)) {
+      else if (!isSigned(anchor)) {
         problem ??=
           `Anchor ${anchor.sequence} of ${timeOf(anchor.at)} is not signed with the secret in TILL_DATA_DIR: it was ` +
           "forged, or the secret is another installation's"
@@ -94,11 +119,11 @@ const overAnchors = Effect.fnUntraced(function* (
       if (problem === null) onAnchor(anchor)
       newest = anchor
     }
-    if (page.length === 0) return { newest, problem }
+    if (page.length === 0) return { newest, signer, problem }
   }
 })
 
-const NONE: Mark = { sequence: 0, signature: "" }
+const NONE: Reached = { newest: { sequence: 0, signature: "" }, signer: Infinity }
 
 const headsIn = ({ heads }: Anchor) => parseJson(heads) as ReadonlyArray<readonly [AccountId, number, string]>
 
@@ -110,7 +135,7 @@ const unmarked = (mark: Mark | undefined, marked: boolean): string | null =>
       "back to an earlier state. If you have done so on purpose, remove the file `anchor` in TILL_DATA_DIR"
 
 export const anchored = Effect.fnUntraced(function* (
-  key: AnchorKey
+  keys: Pick<AnchorKeys, "all">
 ): Effect.fn.Return<Anchored, StorageFailure, AnchorStore> {
   const store = yield* AnchorStore
   // Before the anchors, because a running service may add some.
@@ -118,7 +143,7 @@ export const anchored = Effect.fnUntraced(function* (
   const heads = new Map<AccountId, Array<AnchoredHead>>()
   let newest: Millis | null = null
   let marked = false
-  const { problem } = yield* overAnchors(key, NONE, (anchor) => {
+  const { problem } = yield* overAnchors(keys, NONE, (anchor) => {
     newest = anchor.at
     if (anchor.sequence === mark?.sequence) marked = anchor.signature === mark.signature
     for (const [account, version, hash] of headsIn(anchor)) {
@@ -131,47 +156,50 @@ export const anchored = Effect.fnUntraced(function* (
 })
 
 /** Makes an effect that writes an anchor if any account has changed since the previous one. */
-export const makeAnchoring = Effect.fnUntraced(function* (key: AnchorKey) {
+export const makeAnchoring = Effect.fnUntraced(function* (keys: AnchorKeys) {
   const store = yield* AnchorStore
   const versions = new Map<AccountId, number>()
-  let newest = NONE
+  let reached = NONE
   const known = (anchor: Anchor) => {
     for (const [account, version] of headsIn(anchor)) versions.set(account, version)
   }
   /** Reads the anchors since the last call, at first all of them. Returns their problem, or null. */
   const read = Effect.gen(function* () {
     const mark = yield* store.mark
-    let marked = mark !== undefined && mark.sequence <= newest.sequence
-    const found = yield* overAnchors(key, newest, (anchor) => {
+    let marked = mark !== undefined && mark.sequence <= reached.newest.sequence
+    const found = yield* overAnchors(keys, reached, (anchor) => {
       known(anchor)
       if (anchor.sequence === mark?.sequence) marked = anchor.signature === mark.signature
     })
     const problem = found.problem ?? unmarked(mark, marked)
-    if (problem === null) newest = found.newest
+    if (problem === null) reached = found
     return problem
   })
   const attempt = Effect.gen(function* () {
     const problem = yield* read
     if (problem !== null) {
       // Another anchor would hide that earlier ones were changed.
-      yield* Effect.logError("No anchor is made: those that are there cannot be trusted", problem)
+      yield* log.error("No anchor is made: those that are there cannot be trusted", problem)
       return true
     }
     const moved = (yield* store.heads).filter(({ account, version }) => version > (versions.get(account) ?? 0))
     if (moved.length === 0) return true
     const at = yield* Clock.currentTimeMillis
     const heads = JSON.stringify(moved.map(({ account, hash, version }) => [account, version, hash]))
+    const { newest } = reached
+    // A process that has not noticed a roll yet signs like the anchors before its own.
+    const signer = Math.min(keys.position(), reached.signer)
     const unsigned = { sequence: newest.sequence + 1, at, heads }
-    const anchor = { ...unsigned, signature: signatureOf(key, newest.signature, unsigned) }
+    const anchor = { ...unsigned, signature: signatureOf(keys.all[signer]!, newest.signature, unsigned) }
     if (!(yield* store.append(anchor))) return false
     yield* store.setMark(anchor)
     known(anchor)
-    newest = anchor
+    reached = { newest: anchor, signer }
     return true
   })
   // If another process was first, its anchor covers nearly everything, and one further attempt is enough.
   return Effect.flatMap(attempt, (isMade) => (isMade ? Effect.void : Effect.asVoid(attempt))).pipe(
-    Effect.catch((error) => Effect.logError("No anchor could be made; it will be tried again", error.message))
+    Effect.catch((error) => log.error("No anchor could be made; it will be tried again", error.message))
   )
 })
 
@@ -187,11 +215,11 @@ const STOPPING_MILLIS = 60_000
  * Makes anchors soon after the start, every hour, and at the end. If several processes share the database, only the one
  * that serves `account` makes them, from soon after it has acquired it.
  */
-export const layer = (key: AnchorKey, account: AccountId): Layer.Layer<never, never, AnchorStore | Placement> =>
+export const layer = (keys: AnchorKeys, account: AccountId): Layer.Layer<never, never, AnchorStore | Placement> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const placement = yield* Placement
-      const anchor = yield* makeAnchoring(key)
+      const anchor = yield* makeAnchoring(keys)
       let servedUntil = Number.NEGATIVE_INFINITY
       const isOurs = () => {
         if (placement.isHere(account)) servedUntil = performance.now()

@@ -30,16 +30,24 @@ export interface Named {
   readonly id: string
 }
 
+/** Rows past their retention, which may be missing. */
+export interface Forgettable {
+  /** Keys used before this running time. */
+  readonly keysBefore: Millis
+  /** Events with smaller ids, and their deliveries. */
+  readonly eventsBefore: string
+}
+
 export class ExpectedViews {
   readonly #holds: (id: string) => boolean
-  /** Keys used before this time may be missing. */
-  readonly #forgettable: Millis
+  readonly #forgettable: Forgettable
   readonly documents = new RowDigests()
   /** Revisions: the records that have written each document. The newest one is taken with the document's row. */
   readonly revisions = new RowDigests()
   readonly events = new RowDigests()
   readonly keys = new RowDigests()
   readonly #keysForgettable = new RowDigests()
+  readonly #eventsForgettable = new RowDigests()
   readonly timers = new Map<string, TimerRow>()
   readonly subscriptions = new Map<string, SubscriptionRow>()
   readonly deliveries = new Map<string, DeliveryRow>()
@@ -47,7 +55,7 @@ export class ExpectedViews {
   readonly tallies: Sums = new Map()
 
   /** Expects only rows whose ids `holds` accepts. */
-  constructor(holds: (id: string) => boolean, forgettable: Millis) {
+  constructor(holds: (id: string) => boolean, forgettable: Forgettable) {
     this.#holds = holds
     this.#forgettable = forgettable
   }
@@ -56,7 +64,8 @@ export class ExpectedViews {
   get weight(): number {
     const { deliveries, documents, events, keys, revisions, subscriptions, tallies, timers } = this
     const whole = WHOLE_ROW_WEIGHT * (timers.size + subscriptions.size + deliveries.size) + SUM_WEIGHT * tallies.size
-    return documents.size + revisions.size + events.size + keys.size + this.#keysForgettable.size + whole
+    const forgettable = this.#keysForgettable.size + this.#eventsForgettable.size
+    return documents.size + revisions.size + events.size + keys.size + forgettable + whole
   }
 
   merge(projection: Projection): void {
@@ -76,11 +85,12 @@ export class ExpectedViews {
     for (const row of projection.revisions) if (holds(row.id)) this.#setRevision(row)
     for (const row of events) {
       const id = eventId(row)
-      if (holds(id)) this.events.set(id, rowText.events(row))
+      const table = row.id < this.#forgettable.eventsBefore ? this.#eventsForgettable : this.events
+      if (holds(id)) table.set(id, rowText.events(row))
     }
     for (const row of keys) {
       const id = keyId(row)
-      const table = row.at < this.#forgettable ? this.#keysForgettable : this.keys
+      const table = row.at < this.#forgettable.keysBefore ? this.#keysForgettable : this.keys
       if (holds(id)) table.set(id, rowText.keys(row))
     }
     for (const row of projection.timersSet) if (holds(row.id)) this.timers.set(row.id, row)
@@ -101,7 +111,7 @@ export class ExpectedViews {
   }
 
   #sweep(sweep: NonNullable<Projection["sweep"]>): void {
-    if (sweep.wiped) this.#keysForgettable.clear()
+    if (sweep.wiped) for (const rows of [this.#keysForgettable, this.#eventsForgettable]) rows.clear()
     sweepTables(this, sweep)
   }
 
@@ -133,11 +143,12 @@ export class ExpectedViews {
     switch (table) {
       case "documents":
       case "revisions":
-      case "events":
         return this[table].take(id, text)
+      case "events":
       case "keys": {
-        const found = this.keys.take(id, text)
-        return found === "absent" ? this.#keysForgettable.take(id, text) : found
+        const found = this[table].take(id, text)
+        const forgettable = table === "keys" ? this.#keysForgettable : this.#eventsForgettable
+        return found === "absent" ? forgettable.take(id, text) : found
       }
       case "tallies": {
         const sum = this.tallies.get(id)
@@ -158,10 +169,11 @@ export class ExpectedViews {
   }
 
   /** A required row that was not taken, among the rows that are kept whole. */
-  get missing(): Named | undefined {
-    for (const table of ["timers", "subscriptions", "deliveries"] as const) {
+  missing({ eventsBefore }: Forgettable): Named | undefined {
+    for (const table of ["timers", "subscriptions"] as const) {
       for (const id of this[table].keys()) return { table, id }
     }
+    for (const [id, { event }] of this.deliveries) if (event >= eventsBefore) return { table: "deliveries", id }
     return undefined
   }
 
@@ -176,15 +188,20 @@ export class ExpectedViews {
     return this.documents.left + this.revisions.left + this.events.left + this.keys.left > 0
   }
 
-  /** A row of a projection that was not taken. Keys used before `forgotten` may have been deleted during the scan. */
-  missingAmong({ documentsChanged, events, keys, revisions }: Projection, forgotten: Millis): Named | undefined {
+  /** A row of a projection that was not taken. More rows may have become forgettable during the scan. */
+  missingAmong(
+    { documentsChanged, events, keys, revisions }: Projection,
+    { eventsBefore, keysBefore }: Forgettable
+  ): Named | undefined {
     for (const { id } of documentsChanged) if (this.documents.has(id)) return { table: "documents", id }
     for (const row of [...documentsChanged, ...revisions]) {
       if (this.revisions.has(revisionId(row))) return { table: "revisions", id: revisionId(row) }
     }
-    for (const row of events) if (this.events.has(eventId(row))) return { table: "events", id: eventId(row) }
+    for (const row of events) {
+      if (row.id >= eventsBefore && this.events.has(eventId(row))) return { table: "events", id: eventId(row) }
+    }
     for (const row of keys) {
-      if (row.at >= forgotten && this.keys.has(keyId(row))) return { table: "keys", id: keyId(row) }
+      if (row.at >= keysBefore && this.keys.has(keyId(row))) return { table: "keys", id: keyId(row) }
     }
     return undefined
   }

@@ -10,9 +10,13 @@ import { Clock, Effect, Random } from "effect"
 import type { AccountId, Millis } from "../log/Document.ts"
 import type { StorageFailure } from "../log/Journal.ts"
 import { measureUtilisation } from "../process/EventLoop.ts"
+import { logOf } from "../process/Log.ts"
 import * as Loop from "../process/Loop.ts"
+import * as Metrics from "../process/Metrics.ts"
 import type { PlacementShape } from "../process/Placement.ts"
 import type { Manner, Outcome } from "./Verify.ts"
+
+const log = logOf("engine")
 
 /** Digests in memory at a time: 32 MB. */
 const ROWS_MAX = 500_000
@@ -47,43 +51,68 @@ export const gently = (): Manner => {
 const DELAY_MILLIS = 5 * 60_000
 const DAY_MILLIS = 86_400_000
 
-/** Verifies all accounts served here, in rounds of `period` milliseconds. Logs account, version and place, no data. */
-export const forever = (
-  period: Millis,
-  accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>,
-  isHere: PlacementShape["isHere"],
-  check: (account: AccountId) => Effect.Effect<Outcome, { readonly message: string }>
-): Effect.Effect<never> => {
+/** The result of a round: when it ended, and how many accounts it checked and found damaged. */
+export interface Round {
+  readonly at: Millis
+  readonly accounts: number
+  readonly problems: number
+}
+
+interface Work {
+  /** Length of a round, in milliseconds. */
+  readonly period: Millis
+  readonly accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
+  readonly isHere: PlacementShape["isHere"]
+  readonly check: (account: AccountId) => Effect.Effect<Outcome, { readonly message: string }>
+  readonly onRound: (round: Round) => void
+}
+
+/** Verifies all accounts served here, in rounds. Logs account, version and place, no data. */
+export const forever = ({ accounts, check, isHere, onRound, period }: Work): Effect.Effect<never> => {
   const checked = (account: AccountId) =>
     check(account).pipe(
       Effect.tap(({ problem }) =>
-        problem === null ? Effect.void : Effect.logError("A scrub has found damage", problem)
+        problem === null ? Effect.void : log.error("A scrub has found damage", problem, { cause: problem })
       ),
       Effect.catch(({ message }) =>
-        Effect.as(Effect.logWarning(`Account ${account} could not be checked`, message), UNCHECKED)
+        Effect.as(log.warning(`Account ${account} could not be checked`, message, { cause: "not checked" }), UNCHECKED)
       )
     )
-  const round = Effect.gen(function* () {
-    const beganAt = yield* Clock.currentTimeMillis
-    const found = yield* Effect.catch(accounts, ({ message }) =>
-      Effect.as(Effect.logWarning("The accounts could not be checked", message), [])
-    )
-    const order = yield* Random.shuffle(found)
-    let count = 0
-    let records = 0
-    let problems = 0
-    for (const [i, account] of order.entries()) {
-      yield* sleepUntil(beganAt + (period * i) / order.length)
-      if (!isHere(account)) continue
-      count++
-      const outcome = yield* checked(account)
-      records += outcome.records
-      if (outcome.problem !== null) problems++
-    }
-    yield* Effect.logInfo(`${count} accounts were checked, ${records} records; ${problems} have a problem`)
-    yield* sleepUntil(beganAt + period)
-  })
-  return Effect.andThen(Effect.sleep(DELAY_MILLIS), Loop.forever("scrubbing", round))
+  const round = (countOutcome: (outcome: ReadonlyArray<string>) => void) =>
+    Effect.gen(function* () {
+      const beganAt = yield* Clock.currentTimeMillis
+      const found = yield* Effect.catch(accounts, ({ message }) =>
+        Effect.as(log.warning("The accounts could not be checked", message), [])
+      )
+      const order = yield* Random.shuffle(found)
+      let count = 0
+      let records = 0
+      let problems = 0
+      for (const [i, account] of order.entries()) {
+        yield* sleepUntil(beganAt + (period * i) / order.length)
+        if (!isHere(account)) continue
+        count++
+        const outcome = yield* checked(account)
+        records += outcome.records
+        if (outcome.problem !== null) problems++
+        countOutcome([outcome === UNCHECKED ? "unchecked" : outcome.problem === null ? "intact" : "damaged"])
+      }
+      onRound({ at: yield* Clock.currentTimeMillis, accounts: count, problems })
+      yield* log.info(`${count} accounts were checked, ${records} records; ${problems} have a problem`, undefined, {
+        cause: "checked"
+      })
+      yield* sleepUntil(beganAt + period)
+    })
+  const counting = Metrics.counters(CHECKED, [["intact"], ["damaged"], ["unchecked"]])
+  return Effect.flatMap(counting, (countOutcome) =>
+    Effect.andThen(Effect.sleep(DELAY_MILLIS), Loop.forever("scrubbing", round(countOutcome)))
+  )
+}
+
+const CHECKED = {
+  name: "till_scrub_accounts_total",
+  description: "Accounts that scrubs have checked, by the outcome.",
+  labels: ["outcome"]
 }
 
 const UNCHECKED: Outcome = { records: 0, problem: null }

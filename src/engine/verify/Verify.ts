@@ -1,8 +1,8 @@
 /**
  * Verification: checks that the journal is intact and that the views match it.
  *
- * Folds the journal anew, account by account, and names the first record or row that differs. Keys past their retention
- * may be missing from the views; every other row must be there, and no more. Writes nothing.
+ * Folds the journal anew, account by account, and names the first record or row that differs. Keys and events past
+ * their retention may be missing from the views; every other row must be there, and no more. Writes nothing.
  *
  * Each account is read in a snapshot, so a running service can continue. Journal and views share no order of rows, so
  * expected rows are kept in memory until they are seen. If they do not fit, each of several passes verifies a part.
@@ -10,10 +10,14 @@
 import { Clock, Effect, Fiber, Result } from "effect"
 import { type AnchoredHead, timeOf } from "./Anchors.ts"
 import type { AccountId } from "../log/Document.ts"
-import { ExpectedViews, type Named } from "./ExpectedViews.ts"
+import { ErasedRows } from "./ErasedRows.ts"
+import { ErasureKey } from "../log/Erased.ts"
+import { ExpectedViews, type Forgettable, type Named } from "./ExpectedViews.ts"
 import { DocumentFormats } from "../views/DocumentFormats.ts"
 import { innermostMessage, Journal, type StorageFailure } from "../log/Journal.ts"
+import { idAt } from "../log/Identifiers.ts"
 import { RETENTION_MILLIS } from "../actor/RunningTime.ts"
+import { EVENT_PREFIX } from "../actor/Transaction.ts"
 import { VERIFIED_ROWS_MAX } from "../process/Memory.ts"
 import { aheadAfter, piecesOf, project, type Projection } from "../views/Projection.ts"
 import { Progress } from "../process/Progress.ts"
@@ -21,11 +25,16 @@ import { Projector } from "../actor/Projector.ts"
 import { tryRead, GENESIS, JournalCorrupt, type JournalRow, missingRecord, unsealAll } from "../log/Record.ts"
 import { Snapshot } from "../log/Snapshot.ts"
 import { type Standing, type ViewRow, Views, type ViewTable, viewTables } from "../views/Views.ts"
+import { logOf } from "../process/Log.ts"
+
+const log = logOf("engine")
 
 export interface Report {
   readonly accounts: number
   readonly records: number
   readonly anchored: number
+  /** Records whose texts were replaced. */
+  readonly erased: number
   /** The first difference of each damaged account, one line each. */
   readonly problems: ReadonlyArray<string>
 }
@@ -48,6 +57,7 @@ export const verify = Effect.fnUntraced(function* (
   const views = yield* Views
   const problems: Array<string> = []
   let records = 0
+  let erased = 0
   const listed = <R>(name: string, accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure, R>) =>
     onDamage(accounts, (reason) =>
       Effect.sync(() => {
@@ -60,10 +70,12 @@ export const verify = Effect.fnUntraced(function* (
   for (const account of accounts) {
     const outcome = yield* verifyAccount(account, manner, anchored.get(account))
     records += outcome.records
+    erased += outcome.erased ?? 0
     if (outcome.problem !== null) problems.push(outcome.problem)
   }
   const heads = anchored.values().map((heads) => heads.at(-1)?.version ?? 0)
-  return { accounts: accounts.size, records, anchored: heads.reduce((sum, version) => sum + version, 0), problems }
+  const anchoredRecords = heads.reduce((sum, version) => sum + version, 0)
+  return { accounts: accounts.size, records, anchored: anchoredRecords, erased, problems }
 })
 
 /** Rewrites the views of every account from the journal. */
@@ -94,7 +106,8 @@ export const remakeOutdated: Effect.Effect<number, StorageFailure | JournalCorru
     const views = yield* Views
     const projector = yield* Projector
     const accounts = yield* views.outdated
-    if (accounts.length > 0) yield* Effect.logInfo(`The views of ${accounts.length} accounts are made anew`)
+    if (accounts.length > 0)
+      yield* log.info(`The views of ${accounts.length} accounts are made anew`, undefined, { cause: "anew" })
     yield* announce(accounts)
     for (const account of accounts) {
       // Only if they are still outdated: another process may have rebuilt them, and be using them.
@@ -106,6 +119,8 @@ export const remakeOutdated: Effect.Effect<number, StorageFailure | JournalCorru
 
 export interface Outcome {
   readonly records: number
+  /** Records whose texts were replaced; absent for none. */
+  readonly erased?: number
   readonly problem: string | null
 }
 
@@ -123,6 +138,7 @@ export const verifyAccount = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Outcome, StorageFailure, DocumentFormats | Journal | Views> {
   const { within } = yield* Snapshot
   let records = 0
+  let erased = 0
   let miscount: string | null = null
   for (let pass = 0; pass < passes; pass++) {
     const holds = (id: string) => passes === 1 || sumOf(id) % passes === pass
@@ -134,9 +150,10 @@ export const verifyAccount = Effect.fnUntraced(function* (
     }
     if (outcome.problem !== null) return outcome
     records = outcome.records
+    erased = outcome.erased ?? 0
     miscount ??= outcome.miscount ?? null
   }
-  return { records, problem: miscount }
+  return { records, erased, problem: miscount }
 })
 
 /** Handles damage of the storage. Any other failure ends the verification. */
@@ -220,8 +237,7 @@ const verifyPart = (
     const views = yield* Views
     const progress = yield* Progress
     const standing = yield* views.standing(account)
-    const ran = yield* views.runningTime(yield* Clock.currentTimeMillis)
-    const expected = new ExpectedViews(part.holds, ran - RETENTION_MILLIS)
+    const expected = new ExpectedViews(part.holds, yield* forgettable(standing))
     let ahead = 0
     const records = yield* overJournal(part, standing, (projections, records) => {
       for (const projection of projections) {
@@ -236,13 +252,14 @@ const verifyPart = (
       return { fitting: records.read / Math.max(records.read, standing.projected) }
     }
     // Outdated views are rebuilt at the next start.
-    if ((yield* views.outdated).includes(account)) return { records: records.read, problem: null }
+    if ((yield* views.outdated).includes(account))
+      return { records: records.read, erased: records.erased, problem: null }
     const problem =
       standing.ahead === ahead
         ? yield* compare(part, standing, expected, records.read)
         : `Views and journal differ in how far the ids of account ${account} are ahead`
     const miscount = problem === null ? yield* compareTallies(part, expected) : null
-    return { records: records.read, problem, miscount }
+    return { records: records.read, erased: records.erased, problem, miscount }
   }).pipe(Effect.catchTag("JournalCorrupt", ({ message }) => Effect.succeed({ records: 0, problem: message })))
 
 /**
@@ -258,9 +275,11 @@ const overJournal = Effect.fnUntraced(function* (
   const journal = yield* Journal
   let head = { version: 0, hash: GENESIS }
   let ahead = 0
+  const erased = new ErasedRows(account, yield* ErasureKey)
   const fold = (rows: ReadonlyArray<JournalRow>): boolean => {
     const sealed = unsealAll(head, rows)
-    for (const { hash, record } of sealed) {
+    for (const [i, { hash, record }] of sealed.entries()) {
+      erased.add(rows[i]!, record.erased)
       if (record.version !== anchored[ahead]?.version) continue
       if (hash !== anchored[ahead]!.hash) throw rewritten(account, anchored, ahead)
       ahead++
@@ -278,9 +297,10 @@ const overJournal = Effect.fnUntraced(function* (
         pause
       )
   )
+  if (isWhole) yield* tryRead(() => erased.requireNoted())
   if (isWhole && head.version < projected) return yield* missingRecord(account, head.version + 1)
   if (isWhole && ahead < anchored.length) return yield* cutOff(account, head.version + 1, anchored[ahead]!)
-  return { read: head.version, isCutShort: !isWhole }
+  return { read: head.version, erased: erased.size, isCutShort: !isWhole }
 })
 
 const rewritten = (account: AccountId, anchored: ReadonlyArray<AnchoredHead>, index: number) => {
@@ -374,13 +394,21 @@ const compareTable = Effect.fnUntraced(function* (
 const notThere = ({ account }: Part, { id, table }: Named): string =>
   `${table} ${id} of account ${account} is in the journal, but not in the views`
 
+/** Returns the rows that may be missing from an account's views. */
+const forgettable = Effect.fnUntraced(function* ({
+  eventsFrom
+}: Standing): Effect.fn.Return<Forgettable, StorageFailure, Views> {
+  const ran = yield* (yield* Views).runningTime(yield* Clock.currentTimeMillis)
+  return { keysBefore: ran - RETENTION_MILLIS, eventsBefore: idAt(EVENT_PREFIX, eventsFrom) }
+})
+
 /** Finds an expected row that was not seen in the views; its name may have to be read from the journal. */
 const missingOf = Effect.fnUntraced(function* (part: Part, standing: Standing, expected: ExpectedViews) {
-  if (expected.missing !== undefined || !expected.isIncomplete) return expected.missing
-  // Without a snapshot, a running Till may have deleted keys during the scan.
+  // Without a snapshot, a running Till may have deleted rows during the scan.
   const views = yield* Views
-  const forgotten = (yield* views.runningTime(yield* Clock.currentTimeMillis)) - RETENTION_MILLIS
-  let missing: Named | undefined
+  const forgotten = yield* forgettable(yield* views.standing(part.account))
+  let missing = expected.missing(forgotten)
+  if (missing !== undefined || !expected.isIncomplete) return missing
   yield* overJournal(part, standing, (projections) => {
     missing ??= projections
       .values()

@@ -1,11 +1,14 @@
 /**
  * The feed of durable records within this process. It passes new deliveries through memory to the dispatcher, wakes the
  * dispatcher for later ones by its wake-up, and notifies the watchers of an account, such as open dashboard pages.
+ *
+ * It also passes on the timers of a name when they are set. After a start, and when a partition arrives, `Scheduler.ts`
+ * passes on those of its near future that are set already.
  */
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { WakeUpShape } from "../process/WakeUp.ts"
 import * as WakeUp from "../process/WakeUp.ts"
-import type { AccountId } from "../log/Document.ts"
+import type { AccountId, Millis } from "../log/Document.ts"
 import type { JournalRecord } from "../log/Record.ts"
 import { type StoredEvent, storedEvents } from "../log/Events.ts"
 import type { DueDelivery } from "./Views.ts"
@@ -27,11 +30,31 @@ export type Changed = ReadonlySet<string>
 
 type Watcher = (changed: Changed) => void
 
+export interface SetTimer {
+  readonly account: AccountId
+  readonly id: string
+  /** Whether a record has set it now; false for a timer that was set before the start, or by another process. */
+  readonly isNew: boolean
+}
+
+/** Follows the timers of one name. */
+export interface TimerFollower {
+  readonly name: string
+  /** Timers that are set already are passed on if they are due within this time, in milliseconds. */
+  readonly aheadMillis: Millis
+  /** Called with each timer that a durable record sets. It must not throw. */
+  readonly onSet: (timer: SetTimer) => void
+}
+
 export interface CommitFeedShape {
   readonly wakeUp: WakeUpShape
   readonly listen: (listener: Listener) => Effect.Effect<void, never, Scope.Scope>
   /** Calls the watcher with each durable record of the account, until the scope closes. It must not throw. */
   readonly watch: (account: AccountId, watcher: Watcher) => Effect.Effect<void, never, Scope.Scope>
+  /** Calls the observer with each durable record, until the scope closes. It must be quick and must not throw. */
+  readonly observe: (observer: (record: JournalRecord) => void) => Effect.Effect<void, never, Scope.Scope>
+  readonly follow: (follower: TimerFollower) => Effect.Effect<void, never, Scope.Scope>
+  readonly followers: ReadonlySet<TimerFollower>
   /** Publishes a durable record; returns whether a listener has taken its deliveries. */
   readonly publish: (record: JournalRecord) => boolean
 }
@@ -41,6 +64,8 @@ export class CommitFeed extends Context.Service<CommitFeed, CommitFeedShape>()("
     const wakeUp = WakeUp.make()
     const listeners = new Set<Listener>()
     const watchers = new Map<AccountId, Set<Watcher>>()
+    const observers = new Set<(record: JournalRecord) => void>()
+    const followers = new Set<TimerFollower>()
     return CommitFeed.of({
       wakeUp,
       listen: (listener) =>
@@ -66,7 +91,24 @@ export class CommitFeed extends Context.Service<CommitFeed, CommitFeedShape>()("
               })
           )
         ),
+      observe: (observer) =>
+        Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.sync(() => observers.add(observer)),
+            () => Effect.sync(() => observers.delete(observer))
+          )
+        ),
+      follow: (follower) =>
+        Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.sync(() => followers.add(follower)),
+            () => Effect.sync(() => followers.delete(follower))
+          )
+        ),
+      followers,
       publish: (record) => {
+        for (const observer of observers) observer(record)
+        if (record.timers.length > 0) for (const follower of followers) passOn(record, follower)
         const watching = watchers.get(record.account)
         if (watching !== undefined) {
           const changed = changedBy(record)
@@ -88,6 +130,11 @@ export class CommitFeed extends Context.Service<CommitFeed, CommitFeedShape>()("
       }
     })
   })
+}
+
+const passOn = ({ account, timers }: JournalRecord, { name, onSet }: TimerFollower): void => {
+  for (const timer of timers)
+    if (timer.name === name && timer.dueAt !== null) onSet({ account, id: timer.id, isNew: true })
 }
 
 const changedBy = ({ attempts, changes, deliveries, events, hastened }: JournalRecord): Changed => {

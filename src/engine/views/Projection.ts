@@ -115,7 +115,7 @@ export interface DeliveryStep {
   readonly dueAt: Millis | null
 }
 
-/** Points to the response to a request. A key that is reused after its retention has a second row. */
+/** Points to a response to a request: an answer, or the wait for one. The newest row of a key is valid. */
 export interface KeyRow {
   readonly account: AccountId
   readonly key: string
@@ -263,7 +263,7 @@ class AccountFold {
         hiddenSpan,
         labels,
         format,
-        search: search ? entryOf(account, search) : null,
+        search: search ? entryOf(account, kind, search) : null,
         tallies: change.tallies ?? null,
         checksum: 0
       }

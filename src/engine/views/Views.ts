@@ -122,6 +122,8 @@ export interface Standing {
   readonly projected: number
   /** By how many seconds the account's ids were ahead of its time, at most; see `Created.ts`. */
   readonly ahead: number
+  /** Events with ids from before this time may have been deleted, with their deliveries; see `expireEvents`. */
+  readonly eventsFrom: Millis
 }
 
 export const viewTables = [
@@ -148,7 +150,7 @@ const RECORD_DIGITS = 16
 
 export const recordVersion = (recordId: string): number => Number(recordId)
 
-/** Returns the id of a key's row: the version of its response's record. */
+/** Returns the id of a key's row: the version of its record. */
 export const keyId = ({ version }: { readonly version: number }): string => recordId(version)
 
 export const revisionId = ({ id, version }: { readonly id: string; readonly version: number }): string =>
@@ -213,6 +215,12 @@ export interface ViewsShape {
     limit: number,
     except: ReadonlyArray<AccountId>,
     partitions: ReadonlyArray<Partition> | null
+  ) => Effect.Effect<ReadonlyArray<TimerRow>, StorageFailure>
+  /** Returns the timers of a name in the partitions (null: in all) that wake their accounts before a time. */
+  readonly timersNamed: (
+    name: string,
+    partitions: ReadonlyArray<Partition> | null,
+    before: Millis
   ) => Effect.Effect<ReadonlyArray<TimerRow>, StorageFailure>
   /** Counts the timers of a name in the accounts that have any. Reads all timers. */
   readonly timerCounts: (name: string) => Effect.Effect<ReadonlyArray<TimerCount>, StorageFailure>
@@ -283,6 +291,11 @@ export interface ViewsShape {
   readonly keepRunningTime: (at: Millis) => Effect.Effect<Millis, StorageFailure>
   /** Deletes up to `limit` keys of requests that were answered before a running time; returns how many. */
   readonly expireKeys: (before: Millis, limit: number) => Effect.Effect<number, StorageFailure>
+  /**
+   * Deletes up to `limit` events of an account with ids from before a time, and their deliveries, unless one is
+   * pending; returns the number of events. The checkpoint keeps the time as `eventsFrom`.
+   */
+  readonly expireEvents: (account: AccountId, before: Millis, limit: number) => Effect.Effect<number, StorageFailure>
   /** The accounts that have a checkpoint beyond 0. */
   readonly accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
   /** Returns rows of one table of an account in ascending order of id, after `after`; for verification. */

@@ -86,9 +86,20 @@ export interface Card {
   readonly cvc?: string
 }
 
+/** The inputs of a card, which the merchant's processor shows in a frame. The page around never sees the card. */
+export interface MountedCard {
+  /**
+   * Returns the processor's token for the card: for `payment_method_data: { type: "card", token }`. Rejects with an
+   * `Error` whose `error` is a `CheckoutError`, `card_refused` or `card_missing`, for the payer.
+   */
+  token(): Promise<string>
+  /** Removes the frame. */
+  unmount(): void
+}
+
 export interface ConfirmParameters {
-  /** The card that the payer entered. It is sent to Till only. */
-  readonly card?: Card
+  /** The card that the payer entered, which is sent to Till only; or the inputs of `mountCard`. */
+  readonly card?: Card | MountedCard
   /** An existing payment method (`pm_…`) instead of a card. */
   readonly payment_method?: string
   /**
@@ -119,6 +130,11 @@ export interface Checkout {
   /** Calls a listener with each new state, until the returned function is called. */
   subscribe(listener: (state: CheckoutState) => void): () => void
   /**
+   * Shows the inputs of a card inside an element, or inside the first match of a selector. Needed if the merchant's
+   * payments go through a processor that takes no card data from Till. Rejects if the processor has no such inputs.
+   */
+  mountCard(where: string | Element): Promise<MountedCard>
+  /**
    * Pays. Never rejects: failures are in the state. A call during another one joins it, and a session is paid once,
    * however often this is called.
    */
@@ -130,6 +146,19 @@ export interface TillCheckout {
   embeddedCheckout(options: EmbeddedCheckoutOptions): EmbeddedCheckout
   /** Requires a session with `ui_mode` `custom`. Rejects if the session does not exist or Till cannot be reached. */
   checkout(options: { readonly clientSecret: string }): Promise<Checkout>
+  /**
+   * Shows the inputs of a card for a PaymentIntent of no session inside an element, or inside the first match of a
+   * selector. The page or its server confirms the PaymentIntent with the token. Rejects if the processor has no such
+   * inputs.
+   */
+  mountCard(where: string | Element, options: MountCardOptions): Promise<MountedCard>
+}
+
+export interface MountCardOptions {
+  /** The PaymentIntent's `client_secret`, from your server. */
+  readonly clientSecret: string
+  /** The language of texts for the payer; that of the page (`<html lang>`) or of the browser by default. */
+  readonly locale?: string
 }
 
 export interface TillOptions {

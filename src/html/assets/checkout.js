@@ -2,8 +2,8 @@
  * Till in a shop's own pages: `Till(publishableKey).embeddedCheckout(…)` shows Till's checkout in a frame,
  * `Till(publishableKey).checkout(…)` pays a session with the shop's own form. Types: `checkout.d.ts`.
  *
- * Card data is sent to Till only: it is in the frame, or in the one request of `confirm`, and is not stored. Messages
- * are accepted from the frame's own window and origin only. Till's address is the address of this script.
+ * Card data is sent to Till only, or with `mountCard` to the processor only. Messages are accepted from the frame's own
+ * window and origin only.
  */
 ;(() => {
   "use strict"
@@ -18,7 +18,8 @@
     const base = new URL(baseUrl === source ? "." : `${baseUrl.replace(/(^|[^/])\/+$/, "$1")}/`, baseUrl)
     return {
       embeddedCheckout: (options) => embeddedCheckout(base, options),
-      checkout: (options) => customCheckout(base, publishableKey, options)
+      checkout: (options) => customCheckout(base, publishableKey, options),
+      mountCard: async (...card) => (await import(new URL("fields.js", base))).mountCard(...card)
     }
   }
 
@@ -90,7 +91,7 @@
 
   // Custom
 
-  /** Calls the API and returns status and JSON. Throws without a response. */
+  /** Calls the API. Throws without a response. */
   async function call(base, key, path, body, idempotencyKey) {
     const response = await fetch(new URL(`v1/${path}`, base), {
       method: body === undefined ? "GET" : "POST",
@@ -105,15 +106,12 @@
     return { status: response.status, body: await response.json() }
   }
 
-  /**
-   * A random key. Pages without TLS, such as a shop under development that is opened on a phone, have no
-   * `crypto.randomUUID`.
-   */
+  /** Pages without TLS have no `crypto.randomUUID`. */
   function randomKey() {
     return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("")
   }
 
-  /** Retries a call that may have failed. One idempotency key makes it happen once. */
+  /** Retries a call that may have failed. Its key makes it happen once. */
   async function callSafely(...parameters) {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -133,7 +131,7 @@
     param: null
   }
 
-  /** Languages with texts of their own, which are loaded from Till. */
+  /** Languages with texts of their own. */
   const LANGUAGES = ["de", "fr", "es", "it", "pt", "nl", "pl", "ja", "ar"]
 
   /** Loads the texts in the session's language, or else the page's or the browser's; none for English. */
@@ -167,7 +165,7 @@
     payment_intent_authentication_failure: "Your bank could not confirm that it was you.",
     processor_unavailable: "The card network did not answer. You have not been charged. Please try again.",
     processor_not_configured: "This shop cannot take card payments yet. You have not been charged.",
-    // An earlier try of the same attempt may have succeeded.
+    // An earlier try may have succeeded.
     idempotency_key_in_use: "Your payment is still being processed. Please wait a moment.",
     internal_error: "Something went wrong. Try again: you will not be charged twice.",
     rate_limit_exceeded: "Too many attempts right now. Try again later: you will not be charged twice.",
@@ -196,7 +194,7 @@
     const retrieve = () => retrieveSession(base, key, `${id}?${query}`)
     const listeners = new Set()
     const session = await retrieve()
-    // Loaded before a failure, which may be that of the network.
+    // Loaded before the network may fail.
     const texts = textsOf(base, session.locale).catch(() => ({}))
     let state = { status: session.status, session, error: null }
     let idempotencyKey
@@ -214,7 +212,7 @@
         base,
         key,
         `checkout_sessions/${id}/confirm`,
-        confirmationOf(parameters, clientSecret),
+        confirmationOf(parameters, clientSecret, await parameters.card?.token?.()),
         (idempotencyKey ??= randomKey())
       )
       // An earlier attempt with other parameters has an unknown outcome. Both may run, because a session is paid once.
@@ -243,7 +241,7 @@
     async function handleFailure(error) {
       console.error(error)
       const { unreachable: message = UNREACHABLE.message } = await texts
-      return change({ status: "open", error: { ...UNREACHABLE, message } })
+      return change({ status: "open", error: error.ofCard ?? { ...UNREACHABLE, message } })
     }
 
     state = Object.freeze({ ...state, error: await failureOnReturn(base, key, session, texts) })
@@ -258,6 +256,8 @@
         listeners.add(listener)
         return () => void listeners.delete(listener)
       },
+      mountCard: async (where) =>
+        (await import(new URL("fields.js", base))).mountCard(where, { clientSecret, locale: session.locale }),
       /** A call during another one joins it. */
       confirm(parameters = {}) {
         if (confirming !== undefined) return confirming
@@ -270,7 +270,7 @@
     }
   }
 
-  function confirmationOf(parameters, client_secret) {
+  function confirmationOf(parameters, client_secret, token) {
     const { card, custom_unit_amount, customer_details, payment_method, return_url = hereAgain() } = parameters
     return {
       client_secret,
@@ -282,7 +282,10 @@
       ...(customer_details !== undefined && { customer_details }),
       ...(payment_method !== undefined && { payment_method }),
       ...(card !== undefined && {
-        payment_method_data: { type: "card", card: { ...card, number: String(card.number).replace(/[\s-]/g, "") } }
+        payment_method_data: {
+          type: "card",
+          ...(token ? { token } : { card: { ...card, number: String(card.number).replace(/[\s-]/g, "") } })
+        }
       })
     }
   }

@@ -11,12 +11,25 @@ function announce(text) {
   document.getElementById("heard").textContent = text
 }
 
-function enhance() {
+/** The time zone that the person has set; undefined for the browser's, and null for one that it does not know. */
+function timeZone() {
+  const { zone } = main.dataset
+  try {
+    return Intl.DateTimeFormat(undefined, { timeZone: zone }) && zone
+  } catch {
+    return null
+  }
+}
+
+function showTimes() {
+  const zone = timeZone()
+  if (zone === null) return
   const now = new Date()
   for (const element of document.querySelectorAll("time[datetime]")) {
     const at = new Date(element.dateTime)
     const isDetail = element.closest("td") === null
     element.textContent = at.toLocaleString(undefined, {
+      timeZone: zone,
       month: "short",
       day: "numeric",
       hour: "2-digit",
@@ -25,7 +38,12 @@ function enhance() {
       ...(isDetail && { second: "2-digit" })
     })
   }
+  if (zone !== undefined) return
   main.querySelector(".zone span")?.replaceChildren(Intl.DateTimeFormat().resolvedOptions().timeZone)
+}
+
+function enhance() {
+  showTimes()
   for (const element of document.querySelectorAll(".copy")) offerCopy(element)
   showKeysSetting()
   showChosen()

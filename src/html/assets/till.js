@@ -42,9 +42,11 @@ function enhanceCheckout(form) {
   let action = label.textContent
   let busy = false
 
+  const framed = document.getElementById("card") === null ? undefined : enhanceFrame(form, texts)
+
   reportMistakes(controls)
   if (number !== null) enhanceCard(number, expiry, cvc)
-  if (field("payment_method") !== null) enhanceChoice(form, [number, expiry, cvc])
+  if (field("payment_method") !== null) enhanceChoice(form, cardFields)
   if (field("country") !== null) enhanceAddress(form, field("country"))
   const amount = field("amount")
   if (amount !== null) {
@@ -69,7 +71,8 @@ function enhanceCheckout(form) {
     if (focusMistake()) return
     setBusy(true)
     try {
-      await send()
+      if (framed === undefined || (await framed.fetchToken())) await send()
+      else setBusy(false)
     } catch {
       setBusy(false)
       showMessage(texts.unreachable)
@@ -86,6 +89,7 @@ function enhanceCheckout(form) {
     form.elements.namedItem("token").value = answer.token
     setBusy(false)
     for (const control of controls) showError(control, answer.errors[control.name] ?? "")
+    framed?.report(answer.errors[framed.name] ?? "")
     showMessage(answer.message ?? "")
     focusMistake()
   }
@@ -102,6 +106,43 @@ function enhanceCheckout(form) {
     button.setAttribute("aria-disabled", String(isBusy))
     label.textContent = isBusy ? texts.busy : action
   }
+}
+
+/**
+ * Shows the processor's page with the inputs of a card. `fetchToken` puts a token for the card into the form; it
+ * returns false, and shows the reason, if there is none. A saved card needs none.
+ */
+function enhanceFrame(form, texts) {
+  const place = document.getElementById("card")
+  const field = form.elements.namedItem("card_token")
+  const { script, title, url } = place.dataset
+  const report = (text) => {
+    showError(field, text)
+    place.classList.toggle("wrong", text !== "")
+  }
+  const loaded = import(new URL(script, document.baseURI)).then(({ cardFrame }) =>
+    cardFrame(place, { url, title, onMissing: () => report(texts.frameMissing) })
+  )
+  loaded.catch(() => report(texts.frameMissing))
+
+  async function fetchToken() {
+    field.value = ""
+    report("")
+    const isSaved = [...form.querySelectorAll('[name="payment_method"]')].some(
+      ({ checked, value }) => checked && value !== ""
+    )
+    if (isSaved) return true
+    const frame = await loaded
+    const { message, problem, token } = await frame.token(document.documentElement.lang)
+    if (problem === undefined) field.value = token
+    else {
+      report(problem === "missing" ? texts.frameMissing : message || texts.frameRefused)
+      frame.focus()
+    }
+    return problem === undefined
+  }
+
+  return { name: field.name, report, fetchToken }
 }
 
 /** Reports a mistake when the payer leaves its field, until the payer corrects it. */
@@ -121,12 +162,12 @@ function forget(fields) {
   }
 }
 
-/** Disables the card fields while a saved card is selected; the style sheet hides them. */
+/** Disables the card fields, if there are any, while a saved card is selected; the style sheet hides them. */
 function enhanceChoice(form, fields) {
   const radios = [...form.querySelectorAll('[name="payment_method"]')]
   const follow = () => {
     const isSaved = radios.some(({ checked, value }) => checked && value !== "")
-    for (const control of fields) control.disabled = isSaved
+    for (const control of fields) if (control !== null) control.disabled = isSaved
   }
   for (const radio of radios) {
     radio.addEventListener("change", () => {

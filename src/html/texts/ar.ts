@@ -53,6 +53,10 @@ export const ar: Catalogue = {
   "card.cvc_missing": "أدخل رمز أمان بطاقتك.",
   "card.cvc_invalid": "يتكوّن رمز الأمان من 3 أرقام، أو 4 في American Express.",
   "card.unknown": "بطاقة",
+  "frame.needs_script":
+    "يحتاج نموذج البطاقة هذا إلى JavaScript. فعّله في متصفحك وأعد تحميل الصفحة. لم يُخصم منك أي مبلغ.",
+  "frame.missing": "نموذج البطاقة لا يستجيب. لم يُخصم منك أي مبلغ. أعد تحميل الصفحة أو حاول لاحقًا.",
+  "frame.refused": "لم تُقبل البطاقة. تحقّق من بياناتها.",
   "saved.expires": "تنتهي في {date}",
   "saved.another": "بطاقة أخرى",
   "saved.gone": "لم تعد هذه البطاقة محفوظة. اختر بطاقة أخرى.",
@@ -172,6 +176,13 @@ export const ar: Catalogue = {
   "authenticated.pending_title": "شكرًا على التأكيد",
   "authenticated.pending": "يقوم {merchant} بإكمال عملية الدفع. يمكنك إغلاق هذه الصفحة.",
   "authenticated.failed": "عُد إلى {merchant} للدفع بطريقة أخرى.",
+
+  "receipt.subject": "إيصالك من {merchant}",
+  "receipt.title": "إيصال",
+  "receipt.paid": "لقد دفعت {amount} إلى {merchant}.",
+  "receipt.date": "التاريخ",
+  "receipt.number": "رقم الإيصال",
+  "receipt.contact": "هل لديك أسئلة حول هذه الدفعة؟ تواصل مع {merchant}.",
 
   "brand.support": "المساعدة",
   "brand.terms": "الشروط",

@@ -54,6 +54,11 @@ export const de: Catalogue = {
   "card.cvc_missing": "Geben Sie den Sicherheitscode Ihrer Karte ein.",
   "card.cvc_invalid": "Der Sicherheitscode hat 3 Ziffern, bei American Express 4.",
   "card.unknown": "Karte",
+  "frame.needs_script":
+    "Dieses Kartenformular benötigt JavaScript. Schalten Sie es in Ihrem Browser ein und laden Sie die Seite neu. Ihnen wurde nichts berechnet.",
+  "frame.missing":
+    "Das Kartenformular antwortet nicht. Ihnen wurde nichts berechnet. Laden Sie die Seite neu oder versuchen Sie es später noch einmal.",
+  "frame.refused": "Die Karte wurde nicht angenommen. Überprüfen Sie die Angaben.",
   "saved.expires": "Gültig bis {date}",
   "saved.another": "Andere Karte",
   "saved.gone": "Diese Karte ist nicht mehr gespeichert. Wählen Sie eine andere.",
@@ -188,6 +193,13 @@ export const de: Catalogue = {
   "authenticated.pending_title": "Danke für Ihre Bestätigung",
   "authenticated.pending": "{merchant} schließt Ihre Zahlung ab. Sie können diese Seite schließen.",
   "authenticated.failed": "Gehen Sie zurück zu {merchant}, um auf andere Weise zu bezahlen.",
+
+  "receipt.subject": "Ihr Beleg von {merchant}",
+  "receipt.title": "Zahlungsbeleg",
+  "receipt.paid": "Sie haben {amount} an {merchant} bezahlt.",
+  "receipt.date": "Datum",
+  "receipt.number": "Belegnummer",
+  "receipt.contact": "Fragen zu dieser Zahlung? Wenden Sie sich an {merchant}.",
 
   "brand.support": "Hilfe",
   "brand.terms": "AGB",

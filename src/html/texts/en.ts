@@ -58,6 +58,10 @@ export const en = {
   "card.cvc_missing": "Enter your card's security code.",
   "card.cvc_invalid": "The security code has 3 digits, or 4 on American Express.",
   "card.unknown": "Card",
+  "frame.needs_script":
+    "This card form needs JavaScript. Turn it on in your browser and reload this page. You have not been charged.",
+  "frame.missing": "The card form does not answer. You have not been charged. Reload this page, or try again later.",
+  "frame.refused": "The card was not accepted. Check its details.",
   "saved.expires": "Expires {date}",
   "saved.another": "Another card",
   "saved.gone": "This card is no longer saved. Choose another card.",
@@ -121,9 +125,10 @@ export const en = {
   "failure.insufficient_funds": "Your card has insufficient funds.",
   "failure.expired_card": "Your card has expired.",
   "failure.incorrect_cvc": "Your card's security code is incorrect.",
-  "failure.processing_error": "An error occurred while processing your card. Try again.",
-  "failure.authentication_required": "Your card was declined. This payment requires authentication.",
-  "failure.not_a_test_card": "Your card was declined. Your request was in test mode, but used a non test card.",
+  "failure.processing_error": "Something went wrong while your card was being processed.",
+  "failure.authentication_required":
+    "Your card was declined, because your bank wants to confirm this payment with you.",
+  "failure.not_a_test_card": "Your card was declined. This page is in test mode, where only test cards work.",
   "failure.not_authenticated": "Your bank could not confirm that it was you.",
   "advice.another_card": "Try another card, or ask your bank about this one.",
   "advice.insufficient_funds": "Pay with another card, or top this one up first.",
@@ -131,7 +136,7 @@ export const en = {
   "advice.incorrect_cvc": "Enter the security code that is printed on your card.",
   "advice.processing_error": "Try again in a moment, or pay with another card.",
   "advice.do_not_honor": "Ask your bank for the reason, or pay with another card.",
-  "advice.authentication": "Enter your card again to confirm it once more, or pay with another card.",
+  "advice.authentication": "Enter your card again and confirm the payment, or pay with another card.",
 
   // A form that could not be processed
   "problem.page_expired":
@@ -187,6 +192,14 @@ export const en = {
   "authenticated.pending_title": "Thank you for confirming",
   "authenticated.pending": "{merchant} is completing your payment. You can close this page.",
   "authenticated.failed": "Go back to {merchant} to pay in another way.",
+
+  // Receipts by mail
+  "receipt.subject": "Your receipt from {merchant}",
+  "receipt.title": "Receipt",
+  "receipt.paid": "You paid {amount} to {merchant}.",
+  "receipt.date": "Date",
+  "receipt.number": "Receipt number",
+  "receipt.contact": "Questions about this payment? Get in touch with {merchant}.",
 
   // The top and the bottom of pages
   "brand.support": "Support",

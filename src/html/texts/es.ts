@@ -54,6 +54,11 @@ export const es: Catalogue = {
   "card.cvc_missing": "Introduce el código de seguridad de tu tarjeta.",
   "card.cvc_invalid": "El código de seguridad tiene 3 dígitos, o 4 en American Express.",
   "card.unknown": "Tarjeta",
+  "frame.needs_script":
+    "Este formulario de tarjeta necesita JavaScript. Actívalo en tu navegador y vuelve a cargar la página. No se te ha cobrado nada.",
+  "frame.missing":
+    "El formulario de tarjeta no responde. No se te ha cobrado nada. Vuelve a cargar la página o inténtalo más tarde.",
+  "frame.refused": "La tarjeta no se ha aceptado. Revisa sus datos.",
   "saved.expires": "Caduca: {date}",
   "saved.another": "Otra tarjeta",
   "saved.gone": "Esta tarjeta ya no está guardada. Elige otra.",
@@ -179,6 +184,13 @@ export const es: Catalogue = {
   "authenticated.pending_title": "Gracias por confirmar",
   "authenticated.pending": "{merchant} está completando tu pago. Puedes cerrar esta página.",
   "authenticated.failed": "Vuelve a {merchant} para pagar de otra forma.",
+
+  "receipt.subject": "Tu recibo de {merchant}",
+  "receipt.title": "Recibo",
+  "receipt.paid": "Has pagado {amount} a {merchant}.",
+  "receipt.date": "Fecha",
+  "receipt.number": "Número de recibo",
+  "receipt.contact": "¿Tienes preguntas sobre este pago? Ponte en contacto con {merchant}.",
 
   "brand.support": "Ayuda",
   "brand.terms": "Términos",

@@ -54,6 +54,11 @@ export const fr: Catalogue = {
   "card.cvc_missing": "Saisissez le code de sécurité de votre carte.",
   "card.cvc_invalid": "Le code de sécurité comporte 3 chiffres, ou 4 pour American Express.",
   "card.unknown": "Carte",
+  "frame.needs_script":
+    "Ce formulaire de carte nécessite JavaScript. Activez-le dans votre navigateur et rechargez cette page. Vous n'avez pas été débité.",
+  "frame.missing":
+    "Le formulaire de carte ne répond pas. Vous n'avez pas été débité. Rechargez cette page ou réessayez plus tard.",
+  "frame.refused": "La carte n'a pas été acceptée. Vérifiez ses informations.",
   "saved.expires": "Expire fin {date}",
   "saved.another": "Autre carte",
   "saved.gone": "Cette carte n'est plus enregistrée. Choisissez une autre carte.",
@@ -183,6 +188,13 @@ export const fr: Catalogue = {
   "authenticated.pending_title": "Merci pour votre confirmation",
   "authenticated.pending": "{merchant} finalise votre paiement. Vous pouvez fermer cette page.",
   "authenticated.failed": "Retournez sur {merchant} pour payer autrement.",
+
+  "receipt.subject": "Votre reçu de {merchant}",
+  "receipt.title": "Reçu",
+  "receipt.paid": "Vous avez payé {amount} à {merchant}.",
+  "receipt.date": "Date",
+  "receipt.number": "Numéro du reçu",
+  "receipt.contact": "Une question sur ce paiement ? Contactez {merchant}.",
 
   "brand.support": "Aide",
   "brand.terms": "Conditions",

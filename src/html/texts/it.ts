@@ -54,6 +54,11 @@ export const it: Catalogue = {
   "card.cvc_missing": "Inserisci il codice di sicurezza della carta.",
   "card.cvc_invalid": "Il codice di sicurezza ha 3 cifre, o 4 per American Express.",
   "card.unknown": "Carta",
+  "frame.needs_script":
+    "Questo modulo per la carta richiede JavaScript. Attivalo nel browser e ricarica la pagina. Non ti è stato addebitato nulla.",
+  "frame.missing":
+    "Il modulo per la carta non risponde. Non ti è stato addebitato nulla. Ricarica la pagina o riprova più tardi.",
+  "frame.refused": "La carta non è stata accettata. Controlla i dati.",
   "saved.expires": "Scade {date}",
   "saved.another": "Un'altra carta",
   "saved.gone": "Questa carta non è più salvata. Scegline un'altra.",
@@ -180,6 +185,13 @@ export const it: Catalogue = {
   "authenticated.pending_title": "Grazie per la conferma",
   "authenticated.pending": "{merchant} sta completando il tuo pagamento. Puoi chiudere questa pagina.",
   "authenticated.failed": "Torna a {merchant} per pagare in un altro modo.",
+
+  "receipt.subject": "La tua ricevuta da {merchant}",
+  "receipt.title": "Ricevuta",
+  "receipt.paid": "Hai pagato {amount} a {merchant}.",
+  "receipt.date": "Data",
+  "receipt.number": "Numero della ricevuta",
+  "receipt.contact": "Domande su questo pagamento? Contatta {merchant}.",
 
   "brand.support": "Assistenza",
   "brand.terms": "Termini",

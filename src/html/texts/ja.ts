@@ -54,6 +54,11 @@ export const ja: Catalogue = {
   "card.cvc_missing": "カードのセキュリティコードを入力してください。",
   "card.cvc_invalid": "セキュリティコードは 3 桁 (American Express は 4 桁) です。",
   "card.unknown": "カード",
+  "frame.needs_script":
+    "このカード入力欄には JavaScript が必要です。ブラウザで有効にして、ページを再読み込みしてください。料金は請求されていません。",
+  "frame.missing":
+    "カード入力欄が応答しません。料金は請求されていません。ページを再読み込みするか、後でもう一度お試しください。",
+  "frame.refused": "カードを受け付けられませんでした。入力内容をご確認ください。",
   "saved.expires": "有効期限 {date}",
   "saved.another": "別のカード",
   "saved.gone": "このカードは保存されていません。別のカードを選択してください。",
@@ -181,6 +186,13 @@ export const ja: Catalogue = {
   "authenticated.pending_title": "ご確認ありがとうございます",
   "authenticated.pending": "{merchant} がお支払いを処理しています。このページを閉じていただけます。",
   "authenticated.failed": "別の方法で支払うには {merchant} に戻ってください。",
+
+  "receipt.subject": "{merchant} からの領収書",
+  "receipt.title": "領収書",
+  "receipt.paid": "{merchant} に {amount} をお支払いいただきました。",
+  "receipt.date": "日付",
+  "receipt.number": "領収書番号",
+  "receipt.contact": "このお支払いに関するご質問は {merchant} までお問い合わせください。",
 
   "brand.support": "サポート",
   "brand.terms": "利用規約",

@@ -54,6 +54,11 @@ export const nl: Catalogue = {
   "card.cvc_missing": "Vul de beveiligingscode van je kaart in.",
   "card.cvc_invalid": "De beveiligingscode heeft 3 cijfers, of 4 bij American Express.",
   "card.unknown": "Kaart",
+  "frame.needs_script":
+    "Dit kaartformulier heeft JavaScript nodig. Zet het aan in uw browser en laad de pagina opnieuw. Er is niets afgeschreven.",
+  "frame.missing":
+    "Het kaartformulier reageert niet. Er is niets afgeschreven. Laad de pagina opnieuw of probeer het later nog eens.",
+  "frame.refused": "De kaart is niet geaccepteerd. Controleer de gegevens.",
   "saved.expires": "Geldig tot {date}",
   "saved.another": "Andere kaart",
   "saved.gone": "Deze kaart is niet meer opgeslagen. Kies een andere.",
@@ -181,6 +186,13 @@ export const nl: Catalogue = {
   "authenticated.pending_title": "Bedankt voor je bevestiging",
   "authenticated.pending": "{merchant} rondt je betaling af. Je kunt deze pagina sluiten.",
   "authenticated.failed": "Ga terug naar {merchant} om op een andere manier te betalen.",
+
+  "receipt.subject": "Je betaalbewijs van {merchant}",
+  "receipt.title": "Betaalbewijs",
+  "receipt.paid": "Je hebt {amount} betaald aan {merchant}.",
+  "receipt.date": "Datum",
+  "receipt.number": "Nummer van het betaalbewijs",
+  "receipt.contact": "Vragen over deze betaling? Neem contact op met {merchant}.",
 
   "brand.support": "Hulp",
   "brand.terms": "Voorwaarden",

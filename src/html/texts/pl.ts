@@ -54,6 +54,10 @@ export const pl: Catalogue = {
   "card.cvc_missing": "Podaj kod bezpieczeństwa karty.",
   "card.cvc_invalid": "Kod bezpieczeństwa ma 3 cyfry, a w przypadku American Express 4.",
   "card.unknown": "Karta",
+  "frame.needs_script":
+    "Ten formularz karty wymaga JavaScriptu. Włącz go w przeglądarce i odśwież stronę. Nie pobrano żadnej opłaty.",
+  "frame.missing": "Formularz karty nie odpowiada. Nie pobrano żadnej opłaty. Odśwież stronę lub spróbuj później.",
+  "frame.refused": "Karta nie została przyjęta. Sprawdź jej dane.",
   "saved.expires": "Ważna do {date}",
   "saved.another": "Inna karta",
   "saved.gone": "Ta karta nie jest już zapisana. Wybierz inną.",
@@ -180,6 +184,13 @@ export const pl: Catalogue = {
   "authenticated.pending_title": "Dziękujemy za potwierdzenie",
   "authenticated.pending": "{merchant} kończy przetwarzanie płatności. Możesz zamknąć tę stronę.",
   "authenticated.failed": "Wróć do {merchant}, aby zapłacić w inny sposób.",
+
+  "receipt.subject": "Potwierdzenie płatności dla {merchant}",
+  "receipt.title": "Potwierdzenie płatności",
+  "receipt.paid": "Zapłacono {amount} na rzecz {merchant}.",
+  "receipt.date": "Data",
+  "receipt.number": "Numer potwierdzenia",
+  "receipt.contact": "Masz pytania dotyczące tej płatności? Skontaktuj się z {merchant}.",
 
   "brand.support": "Pomoc",
   "brand.terms": "Regulamin",

@@ -54,6 +54,10 @@ export const pt: Catalogue = {
   "card.cvc_missing": "Digite o código de segurança do cartão.",
   "card.cvc_invalid": "O código de segurança tem 3 dígitos, ou 4 no American Express.",
   "card.unknown": "Cartão",
+  "frame.needs_script":
+    "Este formulário de cartão precisa de JavaScript. Ative-o no navegador e recarregue a página. Nada foi cobrado.",
+  "frame.missing": "O formulário de cartão não responde. Nada foi cobrado. Recarregue a página ou tente mais tarde.",
+  "frame.refused": "O cartão não foi aceite. Verifique os dados.",
   "saved.expires": "Validade: {date}",
   "saved.another": "Outro cartão",
   "saved.gone": "Este cartão não está mais salvo. Escolha outro.",
@@ -179,6 +183,13 @@ export const pt: Catalogue = {
   "authenticated.pending_title": "Obrigado por confirmar",
   "authenticated.pending": "{merchant} está concluindo seu pagamento. Você pode fechar esta página.",
   "authenticated.failed": "Volte para {merchant} para pagar de outra forma.",
+
+  "receipt.subject": "Seu recibo de {merchant}",
+  "receipt.title": "Recibo",
+  "receipt.paid": "Você pagou {amount} a {merchant}.",
+  "receipt.date": "Data",
+  "receipt.number": "Número do recibo",
+  "receipt.contact": "Dúvidas sobre este pagamento? Entre em contato com {merchant}.",
 
   "brand.support": "Ajuda",
   "brand.terms": "Termos",

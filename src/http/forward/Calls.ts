@@ -1,6 +1,6 @@
 /**
  * Calls between processes of an installation, beside forwarded requests of clients. Two calls exist: an administration
- * command, which only the process that serves the installation's account runs; and the answer to an idempotent request
+ * command, which only the process that serves the command's account runs; and the answer to an idempotent request
  * that ran in the installation's account, for the merchant's account to store under the idempotency key.
  */
 import { Effect, Schema } from "effect"
@@ -15,9 +15,15 @@ import {
 import type { AccountId } from "../../engine/log/Document.ts"
 import type { RequestIdentity, StoredAnswer } from "../../engine/log/Record.ts"
 import { parseJson } from "../../json/JsonParse.ts"
-import { INSTALLATION } from "../../payments/AccountIds.ts"
-import { administer, type Administered, type AdministrationFailed, Command } from "../../payments/Administration.ts"
-import * as Wire from "../../payments/AdministrationWire.ts"
+import { INSTALLATION } from "../../payments/shared/AccountIds.ts"
+import {
+  accountOfCommand,
+  administer,
+  type Administered,
+  type AdministrationFailed,
+  Command
+} from "../../payments/administration/Administration.ts"
+import * as Wire from "../../payments/administration/AdministrationWire.ts"
 import type { ForwarderShape } from "./Forwarder.ts"
 import { Forwarder, HERE, type RunnerResponse } from "./Forwarder.ts"
 import type { Handlers } from "./Listener.ts"
@@ -52,11 +58,13 @@ const storeHere = (
     : Effect.asVoid(runOnce(accounts, account, request, () => Effect.succeed({ kept: answer, replayOf: null })))
 
 /** Makes the handler of calls from other processes. */
-export const make: Effect.Effect<Handlers["call"], never, Accounts> = Effect.map(Accounts, (accounts) => {
+export const make: Effect.Effect<Handlers["call"], never, Accounts> = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const services = yield* Effect.context<Accounts>()
   const handlers: Readonly<Record<string, (body: unknown) => Effect.Effect<Wire.JsonResponse, unknown>>> = {
     [ADMINISTRATION]: (body) =>
       Effect.flatMap(decode(AdministrationCall, body), ({ command }) =>
-        Effect.map(Effect.provideService(administer(command), Accounts, accounts), Wire.success)
+        administer(command).pipe(Effect.provideContext(services), Effect.map(Wire.success))
       ),
     [IDEMPOTENCY_KEYS]: (body) =>
       Effect.flatMap(decode(KeyResult, body), (result) =>
@@ -100,14 +108,15 @@ export const carryOut = (
     return yield* reply === HERE ? Effect.fail(Unavailable.elsewhere(INSTALLATION)) : Wire.readResponse(parsed(reply))
   })
 
-/** Runs a command on the installation in whichever process serves the installation's account. */
+/** Runs a command in whichever process serves the account that it is about. */
 export const administerAnywhere = (
   command: Command
 ): Effect.Effect<Administered, AdministrationFailed | Unavailable, Accounts> =>
   Effect.gen(function* () {
     const forwarder = yield* Forwarder
-    if (forwarder.isHere(INSTALLATION)) return yield* administer(command)
-    const reply = yield* forwarder.call({ account: INSTALLATION }, administration(command))
+    const account = yield* accountOfCommand(command)
+    if (forwarder.isHere(account)) return yield* administer(command)
+    const reply = yield* forwarder.call({ account }, administration(command))
     return yield* reply === HERE ? administer(command) : Wire.readResponse(parsed(reply))
   }).pipe(retryMoved)
 

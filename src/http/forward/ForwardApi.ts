@@ -3,6 +3,7 @@ import { Cause, Effect, Exit } from "effect"
 import type { AccountId } from "../../engine/log/Document.ts"
 import { Unavailable } from "../../engine/Accounts.ts"
 import type { Answer, Received } from "../RequestContext.ts"
+import { withTraceparent } from "../../engine/process/Traces.ts"
 import { RequestTooLarge } from "../../server/HttpErrors.ts"
 import type { BodyLimits } from "../../server/Incoming.ts"
 import type { Kind } from "./SignedRequest.ts"
@@ -59,7 +60,8 @@ export const forwardApi = (
   policy: BodyPolicy
 ): Effect.Effect<Answer | typeof HERE, Unavailable> => {
   const { course, incoming } = request
-  const { rawHeaders, remoteAddress, url } = incoming
+  const { remoteAddress, url } = incoming
+  const rawHeaders = withTraceparent(incoming.rawHeaders, request.trace)
   const forward = ({ bytes, kind }: Body) => {
     const method = kind === "head" ? "GET" : request.method
     const sent = { account, kind, method, url, rawHeaders, remoteAddress, body: bytes, course }

@@ -5,12 +5,15 @@
 import type { IncomingMessage } from "node:http"
 import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { Unavailable } from "../../engine/Accounts.ts"
+import { Unavailable } from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
-import { responseOf, sourceOf } from "../RequestContext.ts"
+import { responseOf, sourceOf, traceNotedFor } from "../RequestContext.ts"
+import { withTraceparent } from "../../engine/process/Traces.ts"
+import { clientAddressOf } from "../../server/ClientAddress.ts"
+import { HttpConfig } from "../../server/HttpConfig.ts"
 import type { RequestTooLarge } from "../../server/HttpErrors.ts"
 import { RequestBodies } from "../../server/RequestBody.ts"
-import { type Course, Forwarder, headersFor, HERE, type Outgoing, type Sink } from "./Forwarder.ts"
+import { type Course, Forwarder, headersFor, HERE, newCourse, type Outgoing, type Sink } from "./Forwarder.ts"
 import { elsewhereHeaders, envelopeOf } from "./Listener.ts"
 
 /** Bodies that were read, kept while their requests are answered. */
@@ -31,16 +34,36 @@ export const readBodyOf = (
     )
   })
 
-/** Returns the address of the connected client, here or at the process that forwarded the request. */
-export const remoteAddressOf = (request: HttpServerRequest.HttpServerRequest): string | undefined => {
-  const source = sourceOf(request)
-  return envelopeOf(source)?.remoteAddress ?? source.socket.remoteAddress
-}
+/** Returns the sender's address, also behind trusted proxies and where another process has forwarded the request. */
+export const senderOf = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<string, never, HttpConfig> =>
+  Effect.map(HttpConfig, ({ trustedProxies }) => {
+    const source = sourceOf(request)
+    const remoteAddress = envelopeOf(source)?.remoteAddress ?? source.socket.remoteAddress
+    return clientAddressOf(trustedProxies)({ headers: source.headers, remoteAddress })
+  })
 
 const nothing = Buffer.alloc(0)
 
+/** Number of forwards of one request. */
+const MOVES_MAX = 4
+
+/** Forwards a request to the process that owns its account, if the handler fails because the account is elsewhere. */
+export const following = <E, R>(
+  request: HttpServerRequest.HttpServerRequest,
+  answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
+  millisMax: number,
+  moves: number = MOVES_MAX,
+  course = newCourse()
+): Effect.Effect<HttpServerResponse.HttpServerResponse, E | Unavailable | RequestTooLarge, R | RequestBodies> =>
+  Effect.catch(answer, (failure) => {
+    const account = failure instanceof Unavailable && failure.isElsewhere ? failure.account : undefined
+    if (account === undefined || moves === 0) return Effect.fail(failure)
+    const again = following(request, answer, millisMax, moves - 1, course)
+    return forwardPage(request, account, millisMax, course, again)
+  })
+
 /** Forwards the page's request to the account's process; runs `again` if the account has moved here. */
-export const forwardPage = <E, R>(
+const forwardPage = <E, R>(
   request: HttpServerRequest.HttpServerRequest,
   account: AccountId,
   millisMax: number,
@@ -52,6 +75,7 @@ export const forwardPage = <E, R>(
     const source = sourceOf(request)
     if (envelopeOf(source) !== undefined) {
       const isHere = yield* forwarder.arrives(account)
+      if (!isHere) forwarded.add(source)
       return isHere ? yield* again : HttpServerResponse.empty({ status: 421, headers: elsewhereHeaders(account) })
     }
     const method = source.method!
@@ -60,7 +84,7 @@ export const forwardPage = <E, R>(
       kind: "request",
       method,
       url: source.url!,
-      rawHeaders: source.rawHeaders,
+      rawHeaders: withTraceparent(source.rawHeaders, traceNotedFor(source)),
       remoteAddress: source.socket.remoteAddress,
       body: method === "POST" ? yield* readBodyOf(request) : nothing,
       // A repeated form has no further effect, because of its token.
@@ -71,8 +95,15 @@ export const forwardPage = <E, R>(
     }
     const reply = yield* forwarder.forward(outgoing)
     if (reply === HERE) return yield* again
+    forwarded.add(source)
     return yield* write(request, reply)
   })
+
+/** Requests whose answers another process made. */
+const forwarded = new WeakSet<IncomingMessage>()
+
+/** True if another process has answered the request, or will. */
+export const wasForwarded = (source: IncomingMessage): boolean => forwarded.has(source)
 
 /** Writes an answer unchanged. Effect's HTTP would drop some of its headers. */
 const write = (

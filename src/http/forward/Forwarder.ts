@@ -9,14 +9,18 @@
  * - A hanging process is abandoned once the account has another one.
  * - After a process has fallen silent with a request, the request is sent once more. If it has killed or hung both
  *   processes, it never reaches a third one.
+ * - An answer that waits for a payment processor may come later, as a call from the account's process: no connection is
+ *   held for it. If it does not come in time, the request is sent again.
  * - The time for all of this is bounded by the request's own limit, and by a limit of some seconds until a process
  *   accepts it. Then the request fails as unavailable, which is the only visible effect of a move.
  */
-import { Context, Effect, Exit, Layer, type Scope } from "effect"
+import { Context, Effect, Exit, Layer, type Scope, Semaphore } from "effect"
 import type { AccountId } from "../../engine/log/Document.ts"
 import { Unavailable } from "../../engine/Accounts.ts"
 import * as Loop from "../../engine/process/Loop.ts"
+import * as Metrics from "../../engine/process/Metrics.ts"
 import { type Place, Placement } from "../../engine/process/Placement.ts"
+import type { JsonResponse } from "../../payments/administration/AdministrationWire.ts"
 import { ACCOUNT, ANSWER, CONNECTION, type Course, type Kind, linesOf, newCourse } from "./SignedRequest.ts"
 import type { CannotListen, Handlers } from "./Listener.ts"
 import * as Listener from "./Listener.ts"
@@ -35,6 +39,13 @@ const CHECK_MILLIS = 500
 /** The longest wait of a forwarded request for an account that is moving here, in milliseconds. */
 const ARRIVAL_MILLIS_MAX = 1000
 const CALL_MILLIS_MAX = 15_000
+/** The longest wait for an answer that was to come later, in milliseconds. Then the request is sent again. */
+const LATER_MILLIS_MAX = 10_000
+/** Calls that bring such answers, at once: many may come at the same time, and each connection takes a handshake. */
+const LATER_CALLS_MAX = 16
+const LATER_RETRIES = 2
+/** Path of these calls. */
+const LATER = "/answers"
 
 /** A request ends with an error after this many processes have fallen silent with it. */
 const SILENT_MAX = 2
@@ -99,10 +110,16 @@ export type Senders = Pick<Connections, "send" | "forget" | "close">
 /** State that all forwarded requests share. */
 interface Shared {
   readonly seekMillisMax: number
+  readonly laterMillisMax: number
   readonly senders: Senders
   readonly placement: Placement["Service"]
   readonly running: Set<Forwarding>
   readonly ofAccounts: Map<AccountId, number>
+  /** Address of this process. */
+  readonly url: string
+  /** Requests whose answers may come later, by the ids that they have here. */
+  readonly later: Map<string, (reply: RunnerResponse) => void>
+  sent: number
 }
 
 type Forwarded = RunnerResponse | typeof HERE
@@ -127,7 +144,9 @@ const answered = (reply: RunnerResponse): Exit.Exit<Attempted> => Exit.succeed({
 class Forwarding {
   readonly #shared: Shared
   readonly #outgoing: Outgoing
-  readonly #since = performance.now()
+  #since = performance.now()
+  /** Names the request if its answer may come later. */
+  readonly #id: string | undefined
   #account: AccountId
   /** The process that the request was sent to, until its answer arrives. */
   #url: string | undefined
@@ -141,6 +160,9 @@ class Forwarding {
     this.#shared = shared
     this.#outgoing = outgoing
     this.#account = outgoing.account
+    const { kind, method, onLong } = outgoing
+    // A page's answer may be long, and is passed on as it comes.
+    this.#id = method === "POST" && kind === "request" && onLong === undefined ? `${++shared.sent}` : undefined
   }
 
   /** Returns the answer. An interruption abandons the request. */
@@ -224,26 +246,51 @@ class Forwarding {
   /** Sends the request to a process. */
   #attempt(url: string): Effect.Effect<Attempted, Unavailable> {
     return Effect.callback((resume) => {
-      const { senders } = this.#shared
+      const { later, laterMillisMax, senders, url: own } = this.#shared
       const { body, kind, method, onLong, rawHeaders, remoteAddress = "" } = this.#outgoing
-      const lines = linesOf(rawHeaders, { kind, remoteAddress })
+      const id = this.#id
+      const lines = linesOf(rawHeaders, {
+        kind,
+        remoteAddress,
+        sender: id === undefined ? undefined : { id, url: own }
+      })
       this.#url = url
       this.#hasMoved = false
+      let timer: NodeJS.Timeout | undefined
+      const forget = () => {
+        clearTimeout(timer)
+        if (id !== undefined) later.delete(id)
+      }
+      const end = (attempted: Exit.Exit<Attempted, Unavailable>) => {
+        forget()
+        resume(attempted)
+      }
+      if (id !== undefined) later.set(id, (reply) => end(answered(reply)))
       const sent = { method, url: this.#outgoing.url, lines, body }
       const giveUp = senders.send(url, sent, {
-        onReply: (reply) => resume(this.#attemptedBy(url, reply)),
-        onLong: onLong && ((head) => this.#passOn(onLong, head, resume)),
+        onReply: (reply) => {
+          if (reply.headers[ANSWER] !== "later") return end(this.#attemptedBy(url, reply))
+          // The answer itself may have come before.
+          if (id === undefined || !later.has(id)) return
+          this.#since = performance.now() + laterMillisMax
+          this.#leave = () => end(ELSEWHERE)
+          timer = setTimeout(this.#leave, laterMillisMax)
+        },
+        onLong: onLong && ((head) => this.#passOn(onLong, head, end)),
         onLost: (wasSent) => {
           senders.forget(url)
-          resume(wasSent ? LOST : ELSEWHERE)
+          end(wasSent ? LOST : ELSEWHERE)
         }
       })
-      if (giveUp === undefined) return resume(unavailable("Too many requests are forwarded."))
+      if (giveUp === undefined) return end(unavailable("Too many requests are forwarded."))
       this.#leave = () => {
         giveUp()
-        resume(MOVED)
+        end(MOVED)
       }
-      return Effect.sync(giveUp)
+      return Effect.sync(() => {
+        forget()
+        giveUp()
+      })
     })
   }
 
@@ -292,6 +339,8 @@ const isAt = (place: Place | undefined, url: string): boolean =>
 export interface Options extends Listener.Options {
   /** The longest wait for a process that accepts a request, in milliseconds. */
   readonly seekMillisMax?: number
+  /** The longest wait for an answer that was to come later, in milliseconds. */
+  readonly laterMillisMax?: number
 }
 
 /** Forwards by the placement, and accepts forwarded requests, as long as the layer lives. */
@@ -300,7 +349,7 @@ export const layer = (options: Options): Layer.Layer<never, CannotListen, Placem
     Forwarder,
     Effect.gen(function* () {
       const listener = yield* Listener.listen(options)
-      const warn = yield* makeWarning
+      const warn = yield* makeWarning("unproven process")
       const senders = new Connections(options.tls, (url, error) => warn(`${UNPROVEN} ${url}`, error))
       return yield* makeOver(senders, options, listener)
     })
@@ -313,26 +362,59 @@ const UNPROVEN =
 /** Makes a forwarder over the given connections, as long as the scope lives. */
 export const makeOver = Effect.fnUntraced(function* (
   senders: Senders,
-  { seekMillisMax = SEEK_MILLIS_MAX }: Pick<Options, "seekMillisMax">,
+  {
+    laterMillisMax = LATER_MILLIS_MAX,
+    seekMillisMax = SEEK_MILLIS_MAX
+  }: Pick<Options, "laterMillisMax" | "seekMillisMax">,
   { serve, url }: Listener.Listener
 ): Effect.fn.Return<ForwarderShape, never, Placement | Scope.Scope> {
   yield* Effect.addFinalizer(() => Effect.promise(() => senders.close()))
   const shared: Shared = {
     seekMillisMax,
+    laterMillisMax,
     senders,
     placement: yield* Placement,
     running: new Set(),
-    ofAccounts: new Map()
+    ofAccounts: new Map(),
+    url,
+    later: new Map(),
+    sent: 0
   }
   const check = Effect.sync(() => shared.running.forEach((forwarding) => forwarding.check()))
   yield* Effect.forkScoped(Loop.forever("checks of forwarded requests", Effect.delay(check, CHECK_MILLIS)))
-  return make(shared, url, serve)
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const sending = Semaphore.makeUnsafe(LATER_CALLS_MAX)
+  const sendLater: Listener.SendLater = ({ id, url }, answer) => {
+    const call = callOf("", { path: LATER, body: { id, ...answer }, mayRepeat: true })
+    const called = Effect.retry(Effect.timeout(callAt(shared, url, call), CALL_MILLIS_MAX), { times: LATER_RETRIES })
+    runFork(Effect.ignore(sending.withPermit(called)))
+  }
+  const serveAll: ForwarderShape["serve"] = (handlers) =>
+    serve(
+      { ...handlers, call: (path, body) => (path === LATER ? arrive(shared, body) : handlers.call(path, body)) },
+      sendLater
+    )
+  return make(shared, serveAll, yield* Metrics.counter(FORWARDED))
 })
 
-const make = (shared: Shared, url: string, serve: ForwarderShape["serve"]): ForwarderShape => {
-  const { placement } = shared
+const FORWARDED = {
+  name: "till_requests_forwarded_total",
+  description: "Clients' requests that were sent to another process, which serves their account."
+}
+
+/** Passes an answer on that another process sends later. */
+const arrive = ({ later }: Shared, sent: unknown): Effect.Effect<JsonResponse> =>
+  Effect.sync(() => {
+    const { body, headers, id, status } = sent as Listener.LaterAnswer & { readonly id: string }
+    later.get(id)?.({ status, headers, body: Buffer.from(body) })
+    return { status: 200, body: {} }
+  })
+
+const make = (shared: Shared, serve: ForwarderShape["serve"], countForwarded: () => void): ForwarderShape => {
+  const { placement, url } = shared
   const forward: ForwarderShape["forward"] = (outgoing) =>
     Effect.suspend(() => {
+      if (outgoing.kind !== "call") countForwarded()
       const forwarding = new Forwarding(shared, outgoing)
       return Effect.onExit(
         Effect.suspend(() => forwarding.answer()),

@@ -14,8 +14,16 @@ import type { Incoming } from "../../server/Incoming.ts"
 import { NodeIncoming } from "../../server/NodeIncoming.ts"
 import * as NodeServer from "../../server/NodeServer.ts"
 import { makeReadBody } from "../../server/RequestBody.ts"
-import type { JsonResponse } from "../../payments/AdministrationWire.ts"
-import { ACCOUNT, ANSWER, clientLinesOf, CONNECTION, type Envelope, parseEnvelope } from "./SignedRequest.ts"
+import type { JsonResponse } from "../../payments/administration/AdministrationWire.ts"
+import {
+  ACCOUNT,
+  ANSWER,
+  clientLinesOf,
+  CONNECTION,
+  type Envelope,
+  parseEnvelope,
+  type Sender
+} from "./SignedRequest.ts"
 import { makeWarning, type RunnerTls } from "./RunnerTls.ts"
 
 /** The largest header section: a client's lines and the envelope, in bytes. */
@@ -27,7 +35,18 @@ const CLOSE_MILLIS = 1000
 export interface ForwardedIncoming extends Incoming {
   /** Refuses the request because the account is not served here. */
   readonly elsewhere: (account: AccountId) => void
+  /** Frees the connection if the answer can be sent later. */
+  readonly later: () => void
 }
+
+/** An answer to a forwarded request that is sent as a call. */
+export interface LaterAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+export type SendLater = (to: Sender, answer: LaterAnswer) => void
 
 export interface Handlers {
   readonly api: (incoming: ForwardedIncoming) => void
@@ -52,7 +71,7 @@ export interface Options {
 export interface Listener {
   /** Address for other processes. */
   readonly url: string
-  readonly serve: (handlers: Handlers) => Effect.Effect<void, never, Scope.Scope>
+  readonly serve: (handlers: Handlers, sendLater: SendLater) => Effect.Effect<void, never, Scope.Scope>
 }
 
 const tooLarge = Exit.fail(new RequestTooLarge())
@@ -64,13 +83,17 @@ class Forwarded implements ForwardedIncoming {
   readonly #incoming: Incoming
   readonly #envelope: Envelope
   readonly #body: Buffer
+  readonly #sendLater: SendLater
+  /** Where the answer goes, once the connection is free. */
+  #sender: Sender | undefined
   readonly method: string
   readonly isWhole = true
 
-  constructor(inner: Incoming, envelope: Envelope, body: Buffer) {
+  constructor(inner: Incoming, envelope: Envelope, body: Buffer, sendLater: SendLater) {
     this.#incoming = inner
     this.#envelope = envelope
     this.#body = body
+    this.#sendLater = sendLater
     this.method = envelope.kind === "head" ? "HEAD" : inner.method
   }
 
@@ -117,21 +140,31 @@ class Forwarded implements ForwardedIncoming {
   }
 
   get isGone(): boolean {
-    return this.#incoming.isGone
+    return this.#sender === undefined && this.#incoming.isGone
   }
 
   onGone(listener: () => void): void {
-    this.#incoming.onGone(listener)
+    this.#incoming.onGone(() => (this.#sender === undefined ? listener() : undefined))
+  }
+
+  later(): void {
+    const { sender } = this.#envelope
+    if (sender === undefined || this.#sender !== undefined) return
+    this.#incoming.answer(202, { [ANSWER]: "later" }, "")
+    this.#sender = sender
   }
 
   /** Passes `Connection` on in a header of its own, because it is for the client's connection and not for this one. */
   answer(status: number, headers: Readonly<Record<string, string>>, body: string): void {
     const { connection, ...others } = headers
     const sent = connection === undefined ? others : { ...others, [CONNECTION]: connection }
+    if (this.#sender !== undefined) return this.#sendLater(this.#sender, { status, headers: sent, body })
     this.#incoming.answer(status, { ...sent, [ANSWER]: "carried" }, body)
   }
 
   elsewhere(account: AccountId): void {
+    // The sender finds the account's new process by itself.
+    if (this.#sender !== undefined) return
     this.#incoming.answer(NOT_HERE, { [ANSWER]: "elsewhere", [ACCOUNT]: account }, "")
   }
 }
@@ -163,28 +196,33 @@ export const listen = Effect.fnUntraced(function* (
     ...(plain !== undefined && { plain })
   })
   server.maxHeadersCount = 0
-  const warn = yield* makeWarning
+  const warn = yield* makeWarning("unproven client")
   server.on("tlsClientError", (error: Error, socket: Socket) => warn(`${UNPROVEN} ${socket.remoteAddress}`, error))
-  let handlers: Handlers | undefined
-  acceptRequests(server, () => handlers, Effect.runForkWith(yield* Effect.context<never>()))
+  let serving: Serving | undefined
+  acceptRequests(server, () => serving, Effect.runForkWith(yield* Effect.context<never>()))
   yield* Effect.acquireRelease(openServer(server, host, port), () => Effect.promise(() => closeServer(server)))
   const { port: opened } = server.address() as AddressInfo
   return {
     url: `https://${isIPv6(host) ? `[${host}]` : host}:${opened}`,
-    serve: (own) =>
+    serve: (handlers, sendLater) =>
       Effect.asVoid(
         Effect.acquireRelease(
           Effect.sync(() => {
-            handlers = own
+            serving = { handlers, sendLater }
           }),
           () =>
             Effect.sync(() => {
-              handlers = undefined
+              serving = undefined
             })
         )
       )
   }
 })
+
+interface Serving {
+  readonly handlers: Handlers
+  readonly sendLater: SendLater
+}
 
 const UNPROVEN =
   "A connection to TILL_RUNNER_PORT was refused, because the other side did not prove that it has the installation's " +
@@ -211,7 +249,7 @@ type RunFork = <A, E>(
 ) => { readonly addObserver: (then: (exit: Exit.Exit<A, E>) => void) => unknown }
 
 /** Makes the server accept requests. Without handlers, every account is elsewhere. */
-const acceptRequests = (server: Server, handlers: () => Handlers | undefined, runFork: RunFork): void => {
+const acceptRequests = (server: Server, serving: () => Serving | undefined, runFork: RunFork): void => {
   const readBody = makeReadBody()
 
   const refuse = (incoming: Incoming): void => incoming.answer(REFUSED, {}, "")
@@ -221,10 +259,10 @@ const acceptRequests = (server: Server, handlers: () => Handlers | undefined, ru
     if (envelope === undefined || envelope.kind === "call") return refuse(incoming)
     const go = (body: Exit.Exit<Buffer, unknown>): void => {
       if (Exit.isFailure(body)) return refuse(incoming)
-      const forwarded = new Forwarded(incoming, envelope, body.value)
-      const api = handlers()?.api
-      if (api === undefined) forwarded.elsewhere("")
-      else api(forwarded)
+      const own = serving()
+      const forwarded = new Forwarded(incoming, envelope, body.value, own?.sendLater ?? (() => {}))
+      if (own === undefined) forwarded.elsewhere("")
+      else own.handlers.api(forwarded)
     }
     const body = incoming.readBody()
     if (Exit.isExit(body)) go(body as Exit.Exit<Buffer, unknown>)
@@ -242,7 +280,7 @@ const acceptRequests = (server: Server, handlers: () => Handlers | undefined, ru
     if (envelope === undefined) return refuse(incoming)
     runFork(incoming.readBody()).addObserver((body) => {
       if (Exit.isFailure(body)) return refuse(incoming)
-      const own = handlers()
+      const own = serving()?.handlers
       if (own === undefined) return void response.writeHead(NOT_HERE, elsewhereHeaders("")).end()
       if (envelope.kind !== "call") {
         response.setHeader(ANSWER, "carried")

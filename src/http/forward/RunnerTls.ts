@@ -1,6 +1,7 @@
 /**
- * TLS between the processes of an installation: version 1.3, without certificates, with one key derived from the
- * installation's secret (an external pre-shared key, RFC 8446, 2.2).
+ * TLS between the processes of an installation: version 1.3, without certificates, with a key derived from the
+ * installation's secret (an external pre-shared key, RFC 8446, 2.2). While the secret is rolled, both sides know two
+ * keys: the connecting side uses that of the secret in force, and names it.
  *
  * - Each side proves in the handshake that it holds the key, and neither sends a byte of HTTP before that. A process
  *   that listens at the address of a dead runner receives a ClientHello, which contains nothing but random numbers and
@@ -9,12 +10,17 @@
  *   read, even with the secret, and cannot be replayed: there is no early data.
  * - The connecting side resumes no sessions. A ticket would originate from a handshake with the same proof anyway.
  */
+import { createHmac } from "node:crypto"
 import type { ConnectionOptions, TlsOptions } from "node:tls"
 import { Effect, Redacted } from "effect"
-import { LogThrottle } from "../RequestContext.ts"
+import type { Key } from "../../domain/SecretFile.ts"
+import { logOf } from "../../engine/process/Log.ts"
 
-/** The key's name, which is public. */
-const IDENTITY = "till runner"
+const log = logOf("http")
+
+/** The name of a key, which is public. */
+const identityOf = (key: Key): string =>
+  `till runner ${createHmac("sha256", Redacted.value(key)).update("name of the key").digest("hex").slice(0, 16)}`
 /** External keys require SHA-256. */
 const TERMS = { minVersion: "TLSv1.3", maxVersion: "TLSv1.3", ciphers: "TLS_AES_128_GCM_SHA256" } as const
 /** A connection without a finished handshake is closed after this time. */
@@ -22,13 +28,13 @@ const HANDSHAKE_MILLIS_MAX = 5000
 
 export type RunnerTls = ReturnType<typeof make>
 
-/** Returns the TLS options of both sides of a connection. */
-export const make = (secret: Redacted.Redacted<Uint8Array>) => {
-  const key = () => Buffer.from(Redacted.value(secret))
+/** Returns the TLS options of both sides of a connection. `position` is the place of the key that connections use. */
+export const make = (keys: ReadonlyArray<Key>, position: () => number = () => 0) => {
+  const known = keys.map((key) => ({ psk: Buffer.from(Redacted.value(key)), identity: identityOf(key) }))
   return {
     client: {
       ...TERMS,
-      pskCallback: () => ({ psk: key(), identity: IDENTITY }),
+      pskCallback: () => known[position()]!,
       // The environment could turn this off (NODE_TLS_REJECT_UNAUTHORIZED).
       rejectUnauthorized: true,
       // Node calls this only for a peer that shows a certificate instead, which a trusted authority may have signed.
@@ -36,7 +42,7 @@ export const make = (secret: Redacted.Redacted<Uint8Array>) => {
     } satisfies ConnectionOptions,
     server: {
       ...TERMS,
-      pskCallback: (_, identity) => (identity === IDENTITY ? key() : null),
+      pskCallback: (_, identity) => known.find((key) => key.identity === identity)?.psk ?? null,
       handshakeTimeout: HANDSHAKE_MILLIS_MAX
     } satisfies TlsOptions
   }
@@ -68,19 +74,11 @@ const WARNING_MILLIS = 60_000
 
 /**
  * Makes a function that logs a connection whose other side did not prove that it holds the key, at most once per
- * interval.
+ * interval. `cause` names the side.
  */
-export const makeWarning: Effect.Effect<(text: string, error: Error) => void> = Effect.map(
-  Effect.context<never>(),
-  (context) => {
-    const throttle = new LogThrottle(WARNING_MILLIS)
-    const runFork = Effect.runForkWith(context)
-    return (text, error) => {
-      const unlogged = isUnproven(error) ? throttle.take() : undefined
-      if (unlogged === undefined) return
-      const reason = "code" in error ? String(error.code) : error.message
-      const annotations = { reason, ...(unlogged > 0 && { unlogged_before: unlogged }) }
-      runFork(Effect.annotateLogs(Effect.logWarning(text), annotations))
-    }
-  }
-)
+export const makeWarning = (cause: string): Effect.Effect<(text: string, error: Error) => void> =>
+  Effect.map(Effect.context<never>(), (context) => (text, error) => {
+    if (!isUnproven(error)) return
+    const reason = "code" in error ? String(error.code) : error.message
+    log.warningIn(context, { cause, pauseMillis: WARNING_MILLIS }, () => ({ text, annotations: { reason } }))
+  })

@@ -8,7 +8,10 @@
 import type { IncomingHttpHeaders } from "node:http"
 
 const FORWARDED = "till-forwarded"
-/** Header of an answer, for the forwarding process: `carried`, or `elsewhere` if the account is not served there. */
+/**
+ * Header of an answer, for the forwarding process: `carried`; `elsewhere` if the account is not served there; or
+ * `later` if the answer follows as a call.
+ */
 export const ANSWER = "till-answer"
 /** Header of an answer `elsewhere`: the account that the process does not serve. */
 export const ACCOUNT = "till-account"
@@ -30,6 +33,14 @@ export interface Envelope {
   readonly kind: Kind
   /** The client's address; empty once the client is gone. */
   readonly remoteAddress: string
+  /** Where an answer can be sent later; undefined if it has to come on the request's connection. */
+  readonly sender?: Sender | undefined
+}
+
+/** The forwarding process, and its name for the request. */
+export interface Sender {
+  readonly url: string
+  readonly id: string
 }
 
 /** The outcomes of a client's request at other processes so far, over all of its attempts. */
@@ -57,8 +68,11 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 const isOwn = (name: string): boolean => name.startsWith("till-")
 
 /** Returns the header lines of a forwarded request. `rawHeaders` are the client's. */
-export const linesOf = (rawHeaders: ReadonlyArray<string>, { kind, remoteAddress }: Envelope): Array<string> => {
-  const lines = [FORWARDED, `${kind};${remoteAddress}`]
+export const linesOf = (
+  rawHeaders: ReadonlyArray<string>,
+  { kind, remoteAddress, sender }: Envelope
+): Array<string> => {
+  const lines = [FORWARDED, `${kind};${remoteAddress}${sender === undefined ? "" : `;${sender.id};${sender.url}`}`]
   let hasHost = false
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!
@@ -73,8 +87,9 @@ export const linesOf = (rawHeaders: ReadonlyArray<string>, { kind, remoteAddress
 /** Parses the envelope of a request; undefined if it is missing or of an unknown kind. */
 export const parseEnvelope = ({ [FORWARDED]: value }: IncomingHttpHeaders): Envelope | undefined => {
   if (typeof value !== "string") return undefined
-  const [kind = "", remoteAddress = ""] = value.split(";")
-  return KINDS.has(kind) ? { kind: kind as Kind, remoteAddress } : undefined
+  const [kind = "", remoteAddress = "", id, url] = value.split(";")
+  const sender = id === undefined || url === undefined ? undefined : { id, url }
+  return KINDS.has(kind) ? { kind: kind as Kind, remoteAddress, sender } : undefined
 }
 
 /** Returns the client's header lines, without those of the connection between the processes. */

@@ -11,9 +11,10 @@ import type { CardDeclined, DomainError } from "../../domain/Errors.ts"
 import { Accounts, type Unavailable } from "../../engine/Accounts.ts"
 import { type Document, encode } from "../../engine/log/Document.ts"
 import type { Transaction } from "../../engine/actor/Transaction.ts"
-import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
-import { Processor } from "../../payments/Processor.ts"
-import type { WithoutCardData } from "../../payments/PaymentMethods.ts"
+import { PaymentsConfig } from "../../payments/shared/PaymentsConfig.ts"
+import type { Begun } from "../../payments/lifecycles/Operations.ts"
+import { Processors } from "../../payments/processing/Processor.ts"
+import type { WithoutCardData } from "../../payments/lifecycles/PaymentMethods.ts"
 import type { Caller } from "../Authentication.ts"
 import type { Reveals } from "../OneTimeSecrets.ts"
 
@@ -27,7 +28,7 @@ export const jsonOf = <A extends object>(value: A): Json<A> => encode(value)
 export const documentJson = <A>(document: Document): Json<A> => document.json
 
 /** Commands may use these. */
-export type CommandServices = Transaction | PaymentsConfig | Processor
+export type CommandServices = Transaction | PaymentsConfig | Processors
 
 /** Queries may use these. */
 export type QueryServices = Accounts | PaymentsConfig
@@ -37,10 +38,10 @@ export type QueryServices = Accounts | PaymentsConfig
 
 /** Gives a command what it may use besides its transaction. */
 export const withCommandServices =
-  (config: PaymentsConfig["Service"], processor: Processor["Service"]) =>
+  (config: PaymentsConfig["Service"], processor: Processors["Service"]) =>
   <A, E>(command: Effect.Effect<A, E, CommandServices>): Effect.Effect<A, E, Transaction> =>
     Effect.updateContext(command, (context: Context.Context<Transaction>) =>
-      Context.add(Context.add(context, PaymentsConfig, config), Processor, processor)
+      Context.add(Context.add(context, PaymentsConfig, config), Processors, processor)
     )
 
 /** Gives a query what it may use. */
@@ -72,9 +73,10 @@ export interface QueryInput<E> {
 
 /**
  * A command succeeds with the object. If it can be carried out and declined nevertheless, it succeeds with a `Result`,
- * whose failure is kept, with what led to it (semantics idempotency.stored).
+ * whose failure is kept, with what led to it (semantics idempotency.stored). If a processor behind a network has to be
+ * called, it has begun an operation, whose outcome brings the answer (semantics operations.*).
  */
-export type Answered<A> = A | Result.Result<A, CardDeclined>
+export type Answered<A> = A | Result.Result<A, CardDeclined> | Begun
 
 /** A failure that the effect fails with leaves nothing behind. */
 export type CommandHandler<E> = (

@@ -10,8 +10,8 @@ import { type Created, isWithin } from "../../engine/log/Created.ts"
 import { type AccountId, type Document, encode, type Identified, type Labels } from "../../engine/log/Document.ts"
 import type { Cursor } from "../../engine/views/Views.ts"
 import { joinJson } from "../../json/JoinJson.ts"
-import type { Resource } from "../../payments/Documents.ts"
-import { readEntry } from "../../payments/ReadDocument.ts"
+import type { Resource } from "../../payments/shared/Documents.ts"
+import { readEntry } from "../../payments/shared/ReadDocument.ts"
 import type { Json } from "./Handler.ts"
 
 /** Parameters of every list, decoded. */

@@ -1,9 +1,9 @@
 /** Payment links over HTTP (semantics payment_links.*). */
 import { Effect } from "effect"
 import * as Contract from "../../api/PaymentLinks.ts"
-import { PAYMENT_LINK, PAYMENT_LINK_ITEMS } from "../../payments/Documents.ts"
-import * as PaymentLinks from "../../payments/PaymentLinks.ts"
-import { requireDocument } from "../../payments/ReadDocument.ts"
+import { PAYMENT_LINK, PAYMENT_LINK_ITEMS } from "../../payments/shared/Documents.ts"
+import * as PaymentLinks from "../../payments/lifecycles/PaymentLinks.ts"
+import { requireDocument } from "../../payments/shared/ReadDocument.ts"
 import { documentJson, handlers } from "./Handler.ts"
 import { listDocuments, listLines } from "./Lists.ts"
 

@@ -7,7 +7,7 @@ import { type RequestLog as Shown, statusesOf } from "../../domain/RequestLog.ts
 import { timeIn } from "../../engine/log/Identifiers.ts"
 import { type LoggedRequest, type RequestFilter, RequestLog } from "../../engine/RequestLog.ts"
 import { parseJson } from "../../json/JsonParse.ts"
-import { isLive } from "../../payments/AccountIds.ts"
+import { isLive } from "../../payments/shared/AccountIds.ts"
 import { handlers, jsonOf } from "./Handler.ts"
 import { createdOf, cursorOf, listJson } from "./Lists.ts"
 

@@ -5,11 +5,11 @@
 import { Effect, Result } from "effect"
 import { LIMIT_DEFAULT } from "../../api/List.ts"
 import { ParameterInvalid } from "../../domain/Errors.ts"
-import { matches, parse } from "../../domain/SearchQuery.ts"
+import { parse } from "../../domain/SearchQuery.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { AccountId, Identified } from "../../engine/log/Document.ts"
-import type { Resource } from "../../payments/Documents.ts"
-import { filtersOf, type SearchedBy } from "../../payments/Search.ts"
+import type { Resource } from "../../payments/shared/Documents.ts"
+import { queryCondition, type SearchedBy } from "../../payments/shared/Search.ts"
 import type { Json } from "./Handler.ts"
 
 /** Parameters of every search, decoded. */
@@ -41,7 +41,7 @@ export const searchDocuments = Effect.fnUntraced(function* <A extends Identified
     const { position, problem } = parsed.failure
     return yield* new ParameterInvalid({ param: "query", rule: `a search query: at character ${position}, ${problem}` })
   }
-  const query = parsed.success
+  const { filters, matches } = queryCondition(parsed.success, searched)
   const prefix = kind.prefix!
   const olderThan = page === undefined ? undefined : idOf(page, prefix)
   if (olderThan === null) {
@@ -51,8 +51,8 @@ export const searchDocuments = Effect.fnUntraced(function* <A extends Identified
     accounts.search(account, {
       kind: kind.name,
       prefix,
-      filters: filtersOf([query], searched),
-      matches: (value) => matches(query, searched.fields, searched.valuesOf(value as A)),
+      filters,
+      matches: (value) => matches(value as A),
       limit,
       ...(olderThan !== undefined && { olderThan })
     })

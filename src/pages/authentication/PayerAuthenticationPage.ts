@@ -63,7 +63,7 @@ export interface Answered {
   readonly checkoutUrl: string | null
 }
 
-/** The notice after an answer without a `return_url`. */
+/** The notice after an answer, or a return, without a `return_url`. */
 export const noticeOf = (answered: Answered): Notice => {
   const { brand, checkoutUrl, merchant, paymentIntent, translation } = answered
   const text = translation.text("checkout.go_back", { merchant })
@@ -71,8 +71,18 @@ export const noticeOf = (answered: Answered): Notice => {
   return { ...outcomeOf(answered), translation, link, brand, testMode: !paymentIntent.livemode }
 }
 
-const outcomeOf = ({ merchant, paymentIntent, translation }: Answered): Pick<Notice, "tone" | "title" | "texts"> => {
+type Outcome = Pick<Notice, "tone" | "title" | "texts" | "awaitsResult">
+
+const outcomeOf = ({ merchant, paymentIntent, translation }: Answered): Outcome => {
   switch (paymentIntent.status) {
+    // The processor has not said yet whether the payer has authenticated.
+    case "requires_action":
+      return {
+        tone: "waiting",
+        title: translation.text("processing.title"),
+        texts: [translation.text("processing.advice")],
+        awaitsResult: true
+      }
     case "succeeded":
     case "requires_capture":
       return {

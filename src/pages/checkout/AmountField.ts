@@ -4,7 +4,7 @@
  */
 import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
 import { AMOUNT_MAX } from "../../domain/Money.ts"
-import type { CheckoutSessionHidden } from "../../payments/Documents.ts"
+import type { CheckoutSessionHidden } from "../../payments/shared/Documents.ts"
 import { type Bounds, formatAmount, type Money, plainAmount, readAmountWithin } from "../../html/assets/amount.js"
 import { moneyOf, problemText } from "../../html/Money.ts"
 import type { Translation } from "../../html/Translation.ts"

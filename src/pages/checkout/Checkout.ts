@@ -7,12 +7,13 @@
  * to the session's own URLs. No response contains card data.
  */
 import { Effect, Layer } from "effect"
-import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { successUrlOf } from "../../domain/CheckoutSession.ts"
 import { stateOf } from "../../domain/PaymentLink.ts"
-import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
-import { matchesClientSecret } from "../../payments/ClientSecrets.ts"
-import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
+import * as CheckoutSessions from "../../payments/lifecycles/CheckoutSessions.ts"
+import { matchesClientSecret } from "../../payments/shared/ClientSecrets.ts"
+import type { TokenizedPaymentMethodData } from "../../payments/lifecycles/PaymentMethods.ts"
+import { PaymentsConfig } from "../../payments/shared/PaymentsConfig.ts"
 import { type AmountField, amountFieldOf } from "./AmountField.ts"
 import {
   type CardField,
@@ -33,7 +34,7 @@ import { adviceOf } from "./Declines.ts"
 import { embedderOf, mayOpen, PagesConfig, pathOf } from "./Embedding.ts"
 import { type FormValues, idempotencyKeyOf, isCrossSite, makeToken, readForm, wantsData } from "../../html/Forms.ts"
 import type { Frame } from "../../html/Layout.ts"
-import { findSession, type FoundSession } from "./FindSession.ts"
+import { findPaymentIntent, findSession, type FoundSession } from "./FindSession.ts"
 import { failureTextOf, foreignForm, notFound, notice } from "../../html/Notice.ts"
 import { data, redirect, page, seeOther } from "../../html/PageResponse.ts"
 import { queryOf, route, translationOf } from "../../html/Routing.ts"
@@ -53,8 +54,6 @@ interface Visit {
   readonly amount: AmountField | null
   readonly wantsData: boolean
   readonly publicUrl: string
-  /** As in `CheckoutPage`. */
-  readonly takesCards: boolean
   /** The origin that may frame the page; null if none may. */
   readonly embedder: string | null
 }
@@ -91,16 +90,19 @@ const frameOf = ({ embedder, found: { session } }: Visit): Frame | null =>
 
 /** The session's form, or the changes to it as data for the page's script. */
 const formPage = (visit: Visit, problem: Problem): Answer => {
-  const { amount, embedder, found, takesCards, translation, wantsData } = visit
-  const { brand, goods, lines, merchant, saved, session } = found
+  const { amount, embedder, found, translation, wantsData } = visit
+  const { brand, cards, goods, lines, merchant, saved, session } = found
   const { again = [], details, errors = {}, message, status, token } = problem
   if (wantsData) return data(status, { message, errors, again, token })
   const frame = frameOf(visit)
   const order = { session, lines, goods, merchant, brand, translation }
-  const shown = { ...order, amount, saved, takesCards, token, details, errors, message, frame }
+  const shown = { ...order, amount, saved, cards, token, details, errors, message, frame }
+  const cardFrame = cards.kind === "frame" ? cards.url : null
   return page(CheckoutPage.render(shown), {
     status,
-    formTargets: [session.success_url],
+    // A form without a script is redirected to the processor's page for a challenge, too.
+    formTargets: [session.success_url, cardFrame],
+    framed: cardFrame,
     pictures: [brand.icon, ...picturesOf(goods)],
     frameAncestors: embedder === null ? [] : [embedder]
   })
@@ -152,14 +154,14 @@ const showSession = (visit: Visit, query: URLSearchParams, token: string): Answe
 
 /** The message about a failed last attempt, with advice beside a field. */
 const failureOf = ({
-  found: { paymentIntent, saved },
+  found: { cards, paymentIntent, saved },
   translation
 }: Visit): Pick<Problem, "message" | "errors" | "again"> => {
   const text = paymentIntent === null ? null : failureTextOf(paymentIntent, translation)
   if (paymentIntent === null || text === null) return { message: null }
   return {
     message: `${text} ${translation.text("failure.not_charged")}`,
-    ...adviceOf(paymentIntent, saved, translation)
+    ...adviceOf(paymentIntent, saved, translation, cards.kind === "frame")
   }
 }
 
@@ -177,13 +179,15 @@ const confirm = (
   const { account, session } = visit.found
   const { payment_method_data, ...entered } = confirmation
   const path = `/checkout/${session.id}`
+  const make = (payment_method_data: TokenizedPaymentMethodData | null) =>
+    CheckoutSessions.confirm(
+      session.id,
+      { ...entered, return_url: pageOf(visit), payment_method_data },
+      { language: visit.translation.language }
+    )
   return submissions.submit(
     { account, path, idempotencyKey, entered: confirmation },
-    CheckoutSessions.confirm(session.id, {
-      ...entered,
-      return_url: pageOf(visit),
-      payment_method_data: payment_method_data === null ? null : submissions.tokenize(account, payment_method_data)
-    })
+    payment_method_data === null ? make(null) : { data: payment_method_data, make }
   )
 }
 
@@ -238,7 +242,7 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
   const config = yield* PaymentsConfig
   const { id } = visit.found.session
   const newToken = () => makeToken(config, id)
-  const asked: FormParts = formPartsOf(visit.found.session, visit.amount, visit.found.saved)
+  const asked: FormParts = formPartsOf(visit.found.session, visit.amount, visit.found.saved, visit.found.cards)
   const { translation } = visit
   const { confirmation, details, errors } = readEntered(asked, values, translation)
   const token = values.get("token") ?? ""
@@ -281,7 +285,7 @@ const visitOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServ
   const found = yield* findSession(id)
   const query = queryOf(request)
   if (found === undefined || !mayOpen(found.session, query)) return undefined
-  const { liveProcessor, publicUrl } = yield* PaymentsConfig
+  const { publicUrl } = yield* PaymentsConfig
   const accepted = request.headers["accept-language"]
   const translation = translationFor(accepted, found.session.locale)
   const visit: Visit = {
@@ -291,7 +295,6 @@ const visitOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServ
     amount: amountFieldOf(found, translation),
     wantsData: wantsData(request),
     publicUrl,
-    takesCards: !found.session.livemode || liveProcessor !== null,
     embedder: embedderOf(found.session, query, yield* PagesConfig)
   }
   return visit
@@ -302,6 +305,32 @@ const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRe
   if (visit === undefined) return page(notice(notFound(translationOf(request))), { status: 404 })
   const config = yield* PaymentsConfig
   return showSession(visit, queryOf(request), makeToken(config, visit.found.session.id))
+})
+
+/** Finds a session or a PaymentIntent that a card is for. */
+const findPayable = Effect.fnUntraced(function* (id: string) {
+  const payment = yield* findPaymentIntent(id)
+  if (payment !== undefined) return { object: payment.paymentIntent, cards: payment.cards, locale: payment.locale }
+  const found = yield* findSession(id)
+  return found && { object: found.session, cards: found.cards, locale: found.session.locale }
+})
+
+/**
+ * The processor's page with the inputs of a card, for a shop's own page (`mountCard` in checkout.js). The client secret
+ * of the session or PaymentIntent is the permission.
+ */
+const fields = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
+  const found = yield* findPayable(id)
+  const isTheirs = found !== undefined && matchesClientSecret(found.object, queryOf(request).get("client_secret") ?? "")
+  const url = isTheirs && found.cards.kind === "frame" ? found.cards.url : null
+  const translation = translationFor(request.headers["accept-language"], found?.locale)
+  const answer = data(isTheirs ? 200 : 404, {
+    url,
+    title: translation.text("card.title"),
+    missing: translation.text("frame.missing"),
+    refused: translation.text("frame.refused")
+  })
+  return HttpServerResponse.setHeader(answer, "access-control-allow-origin", "*")
 })
 
 const post = (submissions: Submissions) =>
@@ -317,6 +346,7 @@ const post = (submissions: Submissions) =>
 export const layer = Layer.unwrap(
   Effect.map(FormSubmission.make, (submissions) =>
     Layer.mergeAll(
+      route("GET", "/checkout/:id/fields", (request, { id = "" }) => fields(request, id)),
       route("GET", "/checkout/:id", (request, { id = "" }) => get(request, id)),
       route("POST", "/checkout/:id", (request, { id = "" }) => post(submissions)(request, id))
     )

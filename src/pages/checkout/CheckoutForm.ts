@@ -16,11 +16,12 @@ import {
 import { cvcLengthOf, isCardNumber } from "../../domain/Cards.ts"
 import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
 import { Email, TEXT_LENGTH_MAX } from "../../domain/Text.ts"
-import type { PaymentMethod, PaymentMethodData } from "../../domain/PaymentMethod.ts"
+import { type PaymentMethod, PaymentMethodData } from "../../domain/PaymentMethod.ts"
 import { type AddressField, missingTextOf, orderOf } from "./AddressFields.ts"
 import type { AmountField } from "./AmountField.ts"
 import { readCode, readExpiry, readNumber } from "../../html/assets/card.js"
 import * as Amount from "./AmountField.ts"
+import type { CardEntry } from "../../payments/processing/Processor.ts"
 import type { FormValues } from "../../html/Forms.ts"
 import type { Translation } from "../../html/Translation.ts"
 import { ANOTHER, CHOICE, isSaved } from "./SavedCards.ts"
@@ -45,7 +46,10 @@ export type DetailField = (typeof DETAIL_FIELDS)[number]
 export const CARD_FIELDS = ["card_number", "card_expiry", "card_cvc"] as const
 export type CardField = (typeof CARD_FIELDS)[number]
 
-export type Field = DetailField | CardField
+/** Field of the token that the processor's page gives for a card, instead of the card's fields. */
+export const TOKEN_FIELD = "card_token"
+
+export type Field = DetailField | CardField | typeof TOKEN_FIELD
 
 export type Details = Readonly<Partial<Record<DetailField, string>>>
 
@@ -89,10 +93,16 @@ const COMPLAINTS: Readonly<Record<Exclude<Field, AddressField>, (translation: Tr
   card_cvc: (translation) => ({
     missing: translation.text("card.cvc_missing"),
     invalid: translation.text("card.cvc_invalid")
+  }),
+  // Only a form that no script has sent has none.
+  card_token: (translation) => ({
+    missing: translation.text("frame.needs_script"),
+    invalid: translation.text("frame.refused")
   })
 }
 
-const isCardField = (field: Field): field is CardField => (CARD_FIELDS as ReadonlyArray<Field>).includes(field)
+const isOfCard = (field: Field): boolean =>
+  field === TOKEN_FIELD || (CARD_FIELDS as ReadonlyArray<Field>).includes(field)
 
 const isAddressField = (field: Field): field is AddressField => ADDRESS_FIELDS.includes(field)
 
@@ -109,6 +119,8 @@ export interface FormParts {
   /** Null if the payer does not choose an amount. */
   readonly amount: AmountField | null
   readonly card: boolean
+  /** True if the card comes as a token of the processor's page. */
+  readonly isFramed?: boolean
   /** Saved cards to choose from. */
   readonly saved: ReadonlyArray<PaymentMethod>
   readonly address: boolean
@@ -118,10 +130,12 @@ export interface FormParts {
 export const formPartsOf = (
   { billing_address_collection, payment_intent, phone_number_collection }: CheckoutSession,
   amount: AmountField | null,
-  saved: ReadonlyArray<PaymentMethod>
+  saved: ReadonlyArray<PaymentMethod>,
+  cards: CardEntry
 ): FormParts => ({
   amount,
   saved,
+  isFramed: cards.kind === "frame",
   // An amount that is still to be chosen has no payment yet, and is not zero.
   card: payment_intent !== null || amount !== null,
   address: billing_address_collection === "required",
@@ -131,14 +145,17 @@ export const formPartsOf = (
 const ADDRESS_FIELDS: ReadonlyArray<Field> = ["line1", "line2", "city", "state", "postal_code"]
 
 /** Fields of a session's form in the order of the page. */
-export const fieldsOf = ({ address, amount, card, phone, saved }: FormParts, country: string): ReadonlyArray<Field> => [
+export const fieldsOf = (
+  { address, amount, card, isFramed = false, phone, saved }: FormParts,
+  country: string
+): ReadonlyArray<Field> => [
   ...(amount === null ? [] : (["amount"] as const)),
   "email",
   "name",
   ...(phone ? (["phone"] as const) : []),
   ...(address ? (["country", ...orderOf(country)] as const) : []),
   ...(saved.length === 0 ? [] : ([CHOICE] as const)),
-  ...(card ? CARD_FIELDS : [])
+  ...(card ? (isFramed ? ([TOKEN_FIELD] as const) : CARD_FIELDS) : [])
 ]
 
 /** The entered values: details to show again, errors, and without errors the parameters of the confirmation. */
@@ -160,7 +177,7 @@ export const readEntered = (asked: FormParts, values: FormValues, translation: T
   const country = values.get("country") ?? ""
   const choice = asked.card ? (values.get(CHOICE) ?? ANOTHER) : ANOTHER
   // With a saved card, the fields of a new card are ignored.
-  const fields = fieldsOf(asked, country).filter((field) => choice === ANOTHER || !isCardField(field))
+  const fields = fieldsOf(asked, country).filter((field) => choice === ANOTHER || !isOfCard(field))
   const details: Details = Object.fromEntries(
     DETAIL_FIELDS.filter((field) => fields.includes(field)).map((field) => [field, values.get(field) ?? ""])
   )
@@ -176,7 +193,8 @@ export const readEntered = (asked: FormParts, values: FormValues, translation: T
   if (choice !== ANOTHER && !isSaved(asked.saved, choice)) errors[CHOICE] = translation.text("saved.gone")
   if (Object.keys(errors).length > 0) return { details, errors, confirmation: null }
   const customer_details = customerDetailsOf(details, asked)
-  const payment_method_data = asked.card && choice === ANOTHER ? paymentMethodDataOf(values, customer_details) : null
+  const payment_method_data =
+    asked.card && choice === ANOTHER ? paymentMethodDataOf(asked, values, customer_details) : null
   const chosen = asked.amount && Amount.chosenIn(asked.amount, details.amount!)
   const custom_unit_amount = chosen !== null && { custom_unit_amount: chosen }
   const payment_method = choice !== ANOTHER && { payment_method: choice }
@@ -200,6 +218,7 @@ const complaintAbout = (
 }
 
 const isAddressText = Schema.is(AddressText)
+const isPaymentMethodData = Schema.is(PaymentMethodData)
 
 /** Rules by field; true means valid. Some rules read other fields too. */
 const RULES: Readonly<Record<Exclude<Field, "amount">, (value: string, values: FormValues) => boolean>> = {
@@ -217,7 +236,8 @@ const RULES: Readonly<Record<Exclude<Field, "amount">, (value: string, values: F
   card_number: (value) => isCardNumber(readNumber(value) ?? ""),
   // A past date is not an error of the form: the card is declined (semantics payment_methods.create).
   card_expiry: (value) => readExpiry(value) !== undefined,
-  card_cvc: (value, values) => isSecurityCode(readCode(value) ?? "", readNumber(values.get("card_number") ?? "") ?? "")
+  card_cvc: (value, values) => isSecurityCode(readCode(value) ?? "", readNumber(values.get("card_number") ?? "") ?? ""),
+  card_token: (token) => isPaymentMethodData({ type: "card", token })
 }
 
 /**
@@ -244,7 +264,12 @@ const customerDetailsOf = (details: Details, { address }: FormParts): BillingDet
 })
 
 /** The entered card, after its fields were validated. */
-const paymentMethodDataOf = (values: FormValues, billing_details: BillingDetailsParameter): PaymentMethodData => {
+const paymentMethodDataOf = (
+  { isFramed = false }: FormParts,
+  values: FormValues,
+  billing_details: BillingDetailsParameter
+): PaymentMethodData => {
+  if (isFramed) return { type: "card", token: values.get(TOKEN_FIELD)!, billing_details }
   const [number, expiry, code] = CARD_FIELDS.map((field) => values.get(field) ?? "") as [string, string, string]
   const { month, year } = readExpiry(expiry)!
   return {
@@ -282,6 +307,7 @@ export const fieldOf = (param: string | null): Field | undefined => PARAMS[param
 const PARAMS: Readonly<Record<string, Field>> = {
   custom_unit_amount: "amount",
   payment_method: CHOICE,
+  "payment_method_data[token]": TOKEN_FIELD,
   "customer_details[email]": "email",
   "customer_details[name]": "name",
   "customer_details[phone]": "phone",

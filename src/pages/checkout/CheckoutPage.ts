@@ -18,10 +18,12 @@ import {
   type Field,
   type FieldErrors,
   type FormParts,
-  formPartsOf
+  formPartsOf,
+  TOKEN_FIELD
 } from "./CheckoutForm.ts"
 import { type ChosenPrices, order, type Order } from "./CheckoutOrder.ts"
 import { type Child, escape, html, Html } from "../../html/Html.ts"
+import type { CardEntry } from "../../payments/processing/Processor.ts"
 import { type Frame, layout } from "../../html/Layout.ts"
 import { formatAmount, problemTextsOf } from "../../html/Money.ts"
 import { ANOTHER, CHOICE, savedCardsHtml } from "./SavedCards.ts"
@@ -34,8 +36,7 @@ export interface CheckoutPage extends Omit<Order, "chosen" | "session"> {
   readonly amount: AmountField | null
   /** Saved cards of the session's customer to choose from. */
   readonly saved: ReadonlyArray<PaymentMethod>
-  /** False if the installation has no card processor. */
-  readonly takesCards: boolean
+  readonly cards: CardEntry
   /** Makes the form's submission happen once. */
   readonly token: string
   readonly details: Details
@@ -44,22 +45,27 @@ export interface CheckoutPage extends Omit<Order, "chosen" | "session"> {
   readonly message: string | null
   /** As in `Layout`. */
   readonly frame: Frame | null
+  /** As in `Layout`. */
+  readonly depth?: number
+  /** True for an example without a payer, which needs no script. */
+  readonly isPreview?: boolean
 }
 
 export const render = (page: CheckoutPage): Html => {
   const { brand, merchant, session, translation } = page
-  const asked = formPartsOf(session, page.amount, page.saved)
-  const isPayable = page.takesCards || !asked.card
+  const asked = formPartsOf(session, page.amount, page.saved, page.cards)
+  const isPayable = page.cards.kind !== "none" || !asked.card
   const hasProblem = !isPayable || page.message !== null || Object.keys(page.errors).length > 0
   const title = translation.text("checkout.title", { merchant })
   return layout({
     title: hasProblem ? translation.text("checkout.problem_title", { title }) : title,
     kind: "checkout",
-    script: isPayable,
+    script: isPayable && page.isPreview !== true,
+    depth: page.depth ?? 1,
     frame: page.frame,
     brand,
     translation,
-    content: html`${!session.livemode && testModePanel(asked.card, translation)}
+    content: html`${!session.livemode && testModePanel(asked.card && page.cards.kind === "fields", translation)}
       <main>
         ${order({ ...page, chosen: chosenPrices(page) })}
         ${isPayable ? form(page, asked) : noCards({ ...page, back: cancelUrlOf(session) })}
@@ -121,7 +127,9 @@ const scriptTexts = (translation: Translation) => ({
   busy: translation.text("checkout.processing"),
   pay: translation.text("checkout.pay"),
   payAmount: translation.text("checkout.pay_amount", { amount: "{amount}" }),
-  unreachable: translation.text("problem.unreachable")
+  unreachable: translation.text("problem.unreachable"),
+  frameMissing: translation.text("frame.missing"),
+  frameRefused: translation.text("frame.refused")
 })
 
 /** Always rendered, because screen readers only announce text that is inserted later. */
@@ -205,11 +213,27 @@ const addressFields = (page: CheckoutPage): Html => {
 const cardFields = (page: CheckoutPage): Html => {
   const { details, errors, saved, translation } = page
   const title = translation.text("card.title")
-  if (saved.length === 0) return group(title, [newCard(page)])
+  const fields = page.cards.kind === "frame" ? framedCard(page, page.cards.url) : newCard(page)
+  if (saved.length === 0) return group(title, [fields])
   const described = html`id="${CHOICE}" ${attributes(page, CHOICE)}`
   const choice = savedCardsHtml(saved, details[CHOICE] ?? ANOTHER, described, errors[CHOICE], translation)
-  return group(title, [choice, html`<div class="another">${newCard(page)}</div>`])
+  return group(title, [choice, html`<div class="another">${fields}</div>`])
 }
+
+/** The place of the processor's page, which the script shows in a frame. */
+const framedCard = ({ errors, translation }: CheckoutPage, url: string): Html =>
+  html`<div class="field">
+    <input type="hidden" name="${TOKEN_FIELD}" />
+    <div
+      id="card"
+      class="card framed"
+      data-url="${url}"
+      data-title="${translation.text("card.title")}"
+      data-script="${`..${Assets.fieldsScript.path}`}"
+    ></div>
+    <noscript><p class="error">${translation.text("frame.needs_script")}</p></noscript>
+    <p class="error" id="${TOKEN_FIELD}-error" role="alert">${errors[TOKEN_FIELD]}</p>
+  </div>`
 
 /** The fields of a card in one frame, with the brand's mark; their errors are below the frame. */
 const newCard = (page: CheckoutPage): Html => {

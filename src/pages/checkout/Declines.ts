@@ -7,7 +7,7 @@ import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
 import type { TextKey } from "../../html/texts/Catalogue.ts"
 import type { Translation } from "../../html/Translation.ts"
-import type { CardField, FieldErrors } from "./CheckoutForm.ts"
+import { type CardField, type FieldErrors, TOKEN_FIELD } from "./CheckoutForm.ts"
 import { CHOICE, isSaved } from "./SavedCards.ts"
 
 interface Advice {
@@ -49,12 +49,15 @@ export interface Advised {
 export const adviceOf = (
   { last_payment_error: failure }: PaymentIntent,
   saved: ReadonlyArray<PaymentMethod>,
-  translation: Translation
+  translation: Translation,
+  isFramed: boolean
 ): Advised => {
   if (failure === undefined) return { errors: {}, again: [] }
   if (isSaved(saved, failure.payment_method))
     return { errors: { [CHOICE]: translation.text("saved.failed") }, again: [] }
   const isDecline = failure.code === "card_declined"
   const { again, field, text } = isDecline ? ADVICE[failure.decline_code ?? "generic_decline"] : AFTER_AUTHENTICATION
+  // The fields are in the processor's page, which Till cannot empty.
+  if (isFramed) return { errors: { [TOKEN_FIELD]: translation.text(text) }, again: [] }
   return { errors: { [field]: translation.text(text) }, again }
 }

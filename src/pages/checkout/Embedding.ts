@@ -8,7 +8,7 @@
 import { Context } from "effect"
 import type { CheckoutSession } from "../../domain/CheckoutSession.ts"
 import { isWebOrigin } from "../../domain/Text.ts"
-import { matchesClientSecret } from "../../payments/ClientSecrets.ts"
+import { matchesClientSecret } from "../../payments/shared/ClientSecrets.ts"
 
 export interface PagesConfigShape {
   /**

@@ -5,9 +5,10 @@ import { type PaymentLink, type PaymentLinkItem, stateOf } from "../../domain/Pa
 import { Accounts } from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
 import type { Brand } from "../../html/Brand.ts"
-import { PAYMENT_LINK, PAYMENT_LINK_ITEMS } from "../../payments/Documents.ts"
-import { itemsId } from "../../payments/PaymentLinks.ts"
-import { readDocument } from "../../payments/ReadDocument.ts"
+import { PAYMENT_LINK, PAYMENT_LINK_ITEMS } from "../../payments/shared/Documents.ts"
+import { itemsId } from "../../payments/lifecycles/PaymentLinks.ts"
+import { cardEntryOf, Processors } from "../../payments/processing/Processor.ts"
+import { readDocument } from "../../payments/shared/ReadDocument.ts"
 import type { Goods } from "./CheckoutOrder.ts"
 import { findGoods, isId, merchantOf } from "./FindSession.ts"
 
@@ -23,6 +24,8 @@ export interface FoundLink {
   readonly goods: ReadonlyArray<Goods>
   /** Whether the link takes payments and all that it sells is on sale. */
   readonly isOpen: boolean
+  /** False if the merchant has no processor that takes a payer's card. */
+  readonly takesCards: boolean
 }
 
 /** Returns the link; undefined if there is none. */
@@ -46,7 +49,8 @@ export const findLink = Effect.fnUntraced(function* (token: string) {
     link: document.value,
     lines,
     goods,
-    isOpen: stateOf(document.value) === "open" && goods.every(isOnSale)
+    isOpen: stateOf(document.value) === "open" && goods.every(isOnSale),
+    takesCards: cardEntryOf((yield* Processors).of(account)).kind !== "none"
   }
   return found
 })

@@ -10,7 +10,7 @@ import type { PaymentLink } from "../../domain/PaymentLink.ts"
 import type { PaymentMethod } from "../../domain/PaymentMethod.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { AccountId } from "../../engine/log/Document.ts"
-import { INSTALLATION, isLive, merchantIdOf } from "../../payments/AccountIds.ts"
+import { INSTALLATION, isLive, merchantIdOf } from "../../payments/shared/AccountIds.ts"
 import {
   CHECKOUT_SESSION,
   type CheckoutSessionHidden,
@@ -19,13 +19,16 @@ import {
   LINE_ITEMS,
   lineItemsId,
   PAYMENT_INTENT,
+  type PaymentIntentHidden,
   PAYMENT_LINK,
   PAYMENT_METHOD,
   PRICE,
   PRODUCT
-} from "../../payments/Documents.ts"
-import { MERCHANT } from "../../payments/Merchants.ts"
-import { readDocument } from "../../payments/ReadDocument.ts"
+} from "../../payments/shared/Documents.ts"
+import { noteAccount } from "../../http/RequestContext.ts"
+import { MERCHANT } from "../../payments/merchants/Merchants.ts"
+import { type AccountProcessor, type CardEntry, cardEntryOf, Processors } from "../../payments/processing/Processor.ts"
+import { readDocument } from "../../payments/shared/ReadDocument.ts"
 import { type Brand, brandOf } from "../../html/Brand.ts"
 import type { Goods } from "./CheckoutOrder.ts"
 import { offeredOf } from "./SavedCards.ts"
@@ -46,6 +49,7 @@ export interface FoundSession {
   readonly link: PaymentLink | null
   /** Saved cards of the session's customer that the form offers. */
   readonly saved: ReadonlyArray<PaymentMethod>
+  readonly cards: CardEntry
 }
 
 export interface FoundPaymentIntent {
@@ -58,6 +62,9 @@ export interface FoundPaymentIntent {
   readonly checkoutSession: string | undefined
   /** Language of the checkout session's pages; undefined without one. */
   readonly locale: CheckoutLocale | undefined
+  /** The operation whose payer the processor has asked to authenticate; null if there is none. */
+  readonly waiting: string | null
+  readonly cards: CardEntry
 }
 
 /** True if the id has the prefix and the format of its kind. */
@@ -75,6 +82,8 @@ export const findSession = Effect.fnUntraced(function* (id: string) {
   const paymentIntent = payment === null ? null : yield* readDocument(account, PAYMENT_INTENT, payment)
   // The test environment may be wiped between two reads.
   if (lines === undefined || paymentIntent === undefined) return undefined
+  const processor = (yield* Processors).of(account)
+  const processorId = processor?.kind === "remote" ? processor.id : undefined
   const session: FoundSession = {
     account,
     ...(yield* merchantOf(account)),
@@ -84,10 +93,18 @@ export const findSession = Effect.fnUntraced(function* (id: string) {
     goods: document.value.status === "open" ? yield* findGoods(account, lines.value.data) : [],
     paymentIntent: paymentIntent === null ? null : paymentIntent.value,
     link: yield* linkOf(account, document.value),
-    saved: yield* findSaved(account, document.value)
+    saved: yield* findSaved(account, document.value, processorId),
+    cards: cardsOf(processor, paymentIntent?.hidden)
   }
   return session
 })
+
+/** A payment stays with the processor of its first attempt. */
+const cardsOf = (processor: AccountProcessor | null, hidden: PaymentIntentHidden | undefined): CardEntry => {
+  const begunBy = hidden?.remote?.processor
+  const isWith = begunBy === undefined || (processor?.kind === "remote" && processor.id === begunBy)
+  return isWith ? cardEntryOf(processor) : { kind: "none" }
+}
 
 const linkOf = Effect.fnUntraced(function* (account: AccountId, { payment_link }: CheckoutSession) {
   const link = payment_link === undefined ? undefined : yield* readDocument(account, PAYMENT_LINK, payment_link)
@@ -108,7 +125,9 @@ export const findPaymentIntent = Effect.fnUntraced(function* (id: string) {
     ...(yield* merchantOf(account)),
     paymentIntent: document.value,
     checkoutSession,
-    locale: session?.value.locale
+    locale: session?.value.locale,
+    waiting: document.hidden?.remote?.waiting ?? null,
+    cards: cardsOf((yield* Processors).of(account), document.hidden)
   }
   return found
 })
@@ -138,21 +157,28 @@ export const findGoods = Effect.fnUntraced(function* (
 
 /**
  * Reads the saved cards to offer, the most recently attached first (semantics pages.saved_cards). They are also read
- * for a complete session, whose form may be sent again.
+ * for a complete session, whose form may be sent again. A card works with the processor that gave its token alone.
  */
-const findSaved = Effect.fnUntraced(function* (account: AccountId, { customer }: CheckoutSession) {
+const findSaved = Effect.fnUntraced(function* (
+  account: AccountId,
+  { customer }: CheckoutSession,
+  processor: string | undefined
+) {
   if (customer === null) return []
   const entry = yield* readDocument(account, HELD_PAYMENT_METHODS, heldPaymentMethodsId(customer))
   const ids = entry?.value.data.toReversed() ?? []
   const found = yield* Effect.forEach(ids, (id) => readDocument(account, PAYMENT_METHOD, id), {
     concurrency: READS_MAX
   })
-  const held = found.flatMap((document) => (document?.value.customer === customer ? [document.value] : []))
+  const held = found.flatMap((document) =>
+    document?.value.customer === customer && document.hidden.processor === processor ? [document.value] : []
+  )
   return offeredOf(held, yield* Clock.currentTimeMillis)
 })
 
 /** Reads the merchant's name and brand. */
 export const merchantOf = Effect.fnUntraced(function* (account: AccountId) {
+  yield* noteAccount(account)
   const { value } = (yield* readDocument(INSTALLATION, MERCHANT, merchantIdOf(account)))!
   return { merchant: value.name, brand: brandOf(value, isLive(account)) }
 })

@@ -18,8 +18,8 @@ import { queryOf, route, translationOf } from "../../html/Routing.ts"
 import { senderOf } from "../../html/Sender.ts"
 import type { Translation } from "../../html/Translation.ts"
 import { FixedWindows } from "../../http/RateLimits.ts"
-import { type ChosenQuantities, pathOf, quantityParam, visit } from "../../payments/PaymentLinks.ts"
-import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
+import { type ChosenQuantities, pathOf, quantityParam, visit } from "../../payments/lifecycles/PaymentLinks.ts"
+import { PaymentsConfig } from "../../payments/shared/PaymentsConfig.ts"
 import { picturesOf } from "./CheckoutOrder.ts"
 import { findLink, type FoundLink } from "./FindLink.ts"
 import * as PaymentLinkPage from "./PaymentLinkPage.ts"
@@ -34,7 +34,6 @@ type Answer = HttpServerResponse.HttpServerResponse
 interface Visit {
   readonly found: FoundLink
   readonly translation: Translation
-  readonly takesCards: boolean
   readonly publicUrl: string
   readonly newToken: () => string
 }
@@ -48,7 +47,6 @@ const visitOf = Effect.fnUntraced(function* (request: Request, token: string) {
   const visit: Visit = {
     found,
     translation: translationOf(request),
-    takesCards: !found.link.livemode || config.liveProcessor !== null,
     publicUrl: config.publicUrl,
     newToken: () => makeToken(config, subjectOf(found))
   }
@@ -60,8 +58,8 @@ type Problem = Pick<PaymentLinkPage.PaymentLinkPage, "entered" | "errors" | "mes
 
 const NO_PROBLEM: Problem = { entered: new Map(), errors: new Map(), message: null }
 
-const linkPage = ({ found, newToken, takesCards, translation }: Visit, problem: Problem, status: number): Answer =>
-  page(PaymentLinkPage.render({ found, takesCards, translation, token: newToken(), ...problem }), {
+const linkPage = ({ found, newToken, translation }: Visit, problem: Problem, status: number): Answer =>
+  page(PaymentLinkPage.render({ found, translation, token: newToken(), ...problem }), {
     status,
     // The checkout page that the form leads to has a form of its own, with the shop's address.
     pictures: [found.brand.icon, ...picturesOf(found.goods)]
@@ -144,7 +142,7 @@ const post = (submissions: Submissions, windows: FixedWindows) =>
     if (values === undefined) return foreign(400)
     const { found, translation } = visitor
     if (!found.isOpen) return inactivePage(visitor)
-    if (!visitor.takesCards) return linkPage(visitor, NO_PROBLEM, 400)
+    if (!found.takesCards) return linkPage(visitor, NO_PROBLEM, 400)
     const config = yield* PaymentsConfig
     const quantities = quantitiesIn(found, values)
     const errors = errorsIn(visitor, quantities.chosen)

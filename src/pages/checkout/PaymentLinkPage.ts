@@ -17,8 +17,6 @@ import { formatAmount } from "../../html/Money.ts"
 export interface PaymentLinkPage {
   readonly found: FoundLink
   readonly translation: Translation
-  /** False if the installation has no card processor. */
-  readonly takesCards: boolean
   /** Makes the form's submission happen once. */
   readonly token: string
   /** The quantities as entered, by the index of the line. */
@@ -32,8 +30,8 @@ export interface PaymentLinkPage {
 export const fieldName = (index: number): string => `quantity_${index}`
 
 export const render = (page: PaymentLinkPage): Html => {
-  const { errors, found, message, takesCards, translation } = page
-  const { brand, goods, lines, link, merchant } = found
+  const { errors, found, message, translation } = page
+  const { brand, goods, lines, link, merchant, takesCards } = found
   const title = translation.text("checkout.title", { merchant })
   const total = lines.reduce((sum, { amount_total }) => sum + amount_total, 0)
   const ordered = {

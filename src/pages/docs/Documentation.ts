@@ -8,7 +8,7 @@ import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/h
 import type { Html } from "../../html/Html.ts"
 import { page } from "../../html/PageResponse.ts"
 import { queryOf, withoutSlash } from "../../html/Routing.ts"
-import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
+import { PaymentsConfig } from "../../payments/shared/PaymentsConfig.ts"
 import { HttpConfig } from "../../server/HttpConfig.ts"
 import type { Site } from "./Site.ts"
 

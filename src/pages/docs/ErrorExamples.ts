@@ -79,7 +79,11 @@ export const FAILURES: { readonly [Tag in Failure["_tag"]]: Extract<Failure, { r
   PaymentLinkInactive: new Domain.PaymentLinkInactive({ id: "plink_1fK3dV9ab7Qe0TzXw5MnR2Lc" }),
   TooManyAttempts: new Domain.TooManyAttempts({ retryAfterSeconds: 3600 }),
   ProcessorNotConfigured: new Domain.ProcessorNotConfigured(),
-  ProcessorUnavailable: new Domain.ProcessorUnavailable(),
+  ProcessorUnavailable: new Domain.ProcessorUnavailable({}),
+  CardDataRefused: new Domain.CardDataRefused({ param: "payment_method_data[card]" }),
+  OperationInProgress: new Domain.OperationInProgress({ id: "op_1fK3dV9ab7Qe0TzXw5MnR2Lc", param: "id" }),
+  CustomerHasPayment: new Domain.CustomerHasPayment({ id: "pi_1fK3dV9ab7Qe0TzXw5MnR2Lc" }),
+  ProcessorRefused: new Domain.ProcessorRefused({ message: "The token is unknown.", param: "payment_method" }),
   CardDeclined: new Domain.CardDeclined({
     declineCode: "insufficient_funds",
     message: "Your card has insufficient funds.",

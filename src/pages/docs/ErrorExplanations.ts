@@ -180,6 +180,29 @@ const PAYMENTS: Readonly<Record<string, Explanation>> = {
     meaning: "The card processor did not respond. The PaymentIntent is unchanged.",
     causes: ["The processor has an outage; in test mode, a test card simulates it."],
     remedies: [SAME_KEY]
+  },
+  card_data_refused: {
+    meaning: "The payment processor of this account takes cards by token only, so Till accepts no card number.",
+    causes: ["The request has a `card`, and the account has a processor of its own."],
+    remedies: ["Collect the card with the processor's own fields, and send their `token` in place of `card`."]
+  },
+  operation_in_progress: {
+    meaning: "The processor has not told the outcome of an earlier operation on this PaymentIntent yet.",
+    causes: [
+      "An earlier confirm, capture, cancel or refund waits for the processor; `pending_operation` names it.",
+      "The payer has been asked to authenticate, and somebody else tried to answer."
+    ],
+    remedies: ["Wait for the PaymentIntent's next event, or a second, then send the request again."]
+  },
+  customer_has_payment: {
+    meaning: "The customer's data cannot be erased while a payment of theirs is in progress. Nothing was changed.",
+    causes: ["A PaymentIntent of the customer is `processing`, `requires_action` or `requires_capture`."],
+    remedies: ["Capture or cancel the PaymentIntent, or wait for its end; then send the request again."]
+  },
+  processor_refused: {
+    meaning: "The processor refused the request, and will never carry it out. The PaymentIntent is unchanged.",
+    causes: ["The processor does not know the payment method's token.", "The processor does not allow the amount."],
+    remedies: ["The message has the processor's reason. Correct the request.", KEPT]
   }
 }
 

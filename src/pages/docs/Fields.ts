@@ -28,6 +28,7 @@ const KINDS: Readonly<Record<string, string>> = {
   prod: "a product",
   price: "a price",
   ref: "a refund",
+  op: "an operation at a processor",
   ch: "a charge",
   pm: "a payment method",
   mer: "a merchant",
@@ -41,6 +42,7 @@ const KINDS: Readonly<Record<string, string>> = {
 /** Patterns in words. A test requires one for every pattern of the document. */
 const PATTERNS: Readonly<Record<string, string>> = {
   "^whsec_[0-9A-Za-z]{32}$": "secret, `whsec_…`",
+  "^[\\x21-\\x7e]{1,255}$": "1 to 255 characters without spaces",
   "^[0-9]{12,19}$": "12 to 19 digits",
   "^[0-9]{3,4}$": "3 or 4 digits",
   "^[A-Za-z]{2}$": "two letters",

@@ -24,6 +24,7 @@ export const GUIDES = [
   "saved-cards",
   "merchants",
   "live",
+  "gateways",
   "from-stripe"
 ] as const
 

@@ -74,10 +74,14 @@ const requestOf = (step: Step, { description, method, path, summary }: Route, op
   const query = isCommand
     ? []
     : Object.entries(parameters).flatMap(([key, value]) => [value].flat().map((one) => ({ key, value: String(one) })))
+  const before = [
+    ...(LASTING.includes(operationId) ? SKIP : []),
+    ...(step.on === undefined ? [] : skipWithout(step.on.step))
+  ]
   return {
     name: summary,
     event: [
-      ...(LASTING.includes(operationId) ? [script("prerequest", SKIP)] : []),
+      ...(before.length > 0 ? [script("prerequest", before)] : []),
       script("test", [`pm.test("succeeds", () => pm.response.to.have.status(200))`, remember(step)])
     ],
     request: {
@@ -98,6 +102,11 @@ const requestOf = (step: Step, { description, method, path, summary }: Route, op
 }
 
 const SKIP = [`if (pm.variables.get("${ALLOWED}") !== "yes") pm.execution.skipRequest()`]
+
+/** Skips a request about an object of which a list has none: the simulator has no operations. */
+const skipWithout = (name: string): ReadonlyArray<string> => [
+  `if (!pm.collectionVariables.get("${name}")) pm.execution.skipRequest()`
+]
 
 const script = (listen: "prerequest" | "test", exec: ReadonlyArray<string>): object => ({
   listen,

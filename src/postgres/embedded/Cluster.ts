@@ -184,7 +184,7 @@ const initialize = (cluster: Cluster, home: string): Effect.Effect<void, Embedde
       // One call for the whole file system in place of a thousand, where the system has it.
       `--sync-method=${process.platform === "linux" ? "syncfs" : "fsync"}`
     ]
-    yield* announce(`Preparing a database in ${home}, only this once …`)
+    yield* announce(`Preparing a database in ${home}. This happens only once …`)
     yield* run(yield* cluster.command("initdb", args, "maker"), home)
     const made = { ...cluster, path: unfinished }
     yield* administrate(made, statementsOf(Redacted.value(cluster.password)))
@@ -226,13 +226,14 @@ export const secure = Effect.fnUntraced(function* ({
 /** Runs statements as the superuser, one after the other. No server may run on the cluster. */
 export const administrate = Effect.fnUntraced(function* (
   cluster: Cluster,
-  statements: ReadonlyArray<string>
+  statements: ReadonlyArray<string>,
+  further: ReadonlyArray<string> = []
 ): Effect.fn.Return<void, EmbeddedPostgresError> {
   const { path, users } = cluster
   const { maker } = users
   if (maker !== undefined) yield* attempt(`write to ${path}`, () => !isOwnedBy(path, maker) && changeOwner(path, maker))
   // Statements may contain a password, which must not be logged.
-  const settings = ["exit_on_error=on", "log_checkpoints=off", "log_min_error_statement=panic"]
+  const settings = ["exit_on_error=on", "log_checkpoints=off", "log_min_error_statement=panic", ...further]
   const args = ["--single", "-D", path, ...settings.flatMap((setting) => ["-c", setting]), databaseName]
   yield* run(yield* cluster.command("postgres", args, "maker"), path, `${statements.join("\n")}\n`)
 })

@@ -140,13 +140,19 @@ const checkFormat = (folder: string): Effect.Effect<void, EmbeddedPostgresError>
     }
   })
 
-/** Writes a file that appears complete and durable, or not at all. Mode 0600. */
-export const writeAtomically = (file: string, content: string | Uint8Array): void => {
+interface Owner {
+  readonly uid: number
+  readonly gid: number
+}
+
+/** Writes a file that appears complete and durable, or not at all. Mode 0600. It belongs to the caller unless given. */
+export const writeAtomically = (file: string, content: string | Uint8Array, owner?: Owner): void => {
   const temporary = `${file}.${randomBytes(6).toString("hex")}`
   try {
     const descriptor = fs.openSync(temporary, "wx", 0o600)
     try {
       fs.writeFileSync(descriptor, content)
+      if (owner !== undefined) fs.fchownSync(descriptor, owner.uid, owner.gid)
       fs.fsyncSync(descriptor)
     } finally {
       fs.closeSync(descriptor)

@@ -11,20 +11,22 @@
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Option, Redacted, Schedule, type Scope } from "effect"
 import * as fs from "node:fs"
+import * as Path from "node:path"
 import * as Loop from "../../engine/process/Loop.ts"
 import { announce } from "./Announcement.ts"
 import {
+  administrate,
   cannotRun,
+  type Cluster,
   databaseName,
+  findCluster,
   isSecured,
   openCluster,
   pathIn,
   roleName,
-  findCluster,
   secure,
-  startFailure,
-  type Cluster,
-  type ServedCluster
+  type ServedCluster,
+  startFailure
 } from "./Cluster.ts"
 import { hold, prepare } from "./DataFolder.ts"
 import { attempt, describeCause, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
@@ -39,6 +41,9 @@ import {
   spawnDetached,
   type EndOfProcess
 } from "./Postmaster.ts"
+import { logOf } from "../../engine/process/Log.ts"
+
+const log = logOf("postgres")
 
 export { EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 
@@ -64,8 +69,6 @@ const settings: Record<string, string> = {
   // On macOS a plain fsync leaves data in the disk's volatile cache.
   ...(process.platform === "darwin" && { wal_sync_method: "fsync_writethrough" }),
   min_wal_size: "256MB",
-  // Under load, a checkpoint every ten seconds costs less than a WAL whose segments are all new pages of memory.
-  max_wal_size: "512MB",
   checkpoint_timeout: "15min",
   max_parallel_workers_per_gather: "0",
   max_logical_replication_workers: "0",
@@ -78,6 +81,21 @@ const settings: Record<string, string> = {
   log_error_verbosity: "terse",
   log_min_error_statement: "panic"
 }
+
+/** The size of a database from which its checkpoints are rarer, in bytes. */
+const LARGE_BYTES = 4 * 2 ** 30
+
+/**
+ * Returns the limit of the WAL's size. While the data is small, a checkpoint every ten seconds costs less than a WAL
+ * whose segments are all new pages of memory. With much data, the first change of a page after a checkpoint writes the
+ * whole page into the WAL, and most changes are the first ones: with nine million payments, ten times the bytes.
+ */
+const walSizeFor = (dataBytes: number): string => (dataBytes < LARGE_BYTES ? "512MB" : "2GB")
+
+const bytesOf = (folder: string): number =>
+  fs
+    .readdirSync(folder, { recursive: true, withFileTypes: true })
+    .reduce((sum, file) => sum + (file.isFile() ? fs.statSync(Path.join(file.parentPath, file.name)).size : 0), 0)
 
 /** Returns the connection limit: 15 for each process of Till's, and 35 for commands beside them. */
 const connectionsFor = (processes: number): number => 35 + 15 * processes
@@ -123,6 +141,29 @@ export const make = Effect.fnUntraced(function* (
     processId: Effect.sync(() => server.processId)
   }
 })
+
+/**
+ * Runs statements that write tables anew, and uses up all files of the write-ahead log that hold anything of before;
+ * they are deleted then. No Till may run on the data folder.
+ */
+export const purge = (
+  dataFolder: string,
+  statements: ReadonlyArray<string>
+): Effect.Effect<void, EmbeddedPostgresError> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const cluster = yield* openCluster(yield* hold(dataFolder))
+      yield* stop(cluster)
+      const segments = yield* attempt(`read ${cluster.path}`, () => fs.readdirSync(Path.join(cluster.path, "pg_wal")))
+      // Files are prepared ahead from old ones: each is written over by a switch.
+      const switches = segments.flatMap(() => [
+        "SELECT pg_logical_emit_message(false, 'till', 'purge')",
+        "SELECT pg_switch_wal()"
+      ])
+      yield* administrate(cluster, [...statements, ...switches, "CHECKPOINT"], ["wal_recycle=off"])
+      yield* secure(cluster)
+    })
+  )
 
 /** Stops the server of a data folder whose Till has ended, without waiting for it. */
 export const endAbandoned = (dataFolder: string): void => {
@@ -244,9 +285,11 @@ const startOnce = Effect.fnUntraced(function* (
   connections: number,
   port: number
 ): Effect.fn.Return<Server | EndOfProcess, EmbeddedPostgresError> {
+  const dataBytes = yield* attempt(`read ${cluster.path}`, () => bytesOf(Path.join(cluster.path, "base")))
   const own = {
     port: String(port),
     max_connections: String(connections),
+    max_wal_size: walSizeFor(dataBytes),
     unix_socket_directories: cluster.socketFolder ?? ""
   }
   const args = Object.entries({ ...settings, ...own }).flatMap(([name, value]) => ["-c", `${name}=${value}`])
@@ -285,9 +328,9 @@ const startOnce = Effect.fnUntraced(function* (
 /** Starts a server that has ended again, on the same port, until it succeeds. */
 const restart = (cluster: Cluster, connections: number, port: number): Effect.Effect<Server> =>
   Effect.andThen(
-    Effect.logWarning("The embedded Postgres ended; starting it again"),
+    log.warning("The embedded Postgres ended; starting it again"),
     start(cluster, connections, port).pipe(
-      Effect.tapError((error) => Effect.logError(error.message)),
+      Effect.tapError((error) => log.error(error.message, undefined, { cause: "restart" })),
       Effect.catch(() => Effect.andThen(Effect.sleep("2 seconds"), restart(cluster, connections, port)))
     )
   )

@@ -10,19 +10,20 @@ import { EMITTED_EVENT_TYPES } from "../../../src/domain/Event.ts"
 import { wireErrorOf } from "../../../src/http/ErrorTable.ts"
 import { FAILURES } from "../../../src/pages/docs/ErrorExamples.ts"
 import { EXPLANATIONS } from "../../../src/pages/docs/ErrorExplanations.ts"
-import * as ApiKeys from "../../../src/payments/ApiKeys.ts"
-import * as CheckoutSessions from "../../../src/payments/CheckoutSessions.ts"
-import * as Customers from "../../../src/payments/Customers.ts"
-import * as PaymentIntents from "../../../src/payments/PaymentIntents.ts"
-import * as PaymentLinks from "../../../src/payments/PaymentLinks.ts"
-import * as PaymentMethodAttachments from "../../../src/payments/PaymentMethodAttachments.ts"
-import * as PaymentMethods from "../../../src/payments/PaymentMethods.ts"
-import * as Prices from "../../../src/payments/Prices.ts"
-import * as Products from "../../../src/payments/Products.ts"
-import * as Refunds from "../../../src/payments/Refunds.ts"
+import * as ApiKeys from "../../../src/payments/merchants/ApiKeys.ts"
+import * as CheckoutSessions from "../../../src/payments/lifecycles/CheckoutSessions.ts"
+import * as CustomerErasure from "../../../src/payments/erasure/CustomerErasure.ts"
+import * as Customers from "../../../src/payments/lifecycles/Customers.ts"
+import * as PaymentIntents from "../../../src/payments/lifecycles/PaymentIntents.ts"
+import * as PaymentLinks from "../../../src/payments/lifecycles/PaymentLinks.ts"
+import * as PaymentMethodAttachments from "../../../src/payments/lifecycles/PaymentMethodAttachments.ts"
+import * as PaymentMethods from "../../../src/payments/lifecycles/PaymentMethods.ts"
+import * as Prices from "../../../src/payments/lifecycles/Prices.ts"
+import * as Products from "../../../src/payments/lifecycles/Products.ts"
+import * as Refunds from "../../../src/payments/lifecycles/Refunds.ts"
 import * as TestHelpers from "../../../src/payments/TestHelpers.ts"
-import * as WebhookDeliveries from "../../../src/payments/WebhookDeliveries.ts"
-import * as WebhookEndpoints from "../../../src/payments/WebhookEndpoints.ts"
+import * as WebhookDeliveries from "../../../src/payments/webhooks/WebhookDeliveries.ts"
+import * as WebhookEndpoints from "../../../src/payments/webhooks/WebhookEndpoints.ts"
 
 type Tag = DomainError["_tag"]
 
@@ -37,6 +38,7 @@ const ParameterInvalid = true
 const ParameterMissing = true
 const ParametersExclusive = true
 const AmountTooLarge = true
+const OperationInProgress = true
 const ProcessorNotConfigured = true
 const ProcessorUnavailable = true
 const PaymentIntentUnexpectedState = true
@@ -46,6 +48,7 @@ const COMMANDS: Readonly<Record<string, ReadonlyArray<Tag>>> = {
   "customers.create": [],
   "customers.update": failuresOf(Customers.update, { ResourceMissing, ParameterInvalid }),
   "customers.delete": failuresOf(Customers.remove, { ResourceMissing }),
+  "customers.erase": failuresOf(CustomerErasure.begin, { CustomerHasPayment: true, ResourceMissing }),
   "products.create": failuresOf(Products.create, {
     AmountTooLarge,
     ParameterInvalid,
@@ -85,11 +88,15 @@ const COMMANDS: Readonly<Record<string, ReadonlyArray<Tag>>> = {
     ProcessorUnavailable,
     ResourceMissing,
     SecretKeyRequired: true,
-    TooManyAttempts: true
+    TooManyAttempts: true,
+    OperationInProgress
   }),
   "checkout_sessions.expire": failuresOf(CheckoutSessions.expire, {
     CheckoutSessionUnexpectedState: true,
-    ResourceMissing
+    ResourceMissing,
+    OperationInProgress,
+    ProcessorNotConfigured,
+    ProcessorUnavailable
   }),
   "payment_links.create": failuresOf(PaymentLinks.create, {
     AmountTooLarge,
@@ -117,7 +124,8 @@ const COMMANDS: Readonly<Record<string, ReadonlyArray<Tag>>> = {
     ParameterMissing,
     PaymentIntentBelongsToSession: true,
     PaymentIntentUnexpectedState,
-    ResourceMissing
+    ResourceMissing,
+    OperationInProgress
   }),
   "payment_intents.confirm": failuresOf(PaymentIntents.confirm, {
     ParameterInvalid,
@@ -129,24 +137,33 @@ const COMMANDS: Readonly<Record<string, ReadonlyArray<Tag>>> = {
     ProcessorNotConfigured,
     ProcessorUnavailable,
     ResourceMissing,
-    SecretKeyRequired: true
+    SecretKeyRequired: true,
+    OperationInProgress
   }),
   "payment_intents.capture": failuresOf(PaymentIntents.capture, {
     AmountTooLarge,
     PaymentIntentUnexpectedState,
-    ResourceMissing
+    ResourceMissing,
+    OperationInProgress,
+    ProcessorNotConfigured,
+    ProcessorUnavailable
   }),
   "payment_intents.cancel": failuresOf(PaymentIntents.cancel, {
     PaymentIntentBelongsToSession: true,
     PaymentIntentUnexpectedState,
-    ResourceMissing
+    ResourceMissing,
+    OperationInProgress,
+    ProcessorNotConfigured,
+    ProcessorUnavailable
   }),
   "refunds.create": failuresOf(Refunds.create, {
     ChargeAlreadyRefunded: true,
     PaymentIntentUnexpectedState,
     ProcessorNotConfigured,
     RefundTooLarge: true,
-    ResourceMissing
+    ResourceMissing,
+    OperationInProgress,
+    ProcessorUnavailable
   }),
   "refunds.update": failuresOf(Refunds.update, { ParameterInvalid, ResourceMissing }),
   "payment_methods.create": failuresOf(PaymentMethods.create, { ProcessorNotConfigured }),
@@ -168,7 +185,8 @@ const COMMANDS: Readonly<Record<string, ReadonlyArray<Tag>>> = {
     ProcessorNotConfigured,
     ProcessorUnavailable,
     ResourceMissing,
-    TestModeOnly: true
+    TestModeOnly: true,
+    OperationInProgress
   }),
   "test_helpers.advance_clock": failuresOf(TestHelpers.advanceClock, { ParameterInvalid, TestModeOnly: true }),
   "test_helpers.delete_data": ["TestModeOnly"]
@@ -182,10 +200,38 @@ const CHARGING = [
   "test_helpers.authenticate"
 ]
 
+/** Commands that a processor behind a network can refuse, with the operation's outcome. */
+const REFUSED = [
+  "checkout_sessions.confirm",
+  "checkout_sessions.expire",
+  "payment_intents.create",
+  "payment_intents.confirm",
+  "payment_intents.capture",
+  "payment_intents.cancel",
+  "refunds.create"
+]
+
+/** Commands with card data or a token, which the processor sees before they run. */
+const TAKING_CARDS = [
+  "checkout_sessions.confirm",
+  "payment_intents.create",
+  "payment_intents.confirm",
+  "payment_methods.create"
+]
+const TOKEN_FAILURES = failuresOf(PaymentMethods.tokenize, {
+  ParametersExclusive,
+  ParameterInvalid,
+  CardDataRefused: true,
+  ProcessorUnavailable
+})
+
 describe("the documented errors", () => {
   it.each(Object.entries(COMMANDS))("of %s are those that it can fail with", (operationId, tags) => {
     const thrown = new Set(tags.map((tag) => wireErrorOf(FAILURES[tag]).code))
     if (CHARGING.includes(operationId)) thrown.add("card_declined")
+    if (REFUSED.includes(operationId)) thrown.add("processor_refused")
+    if (TAKING_CARDS.includes(operationId))
+      for (const tag of TOKEN_FAILURES) thrown.add(wireErrorOf(FAILURES[tag]).code)
     const own = [...thrown].filter((code) => ![...ALWAYS, ...OF_COMMANDS].includes(code))
     assert.sameMembers([...OUTCOMES[operationId]!.errors], own)
   })

@@ -34,7 +34,10 @@ const release = (contract: Contract): void => {
 }
 
 const check = (contract: Contract): void => {
-  const released = fs.readdirSync(FOLDER).toSorted((a, b) => a.localeCompare(b, "en", { numeric: true }))
+  const released = fs
+    .readdirSync(FOLDER)
+    .filter((name) => /^\d/.test(name))
+    .toSorted((a, b) => a.localeCompare(b, "en", { numeric: true }))
   const last = released.at(-1)!
   const older = JSON.parse(fs.readFileSync(Path.join(FOLDER, last), "utf8")) as Contract
   const breaks = breaksOf(older, contract)

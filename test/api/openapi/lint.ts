@@ -1,11 +1,12 @@
 /**
- * Part of `npm run check`: the OpenAPI document has no finding of Redocly's and Spectral's recommended rules, warnings
- * included.
+ * Part of `npm run check`: the OpenAPI documents of the API and of the gateways' protocol have no finding of Redocly's
+ * and Spectral's recommended rules, warnings included.
  */
 import { createConfig, lintFromString } from "@redocly/openapi-core"
 import spectralCore, { type RulesetDefinition } from "@stoplight/spectral-core"
 import spectralRulesets from "@stoplight/spectral-rulesets"
 import * as Document from "../../../src/api/openapi/Document.ts"
+import * as GatewayDocument from "./GatewayDocument.ts"
 
 /** The address that a document for everybody could have. Redocly refuses localhost. */
 const ADDRESS = "https://pay.till.example"
@@ -26,7 +27,8 @@ export const findingsOf = async (document: object): Promise<ReadonlyArray<string
 }
 
 if (import.meta.main) {
-  const findings = await findingsOf(Document.make(ADDRESS))
+  const documents = [Document.make(ADDRESS), GatewayDocument.make()]
+  const findings = [...(await Promise.all(documents.map(findingsOf))).flat(), ...GatewayDocument.differences()]
   for (const finding of findings) console.log(finding)
   if (findings.length > 0) process.exitCode = 1
 }

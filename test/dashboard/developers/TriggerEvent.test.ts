@@ -1,10 +1,8 @@
 /** Every event type can be triggered on the dashboard, as by `till trigger` (semantics dashboard.try_out). */
 import { assert, describe, it } from "@effect/vitest"
-import { EMITTED_EVENT_TYPES } from "../../../src/domain/Event.ts"
+import { TRIGGERABLE_EVENT_TYPES as types } from "../../../src/domain/TriggerRecipes.ts"
 import { formTo, type Page } from "../People.ts"
 import { openDashboard } from "../support.ts"
-
-const types = Object.keys(EMITTED_EVENT_TYPES)
 
 const { server, tab } = await openDashboard("developer")
 

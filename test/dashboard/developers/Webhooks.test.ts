@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { LOOKED_THROUGH_MAX } from "../../../src/dashboard/developers/Resending.ts"
-import * as Customers from "../../../src/payments/Customers.ts"
+import * as Customers from "../../../src/payments/lifecycles/Customers.ts"
 import type { Answer } from "../../support/MemoryTillWithPages.ts"
 import { fail } from "../../support/fixtures/FailedDelivery.ts"
 import { formTo, type Page } from "../People.ts"

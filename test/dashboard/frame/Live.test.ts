@@ -2,8 +2,8 @@
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect } from "effect"
 import { PERSON_STREAMS_MAX } from "../../../src/dashboard/frame/Live.ts"
-import { INSTALLATION } from "../../../src/payments/AccountIds.ts"
-import * as People from "../../../src/payments/People.ts"
+import { INSTALLATION } from "../../../src/payments/shared/AccountIds.ts"
+import * as People from "../../../src/payments/team/People.ts"
 import { type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
 import { formTo, linkTo, openTab, signedIn, type Tab } from "../People.ts"
 

@@ -116,7 +116,7 @@ describe("a payment's page", () => {
       },
       { says: ["Authorized 43.21 USD, not captured yet Visa ···· ", "by the payer charge.succeeded", "Request req_"] },
       {
-        says: ["Waiting for the payer to authenticate", "payment_intent.requires_action"],
+        says: ["Waiting for the payer to confirm with their bank", "payment_intent.requires_action"],
         request: challenged.request
       },
       {
@@ -152,10 +152,7 @@ describe("a payment's page", () => {
     const id = (await server.get(`/v1/checkout_sessions/${session.id}`)).payment_intent
     await server.post("/v1/test_helpers/clock/advance", { seconds: 60 })
     const items = itemsIn(await pageOf(id))
-    const says = [
-      /^Payment of .* succeeded Visa/,
-      /automatically, when due .*checkout\.session\.async_payment_succeeded/
-    ]
+    const says = [/^Payment of .* succeeded Visa/, /automatically .*checkout\.session\.async_payment_succeeded/]
     for (const text of says) assert.match(items[0]!.text, text)
     assert.match(items[1]!.text, new RegExp(`^Payment of .* is processing Visa .* Checkout completed ${session.id} `))
     assert.match(items.at(-1)!.text, new RegExp(`^Checkout of .* opened ${session.id} `))
@@ -295,8 +292,8 @@ describe("a payment's page", () => {
     const challenged = await paid({ payment_method: "pm_card_3ds_required", return_url: "https://shop.example/" })
     await server.post(`/v1/test_helpers/payment_intents/${challenged}/authenticate`, { outcome: "failure" })
     assert.deepStrictEqual(await headlinesOf(challenged), [
-      "The payer failed to authenticate",
-      "Waiting for the payer to authenticate"
+      "The payer did not confirm the payment with their bank",
+      "Waiting for the payer to confirm with their bank"
     ])
   })
 

@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { numbersOf, rangeNamed } from "../../../src/dashboard/home/Numbers.ts"
 import { Accounts } from "../../../src/engine/Accounts.ts"
-import { INSTALLATION } from "../../../src/payments/AccountIds.ts"
-import * as ApiKeys from "../../../src/payments/ApiKeys.ts"
+import { INSTALLATION } from "../../../src/payments/shared/AccountIds.ts"
+import * as ApiKeys from "../../../src/payments/merchants/ApiKeys.ts"
 import type { Answer } from "../../support/MemoryTillWithPages.ts"
 import { fail } from "../../support/fixtures/FailedDelivery.ts"
 import { type Page, signedIn } from "../People.ts"
@@ -100,8 +100,8 @@ describe("the home page", () => {
     assert.include(text, "Webhooks are failing 1 recent delivery to https://shop.example/hooks was rejected")
     assert.include(text, "One payment to capture")
     assert.include(text, "A key is about to expire pk_test_")
-    assert.include(text, "The test clock is ahead By 2 hours")
-    assert.include(text, "One payment unresolved")
+    assert.include(text, "The test clock is ahead It is 2 hours ahead")
+    assert.include(text, "One payment without a result")
     for (const path of [`/webhooks/${endpoint.id}`, "/payments?status=requires_capture", "/developers"])
       assert.include(page.text, `/dashboard/test${path}"`)
     assert.notInclude(textOf(await tab.get("/dashboard/live")), "Needs attention")

@@ -4,8 +4,8 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { INSTALLATION } from "../../../src/payments/AccountIds.ts"
-import * as People from "../../../src/payments/People.ts"
+import { INSTALLATION } from "../../../src/payments/shared/AccountIds.ts"
+import * as People from "../../../src/payments/team/People.ts"
 import { basic } from "../../support/HttpExchange.ts"
 import { createMerchant } from "../../support/fixtures/Merchants.ts"
 import { Accounts } from "../../../src/engine/Accounts.ts"

@@ -12,13 +12,16 @@ import {
   IdempotencyKeyReuse,
   type Replay,
   runOnce,
+  Unavailable,
   whenClaimed
 } from "../../../src/engine/Accounts.ts"
 import { Journal } from "../../../src/engine/log/Journal.ts"
+import { RELEASED, type StoredAnswer } from "../../../src/engine/log/Record.ts"
 import { Transaction } from "../../../src/engine/actor/Transaction.ts"
 import { Views } from "../../../src/engine/views/Views.ts"
 import type { Faults } from "../storage/Faults.ts"
 import type { EngineOptions, RunningEngine, Storage } from "../Harness.ts"
+import { failureOf } from "../Clients.ts"
 import * as Harness from "../Harness.ts"
 import { Random, Seed } from "../../support/Random.ts"
 import * as Toy from "../Toy.ts"
@@ -51,6 +54,14 @@ const count = ({ accounts }: RunningEngine) =>
   Effect.map(accounts.run(ACCOUNT, Toy.counterIn("a")), (counter) => counter!.value.count)
 
 const records = (storage: Storage) => Effect.map(Harness.recordsOf(storage, ACCOUNT), ({ length }) => length)
+
+const withRestart = Effect.fnUntraced(function* (engine: RunningEngine, storage: Storage) {
+  yield* engine.projector.drained
+  yield* engine.kill
+  const next = yield* Harness.startEngine(storage)
+  yield* Effect.addFinalizer(() => next.kill)
+  return next
+})
 
 const assertReplays = (reply: Toy.Answer | Replay, original: Toy.Answer | Replay) => {
   assert.isNotNull(reply.replayOf)
@@ -226,7 +237,7 @@ describe("a key", () => {
       assert.strictEqual(yield* count(engine), 0)
       const [, record] = yield* Harness.recordsOf(storage, ACCOUNT)
       const { advanced, attempts, changes, clock, deliveries, events, response, subscriptions, timers, wiped } = record!
-      assert.strictEqual(response!.status, 402)
+      assert.strictEqual((response as StoredAnswer).status, 402)
       assert.deepStrictEqual({ clock, advanced, wiped }, { clock: 0, advanced: 0, wiped: false })
       assert.deepStrictEqual([changes, events, timers, subscriptions, deliveries, attempts].flat(), [])
     })
@@ -442,6 +453,171 @@ describe("a key", () => {
       yield* assertAllReplay(yield* Harness.startEngine(storage))
       yield* Harness.rebuilt(storage)
       yield* assertAllReplay(yield* Harness.startEngine(storage))
+    })
+  )
+})
+
+describe("a key that awaits an operation", () => {
+  /** The operation's outcome comes after so many milliseconds, and is an increment by 2; 0 releases the key. */
+  const begin = (delay: number, by: 0 | 2 = 2) => Toy.command({ op: "begin", slot: "a", by, delay })
+
+  /** Sends a request as its client would: waits for the outcome. */
+  const send = Effect.fnUntraced(function* (
+    engine: RunningEngine,
+    id: string,
+    command: Effect.Effect<Toy.Answer, Toy.Answer, Transaction>,
+    fingerprint?: string
+  ) {
+    const request = { ...Toy.request("key", fingerprint), id }
+    const reply = yield* runOnce(engine.accounts, ACCOUNT, request, () => command)
+    return reply.replayOf === null && reply.status === 202 ? yield* engine.accounts.awaited(ACCOUNT, request) : reply
+  })
+  const sending = (...parameters: Parameters<typeof send>) =>
+    Effect.tap(Effect.forkChild(Effect.exit(send(...parameters))), Harness.settled)
+  const ended = <A, E>(fiber: Fiber.Fiber<Exit.Exit<A, E>>) => Effect.flatten(Fiber.join(fiber))
+  const original = { status: 200, apiVersion: Toy.API_VERSION, replayOf: "req_first" }
+  const outcome = (body: string) => ({ ...original, body })
+
+  it.effect("gives the first request and all repetitions the operation's answer, once it is durable", () =>
+    Effect.gen(function* () {
+      const gate = Latch.makeUnsafe(true)
+      const faults: Faults = (point) => (point === "append.before" ? gate.await : Effect.void)
+      const { engine, storage } = yield* withCounter({ faults })
+      const requests = [yield* sending(engine, "req_first", begin(1000))]
+      for (let i = 0; i < 20; i++) requests.push(yield* sending(engine, `req_${i}`, Effect.die("again")))
+      yield* Harness.pass(900)
+      for (const request of requests) assert.isUndefined(request.pollUnsafe())
+      gate.closeUnsafe()
+      yield* Harness.pass(200)
+      requests.push(yield* sending(engine, "req_late", Effect.die("again")))
+      for (const request of requests) assert.isUndefined(request.pollUnsafe(), "the answer is not durable")
+      gate.openUnsafe()
+      const answers = yield* Effect.forEach(requests, ended)
+      const { body } = answers[0]!
+      assert.strictEqual((JSON.parse(body) as Toy.Counter).count, 2)
+      for (const answer of answers) assert.deepStrictEqual({ ...answer }, outcome(body))
+      const [, begun, concluded] = yield* Harness.recordsOf(storage, ACCOUNT)
+      assert.deepStrictEqual(concluded!.request, begun!.request)
+      yield* engine.projector.drained
+      yield* Harness.verified(storage)
+    })
+  )
+
+  it.effect("refuses another request at once", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* withCounter()
+      yield* sending(engine, "req_first", begin(1000))
+      const other = yield* Effect.exit(send(engine, "req_other", increment, "another request"))
+      assert.isTrue(Exit.isFailure(other) && failureOf(other) instanceof IdempotencyKeyReuse)
+    })
+  )
+
+  it.effect("that is released has no answer for the first request, and is new for one of the others", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* withCounter()
+      const first = yield* sending(engine, "req_first", begin(1000, 0))
+      const others = yield* Effect.forEach(["one", "two", "three"], (id) => sending(engine, id, increment))
+      yield* Harness.pass(1000)
+      assert.isUndefined(yield* ended(first))
+      const replies = yield* Effect.forEach(others, ended)
+      assert.strictEqual(replies.filter((reply) => reply!.replayOf === null).length, 1)
+      assert.strictEqual(yield* count(engine), 1)
+      const responses = (yield* Harness.recordsOf(storage, ACCOUNT)).map(({ response }) => response)
+      assert.deepStrictEqual(responses[2], RELEASED)
+      const again = yield* withRestart(engine, storage)
+      assertReplays((yield* send(again, "req_again", Effect.die("again")))!, replies[0]!)
+    })
+  )
+
+  it.effect("that was released is free for another request, also after a restart", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* withCounter()
+      const first = yield* sending(engine, "req_first", begin(1000, 0))
+      yield* Harness.pass(1000)
+      assert.isUndefined(yield* ended(first))
+      const again = yield* withRestart(engine, storage)
+      assert.isNull((yield* send(again, "req_other", increment, "another request"))!.replayOf)
+    })
+  )
+
+  it.effect("is answered after a restart, and after its account has moved", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* withCounter()
+      yield* sending(engine, "req_first", begin(5000))
+      const again = yield* withRestart(engine, storage)
+      const repeated = yield* sending(again, "req_repeated", Effect.die("again"))
+      // Another process takes the account: the actor that the request waits in ends.
+      const other = yield* Harness.startEngine(storage)
+      yield* Effect.addFinalizer(() => other.kill)
+      yield* other.accounts.run(ACCOUNT, Toy.create("b", "plain"))
+      yield* Harness.pass(40_000, 1000)
+      const { body } = (yield* ended(repeated))!
+      assert.deepStrictEqual({ ...(yield* send(other, "req_late", Effect.die("again")))! }, outcome(body))
+      assert.strictEqual(yield* count(other), 2)
+    })
+  )
+
+  it.effect("is given up after 25 seconds", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* withCounter()
+      const first = yield* sending(engine, "req_first", begin(30_000))
+      const repeated = yield* sending(engine, "req_repeated", Effect.die("again"))
+      yield* Harness.pass(24_999, 1000)
+      for (const request of [first, repeated]) assert.isUndefined(request.pollUnsafe())
+      yield* Harness.pass(1)
+      for (const request of [first, repeated]) {
+        const exit = yield* Fiber.join(request)
+        assert.isTrue(Exit.isFailure(exit) && failureOf(exit) instanceof IdempotencyKeyInUse)
+      }
+      yield* Harness.pass(10_000, 1000)
+      assert.strictEqual((yield* send(engine, "req_repeated", Effect.die("again")))!.replayOf, "req_first")
+    })
+  )
+
+  it.effect(
+    "takes neither places of commands nor of reads; of more than 4096 waiting requests, the others are refused",
+    () =>
+      Effect.gen(function* () {
+        const { engine } = yield* withCounter({ mailboxCapacity: 4 })
+        const first = yield* sending(engine, "req_first", begin(1000))
+        const waiting = yield* Effect.forEach(Array.from({ length: 4095 }), (_, i) =>
+          Effect.forkChild(Effect.exit(send(engine, `req_${i}`, Effect.die("again"))))
+        )
+        yield* Harness.settled
+        assert.isDefined(yield* engine.accounts.run(ACCOUNT, Toy.create("b", "plain")))
+        assert.isDefined(yield* engine.accounts.list(ACCOUNT, { kind: Toy.COUNTER.name, limit: 1 }))
+        const refused = yield* Effect.exit(send(engine, "req_refused", Effect.die("again")))
+        assert.isTrue(Exit.isFailure(refused) && failureOf(refused) instanceof Unavailable)
+        // A client that goes away makes room.
+        yield* Fiber.interrupt(waiting.pop()!)
+        waiting.push(yield* Effect.forkChild(Effect.exit(send(engine, "req_last", Effect.die("again")))))
+        yield* Harness.pass(1000)
+        for (const request of [first, ...waiting]) assert.strictEqual((yield* ended(request))!.replayOf, "req_first")
+      })
+  )
+
+  it.effect("ends with the data of its account", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* withCounter()
+      const first = yield* sending(engine, "req_first", begin(1000))
+      yield* engine.accounts.run(
+        ACCOUNT,
+        Effect.map(Transaction, (transaction) => transaction.wipe())
+      )
+      // The key is looked up again, which waits for the projection of the wipe.
+      yield* Harness.pass(1000)
+      assert.isUndefined(yield* ended(first))
+    })
+  )
+
+  it.effect("cannot be answered by a command with a key of its own", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* withCounter()
+      const answering = Effect.map(Transaction, (transaction) => {
+        transaction.answer(Toy.request("other"), { status: 200, body: "{}" })
+        return Toy.answer(200, "{}")
+      })
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(ask(engine, "key", answering))))
     })
   )
 })

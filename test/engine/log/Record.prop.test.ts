@@ -13,6 +13,7 @@ import {
   JournalCorrupt,
   type JournalRecord,
   type JournalRow,
+  RELEASED,
   seal,
   type Sealed,
   type SealedRecord,
@@ -147,7 +148,13 @@ const record = (seed: Random, version: number, account: string): JournalRecord =
     hastened: Array.from({ length: seed.below(3) }, (_, i) => {
       return { id: `whd_${i}`, destination: `we_${i}`, attempt: 2 + seed.below(7) }
     }),
-    response: seed.chance(0.3) ? null : { status: 200 + seed.below(300), body: body() }
+    response: seed.pick([
+      null,
+      { awaits: `opn_${version}` },
+      RELEASED,
+      { status: 200 + seed.below(300), body: body() },
+      { status: 200, body: body() }
+    ])
   }
 }
 
@@ -294,6 +301,16 @@ describe("a record", () => {
     assert.instanceOf(outcome, JournalCorrupt)
     assert.include((outcome as JournalCorrupt).message, `format ${FORMAT + 1}, which a newer Till wrote`)
     assert.include((outcome as JournalCorrupt).message, `formats up to ${FORMAT}`)
+  })
+
+  it.prop("of an older format is read", [Seed], ([seed]) => {
+    const [sealed] = chainOf(new Random(seed), 1, "mer_1:test")
+    for (let format = 1; format < FORMAT; format++) {
+      const older = edited(sealed!, `{"format":${FORMAT},`, `{"format":${format},`)
+      assert.strictEqual(timeOf(older), sealed!.record.at)
+      const { record } = unseal({ version: 0, hash: GENESIS }, older)
+      assert.deepStrictEqual(record, unseal({ version: 0, hash: GENESIS }, rowOf(sealed!)).record)
+    }
   })
 
   it.prop("of a format before the first is refused", [Seed], ([seed]) => {

@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
 import type { Kind } from "../../../src/engine/log/Document.ts"
-import { entriesIn, entriesOf, entriesText } from "../../../src/engine/log/Tallies.ts"
+import { entriesIn, entriesOf, entriesText, piecesOf, SPANS } from "../../../src/engine/log/Tallies.ts"
 import { Transaction } from "../../../src/engine/actor/Transaction.ts"
 import * as Harness from "../Harness.ts"
 
@@ -30,6 +30,34 @@ const isKept = (entries: () => unknown): boolean => {
 }
 
 const tooLong = (value: number): boolean => Math.abs(value) > 999_999_999_999_999
+
+describe("the steps of a query", () => {
+  it.effect.prop(
+    "contain every hour once, in whole days where a day lies within a step",
+    { starts: Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 200 }))) },
+    ({ starts: unsorted }) =>
+      Effect.sync(() => {
+        const starts = [...new Set(unsorted)].toSorted((one, other) => one - other)
+        const pieces = piecesOf({ starts })
+        for (let hour = 0; hour < 260; hour++) {
+          const containing = pieces.filter(({ from, until }) => hour >= from && hour < until)
+          const step = starts.findLastIndex((start) => start <= hour)
+          assert.deepStrictEqual(
+            containing.map((piece) => piece.step),
+            step === -1 ? [] : [step]
+          )
+          const day = hour - (hour % 24)
+          const isWhole = step !== -1 && starts[step]! <= day && (starts[step + 1] ?? Infinity) >= day + 24
+          assert.strictEqual(containing.at(0)?.hours ?? null, step === -1 ? null : isWhole ? 24 : 1)
+        }
+        for (const { from, hours, until } of pieces) {
+          assert.include(SPANS, hours)
+          if (hours === 24) assert.deepStrictEqual([from % 24, until === 10 ** 9 ? 0 : until % 24], [0, 0])
+        }
+      }),
+    { arbitrary: { runs: 300 } }
+  )
+})
 
 describe("the tallies of a document", () => {
   it.effect.prop(
@@ -71,7 +99,7 @@ describe("the tallies of a document", () => {
       yield* create("a key")
       assert.isTrue(Exit.isFailure(yield* Effect.exit(create('a "key"'))))
       yield* create("a key")
-      assert.deepStrictEqual(yield* engine.accounts.tallies("mer_1:test", { from: 0, hours: 1 }), [
+      assert.deepStrictEqual(yield* engine.accounts.tallies("mer_1:test", { starts: [0, 1] }), [
         { step: 0, key: "a key", count: 2, amount: 4 }
       ])
       yield* engine.stop

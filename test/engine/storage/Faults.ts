@@ -1,5 +1,6 @@
 /** Puts faults into a journal and views, for tests in which the storage fails, hangs or dies at any step. */
 import { Context, Effect, Layer } from "effect"
+import type { ErasureStoreShape } from "../../../src/engine/Erasures.ts"
 import { Journal, type StorageFailure } from "../../../src/engine/log/Journal.ts"
 import { Views } from "../../../src/engine/views/Views.ts"
 
@@ -7,10 +8,35 @@ import { Views } from "../../../src/engine/views/Views.ts"
  * A failure after a write leaves its outcome unknown to the engine, like a lost connection. Writes that are repeated in
  * any case, such as the deletion of old keys, count as reads.
  */
-export type FaultPoint = "append.before" | "append.after" | "apply.before" | "apply.after" | "read"
+export type FaultPoint =
+  | "append.before"
+  | "append.after"
+  | "apply.before"
+  | "apply.after"
+  | "erase.before"
+  | "erase.after"
+  | "read"
 
 /** Runs at a point: it may fail, wait, never return, or do nothing. */
 export type Faults = (point: FaultPoint) => Effect.Effect<void, StorageFailure>
+
+/** Puts faults into the replacement of records. */
+export const erasures = (store: ErasureStoreShape, at: Faults): ErasureStoreShape => {
+  const around = <A>(write: Effect.Effect<A, StorageFailure>) =>
+    Effect.suspend(() => at("erase.before")).pipe(
+      Effect.andThen(write),
+      Effect.tap(() => Effect.suspend(() => at("erase.after")))
+    )
+  return {
+    people: Effect.andThen(
+      Effect.suspend(() => at("read")),
+      store.people
+    ),
+    note: (person) => around(store.note(person)),
+    replace: (account, replacement) => around(store.replace(account, replacement)),
+    deleteRequests: (account, ids, texts) => around(store.deleteRequests(account, ids, texts))
+  }
+}
 
 export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal | Views> =>
   Layer.effectContext(
@@ -55,6 +81,7 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         accounts: reading(views.accounts),
         timers: (account, limit) => reading(views.timers(account, limit)),
         nextTimers: (...options) => reading(views.nextTimers(...options)),
+        timersNamed: (...options) => reading(views.timersNamed(...options)),
         timerCounts: (name) => reading(views.timerCounts(name)),
         subscriptions: (account) => reading(views.subscriptions(account)),
         takeDeliveries: (options) => reading(views.takeDeliveries(options)),
@@ -71,6 +98,7 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         runningTime: (now) => reading(views.runningTime(now)),
         keepRunningTime: (at) => reading(views.keepRunningTime(at)),
         expireKeys: (before, limit) => reading(views.expireKeys(before, limit)),
+        expireEvents: (account, before, limit) => reading(views.expireEvents(account, before, limit)),
         scan: (account, table, after, limit) => reading(views.scan(account, table, after, limit)),
         clear: (account) => reading(views.clear(account)),
         clearOutdated: (account) => reading(views.clearOutdated(account))

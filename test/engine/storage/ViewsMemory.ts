@@ -1,6 +1,8 @@
 /** Views in memory, for tests, with the same contract as the views in Postgres. */
-import { Clock, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
+import { EVENT_PREFIX } from "../../../src/engine/actor/Transaction.ts"
 import type { AccountId, Millis } from "../../../src/engine/log/Document.ts"
+import { idAt } from "../../../src/engine/log/Identifiers.ts"
 import type { Between } from "../../../src/engine/log/Created.ts"
 import { Journal } from "../../../src/engine/log/Journal.ts"
 import { type Partition, partitionOf } from "../../../src/engine/process/Placement.ts"
@@ -17,9 +19,9 @@ import {
   sweepTables,
   type TimerRow
 } from "../../../src/engine/views/Projection.ts"
-import { type Filter, type SearchEntry, type SearchQuery, termNumber } from "../../../src/engine/log/Search.ts"
+import { type Filter, type SearchEntry, type SearchQuery, termNumbers } from "../../../src/engine/log/Search.ts"
 import {
-  spanOf,
+  piecesOf,
   sumsOf,
   type TalliesOfStep,
   tallyId,
@@ -50,6 +52,7 @@ const byTime = (time: "dueAt" | "wakeAt") => (a: TimerRow, b: TimerRow) => a[tim
 class Tables {
   checkpoint = 0
   ahead = 0
+  eventsFrom = 0
   number: number | null = null
   readonly documents = new Map<string, ProjectedDocument>()
   readonly revisions = new Map<string, RevisionRow>()
@@ -95,6 +98,22 @@ class Tables {
       this.leases.delete(id)
       if (row.attempts.length === 0) this.seenAt.set(id, Math.min(wakeAt, now))
     }
+  }
+
+  /** Deletes old events and their deliveries. */
+  expireEvents(before: Millis, limit: number): number {
+    const isPending = (id: string) =>
+      [...this.deliveries.values()].some(({ event, state }) => event === id && state === "pending")
+    const old = [...this.events.entries()]
+      .filter(([, { id }]) => id < idAt(EVENT_PREFIX, before) && !isPending(id))
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .slice(0, limit)
+    if (old.length > 0) this.eventsFrom = Math.max(this.eventsFrom, before)
+    for (const [key, { id }] of old) {
+      this.events.delete(key)
+      for (const [key, { event }] of this.deliveries) if (event === id) this.deliveries.delete(key)
+    }
+    return old.length
   }
 
   /** Due time of a delivery. A first attempt is due at once at any clock. */
@@ -147,7 +166,7 @@ const searched = ({ documents }: Tables, account: AccountId, { filter, kind, ...
       id.startsWith(`${query.prefix}_`) &&
       (filter.id === undefined || id === filter.id) &&
       search !== null &&
-      mayMatch(account, search, filter)
+      mayMatch(search, filter, termNumbers(account, kind))
   )
   return page(wanted, query, query.limit).map(readRow)
 }
@@ -169,13 +188,13 @@ const revisionsOf = (
 }
 
 const talliesOf = ({ tallies }: Tables, query: TallyQuery): ReadonlyArray<TalliesOfStep> => {
-  const { from, hours } = query
   const steps = new Map<string, { step: number; key: string; count: number; amount: number }>()
-  for (const { amount, count, hour, hours: span, key } of tallies.values()) {
-    if (hour < from || span !== spanOf(query)) continue
-    const step = Math.floor((hour - from) / hours)
-    const sum = steps.get(`${step} ${key}`) ?? { step, key, count: 0, amount: 0 }
-    steps.set(`${step} ${key}`, { ...sum, count: sum.count + count, amount: sum.amount + amount })
+  for (const { from, hours: span, step, until } of piecesOf(query)) {
+    for (const { amount, count, hour, hours, key } of tallies.values()) {
+      if (hours !== span || hour < from || hour >= until) continue
+      const sum = steps.get(`${step} ${key}`) ?? { step, key, count: 0, amount: 0 }
+      steps.set(`${step} ${key}`, { ...sum, count: sum.count + count, amount: sum.amount + amount })
+    }
   }
   return [...steps.values()].filter(({ amount, count }) => count !== 0 || amount !== 0)
 }
@@ -211,6 +230,10 @@ class Accounts {
       .flatMap(([, { timers }]) => [...timers.values()])
       .toSorted(byTime("wakeAt"))
       .slice(0, limit)
+  }
+
+  timersNamed(name: string, partitions: ReadonlyArray<Partition> | null, before: Millis): ReadonlyArray<TimerRow> {
+    return this.nextTimers(Infinity, [], partitions).filter((timer) => timer.name === name && timer.wakeAt < before)
   }
 
   timerCounts(name: string): ReadonlyArray<TimerCount> {
@@ -358,11 +381,17 @@ const deliveryViews = (
     })
 })
 
-export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
-  Views,
+/** Access of `ErasuresMemory.ts` to the rows. */
+export class ViewRows extends Context.Service<
+  ViewRows,
+  { readonly of: (account: AccountId) => Pick<Tables, "deliveries" | "documents" | "revisions"> }
+>()("test/ViewRows") {}
+
+export const layerMemory: Layer.Layer<Views | ViewRows, never, Journal> = Layer.effectContext(
   Effect.gen(function* () {
-    const journal = yield* Journal
-    return viewsOf(journal, new Accounts())
+    const accounts = new Accounts()
+    const views = viewsOf(yield* Journal, accounts)
+    return Context.make(Views, views).pipe(Context.add(ViewRows, { of: (account) => accounts.of(account) }))
   })
 )
 
@@ -372,7 +401,11 @@ const viewsOf = (journal: Journal["Service"], accounts: Accounts): ViewsShape =>
     apply: (projection, leasedUntil) =>
       Effect.map(Clock.currentTimeMillis, (now) => accounts.apply(projection, leasedUntil, now)),
     checkpoint: (account) => Effect.sync(() => tables(account).checkpoint),
-    standing: (account) => Effect.sync(() => ({ projected: tables(account).checkpoint, ahead: tables(account).ahead })),
+    standing: (account) =>
+      Effect.sync(() => {
+        const { ahead, checkpoint: projected, eventsFrom } = tables(account)
+        return { projected, ahead, eventsFrom }
+      }),
     // This storage always has the code's version.
     outdated: Effect.succeed([]),
     revisions: (account, query) => Effect.sync(() => revisionsOf(tables(account), query)),
@@ -398,6 +431,7 @@ const viewsOf = (journal: Journal["Service"], accounts: Accounts): ViewsShape =>
     timers: (account, limit) =>
       Effect.sync(() => [...tables(account).timers.values()].toSorted(byTime("dueAt")).slice(0, limit)),
     nextTimers: (...options) => Effect.sync(() => accounts.nextTimers(...options)),
+    timersNamed: (...options) => Effect.sync(() => accounts.timersNamed(...options)),
     timerCounts: (name) => Effect.sync(() => accounts.timerCounts(name)),
     list: (account, query) => Effect.sync(() => listed(tables(account), query)),
     newest: (queries) => Effect.sync(() => queries.map(({ account, ...query }) => listed(tables(account), query))),
@@ -427,6 +461,7 @@ const viewsOf = (journal: Journal["Service"], accounts: Accounts): ViewsShape =>
         }
         return count
       }),
+    expireEvents: (account, before, limit) => Effect.sync(() => tables(account).expireEvents(before, limit)),
     accounts: Effect.sync(() => [...accounts.all].filter(([, { checkpoint }]) => checkpoint > 0).map(([id]) => id)),
     scan: (account, table, after, limit) =>
       Effect.sync(() =>
@@ -446,8 +481,8 @@ const viewsOf = (journal: Journal["Service"], accounts: Accounts): ViewsShape =>
 }
 
 /** Returns whether an entry passes a filter, apart from `id` and `created`. */
-const mayMatch = (account: AccountId, { measure, terms }: SearchEntry, filter: Filter): boolean => {
-  const has = (term: string) => terms.includes(termNumber(account, term))
+const mayMatch = ({ measure, terms }: SearchEntry, filter: Filter, numberOf: (term: string) => number): boolean => {
+  const has = (term: string) => terms.includes(numberOf(term))
   const { from, to } = filter.measure ?? { from: -Infinity, to: Infinity }
   return (
     filter.all.every(has) &&

@@ -6,9 +6,10 @@
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { createHmac } from "node:crypto"
 import { Clock, Context, Effect, Layer, Redacted, References } from "effect"
 import * as Anchors from "../../../src/engine/verify/Anchors.ts"
-import { anchored, type AnchorKey, makeAnchoring } from "../../../src/engine/verify/Anchors.ts"
+import { anchored, type AnchorKeys, AnchorStore, makeAnchoring } from "../../../src/engine/verify/Anchors.ts"
 import { partitionOf, Placement, type PlacementShape } from "../../../src/engine/process/Placement.ts"
 import { GENESIS, type JournalRow, seal, unseal } from "../../../src/engine/log/Record.ts"
 import { Transaction } from "../../../src/engine/actor/Transaction.ts"
@@ -19,7 +20,13 @@ import * as Harness from "../Harness.ts"
 import * as PostgresStorage from "../PostgresStorage.ts"
 import * as Toy from "../Toy.ts"
 
-const KEY: AnchorKey = Redacted.make(Buffer.from("a key of 32 bytes, or nearly that"))
+/** Keys, newest first. The newest one signs unless `position` names another. */
+const keysAt = (position: number, ...texts: ReadonlyArray<string>): AnchorKeys => ({
+  all: texts.map((text) => Redacted.make(Buffer.from(text))),
+  position: () => position
+})
+const keysOf = (...texts: ReadonlyArray<string>): AnchorKeys => keysAt(0, ...texts)
+const KEYS = keysOf("a key of 32 bytes, or nearly that")
 const ACCOUNTS = ["mer_1:test", "mer_2:test", "mer_3:live"]
 
 /** Anchored versions of each account, in ascending order. */
@@ -31,7 +38,7 @@ const withHistory = Effect.fnUntraced(function* (random: Random) {
   const storage = yield* postgres.connect("engine")
   const store = yield* postgres.anchors(yield* temporaryFolder())
   const engine = yield* Harness.startEngine(storage)
-  const anchor = Effect.provideContext(yield* Effect.provideContext(makeAnchoring(KEY), store), store)
+  const anchor = Effect.provideContext(yield* Effect.provideContext(makeAnchoring(KEYS), store), store)
   const versions = new Map<string, Array<number>>()
   const step = (account: string, i: number) =>
     random.chance(0.1)
@@ -61,7 +68,7 @@ const withHistory = Effect.fnUntraced(function* (random: Random) {
   yield* engine.stop
   /** The problems that `till verify` finds. */
   const found = Effect.gen(function* () {
-    const { heads, newest, problem } = yield* Effect.provideContext(anchored(KEY), store)
+    const { heads, newest, problem } = yield* Effect.provideContext(anchored(KEYS), store)
     const report = yield* Harness.verification(storage, {}, [Toy.COUNTER], heads)
     return { ...report, newest, problems: problem === null ? report.problems : [problem, ...report.problems] }
   })
@@ -200,7 +207,7 @@ describe("anchors", () => {
       const engine = yield* Harness.startEngine(history.storage)
       yield* engine.accounts.run(account, Toy.create("more", "plain"))
       yield* engine.stop
-      const started = Effect.flatMap(makeAnchoring(KEY), quietly).pipe(Effect.provideContext(store))
+      const started = Effect.flatMap(makeAnchoring(KEYS), quietly).pipe(Effect.provideContext(store))
       for (const [edit, named] of edits) {
         yield* postgres.edit(edit)
         const left = yield* count
@@ -215,9 +222,52 @@ describe("anchors", () => {
       yield* started
       assert.strictEqual(yield* count, anchors + 1)
       assert.deepStrictEqual((yield* found).problems, [])
-      const other = yield* Effect.provideContext(anchored(Redacted.make(Buffer.from("another"))), store)
+      const other = yield* Effect.provideContext(anchored(keysOf("another")), store)
       assert.match(other.problem ?? "", /^Anchor 1 of .+ is not signed with the secret in TILL_DATA_DIR/)
       assert.strictEqual(other.heads.size, 0)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("operation.roll: are signed with the new secret, and the old one forges none behind them", () =>
+    Effect.gen(function* () {
+      const postgres = yield* PostgresStorage.make
+      const storage = yield* postgres.connect("engine")
+      const engine = yield* Harness.startEngine(storage)
+      const store = yield* postgres.anchors(yield* temporaryFolder())
+      const makerOf = (keys: AnchorKeys) =>
+        Effect.map(Effect.provideContext(makeAnchoring(keys), store), Effect.provideContext(store))
+      let slots = 0
+      const anchoredBy = Effect.fnUntraced(function* (maker: Effect.Effect<void>) {
+        yield* engine.accounts.run(ACCOUNTS[0]!, Toy.create(`slot ${slots++}`, "plain"))
+        yield* quietly(maker)
+        return (yield* Effect.provideContext(anchored(keysOf("new", "old")), store)).problem
+      })
+      assert.isNull(yield* anchoredBy(yield* makerOf(keysOf("old"))))
+      // Has read both secrets, and has not noticed the roll yet.
+      const late = yield* makerOf(keysAt(1, "new", "old"))
+      assert.isNull(yield* anchoredBy(late))
+      assert.strictEqual((yield* Effect.provideContext(anchored(keysOf("old")), store)).problem, null)
+      assert.isNull(yield* anchoredBy(yield* makerOf(keysOf("new", "old"))))
+      assert.isNull(yield* anchoredBy(late))
+      const alone = yield* Effect.provideContext(anchored(keysOf("new")), store)
+      assert.match(alone.problem ?? "", /^Anchor 1 of .+ is not signed with the secret /)
+      const stale = yield* Effect.provideContext(anchored(keysOf("old")), store)
+      assert.match(stale.problem ?? "", /^Anchor 3 of .+ is not signed with the secret /)
+      // The anchor of an attacker who has the old secret, and write access to the database.
+      const [last] = (yield* Effect.provideContext(
+        AnchorStore.use(({ read }) => read(0, 100)),
+        store
+      )).slice(-1)
+      const forged = { sequence: last!.sequence + 1, at: last!.at, heads: last!.heads }
+      const text = `${last!.signature}\n${forged.sequence}\n${forged.at}\n${forged.heads}`
+      const signature = createHmac("sha256", "old").update(text).digest("hex")
+      yield* Effect.provideContext(
+        AnchorStore.use(({ append }) => append({ ...forged, signature })),
+        store
+      )
+      const { problem } = yield* Effect.provideContext(anchored(keysOf("new", "old")), store)
+      assert.match(problem ?? "", /^Anchor 5 of .+ is not signed with the secret /)
+      yield* engine.stop
     }).pipe(Effect.scoped)
   )
 
@@ -231,9 +281,9 @@ describe("anchors", () => {
         yield* postgres.anchors(yield* temporaryFolder())
       ]
       const makers = yield* Effect.forEach(stores, (store) =>
-        Effect.map(Effect.provideContext(makeAnchoring(KEY), store), Effect.provideContext(store))
+        Effect.map(Effect.provideContext(makeAnchoring(KEYS), store), Effect.provideContext(store))
       )
-      const told = () => Effect.provideContext(anchored(KEY), stores[1]!)
+      const told = () => Effect.provideContext(anchored(KEYS), stores[1]!)
       for (let i = 0; i < 6; i++) {
         yield* engine.accounts.run(ACCOUNTS[i % 2]!, Toy.create(`slot ${i}`, "plain"))
         yield* Effect.all(i % 3 === 2 ? makers : [makers[i % 3]!], { concurrency: "unbounded" })
@@ -258,12 +308,12 @@ describe("anchors", () => {
       const [account] = ACCOUNTS as [string]
       const ended = Effect.fnUntraced(function* (work: (placement: PlacementShape) => Effect.Effect<void>) {
         const store = yield* postgres.anchors(yield* temporaryFolder())
-        const process = Layer.provideMerge(Anchors.layer(KEY, account), Placement.layerShared)
+        const process = Layer.provideMerge(Anchors.layer(KEYS, account), Placement.layerShared)
         yield* engine.accounts.run(account, Toy.create(`slot ${yield* Clock.currentTimeNanos}`, "plain"))
         yield* Effect.scoped(Effect.flatMap(Layer.build(process), (built) => work(Context.get(built, Placement)))).pipe(
           Effect.provideContext(store)
         )
-        const { heads } = yield* Effect.provideContext(Anchors.anchored(KEY), store)
+        const { heads } = yield* Effect.provideContext(Anchors.anchored(KEYS), store)
         return heads.get(account)?.length ?? 0
       })
       const serving = ({ acquire, confirm, release }: PlacementShape) => {

@@ -36,9 +36,13 @@ const logged = () => {
 const scrubbing = (
   storage: Harness.Storage,
   isHere: (account: string) => boolean,
-  check: Parameters<typeof Scrub.forever>[3],
-  layer: Layer.Layer<never>
-) => Effect.forkScoped(Effect.provide(Scrub.forever(PERIOD, Harness.journalOf(storage).accounts, isHere, check), layer))
+  check: Parameters<typeof Scrub.forever>[0]["check"],
+  layer: Layer.Layer<never>,
+  onRound: (round: Scrub.Round) => void = () => {}
+) => {
+  const { accounts } = Harness.journalOf(storage)
+  return Effect.forkScoped(Effect.provide(Scrub.forever({ period: PERIOD, accounts, isHere, check, onRound }), layer))
+}
 
 describe("scrubbing", () => {
   it.effect("skips an account that another process serves at its turn", () =>
@@ -76,7 +80,14 @@ describe("scrubbing", () => {
             ? Effect.fail(new StorageFailure({ cause: new Error("not now") }))
             : verifyAccount(account, Scrub.gently())
         }).pipe(Effect.provideContext(damaged), Effect.provide(Harness.formatsOf([Toy.COUNTER])))
-      yield* scrubbing(storage, () => true, check, layer)
+      const rounds: Array<Scrub.Round> = []
+      yield* scrubbing(
+        storage,
+        () => true,
+        check,
+        layer,
+        (round) => rounds.push(round)
+      )
       yield* TestClock.adjust("4 minutes")
       assert.isEmpty(visits)
       yield* Harness.pass(5 * 60_000, 1000)
@@ -92,6 +103,13 @@ describe("scrubbing", () => {
       assert.include(lines, "3 accounts were checked, 2 records; 1 have a problem")
       assert.include(lines, "3 accounts were checked, 3 records; 1 have a problem")
       assert.notInclude(lines.join("\n"), "nobody logs")
+      assert.deepStrictEqual(
+        rounds.map(({ accounts, problems }) => ({ accounts, problems })),
+        [
+          { accounts: 3, problems: 1 },
+          { accounts: 3, problems: 1 }
+        ]
+      )
     })
   )
 

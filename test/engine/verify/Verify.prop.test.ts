@@ -8,10 +8,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Schema } from "effect"
 import { runOnce } from "../../../src/engine/Accounts.ts"
 import { TestClock } from "effect/testing"
+import { timeIn } from "../../../src/engine/log/Identifiers.ts"
 import { Journal, type JournalShape } from "../../../src/engine/log/Journal.ts"
 import type { JournalRow } from "../../../src/engine/log/Record.ts"
 import type { SearchEntry } from "../../../src/engine/log/Search.ts"
 import { Transaction } from "../../../src/engine/actor/Transaction.ts"
+import type { DeliveryRow, EventRow } from "../../../src/engine/views/Projection.ts"
 import { type ViewRow, Views, type ViewsShape, type ViewTable, viewTables } from "../../../src/engine/views/Views.ts"
 import type { Storage } from "../Harness.ts"
 import * as Harness from "../Harness.ts"
@@ -267,6 +269,7 @@ describe("verification", () => {
         accounts: 2,
         records: 1002,
         anchored: 0,
+        erased: 0,
         problems: []
       })
       yield* Harness.rebuilt(storage)
@@ -307,6 +310,45 @@ describe("verification", () => {
       yield* keepRunningTime(Harness.START + RETENTION_MILLIS + 1)
       assert.deepStrictEqual(yield* problemsIn(forgotten), [])
     })
+  )
+
+  it.effect.prop(
+    "storage.retention: allows events and their deliveries to be missing, but only those past their retention",
+    { seed: Seed, rowsMax },
+    Effect.fnUntraced(function* ({ rowsMax, seed }) {
+      const random = new Random(seed)
+      const storage = yield* filled(random)
+      const account = random.pick(ACCOUNTS)
+      const views = Harness.viewsOf(storage)
+      const rowsOf = (table: ViewTable) => views.scan(account, table, "", 1_000_000)
+      const eventOf = ({ row }: ViewRow) => (row as DeliveryRow).event
+      const events = (yield* rowsOf("events")).map(({ row }) => row as EventRow)
+      const deliveries = yield* rowsOf("deliveries")
+      const before = timeIn(random.pick(events).id) + random.below(2)
+      yield* views.expireEvents(account, before, random.below(events.length + 1))
+      const left = yield* rowsOf("events")
+      const expired = events.filter(({ id }) => left.every(({ row }) => (row as EventRow).id !== id))
+      const isExpired = (event: string) => expired.some(({ id }) => id === event)
+      const isPending = ({ row }: ViewRow) => (row as DeliveryRow).state === "pending"
+      for (const { id } of expired) assert.isBelow(timeIn(id), before)
+      assert.isFalse(deliveries.some((row) => isPending(row) && isExpired(eventOf(row))))
+      assert.deepStrictEqual(
+        yield* rowsOf("deliveries"),
+        deliveries.filter((row) => !isExpired(eventOf(row)))
+      )
+      assert.deepStrictEqual(yield* problemsIn(storage, rowsMax), [])
+      const young = left.filter(({ row }) => timeIn((row as EventRow).id) >= before)
+      if (young.length > 0) {
+        const { id } = random.pick(young)
+        const without = withTable(storage, account, "events", (rows) => rows.filter((row) => row.id !== id))
+        problemNaming(yield* problemsIn(without, rowsMax), account, `events ${id} `, "is in the journal")
+      }
+      yield* Harness.rebuilt(storage)
+      assert.lengthOf(yield* rowsOf("events"), events.length)
+      assert.strictEqual((yield* views.standing(account)).eventsFrom, 0)
+      assert.deepStrictEqual(yield* problemsIn(storage, rowsMax), [])
+    }),
+    { arbitrary: { runs: 40 } }
   )
 
   it.effect("finds views of an account without a journal", () =>

@@ -4,7 +4,14 @@ import { Effect, Exit, Layer, ManagedRuntime } from "effect"
 import type { AddressInfo, Socket } from "node:net"
 import * as tls from "node:tls"
 import { partitionOf, Placement, type PlacementShape } from "../../../src/engine/process/Placement.ts"
-import { Forwarder, type ForwarderShape, layer, newCourse, type Outgoing } from "../../../src/http/forward/Forwarder.ts"
+import {
+  Forwarder,
+  type ForwarderShape,
+  layer,
+  newCourse,
+  type Options,
+  type Outgoing
+} from "../../../src/http/forward/Forwarder.ts"
 import type { ForwardedIncoming } from "../../../src/http/forward/Listener.ts"
 import { basic } from "../../support/HttpExchange.ts"
 import { start, TLS } from "../../support/MemoryFleet.ts"
@@ -23,8 +30,10 @@ interface Process {
   readonly url: string
 }
 
-const startProcess = async (): Promise<Process> => {
-  const options = { tls: TLS, host: "127.0.0.1", port: 0, seekMillisMax: 2000 }
+type Limits = Pick<Options, "laterMillisMax" | "seekMillisMax">
+
+const startProcess = async (limits: Limits = {}): Promise<Process> => {
+  const options = { tls: TLS, host: "127.0.0.1", port: 0, seekMillisMax: 2000, ...limits }
   const runtime = ManagedRuntime.make(layer(options).pipe(Layer.provideMerge(Placement.layerShared)))
   endings.push(() => runtime.dispose())
   const placement = await runtime.runPromise(Placement)
@@ -36,8 +45,8 @@ const startProcess = async (): Promise<Process> => {
 }
 
 /** A process that answers every forwarded request in the given way. */
-const startOwner = async (answer: (incoming: ForwardedIncoming) => void): Promise<Process> => {
-  const process = await startProcess()
+const startOwner = async (answer: (incoming: ForwardedIncoming) => void, limits?: Limits): Promise<Process> => {
+  const process = await startProcess(limits)
   const handlers = { api: answer, page: () => undefined, call: () => Effect.undefined }
   const runtime = ManagedRuntime.make(Layer.effectDiscard(process.forwarder.serve(handlers)))
   endings.push(() => runtime.dispose())
@@ -105,6 +114,51 @@ describe("a request whose account is elsewhere", () => {
     await new Promise((resolve) => setTimeout(resolve, 50))
     placement.setPlace(PARTITION, owner.url)
     for (const answer of await answers) assert.strictEqual(bodyOf(answer), "{}")
+  })
+
+  // Semantics operations.limits.
+  it("holds no connection while its answer comes later", async () => {
+    const waiting: Array<ForwardedIncoming> = []
+    const owner = await startOwner((incoming) => {
+      if (incoming.method !== "POST") return ok(incoming)
+      incoming.later()
+      waiting.push(incoming)
+    })
+    const { forwarder, placement } = await startOwner(ok, { seekMillisMax: 60_000, laterMillisMax: 60_000 })
+    placement.setPlace(PARTITION, owner.url)
+    const failed: Array<unknown> = []
+    const send = async () => {
+      const exit = await run(forwarder.forward(outgoing("POST", "{}")))
+      if (Exit.isFailure(exit)) failed.push(exit.cause)
+      return exit
+    }
+    const answering: Array<ReturnType<typeof send>> = []
+    // More than the connections to one process, and few at once: each new connection takes a handshake.
+    while (answering.length < 300) {
+      for (let i = 0; i < 30; i++) answering.push(send())
+      await until(() => waiting.length >= answering.length || failed.length > 0)
+    }
+    assert.strictEqual(bodyOf(await run(forwarder.forward(outgoing()))), "{}")
+    for (const incoming of waiting) {
+      assert.isFalse(incoming.isGone)
+      ok(incoming, '{"a":1}')
+    }
+    const answers = await Promise.all(answering)
+    assert.deepStrictEqual(failed, [])
+    assert.deepStrictEqual(new Set(answers.map(bodyOf)), new Set(['{"a":1}']))
+    const [first] = answers
+    assert.deepInclude(Exit.isSuccess(first!) && first.value !== "here" ? first.value.headers : {}, { "x-a": "1" })
+  })
+
+  it("is sent again if the answer that was to come later does not", async () => {
+    let attempts = 0
+    const owner = await startOwner((incoming) => {
+      if (attempts++ === 0) incoming.later()
+      else ok(incoming, `{"n":${attempts}}`)
+    })
+    const { forwarder, placement } = await startOwner(ok, { laterMillisMax: 100 })
+    placement.setPlace(PARTITION, owner.url)
+    assert.strictEqual(bodyOf(await run(forwarder.forward(outgoing("POST", "{}")))), '{"n":2}')
   })
 
   it("runs here once the account has moved here", async () => {

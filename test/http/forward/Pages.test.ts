@@ -3,7 +3,7 @@ import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { readBodyOf, remoteAddressOf } from "../../../src/http/forward/ForwardPage.ts"
+import { readBodyOf, senderOf } from "../../../src/http/forward/ForwardPage.ts"
 import { requireHere, route } from "../../../src/html/Routing.ts"
 import type { Keys } from "../../support/fixtures/Merchants.ts"
 import { basic } from "../../support/HttpExchange.ts"
@@ -46,7 +46,7 @@ const more: MorePages = Layer.mergeAll(
     Effect.gen(function* () {
       const before = yield* readBodyOf(request)
       yield* requireHere(account)
-      const body = Buffer.concat([before, Buffer.from(` from ${remoteAddressOf(request)}`)])
+      const body = Buffer.concat([before, Buffer.from(` from ${yield* senderOf(request)}`)])
       return HttpServerResponse.uint8Array(body, { status: 201 }).pipe(
         HttpServerResponse.setCookieUnsafe("a", "1", { httpOnly: true }),
         HttpServerResponse.setCookieUnsafe("b", "2", { secure: true })

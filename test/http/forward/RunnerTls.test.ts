@@ -4,10 +4,12 @@
  */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Logger, ManagedRuntime, Redacted } from "effect"
+import * as Log from "../../../src/engine/process/Log.ts"
 import type { AddressInfo, Server, Socket } from "node:net"
 import * as net from "node:net"
 import * as tls from "node:tls"
 import * as Health from "../../../src/cluster/Health.ts"
+import type { Key } from "../../../src/domain/SecretFile.ts"
 import { partitionOf, Placement } from "../../../src/engine/process/Placement.ts"
 import { Forwarder, layer, newCourse, type Outgoing } from "../../../src/http/forward/Forwarder.ts"
 import * as RunnerTls from "../../../src/http/forward/RunnerTls.ts"
@@ -16,7 +18,7 @@ import { isClientHelloAlone } from "../../support/TlsRecords.ts"
 import { AUTHORITY, KEY, LOCALHOST } from "../../webhooks/Certificates.ts"
 import { TLS } from "../../support/MemoryFleet.ts"
 
-const OTHER_TLS = RunnerTls.make(Redacted.make(new Uint8Array(32).fill(8)))
+const OTHER_TLS = RunnerTls.make([Redacted.make(new Uint8Array(32).fill(8))])
 const ACCOUNT = "mer_1:test"
 const PARTITION = partitionOf(ACCOUNT)
 const SECRET = "Basic c2tfdGVzdF9zZWNyZXQ6"
@@ -69,7 +71,7 @@ const startProcess = async (own = TLS) => {
   const logger = Logger.layer([Logger.make(({ message }) => void logged.push(String(message)))])
   const options = { tls: own, host: "127.0.0.1", port: 0, seekMillisMax: 300 } as const
   const runtime = ManagedRuntime.make(
-    layer(options).pipe(Layer.provideMerge(Placement.layerShared), Layer.provide(logger))
+    layer(options).pipe(Layer.provideMerge(Placement.layerShared), Layer.provide([logger, Log.layer()]))
   )
   endings.push(() => runtime.dispose())
   const placement = await runtime.runPromise(Placement)
@@ -207,6 +209,39 @@ describe("a program between two processes of the installation", () => {
     }
     await pause(100)
     assert.deepStrictEqual(owner.carried, carried)
+  })
+})
+
+describe("operation.roll: processes while their secret is rolled", () => {
+  const [newer, older] = [1, 2].map((byte) => Redacted.make(new Uint8Array(32).fill(byte))) as [Key, Key]
+  const stages: Readonly<Record<string, RunnerTls.RunnerTls>> = {
+    "with the old secret": RunnerTls.make([older]),
+    "with both, before the roll": RunnerTls.make([newer, older], () => 1),
+    "with both, after the roll": RunnerTls.make([newer, older]),
+    "with the new secret": RunnerTls.make([newer])
+  }
+  const names = Object.keys(stages)
+
+  for (const [i, from] of names.entries()) {
+    for (const [j, to] of names.entries()) {
+      // A process takes the next step only after all others have taken the one before.
+      if (Math.abs(i - j) > 1) continue
+      it(`speak to one another: one ${from}, and one ${to}`, async () => {
+        const owner = await startProcess(stages[to])
+        const { forwarder, placement } = await startProcess(stages[from])
+        placement.setPlace(PARTITION, owner.url)
+        assert.isTrue(Exit.isSuccess(await run(forwarder.forward(outgoing()))))
+        assert.deepStrictEqual(owner.carried, ["/v1/payment_intents"])
+      })
+    }
+  }
+
+  it("do not believe one that has only the secret before it", async () => {
+    const owner = await startProcess(stages["with the old secret"])
+    const { forwarder, placement } = await startProcess(stages["with the new secret"])
+    placement.setPlace(PARTITION, owner.url)
+    assert.isTrue(Exit.isFailure(await run(forwarder.forward(outgoing()))))
+    assert.deepStrictEqual(owner.carried, [])
   })
 })
 

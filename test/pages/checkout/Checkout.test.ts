@@ -7,6 +7,7 @@ import { gzipSync } from "node:zlib"
 import { DECLINE_MESSAGES, type DeclineCode } from "../../../src/domain/Cards.ts"
 import { PAGE_LANGUAGES } from "../../../src/domain/CheckoutSession.ts"
 import { TEST_CARDS } from "../../../src/domain/TestCards.ts"
+import { DECLINES } from "../../../src/html/Notice.ts"
 import { ENGLISH } from "../../../src/html/Translation.ts"
 import { ADVICE, AFTER_AUTHENTICATION } from "../../../src/pages/checkout/Declines.ts"
 import { type MemoryTillWithPages, start } from "../../support/MemoryTillWithPages.ts"
@@ -468,7 +469,7 @@ describe("checkout.attempts: a failed attempt", () => {
       const { field, text: advice } = ADVICE[code]
       assert.deepStrictEqual(marked(text), [{ field, focused: true, text: ENGLISH.text(advice) }])
       assert.strictEqual(text.split("autofocus").length, 2)
-      assert.include(text.replaceAll("&#39;", "'"), `${DECLINE_MESSAGES[code]} You have not been charged.`)
+      assert.include(text.replaceAll("&#39;", "'"), `${ENGLISH.text(DECLINES[code])} You have not been charged.`)
       for (const [name, value] of Object.entries(details).filter(([name]) => name !== "country")) {
         assert.match(text, new RegExp(`name="${name}"[^>]*value="${value.replace("+", "\\+")}"`))
       }

@@ -14,10 +14,11 @@ import {
   type Field,
   fieldsOf,
   type FormParts,
-  readEntered
+  readEntered,
+  TOKEN_FIELD
 } from "../../../src/pages/checkout/CheckoutForm.ts"
 
-const FIELDS: ReadonlyArray<Field> = [...DETAIL_FIELDS, ...CARD_FIELDS]
+const FIELDS: ReadonlyArray<Field> = [...DETAIL_FIELDS, ...CARD_FIELDS, TOKEN_FIELD]
 
 const AMOUNT: AmountField = {
   currency: "usd",
@@ -45,7 +46,8 @@ const GOOD: Readonly<Record<Field, string>> = {
   payment_method: "",
   card_number: "4242 4242-4242 4242",
   card_expiry: "12 / 34",
-  card_cvc: "123"
+  card_cvc: "123",
+  card_token: "tok_1"
 }
 
 const savedCard = (id: string): PaymentMethod => ({
@@ -72,6 +74,7 @@ const SAVED = [savedCard("pm_1"), savedCard("pm_2")]
 
 const asked = Schema.Struct({
   card: Schema.Boolean,
+  isFramed: Schema.Boolean,
   address: Schema.Boolean,
   amount: Schema.Boolean,
   saved: Schema.Boolean,
@@ -103,13 +106,19 @@ describe("the checkout form", () => {
       // Only offered cards are accepted.
       if (chosen !== undefined) assert.isTrue(input.asked.saved && chosen !== "pm_card_visa")
       assert.strictEqual(confirmation.payment_method_data !== null, input.asked.card && chosen === undefined)
+      if (confirmation.payment_method_data !== null) {
+        const names = Object.keys(confirmation.payment_method_data)
+        assert.sameMembers(names, ["type", input.asked.isFramed ? "token" : "card", "billing_details"])
+      }
       assert.strictEqual("custom_unit_amount" in confirmation, input.asked.amount)
       if (input.asked.amount) assert.isTrue(confirmation.custom_unit_amount! >= 300)
       assert.strictEqual(confirmation.customer_details.address !== null, input.asked.address)
       assert.strictEqual(confirmation.customer_details.phone !== null, input.asked.phone)
     }
     for (const field of Object.keys(errors) as Array<Field>) assert.include([...fields, "payment_method"], field)
-    if (input.asked.card && input.choice !== "") assert.notInclude(Object.keys(errors), "card_number")
+    if (input.asked.card && input.choice !== "") {
+      for (const field of [...CARD_FIELDS, TOKEN_FIELD]) assert.notInclude(Object.keys(errors), field)
+    }
     assert.deepStrictEqual(
       Object.keys(details),
       DETAIL_FIELDS.filter((field) => fields.includes(field))

@@ -12,6 +12,7 @@ import { visit } from "../../support/fixtures/CheckoutPages.ts"
 const CODES =
   `parameter_missing parameter_invalid parameter_unknown parameters_exclusive invalid_json invalid_api_version
   amount_too_large payment_intent_unexpected_state checkout_session_unexpected_state payment_link_inactive
+  operation_in_progress customer_has_payment processor_refused card_data_refused
   charge_already_refunded
   price_inactive product_inactive resource_already_exists resource_in_use processor_not_configured authentication_failed
   api_key_expired card_declined payment_intent_authentication_failure secret_key_required resource_missing

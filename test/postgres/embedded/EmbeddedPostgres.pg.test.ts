@@ -124,6 +124,18 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
+  it.live("lets the WAL of much data grow larger", () =>
+    Effect.gen(function* () {
+      const folder = yield* clusterFolder
+      const limit = using(folder, ({ url }) => query(url, "SHOW max_wal_size"))
+      assert.deepStrictEqual(yield* limit, [["512MB"]])
+      const file = Path.join(folder, "postgres", "data", "base", "large")
+      fs.writeFileSync(file, "")
+      fs.truncateSync(file, 4 * 2 ** 30)
+      assert.deepStrictEqual(yield* limit, [["2GB"]])
+    })
+  )
+
   it.live("is durable, local and requires its password", () =>
     Effect.gen(function* () {
       const folder = yield* clusterFolder
