@@ -3,7 +3,7 @@
  * which the runners see for half a minute, and one process for thirty days.
  */
 import { assert } from "@effect/vitest"
-import { Clock, Effect, Exit, Fiber, Schema, type Scope } from "effect"
+import { Clock, Effect, Fiber, Schema, type Scope } from "effect"
 import { Placement } from "../../src/engine/process/Placement.ts"
 import { INSTALLATION } from "../../src/payments/shared/AccountIds.ts"
 import * as Harness from "../engine/Harness.ts"
@@ -20,8 +20,6 @@ import { fakeTimers, seededIds } from "./VirtualTime.ts"
 
 /** The longest step of the clock while everything waits, in milliseconds. */
 const STEP_MILLIS_MAX = 100
-/** The time for which a process looks at an operation because of a message, in milliseconds. */
-const LOOK_MILLIS = 10_000
 /** The time from the last fault to the end of the runners, in milliseconds. */
 const RECOVERY_MILLIS = 30_000
 
@@ -47,14 +45,12 @@ export class Runners implements Till {
   readonly #world: GatewayWorld
   readonly #fleet: Fleet
   readonly #account: string
-  readonly #run: <A>(effect: Effect.Effect<A>) => Promise<A>
   readonly #senders: Senders
 
-  constructor(world: GatewayWorld, fleet: Fleet, account: string, run: <A>(effect: Effect.Effect<A>) => Promise<A>) {
+  constructor(world: GatewayWorld, fleet: Fleet, account: string) {
     this.#world = world
     this.#fleet = fleet
     this.#account = account
-    this.#run = run
     this.#senders = new Senders(fleet.world, world.sleep)
     world.deliver = this.deliver
   }
@@ -88,9 +84,8 @@ export class Runners implements Till {
         gate,
         Effect.suspend(() => look(this.#account, operation, by))
       )
-      // A process that dies interrupts its looks.
-      const heard = await this.#run(Effect.exit(Effect.timeoutOption(looked, LOOK_MILLIS)))
-      if (Exit.isSuccess(heard)) return heard.value._tag === "Some" && heard.value.value
+      const heard = await this.#world.looked(looked)
+      if (heard !== undefined) return heard
     }
     return false
   }
@@ -155,7 +150,7 @@ export const startGatewayFleet = Effect.fnUntraced(function* (
     processors: (runner, alive) => world.processorsOf(alive, (point) => visit(runner, point), runner),
     visit
   })
-  return { world, fleet, till: new Runners(world, fleet, account, run), account, key, methods, now, storage }
+  return { world, fleet, till: new Runners(world, fleet, account), account, key, methods, now, storage }
 })
 
 /** Runs an effect while the runners have the faults of a plan, and ends all faults. */
@@ -165,7 +160,7 @@ export const underFaults = Effect.fnUntraced(function* (
   use: () => Promise<unknown>
 ) {
   const striking = yield* Effect.forkChild(fleet.chaos.follow(faults))
-  yield* Effect.promise(use)
+  yield* Effect.promise(() => world.busy(use()))
   yield* Fiber.interrupt(striking)
   world.end()
   fleet.recover()

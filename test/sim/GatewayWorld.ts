@@ -5,7 +5,7 @@
  * World time is the test clock and the jumps over hours and days, in which nothing but the wall clock moves: an idle
  * service costs nothing. Processes notice a jump as they notice a wall clock that was set.
  */
-import { Effect, Schema } from "effect"
+import { Effect, Exit, Fiber, Schema } from "effect"
 import type { ProcessorsShape } from "../../src/payments/processing/Processor.ts"
 import {
   type Call,
@@ -44,6 +44,12 @@ const SKEWS = [-2 * HOUR, 0, 2 * HOUR] as const
 
 /** The longest time that the test clock passes for an action; later ones wait for a jump. */
 const SLEEP_MILLIS_MAX = 2 * MINUTE
+
+/** The time for which a process looks at an operation because of a message or a payer, in milliseconds. */
+const LOOK_MILLIS = 10_000
+
+/** The longest time that merchants take until they have all answers, or give up, in milliseconds. */
+const BUSY_MILLIS_MAX = DAY
 
 /** Another runner has called for an operation. */
 export const MOVED = "operation moved"
@@ -112,6 +118,8 @@ export class GatewayWorld {
   /** Numbers of messages on their way. */
   readonly #under = new Set<number>()
   #messages = 0
+  #busyMillis = 0
+  readonly #overdue = Promise.withResolvers<never>()
   /** The process that has called last, by operation. */
   readonly #callers = new Map<string, string>()
 
@@ -121,6 +129,7 @@ export class GatewayWorld {
     this.plan = plan
     this.random = random
     this.happened = happened
+    this.#overdue.promise.catch(() => {})
     this.gateway = new VirtualProcessor({
       fault: (call) => this.#fault(call),
       delay: () => (this.isOver ? 0 : random.pick([0, 0, 0, 5, 50, 500, 8000, 25_000])),
@@ -194,6 +203,27 @@ export class GatewayWorld {
     })
   }
 
+  /**
+   * Waits for a process that looks at an operation. Returns whether there is a word; undefined if it cannot look. A
+   * process that dies never ends what it has begun.
+   */
+  async looked(look: Effect.Effect<boolean, unknown>): Promise<boolean | undefined> {
+    const joined = Effect.flatMap(Effect.forkDetach(look), Fiber.join)
+    const heard = await this.#options.run(Effect.exit(Effect.timeoutOption(joined, LOOK_MILLIS)))
+    return Exit.isSuccess(heard) ? heard.value._tag === "Some" && heard.value.value : undefined
+  }
+
+  /** Waits for the merchants. Fails if they wait for something that never comes. */
+  busy<A>(work: Promise<A>): Promise<A> {
+    return Promise.race([work, this.#overdue.promise])
+  }
+
+  /** The time passes by itself. */
+  readonly passed = (millis: number): void => {
+    this.#busyMillis += millis
+    if (this.#busyMillis > BUSY_MILLIS_MAX) this.#overdue.reject(new Error("Something is waited for that never comes"))
+  }
+
   /** Ends all faults. */
   end(): void {
     this.isOver = true
@@ -251,7 +281,10 @@ export const flowing = (world: GatewayWorld, stepMillisMax: number): Effect.Effe
   Effect.gen(function* () {
     let [step, seen, quiet] = [STEP_MILLIS, world.activity, 0]
     for (;;) {
-      yield* world.isPassing ? Effect.void : advance(step)
+      if (!world.isPassing) {
+        yield* advance(step)
+        world.passed(step)
+      }
       yield* Effect.yieldNow
       const isQuiet = seen === world.activity
       seen = world.activity

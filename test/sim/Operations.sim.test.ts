@@ -43,11 +43,9 @@ import { type Process, start } from "./Process.ts"
 import { cards, Shop, type Till } from "./Shop.ts"
 import { fakeTimers, seededIds } from "./VirtualTime.ts"
 
-const SEEDS = Number(process.env["TILL_SIM_SEEDS"] ?? 380)
+const SEEDS = Number(process.env["TILL_SIM_SEEDS"] ?? 800)
 /** The longest step of the clock while everything waits, in milliseconds. */
 const STEP_MILLIS_MAX = 500
-/** The time for which the service looks at an operation because of a message, in milliseconds. */
-const LOOK_MILLIS = 10_000
 
 const RECORDS = ["append.before", "append.after", "apply.before", "apply.after"] as const
 const POINTS = [...RECORDS, "read", ...POINTS_OF_CALLS] as const
@@ -103,7 +101,7 @@ class Simulation implements Till {
 
   readonly look: Till["look"] = async (operation) => {
     const { look } = await this.#process
-    await this.#run(Effect.exit(Effect.timeoutOption(look(this.#account, operation, "look"), LOOK_MILLIS)))
+    await this.world.looked(look(this.#account, operation, "look"))
   }
 
   readonly stepClock = (): void => this.world.stepClock("process")
@@ -114,10 +112,7 @@ class Simulation implements Till {
     if (notice === null) return false
     assert.deepInclude(notice, { kind: "operation", operation })
     const { look } = await this.#process
-    // A process that dies interrupts its looks.
-    const looked = Effect.exit(Effect.timeoutOption(look(this.#account, operation, "webhook"), LOOK_MILLIS))
-    const heard = await this.#run(looked)
-    return Exit.isSuccess(heard) && heard.value._tag === "Some" && heard.value.value
+    return (await this.world.looked(look(this.#account, operation, "webhook"))) === true
   }
 
   #start(): Promise<Process> {
@@ -177,13 +172,13 @@ const simulate = Effect.fnUntraced(function* (plan: Plan, mistake?: Mistake) {
   const simulation = new Simulation(plan, storage, account, world, run)
   const shop = new Shop(world, simulation, secretTest, methods, now)
   const paying = Array.from({ length: plan.gateway.payments }, () => shop.pay())
-  yield* Effect.promise(() => Promise.all(paying))
+  yield* Effect.promise(() => world.busy(Promise.all(paying)))
   world.end()
   const last = yield* Effect.promise(() => simulation.process)
-  yield* Effect.promise(() => shop.repeatAll())
+  yield* Effect.promise(() => world.busy(shop.repeatAll()))
   yield* thirtyDays(world)
   yield* agreesWithLedger(last, account, world)
-  yield* Effect.promise(() => shop.repeatAll())
+  yield* Effect.promise(() => world.busy(shop.repeatAll()))
   yield* last.stop
   yield* Harness.verified(storage, PaymentsFormats.KINDS)
   met.runs++

@@ -20,7 +20,7 @@ import { FATES, Happened, MOVED, POINTS_OF_CALLS } from "./GatewayWorld.ts"
 import { agreesWithLedger } from "./LedgerChecks.ts"
 import { Shop } from "./Shop.ts"
 
-const SEEDS = Number(process.env["TILL_SIM_SEEDS"] ?? 80)
+const SEEDS = Number(process.env["TILL_SIM_SEEDS"] ?? 200)
 
 const POINTS = ["append.before", "append.after", ...POINTS_OF_CALLS] as const
 const STRIKES = ["kill", "kill two", "freeze", "cut off from Postgres", "cut off from the others", "leave", "join"]
@@ -36,10 +36,10 @@ const simulate = Effect.fnUntraced(function* (plan: FleetPlan) {
   yield* underFaults(started, plan.faults, () =>
     Promise.all(Array.from({ length: plan.gateway.payments }, () => shop.pay()))
   )
-  yield* Effect.promise(() => shop.repeatAll())
+  yield* Effect.promise(() => world.busy(shop.repeatAll()))
   const last = yield* outlived(started)
   yield* agreesWithLedger(last, account, world)
-  yield* Effect.promise(() => shop.repeatAll())
+  yield* Effect.promise(() => world.busy(shop.repeatAll()))
   yield* last.stop
   yield* Harness.verified(storage, PaymentsFormats.KINDS)
   met.runs++

@@ -200,7 +200,11 @@ export const decide = Effect.fnUntraced(function* (
   if (found === undefined) return yield* missing(id)
   const { status } = found.value
   if (status !== "decide") return yield* unfit(`${id} is ${status}: there is nothing to decide.`)
-  yield* OperationOutcomes.decide(id, decision.reference)
+  if (!(yield* OperationOutcomes.decide(id, decision.reference))) {
+    return yield* unfit(
+      `${id} cannot be decided now: another operation of its payment has no outcome, or the processor is out of order.`
+    )
+  }
   return (yield* Operations.find(id))!.value
 })
 

@@ -76,15 +76,16 @@ export const conclude = Effect.fnUntraced(function* (
   const difference = differenceOf(operation, outcome)
   if (difference !== undefined) return yield* doubt(operation, difference)
   const payment = yield* paymentOf(operation)
-  if (isOutlived(operation, payment, outcome)) {
-    yield* finish(operation, outcome, by)
-    const done = (yield* Operations.find(id))!
-    return yield* reverse(done, payment, (outcome as Extract<Word, { readonly kind: "approved" }>).reference)
+  if (outcome.kind === "approved" && isOutlived(operation, payment, by)) {
+    yield* finish(settledAside(yield* Transaction, operation, payment), outcome, by)
+    return yield* reverse((yield* Operations.find(id))!, yield* paymentOf(operation), outcome.reference)
   }
   const effected = yield* effectOf(operation, payment, outcome)
   switch (effected.kind) {
     case "nothing":
     case "doubtful":
+      // What becomes of the money is known once the other operation has its outcome.
+      if (by === "operator" && waitsForAnother(operation, payment)) return
       // A person's word stands, whatever the payment shows.
       if (by === "operator") return yield* finish(settledAside(yield* Transaction, operation, payment), outcome, by)
       return effected.kind === "nothing" ? undefined : yield* doubt(operation, effected.why)
@@ -125,7 +126,10 @@ const alreadyAnswered: AnswerWriter["Service"] = () => {
   throw new Error("An operation to decide about still has a request to answer")
 }
 
-/** A person's decision (semantics operations.decide). Returns false if the operation is none to decide about. */
+/**
+ * A person's decision (semantics operations.decide). Returns false if the operation is none to decide about, or while
+ * nobody can say what becomes of its money: another operation is out, or the processor is out of order.
+ */
 export const decide = Effect.fnUntraced(function* (
   id: string,
   reference: string | null
@@ -229,18 +233,34 @@ const effectOfAuthorization = Effect.fnUntraced(function* (
   return counts ? doubtful(`The payment is \`${status}\`.`) : NOTHING
 })
 
+/** True while the payment waits for the outcome of another operation. */
+const waitsForAnother = ({ value: { id } }: OperationDocument, { hidden, value }: Payment): boolean => {
+  const processing = value.status === "processing" ? hidden?.remote?.waiting : null
+  return (value.pending_operation?.id ?? processing ?? id) !== id
+}
+
 /**
- * True for the approval of a challenge that outlived its payment: a later attempt took its place without being carried
- * out, and failed.
+ * True if the approval of this authorization comes when its payment has gone on without it, and has no money: a later
+ * attempt took the place of a challenge and failed, or was out when the processor contradicted itself.
  */
-const isOutlived = ({ value }: OperationDocument, payment: Payment, outcome: Word): boolean =>
-  value.kind === "authorize" &&
-  value.status === "waiting" &&
-  outcome.kind === "approved" &&
-  payment.value.pending_operation === undefined &&
-  payment.value.status !== "processing" &&
-  !(payment.value.status === "requires_action" && payment.hidden?.remote?.waiting === value.id) &&
-  latestCharge(payment.value)?.status !== "succeeded"
+const isOutlived = (operation: OperationDocument, payment: Payment, by: OperationResolvedBy): boolean => {
+  const { hidden, value } = operation
+  const { status } = payment.value
+  const isAsked = status === "requires_action" && payment.hidden?.remote?.waiting === value.id
+  // A person who has decided, and is contradicted, decides again.
+  const mayReverse =
+    value.status === "waiting"
+      ? payment.value.pending_operation === undefined
+      : value.status === "decide" && (by === "operator" || !hidden.evidence.some((word) => word.by === "operator"))
+  return (
+    value.kind === "authorize" &&
+    mayReverse &&
+    !waitsForAnother(operation, payment) &&
+    status !== "processing" &&
+    !isAsked &&
+    latestCharge(payment.value)?.status !== "succeeded"
+  )
+}
 
 /** The outcome of an attempt that a request waits for, or whose payer has authenticated. */
 const effectOfAttempt = Effect.fnUntraced(function* (
@@ -669,14 +689,13 @@ const doubt = Effect.fnUntraced(function* (
 })
 
 /** Lets the payment wait for a person, unless another operation has its outcome before. */
-const namePending = Effect.fnUntraced(function* ({
-  value
-}: OperationDocument): Effect.fn.Return<void, never, Transaction> {
+const namePending = Effect.fnUntraced(function* (
+  found: OperationDocument
+): Effect.fn.Return<void, never, Transaction> {
   const transaction = yield* Transaction
-  const payment = (yield* transaction.get(PAYMENT_INTENT, value.payment_intent))!
-  const { created, id, kind } = value
-  const processing = payment.value.status === "processing" ? payment.hidden?.remote?.waiting : null
-  if (payment.value.pending_operation !== undefined || (processing ?? id) !== id) return
+  const payment = yield* paymentOf(found)
+  const { created, id, kind } = found.value
+  if (payment.value.pending_operation !== undefined || waitsForAnother(found, payment)) return
   save(transaction, { ...payment.value, pending_operation: { id, kind, created } }, payment.hidden)
 })
 
@@ -762,7 +781,11 @@ const noted = (
   by: OperationResolvedBy
 ): OperationDocument => {
   const detail = "reference" in outcome ? outcome.reference : messageOf(outcome)
-  const evidence = [...hidden.evidence, { at: now, by, outcome: outcome.kind, detail }].slice(-EVIDENCE_MAX)
+  const word = { at: now, by, outcome: outcome.kind, detail }
+  const last = hidden.evidence.at(-1)
+  // The same word again takes the place of the last.
+  const isAgain = last?.by === by && last.outcome === outcome.kind && last.detail === detail
+  const evidence = [...(isAgain ? hidden.evidence.slice(0, -1) : hidden.evidence), word].slice(-EVIDENCE_MAX)
   return { value, hidden: { ...hidden, evidence } }
 }
 
