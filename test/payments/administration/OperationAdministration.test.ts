@@ -31,6 +31,7 @@ import {
   attend,
   begin,
   conclude,
+  confirmAgain,
   doubtful,
   type Made,
   processorsOf,
@@ -262,6 +263,19 @@ describe("operations.decide", () => {
     assert.strictEqual(
       await decide(open, owner, { reference: null }),
       `${open.operation} is open: there is nothing to decide.`
+    )
+    const declined = await begin(shop)
+    await conclude(shop, declined, {
+      kind: "declined",
+      declineCode: "generic_decline",
+      message: "No.",
+      processorCode: null
+    })
+    await confirmAgain(shop, declined)
+    await conclude(shop, declined, APPROVED)
+    assert.strictEqual(
+      await decide(declined, owner, { reference: "gw_7" }),
+      `${declined.operation} cannot be decided now: another operation of its payment has no outcome, or the processor is out of order.`
     )
     assert.strictEqual(
       (await list("decide")).some(({ id }) => id === made.operation),

@@ -12,6 +12,7 @@ import * as CheckoutSessions from "../../../src/payments/lifecycles/CheckoutSess
 import {
   CHECKOUT_SESSION,
   OPERATION,
+  type OperationHidden,
   PAYMENT_INTENT,
   PAYMENT_METHOD,
   REFUND
@@ -128,6 +129,10 @@ class Shop extends MemoryAccount {
 
   payment(id: string): PaymentIntent {
     return this.value(PAYMENT_INTENT, id)!
+  }
+
+  evidence(id: string): OperationHidden["evidence"] {
+    return this.all(OPERATION).find(({ value }) => value.id === id)!.hidden!.evidence
   }
 
   operation(id: string): Operation {
@@ -812,8 +817,31 @@ describe("a decision", () => {
       yield* shop.decided(operation, null)
       yield* shop.word(operation, approved(), "look")
       assert.strictEqual(shop.operation(operation).status, "decide")
+      // A repetition of the word does not overrule the person, and does not push out what was said before.
+      for (let day = 0; day < 30; day++) {
+        yield* shop.advance(DAY)
+        yield* shop.word(operation, approved(), "look")
+      }
+      assert.strictEqual(shop.operation(operation).status, "decide")
+      assert.deepStrictEqual(
+        shop.evidence(operation).map(({ by, outcome }) => `${by} ${outcome}`),
+        ["answer mismatch", "operator not_executed", "look approved"]
+      )
+    })
+  )
+
+  it.effect("operations.decide: is open to a person again after a contradiction, and gives back what was taken", () =>
+    Effect.gen(function* () {
+      const { id, operation, shop } = yield* undecided
+      yield* shop.decided(operation, null)
+      yield* shop.word(operation, approved(), "look")
       assert.isTrue(yield* shop.decided(operation, "ref_1"))
-      assert.strictEqual(shop.operation(operation).status, FINAL)
+      assert.include(shop.operation(operation), { status: FINAL, resolved_by: "operator" })
+      const reversal = shop.payment(id).pending_operation!
+      assert.strictEqual(reversal.kind, "refund")
+      yield* shop.word(reversal.id, approved())
+      assert.isUndefined(shop.payment(id).pending_operation)
+      assert.strictEqual(shop.payment(id).status, "requires_payment_method")
     })
   )
 
@@ -898,6 +926,44 @@ describe("an operation to be decided, beside another one that the payment waits 
       assert.strictEqual(shop.payment(id).status, "requires_payment_method")
       assert.isTrue(yield* shop.decided(first, null))
       assert.strictEqual(shop.payment(id).status, "requires_payment_method")
+    })
+  )
+
+  for (const [word, outcome] of [
+    ["declined", DECLINED],
+    ["refused", REFUSED]
+  ] as const) {
+    it.effect(`operations.late: is given back after the other was ${word}, by a person's word or the next look`, () =>
+      Effect.gen(function* () {
+        for (const says of ["person", "look"]) {
+          const { first, id, second, shop } = yield* beside
+          yield* shop.word(first, approved(), "look")
+          yield* shop.word(second, outcome)
+          assert.strictEqual(shop.payment(id).status, "requires_payment_method")
+          if (says === "person") assert.isTrue(yield* shop.decided(first, "ref_1"))
+          else yield* shop.word(first, approved(), "look")
+          assert.strictEqual(shop.operation(first).status, FINAL)
+          const reversal = shop.payment(id).pending_operation!
+          assert.strictEqual(reversal.kind, "refund")
+          yield* shop.word(reversal.id, approved())
+          assert.isUndefined(shop.payment(id).pending_operation)
+        }
+      })
+    )
+  }
+
+  it.effect("operations.decide: has not happened for a person until the other has its outcome", () =>
+    Effect.gen(function* () {
+      const { first, id, second, shop } = yield* beside
+      yield* shop.word(first, approved(), "look")
+      const before = shop.operation(first)
+      assert.isFalse(yield* shop.decided(first, "ref_1"))
+      assert.deepStrictEqual(shop.operation(first), before)
+      yield* shop.word(second, approved())
+      assert.strictEqual(shop.payment(id).status, "succeeded")
+      // The payment is paid by the other: what was taken twice is noted in the operation alone.
+      assert.isTrue(yield* shop.decided(first, "ref_1"))
+      assert.isUndefined(shop.payment(id).pending_operation)
     })
   )
 })
