@@ -158,7 +158,9 @@ export class GatewayTraffic {
     const { body, status } = answer
     if (status === 200 && body.status === "succeeded" && body.object === "payment_intent")
       this.#paid.set(body.id, body.amount_received)
-    if (status === 200 && body.status === "requires_capture") this.#held.set(body.id, body.amount_capturable)
+    // A capture without an outcome yet shows the payment as it was before.
+    const isHeld = status === 200 && body.status === "requires_capture" && body.pending_operation === undefined
+    if (isHeld) this.#held.set(body.id, body.amount_capturable)
     const isExpected = status === 200 || (status === 402 && deed.kind === "pay") || isRefusal(deed, answer)
     if (!isExpected) this.problems.push({ kind: "wrong", text: `${deed.key} ${deed.kind}: ${show(answer)}` })
   }
