@@ -147,13 +147,15 @@ const checked = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<Operation>> {
   const shown = yield* shownOf(accounts, account)
   const undecided = shown.operations.filter(({ value }) => value.status === "decide").map(({ value }) => value)
+  const doubtful = new Set(undecided.map(({ payment_intent }) => payment_intent))
   isOnce(gateway, shown)
   for (const { hidden, value } of shown.operations) {
-    const isAsked = value.status === "waiting" && gateway.entry(value.payment_intent).status === "challenged"
+    // A challenge waits for its payer, or for the operation that is to be decided.
+    const { status } = gateway.entry(value.payment_intent)
+    const isAsked = value.status === "waiting" && (status === "challenged" || doubtful.has(value.payment_intent))
     const isEnded = value.status === "final" || value.status === "decide" || isAsked
     assert.isTrue(isEnded, JSON.stringify([value, hidden.evidence]))
   }
-  const doubtful = new Set(undecided.map(({ payment_intent }) => payment_intent))
   for (const payment of shown.payments) if (!doubtful.has(payment.id)) agrees(gateway, payment, shown)
   yield* eventsAreOnce(accounts, account, shown)
   return undecided

@@ -521,9 +521,17 @@ const effectOfReversal = Effect.fnUntraced(function* (
 
 /** Frees the payment of an operation that changes nothing else in it. */
 const settledAside = (transaction: Transaction, operation: OperationDocument, payment: Payment): OperationDocument => {
+  freePayment(transaction, operation, payment)
+  return operation
+}
+
+/** The payment no longer waits for this operation. What the payer has done meanwhile counts now: it is asked for. */
+const freePayment = (transaction: Transaction, operation: OperationDocument, payment: Payment): Payment => {
   const free = withoutPending(payment, operation, {})
   save(transaction, free.value, free.hidden)
-  return operation
+  const waiting = free.hidden?.remote?.waiting ?? operation.value.id
+  if (waiting !== operation.value.id) Operations.lookAt(transaction, waiting, transaction.now)
+  return free
 }
 
 // The answers, and the states of the operation.
@@ -559,10 +567,8 @@ const keepAsItWas = (
   payment: Payment,
   failure: DomainError | null
 ): Effected => {
-  const free = withoutPending(payment, operation, {})
-  save(transaction, free.value, free.hidden)
+  const { session, value } = freePayment(transaction, operation, payment)
   const again = transaction.now + AGAIN_MILLIS
-  const { session, value } = free
   const isHeld = value.status === "requires_capture"
   if (operation.hidden.cause === "expire_hold" && isHeld) {
     transaction.setTimer(timer("payment_intent.expire_hold", value.id, again))

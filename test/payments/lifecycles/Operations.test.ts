@@ -24,6 +24,7 @@ import type { PaymentsConfig } from "../../../src/payments/shared/PaymentsConfig
 import * as Prices from "../../../src/payments/lifecycles/Prices.ts"
 import type { Processors } from "../../../src/payments/processing/Processor.ts"
 import * as Products from "../../../src/payments/lifecycles/Products.ts"
+import { timerId } from "../../../src/payments/shared/TimerNames.ts"
 import * as Refunds from "../../../src/payments/lifecycles/Refunds.ts"
 import type { Outcome } from "../../../src/payments/processing/RemoteProcessor.ts"
 import { PROCESSOR, VirtualProcessor } from "../../models/Operations.ts"
@@ -158,6 +159,9 @@ const opened = Effect.gen(function* () {
   yield* shop.open
   return shop
 })
+
+const cancel = (id: string): Command => PaymentIntents.cancel(id, {})
+const confirmAgain = (id: string): Command => PaymentIntents.confirm(id, { payment_method: CARD })
 
 const failure = <A, E extends { readonly _tag: string }>(exit: Exit.Exit<A, E>): string | undefined => {
   if (Exit.isSuccess(exit)) return undefined
@@ -508,6 +512,20 @@ describe("a challenge", () => {
         })
     )
   }
+
+  it.effect("that the payer passes while an operation is out is asked about once that one has ended in vain", () =>
+    Effect.gen(function* () {
+      for (const begins of [cancel, confirmAgain]) {
+        const { id, operation, shop } = yield* challenged
+        const other = yield* shop.begun(begins(id))
+        yield* shop.word(operation, AUTHENTICATED, "look")
+        assert.strictEqual(shop.payment(id).status, "requires_action")
+        yield* shop.advance(10 * SECONDS)
+        yield* shop.word(other, REFUSED)
+        assert.strictEqual(shop.timers.get(timerId("operation.attend", operation))?.dueAt, shop.now)
+      }
+    })
+  )
 
   it.effect("that a later attempt has ended waits for that attempt's outcome", () =>
     Effect.gen(function* () {
