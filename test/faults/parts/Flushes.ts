@@ -15,12 +15,17 @@ const FLUSH_MILLIS_MAX = 10_000
 
 export const run = async (context: Context): Promise<ReadonlyArray<Row>> => {
   if (process.platform !== "linux") return [skipped(FAULT, "a library that Postgres loads first is Linux'")]
-  const library = Path.join(context.folder, "failing-fsync.so")
+  // Postgres has a user of its own where this one is root: it loads the library, and takes the file away.
+  const shared = Path.join(context.folder, "shared")
+  fs.mkdirSync(shared)
+  fs.chmodSync(shared, 0o777)
+  fs.chmodSync(Path.dirname(context.folder), 0o711)
+  const library = Path.join(shared, "failing-fsync.so")
   const compiled = spawnSync("cc", ["-shared", "-fPIC", "-O1", "-o", library, SOURCE, "-ldl"], { encoding: "utf8" })
   if (compiled.status !== 0) {
     return [skipped(FAULT, `there is no C compiler (${compiled.error?.message ?? compiled.stderr.split("\n")[0]})`)]
   }
-  const file = Path.join(context.folder, "failing")
+  const file = Path.join(shared, "failing")
   const variables = { LD_PRELOAD: library, FAULTS_FSYNC: file }
   const use = async (server: { readonly url: () => string }) => [
     await scene(context, { fault: FAULT, remark, service: { databaseUrl: server.url() } }, async (scene) => {
