@@ -215,11 +215,29 @@ const makeWork = Effect.gen(function* () {
   const access = yield* makeAccess
   const { accounts, conclude, findBoth } = access
 
+  /** Returns the authorization whose payer, or whose outcome, the payment waits for. */
+  const waitingOf = (account: AccountId, { value }: OperationDocument) =>
+    Effect.map(accounts.read(account, value.payment_intent), (payment) =>
+      isDocumentOf(payment, PAYMENT_INTENT) ? (payment.hidden?.remote?.waiting ?? null) : null
+    )
+
   /** Asks about the authorization whose payer has authenticated before the processor could give it up. */
-  const askFirst = Effect.fnUntraced(function* (account: AccountId, { value }: OperationDocument) {
-    const payment = yield* accounts.read(account, value.payment_intent)
-    const waiting = isDocumentOf(payment, PAYMENT_INTENT) ? payment.hidden?.remote?.waiting : null
-    if (waiting != null) yield* look(account, waiting, "look")
+  const askFirst = Effect.fnUntraced(function* (account: AccountId, operation: OperationDocument) {
+    const waiting = yield* waitingOf(account, operation)
+    if (waiting !== null) yield* look(account, waiting, "look")
+  })
+
+  /** Asks about an operation, and has the processor end a challenge without which the payment has gone on. */
+  const askOrEnd = Effect.fnUntraced(function* (
+    account: AccountId,
+    processor: RemoteProcessor,
+    operation: OperationDocument
+  ) {
+    const found = yield* ask(processor, operation)
+    const { id, status } = operation.value
+    if (found.kind !== "challenge" || status !== "waiting" || processor.onlyLooks) return found
+    const isWanted = (yield* waitingOf(account, operation)) === id
+    return isWanted ? found : yield* processor.fence(requestOf(operation))
   })
 
   const look: OperationDispatcherShape["look"] = Effect.fnUntraced(function* (account, id, by) {
@@ -230,7 +248,7 @@ const makeWork = Effect.gen(function* () {
     const found =
       operation.value.status === "open"
         ? withoutDenial(yield* processor.look(requestOf(operation)))
-        : yield* ask(processor, operation)
+        : yield* askOrEnd(account, processor, operation)
     yield* conclude(account, id, found, by)
     return isWord(found)
   })

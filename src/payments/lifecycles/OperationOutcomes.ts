@@ -229,6 +229,9 @@ const effectOfAuthorization = Effect.fnUntraced(function* (
     return yield* effectOfAttempt(operation, payment, outcome, "authenticate")
   }
   if (hasFailed && isAsked) return NOTHING
+  // The payment has gone on without this payer, and no money has moved.
+  const isInVain = outcome.kind === "authenticated" && counts && operation.value.status === "waiting"
+  if (isInVain) return keepAsItWas(yield* Transaction, operation, payment, unexpected(status, "confirm"))
   if (hasFailed) return keepAsItWas(yield* Transaction, operation, payment, unexpected(status, "confirm"))
   return counts ? doubtful(`The payment is \`${status}\`.`) : NOTHING
 })
@@ -521,17 +524,9 @@ const effectOfReversal = Effect.fnUntraced(function* (
 
 /** Frees the payment of an operation that changes nothing else in it. */
 const settledAside = (transaction: Transaction, operation: OperationDocument, payment: Payment): OperationDocument => {
-  freePayment(transaction, operation, payment)
-  return operation
-}
-
-/** The payment no longer waits for this operation. What the payer has done meanwhile counts now: it is asked for. */
-const freePayment = (transaction: Transaction, operation: OperationDocument, payment: Payment): Payment => {
   const free = withoutPending(payment, operation, {})
   save(transaction, free.value, free.hidden)
-  const waiting = free.hidden?.remote?.waiting ?? operation.value.id
-  if (waiting !== operation.value.id) Operations.lookAt(transaction, waiting, transaction.now)
-  return free
+  return operation
 }
 
 // The answers, and the states of the operation.
@@ -567,8 +562,10 @@ const keepAsItWas = (
   payment: Payment,
   failure: DomainError | null
 ): Effected => {
-  const { session, value } = freePayment(transaction, operation, payment)
+  const free = withoutPending(payment, operation, {})
+  save(transaction, free.value, free.hidden)
   const again = transaction.now + AGAIN_MILLIS
+  const { session, value } = free
   const isHeld = value.status === "requires_capture"
   if (operation.hidden.cause === "expire_hold" && isHeld) {
     transaction.setTimer(timer("payment_intent.expire_hold", value.id, again))
@@ -606,8 +603,13 @@ const finish = Effect.fnUntraced(function* (
   if (!waits) Operations.lookAt(transaction, id, null)
   // The same word again does not begin the looks anew.
   else if (status !== "waiting") Operations.lookAt(transaction, id, transaction.now + nextLook("waiting", 0)!)
+  const { challenged } = before.hidden
+  if (challenged === null || challenged === id || status === "waiting") return
   const isCarriedOut = outcome.kind !== "refused" && outcome.kind !== "not_executed"
-  if (before.value.kind === "authorize" && status !== "waiting" && isCarriedOut) yield* supersedeOther(before)
+  if (before.value.kind === "authorize" && isCarriedOut) return yield* supersede(challenged)
+  // What the payer has done while this operation was out counts now.
+  const isStillAsked = (yield* Operations.find(challenged))?.value.status === "waiting"
+  if (isStillAsked) Operations.lookAt(transaction, challenged, transaction.now)
 })
 
 const answerRequest = Effect.fnUntraced(function* (
@@ -714,14 +716,6 @@ const supersede = Effect.fnUntraced(function* (id: string): Effect.fn.Return<voi
   const changes = { status: "final", outcome } as const
   Operations.move(transaction, "supersede", found, changes, { sealedChallenge: null })
   Operations.lookAt(transaction, id, null)
-})
-
-/** Ends the challenge that the payment had before this operation. */
-const supersedeOther = Effect.fnUntraced(function* ({
-  hidden: { challenged },
-  value
-}: OperationDocument): Effect.fn.Return<void, never, Transaction> {
-  if (challenged !== null && challenged !== value.id) yield* supersede(challenged)
 })
 
 /**
