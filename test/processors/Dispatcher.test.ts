@@ -229,6 +229,35 @@ describe("an open operation", () => {
   )
 })
 
+describe("a challenge beside another attempt", () => {
+  it.effect("operations.states: is ended at the processor once the payment has gone on without it", () =>
+    Effect.gen(function* () {
+      const { processor, service } = yield* started(Placement.layerSole)
+      processor.answers.perform = (count) => (count === 1 ? CHALLENGE : UNKNOWN)
+      const first = yield* service.begin()
+      yield* Harness.pass(SECOND, SECOND)
+      processor.answers.look = () => CHALLENGE
+      yield* Effect.orDie(service.look(ACCOUNT, first.operation, "look"))
+      assert.strictEqual((yield* service.operation(first.operation)).status, "waiting")
+      assert.notInclude(
+        processor.calls.map(([name]) => name),
+        "fence"
+      )
+      processor.answers.look = () => UNKNOWN
+      const second = yield* Effect.promise(() => Fixtures.confirmAgain(service.shop, first))
+      yield* Harness.pass(25 * SECOND, SECOND)
+      assert.strictEqual((yield* service.payment(first.payment)).status, "processing")
+      processor.answers.look = () => CHALLENGE
+      processor.answers.fence = () => NEVER_SEEN
+      yield* Harness.pass(90 * SECOND, SECOND)
+      for (const { operation } of [second, first]) {
+        assert.deepInclude(yield* service.operation(operation), { status: "final", resolved_by: "look" })
+      }
+      assert.strictEqual((yield* service.payment(first.payment)).status, "requires_payment_method")
+    })
+  )
+})
+
 describe("an unresolved operation", () => {
   for (const found of [NEVER_SEEN, CHALLENGE]) {
     it.effect(

@@ -527,6 +527,24 @@ describe("a challenge", () => {
     })
   )
 
+  it.effect("that the payer passes without the payment is over, and moves nothing", () =>
+    Effect.gen(function* () {
+      const { id, operation, shop } = yield* challenged
+      const other = yield* shop.begun(confirmAgain(id))
+      yield* shop.advance(20 * SECONDS)
+      assert.strictEqual(shop.payment(id).status, "processing")
+      yield* shop.word(operation, AUTHENTICATED, "look")
+      assert.strictEqual(shop.operation(operation).status, "waiting")
+      yield* shop.word(other, NOT_EXECUTED, "look")
+      assert.strictEqual(shop.payment(id).status, "requires_payment_method")
+      assert.strictEqual(shop.timers.get(timerId("operation.attend", operation))?.dueAt, shop.now)
+      yield* shop.word(operation, AUTHENTICATED, "look")
+      assert.strictEqual(shop.operation(operation).status, FINAL)
+      assert.strictEqual(shop.payment(id).status, "requires_payment_method")
+      assert.isUndefined(shop.payment(id).pending_operation)
+    })
+  )
+
   it.effect("that a later attempt has ended waits for that attempt's outcome", () =>
     Effect.gen(function* () {
       const { id, operation, shop } = yield* challenged
