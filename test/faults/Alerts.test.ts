@@ -8,7 +8,7 @@ describe("the faults of the alerts", () => {
     assert.deepStrictEqual(PROVOKED.toSorted(), alertNames().toSorted())
   })
 
-  it("divide durations, ages and increases by the speed, but neither rates nor latencies", () => {
+  it("divide durations, ages and increases by the speed, but neither rates, latencies nor ages of the clock", () => {
     const rule = (expr: string, pending?: string) =>
       scaled({ alert: "Till", expr, ...(pending !== undefined && { for: pending }) })
     assert.deepInclude(rule("max(till_projection_lag_seconds) > 30", "2m"), {
@@ -21,6 +21,8 @@ describe("the faults of the alerts", () => {
       "sum(increase(a_total[10000ms])) > 0.1 and sum(increase(b_count[60000ms] offset 120000ms)) > 0"
     )
     assert.strictEqual(rule("sum(rate(a_total[5m])) > 1").expr, "sum(rate(a_total[5000ms])) > 1")
+    const old = "time() - max(a_seconds) > 10800 and sum(increase(b_count[1h])) > 0"
+    assert.strictEqual(rule(old).expr, "time() - max(a_seconds) > 10800 and sum(increase(b_count[60000ms])) > 0")
     const slow = "max(nodejs_eventloop_delay_seconds) > 0.5"
     assert.strictEqual(rule(slow).expr, slow)
   })

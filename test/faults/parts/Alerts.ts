@@ -53,7 +53,15 @@ interface AlertFault<S extends Stage = Stage> {
   readonly provoke: (stage: S) => Promise<Heal>
 }
 
-const DATABASE = ["TillRequestsFail", "TillRequestsRefused", "TillRequestsSlow", "TillDatabaseHangs", "TillFlushesFail"]
+/** A process that does not reach its database serves no partition. */
+const DATABASE = [
+  "TillRequestsFail",
+  "TillRequestsRefused",
+  "TillRequestsSlow",
+  "TillDatabaseHangs",
+  "TillFlushesFail",
+  "TillPartitionsUnserved"
+]
 const VIEWS = ["TillViewsLag", "TillTimersLate", "TillWebhooksLate", "TillRequestsSlow", "TillRequestsFail"]
 
 /** Runs statements, and holds the locks of one more until the fault is healed. */
@@ -192,7 +200,7 @@ const FAULTS: ReadonlyArray<AlertFault<BusyStage>> = [
   },
   {
     alert: "TillDatabaseHangs",
-    also: DATABASE,
+    also: [...DATABASE, ...VIEWS],
     provoke: async ({ proxy }) => {
       proxy.stall()
       return async () => proxy.resume()
@@ -202,7 +210,7 @@ const FAULTS: ReadonlyArray<AlertFault<BusyStage>> = [
   { alert: "TillFlushesFail", also: DATABASE, provoke: failingFlushes },
   {
     alert: "TillWritesRefused",
-    also: [...DATABASE, ...VIEWS, "TillReadingsFail", "TillLogsIncomplete", "TillPartitionsUnserved"],
+    also: [...DATABASE, ...VIEWS, "TillReadingsFail", "TillLogsIncomplete"],
     provoke: async (stage) => {
       const change = async (value: string) => {
         const own = "SET default_transaction_read_only = off"
