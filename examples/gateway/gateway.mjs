@@ -1,5 +1,6 @@
 // A payment gateway that speaks Till's protocol, without any money, for Node 20 or newer. README.md has the commands.
 import { createServer } from "node:http"
+import { text as textOf } from "node:stream/consumers"
 import { addToken, durable, operations, payments, put, tokens } from "./journal.mjs"
 import { notify, page } from "./payer.mjs"
 import { isSigned, seconds, signed } from "./signature.mjs"
@@ -132,6 +133,8 @@ const handlers = {
   "operation.retrieve": ({ id }) => operations.get(id)?.state ?? { id, status: "never_seen" },
   "operation.abandon": ({ id }) => {
     if (!operations.has(id)) put({ operation: { state: notExecuted(id) } })
+    const { payment, status } = operations.get(id).state
+    if (status === "challenge") change(id, { status: "not_executed" }, { ...payments.get(payment), status: "open" })
     return operations.get(id).state
   },
   "operation.list": ({ after, limit, since }) => {
@@ -148,9 +151,7 @@ const answerTo = (headers, text) => {
   return handlers[message.type](message)
 }
 const server = createServer(async (request, response) => {
-  const chunks = []
-  for await (const chunk of request) chunks.push(chunk)
-  const text = Buffer.concat(chunks).toString()
+  const text = await textOf(request)
   if (request.url !== "/") return page(request, response, text, settle)
   let [status, body] = [200]
   try {

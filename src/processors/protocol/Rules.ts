@@ -32,6 +32,7 @@ export const RULE_NAMES = [
   "refund.at_once",
   "abandon.unseen_then_late",
   "abandon.final",
+  "abandon.challenge",
   "errors.signed",
   "list.pages"
 ] as const
@@ -412,6 +413,24 @@ const rest: ReadonlyArray<Rule> = [
       yield* ensure(status === "approved", `The approved operation had the status ${status} when it was abandoned.`)
       const { status: kept } = yield* probe.retrieve(operation.id)
       yield* ensure(kept === "approved", `The approved operation had the status ${kept} afterwards.`)
+    })
+  },
+  {
+    name: "abandon.challenge",
+    needs: ["authorize.approve", "authorize.challenge"],
+    text: "An abandoned operation whose payer has not authenticated has ended, and its payment can be authorized anew.",
+    try: Effect.fnUntraced(function* (probe) {
+      const operation = probe.operation({ kind: "authorize", token: yield* probe.token("challenge") })
+      yield* probe.expect(operation, "challenge")
+      const { status } = yield* probe.abandon(operation.id)
+      yield* ensure(
+        status === "not_executed",
+        `The challenged operation had the status ${status} when it was abandoned.`
+      )
+      yield* probe.expect(operation, "not_executed")
+      yield* probe.authorized("automatic", { payment: operation.payment })
+      const { status: kept } = yield* probe.retrieve(operation.id)
+      yield* ensure(kept === "not_executed", `The abandoned operation had the status ${kept} afterwards.`)
     })
   },
   {

@@ -3,8 +3,11 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import * as Exchange from "../../../src/processors/Exchange.ts"
 import { conformance, passes } from "../../../src/processors/protocol/Conformance.ts"
+import * as HttpProcessor from "../../../src/processors/protocol/HttpProcessor.ts"
 import { RULE_NAMES, type RuleName } from "../../../src/processors/protocol/Rules.ts"
+import { requestOf } from "./Calls.ts"
 import { exampleGateway, type ExampleGateway, type Mistake } from "./ExampleGateway.ts"
 
 const checked = (gateway: ExampleGateway) =>
@@ -97,6 +100,7 @@ const MISTAKES: Readonly<Record<RuleName, ReadonlyArray<Mistake>>> = {
   "abandon.final": [
     [`return operations.get(id).state\n  },\n  "operation.list"`, `return notExecuted(id)\n  },\n  "operation.list"`]
   ],
+  "abandon.challenge": [[`if (status === "challenge") change(`, `if (false) change(`]],
   "errors.signed": [[`error instanceof Refusal || error instanceof SyntaxError`, `error instanceof Refusal`]],
   "list.pages": [[`+ 1\n    const data`, `+ (after === null ? 1 : 2)\n    const data`]]
 }
@@ -110,6 +114,27 @@ describe("gateways.rules: the example gateway", () => {
         RULE_NAMES.map((rule) => ({ rule, result: "kept" as const }))
       )
       assert.isTrue(passes(results))
+    })
+  )
+})
+
+describe("gateways.promises: a payer at the example gateway", () => {
+  it.live.each([
+    ["passes a challenge", false, "approved"],
+    ["does not pass the challenge of an abandoned operation", true, "not_executed"]
+  ] as const)("%s", ([, isAbandoned, outcome]) =>
+    Effect.gen(function* () {
+      const { secret, url } = yield* exampleGateway()
+      const exchange = yield* Exchange.make({ hosts: { httpsOnly: true, besidePublic: "any" } })
+      const processor = HttpProcessor.make({ id: "prc_1", url, secrets: [secret], exchange })
+      const request = requestOf({ token: "tok_challenge", returnUrl: "http://localhost/return" })
+      assert.strictEqual((yield* processor.perform(request)).kind, "challenge")
+      if (isAbandoned) assert.strictEqual((yield* processor.fence(request)).kind, "not_executed")
+      const page = yield* Effect.promise(() =>
+        fetch(`${url}/challenge/${request.id}`, { method: "POST", body: "passed=yes", redirect: "manual" })
+      )
+      assert.strictEqual(page.headers.get("location"), request.returnUrl)
+      assert.strictEqual((yield* processor.look(request)).kind, outcome)
     })
   )
 })
