@@ -74,7 +74,7 @@ export { logOf } from "./engine/process/Log.ts"
 export { Progress } from "./engine/process/Progress.ts"
 export { watchEventLoop } from "./engine/process/Watchdog.ts"
 export { rebuild } from "./engine/verify/Verify.ts"
-export type { Administered, Command } from "./payments/administration/Administration.ts"
+export type { Administered, OperatorCommand } from "./payments/administration/Administration.ts"
 export { Announcement } from "./postgres/embedded/Announcement.ts"
 export { requireAlone } from "./postgres/Database.ts"
 export { NothingThere }

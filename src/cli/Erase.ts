@@ -15,7 +15,7 @@ export interface EraseFlags {
   readonly json: boolean
 }
 
-const administer = (command: app.Command) =>
+const administer = (command: app.OperatorCommand) =>
   Effect.provide(
     app.Administration.use(({ carryOut }) => carryOut(command)),
     app.administration
@@ -38,7 +38,7 @@ const finished = Effect.fnUntraced(function* (command: Erasing) {
   }
 })
 
-type Erasing = Extract<app.Command, { readonly begins: boolean }>
+type Erasing = Extract<app.OperatorCommand, { readonly begins: boolean }>
 
 /** The account of the team comes last: it names what is erased in the others. */
 const PARTS = ["test", "live", "team"] as const

@@ -63,7 +63,11 @@ const partOf = ({ keys, merchants }: app.Administered, lines: keyof typeof LINES
 }
 
 /** Runs a command on the installation, and prints its answer as lines of one kind or as JSON. */
-export const administer = Effect.fnUntraced(function* (command: app.Command, lines: keyof typeof LINES, json: boolean) {
+export const administer = Effect.fnUntraced(function* (
+  command: app.OperatorCommand,
+  lines: keyof typeof LINES,
+  json: boolean
+) {
   const carriedOut = app.Administration.use(({ carryOut }) => carryOut(command))
   const answer = yield* Effect.provide(carriedOut, app.administration)
   yield* Console.log(json ? JSON.stringify(partOf(answer, lines), null, 2) : LINES[lines](answer))

@@ -52,7 +52,7 @@ const factsOf = (operation: Operation): string => {
   ])
 }
 
-const administered = (command: app.Command) =>
+const administered = (command: app.OperatorCommand) =>
   Effect.provide(
     app.Administration.use(({ carryOut }) => carryOut(command)),
     app.administration
@@ -62,7 +62,7 @@ const print = (operations: ReadonlyArray<Operation>, json: boolean, lines: () =>
   Console.log(json ? JSON.stringify({ operations }, null, 2) : lines())
 
 /** Runs a command on one operation, and prints it. */
-const runOnOne = Effect.fnUntraced(function* (command: app.Command, json: boolean) {
+const runOnOne = Effect.fnUntraced(function* (command: app.OperatorCommand, json: boolean) {
   const { operations = [] } = yield* administered(command)
   yield* print(operations, json, () => operations.map(factsOf).join("\n"))
   return operations[0]!
@@ -139,10 +139,6 @@ export const decide = Effect.fnUntraced(function* (flags: DecideFlags) {
       message: 'the credentials must be JSON: {"email": "…", "password": "…"}, and "code" with two-step verification'
     })
   }
-  const { operations = [] } = yield* administered({ _tag: "ShowOperation", operation })
-  const { code = null, email, password } = credentials.value
-  const merchant = operations[0]!.merchant_id
-  const { owner } = yield* administered({ _tag: "IdentifyOwner", merchant, email, password, code })
-  const decision = { operation, reference: Option.getOrNull(reference), reason, person: owner! }
-  yield* runOnOne({ _tag: "DecideOperation", ...decision }, json)
+  const decision = { operation, reference: Option.getOrNull(reference), reason }
+  yield* runOnOne({ _tag: "DecideOperation", ...decision, code: null, ...credentials.value }, json)
 })

@@ -38,7 +38,11 @@ const LINES = {
 }
 
 /** Runs a command on the installation, and prints its processors as lines or as JSON. */
-export const administer = Effect.fnUntraced(function* (command: app.Command, lines: keyof typeof LINES, json: boolean) {
+export const administer = Effect.fnUntraced(function* (
+  command: app.OperatorCommand,
+  lines: keyof typeof LINES,
+  json: boolean
+) {
   const carriedOut = app.Administration.use(({ carryOut }) => carryOut(command))
   const { processors = [] } = yield* Effect.provide(carriedOut, app.administration)
   yield* Console.log(json ? JSON.stringify({ processors }, null, 2) : LINES[lines](processors))
@@ -118,7 +122,7 @@ const discrepancyCells = ({ amount, currency, id, kind, payment, reference, resu
   reference ?? "-"
 ]
 
-const carryOut = (command: app.Command) => app.Administration.use(({ carryOut }) => carryOut(command))
+const carryOut = (command: app.OperatorCommand) => app.Administration.use(({ carryOut }) => carryOut(command))
 
 const sinceOf = Effect.fnUntraced(function* ({ since }: ReconcileFlags, { restored_at }: Processor) {
   if (Option.isNone(since)) {

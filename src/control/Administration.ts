@@ -11,13 +11,17 @@ import {
   administer,
   type Administered,
   AdministrationFailed,
-  type Command,
-  NOT_RUNNING
+  NOT_RUNNING,
+  type OperatorCommand
 } from "../payments/administration/Administration.ts"
 import { type Installation, send } from "./ControlSocket.ts"
 
 /** Commands whose work only a service does. */
-const NEEDS_SERVICE: ReadonlySet<Command["_tag"]> = new Set(["LinkToDashboard", "EraseCustomer", "ErasePerson"])
+const NEEDS_SERVICE = ["DecideOperation", "LinkToDashboard", "EraseCustomer", "ErasePerson"] as const
+type NeedsService = OperatorCommand & { readonly _tag: (typeof NEEDS_SERVICE)[number] }
+
+const needsService = (command: OperatorCommand): command is NeedsService =>
+  NEEDS_SERVICE.some((tag) => tag === command._tag)
 
 /** The accounts of an installation without a running service. Both layers fail if a service is running after all. */
 export interface AccountsInPlace {
@@ -28,16 +32,14 @@ export interface AccountsInPlace {
 
 export class Administration extends Context.Service<
   Administration,
-  { readonly carryOut: (command: Command) => Effect.Effect<Administered, AdministrationFailed> }
+  { readonly carryOut: (command: OperatorCommand) => Effect.Effect<Administered, AdministrationFailed> }
 >()("till/control/Administration") {
   static readonly layer = (installation: Installation, inPlace: AccountsInPlace): Layer.Layer<Administration> =>
     Layer.succeed(Administration, {
       carryOut: Effect.fnUntraced(function* (command) {
         const answered = yield* send(installation, command)
         if (Option.isSome(answered)) return answered.value
-        if (NEEDS_SERVICE.has(command._tag)) {
-          return yield* new AdministrationFailed({ message: NOT_RUNNING })
-        }
+        if (needsService(command)) return yield* new AdministrationFailed({ message: NOT_RUNNING })
         return yield* administer(command).pipe(
           Effect.catchTag("Unavailable", ({ reason: message }) => new AdministrationFailed({ message })),
           // A merchant may be created before the first start; all other commands need an existing installation.

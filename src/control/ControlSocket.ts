@@ -10,7 +10,7 @@
  * Several services may share a folder, with `DATABASE_URL`. Each has its own socket under a unique name, and a command
  * goes to the youngest socket that accepts connections. A service removes its socket when it ends; the socket of a
  * killed service is removed by the next start on that machine. Each request names its database, and a service on
- * another database refuses it.
+ * another database refuses it. Commands that only processes send each other are refused, too.
  */
 import { Cause, Data, Effect, Exit, Layer, Option } from "effect"
 import { hash, randomBytes } from "node:crypto"
@@ -22,7 +22,11 @@ import * as Path from "node:path"
 import { text } from "node:stream/consumers"
 import type { Unavailable } from "../engine/Accounts.ts"
 import { parseJson } from "../json/JsonParse.ts"
-import { type Administered, AdministrationFailed, type Command } from "../payments/administration/Administration.ts"
+import {
+  type Administered,
+  AdministrationFailed,
+  type OperatorCommand
+} from "../payments/administration/Administration.ts"
 import {
   decodeCommand,
   type JsonResponse,
@@ -79,7 +83,9 @@ export const socketsOf = (dataFolder: string): ReadonlyArray<string> =>
 const MACHINE = hash("sha256", os.hostname()).slice(0, 6)
 
 /** Runs a command, in this process or in the one that serves the installation's account. */
-export type CarryOut<R> = (command: Command) => Effect.Effect<Administered, AdministrationFailed | Unavailable, R>
+export type CarryOut<R> = (
+  command: OperatorCommand
+) => Effect.Effect<Administered, AdministrationFailed | Unavailable, R>
 
 /** Accepts commands as long as the layer lives. */
 export const layer = <R>(
@@ -171,7 +177,7 @@ const WRONG_DATABASE = 421
 const answer = async (
   request: http.IncomingMessage,
   { database, publicUrl }: Installation,
-  run: (command: Command) => Promise<Exit.Exit<Administered, AdministrationFailed | Unavailable>>
+  run: (command: OperatorCommand) => Promise<Exit.Exit<Administered, AdministrationFailed | Unavailable>>
 ): Promise<JsonResponse> => {
   try {
     if (request.headers[DATABASE_HEADER] !== encodeURIComponent(database)) {
@@ -202,7 +208,7 @@ const addressed = (answer: Administered, publicUrl: string): Administered =>
 /** Runs the command in the service that is running on the installation; none if no service is. */
 export const send = (
   installation: Installation,
-  command: Command
+  command: OperatorCommand
 ): Effect.Effect<Option.Option<Administered>, AdministrationFailed> =>
   Effect.gen(function* () {
     for (const path of trustedSocketsOf(installation.dataFolder)) {
@@ -223,7 +229,11 @@ const trustedSocketsOf = (dataFolder: string): ReadonlyArray<string> => {
 }
 
 /** Returns undefined if no service listens on the socket: then the command was not run. */
-const post = async (socketPath: string, database: string, command: Command): Promise<JsonResponse | undefined> => {
+const post = async (
+  socketPath: string,
+  database: string,
+  command: OperatorCommand
+): Promise<JsonResponse | undefined> => {
   try {
     const signal = AbortSignal.timeout(ANSWER_MILLIS_MAX)
     const headers = { [DATABASE_HEADER]: encodeURIComponent(database), "content-type": "application/json" }

@@ -9,7 +9,7 @@ import * as net from "node:net"
 import * as Path from "node:path"
 import * as ControlSocket from "../../src/control/ControlSocket.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
-import { administer } from "../../src/payments/administration/Administration.ts"
+import { administerAnywhere } from "../../src/http/forward/Calls.ts"
 import * as Harness from "../engine/Harness.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 
@@ -18,7 +18,7 @@ const DATABASE = "a database"
 /** Starts a service on the folder. Returns the effect that stops it. */
 const serve = Effect.fnUntraced(function* (dataFolder: string, accounts: Accounts["Service"], database = DATABASE) {
   const scope = yield* Scope.make()
-  const socket = ControlSocket.layer({ dataFolder, database, publicUrl: "http://localhost" }, administer)
+  const socket = ControlSocket.layer({ dataFolder, database, publicUrl: "http://localhost" }, administerAnywhere)
   yield* Layer.buildWithScope(Layer.provide(socket, Layer.succeed(Accounts, accounts)), scope)
   return Scope.close(scope, Exit.void)
 })

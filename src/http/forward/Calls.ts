@@ -15,13 +15,14 @@ import {
 import type { AccountId } from "../../engine/log/Document.ts"
 import type { RequestIdentity, StoredAnswer } from "../../engine/log/Record.ts"
 import { parseJson } from "../../json/JsonParse.ts"
-import { INSTALLATION } from "../../payments/shared/AccountIds.ts"
+import { INSTALLATION, merchantIdOf } from "../../payments/shared/AccountIds.ts"
 import {
   accountOfCommand,
   administer,
   type Administered,
   type AdministrationFailed,
-  Command
+  Command,
+  type DecideOperation
 } from "../../payments/administration/Administration.ts"
 import * as Wire from "../../payments/administration/AdministrationWire.ts"
 import type { ForwarderShape } from "./Forwarder.ts"
@@ -110,6 +111,26 @@ export const carryOut = (
 
 /** Runs a command in whichever process serves the account that it is about. */
 export const administerAnywhere = (
+  command: Command | DecideOperation
+): Effect.Effect<Administered, AdministrationFailed | Unavailable, Accounts> =>
+  command._tag === "DecideOperation" ? decideAnywhere(command) : administerWhereServed(command)
+
+/** Has the process of the installation's account identify the owner, and that of the merchant's record the decision. */
+const decideAnywhere = Effect.fnUntraced(function* ({
+  code,
+  email,
+  operation,
+  password,
+  reason,
+  reference
+}: DecideOperation): Effect.fn.Return<Administered, AdministrationFailed | Unavailable, Accounts> {
+  const account = yield* accountOfCommand({ _tag: "ShowOperation", operation })
+  const credentials = { merchant: merchantIdOf(account), email, password, code }
+  const { owner } = yield* administerWhereServed({ _tag: "IdentifyOwner", ...credentials })
+  return yield* administerWhereServed({ _tag: "RecordDecision", operation, reason, reference, person: owner! })
+})
+
+const administerWhereServed = (
   command: Command
 ): Effect.Effect<Administered, AdministrationFailed | Unavailable, Accounts> =>
   Effect.gen(function* () {

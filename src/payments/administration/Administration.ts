@@ -45,9 +45,24 @@ const KeysBySlot = Schema.Struct({
 /** The operations that a list has at most. */
 export const LISTED_MAX = 1000
 
+const OWNER_CREDENTIALS = {
+  email: Schema.String,
+  password: Schema.String,
+  /** The code of two-step verification; null without one. */
+  code: Schema.NullOr(Schema.String)
+}
+
+const DECISION = {
+  operation: Schema.String,
+  /** Null: it has not happened. */
+  reference: Schema.NullOr(Schema.String),
+  reason: Schema.String
+}
+
 const CredentialsGrace = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: CREDENTIALS_GRACE_SECONDS_MAX }))
 
-export const Command = Schema.Union([
+/** Commands of an operator that run in one process: the one that serves the account that the command is about. */
+const OPERATOR_COMMANDS = [
   Schema.TaggedStruct("CreateMerchant", { name: Schema.String }),
   Schema.TaggedStruct("ListMerchants", {}),
   Schema.TaggedStruct("BrandMerchant", {
@@ -120,20 +135,6 @@ export const Command = Schema.Union([
   }),
   Schema.TaggedStruct("ShowOperation", { operation: Schema.String }),
   Schema.TaggedStruct("CheckOperation", { operation: Schema.String }),
-  /** The first part of a decision: the answer has the owner with these credentials. */
-  Schema.TaggedStruct("IdentifyOwner", {
-    merchant: Schema.String,
-    email: Schema.String,
-    password: Schema.String,
-    code: Schema.NullOr(Schema.String)
-  }),
-  Schema.TaggedStruct("DecideOperation", {
-    operation: Schema.String,
-    /** Null: it has not happened. */
-    reference: Schema.NullOr(Schema.String),
-    reason: Schema.String,
-    person: Audit.AuditedPerson
-  }),
   Schema.TaggedStruct("ErasePerson", {
     merchant: Schema.String,
     person: Schema.String,
@@ -155,8 +156,16 @@ export const Command = Schema.Union([
     to: Schema.String,
     /** Milliseconds of running time. */
     runningAt: Schema.Int
-  }),
-  /** Not a CLI command: sent once before an environment is wiped, because a wipe's record holds nothing else. */
+  })
+] as const
+
+/** Commands that processes of the installation send each other. The control socket refuses them. */
+const PROCESS_COMMANDS = [
+  /** The first part of `DecideOperation`: the answer has the owner with these credentials. */
+  Schema.TaggedStruct("IdentifyOwner", { merchant: Schema.String, ...OWNER_CREDENTIALS }),
+  /** The second part of `DecideOperation`. */
+  Schema.TaggedStruct("RecordDecision", { ...DECISION, person: Audit.AuditedPerson }),
+  /** Sent once before an environment is wiped, because a wipe's record holds nothing else. */
   Schema.TaggedStruct("Audit", {
     person: Audit.AuditedPerson,
     entry: Schema.Struct({
@@ -171,21 +180,31 @@ export const Command = Schema.Union([
       apiVersion: Schema.String
     })
   }),
-  /** Not a CLI command: a page of a merchant's account sends it, which another process may serve. */
+  /** Sent by a page of a merchant's account, which another process may serve. */
   Schema.TaggedStruct("ConfirmSession", {
     session: Schema.String,
     /** The proof of the second step; null without two-step verification. */
     proof: Schema.NullOr(SecondFactors.Proof)
   }),
-  /** Not a CLI command: a page sends it for a session that was in use. */
+  /** Sent by a page for a session that was in use. */
   Schema.TaggedStruct("NoteSessionUse", { session: Schema.String, address: Schema.String }),
-  /** Not a CLI command: a starting process sends it. */
+  /** Sent by a starting process. */
   Schema.TaggedStruct("EnsureDefault", {
     prints: Prints,
     given: KeysBySlot
   })
-])
+] as const
+
+export const Command = Schema.Union([...OPERATOR_COMMANDS, ...PROCESS_COMMANDS])
 export type Command = typeof Command.Type
+
+/** An owner's decision about an operation. Two processes may be needed: the merchant's, and the installation's. */
+const DecideOperation = Schema.TaggedStruct("DecideOperation", { ...DECISION, ...OWNER_CREDENTIALS })
+export type DecideOperation = typeof DecideOperation.Type
+
+/** All commands of an operator. The control socket accepts no others. */
+export const OperatorCommand = Schema.Union([...OPERATOR_COMMANDS, DecideOperation])
+export type OperatorCommand = typeof OperatorCommand.Type
 
 const Ensured = Schema.Union([
   Schema.TaggedStruct("Ensured", {
@@ -271,7 +290,7 @@ export const administer = (
       case "ShowOperation":
       case "CheckOperation":
       case "IdentifyOwner":
-      case "DecideOperation":
+      case "RecordDecision":
         return Effect.catchTag(administerOperation(command), "OperationUnfit", (failure) => Effect.fail(unfit(failure)))
       case "EraseCustomer":
         return eraseCustomer(accounts, command)
@@ -551,7 +570,7 @@ export const holdProcessors = Effect.fnUntraced(function* (at: Millis) {
 })
 
 type OperationCommand = Command & {
-  readonly _tag: "ListOperations" | "ShowOperation" | "CheckOperation" | "IdentifyOwner" | "DecideOperation"
+  readonly _tag: "ListOperations" | "ShowOperation" | "CheckOperation" | "IdentifyOwner" | "RecordDecision"
 }
 
 /** Returns the processors of the running Till; fails in a process that serves nothing. */
@@ -585,7 +604,7 @@ const administerOperation = Effect.fnUntraced(function* (command: OperationComma
       const { email, id, merchant_id, role } = yield* Operations.identify(config, command)
       return { merchants: [], keys: [], owner: { email, id, merchant_id, role } }
     }
-    case "DecideOperation":
+    case "RecordDecision":
       yield* Effect.provideService(
         Effect.provideService(Operations.decideAudited(command), PaymentsConfig, config),
         Processors,
@@ -608,7 +627,7 @@ export const accountOfCommand = (
       return Effect.succeed(accountOfPart(command))
     case "ShowOperation":
     case "CheckOperation":
-    case "DecideOperation":
+    case "RecordDecision":
       return Operations.accountOfOperation(command.operation).pipe(
         Effect.catchTags({
           Unavailable: (failure) => (failure.isElsewhere ? Effect.succeed(failure.account!) : Effect.fail(failure)),

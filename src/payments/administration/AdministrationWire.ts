@@ -9,7 +9,7 @@
  */
 import { Effect, Schema } from "effect"
 import { Unavailable } from "../../engine/Accounts.ts"
-import { Administered, AdministrationFailed, Command } from "./Administration.ts"
+import { Administered, AdministrationFailed, OperatorCommand } from "./Administration.ts"
 
 /** A response as JSON. That to a command has `Administered` as its body if the status is 200, else `{ message }`. */
 export interface JsonResponse {
@@ -17,7 +17,7 @@ export interface JsonResponse {
   readonly body: unknown
 }
 
-export const decodeCommand = Schema.decodeUnknownEffect(Command)
+export const decodeCommand = Schema.decodeUnknownEffect(OperatorCommand)
 
 export const refusal = (status: number, message: string): JsonResponse => ({ status, body: { message } })
 

@@ -3,8 +3,8 @@
  * operations.decide). The command line and the dashboard share the rules.
  *
  * An operation is named by its id alone, which leads to its account. A decision is recorded together with its entry in
- * the audit log. `identify` runs in the process that serves the installation's account, which uses up the codes of
- * two-step verification; the decision runs where the operation's account is served.
+ * the audit log, and has two parts: `identify` runs in the process that serves the installation's account, which uses
+ * up the codes of two-step verification; `decideAudited` runs where the operation's account is served.
  */
 import { Clock, Effect, Fiber, Option, Schema } from "effect"
 import { Operation, OperationResolvedBy, OperationStatus } from "../../domain/Operation.ts"
@@ -213,12 +213,11 @@ export interface DecisionOfPerson extends Decision {
   readonly person: Audit.AuditedPerson
 }
 
-/** Decides about an operation of the person's merchant, with the entry in the audit log. */
+/** Decides about an operation for an owner of its merchant, with the entry in the audit log. */
 export const decideAudited = Effect.fnUntraced(function* ({ operation, person, ...decision }: DecisionOfPerson) {
   const complaint = Object.values(decisionComplaints(decision))[0]
   if (complaint !== undefined) return yield* unfit(complaint)
   const account = yield* accountOfOperation(operation)
-  if (person.merchant_id !== merchantIdOf(account)) return yield* missing(operation)
   const entry = { action: "operation.decide", subject: operation, detail: decisionDetail(decision) }
   const config = yield* PaymentsConfig
   const processors = yield* Processors

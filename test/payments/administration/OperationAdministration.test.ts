@@ -1,20 +1,24 @@
 /**
  * Operations as `till operations` lists, checks and decides about them (semantics operations.cli, operations.decide):
- * the commands that the service runs, and each refusal.
+ * the commands that the service runs, by its control socket too, and each refusal.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect, Result } from "effect"
+import { Effect, Layer, Option, Result } from "effect"
+import * as ControlSocket from "../../../src/control/ControlSocket.ts"
 import type { Operation } from "../../../src/domain/Operation.ts"
 import { secondsOf } from "../../../src/domain/Time.ts"
 import * as Totp from "../../../src/domain/Totp.ts"
 import { Accounts } from "../../../src/engine/Accounts.ts"
+import { administerAnywhere } from "../../../src/http/forward/Calls.ts"
 import { INSTALLATION } from "../../../src/payments/shared/AccountIds.ts"
 import {
   accountOfCommand,
   administer,
   type Administered,
   type Command,
-  NOT_RUNNING
+  type DecideOperation,
+  NOT_RUNNING,
+  type OperatorCommand
 } from "../../../src/payments/administration/Administration.ts"
 import { AUDIT_ENTRY } from "../../../src/payments/team/Audit.ts"
 import { ProcessorGate } from "../../../src/payments/processing/ConfiguredProcessors.ts"
@@ -39,6 +43,7 @@ import {
   WHY
 } from "../../support/fixtures/Operations.ts"
 import { paymentsConfig } from "../../support/PaymentsConfig.ts"
+import { temporaryFolder } from "../../support/TemporaryFolder.ts"
 
 const PASSWORD = "correct horse battery"
 const REASON = "Seen in the gateway's records"
@@ -56,21 +61,24 @@ const run = <A, E>(effect: Effect.Effect<A, E, Accounts>): Promise<A> =>
   Effect.runPromise(Effect.orDie(Effect.provideService(effect, Accounts, server.accounts)))
 
 /** Runs a command as a service does whose processor gives this word, if it is asked. */
-const carryOut = (command: Command, word?: (made: string) => Promise<void>): Promise<Administered | string> =>
+const administered = (command: Command | DecideOperation, word?: (made: string) => Promise<void>) =>
+  administerAnywhere(command).pipe(
+    Effect.provideService(ProcessorGate, { config, check: () => Effect.die("not asked") }),
+    Effect.provideService(Processors, processorsOf(PROCESSOR)),
+    Effect.provideService(OperationDispatcher, {
+      adopt: () => Effect.die("not adopted"),
+      reconcile: () => Effect.die("not reconciled"),
+      look: (_, operation) =>
+        Effect.as(word === undefined ? Effect.void : Effect.promise(() => word(operation)), word !== undefined)
+    })
+  )
+
+const carryOut = (...asked: Parameters<typeof administered>): Promise<Administered | string> =>
   run(
-    Effect.match(administer(command), {
+    Effect.match(administered(...asked), {
       onFailure: ({ message, ...failure }) => ("reason" in failure ? String(failure.reason) : message),
       onSuccess: (answer) => answer
-    }).pipe(
-      Effect.provideService(ProcessorGate, { config, check: () => Effect.die("not asked") }),
-      Effect.provideService(Processors, processorsOf(PROCESSOR)),
-      Effect.provideService(OperationDispatcher, {
-        adopt: () => Effect.die("not adopted"),
-        reconcile: () => Effect.die("not reconciled"),
-        look: (_, operation) =>
-          Effect.as(word === undefined ? Effect.void : Effect.promise(() => word(operation)), word !== undefined)
-      })
-    )
+    })
   )
 
 const operationsOf = async (command: Command, word?: (made: string) => Promise<void>) => {
@@ -157,15 +165,22 @@ describe("operations.cli", () => {
   })
 })
 
+/** The newest entries of the audit log, newest first. */
+const auditEntries = async (limit: number) => {
+  const { documents } = await run(
+    server.accounts.list(`${shop.merchantId}:test`, { kind: AUDIT_ENTRY.name, prefix: AUDIT_ENTRY.prefix, limit })
+  )
+  return documents.map(({ value }) => {
+    const { action, detail, email, request, subject } = value as unknown as Record<string, unknown>
+    return { action, detail, email, request, subject }
+  })
+}
+
 describe("operations.decide", () => {
-  const decide = (made: Made, owner: unknown, decision: { reference: string | null; reason?: string }) =>
-    carryOut({
-      _tag: "DecideOperation",
-      operation: made.operation,
-      reason: REASON,
-      person: owner as (Command & { readonly _tag: "DecideOperation" })["person"],
-      ...decision
-    })
+  const decide = (made: Made, email: string, decision: { reference: string | null; reason?: string }) => {
+    const credentials = { email, password: PASSWORD, code: null }
+    return carryOut({ _tag: "DecideOperation", operation: made.operation, reason: REASON, ...credentials, ...decision })
+  }
 
   it("takes an owner's email and password, and no others", async () => {
     await person("owner@example.com")
@@ -212,7 +227,8 @@ describe("operations.decide", () => {
   })
 
   it("settles the payment and leaves an entry in the audit log, in one record", async () => {
-    const owner = await person("decides@example.com")
+    const owner = "decides@example.com"
+    await person(owner)
     const [happened, missed] = [await doubtful(shop), await doubtful(shop)]
     const decided = await decide(happened, owner, { reference: "gw_7" })
     assert.deepInclude((decided as Administered).operations![0], {
@@ -225,25 +241,20 @@ describe("operations.decide", () => {
       (await server.request("GET", `/v1/payment_intents/${payment}`)).body.status
     assert.strictEqual(await statusOf(happened), "succeeded")
     assert.strictEqual(await statusOf(missed), "requires_payment_method")
-    const { documents } = await run(
-      server.accounts.list(`${shop.merchantId}:test`, { kind: AUDIT_ENTRY.name, prefix: AUDIT_ENTRY.prefix, limit: 2 })
-    )
     assert.deepStrictEqual(
-      documents.map(({ value }) => {
-        const { action, detail, email, request, subject } = value as unknown as Record<string, unknown>
-        return { action, detail, email, request, subject }
-      }),
+      await auditEntries(2),
       [
         { subject: missed.operation, detail: `did not happen: ${REASON}` },
         { subject: happened.operation, detail: `happened, as gw_7: ${REASON}` }
-      ].map((entry) => ({ action: "operation.decide", email: "decides@example.com", request: null, ...entry }))
+      ].map((entry) => ({ action: "operation.decide", email: owner, request: null, ...entry }))
     )
     const text = await server.journal()
     assert.strictEqual(text.split("\n").filter((record) => record.includes(`as gw_7: ${REASON}`)).length, 1)
   })
 
   it("refuses what is no decision, and changes nothing", async () => {
-    const owner = await person("refused@example.com")
+    const owner = "refused@example.com"
+    await person(owner)
     const made = await doubtful(shop)
     const reason = "The reason must be a line of 10 to 500 characters."
     const reference = "The processor's reference must have 1 to 255 characters."
@@ -257,8 +268,6 @@ describe("operations.decide", () => {
     ] as const) {
       assert.strictEqual(await decide(made, owner, decision), message)
     }
-    const foreign = { ...owner, merchant_id: (await server.merchant()).merchantId }
-    assert.strictEqual(await decide(made, foreign, { reference: null }), `There is no operation ${made.operation}.`)
     const open = await begin(shop)
     assert.strictEqual(
       await decide(open, owner, { reference: null }),
@@ -282,4 +291,54 @@ describe("operations.decide", () => {
       true
     )
   })
+})
+
+describe("operations.cli: the control socket", () => {
+  it.effect("decides with an owner's credentials, and refuses a decision without them", () =>
+    Effect.gen(function* () {
+      const owner = "socket@example.com"
+      const { id, role } = yield* Effect.promise(() => person(owner))
+      const { operation } = yield* Effect.promise(() => doubtful(shop))
+      const installation = { dataFolder: yield* temporaryFolder(), database: "till", publicUrl: "http://localhost" }
+      const socket = ControlSocket.layer(installation, administered)
+      yield* Layer.build(Layer.provide(socket, Layer.succeed(Accounts, server.accounts)))
+      const send = (command: object) => ControlSocket.send(installation, command as OperatorCommand)
+      const decision = { operation, reference: null, reason: REASON }
+      const credentials = { email: owner, password: PASSWORD, code: null }
+      const named = { ...decision, person: { id, email: owner, merchant_id: shop.merchantId, role } }
+      const entry = { action: "operation.decide", subject: operation, detail: null }
+      const unsupported = "The running service does not support this command."
+      for (const [command, message] of [
+        [{ _tag: "DecideOperation", ...named }, unsupported],
+        [{ _tag: "DecideOperation", ...named, email: owner, code: null }, unsupported],
+        [
+          { _tag: "DecideOperation", ...named, ...credentials, password: "wrong" },
+          `This is not the email and password of anybody in ${shop.merchantId}.`
+        ],
+        // Only processes send each other these, which name a person without a password.
+        [{ _tag: "RecordDecision", ...named }, unsupported],
+        [{ _tag: "ConfirmSession", session: "dse_1", proof: null }, unsupported],
+        [
+          {
+            _tag: "Audit",
+            person: named.person,
+            entry,
+            request: { id: "req_1", idempotencyKey: "1", fingerprint: "1", apiVersion: "2026-03-09" }
+          },
+          unsupported
+        ]
+      ] as const) {
+        assert.strictEqual((yield* Effect.flip(send(command))).message, message, command._tag)
+      }
+      const shown = yield* send({ _tag: "ShowOperation", operation })
+      assert.strictEqual(Option.getOrThrow(shown).operations![0]!.status, "decide")
+      const decided = yield* send({ _tag: "DecideOperation", ...decision, ...credentials })
+      assert.deepInclude(Option.getOrThrow(decided).operations![0], { status: "final", resolved_by: "operator" })
+      const entries = yield* Effect.promise(() => auditEntries(100))
+      assert.deepStrictEqual(
+        entries.filter(({ subject }) => subject === operation).map(({ email }) => email),
+        [owner]
+      )
+    })
+  )
 })
