@@ -8,7 +8,7 @@ export type ProcessorKind = typeof ProcessorKind.Type
 
 /**
  * `active`: takes new payments. `paused`: no operation begins, and those that have begun are looked at. `retiring`:
- * takes no new payments, but captures, voids and refunds its own.
+ * takes no new payments, and finishes its own.
  */
 export const ProcessorStatus = Schema.Literals(["active", "paused", "retiring"])
 export type ProcessorStatus = typeof ProcessorStatus.Type

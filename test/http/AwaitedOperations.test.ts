@@ -1,12 +1,14 @@
 /**
- * Requests that wait for a processor behind a network, over HTTP (semantics operations.limits, idempotency.in_use,
- * payment_methods.token).
+ * Requests that wait for a processor behind a network, over HTTP (semantics operations.begin, operations.limits,
+ * idempotency.in_use, payment_methods.token).
  */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
+import * as http from "node:http"
 import type { RemoteProcessor, TokenDescription } from "../../src/payments/processing/RemoteProcessor.ts"
 import { PROCESSOR, VirtualProcessor } from "../models/Operations.ts"
 import { assertError, assertOk } from "./Assertions.ts"
+import { basic } from "../support/HttpExchange.ts"
 import { type MemoryTill, start as startTill } from "../support/MemoryTill.ts"
 
 const CARD: TokenDescription = {
@@ -48,6 +50,82 @@ const post = (path: string, body: object, idempotencyKey?: string) =>
   till.request("POST", `/v1/${path}`, { body, ...(idempotencyKey !== undefined && { idempotencyKey }) })
 
 const payment = (more: object) => ({ amount: 2000, currency: "usd", confirm: true, ...more })
+
+/** Sends a request whose client can go away: the function ends the connection. */
+const postAndLeave = (path: string, body: object, idempotencyKey: string): (() => Promise<void>) => {
+  const request = http.request(`${till.url}/v1/${path}`, {
+    method: "POST",
+    agent: false,
+    headers: {
+      authorization: basic(till.keys.secretTest),
+      "content-type": "application/json",
+      "idempotency-key": idempotencyKey
+    }
+  })
+  const closed = new Promise<void>((resolve) => request.on("error", () => {}).once("close", resolve))
+  request.end(JSON.stringify(body))
+  return () => {
+    request.destroy()
+    return closed
+  }
+}
+
+const until = async (condition: () => boolean | Promise<boolean>) => {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+describe("operations.begin: a client that goes away while its request waits", () => {
+  const body = payment({ payment_method_data: { type: "card", token: "tok_approve" } })
+  const operations = async () => (await till.request("GET", "/v1/operations")).body.data
+
+  it("stops nothing: the outcome is stored, and the same key gets it", async () => {
+    const { answer, calls } = await start()
+    const leave = postAndLeave("payment_intents", body, "key")
+    await until(() => calls.perform === 1)
+    await leave()
+    // The service notices the end of the connection.
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    assert.deepInclude((await operations())[0], { kind: "authorize", status: "open" })
+    answer()
+    await until(async () => (await operations())[0].status === "final")
+    const paid = await post("payment_intents", body, "key")
+    assertOk(paid)
+    assert.strictEqual(paid.body.status, "succeeded")
+    assert.strictEqual(paid.headers.get("idempotent-replayed"), "true")
+    assert.strictEqual(calls.perform, 1)
+    assert.lengthOf((await till.request("GET", "/v1/payment_intents")).body.data, 1)
+  })
+
+  it("may ask again with the same key, and waits for the outcome of the one operation", async () => {
+    const { answer, calls } = await start()
+    const leave = postAndLeave("payment_intents", body, "key")
+    await until(() => calls.perform === 1)
+    await leave()
+    const again = post("payment_intents", body, "key")
+    assertError(await post("payment_intents", { ...body, amount: 1 }, "key"), 422, "idempotency_key_reuse")
+    answer()
+    assert.strictEqual((await again).body.status, "succeeded")
+    assert.strictEqual(calls.perform, 1)
+    assert.lengthOf(await operations(), 1)
+  })
+
+  it("gets the payment without an outcome after 20 seconds, and its outcome later", async () => {
+    const { answer, calls } = await start()
+    const leave = postAndLeave("payment_intents", body, "key")
+    await until(() => calls.perform === 1)
+    await leave()
+    await post("test_helpers/clock/advance", { seconds: 21 })
+    const unresolved = await post("payment_intents", body, "key")
+    assertOk(unresolved)
+    assert.strictEqual(unresolved.body.status, "processing")
+    answer()
+    await until(async () => (await operations())[0].status === "final")
+    assert.strictEqual((await post("payment_intents", body, "key")).text, unresolved.text)
+    const { body: paid } = await till.request("GET", `/v1/payment_intents/${unresolved.body.id}`)
+    assert.strictEqual(paid.status, "succeeded")
+    assert.strictEqual(calls.perform, 1)
+  })
+})
 
 describe("requests that wait for a processor", () => {
   it("take no place from commands and reads, also as repetitions, and all get the first answer", async () => {

@@ -12,12 +12,12 @@ import { parseJson } from "../../src/json/JsonParse.ts"
 import type { OperationRequest, RemoteProcessor } from "../../src/payments/processing/RemoteProcessor.ts"
 import type { ProcessorsShape } from "../../src/payments/processing/Processor.ts"
 import { simulator } from "../../src/payments/processing/Simulator.ts"
-import type { PostRequest, Reply } from "../../src/processors/Exchange.ts"
+import type { Exchange, PostRequest, Reply } from "../../src/processors/Exchange.ts"
 import * as HttpProcessor from "../../src/processors/protocol/HttpProcessor.ts"
 import type { Operation, Request, State } from "../../src/processors/protocol/Messages.ts"
 
 export const PROCESSOR = "prc_000000000000000000000001"
-const SECRET = Redacted.make(`whsec_${Buffer.alloc(32, 7).toString("base64")}`)
+export const SECRET = Redacted.make(`whsec_${Buffer.alloc(32, 7).toString("base64")}`)
 
 /** The course of a card's attempts, by token. */
 export const TOKENS = ["tok_approve", "tok_decline", "tok_challenge", "tok_authenticate", "tok_pending"] as const
@@ -173,7 +173,7 @@ export class VirtualProcessor {
   remoteOf({ visit }: Caller): RemoteProcessor {
     const post = (request: PostRequest) =>
       visit("call.before").pipe(
-        Effect.andThen(this.#carry(request)),
+        Effect.andThen(this.exchange.post(request)),
         Effect.tap(() => visit("call.after"))
       )
     return HttpProcessor.make({
@@ -182,6 +182,11 @@ export class VirtualProcessor {
       secrets: [SECRET],
       exchange: { post }
     })
+  }
+
+  /** The network that leads to the gateway. */
+  get exchange(): Exchange {
+    return { post: (request) => this.#carry(request) }
   }
 
   /** The operations that have arrived, in their order. */
