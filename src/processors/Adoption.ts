@@ -8,11 +8,10 @@ import type { AccountsShape, Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/log/Document.ts"
 import { logOf } from "../engine/process/Log.ts"
 import { PAYMENT_INTENT } from "../payments/shared/Documents.ts"
-import type { Elsewhere, OperationDispatcherShape } from "../payments/lifecycles/OperationDispatcher.ts"
+import type { OperationDispatcherShape } from "../payments/lifecycles/OperationDispatcher.ts"
 import * as OperationOutcomes from "../payments/lifecycles/OperationOutcomes.ts"
 import type { ProcessorsShape } from "../payments/processing/Processor.ts"
 import { isDocumentOf } from "../payments/shared/ReadDocument.ts"
-import type { OperationRequest } from "../payments/processing/RemoteProcessor.ts"
 
 const log = logOf("processors")
 
@@ -34,7 +33,7 @@ export const make = ({ accounts, processors, written }: Needs): OperationDispatc
     const payment = yield* accounts.read(account, made.payment)
     const processor = processors.byId(id)
     if (!isDocumentOf(payment, PAYMENT_INTENT) || processor === null) return "nothing"
-    const found = yield* processor.look(requestOf(made, payment.value.currency))
+    const found = yield* processor.look({ ...made, currency: payment.value.currency })
     switch (found.kind) {
       case "unknown":
       case "in_progress":
@@ -49,26 +48,3 @@ export const make = ({ accounts, processors, written }: Needs): OperationDispatc
         return "nothing"
     }
   })
-
-/** The question about an operation, in the form of a request that could have begun it. */
-const requestOf = (
-  { amount, id, kind, payment }: Omit<Elsewhere, "processor">,
-  currency: string
-): OperationRequest => ({
-  id,
-  kind,
-  payment,
-  amount,
-  currency,
-  token: null,
-  reference: null,
-  capture: "automatic",
-  authenticated: false,
-  offSession: false,
-  returnUrl: null,
-  customer: null,
-  description: null,
-  descriptor: null,
-  billingDetails: null,
-  begunAt: 0
-})

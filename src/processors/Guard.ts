@@ -13,7 +13,7 @@
 import { Clock, Effect, Option, Semaphore } from "effect"
 import type { AccountProcessor, ProcessorsShape } from "../payments/processing/Processor.ts"
 import type {
-  OperationRequest,
+  OperationTerms,
   Outcome,
   RemoteProcessor,
   TokenDescription
@@ -106,7 +106,7 @@ interface State {
   readonly breaker: Breaker
   readonly calls: Semaphore.Semaphore
   /** The question to try the processor by: about an operation, or a token. */
-  question: OperationRequest | string
+  question: OperationTerms | string
   /** Whether trials are scheduled. */
   isTried: boolean
 }

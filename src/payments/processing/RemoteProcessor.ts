@@ -11,8 +11,8 @@ import type { DeclineCode } from "../../domain/Cards.ts"
 import type { Card } from "../../domain/PaymentMethod.ts"
 import type { Millis } from "../../engine/log/Document.ts"
 
-/** Everything that a call needs. It is part of the record that begins the operation. */
-export interface OperationRequest {
+/** The part of an operation that answers about it are compared with. */
+export interface OperationTerms {
   /** `op_…`, the idempotency key of the call. */
   readonly id: string
   readonly kind: "authorize" | "capture" | "void" | "refund"
@@ -21,6 +21,10 @@ export interface OperationRequest {
   /** In minor units. */
   readonly amount: number
   readonly currency: string
+}
+
+/** Everything that a call needs. It is part of the record that begins the operation. */
+export interface OperationRequest extends OperationTerms {
   /** The processor's name for a card; null unless the operation is an authorization. */
   readonly token: string | null
   /** The processor's reference of the payment, from an earlier operation. */
@@ -120,9 +124,9 @@ export interface RemoteProcessor {
   /** Executes an operation. The same id may be sent again, with the same request. */
   readonly perform: (request: OperationRequest) => Effect.Effect<Outcome>
   /** Reads the state of an operation; `not_executed` if the processor has never seen it. */
-  readonly look: (request: OperationRequest) => Effect.Effect<Outcome>
+  readonly look: (terms: OperationTerms) => Effect.Effect<Outcome>
   /** Makes sure that an operation that was not carried out never will be: `not_executed` is then final. */
-  readonly fence: (request: OperationRequest) => Effect.Effect<Outcome>
+  readonly fence: (terms: OperationTerms) => Effect.Effect<Outcome>
   /** Lists operations since a time in Unix seconds, `after` a page's `next`; null begins with the first page. */
   readonly list: (since: number, after: string | null) => Effect.Effect<OperationPage>
   /** True until a restored installation is reconciled with the processor: no operation is performed or given up. */

@@ -77,13 +77,13 @@ export const make = (options: Options): HttpProcessor => ({
     Effect.map(call(options, { type: "operation.execute", operation: operationOf(request) }), (called) =>
       outcomeOf("execute", request, called)
     ),
-  look: (request) =>
-    Effect.map(call(options, { type: "operation.retrieve", id: request.id }), (called) =>
-      outcomeOf("retrieve", request, called)
+  look: (terms) =>
+    Effect.map(call(options, { type: "operation.retrieve", id: terms.id }), (called) =>
+      outcomeOf("retrieve", terms, called)
     ),
-  fence: (request) =>
-    Effect.map(call(options, { type: "operation.abandon", id: request.id }), (called) =>
-      outcomeOf("abandon", request, called)
+  fence: (terms) =>
+    Effect.map(call(options, { type: "operation.abandon", id: terms.id }), (called) =>
+      outcomeOf("abandon", terms, called)
     ),
   list: (since, after) =>
     Effect.map(call(options, { type: "operation.list", since, after, limit: LISTED_MAX }), pageOf),

@@ -6,7 +6,7 @@ import { Option, Schema } from "effect"
 import { DECLINE_MESSAGES, DeclineCode } from "../../domain/Cards.ts"
 import { urlComplaint } from "../../domain/GatewayUrl.ts"
 import { clean } from "../../domain/Secrets.ts"
-import type { OperationRequest, Outcome } from "../../payments/processing/RemoteProcessor.ts"
+import type { OperationTerms, Outcome } from "../../payments/processing/RemoteProcessor.ts"
 import { ErrorBody, State } from "./Messages.ts"
 import type { Called, Signed } from "./SignedCall.ts"
 
@@ -25,7 +25,7 @@ const unknown = (why: string): Outcome => ({ kind: "unknown", why })
 /** A gateway's text without card numbers and secrets, of bounded length. */
 const plain = (text: string, lengthMax: number): string => clean(text).trim().slice(0, lengthMax)
 
-export const outcomeOf = (question: Question, request: OperationRequest, called: Called): Outcome => {
+export const outcomeOf = (question: Question, terms: OperationTerms, called: Called): Outcome => {
   if (called.kind === "unknown") return called
   if (called.kind === "not_sent") {
     // A question that was not sent answers nothing.
@@ -36,7 +36,7 @@ export const outcomeOf = (question: Question, request: OperationRequest, called:
   return called.status === 200
     ? Option.match(decodeState(called.body), {
         onNone: () => unknown("The answer is no state of an operation."),
-        onSome: (state) => outcomeOfState(question, request, state)
+        onSome: (state) => outcomeOfState(question, terms, state)
       })
     : outcomeOfError(question, called)
 }
@@ -64,8 +64,8 @@ const outcomeOfError = (question: Question, { body, retryAfterMillis, status }: 
   }
 }
 
-const outcomeOfState = (question: Question, request: OperationRequest, state: State): Outcome => {
-  if (state.id !== request.id) return unknown("The answer is about another operation.")
+const outcomeOfState = (question: Question, terms: OperationTerms, state: State): Outcome => {
+  if (state.id !== terms.id) return unknown("The answer is about another operation.")
   switch (state.status) {
     case "in_progress":
       return { kind: "in_progress" }
@@ -76,16 +76,16 @@ const outcomeOfState = (question: Question, request: OperationRequest, state: St
         ? { kind: "not_executed", why: "The gateway has never seen the operation.", retryAfterMillis: null }
         : unknown("The gateway has never seen an operation that it was sent.")
     default: {
-      const difference = differenceOf(request, state)
-      return difference === undefined ? outcomeOfResult(request, state, state.status) : difference
+      const difference = differenceOf(terms, state)
+      return difference === undefined ? outcomeOfResult(terms, state, state.status) : difference
     }
   }
 }
 
 /** Compares an answer with its operation. An operator decides about money that differs. */
-const differenceOf = (request: OperationRequest, state: State): Outcome | undefined => {
+const differenceOf = (terms: OperationTerms, state: State): Outcome | undefined => {
   for (const field of ["payment", "amount", "currency"] as const) {
-    const [given, expected] = [state[field], request[field]]
+    const [given, expected] = [state[field], terms[field]]
     if (given === undefined || given === null) return unknown(`The answer has no ${field}.`)
     if (given !== expected) return { kind: "mismatch", why: `The ${field} is ${given} instead of ${expected}.` }
   }
@@ -94,9 +94,9 @@ const differenceOf = (request: OperationRequest, state: State): Outcome | undefi
 
 type Result = Exclude<State["status"], "in_progress" | "not_executed" | "never_seen">
 
-const outcomeOfResult = (request: OperationRequest, state: State, status: Result): Outcome => {
+const outcomeOfResult = (terms: OperationTerms, state: State, status: Result): Outcome => {
   const { amount, capture_before: captureBefore = null, currency, reference = null } = state
-  const isOutOfPlace = () => unknown(`The status ${status} does not belong to the operation ${request.kind}.`)
+  const isOutOfPlace = () => unknown(`The status ${status} does not belong to the operation ${terms.kind}.`)
   switch (status) {
     case "approved": {
       if (reference === null) return unknown("The answer has no reference.")
@@ -107,7 +107,7 @@ const outcomeOfResult = (request: OperationRequest, state: State, status: Result
       return declineOf(state)
     case "challenge": {
       const url = state.challenge?.url ?? ""
-      if (request.kind !== "authorize") return isOutOfPlace()
+      if (terms.kind !== "authorize") return isOutOfPlace()
       const complaint = urlComplaint(url)
       if (complaint !== undefined) return unknown(`The challenge's URL ${complaint}.`)
       return { kind: "challenge", url, reference }
@@ -115,9 +115,9 @@ const outcomeOfResult = (request: OperationRequest, state: State, status: Result
     case "pending":
       return { kind: "pending", reference }
     case "authenticated":
-      return request.kind === "authorize" ? { kind: "authenticated", reference } : isOutOfPlace()
+      return terms.kind === "authorize" ? { kind: "authenticated", reference } : isOutOfPlace()
     case "too_late": {
-      if (request.kind !== "capture" && request.kind !== "void") return isOutOfPlace()
+      if (terms.kind !== "capture" && terms.kind !== "void") return isOutOfPlace()
       const now = state.payment_status ?? null
       return now === null ? unknown("The answer has no payment_status.") : { kind: "too_late", now, reference }
     }
