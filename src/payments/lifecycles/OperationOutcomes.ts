@@ -697,9 +697,7 @@ const doubt = Effect.fnUntraced(function* (
 })
 
 /** Lets the payment wait for a person, unless another operation has its outcome before. */
-const namePending = Effect.fnUntraced(function* (
-  found: OperationDocument
-): Effect.fn.Return<void, never, Transaction> {
+const namePending = Effect.fnUntraced(function* (found: OperationDocument): Effect.fn.Return<void, never, Transaction> {
   const transaction = yield* Transaction
   const payment = yield* paymentOf(found)
   const { created, id, kind } = found.value
