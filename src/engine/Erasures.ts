@@ -76,6 +76,16 @@ export interface ErasedPerson {
   readonly isDone: boolean
 }
 
+/** How a logged request is recognized. Texts are found in any case of letters. */
+export interface Traces {
+  /** Ids of objects that the request is about: in its path or answer or, if it was refused, in what was sent. */
+  readonly ids: ReadonlyArray<string>
+  /** Texts that no request may hold. */
+  readonly texts: ReadonlyArray<string>
+  /** Texts that the query of a search may not hold; other requests may have them by chance. */
+  readonly searched: ReadonlyArray<string>
+}
+
 export interface ErasureStoreShape {
   /** All erasures that were begun, in ascending order of account and id. */
   readonly people: Effect.Effect<ReadonlyArray<ErasedPerson>, StorageFailure>
@@ -83,12 +93,8 @@ export interface ErasureStoreShape {
   readonly note: (person: ErasedPerson) => Effect.Effect<void, StorageFailure>
   /** Replaces all rows, or none. Fails if one of them was replaced since it was read. */
   readonly replace: (account: AccountId, replacement: Replacement) => Effect.Effect<void, StorageFailure>
-  /** Deletes logged requests that name one of the ids, or hold one of the texts, in any case of letters. */
-  readonly deleteRequests: (
-    account: AccountId,
-    ids: ReadonlyArray<string>,
-    texts: ReadonlyArray<string>
-  ) => Effect.Effect<void, StorageFailure>
+  /** Deletes the logged requests in which a person can be recognized. */
+  readonly deleteRequests: (account: AccountId, traces: Traces) => Effect.Effect<void, StorageFailure>
 }
 
 /** Port. */

@@ -127,16 +127,24 @@ export const layer: Layer.Layer<ErasureStore, never, PgClient.PgClient> = Layer.
             })
           )
           .pipe(Effect.catchTag("SqlError", (cause) => Effect.fail(failureOf(cause)))),
-      deleteRequests: (account, ids, found) =>
+      deleteRequests: (account, traces) =>
         storageFailure(
           Effect.gen(function* () {
-            for (const some of pieces(ids)) {
-              yield* sql`DELETE FROM request_logs WHERE account = ${account} AND objects && ${texts(some)}`
+            for (const some of pieces(traces.ids)) {
+              yield* sql`DELETE FROM request_logs WHERE account = ${account} AND (objects && ${texts(some)}
+                OR status >= 400 AND EXISTS (
+                  SELECT FROM regexp_matches(sent, '"([a-z]{1,12}_[0-9A-Za-z]{24})"', 'g') AS m (ids)
+                  WHERE ids && ${texts(some)}))`
             }
-            for (const some of pieces(found.map((text) => text.toLowerCase()))) {
+            for (const some of pieces(traces.texts.map((text) => text.toLowerCase()))) {
               yield* sql`DELETE FROM request_logs WHERE account = ${account} AND EXISTS (
                 SELECT FROM unnest(${texts(some)}) AS t (found)
                 WHERE position(found IN lower(concat_ws(' ', sent, path, error_message, idempotency_key))) > 0)`
+            }
+            for (const some of pieces(traces.searched.map((text) => text.toLowerCase()))) {
+              yield* sql`DELETE FROM request_logs WHERE account = ${account} AND path LIKE '%/search' AND EXISTS (
+                SELECT FROM unnest(${texts(some)}) AS t (found)
+                WHERE position(found IN lower(concat_ws(' ', sent, error_message))) > 0)`
             }
           })
         )

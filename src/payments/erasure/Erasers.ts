@@ -103,7 +103,11 @@ const makeOfCustomer = Effect.fnUntraced(function* (key: ErasureKey, options: Op
       const personal = new PersonalData(customer, yield* idsOf(account, customer))
       const pause = options.pauses()
       const deleteRequests = Effect.suspend(() =>
-        store.deleteRequests(account, [customer, ...personal.found], [...personal.texts])
+        store.deleteRequests(account, {
+          ids: [customer, ...personal.found],
+          texts: [...personal.texts],
+          searched: [...personal.searched]
+        })
       )
       // First of all: after a crash no record has the texts by which some of the requests are recognized.
       yield* rewrite(account, { mayConcern: personal.mayConcern, without: personal.lookAt, pause })
@@ -133,7 +137,7 @@ const makeOfPerson = Effect.fnUntraced(function* (key: ErasureKey, { onBegin, pa
       yield* store.note({ account, id, isDone: false })
       const emails = yield* PersonErasure.emailsOf(id)
       const data = new PersonErasure.MemberData(id, emails)
-      yield* store.deleteRequests(account, [id], emails)
+      yield* store.deleteRequests(account, { ids: [id], texts: emails, searched: [] })
       let count = yield* rewrite(account, { without: data.withoutOthers, pause: pauses() })
       if (account === INSTALLATION) {
         count += yield* rewrite(account, { without: data.without, pause: pauses(), atOnce: true })

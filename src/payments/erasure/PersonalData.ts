@@ -55,6 +55,8 @@ const IDS = /"([a-z]{1,12}_[0-9A-Za-z]{24})"/g
 const IDENTIFYING: ReadonlySet<string> = new Set(["email", "customer_email", "name", "phone", "line1"])
 /** Shorter texts are in too many requests of others. */
 const IDENTIFYING_LENGTH_MIN = 6
+/** Members by which a person's objects are searched for, although others may have the same texts. */
+const SEARCHABLE: ReadonlySet<string> = new Set(["description", "metadata"])
 
 /** Removes a customer's data from the records of an account. */
 export class PersonalData {
@@ -65,6 +67,8 @@ export class PersonalData {
   readonly found = new Set<string>()
   /** Texts by which requests are recognized. */
   readonly texts = new Set<string>()
+  /** Texts by which searches are recognized. */
+  readonly searched = new Set<string>()
   readonly #deliveries = new Set<string>()
   /** How often an object of the customer was met. */
   #met = 0
@@ -189,9 +193,11 @@ export class PersonalData {
 
   #note(name: string, member: unknown): void {
     if (typeof member === "string") {
-      if (IDENTIFYING.has(name) && member.length >= IDENTIFYING_LENGTH_MIN) this.texts.add(member)
-    } else if (typeof member === "object" && member !== null && name !== "metadata") {
-      for (const [inner, text] of Object.entries(member)) this.#note(inner, text)
+      const into = IDENTIFYING.has(name) ? this.texts : SEARCHABLE.has(name) ? this.searched : undefined
+      if (member.length >= IDENTIFYING_LENGTH_MIN) into?.add(member)
+    } else if (typeof member === "object" && member !== null) {
+      // Merchants name the members of metadata.
+      for (const [inner, text] of Object.entries(member)) this.#note(name === "metadata" ? name : inner, text)
     }
   }
 }

@@ -34,7 +34,7 @@ export const erasures = (store: ErasureStoreShape, at: Faults): ErasureStoreShap
     ),
     note: (person) => around(store.note(person)),
     replace: (account, replacement) => around(store.replace(account, replacement)),
-    deleteRequests: (account, ids, texts) => around(store.deleteRequests(account, ids, texts))
+    deleteRequests: (account, traces) => around(store.deleteRequests(account, traces))
   }
 }
 

@@ -178,7 +178,7 @@ class Payer {
     const request = { path: `/v1/${path}`, body, idempotencyKey: randomUUID() }
     const answer = await this.#http.request("POST", request.path, request)
     assert.strictEqual(answer.status, status, `POST ${path}: ${answer.text}`)
-    if (answer.body.error?.code !== "parameter_invalid") this.#sent.push(request)
+    if (status !== 400) this.#sent.push(request)
     return answer.body
   }
 
@@ -235,7 +235,18 @@ class Payer {
     const { id } = await this.post("payment_intents", { ...this.#sale(await this.#card()), confirm: true })
     const { id: refund } = await this.post("refunds", { payment_intent: id, amount: 10, metadata: this.#metadata() })
     await this.post(`refunds/${refund}`, { metadata: this.#metadata() })
-    await this.post(`payment_intents/${id}`, { description: this.#text(), metadata: this.#metadata() })
+    const metadata = this.#metadata()
+    await this.post(`payment_intents/${id}`, { description: this.#text(), metadata })
+    await this.post("refunds", { payment_intent: id, amount: 0, metadata: this.#metadata() }, 400)
+    for (const [key, value] of Object.entries(metadata).slice(0, 1)) {
+      const query = encodeURIComponent(`metadata["${key}"]:"${value}"`)
+      assert.strictEqual((await this.#http.request("GET", `/v1/payment_intents/search?query=${query}`)).status, 200)
+    }
+  }
+
+  /** Sends a request that names the customer and is refused, so that only the log of requests has its texts. */
+  async beRefused(): Promise<void> {
+    await this.post("payment_intents", { ...this.#sale("pm_card_visa"), amount: 0 }, 400)
   }
 
   async fail(): Promise<void> {
@@ -266,7 +277,7 @@ class Payer {
 
   /** Sends random requests, and at least one of each kind. */
   async live(count: number): Promise<void> {
-    const ways = ["update", "hold", "pay", "fail", "leaveOpen", "checkOut"] as const
+    const ways = ["update", "hold", "pay", "fail", "beRefused", "leaveOpen", "checkOut"] as const
     await this.create()
     for (const way of ways) await this[way]()
     for (let i = 0; i < count; i++) await this[ways[this.#random.below(ways.length)]!]()
@@ -397,7 +408,7 @@ const failingAfter = (store: ErasureStoreShape, calls: number, isLost: boolean):
     people: store.people,
     note: (person) => failing(store.note(person)),
     replace: (account, replacement) => failing(store.replace(account, replacement)),
-    deleteRequests: (account, ids, texts) => failing(store.deleteRequests(account, ids, texts))
+    deleteRequests: (account, traces) => failing(store.deleteRequests(account, traces))
   }
 }
 
