@@ -195,7 +195,7 @@ export const layer = (
 
 export class NothingThere extends Schema.TaggedError<NothingThere>()("NothingThere", {}) {
   override get message() {
-    return "there is no installation: do TILL_DATA_DIR and DATABASE_URL name the one that you mean?"
+    return "There is no installation: do TILL_DATA_DIR and DATABASE_URL name the one that you mean?"
   }
 }
 

@@ -301,7 +301,7 @@ describe("maintenance, where no service was ever started", () => {
   const assertNothing = async (variables: Readonly<Record<string, string>>) => {
     for (const command of commands) {
       const { code, stderr } = await till(command, variables)
-      assert.match(stderr, /^till: there is no installation: do TILL_DATA_DIR and DATABASE_URL /, command.join(" "))
+      assert.match(stderr, /^till: There is no installation: do TILL_DATA_DIR and DATABASE_URL /, command.join(" "))
       assert.strictEqual(code, 1)
     }
   }
