@@ -5,35 +5,28 @@ import { API_VERSIONS } from "../../domain/ApiVersionNames.ts"
 import { API_KEY_GRACE_SECONDS_MAX } from "../../domain/ApiKey.ts"
 import { summaryOf } from "../Summaries.ts"
 import { WrongArguments } from "../WrongArguments.ts"
-import { json } from "./Flags.ts"
+import { json, optional, toggle, within } from "./Flags.ts"
 import { lazily } from "./Lazily.ts"
 import type { administer as Administer } from "../Merchants.ts"
 
 const administer: typeof Administer = (...args) =>
-  lazily(
-    () => import("../Merchants.ts"),
-    ({ administer }) => administer(...args)
-  )
+  lazily(import("../Merchants.ts"), ({ administer }) => administer(...args))
 
 const jsonFlag = { json: json() }
 
 export const dashboard = Command.make(
   "dashboard",
   {
-    merchant: Flag.String("merchant").pipe(
-      Flag.optional,
-      Flag.withDescription("ID of the merchant, mer_…; the default merchant if omitted")
-    ),
-    turnOffTwoStep: Flag.Boolean("turn-off-two-step").pipe(
-      Flag.withDefault(false),
-      Flag.withDescription("Also turn the owner's two-step verification off, after the loss of app and recovery codes")
+    merchant: optional("merchant", "ID of the merchant, mer_…; the default merchant if omitted"),
+    turnOffTwoStep: toggle(
+      "turn-off-two-step",
+      "Also turn the owner's two-step verification off, after the loss of app and recovery codes"
     ),
     ...jsonFlag
   },
   ({ json, merchant, turnOffTwoStep }) =>
-    lazily(
-      () => import("../Dashboard.ts"),
-      ({ dashboard }) => dashboard({ merchant: Option.getOrNull(merchant), turnOffTwoStep }, json)
+    lazily(import("../Dashboard.ts"), ({ dashboard }) =>
+      dashboard({ merchant: Option.getOrNull(merchant), turnOffTwoStep }, json)
     )
 ).pipe(
   Command.withShortDescription(summaryOf("dashboard")),
@@ -47,25 +40,15 @@ export const open = Command.make(
       Argument.withDefault("dashboard"),
       Argument.withDescription("dashboard, docs, or the ID of an object; the dashboard by default")
     ),
-    print: Flag.Boolean("print").pipe(
-      Flag.withDefault(false),
-      Flag.withDescription("Print the address without opening a browser")
-    ),
-    live: Flag.Boolean("live").pipe(Flag.withDefault(false), Flag.withDescription("The object is one of live mode")),
+    print: toggle("print", "Print the address without opening a browser"),
+    live: toggle("live", "The object is one of live mode"),
     ...jsonFlag
   },
-  (options) =>
-    lazily(
-      () => import("../Open.ts"),
-      ({ open }) => open(options)
-    )
+  (options) => lazily(import("../Open.ts"), ({ open }) => open(options))
 ).pipe(Command.withDescription(summaryOf("open")))
 
 export const cluster = Command.make("cluster", jsonFlag, ({ json }) =>
-  lazily(
-    () => import("../Cluster.ts"),
-    ({ cluster }) => cluster(json)
-  )
+  lazily(import("../Cluster.ts"), ({ cluster }) => cluster(json))
 ).pipe(
   Command.withShortDescription(summaryOf("cluster")),
   Command.withDescription(
@@ -94,15 +77,12 @@ const renameMerchant = Command.make(
   ({ json, merchant, name }) => administer({ _tag: "BrandMerchant", merchant, name, brand: {} }, "merchants", json)
 ).pipe(Command.withDescription("Change the name that payers see"))
 
-const brandFlag = (name: string, description: string) =>
-  Flag.String(name).pipe(Flag.optional, Flag.withDescription(description))
-
 const brandFlags = {
-  icon: brandFlag("icon", "URL of an icon, shown in a square; http only in test mode"),
-  accent: brandFlag("accent", "Colour of buttons and links, such as #1b7f5e; text stays readable on every colour"),
-  support: brandFlag("support", "Help for payers: a URL, or mailto: and an email address"),
-  terms: brandFlag("terms", "URL of the terms of sale"),
-  privacy: brandFlag("privacy", "URL of the privacy policy")
+  icon: optional("icon", "URL of an icon, shown in a square; http only in test mode"),
+  accent: optional("accent", "Colour of buttons and links, such as #1b7f5e; text stays readable on every colour"),
+  support: optional("support", "Help for payers: a URL, or mailto: and an email address"),
+  terms: optional("terms", "URL of the terms of sale"),
+  privacy: optional("privacy", "URL of the privacy policy")
 }
 type BrandSetting = keyof typeof brandFlags
 const BRAND_SETTINGS = Object.keys(brandFlags) as ReadonlyArray<BrandSetting>
@@ -111,7 +91,7 @@ const brandMerchant = Command.make(
   "brand",
   {
     merchant: merchantArgument,
-    name: Flag.String("name").pipe(Flag.optional, Flag.withDescription("The name that payers see")),
+    name: optional("name", "The name that payers see"),
     ...brandFlags,
     clear: Flag.Literals("clear", BRAND_SETTINGS).pipe(
       Flag.atLeast(0),
@@ -156,10 +136,7 @@ const createKey = Command.make(
       Flag.withDefault("test"),
       Flag.withDescription("test by default")
     ),
-    name: Flag.String("name").pipe(
-      Flag.optional,
-      Flag.withDescription("A name for the key, which till keys list shows")
-    ),
+    name: optional("name", "A name for the key, which till keys list shows"),
     ...jsonFlag
   },
   ({ json, merchant, mode, name, type }) => {
@@ -180,13 +157,11 @@ const rollKey = Command.make(
   "roll",
   {
     key: keyArgument,
-    expiresIn: Flag.Int("expires-in").pipe(
-      Flag.filter(
-        (seconds) => seconds >= 0 && seconds <= API_KEY_GRACE_SECONDS_MAX,
-        () => `must be from 0 to ${API_KEY_GRACE_SECONDS_MAX}`
-      ),
-      Flag.withDefault(API_KEY_GRACE_SECONDS_MAX),
-      Flag.withDescription(`Seconds for which the old key stays valid; ${API_KEY_GRACE_SECONDS_MAX} by default`)
+    expiresIn: within(
+      "expires-in",
+      [0, API_KEY_GRACE_SECONDS_MAX],
+      API_KEY_GRACE_SECONDS_MAX,
+      `Seconds for which the old key stays valid; ${API_KEY_GRACE_SECONDS_MAX} by default`
     ),
     ...jsonFlag
   },

@@ -4,7 +4,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { TRIGGERABLE_EVENT_TYPES } from "../../domain/TriggerRecipes.ts"
 import { overrideOf } from "../Overrides.ts"
 import { summaryOf } from "../Summaries.ts"
-import { connectionFlags, json } from "./Flags.ts"
+import { connectionFlags, json, optional } from "./Flags.ts"
 import { lazily } from "./Lazily.ts"
 
 export const listen = Command.make(
@@ -18,11 +18,7 @@ export const listen = Command.make(
     json: json("Print one line of JSON per webhook"),
     ...connectionFlags
   },
-  (options) =>
-    lazily(
-      () => import("../Listen.ts"),
-      ({ listen }) => listen(options)
-    )
+  (options) => lazily(import("../Listen.ts"), ({ listen }) => listen(options))
 ).pipe(
   Command.withShortDescription(summaryOf("listen")),
   Command.withDescription(
@@ -50,11 +46,7 @@ export const trigger = Command.make(
     json: json("Print the event as JSON"),
     ...connectionFlags
   },
-  (options) =>
-    lazily(
-      () => import("../Trigger.ts"),
-      ({ trigger }) => trigger(options)
-    )
+  (options) => lazily(import("../Trigger.ts"), ({ trigger }) => trigger(options))
 ).pipe(
   Command.withShortDescription(summaryOf("trigger")),
   Command.withDescription(
@@ -62,9 +54,6 @@ export const trigger = Command.make(
       `by 7 days by default; no other type does. Types: ${TRIGGERABLE_EVENT_TYPES.join(", ")}`
   )
 )
-
-const text = (name: string, description: string) =>
-  Flag.String(name).pipe(Flag.optional, Flag.withDescription(description))
 
 const SHOWN_AT_FIRST = 10
 
@@ -87,23 +76,19 @@ const tailFlags = (things: string) => ({
 export const logs = Command.make(
   "logs",
   {
-    status: text("status", "A status, 402, or a class of statuses, 4xx"),
-    method: text("method", "GET, POST or DELETE"),
-    path: text("path", "A prefix of the path: /v1/payment_intents"),
-    key: text("key", "The ID of an API key: key_…"),
-    apiVersion: text("api-version", "The API version of the answer"),
-    idempotencyKey: text("idempotency-key", "The idempotency key"),
-    object: text("object", "The ID of an object in the path or the answer: pi_…"),
-    code: text("code", "An error code: card_declined"),
+    status: optional("status", "A status, 402, or a class of statuses, 4xx"),
+    method: optional("method", "GET, POST or DELETE"),
+    path: optional("path", "A prefix of the path: /v1/payment_intents"),
+    key: optional("key", "The ID of an API key: key_…"),
+    apiVersion: optional("api-version", "The API version of the answer"),
+    idempotencyKey: optional("idempotency-key", "The idempotency key"),
+    object: optional("object", "The ID of an object in the path or the answer: pi_…"),
+    code: optional("code", "An error code: card_declined"),
     ...tailFlags("requests"),
     json: json("Print one line of JSON per request"),
     ...connectionFlags
   },
-  (options) =>
-    lazily(
-      () => import("../Logs.ts"),
-      ({ logs }) => logs(options)
-    )
+  (options) => lazily(import("../Logs.ts"), ({ logs }) => logs(options))
 ).pipe(
   Command.withShortDescription(summaryOf("logs")),
   Command.withDescription(
@@ -115,16 +100,12 @@ export const logs = Command.make(
 export const events = Command.make(
   "events",
   {
-    type: text("type", "A type, charge.refunded, or the beginning of types, charge.*"),
+    type: optional("type", "A type, charge.refunded, or the beginning of types, charge.*"),
     ...tailFlags("events"),
     json: json("Print one line of JSON per event"),
     ...connectionFlags
   },
-  (options) =>
-    lazily(
-      () => import("../Events.ts"),
-      ({ events }) => events(options)
-    )
+  (options) => lazily(import("../Events.ts"), ({ events }) => events(options))
 ).pipe(
   Command.withShortDescription(summaryOf("events")),
   Command.withDescription("Print events as they happen. A secret key of live mode shows those of live mode.")
@@ -137,11 +118,7 @@ export const fixtures = Command.make(
     json: json("Print the created objects as one JSON object, by name"),
     ...connectionFlags
   },
-  (options) =>
-    lazily(
-      () => import("../Fixtures.ts"),
-      ({ fixtures }) => fixtures(options)
-    )
+  (options) => lazily(import("../Fixtures.ts"), ({ fixtures }) => fixtures(options))
 ).pipe(
   Command.withShortDescription(summaryOf("fixtures")),
   Command.withDescription(

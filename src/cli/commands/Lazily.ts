@@ -1,8 +1,12 @@
 /** Loads the work of a command when it runs, so that no command waits for the modules of another. */
 import { Effect } from "effect"
 
-/** Loads a module, then runs an effect of it. */
+/** Runs an effect of a module that a command's handler imports. */
 export const lazily = <Module, A, E, R>(
-  load: () => Promise<Module>,
+  module: Promise<Module>,
   use: (module: Module) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> => Effect.flatMap(Effect.promise(load), use)
+): Effect.Effect<A, E, R> =>
+  Effect.flatMap(
+    Effect.promise(() => module),
+    use
+  )

@@ -3,16 +3,11 @@ import { Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { summaryOf } from "../Summaries.ts"
 import { timeFrom } from "../Time.ts"
-import { json } from "./Flags.ts"
+import { json, optional } from "./Flags.ts"
 import { lazily } from "./Lazily.ts"
 
-const maintenance = () => import("../Maintenance.ts")
-
 export const doctor = Command.make("doctor", { json: json() }, ({ json }) =>
-  lazily(
-    () => import("../Doctor.ts"),
-    ({ doctor }) => doctor(json)
-  )
+  lazily(import("../Doctor.ts"), ({ doctor }) => doctor(json))
 ).pipe(
   Command.withShortDescription(summaryOf("doctor")),
   Command.withDescription(
@@ -22,7 +17,7 @@ export const doctor = Command.make("doctor", { json: json() }, ({ json }) =>
 )
 
 export const verify = Command.make("verify", { json: json() }, ({ json }) =>
-  lazily(maintenance, ({ verify }) => verify(json))
+  lazily(import("../Maintenance.ts"), ({ verify }) => verify(json))
 ).pipe(
   Command.withShortDescription(summaryOf("verify")),
   Command.withDescription(
@@ -32,7 +27,7 @@ export const verify = Command.make("verify", { json: json() }, ({ json }) =>
 )
 
 export const scrub = Command.make("scrub", { json: json() }, ({ json }) =>
-  lazily(maintenance, ({ scrub }) => scrub(json))
+  lazily(import("../Maintenance.ts"), ({ scrub }) => scrub(json))
 ).pipe(
   Command.withShortDescription(summaryOf("scrub")),
   Command.withDescription(
@@ -42,7 +37,7 @@ export const scrub = Command.make("scrub", { json: json() }, ({ json }) =>
 )
 
 export const rebuild = Command.make("rebuild", { json: json() }, ({ json }) =>
-  lazily(maintenance, ({ rebuild }) => rebuild(json))
+  lazily(import("../Maintenance.ts"), ({ rebuild }) => rebuild(json))
 ).pipe(Command.withDescription(summaryOf("rebuild")))
 
 export const erase = Command.make(
@@ -51,10 +46,7 @@ export const erase = Command.make(
     id: Argument.String("id").pipe(
       Argument.withDescription("ID of the customer, cus_…, or of a person who was removed from a team, per_…")
     ),
-    merchant: Flag.String("merchant").pipe(
-      Flag.optional,
-      Flag.withDescription("ID of the merchant, mer_…; not needed if there is one merchant only")
-    ),
+    merchant: optional("merchant", "ID of the merchant, mer_…; not needed if there is one merchant only"),
     mode: Flag.Literals("mode", ["live", "test"]).pipe(
       Flag.withDefault("live"),
       Flag.withDescription("live or test, for a customer; live by default")
@@ -62,10 +54,7 @@ export const erase = Command.make(
     json: json()
   },
   ({ id, json, merchant, mode }) =>
-    lazily(
-      () => import("../Erase.ts"),
-      ({ erase }) => erase({ id, merchant: Option.getOrUndefined(merchant), mode, json })
-    )
+    lazily(import("../Erase.ts"), ({ erase }) => erase({ id, merchant: Option.getOrUndefined(merchant), mode, json }))
 ).pipe(
   Command.withShortDescription(summaryOf("erase")),
   Command.withDescription(
@@ -77,10 +66,7 @@ export const erase = Command.make(
 )
 
 export const purge = Command.make("purge", { json: json() }, ({ json }) =>
-  lazily(
-    () => import("../Erase.ts"),
-    ({ purge }) => purge(json)
-  )
+  lazily(import("../Erase.ts"), ({ purge }) => purge(json))
 ).pipe(
   Command.withShortDescription(summaryOf("purge")),
   Command.withDescription(
@@ -89,22 +75,17 @@ export const purge = Command.make("purge", { json: json() }, ({ json }) =>
   )
 )
 
-const secrets = () => import("../Secret.ts")
-
 const secretStatus = Command.make("status", { json: json() }, ({ json }) =>
-  lazily(secrets, ({ status }) => status(json))
+  lazily(import("../Secret.ts"), ({ status }) => status(json))
 ).pipe(Command.withDescription("Show whether a roll of the secret is under way, and what is left to do"))
 
 const rollSecret = Command.make(
   "roll",
   {
     json: json(),
-    to: Flag.String("to").pipe(
-      Flag.optional,
-      Flag.withDescription("Write a changed secret to this file, where TILL_SECRET_FILE cannot be written")
-    )
+    to: optional("to", "Write a changed secret to this file, where TILL_SECRET_FILE cannot be written")
   },
-  ({ json, to }) => lazily(secrets, ({ roll }) => roll(Option.getOrUndefined(to), json))
+  ({ json, to }) => lazily(import("../Secret.ts"), ({ roll }) => roll(Option.getOrUndefined(to), json))
 ).pipe(
   Command.withShortDescription("Take the next step of a roll of the secret"),
   Command.withDescription(
@@ -131,11 +112,7 @@ export const backup = Command.make(
       Flag.withDescription("all, or test to leave out live-mode accounts; all by default")
     )
   },
-  ({ folder, json, mode }) =>
-    lazily(
-      () => import("../Backup.ts"),
-      ({ backup }) => backup(folder, mode, json)
-    )
+  ({ folder, json, mode }) => lazily(import("../Backup.ts"), ({ backup }) => backup(folder, mode, json))
 ).pipe(
   Command.withShortDescription(summaryOf("backup")),
   Command.withDescription(
@@ -159,28 +136,21 @@ export const restore = Command.make(
         "Restore only records up to this time: 2026-11-21T04:00:00Z, or Unix seconds; all by default"
       )
     ),
-    into: Flag.String("into").pipe(
-      Flag.optional,
-      Flag.withDescription("URL of an empty database; by default DATABASE_URL, or the embedded one of TILL_DATA_DIR")
-    ),
-    erasures: Flag.String("erasures").pipe(
-      Flag.optional,
-      Flag.withDescription(
-        "A newer backup, or the file erasures.json of a data folder: people who are named there are erased again. Those " +
-          "of this backup and of TILL_DATA_DIR always are"
-      )
+    into: optional("into", "URL of an empty database; by default DATABASE_URL, or the embedded one of TILL_DATA_DIR"),
+    erasures: optional(
+      "erasures",
+      "A newer backup, or the file erasures.json of a data folder: people who are named there are erased again. Those " +
+        "of this backup and of TILL_DATA_DIR always are"
     )
   },
   ({ erasures, folder, into, json, until }) =>
-    lazily(
-      () => import("../Restore.ts"),
-      ({ restore }) =>
-        restore(folder, {
-          json,
-          erasures: Option.getOrUndefined(erasures),
-          into: Option.getOrUndefined(into),
-          until: Option.getOrUndefined(until)
-        })
+    lazily(import("../Restore.ts"), ({ restore }) =>
+      restore(folder, {
+        json,
+        erasures: Option.getOrUndefined(erasures),
+        into: Option.getOrUndefined(into),
+        until: Option.getOrUndefined(until)
+      })
     )
 ).pipe(
   Command.withShortDescription(summaryOf("restore")),

@@ -1,10 +1,8 @@
 /** The commands on operations at processors. */
 import { Argument, Command, Flag } from "effect/cli"
 import { summaryOf } from "../Summaries.ts"
-import { json } from "./Flags.ts"
+import { json, optional, within } from "./Flags.ts"
 import { lazily } from "./Lazily.ts"
-
-const implementation = () => import("../Operations.ts")
 
 const STATUSES = ["open", "unresolved", "waiting", "decide", "final"] as const
 const LIMIT = 100
@@ -26,25 +24,18 @@ const list = Command.make(
       Flag.optional,
       Flag.withDescription(`Only those in a status: ${STATUSES.join(", ")}. By default all but final ones`)
     ),
-    limit: Flag.Int("limit").pipe(
-      Flag.filter(
-        (limit) => limit >= 1 && limit <= LIMIT_MAX,
-        () => `must be from 1 to ${LIMIT_MAX}`
-      ),
-      Flag.withDefault(LIMIT),
-      Flag.withDescription(`Operations to show at most, the newest first; ${LIMIT} by default`)
-    ),
+    limit: within("limit", [1, LIMIT_MAX], LIMIT, `Operations to show at most, the newest first; ${LIMIT} by default`),
     json: json()
   },
-  (flags) => lazily(implementation, ({ list }) => list(flags))
+  (flags) => lazily(import("../Operations.ts"), ({ list }) => list(flags))
 ).pipe(Command.withDescription("List operations without an outcome, of one merchant or of all"))
 
 const show = Command.make("show", { operation, json: json() }, ({ json, operation }) =>
-  lazily(implementation, ({ show }) => show(operation, json))
+  lazily(import("../Operations.ts"), ({ show }) => show(operation, json))
 ).pipe(Command.withDescription("Show an operation, each word about it, and when the processor is asked next"))
 
 const check = Command.make("check", { operation, json: json() }, ({ json, operation }) =>
-  lazily(implementation, ({ check }) => check(operation, json))
+  lazily(import("../Operations.ts"), ({ check }) => check(operation, json))
 ).pipe(Command.withDescription("Ask the processor about an operation now, and show the operation"))
 
 const decide = Command.make(
@@ -54,10 +45,7 @@ const decide = Command.make(
     outcome: Flag.Literals("outcome", ["happened", "did-not-happen"]).pipe(
       Flag.withDescription("happened or did-not-happen, as the processor's own records have it")
     ),
-    reference: Flag.String("reference").pipe(
-      Flag.optional,
-      Flag.withDescription("The processor's reference of what happened")
-    ),
+    reference: optional("reference", "The processor's reference of what happened"),
     reason: Flag.String("reason").pipe(Flag.withDescription("The reason, for the audit log: 10 characters or more")),
     credentials: Flag.String("credentials").pipe(
       Flag.withDefault("-"),
@@ -68,7 +56,7 @@ const decide = Command.make(
     ),
     json: json()
   },
-  (flags) => lazily(implementation, ({ decide }) => decide(flags))
+  (flags) => lazily(import("../Operations.ts"), ({ decide }) => decide(flags))
 ).pipe(
   Command.withDescription(
     "Decide, as an owner, whether an operation has happened about which the processor has given no certain word"

@@ -3,7 +3,7 @@ import { Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { CREDENTIALS_GRACE_SECONDS_MAX } from "../../domain/Processor.ts"
 import { summaryOf } from "../Summaries.ts"
-import { json } from "./Flags.ts"
+import { json, optional, within } from "./Flags.ts"
 import { lazily } from "./Lazily.ts"
 
 const checkGateway = Command.make(
@@ -13,17 +13,10 @@ const checkGateway = Command.make(
     secretFile: Flag.String("secret-file").pipe(
       Flag.withDescription("A file of mode 0600 with the gateway's secret, whsec_…; - reads standard input")
     ),
-    restart: Flag.String("restart").pipe(
-      Flag.optional,
-      Flag.withDescription("A shell command that kills the gateway, starts it again and ends")
-    ),
+    restart: optional("restart", "A shell command that kills the gateway, starts it again and ends"),
     json: json()
   },
-  (flags) =>
-    lazily(
-      () => import("../GatewayCheck.ts"),
-      ({ gatewayCheck }) => gatewayCheck(flags)
-    )
+  (flags) => lazily(import("../GatewayCheck.ts"), ({ gatewayCheck }) => gatewayCheck(flags))
 ).pipe(
   Command.withDescription(
     "Try the rules of Till's gateway protocol at a gateway in test mode, with payments by its test tokens, and name " +
@@ -35,8 +28,6 @@ export const processor = Command.make("processor").pipe(
   Command.withDescription(summaryOf("processor")),
   Command.withSubcommands([checkGateway])
 )
-
-const configuration = () => import("../Processors.ts")
 
 const processorArgument = Argument.String("processor").pipe(
   Argument.withDescription("ID of the processor, prc_…: see till processors list")
@@ -57,7 +48,7 @@ const add = Command.make(
     credentials: Flag.String("credentials").pipe(Flag.withDescription(CREDENTIALS)),
     json: json()
   },
-  (flags) => lazily(configuration, ({ add }) => add(flags))
+  (flags) => lazily(import("../Processors.ts"), ({ add }) => add(flags))
 ).pipe(Command.withDescription("Let a merchant's new payments of a mode go through a processor, after a check of it"))
 
 const list = Command.make(
@@ -67,59 +58,55 @@ const list = Command.make(
     json: json()
   },
   ({ json, merchant }) =>
-    lazily(configuration, ({ administer }) =>
+    lazily(import("../Processors.ts"), ({ administer }) =>
       administer({ _tag: "ListProcessors", merchant: Option.getOrNull(merchant) }, "list", json)
     )
 ).pipe(Command.withDescription("List processors, of one merchant or of all"))
 
 const show = Command.make("show", { processor: processorArgument, json: json() }, ({ json, processor }) =>
-  lazily(configuration, ({ administer }) => administer({ _tag: "ShowProcessor", processor }, "one", json))
+  lazily(import("../Processors.ts"), ({ administer }) => administer({ _tag: "ShowProcessor", processor }, "one", json))
 ).pipe(Command.withDescription("Show a processor, without its credentials"))
 
 const update = Command.make(
   "update",
   {
     processor: processorArgument,
-    url: Flag.String("url").pipe(Flag.optional, Flag.withDescription("Another URL")),
-    credentials: Flag.String("credentials").pipe(Flag.optional, Flag.withDescription(CREDENTIALS)),
-    expiresIn: Flag.Int("expires-in").pipe(
-      Flag.filter(
-        (seconds) => seconds >= 0 && seconds <= CREDENTIALS_GRACE_SECONDS_MAX,
-        () => `must be from 0 to ${CREDENTIALS_GRACE_SECONDS_MAX}`
-      ),
-      Flag.withDefault(CREDENTIALS_GRACE_SECONDS_MAX),
-      Flag.withDescription(
-        `Seconds for which the secret before is valid, too; ${CREDENTIALS_GRACE_SECONDS_MAX} by default`
-      )
+    url: optional("url", "Another URL"),
+    credentials: optional("credentials", CREDENTIALS),
+    expiresIn: within(
+      "expires-in",
+      [0, CREDENTIALS_GRACE_SECONDS_MAX],
+      CREDENTIALS_GRACE_SECONDS_MAX,
+      `Seconds for which the secret before is valid, too; ${CREDENTIALS_GRACE_SECONDS_MAX} by default`
     ),
     json: json()
   },
-  (flags) => lazily(configuration, ({ update }) => update(flags))
+  (flags) => lazily(import("../Processors.ts"), ({ update }) => update(flags))
 ).pipe(Command.withDescription("Change a processor's URL or credentials, after a check of them"))
 
 const step = (name: "pause" | "resume" | "retire", description: string) =>
   Command.make(name, { processor: processorArgument, json: json() }, ({ json, processor }) =>
-    lazily(configuration, ({ administer }) => administer({ _tag: "TakeProcessor", processor, step: name }, "one", json))
+    lazily(import("../Processors.ts"), ({ administer }) =>
+      administer({ _tag: "TakeProcessor", processor, step: name }, "one", json)
+    )
   ).pipe(Command.withDescription(description))
 
 const check = Command.make("check", { processor: processorArgument, json: json() }, ({ json, processor }) =>
-  lazily(configuration, ({ administer }) => administer({ _tag: "CheckProcessor", processor }, "one", json))
+  lazily(import("../Processors.ts"), ({ administer }) => administer({ _tag: "CheckProcessor", processor }, "one", json))
 ).pipe(Command.withDescription("Check that a processor answers in its mode, and keep its description of itself"))
 
 const reconcile = Command.make(
   "reconcile",
   {
     processor: processorArgument,
-    since: Flag.String("since").pipe(
-      Flag.optional,
-      Flag.withDescription(
-        "Compare operations from this time on: 2026-11-24T22:00:00Z, or Unix seconds. By default from an hour before " +
-          "the backup that was restored, or from a day ago"
-      )
+    since: optional(
+      "since",
+      "Compare operations from this time on: 2026-11-24T22:00:00Z, or Unix seconds. By default from an hour before " +
+        "the backup that was restored, or from a day ago"
     ),
     json: json()
   },
-  (flags) => lazily(configuration, ({ reconcile }) => reconcile(flags))
+  (flags) => lazily(import("../Processors.ts"), ({ reconcile }) => reconcile(flags))
 ).pipe(
   Command.withDescription(
     "Compare the operations of an installation, after its restore, with those of a processor, and take in what can " +

@@ -17,11 +17,7 @@ const command = <Name extends CommandName>(name: Name, verb: "get" | "list" | "p
       json: json("Print JSON on one line; a list as one line per object"),
       ...connectionFlags
     },
-    (options) =>
-      lazily(
-        () => import("../Resources.ts"),
-        ({ runVerb }) => runVerb(verb, options)
-      )
+    (options) => lazily(import("../Resources.ts"), ({ runVerb }) => runVerb(verb, options))
   ).pipe(Command.withDescription(summaryOf(name)))
 
 const FIELDS = "fields as path=value: amount=2000 metadata[order]=7"

@@ -1,19 +1,18 @@
 /** The command that runs the service. */
 import { Effect, Fiber, Option } from "effect"
-import { Command, Flag, GlobalFlag } from "effect/cli"
+import { Command, GlobalFlag } from "effect/cli"
 import cluster from "node:cluster"
 import { summaryOf } from "../Summaries.ts"
+import { within } from "./Flags.ts"
 import { lazily } from "./Lazily.ts"
 
 const RUNNERS_MAX = 64
 
-const runners = Flag.Int("runners").pipe(
-  Flag.filter(
-    (count) => count >= 1 && count <= RUNNERS_MAX,
-    () => `must be from 1 to ${RUNNERS_MAX}`
-  ),
-  Flag.withDefault(1),
-  Flag.withDescription("Processes that serve the port together, about one per core; 1 by default")
+const runners = within(
+  "runners",
+  [1, RUNNERS_MAX],
+  1,
+  "Processes that serve the port together, about one per core; 1 by default"
 )
 
 /** Loads the command, and the service unless other processes run it. */
@@ -28,10 +27,10 @@ const load = async (runners: number) => {
 /** Prepares the database, and loads the service while another process works on that. */
 const loadPrepared = Effect.fnUntraced(function* (runners: number) {
   const waiting = Promise.withResolvers<void>()
-  const preparing = yield* lazily(
-    () => import("../Prepare.ts"),
-    ({ prepare }) => prepare(waiting.resolve)
-  ).pipe(Effect.ensuring(Effect.sync(waiting.resolve)), Effect.forkChild)
+  const preparing = yield* lazily(import("../Prepare.ts"), ({ prepare }) => prepare(waiting.resolve)).pipe(
+    Effect.ensuring(Effect.sync(waiting.resolve)),
+    Effect.forkChild
+  )
   yield* Effect.promise(() => waiting.promise)
   const command = yield* Effect.promise(() => load(runners))
   yield* Fiber.join(preparing)
