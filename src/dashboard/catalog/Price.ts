@@ -10,7 +10,7 @@ import { dialog, type Problem } from "../frame/Form.ts"
 import { forDevelopers, json } from "../frame/Json.ts"
 import { priceHtml, quantitiesSection } from "../frame/Prices.ts"
 import { badge, code, facts, time, words } from "../frame/Values.ts"
-import { pickChanged, decodeBody, readText } from "../frame/FormDecoding.ts"
+import { pickChanged, readText, updateWith } from "../frame/FormDecoding.ts"
 import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
@@ -75,29 +75,26 @@ const namesIn = (values: FormValues) => ({
   lookup_key: readText(values, "lookup_key")
 })
 
+const update = updateWith(UpdatePrice, Commands.update)
+
+const onPage = { right: "build", page: "/prices/:id", show } as const
+
 const edit = action({
+  ...onPage,
   name: "price.update",
-  right: "build",
-  page: "/prices/:id",
   path: "/prices/:id/edit",
-  show,
   notice: "Price updated.",
   prepare: (_, { id = "" }, values) => {
     const entered = pickChanged(values, namesIn(values))
-    return Effect.succeed({
-      entered,
-      command: Effect.flatMap(decodeBody(UpdatePrice, entered), (parameters) => Commands.update(id, parameters))
-    })
+    return Effect.succeed({ entered, command: update(id, entered) })
   }
 })
 
 const updateMetadata = metadataAction({
+  ...onPage,
   name: "price",
-  page: "/prices/:id",
   kind: PRICE,
-  show,
-  update: (id, entered) =>
-    Effect.flatMap(decodeBody(UpdatePrice, entered), (parameters) => Commands.update(id, parameters))
+  update
 })
 
 export const layer = Layer.mergeAll(page("/prices/:id", "see", show), edit, updateMetadata)

@@ -15,7 +15,7 @@ import { forDevelopers, json } from "../frame/Json.ts"
 import { priceHtml, quantitiesSection } from "../frame/Prices.ts"
 import { type Column, table } from "../frame/Table.ts"
 import { badge, code, facts, NOTHING, section, time } from "../frame/Values.ts"
-import { pickChanged, decodeBody, readNumber, readText } from "../frame/FormDecoding.ts"
+import { pickChanged, decodeBody, readNumber, readText, updateWith } from "../frame/FormDecoding.ts"
 import { descriptionField, nameField, stateBadge } from "./Products.ts"
 import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
@@ -172,29 +172,26 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   }
 })
 
+const update = updateWith(UpdateProduct, Commands.update)
+
+const onPage = { right: "build", page: "/products/:id", show } as const
+
 const edit = action({
+  ...onPage,
   name: "product.update",
-  right: "build",
-  page: "/products/:id",
   path: "/products/:id/edit",
-  show,
   notice: "Product updated.",
   prepare: (_, { id = "" }, values) => {
     const entered = pickChanged(values, productIn(values))
-    return Effect.succeed({
-      entered,
-      command: Effect.flatMap(decodeBody(UpdateProduct, entered), (parameters) => Commands.update(id, parameters))
-    })
+    return Effect.succeed({ entered, command: update(id, entered) })
   }
 })
 
 const setActive = (name: "archive" | "activate", notice: string) =>
   action({
+    ...onPage,
     name: `product.${name}`,
-    right: "build",
-    page: "/products/:id",
     path: `/products/:id/${name}`,
-    show,
     notice,
     prepare: (_, { id = "" }) => {
       const entered = { active: name === "activate" }
@@ -204,11 +201,9 @@ const setActive = (name: "archive" | "activate", notice: string) =>
 
 const setPriceActive = (name: "archive" | "activate", notice: string) =>
   action({
+    ...onPage,
     name: `price.${name}`,
-    right: "build",
-    page: "/products/:id",
     path: `/products/:id/prices/:price/${name}`,
-    show,
     notice,
     prepare: (_, { price = "" }) => {
       const entered = { active: name === "activate" }
@@ -217,11 +212,9 @@ const setPriceActive = (name: "archive" | "activate", notice: string) =>
   })
 
 const makeDefault = action({
+  ...onPage,
   name: "product.set_default_price",
-  right: "build",
-  page: "/products/:id",
   path: "/products/:id/prices/:price/default",
-  show,
   notice: "Default price changed.",
   prepare: (_, { id = "", price = "" }) => {
     const entered = { default_price: price }
@@ -230,11 +223,9 @@ const makeDefault = action({
 })
 
 const makeLink = action({
+  ...onPage,
   name: "checkout_session.create",
-  right: "build",
-  page: "/products/:id",
   path: "/products/:id/prices/:price/link",
-  show,
   notice: "One-time link created.",
   prepare: ({ publicUrl }, { price = "" }, values) => {
     const entered = {
@@ -252,12 +243,10 @@ const makeLink = action({
 })
 
 const updateMetadata = metadataAction({
+  ...onPage,
   name: "product",
-  page: "/products/:id",
   kind: PRODUCT,
-  show,
-  update: (id, entered) =>
-    Effect.flatMap(decodeBody(UpdateProduct, entered), (parameters) => Commands.update(id, parameters))
+  update
 })
 
 export const layer = Layer.mergeAll(

@@ -14,7 +14,7 @@ import { cardExpiry, cardName } from "../frame/Cards.ts"
 import { forDevelopers, json } from "../frame/Json.ts"
 import { type Column, table } from "../frame/Table.ts"
 import { code, facts, section, time } from "../frame/Values.ts"
-import { pickChanged, decodeBody } from "../frame/FormDecoding.ts"
+import { pickChanged, updateWith } from "../frame/FormDecoding.ts"
 import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { paymentColumns } from "../payments/Payments.ts"
@@ -140,39 +140,34 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   }
 })
 
+const update = updateWith(UpdateCustomer, Commands.update)
+
+const onPage = { right: "build", page: "/customers/:id", show } as const
+
 const edit = action({
+  ...onPage,
   name: "customer.update",
-  right: "build",
-  page: "/customers/:id",
   path: "/customers/:id/edit",
-  show,
   notice: "Customer updated.",
   prepare: (_, { id = "" }, values) => {
     const entered = pickChanged(values, customerIn(values))
-    return Effect.succeed({
-      entered,
-      command: Effect.flatMap(decodeBody(UpdateCustomer, entered), (parameters) => Commands.update(id, parameters))
-    })
+    return Effect.succeed({ entered, command: update(id, entered) })
   }
 })
 
 const remove = action({
+  ...onPage,
   name: "customer.delete",
-  right: "build",
-  page: "/customers/:id",
   path: "/customers/:id/delete",
-  show,
   notice: "Customer deleted.",
   prepare: (_, { id = "" }) =>
     Effect.succeed({ entered: {}, next: () => "/customers" as const, command: Commands.remove(id) })
 })
 
 const erase = action({
+  ...onPage,
   name: "customer.erase",
-  right: "build",
-  page: "/customers/:id",
   path: "/customers/:id/erase",
-  show,
   notice: "The data is being erased.",
   prepare: ({ account }, { id = "" }, values) =>
     values.get("confirmation")?.trim().toLowerCase() === "erase"
@@ -184,23 +179,19 @@ const erase = action({
 })
 
 const detach = action({
+  ...onPage,
   name: "payment_method.detach",
-  right: "build",
-  page: "/customers/:id",
   path: "/customers/:id/cards/:card/detach",
-  show,
   notice: "Card removed.",
   prepare: (_, { card = "" }) =>
     Effect.succeed({ entered: {}, subject: card, command: PaymentMethodAttachments.detach(card) })
 })
 
 const updateMetadata = metadataAction({
+  ...onPage,
   name: "customer",
-  page: "/customers/:id",
   kind: CUSTOMER,
-  show,
-  update: (id, entered) =>
-    Effect.flatMap(decodeBody(UpdateCustomer, entered), (parameters) => Commands.update(id, parameters))
+  update
 })
 
 export const layer = Layer.mergeAll(page("/customers/:id", "see", show), edit, updateMetadata, remove, erase, detach)

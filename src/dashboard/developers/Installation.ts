@@ -1,7 +1,6 @@
 /** Health of the installation (semantics dashboard.health), without other merchants' data. */
 import { Clock, Effect } from "effect"
 import { getHeapStatistics } from "node:v8"
-import { Accounts } from "../../engine/Accounts.ts"
 import { RequestLog } from "../../engine/RequestLog.ts"
 import type { Child } from "../../html/Html.ts"
 import { INSTALLATION } from "../../payments/shared/AccountIds.ts"
@@ -10,6 +9,7 @@ import { table } from "../frame/Table.ts"
 import { badge, facts, section, time } from "../frame/Values.ts"
 import { InstallationReports, type RunnerSeen, type StorageStanding } from "./InstallationReports.ts"
 import { page, type Show } from "../frame/Page.ts"
+import { listObjects } from "../frame/Queries.ts"
 
 const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"]
 
@@ -35,12 +35,7 @@ const spanOf = (seconds: number): string => {
 }
 
 /** True if the installation has one merchant. Only then is the size of its database shown. */
-const isAlone = Effect.map(
-  Accounts.use((accounts) =>
-    accounts.list(INSTALLATION, { kind: MERCHANT.name, prefix: MERCHANT.prefix, labels: {}, limit: 2 })
-  ),
-  ({ documents }) => documents.length < 2
-)
+const isAlone = Effect.map(listObjects(INSTALLATION, MERCHANT, { limit: 2 }), ({ rows }) => rows.length < 2)
 
 const database = (standing: StorageStanding, millis: number, alone: boolean): Child =>
   facts([

@@ -6,8 +6,6 @@
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { API_KEY_GRACE_SECONDS_MAX, type ApiKey, ApiKeyType } from "../../domain/ApiKey.ts"
 import { ResourceMissing } from "../../domain/Errors.ts"
-import type { Document } from "../../engine/log/Document.ts"
-import { Accounts } from "../../engine/Accounts.ts"
 import { Revealed } from "../../http/OneTimeSecrets.ts"
 import { html } from "../../html/Html.ts"
 import { INSTALLATION } from "../../payments/shared/AccountIds.ts"
@@ -15,7 +13,7 @@ import * as ApiKeys from "../../payments/merchants/ApiKeys.ts"
 import { dialog } from "../frame/Form.ts"
 import { cursorIn, pageLinks, table } from "../frame/Table.ts"
 import { badge, code, facts, NOTHING, section, time } from "../frame/Values.ts"
-import { PAGE_ROWS } from "../frame/Queries.ts"
+import { listObjects } from "../frame/Queries.ts"
 import { action, Invalid, page, type Show } from "../frame/Page.ts"
 import type { PageContent } from "../frame/Shell.ts"
 import { readInstallation } from "../frame/Visitors.ts"
@@ -51,16 +49,10 @@ const newKey =
   })
 
 const showAll: Show = Effect.fnUntraced(function* (visit, _, problem) {
-  const { documents, hasMore } = yield* Accounts.use((accounts) =>
-    accounts.list(INSTALLATION, {
-      kind: ApiKeys.API_KEY.name,
-      prefix: ApiKeys.API_KEY.prefix,
-      labels: { account: visit.account },
-      limit: PAGE_ROWS,
-      ...cursorIn(visit.query)
-    })
-  )
-  const rows = documents.map((document) => (document as Document<ApiKey>).value)
+  const { hasMore, rows } = yield* listObjects(INSTALLATION, ApiKeys.API_KEY, {
+    cursor: cursorIn(visit.query),
+    labels: { account: visit.account }
+  })
   const create = dialog("Create a key", {
     visit,
     action: "/developers/keys/create",
@@ -182,14 +174,13 @@ const create = action({
   }
 })
 
+const onPage = { right: neededIn, page: "/developers/keys/:id", show, confirms } as const
+
 const roll = action({
+  ...onPage,
   name: "api_key.roll",
-  right: neededIn,
-  page: "/developers/keys/:id",
   path: "/developers/keys/:id/roll",
-  show,
   notice: "Key replaced.",
-  confirms,
   prepare: (visit, { id = "" }, values) => {
     const given = values.get("expires_in") ?? ""
     const grace = GRACES.find(([seconds]) => seconds === given)
@@ -206,13 +197,10 @@ const roll = action({
 })
 
 const revoke = action({
+  ...onPage,
   name: "api_key.revoke",
-  right: neededIn,
-  page: "/developers/keys/:id",
   path: "/developers/keys/:id/revoke",
-  show,
   notice: "Key revoked.",
-  confirms,
   prepare: (visit, { id = "" }) =>
     Effect.succeed({
       account: INSTALLATION,

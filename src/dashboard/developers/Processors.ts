@@ -7,8 +7,6 @@ import { Clock, Effect, Layer, Redacted } from "effect"
 import { CREDENTIALS_GRACE_SECONDS_MAX, type Processor, processorStates } from "../../domain/Processor.ts"
 import { ParameterInvalid, ResourceMissing } from "../../domain/Errors.ts"
 import { urlComplaint } from "../../domain/GatewayUrl.ts"
-import { Accounts } from "../../engine/Accounts.ts"
-import type { Document } from "../../engine/log/Document.ts"
 import { Revealed } from "../../http/OneTimeSecrets.ts"
 import { html } from "../../html/Html.ts"
 import { accountOf, INSTALLATION } from "../../payments/shared/AccountIds.ts"
@@ -16,7 +14,7 @@ import * as Configured from "../../payments/processing/ConfiguredProcessors.ts"
 import { DashboardConfig } from "../frame/DashboardConfig.ts"
 import { dialog } from "../frame/Form.ts"
 import { action, Invalid, page, type Show } from "../frame/Page.ts"
-import { PAGE_ROWS } from "../frame/Queries.ts"
+import { listObjects } from "../frame/Queries.ts"
 import type { PageContent } from "../frame/Shell.ts"
 import { cursorIn, pageLinks, table } from "../frame/Table.ts"
 import { badge, code, facts, section, time } from "../frame/Values.ts"
@@ -56,16 +54,10 @@ const reveal = ({ secret, value }: { readonly secret: Redacted.Redacted; readonl
   new Revealed(value, { secret: Redacted.value(secret) }, "object")
 
 const showAll: Show = Effect.fnUntraced(function* (visit, _, problem) {
-  const { documents, hasMore } = yield* Accounts.use((accounts) =>
-    accounts.list(INSTALLATION, {
-      kind: Configured.PROCESSOR.name,
-      prefix: Configured.PROCESSOR.prefix,
-      labels: { account: visit.account },
-      limit: PAGE_ROWS,
-      ...cursorIn(visit.query)
-    })
-  )
-  const rows = documents.map((document) => (document as Document<Processor>).value)
+  const { hasMore, rows } = yield* listObjects(INSTALLATION, Configured.PROCESSOR, {
+    cursor: cursorIn(visit.query),
+    labels: { account: visit.account }
+  })
   const add = dialog("Add a processor", {
     visit,
     action: `${LIST}/add`,

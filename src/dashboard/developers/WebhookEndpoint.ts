@@ -182,12 +182,12 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   }
 })
 
+const onPage = { right: "build", page: "/webhooks/:id", show } as const
+
 const edit = action({
+  ...onPage,
   name: "webhook_endpoint.update",
-  right: "build",
-  page: "/webhooks/:id",
   path: "/webhooks/:id/edit",
-  show,
   notice: "Endpoint updated.",
   prepare: (_, { id = "" }, values) => {
     const all = enteredEndpoint(values)
@@ -198,11 +198,9 @@ const edit = action({
 })
 
 const setStatus = action({
+  ...onPage,
   name: "webhook_endpoint.set_status",
-  right: "build",
-  page: "/webhooks/:id",
   path: "/webhooks/:id/status",
-  show,
   notice: "Endpoint switched.",
   prepare: Effect.fnUntraced(function* ({ account }, { id = "" }) {
     const { status } = (yield* requireDocument(account, WEBHOOK_ENDPOINT, id)).value
@@ -214,11 +212,9 @@ const setStatus = action({
 const HOURS_MAX = WEBHOOK_SECRET_GRACE_SECONDS_MAX / 3600
 
 const rollSecret = action({
+  ...onPage,
   name: "webhook_endpoint.roll_secret",
-  right: "build",
-  page: "/webhooks/:id",
   path: "/webhooks/:id/roll-secret",
-  show,
   notice: "Signing secret replaced.",
   prepare: (visit, { id = "" }, values) => {
     const hours = /^\d{1,2}$/.test(values.get("hours") ?? "") ? Number(values.get("hours")) : Infinity
@@ -230,11 +226,9 @@ const rollSecret = action({
 })
 
 const test = action({
+  ...onPage,
   name: "webhook_endpoint.test",
-  right: "build",
-  page: "/webhooks/:id",
   path: "/webhooks/:id/test",
-  show,
   notice: "Event triggered. Its delivery is on its way.",
   prepare: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
     const endpoint = (yield* requireDocument(account, WEBHOOK_ENDPOINT, id)).value
@@ -245,11 +239,9 @@ const test = action({
 })
 
 const remove = action({
+  ...onPage,
   name: "webhook_endpoint.delete",
-  right: "build",
-  page: "/webhooks/:id",
   path: "/webhooks/:id/delete",
-  show,
   notice: "Endpoint deleted.",
   prepare: (_, { id = "" }) =>
     Effect.succeed({ entered: {}, command: WebhookEndpoints.remove(id), next: () => "/webhooks" as const })

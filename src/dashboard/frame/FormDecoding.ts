@@ -19,6 +19,15 @@ export const decodeBody = <A extends object>(
   // `makePayloadDecoder` returns values of this schema, but its type does not say so.
   Effect.suspend(() => makePayloadDecoder(schema)({ escapes: false, value }) as Exit.Exit<A, ParameterError>)
 
+/** Returns the command that decodes the parameters of an object, and updates the object. */
+export const updateWith =
+  <A extends object, B, E, R>(
+    schema: Schema.Decoder<A>,
+    update: (id: string, parameters: A) => Effect.Effect<B, E, R>
+  ) =>
+  (id: string, entered: Partial<Record<keyof A, unknown>>) =>
+    Effect.flatMap(decodeBody(schema, entered), (parameters) => update(id, parameters))
+
 export const readText = (values: FormValues, name: string): string | null => values.get(name) || null
 
 /** Returns only the edited fields: concurrent changes of others are kept (semantics dashboard.editing). */

@@ -1,11 +1,7 @@
 /** Warnings on the home page: problems that need action. */
 import { Effect } from "effect"
-import type { ApiKey } from "../../domain/ApiKey.ts"
 import type { PaymentIntentStatus } from "../../domain/PaymentIntentStates.ts"
-import type { Processor } from "../../domain/Processor.ts"
 import type { Clause } from "../../domain/SearchQuery.ts"
-import { Accounts } from "../../engine/Accounts.ts"
-import type { Document } from "../../engine/log/Document.ts"
 import { type Child, html } from "../../html/Html.ts"
 import { INSTALLATION } from "../../payments/shared/AccountIds.ts"
 import type { AccountClock } from "../../payments/TestHelpers.ts"
@@ -58,19 +54,8 @@ const findOlder = ({ account }: Visit, status: PaymentIntentStatus, before: numb
 }
 
 const readKeys = ({ account, livemode, merchant }: Visit) =>
-  Effect.map(
-    Accounts.use((accounts) =>
-      accounts.list(INSTALLATION, {
-        kind: API_KEY.name,
-        prefix: API_KEY.prefix,
-        labels: { account },
-        limit: KEYS_MAX
-      })
-    ),
-    ({ documents }) =>
-      documents
-        .map(({ value }) => value as unknown as ApiKey)
-        .filter((key) => key.merchant_id === merchant.id && key.livemode === livemode)
+  Effect.map(listObjects(INSTALLATION, API_KEY, { labels: { account }, limit: KEYS_MAX }), ({ rows }) =>
+    rows.filter((key) => key.merchant_id === merchant.id && key.livemode === livemode)
   )
 
 /** Operations without an outcome, with the age of the oldest. */
@@ -98,17 +83,12 @@ const UNDECIDED = [
 
 /** Processors that take no new payments. */
 const processorMatters = Effect.fnUntraced(function* (visit: Visit) {
-  const { documents } = yield* Accounts.use((accounts) =>
-    accounts.list(INSTALLATION, {
-      kind: PROCESSOR.name,
-      prefix: PROCESSOR.prefix,
-      labels: { account: visit.account },
-      limit: PROCESSORS_MAX
-    })
-  )
+  const { rows } = yield* listObjects(INSTALLATION, PROCESSOR, {
+    labels: { account: visit.account },
+    limit: PROCESSORS_MAX
+  })
   const { byId, mayBegin } = yield* Processors
-  return documents.flatMap((document): ReadonlyArray<Matter> => {
-    const { id, profile, restored_at, status } = (document as Document<Processor>).value
+  return rows.flatMap(({ id, profile, restored_at, status }): ReadonlyArray<Matter> => {
     const isOut = byId(id) !== null && !mayBegin(id)
     if (status !== "paused" && !(status === "active" && isOut)) return []
     const name = html`<bdi>${profile?.name ?? id}</bdi>`

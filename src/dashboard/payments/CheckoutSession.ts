@@ -11,7 +11,7 @@ import { forDevelopers, json } from "../frame/Json.ts"
 import { qrCode } from "../frame/QrCode.ts"
 import { table } from "../frame/Table.ts"
 import { amountText, badge, code, facts, money, section, time } from "../frame/Values.ts"
-import { decodeBody } from "../frame/FormDecoding.ts"
+import { updateWith } from "../frame/FormDecoding.ts"
 import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
@@ -112,8 +112,7 @@ const updateMetadata = metadataAction({
   page: "/checkout-sessions/:id",
   kind: CHECKOUT_SESSION,
   show,
-  update: (id, entered) =>
-    Effect.flatMap(decodeBody(UpdateCheckoutSession, entered), (parameters) => Commands.update(id, parameters))
+  update: updateWith(UpdateCheckoutSession, Commands.update)
 })
 
 export const layer = Layer.mergeAll(page("/checkout-sessions/:id", "see", show), expire, updateMetadata)

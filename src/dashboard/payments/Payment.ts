@@ -26,7 +26,7 @@ import { billingHtml } from "../frame/Cards.ts"
 import { forDevelopers, json } from "../frame/Json.ts"
 import { table } from "../frame/Table.ts"
 import { amountText, badge, code, facts, money, plainAmount, section, time, words } from "../frame/Values.ts"
-import { decodeBody } from "../frame/FormDecoding.ts"
+import { decodeBody, updateWith } from "../frame/FormDecoding.ts"
 import { editAction, editDialog } from "./EditPayment.ts"
 import { receiptAction, receiptDialog, receiptsSection } from "./SendReceipt.ts"
 import { historySection } from "../history/History.ts"
@@ -268,12 +268,12 @@ const literalIn = <A extends string>(schema: Schema.Codec<A>, value: string | un
 const limited = ({ livemode, session }: Visit, id: string, givesUp: GivenUp.GivesUp, command: Command): Command =>
   livemode ? GivenUp.runWithinLimit(session, id, givesUp, command) : command
 
+const onPage = { right: "settle", page: "/payments/:id", show } as const
+
 const refund = action({
+  ...onPage,
   name: "refund.create",
-  right: "settle",
-  page: "/payments/:id",
   path: "/payments/:id/refund",
-  show,
   notice: "Refund created.",
   prepare: Effect.fnUntraced(function* (visit, { id = "" }, values) {
     const { currency } = (yield* requireDocument(visit.account, PAYMENT_INTENT, id)).value
@@ -293,11 +293,9 @@ const refund = action({
 })
 
 const capture = action({
+  ...onPage,
   name: "payment_intent.capture",
-  right: "settle",
-  page: "/payments/:id",
   path: "/payments/:id/capture",
-  show,
   notice: "Payment captured.",
   prepare: Effect.fnUntraced(function* (visit, { id = "" }, values) {
     const { currency } = (yield* requireDocument(visit.account, PAYMENT_INTENT, id)).value
@@ -312,11 +310,9 @@ const capture = action({
 })
 
 const cancel = action({
+  ...onPage,
   name: "payment_intent.cancel",
-  right: "settle",
-  page: "/payments/:id",
   path: "/payments/:id/cancel",
-  show,
   notice: "Payment canceled.",
   prepare: (visit, { id = "" }, values) => {
     const reason = literalIn(RequestedCancellationReason, values.get("cancellation_reason"))
@@ -328,12 +324,10 @@ const cancel = action({
 })
 
 const updateMetadata = metadataAction({
+  ...onPage,
   name: "payment_intent",
-  page: "/payments/:id",
   kind: PAYMENT_INTENT,
-  show,
-  update: (id, entered) =>
-    Effect.flatMap(decodeBody(UpdatePaymentIntent, entered), (parameters) => PaymentIntents.update(id, parameters))
+  update: updateWith(UpdatePaymentIntent, PaymentIntents.update)
 })
 
 export const layer = Layer.mergeAll(

@@ -7,7 +7,7 @@ import { CHECKOUT_SESSION, PAYMENT_LINK, PAYMENT_LINK_ITEMS } from "../../paymen
 import * as Commands from "../../payments/lifecycles/PaymentLinks.ts"
 import { requireDocument } from "../../payments/shared/ReadDocument.ts"
 import { dialog, form, type Problem, seenField } from "../frame/Form.ts"
-import { decodeBody } from "../frame/FormDecoding.ts"
+import { updateWith } from "../frame/FormDecoding.ts"
 import { forDevelopers, json } from "../frame/Json.ts"
 import { metadataAction, metadataEditor } from "../frame/Metadata.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
@@ -164,12 +164,14 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   }
 })
 
+const update = updateWith(UpdatePaymentLink, Commands.update)
+
+const onPage = { right: "build", page: "/payment-links/:id", show } as const
+
 const edit = action({
+  ...onPage,
   name: "payment_link.update",
-  right: "build",
-  page: "/payment-links/:id",
   path: "/payment-links/:id/edit",
-  show,
   notice: "Payment link updated.",
   prepare: (_, { id = "" }, values) => {
     const { after_completion, inactive_message, restrictions } = changeableIn(values)
@@ -179,20 +181,15 @@ const edit = action({
       ...(isChanged(REDIRECT) && { after_completion }),
       ...(isChanged("inactive_message") && { inactive_message })
     }
-    return Effect.succeed({
-      entered,
-      command: Effect.flatMap(decodeBody(UpdatePaymentLink, entered), (parameters) => Commands.update(id, parameters))
-    })
+    return Effect.succeed({ entered, command: update(id, entered) })
   }
 })
 
 const setActive = (name: "activate" | "deactivate", notice: string) =>
   action({
+    ...onPage,
     name: `payment_link.${name}`,
-    right: "build",
-    page: "/payment-links/:id",
     path: `/payment-links/:id/${name}`,
-    show,
     notice,
     prepare: (_, { id = "" }) => {
       const entered = { active: name === "activate" }
@@ -201,12 +198,10 @@ const setActive = (name: "activate" | "deactivate", notice: string) =>
   })
 
 const updateMetadata = metadataAction({
+  ...onPage,
   name: "payment_link",
-  page: "/payment-links/:id",
   kind: PAYMENT_LINK,
-  show,
-  update: (id, entered) =>
-    Effect.flatMap(decodeBody(UpdatePaymentLink, entered), (parameters) => Commands.update(id, parameters))
+  update
 })
 
 export const layer = Layer.mergeAll(

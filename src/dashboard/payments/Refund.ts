@@ -6,7 +6,7 @@ import { isDocumentOf, requireDocument } from "../../payments/shared/ReadDocumen
 import * as Refunds from "../../payments/lifecycles/Refunds.ts"
 import { forDevelopers, json } from "../frame/Json.ts"
 import { amountText, badge, code, facts, time, words } from "../frame/Values.ts"
-import { decodeBody } from "../frame/FormDecoding.ts"
+import { updateWith } from "../frame/FormDecoding.ts"
 import { historySection } from "../history/History.ts"
 import { metadataEditor, metadataAction } from "../frame/Metadata.ts"
 import { objectLink } from "../frame/ObjectLinks.ts"
@@ -63,8 +63,7 @@ const updateMetadata = metadataAction({
   page: "/refunds/:id",
   kind: REFUND,
   show,
-  update: (id, entered) =>
-    Effect.flatMap(decodeBody(UpdateRefund, entered), (parameters) => Refunds.update(id, parameters))
+  update: updateWith(UpdateRefund, Refunds.update)
 })
 
 export const layer = Layer.merge(page("/refunds/:id", "see", show), updateMetadata)

@@ -101,12 +101,12 @@ const complaint = (password: string): string | undefined => {
   return hasLengthAtMost(password, PASSWORD_LENGTH_MAX) ? undefined : `Use at most ${PASSWORD_LENGTH_MAX} characters.`
 }
 
+const onPage = { right: "see", page: "/account", show } as const
+
 const credentials = action({
+  ...onPage,
   name: "person.set_credentials",
-  right: "see",
-  page: "/account",
   path: "/account/credentials",
-  show,
   notice: "Saved. Use this email and password to sign in. All other browsers are signed out.",
   // A sign-in by link proves enough, because the password may be forgotten.
   confirms: ({ person, session }) => (person.has_password && session.means === "password" ? "again" : true),
@@ -133,11 +133,9 @@ const credentials = action({
 })
 
 const endSession = action({
+  ...onPage,
   name: "dashboard_session.end",
-  right: "see",
-  page: "/account",
   path: "/account/sessions/:id/end",
-  show,
   notice: "The session is signed out.",
   prepare: (visit, { id = "" }) =>
     Effect.succeed({
@@ -149,11 +147,9 @@ const endSession = action({
 })
 
 const endOtherSessions = action({
+  ...onPage,
   name: "dashboard_session.end_others",
-  right: "see",
-  page: "/account",
   path: "/account/sessions/end-others",
-  show,
   notice: "All other sessions are signed out.",
   prepare: ({ person, session }) =>
     Effect.succeed({
@@ -165,11 +161,9 @@ const endOtherSessions = action({
 })
 
 const setTimeZone = action({
+  ...onPage,
   name: "person.set_time_zone",
-  right: "see",
-  page: "/account",
   path: "/account/time-zone",
-  show,
   notice: "Time zone saved.",
   prepare: ({ person }, _, values) => {
     const zone = values.get("time_zone") || null

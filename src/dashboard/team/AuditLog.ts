@@ -3,9 +3,6 @@
  * there are two logs: the merchant's (people, keys, settings) and the environment's.
  */
 import { Effect } from "effect"
-import type { AuditEntry } from "../../domain/AuditEntry.ts"
-import { Accounts } from "../../engine/Accounts.ts"
-import type { Document } from "../../engine/log/Document.ts"
 import { html } from "../../html/Html.ts"
 import { INSTALLATION } from "../../payments/shared/AccountIds.ts"
 import * as Audit from "../../payments/team/Audit.ts"
@@ -13,7 +10,7 @@ import { filters } from "../frame/Form.ts"
 import { cursorIn, pageLinks, table } from "../frame/Table.ts"
 import { forDevelopers } from "../frame/Json.ts"
 import { time } from "../frame/Values.ts"
-import { PAGE_ROWS } from "../frame/Queries.ts"
+import { listObjects } from "../frame/Queries.ts"
 import { actionNames, page, type Show } from "../frame/Page.ts"
 import { actionTitle, sentenceOf } from "./AuditSentences.ts"
 import { membersOf } from "./Team.ts"
@@ -31,19 +28,13 @@ const readFilter = ({ query }: Visit) => {
   }
 }
 
-const readEntries = Effect.fnUntraced(function* (visit: Visit) {
+const readEntries = (visit: Visit) => {
   const { isOfEnvironment, labels } = readFilter(visit)
-  const { documents, hasMore } = yield* Accounts.use((accounts) =>
-    accounts.list(isOfEnvironment ? visit.account : INSTALLATION, {
-      kind: Audit.AUDIT_ENTRY.name,
-      prefix: Audit.AUDIT_ENTRY.prefix,
-      labels: { ...labels, merchant_id: visit.merchant.id },
-      limit: PAGE_ROWS,
-      ...cursorIn(visit.query)
-    })
-  )
-  return { rows: documents.map((document) => (document as Document<AuditEntry>).value), hasMore }
-})
+  return listObjects(isOfEnvironment ? visit.account : INSTALLATION, Audit.AUDIT_ENTRY, {
+    cursor: cursorIn(visit.query),
+    labels: { ...labels, merchant_id: visit.merchant.id }
+  })
+}
 
 const show: Show = Effect.fnUntraced(function* (visit) {
   const { hasMore, rows } = yield* readEntries(visit)

@@ -185,12 +185,12 @@ const required = (id: string) => (changed: Merchants.Merchant | undefined) =>
 const withColor = (values: FormValues): FormValues =>
   new Map(values).set("accent", values.has("has_accent") ? (values.get("accent") ?? "").toLowerCase() : "")
 
+const onPage = { right: "build", page: PAGE, show } as const
+
 const set = action({
+  ...onPage,
   name: "merchant.brand",
-  right: "build",
-  page: PAGE,
   path: `${PAGE}/set`,
-  show,
   notice: "Brand saved.",
   prepare: ({ merchant }, _, sent) => {
     const values = withColor(sent)
@@ -228,11 +228,9 @@ const PROBLEMS: Readonly<Record<ImageProblem, string>> = {
 }
 
 const upload = action({
+  ...onPage,
   name: "merchant.upload_logo",
-  right: "build",
-  page: PAGE,
   path: `${PAGE}/logo`,
-  show,
   isUpload: true,
   notice: "Logo saved.",
   prepare: ({ merchant }, _, __, file) => {
@@ -249,11 +247,9 @@ const upload = action({
 })
 
 const remove = action({
+  ...onPage,
   name: "merchant.remove_logo",
-  right: "build",
-  page: PAGE,
   path: `${PAGE}/remove-logo`,
-  show,
   notice: "Logo removed.",
   prepare: ({ merchant }) =>
     Effect.succeed({

@@ -1,10 +1,8 @@
 /** The team (semantics dashboard.team). `Member.ts` shows one person, `AuditLog.ts` all actions. */
 import { Clock, Effect, Layer, Redacted, Schema } from "effect"
-import { type Person, Role, type SignIn } from "../../domain/Person.ts"
+import { type Person, Role } from "../../domain/Person.ts"
 import { isMailable } from "../../domain/Mail.ts"
 import { Email } from "../../domain/Text.ts"
-import { Accounts } from "../../engine/Accounts.ts"
-import type { Document } from "../../engine/log/Document.ts"
 import { Revealed } from "../../http/OneTimeSecrets.ts"
 import { html } from "../../html/Html.ts"
 import { INSTALLATION } from "../../payments/shared/AccountIds.ts"
@@ -15,6 +13,7 @@ import { dialog } from "../frame/Form.ts"
 import { table } from "../frame/Table.ts"
 import { badge, code, facts, NOTHING, time } from "../frame/Values.ts"
 import { action, Invalid, page, type Show } from "../frame/Page.ts"
+import { listObjects } from "../frame/Queries.ts"
 import type { PageContent } from "../frame/Shell.ts"
 import type { Visit } from "../frame/Visit.ts"
 import { readInstallation } from "../frame/Visitors.ts"
@@ -26,15 +25,7 @@ export const membersOf = Effect.fnUntraced(function* (merchantId: string) {
 })
 
 export const signInsOf = Effect.fnUntraced(function* (person: string, limit: number) {
-  const { documents } = yield* Accounts.use((accounts) =>
-    accounts.list(INSTALLATION, {
-      kind: DashboardSessions.SIGN_IN.name,
-      prefix: DashboardSessions.SIGN_IN.prefix,
-      labels: { person },
-      limit
-    })
-  )
-  return documents.map((document) => (document as Document<SignIn>).value)
+  return (yield* listObjects(INSTALLATION, DashboardSessions.SIGN_IN, { labels: { person }, limit })).rows
 })
 
 export const sessionsOf = Effect.fnUntraced(function* (person: string) {
