@@ -84,7 +84,7 @@ export const conclude = Effect.fnUntraced(function* (
   switch (effected.kind) {
     case "nothing":
     case "doubtful":
-      // What becomes of the money is known once the other operation has its outcome.
+      // The other operation's outcome decides what becomes of the money.
       if (by === "operator" && waitsForAnother(operation, payment)) return
       // A person's word stands, whatever the payment shows.
       if (by === "operator") return yield* finish(settledAside(yield* Transaction, operation, payment), outcome, by)
@@ -128,7 +128,7 @@ const alreadyAnswered: AnswerWriter["Service"] = () => {
 
 /**
  * A person's decision (semantics operations.decide). Returns false if the operation is none to decide about, or while
- * nobody can say what becomes of its money: another operation is out, or the processor is out of order.
+ * its money's way is open: another operation is out, or the processor is out of order.
  */
 export const decide = Effect.fnUntraced(function* (
   id: string,
