@@ -485,9 +485,9 @@ export const restore = (folder: string, { erasures: listed, into, until }: Resto
     )
     const secret = yield* InstallationSecret.secretOf(Path.join(folder, SECRET), Redacted.value(checked.secret))
     const erased = Effect.gen(function* () {
-      if (erasures.length === 0 && until === undefined) return
+      if (erasures.length === 0 && until === undefined) return 0
       const { eraseAgain } = yield* Effect.promise(() => import("./payments/RestoredErasures.ts"))
-      yield* eraseAgain({
+      return yield* eraseAgain({
         people: erasures,
         isCut: until !== undefined,
         key: SecretFile.lastingKeyOf(secret, "erasures")
@@ -500,16 +500,16 @@ export const restore = (folder: string, { erasures: listed, into, until }: Resto
     const loaded = Restore.load(checked).pipe(
       Effect.andThen(ownSecret),
       Effect.andThen(Effect.provide(erased, paymentsConfig)),
-      Effect.andThen(Effect.provide(holdProcessors(checked.at), accountsAlone)),
+      Effect.tap(() => Effect.provide(holdProcessors(checked.at), accountsAlone)),
       Effect.tap(() => attempt(`write to ${config.dataFolder}`, () => ErasureList.add(config.dataFolder, erasures))),
       // Backups contain no anchors; the service makes new ones.
-      Effect.andThen(AnchorsPostgres.forget(config.dataFolder)),
-      Effect.andThen(RestoreTarget.release)
+      Effect.tap(() => AnchorsPostgres.forget(config.dataFolder)),
+      Effect.tap(() => RestoreTarget.release)
     )
-    yield* loaded.pipe(
+    const people = yield* loaded.pipe(
       Effect.provide(restoreTarget(checked)),
       Effect.provideService(TillConfig, { ...config, databaseUrl: into ?? databaseUrl })
     )
     const { at, records, versions } = checked
-    return { accounts: versions.size, records, at, secretFile: isSecretKnown ? secretFile : null }
+    return { accounts: versions.size, records, at, erased: people, secretFile: isSecretKnown ? secretFile : null }
   }).pipe(Effect.provide(Config.layer))

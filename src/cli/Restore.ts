@@ -25,13 +25,13 @@ export const restore = Effect.fnUntraced(function* (
 ) {
   const url = into === undefined ? undefined : yield* app.databaseUrlOf("--into", into)
   const work = app.restore(folder, { until, into: url, erasures })
-  const { accounts, at, records, secretFile } = yield* Interruption.failing(
+  const { accounts, at, erased, records, secretFile } = yield* Interruption.failing(
     ProgressLine.withProgress(work, process.stderr)
   )
   const restoredUntil = new Date(at).toISOString()
   if (json) {
     return yield* Console.log(
-      JSON.stringify({ folder, records, accounts, until: restoredUntil, secret_file: secretFile })
+      JSON.stringify({ folder, records, accounts, erased, until: restoredUntil, secret_file: secretFile })
     )
   }
   yield* Console.log(`Restored ${grouped.format(records)} records from ${accounts} accounts, up to ${restoredUntil}.`)
@@ -40,4 +40,10 @@ export const restore = Effect.fnUntraced(function* (
       ? "The backup is complete. Its origin was not checked, because the only secret was the backup's own."
       : `The backup is complete, and was made with the secret in ${secretFile}.`
   )
+  if (erased > 0) {
+    const people = erased === 1 ? "1 person" : `${grouped.format(erased)} people`
+    yield* Console.log(
+      `The data of ${people} is erased again. \`till purge\` removes its remains from the files of the database.`
+    )
+  }
 })

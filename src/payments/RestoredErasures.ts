@@ -61,23 +61,28 @@ export interface Options {
   readonly isCut: boolean
 }
 
-/** Erases people once more who are in the restored accounts. */
+/** Erases people once more who are in the restored accounts. Returns their number. */
 export const eraseAgain = ({ isCut, key, people }: Options) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
     const erase = yield* Erasers.make(key, { pauses: () => Effect.void, onBegin: () => Effect.void })
     if (isCut) yield* noteAgain(key)
+    let count = 0
     // The installation's account names the addresses of its people: it comes last.
     for (const { account, id } of people.toSorted(
       (a, b) => Number(a.account === INSTALLATION) - Number(b.account === INSTALLATION)
     )) {
       if (Erasers.isOfTeam(id)) {
         yield* erase(account, id)
+        count++
         continue
       }
       const { isDeleted } = yield* CustomerErasure.standingOf(account, id)
       const begun = yield* Effect.result(accounts.run(account, CustomerErasure.begin(id, { isDeleted, payment: null })))
-      if (begun._tag === "Success") yield* erase(account, id)
-      else if (begun.failure._tag === "Unavailable") return yield* begun.failure
+      if (begun._tag === "Success") {
+        yield* erase(account, id)
+        count++
+      } else if (begun.failure._tag === "Unavailable") return yield* begun.failure
     }
+    return count
   }).pipe(Effect.provide(layer))

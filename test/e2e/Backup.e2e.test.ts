@@ -107,7 +107,7 @@ describe("till backup, beside a service under load", () => {
           const { accounts, folder, records, until: end } = last
           const secret_file = null
           const restoration = JSON.parse(await succeeds(["restore", backup, "--json"], restored.variables))
-          assert.deepStrictEqual(restoration, { accounts, folder, records, until: end, secret_file })
+          assert.deepStrictEqual(restoration, { accounts, folder, records, erased: 0, until: end, secret_file })
           const verified = JSON.parse(await succeeds(["verify", "--json"], restored.variables))
           assert.deepInclude(verified, { accounts, records, problems: [] })
           await restored.start()
@@ -282,7 +282,7 @@ describe("till restore", () => {
         const url = Redacted.value(yield* freshDatabase)
         const other = yield* temporaryFolder()
         yield* Effect.promise(async () => {
-          await fails(["backup", backup], server.variables, "there is no installation: ")
+          await fails(["backup", backup], server.variables, "There is no installation: ")
           await server.start()
           await fails(["restore", backup], restored.variables, "holds no backup.")
           await fails(["backup", server.folder], server.variables, "has something else in it (")

@@ -80,8 +80,12 @@ describe("till erase", () => {
           assert.deepStrictEqual(filesWith(dataFolder, SECRET), [])
           assert.match(await succeeds(["verify"], server.variables), /; data was erased from \d+ records\.\n$/)
 
-          await succeeds(["restore", earlier, "--erasures", backup], restored.variables)
+          const again = await succeeds(["restore", earlier, "--erasures", backup], restored.variables)
+          assert.include(again, "The data of 1 person is erased again. `till purge` removes its remains")
           assert.include(await succeeds(["verify"], restored.variables), "data was erased from")
+          assert.isNotEmpty(filesWith(restored.folder, SECRET))
+          await succeeds(["purge"], restored.variables)
+          assert.deepStrictEqual(filesWith(restored.folder, SECRET), [])
           await restored.start()
           assert.strictEqual((await restored.get(`/v1/customers/${id}`)).erasure, "completed")
           await succeeds(["backup", Path.join(folder, "third")], restored.variables)
