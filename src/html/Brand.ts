@@ -13,7 +13,7 @@ export interface Brand extends Omit<Settings, "logo"> {
 }
 
 /** The address of a merchant's uploaded logo (semantics pages.logo). */
-export const logoPath = (merchant: string, logo: string): `/${string}` => `/logos/${merchant}/${logo}`
+const logoPath = (merchant: string, logo: string): `/${string}` => `/logos/${merchant}/${logo}`
 
 /**
  * The brand for a page with this number of folders between it and Till's base address. It lacks settings that the page

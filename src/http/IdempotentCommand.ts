@@ -181,8 +181,6 @@ export const make = Effect.gen(function* () {
   }
 })
 
-export type IdempotentCommand = Effect.Success<typeof make>
-
 /** The engine's part of `runOnce`. */
 interface Engine {
   /** Claims the key of a request, or returns the answer that it has. */

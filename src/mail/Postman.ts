@@ -29,7 +29,7 @@ const log = logOf("mail")
 /** Connections to the mail server at the same time. */
 const SENDERS = 4
 /** Attempts that wait for a sender or are under way, at most. */
-export const OUTBOX_MAX = 2048
+const OUTBOX_MAX = 2048
 /** Pause after an outcome could not be written. */
 const RETRY_MILLIS = 250
 /** Time for running attempts when closing or leaving a partition. */

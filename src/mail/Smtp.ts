@@ -20,7 +20,7 @@ import type { MailServer, Sender } from "../domain/MailServer.ts"
 /** Time limits for the phases of an attempt and for all of it, in milliseconds. */
 const CONNECT_MILLIS = 10_000
 const SILENCE_MILLIS = 20_000
-export const ATTEMPT_MILLIS_MAX = 45_000
+const ATTEMPT_MILLIS_MAX = 45_000
 /** Characters kept of the server's answer. */
 const ANSWER_LENGTH_MAX = 300
 
@@ -41,8 +41,7 @@ export interface SmtpOptions {
 }
 
 /** The Message-ID of a mail: the same at each attempt. */
-export const messageIdOf = (id: string, { address }: Sender): string =>
-  `<${id}@${address.slice(address.indexOf("@") + 1)}>`
+const messageIdOf = (id: string, { address }: Sender): string => `<${id}@${address.slice(address.indexOf("@") + 1)}>`
 
 /** Renders a mail as it goes over the wire. */
 export const render = ({ created, id, letter, to }: Message, from: Sender): Promise<Buffer> =>

@@ -29,7 +29,7 @@ const ID = /^[0-9A-Za-z_]{1,100}$/
  * Number of folders between Till's base address and an invalid address; undefined if the path may be a page's own or is
  * not one of these paths. A trailing slash is redirected to the page (`withoutSlash`).
  */
-export const strayDepth = (method: string, url: string): number | undefined => {
+const strayDepth = (method: string, url: string): number | undefined => {
   const [first, ...rest] = url.split("?", 1)[0]!.slice(1).split("/") as [string, ...Array<string>]
   const methods = METHODS.get(first)
   if (methods === undefined) return undefined

@@ -42,9 +42,6 @@ export const bigints = (values: ReadonlyArray<number | null>): PgTypes.Parameter
 /** `bigint`, of a safe integer. */
 export const bigint = (value: number): PgTypes.Parameter => PgTypes.int8(BigInt(value))
 
-/** `int`, or null. */
-export const integer = (value: number | null): PgTypes.Parameter => PgTypes.int4(value)
-
 /**
  * The partition of a row's account, as `Placement.ts` computes it. It must be the exact expression of the indexes,
  * which allow no function that may depend on a setting, such as `convert_to`.

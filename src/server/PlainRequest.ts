@@ -30,7 +30,7 @@ export const HEAD_BYTES_MAX = 16_384
  * The largest body that is plain before it has arrived: 16 KiB. Longer ones go to Node's parser, whose bodies share a
  * memory limit.
  */
-export const AWAITED_BODY_BYTES_MAX = 16_384
+const AWAITED_BODY_BYTES_MAX = 16_384
 /** The largest body that is plain: 64 KiB. Longer ones are not allowed with every key. */
 const BODY_BYTES_MAX = 65_536
 /** The most headers that are plain. Node ignores those beyond a thousand. */

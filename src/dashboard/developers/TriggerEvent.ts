@@ -90,7 +90,7 @@ export const chosenType = (
 export const typeOptions = (types: ReadonlyArray<TriggerableEventType>) =>
   types.map((type) => [type, type === "charge.expired" ? `${type} (after you advance the clock)` : type] as const)
 
-export const madePath = (id: string) => `/developers/trigger/${id}` as const
+const madePath = (id: string) => `/developers/trigger/${id}` as const
 
 const show: Show = (visit, _, problem) =>
   Effect.succeed(

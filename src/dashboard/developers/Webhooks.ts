@@ -17,7 +17,7 @@ import type { PageContent } from "../frame/Shell.ts"
 import type { Visit } from "../frame/Visit.ts"
 
 /** Splits event types at spaces, commas and line breaks. */
-export const typesIn = (text: string): ReadonlyArray<string> => text.split(/[\s,]+/).filter((type) => type !== "")
+const typesIn = (text: string): ReadonlyArray<string> => text.split(/[\s,]+/).filter((type) => type !== "")
 
 export const endpointFields = (fields: Fields, endpoint?: WebhookEndpoint) => [
   fields.text({ name: "url", label: "URL", type: "url", required: true, value: endpoint?.url ?? "" }),

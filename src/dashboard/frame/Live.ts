@@ -26,7 +26,7 @@ import { visitorOf } from "./Visitors.ts"
 export const REQUEST = "request"
 
 /** Open streams in this process. */
-export const STREAMS_MAX = 1000
+const STREAMS_MAX = 1000
 /** Open streams of one person over all sessions: a few browsers with many tabs. */
 export const PERSON_STREAMS_MAX = 40
 /** Interval at which a quiet stream sends a comment and checks its session. Proxies close silent connections. */

@@ -378,21 +378,13 @@ const submit = Effect.fnUntraced(function* (
 ) {
   const { account = visit.account, entered } = prepared
   const path = `/dashboard${visit.location.path}`
-  const refusal = (status: number, message: string): Submitted => ({
-    ok: false,
-    status,
-    code: "",
-    message,
-    param: null
-  })
+  const refusal = (message: string) =>
+    Effect.succeed<Submitted>({ ok: false, status: 409, code: "", message, param: null })
   return yield* submissions.submit({ account, path, id, idempotencyKey, entered }, command).pipe(
     Effect.catchTags({
       IdempotencyKeyReuse: () =>
-        Effect.succeed(
-          refusal(409, "You already sent this form with other values. Check whether that change was made.")
-        ),
-      IdempotencyKeyInUse: () =>
-        Effect.succeed(refusal(409, "This is still in progress. Wait a moment, then try again."))
+        refusal("You already sent this form with other values. Check whether that change was made."),
+      IdempotencyKeyInUse: () => refusal("This is still in progress. Wait a moment, then try again.")
     })
   )
 })

@@ -16,7 +16,7 @@ export const ADDRESS_RESETS_MAX = 20
 /** Requests per email, IP address and window. */
 export const PERSON_RESETS_MAX = 3
 /** Requests per email and window, from all IP addresses together. */
-export const PERSON_RESETS_MAX_ANYWHERE = 3 * PERSON_RESETS_MAX
+const PERSON_RESETS_MAX_ANYWHERE = 3 * PERSON_RESETS_MAX
 
 const keyOf = (...parts: ReadonlyArray<string>): string => hash("sha256", parts.join("\n"), "base64url")
 

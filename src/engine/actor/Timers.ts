@@ -29,7 +29,7 @@ export interface Timer extends DueTimer {
 export const TIMERS_PAGE = 4096
 /** Backoff of a timer that could not fire: the first pause, doubled each time up to the maximum, in milliseconds. */
 export const RETRY_MILLIS = 1000
-export const RETRY_MILLIS_MAX = 60_000
+const RETRY_MILLIS_MAX = 60_000
 const TIMER_BYTES = 200
 
 interface Parked {

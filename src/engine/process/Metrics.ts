@@ -113,10 +113,9 @@ export const observeGauge = (
 /** Observes a count that only rises. */
 export const observeCounter = (
   { description, name }: Definition,
-  read: () => number,
-  attributes: Attributes = {}
+  read: () => number
 ): Effect.Effect<void, never, Scope.Scope> =>
-  observe(Metric.counter(name, { description, attributes, incremental: true }), () => ({
+  observe(Metric.counter(name, { description, incremental: true }), () => ({
     count: read(),
     incremental: true
   }))

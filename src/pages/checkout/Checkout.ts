@@ -256,11 +256,11 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
     const message = translation.text("problem.page_expired")
     return formPage(visit, { status: 400, message, details, token: newToken() })
   }
-  const retry = (status: number, message: string, token: string) =>
+  const retry = (message: string, token: string) =>
     Effect.map(findSession(id), (found) => {
       const current = { ...visit, found: found ?? visit.found }
       if (!isPayable(current.found)) return closedPage(current)
-      return formPage(current, { status, message, details, token })
+      return formPage(current, { status: 409, message, details, token })
     })
   return yield* confirm(submissions, visit, confirmation, idempotencyKey).pipe(
     Effect.flatMap((submitted) =>
@@ -268,8 +268,8 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
         outcomeOf({ ...visit, found: found ?? visit.found }, submitted, details, newToken())
       )
     ),
-    Effect.catchTag("IdempotencyKeyReuse", () => retry(409, translation.text("problem.changed"), newToken())),
-    Effect.catchTag("IdempotencyKeyInUse", () => retry(409, translation.text("problem.in_progress"), token)),
+    Effect.catchTag("IdempotencyKeyReuse", () => retry(translation.text("problem.changed"), newToken())),
+    Effect.catchTag("IdempotencyKeyInUse", () => retry(translation.text("problem.in_progress"), token)),
     Effect.catchTag("Unavailable", (unavailable) =>
       // Nothing was tried yet; the process that owns the account will try.
       unavailable.isElsewhere

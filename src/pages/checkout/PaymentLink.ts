@@ -121,14 +121,15 @@ const open = Effect.fnUntraced(function* (
   idempotencyKey: string
 ) {
   const { account, link } = visitor.found
-  const problem = (status: number, message: string) =>
-    Effect.succeed(linkPage(visitor, { ...NO_PROBLEM, entered, message }, status))
+  const again = () => {
+    const message = visitor.translation.text("link.again")
+    return Effect.succeed(linkPage(visitor, { ...NO_PROBLEM, entered, message }, 409))
+  }
   const quantities = Object.fromEntries([...chosen].map(([index, quantity]) => [quantityParam(index), quantity]))
   const submission = { account, path: pathOf(link.id), idempotencyKey, entered: quantities }
   return yield* submissions.submit(submission, visit(link.id, chosen)).pipe(
     Effect.map((submitted) => outcomeOf(visitor, submitted, entered)),
-    Effect.catchTag("IdempotencyKeyReuse", () => problem(409, visitor.translation.text("link.again"))),
-    Effect.catchTag("IdempotencyKeyInUse", () => problem(409, visitor.translation.text("link.again")))
+    Effect.catchTags({ IdempotencyKeyReuse: again, IdempotencyKeyInUse: again })
   )
 })
 

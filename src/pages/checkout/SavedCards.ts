@@ -9,7 +9,7 @@ import { type Child, html, type Html } from "../../html/Html.ts"
 import type { Translation } from "../../html/Translation.ts"
 
 /** Maximum number of offered cards: the most recently attached ones. */
-export const OFFERED_MAX = 5
+const OFFERED_MAX = 5
 
 /** The choice of a new card. */
 export const ANOTHER = ""

@@ -36,7 +36,7 @@ export interface Page {
 const depthOf = (path: string): number => path.split("/").length - 2
 
 /** Links of a page are relative, because Till may be served below a path. */
-export const linkFrom =
+const linkFrom =
   (path: string): Link =>
   (target) =>
     `${Array.from({ length: depthOf(path) }, () => "..").join("/") || "."}${target}`

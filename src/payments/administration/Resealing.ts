@@ -181,7 +181,7 @@ const rewrite = (keys: Keys, { kind, resealed }: SealedKind, ids: ReadonlyArray<
 const TOGETHER = 20
 
 /** Rewrites the documents of one account. `rest` runs after each step of work. */
-export const resealAccount = Effect.fnUntraced(function* (
+const resealAccount = Effect.fnUntraced(function* (
   keys: Keys,
   account: AccountId,
   timed: Timed,

@@ -54,7 +54,7 @@ export const TEAM: Kept<typeof Team.Type> = { name: "team", shape: { value: Team
 
 export const teamId = (merchantId: string): string => `team:${merchantId}`
 
-export const PEOPLE_MAX = 100
+const PEOPLE_MAX = 100
 
 const noPerson = (id: string) => new ResourceMissing({ kind: "Person", id, param: "id" })
 

@@ -10,9 +10,9 @@ import { PaymentsConfig } from "../shared/PaymentsConfig.ts"
 import * as People from "./People.ts"
 
 /** How long an invitation can be accepted, in seconds. */
-export const INVITATION_SECONDS = 7 * 24 * 60 * 60
+const INVITATION_SECONDS = 7 * 24 * 60 * 60
 /** How long the link of a password reset works, in seconds. */
-export const RESET_SECONDS = 60 * 60
+const RESET_SECONDS = 60 * 60
 
 const queueLink = Effect.fnUntraced(function* (
   person: Person,

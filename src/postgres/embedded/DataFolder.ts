@@ -20,7 +20,7 @@ import {
 import * as OwnFiles from "./OwnFiles.ts"
 
 /** Version of the folder's layout. It increases with each change after which an older Till cannot use the folder. */
-export const dataFolderFormat = 1
+const dataFolderFormat = 1
 
 /** Creates the folder if it is missing, and returns its real absolute path. */
 export const prepare = (path: string): Effect.Effect<string, EmbeddedPostgresError> =>

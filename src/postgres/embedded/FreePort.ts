@@ -19,7 +19,7 @@ export const freePort = (host: string, port: number): Effect.Effect<number, Erro
   })
 
 /** Returns whether an error means that the machine lacks the address, such as `::1` without IPv6. */
-export const isNoAddress = (error: unknown): boolean =>
+const isNoAddress = (error: unknown): boolean =>
   error instanceof Error && "code" in error && (error.code === "EADDRNOTAVAIL" || error.code === "EAFNOSUPPORT")
 
 /** How often another port is tried if one is free on the first address and taken on the second. */
