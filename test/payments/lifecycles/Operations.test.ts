@@ -14,7 +14,6 @@ import {
   OPERATION,
   type OperationHidden,
   PAYMENT_INTENT,
-  PAYMENT_METHOD,
   REFUND
 } from "../../../src/payments/shared/Documents.ts"
 import * as OperationOutcomes from "../../../src/payments/lifecycles/OperationOutcomes.ts"
@@ -28,6 +27,7 @@ import { timerId } from "../../../src/payments/shared/TimerNames.ts"
 import * as Refunds from "../../../src/payments/lifecycles/Refunds.ts"
 import type { Outcome } from "../../../src/payments/processing/RemoteProcessor.ts"
 import { PROCESSOR, VirtualProcessor } from "../../models/Operations.ts"
+import { putCard } from "../../support/fixtures/Operations.ts"
 import { MemoryAccount } from "../../support/MemoryAccount.ts"
 import { accepted } from "../../support/Outcomes.ts"
 
@@ -66,34 +66,7 @@ class Shop extends MemoryAccount {
     this.processors = new VirtualProcessor().processors
   }
 
-  readonly open = this.run(
-    Effect.map(Transaction, (transaction) =>
-      transaction.put(
-        PAYMENT_METHOD,
-        {
-          id: CARD,
-          object: "payment_method",
-          type: "card",
-          livemode: false,
-          created: 0,
-          customer: null,
-          card: {
-            brand: "visa",
-            last4: "4242",
-            exp_month: 12,
-            exp_year: 2034,
-            funding: "credit",
-            country: "US",
-            fingerprint: "fingerprint",
-            checks: { cvc_check: null }
-          },
-          billing_details: { email: null, name: null, phone: null, address: null },
-          metadata: {}
-        },
-        { token: "tok_approve", detached: false, processor: PROCESSOR }
-      )
-    )
-  )
+  readonly open = this.run(putCard(CARD))
 
   /** Begins an operation by a command, and returns the operation's id. */
   readonly begun = <E>(
