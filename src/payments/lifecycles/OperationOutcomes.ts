@@ -607,7 +607,7 @@ const finish = Effect.fnUntraced(function* (
   if (challenged === null || challenged === id || status === "waiting") return
   const isCarriedOut = outcome.kind !== "refused" && outcome.kind !== "not_executed"
   if (before.value.kind === "authorize" && isCarriedOut) return yield* supersede(challenged)
-  // What the payer has done while this operation was out counts now.
+  // The payer may have acted while this operation was out, and that counts now.
   const isStillAsked = (yield* Operations.find(challenged))?.value.status === "waiting"
   if (isStillAsked) Operations.lookAt(transaction, challenged, transaction.now)
 })
