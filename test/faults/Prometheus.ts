@@ -39,9 +39,10 @@ const GROWS_BY_CLOCK = /time\(\)/u
 /** Returns a rule for the faster time. */
 export const scaled = ({ expr, for: pending, ...rule }: Rule): Rule => ({
   ...rule,
-  expr: GROWS.test(expr) && !GROWS_BY_CLOCK.test(expr)
-    ? faster(expr).replaceAll(/> (\d+)/gu, (_, threshold) => `> ${Number(threshold) / SPEED}`)
-    : faster(expr),
+  expr:
+    GROWS.test(expr) && !GROWS_BY_CLOCK.test(expr)
+      ? faster(expr).replaceAll(/> (\d+)/gu, (_, threshold) => `> ${Number(threshold) / SPEED}`)
+      : faster(expr),
   ...(pending !== undefined && { for: faster(pending) })
 })
 
