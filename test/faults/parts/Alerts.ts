@@ -255,6 +255,8 @@ const FAULTS: ReadonlyArray<AlertFault<BusyStage>> = [
   { alert: "TillViewsLag", also: VIEWS, provoke: locked("objects") },
   {
     alert: "TillWebhooksLate",
+    // The views of the deliveries that are held wait.
+    also: VIEWS,
     provoke: async (stage) => {
       await stage.service.post("/v1/webhook_endpoints", { url: "http://127.0.0.1:9/", enabled_events: ["*"] })
       await pause(5000)
@@ -300,7 +302,7 @@ const FAULTS: ReadonlyArray<AlertFault<BusyStage>> = [
   },
   {
     alert: "TillHeapNearlyFull",
-    also: ["TillEventLoopBlocked", "TillRequestsSlow", "TillDown", "TillPartitionsUnserved"],
+    also: [...VIEWS, "TillEventLoopBlocked", "TillDown", "TillPartitionsUnserved"],
     provoke: async (stage) => {
       await evaluate(stage, LEAK)
       return () => restarted(stage)
@@ -314,7 +316,12 @@ const FAULTS: ReadonlyArray<AlertFault<BusyStage>> = [
     }
   },
   { alert: "TillReadingsFail", provoke: locked("anchors", "ACCESS EXCLUSIVE") },
-  { alert: "TillLogsIncomplete", also: ["TillRequestsSlow"], provoke: locked("request_logs", "ACCESS EXCLUSIVE") },
+  {
+    alert: "TillLogsIncomplete",
+    // The size of the table cannot be read either.
+    also: ["TillRequestsSlow", "TillReadingsFail"],
+    provoke: locked("request_logs", "ACCESS EXCLUSIVE")
+  },
   {
     alert: "TillAnchorOld",
     provoke: statements(["UPDATE anchors SET at = at - 14400000"], ["UPDATE anchors SET at = at + 14400000"])
