@@ -10,7 +10,7 @@ import { type JournalRow, seal, unseal } from "../../../src/engine/log/Record.ts
 import { setMark } from "../../../src/postgres/embedded/Marks.ts"
 import { serverPort } from "../../support/ServerPort.ts"
 import { openTab } from "../../dashboard/People.ts"
-import { pause, runnersOf, signalIfThere } from "../../support/TillProcess.ts"
+import { pause, runnersOf, signalIfThere, until } from "../../support/TillProcess.ts"
 import { Findings } from "../Finding.ts"
 import { isInstalled, Prometheus, SPEED } from "../Prometheus.ts"
 import { Receiver } from "../Receiver.ts"
@@ -462,7 +462,8 @@ const apart = async (
   const folder = Path.join(context.folder, alert)
   try {
     return await withServer(Path.join(folder, "server"), async (server) => {
-      const metricsPort = await Effect.runPromise(serverPort)
+      // Nobody else gets the ports that the runners try.
+      const [metricsPort] = await Promise.all(Array.from({ length: runners }, () => Effect.runPromise(serverPort)))
       const database = alert.toLowerCase()
       const service = await Service.start({
         checkout: context.checkout,
@@ -471,8 +472,9 @@ const apart = async (
         args,
         variables: { TILL_METRICS_PORT: String(metricsPort), TILL_HANG_SECONDS: "0" }
       })
-      const ports = Array.from({ length: runners }, (_, i) => metricsPort + i)
-      const prometheus = await Prometheus.start(Path.join(folder, "prometheus"), ports)
+      const ports = () => [...service.stderr.matchAll(/Metrics are served at \S+:(\d+)\//gu)].map(([, port]) => Number(port))
+      await until("each runner serves its metrics", async () => ports().length === runners)
+      const prometheus = await Prometheus.start(Path.join(folder, "prometheus"), ports())
       try {
         return await fires(prometheus, fault, { service, server, database }, millisMax)
       } finally {
