@@ -17,7 +17,15 @@ import {
 import { type Installation, send } from "./ControlSocket.ts"
 
 /** Commands whose work only a service does. */
-const NEEDS_SERVICE = ["DecideOperation", "LinkToDashboard", "EraseCustomer", "ErasePerson"] as const
+const NEEDS_SERVICE = [
+  "ListOperations",
+  "ShowOperation",
+  "CheckOperation",
+  "DecideOperation",
+  "LinkToDashboard",
+  "EraseCustomer",
+  "ErasePerson"
+] as const
 type NeedsService = OperatorCommand & { readonly _tag: (typeof NEEDS_SERVICE)[number] }
 
 const needsService = (command: OperatorCommand): command is NeedsService =>

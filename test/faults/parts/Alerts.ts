@@ -462,7 +462,7 @@ const apart = async (
   const folder = Path.join(context.folder, alert)
   try {
     return await withServer(Path.join(folder, "server"), async (server) => {
-      // Nobody else gets the ports that the runners try.
+      // One port for each runner, taken here so that no other server gets it.
       const [metricsPort] = await Promise.all(Array.from({ length: runners }, () => Effect.runPromise(serverPort)))
       const database = alert.toLowerCase()
       const service = await Service.start({
@@ -472,7 +472,8 @@ const apart = async (
         args,
         variables: { TILL_METRICS_PORT: String(metricsPort), TILL_HANG_SECONDS: "0" }
       })
-      const ports = () => [...service.stderr.matchAll(/Metrics are served at \S+:(\d+)\//gu)].map(([, port]) => Number(port))
+      const ports = () =>
+        [...service.stderr.matchAll(/Metrics are served at \S+:(\d+)\//gu)].map(([, port]) => Number(port))
       await until("each runner serves its metrics", async () => ports().length === runners)
       const prometheus = await Prometheus.start(Path.join(folder, "prometheus"), ports())
       try {
