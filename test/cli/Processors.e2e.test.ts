@@ -30,7 +30,7 @@ describe("gateways.check: the check of a gateway", () => {
       const { code, stderr, stdout } = yield* check(gateway, file, "--restart", "true")
       assert.deepStrictEqual({ code, stderr }, { code: 0, stderr: "" })
       const lines = stdout.trimEnd().split("\n")
-      assert.lengthOf(lines, 27)
+      assert.lengthOf(lines, 28)
       assert.match(lines[0]!, /^signature\.answer +kept$/u)
       assert.strictEqual(lines.at(-1), "27 rules kept, 0 broken, 0 not tried.")
     })

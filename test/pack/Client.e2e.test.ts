@@ -49,12 +49,13 @@ const PROGRAM = `
 `
 
 describe("the packed client", () => {
-  it("brings nothing along, and is at most 300 kB", () => {
+  it("brings nothing along, and is at most 270 kB beside its changelog, which grows with every release", () => {
     assert.deepStrictEqual(fs.readdirSync(Path.join(project, "node_modules")).toSorted(), [
       ".package-lock.json",
       CLIENT
     ])
-    assert.isAtMost(bytesOf(Path.join(project, "node_modules", CLIENT)), 300_000)
+    const changelog = Buffer.byteLength(read(project, CLIENT, "CHANGELOG.md"))
+    assert.isAtMost(bytesOf(Path.join(project, "node_modules", CLIENT)) - changelog, 270_000)
     const { dependencies, license, name } = JSON.parse(read(project, CLIENT, "package.json"))
     assert.deepStrictEqual(
       { dependencies, license, name },
