@@ -216,8 +216,7 @@ const effectOfAuthorization = Effect.fnUntraced(function* (
   const { id } = operation.value
   const isApproved = outcome.kind === "approved"
   // While another operation is out, only money counts.
-  const processing = status === "processing" ? payment.hidden?.remote?.waiting : null
-  const counts = isApproved || (pending?.id ?? processing ?? id) === id
+  const counts = isApproved || !waitsForAnother(operation, payment)
   const isFirst = operation.value.status === "open" && paymentIntentStates.isAllowed("confirm", status)
   const isAsked = status === "requires_action" && payment.hidden?.remote?.waiting === id
   if (counts && status === "processing") return yield* effectOfSettlement(operation, payment, outcome)
@@ -231,8 +230,7 @@ const effectOfAuthorization = Effect.fnUntraced(function* (
   if (hasFailed && isAsked) return NOTHING
   // The payment has gone on without this payer, and no money has moved.
   const isInVain = outcome.kind === "authenticated" && counts && operation.value.status === "waiting"
-  if (isInVain) return keepAsItWas(yield* Transaction, operation, payment, unexpected(status, "confirm"))
-  if (hasFailed) return keepAsItWas(yield* Transaction, operation, payment, unexpected(status, "confirm"))
+  if (isInVain || hasFailed) return keepAsItWas(yield* Transaction, operation, payment, unexpected(status, "confirm"))
   return counts ? doubtful(`The payment is \`${status}\`.`) : NOTHING
 })
 
@@ -251,13 +249,11 @@ const isOutlived = (operation: OperationDocument, payment: Payment, by: Operatio
   const { status } = payment.value
   const isAsked = status === "requires_action" && payment.hidden?.remote?.waiting === value.id
   // A person who has decided, and is contradicted, decides again.
-  const mayReverse =
-    value.status === "waiting"
-      ? payment.value.pending_operation === undefined
-      : value.status === "decide" && (by === "operator" || !hidden.evidence.some((word) => word.by === "operator"))
+  const isUndecided =
+    value.status === "decide" && (by === "operator" || !hidden.evidence.some((word) => word.by === "operator"))
   return (
     value.kind === "authorize" &&
-    mayReverse &&
+    (value.status === "waiting" || isUndecided) &&
     !waitsForAnother(operation, payment) &&
     status !== "processing" &&
     !isAsked &&

@@ -53,7 +53,7 @@ interface AlertFault<S extends Stage = Stage> {
   readonly provoke: (stage: S) => Promise<Heal>
 }
 
-/** A process that does not reach its database serves no partition. */
+/** The alerts of a database out of reach. A process then serves no partition. */
 const DATABASE = [
   "TillRequestsFail",
   "TillRequestsRefused",

@@ -888,6 +888,23 @@ describe("an approval after its payment was told otherwise", () => {
     )
   }
 
+  it.effect(
+    "operations.late: is given back by no second return once a person says that the first has not happened",
+    () =>
+      Effect.gen(function* () {
+        const shop = yield* opened
+        const { id, operation } = yield* shop.paid(DECLINED)
+        yield* shop.word(operation, approved(), "look")
+        const reversal = shop.payment(id).pending_operation!.id
+        yield* shop.word(reversal, MISMATCH)
+        assert.strictEqual(shop.operation(reversal).status, "decide")
+        assert.isTrue(yield* shop.decided(reversal, null))
+        assert.strictEqual(shop.operation(reversal).status, FINAL)
+        yield* shop.word(operation, approved(), "look")
+        assert.isUndefined(shop.payment(id).pending_operation)
+      })
+  )
+
   it.effect("operations.late: is left to a person if the payment was paid since", () =>
     Effect.gen(function* () {
       const shop = yield* opened
