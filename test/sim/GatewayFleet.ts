@@ -13,8 +13,8 @@ import { Random, Seed } from "../support/Random.ts"
 import { type Fleet, RunnerFaults, Senders, startFleet } from "./Fleet.ts"
 import { flowing, GatewayPlan, GatewayWorld, type Happened, POINTS_OF_CALLS, thirtyDays } from "./GatewayWorld.ts"
 import { FORGED } from "./Network.ts"
+import { decideWhatIsKnown } from "./Person.ts"
 import { type Process, start } from "./Process.ts"
-import type { Runner } from "./Runner.ts"
 import { cards, type Till } from "./Shop.ts"
 import { fakeTimers, seededIds } from "./VirtualTime.ts"
 
@@ -75,23 +75,27 @@ export class Runners implements Till {
     return await this.#ask(operation, "webhook")
   }
 
-  /** Asks the process that serves the account, as a forwarded message does. Returns true once there is a word. */
-  async #ask(operation: string, by: "look" | "webhook"): Promise<boolean> {
+  readonly decide: Till["decide"] = (payment) =>
+    this.#inOwner(({ accounts }) => decideWhatIsKnown(accounts, this.#account, payment, this.#world))
+
+  #ask(operation: string, by: "look" | "webhook"): Promise<boolean> {
+    return this.#inOwner(({ look }) => look(this.#account, operation, by))
+  }
+
+  /** Does something in the process that serves the account, as a forwarded message does. False if none can do it. */
+  async #inOwner(use: (process: Process) => Effect.Effect<boolean, unknown>): Promise<boolean> {
     const processes = this.last === undefined ? [...this.#fleet.world.runners] : [this.last]
     for (const asked of processes) {
-      const { gate, look } = this.#reached(asked)
-      const looked = Effect.andThen(
-        gate,
-        Effect.suspend(() => look(this.#account, operation, by))
+      const { gate, process } = "process" in asked ? asked : { gate: Effect.void, process: asked }
+      const heard = await this.#world.looked(
+        Effect.andThen(
+          gate,
+          Effect.suspend(() => use(process))
+        )
       )
-      const heard = await this.#world.looked(looked)
       if (heard !== undefined) return heard
     }
     return false
-  }
-
-  #reached(asked: Runner | Process): { readonly gate: Effect.Effect<void>; readonly look: Process["look"] } {
-    return "process" in asked ? { gate: asked.gate, look: asked.process.look } : { gate: Effect.void, look: asked.look }
   }
 }
 

@@ -33,6 +33,8 @@ export const GatewayPlan = Schema.Struct({
   wrong: Schema.Boolean,
   /** Whether the clocks of processes and accounts are moved, and hours pass. */
   clocks: Schema.Boolean,
+  /** Whether operations end in doubt, one after the other, and a person decides about them meanwhile. */
+  doubts: Schema.Boolean,
   /** Whether the gateway forgets the keys of operations after a day. */
   forgets: Schema.Boolean,
   payments: Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 5 }))
@@ -71,7 +73,9 @@ export const HAPPENINGS: ReadonlyArray<string> = [
   "hours passed",
   "payer authenticated",
   "payer refused",
-  "person decided that it did not"
+  "person decided that it happened",
+  "person decided that it did not",
+  "person decided among others"
 ]
 
 /** Counts what has happened in all runs. */
@@ -213,6 +217,11 @@ export class GatewayWorld {
     return Exit.isSuccess(heard) ? heard.value._tag === "Some" && heard.value.value : undefined
   }
 
+  /** Whether the wall clock moves while requests wait. */
+  get mayJump(): boolean {
+    return this.plan.clocks || this.plan.doubts
+  }
+
   /** Waits for the merchants. Fails if they wait for something that never comes. */
   busy<A>(work: Promise<A>): Promise<A> {
     return Promise.race([work, this.#overdue.promise])
@@ -238,8 +247,11 @@ export class GatewayWorld {
     if (this.isOver || (!isLasting && !random.chance(plan.faults))) return "none"
     const fault = isLasting ? this.#lasting.fault : random.pick(plan.wrong && random.chance(0.3) ? WRONG : FAULTS)
     // A fault that lasts hits the repetitions of a call, too.
-    if (!isLasting && random.chance(0.2)) {
-      this.#lasting = { fault, until: now + random.pick([5 * SECOND, 40 * SECOND]) }
+    if (!isLasting && random.chance(plan.doubts ? 0.6 : 0.2)) {
+      this.#lasting = {
+        fault,
+        until: now + random.pick(plan.doubts ? [40 * SECOND, 5 * MINUTE] : [5 * SECOND, 40 * SECOND])
+      }
     }
     // A conflict about a key is the answer to a call with the key.
     if (fault === "409 mismatch" && call !== "perform") return "none"
@@ -314,7 +326,7 @@ export const pass = (world: GatewayWorld, millis: number): Effect.Effect<void> =
   })
 
 /** The longest time until a process notices that its wall clock was set, in milliseconds. */
-const NOTICED_MILLIS = 31_000
+export const NOTICED_MILLIS = 31_000
 
 const jumps = (world: GatewayWorld, all: ReadonlyArray<number>): Effect.Effect<void> =>
   Effect.forEach(

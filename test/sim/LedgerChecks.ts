@@ -13,23 +13,11 @@ import type { Operation } from "../../src/domain/Operation.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import type { Refund } from "../../src/domain/Refund.ts"
 import type { AccountsShape } from "../../src/engine/Accounts.ts"
-import type { Document } from "../../src/engine/log/Document.ts"
-import {
-  CHECKOUT_SESSION,
-  OPERATION,
-  type OperationHidden,
-  PAYMENT_INTENT,
-  REFUND
-} from "../../src/payments/shared/Documents.ts"
-import * as OperationOutcomes from "../../src/payments/lifecycles/OperationOutcomes.ts"
-import { PaymentsConfig } from "../../src/payments/shared/PaymentsConfig.ts"
-import { Processors } from "../../src/payments/processing/Processor.ts"
+import { CHECKOUT_SESSION, PAYMENT_INTENT, REFUND } from "../../src/payments/shared/Documents.ts"
 import type { VirtualProcessor } from "../models/Operations.ts"
-import { paymentsConfig } from "../support/PaymentsConfig.ts"
 import { anHour, type GatewayWorld } from "./GatewayWorld.ts"
+import { decide, type OperationDocument, operationsOf } from "./Person.ts"
 import type { Process } from "./Process.ts"
-
-type OperationDocument = Document<Operation, OperationHidden>
 
 /** All that Till shows of an account. */
 interface Shown {
@@ -39,18 +27,14 @@ interface Shown {
   readonly sessions: ReadonlyArray<CheckoutSession>
 }
 
-const listOf = <D>(accounts: AccountsShape, account: string, kind: { readonly name: string }) =>
-  Effect.map(
-    Effect.orDie(accounts.list(account, { kind: kind.name, limit: 100 })),
-    ({ documents }) => documents as unknown as ReadonlyArray<D>
-  )
-
 const valuesOf = <A>(accounts: AccountsShape, account: string, kind: { readonly name: string }) =>
-  Effect.map(listOf<{ readonly value: A }>(accounts, account, kind), (documents) => documents.map(({ value }) => value))
+  Effect.map(Effect.orDie(accounts.list(account, { kind: kind.name, limit: 100 })), ({ documents }) =>
+    documents.map(({ value }) => value as A)
+  )
 
 const shownOf = (accounts: AccountsShape, account: string): Effect.Effect<Shown> =>
   Effect.all({
-    operations: listOf<OperationDocument>(accounts, account, OPERATION),
+    operations: Effect.orDie(operationsOf(accounts, account)),
     payments: valuesOf<PaymentIntent>(accounts, account, PAYMENT_INTENT),
     refunds: valuesOf<Refund>(accounts, account, REFUND),
     sessions: valuesOf<CheckoutSession>(accounts, account, CHECKOUT_SESSION)
@@ -169,22 +153,6 @@ const checked = Effect.fnUntraced(function* (
   return undecided
 })
 
-/** Has a person decide as the ledger shows. Returns false if that has to wait for another operation's outcome. */
-const decide = Effect.fnUntraced(function* (
-  accounts: AccountsShape,
-  account: string,
-  { id, payment_intent }: Operation,
-  { gateway, happened }: GatewayWorld
-) {
-  const hasHappened = gateway.hasEffect(id)
-  happened.note(hasHappened ? "person decided that it happened" : "person decided that it did not")
-  const command = OperationOutcomes.decide(id, hasHappened ? `gw_${payment_intent}` : null).pipe(
-    Effect.provideService(PaymentsConfig, paymentsConfig()),
-    Effect.provideService(Processors, gateway.processors)
-  )
-  return yield* Effect.orDie(accounts.run(account, command))
-})
-
 /** Checks an account, has a person decide what is to be decided, and checks the account once more. */
 export const agreesWithLedger = Effect.fnUntraced(function* (
   { accounts }: Process,
@@ -193,13 +161,13 @@ export const agreesWithLedger = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void> {
   const { gateway, plan } = world
   const undecided = yield* checked(accounts, account, gateway)
-  if (plan.faults === 0 && !plan.clocks) assert.isEmpty(undecided, `always answered: ${JSON.stringify(undecided)}`)
+  if (plan.faults === 0 && !world.mayJump) assert.isEmpty(undecided, `always answered: ${JSON.stringify(undecided)}`)
   if (undecided.length === 0) return
   let left = undecided
   while (left.length > 0) {
     const refused: Array<Operation> = []
     for (const operation of left) {
-      if (!(yield* decide(accounts, account, operation, world))) refused.push(operation)
+      if (!(yield* Effect.orDie(decide(accounts, account, operation, world)))) refused.push(operation)
     }
     assert.isBelow(refused.length, left.length, `decisions were refused: ${JSON.stringify(refused)}`)
     yield* anHour(world)

@@ -39,6 +39,7 @@ import {
   thirtyDays
 } from "./GatewayWorld.ts"
 import { agreesWithLedger } from "./LedgerChecks.ts"
+import { decideWhatIsKnown } from "./Person.ts"
 import { type Process, start } from "./Process.ts"
 import { cards, Shop, type Till } from "./Shop.ts"
 import { fakeTimers, seededIds } from "./VirtualTime.ts"
@@ -102,6 +103,11 @@ class Simulation implements Till {
   readonly look: Till["look"] = async (operation) => {
     const { look } = await this.#process
     await this.world.looked(look(this.#account, operation, "look"))
+  }
+
+  readonly decide: Till["decide"] = async (payment) => {
+    const { accounts } = await this.#process
+    await this.world.looked(decideWhatIsKnown(accounts, this.#account, payment, this.world))
   }
 
   readonly stepClock = (): void => this.world.stepClock("process")

@@ -14,7 +14,7 @@ import type { Refund } from "../../src/domain/Refund.ts"
 import { parseJson } from "../../src/json/JsonParse.ts"
 import { PAYMENT_METHOD } from "../../src/payments/shared/Documents.ts"
 import { PROCESSOR, type Token, TOKENS } from "../models/Operations.ts"
-import type { GatewayWorld } from "./GatewayWorld.ts"
+import { type GatewayWorld, NOTICED_MILLIS } from "./GatewayWorld.ts"
 import type { Answer, Request } from "./Process.ts"
 
 /** The way to Till. */
@@ -23,6 +23,8 @@ export interface Till {
   readonly send: (request: Request) => Promise<Answer | undefined>
   /** Has Till ask about an operation, as the payer's return does. */
   readonly look: (operation: string) => Promise<unknown>
+  /** Has a person decide about the operations of a payment, if the ledger shows what became of them. */
+  readonly decide: (payment: string) => Promise<unknown>
   /** Sets the clock of a process. */
   readonly stepClock: () => void
 }
@@ -45,6 +47,24 @@ const STEPS = [
   "clock",
   "hours"
 ] as const
+
+/**
+ * Steps of a payment whose operations end in doubt, one after the other: days pass, after which a person decides while
+ * the next ones begin.
+ */
+const DOUBTFUL_STEPS = [
+  "capture",
+  "cancel",
+  "refund",
+  "confirm",
+  "payer",
+  "a day",
+  "a day",
+  "person",
+  "person"
+] as const
+
+type Step = (typeof STEPS | typeof DOUBTFUL_STEPS)[number]
 
 /** Returns whether an answer is stored under its key; other refusals are decided again. */
 export const isKept = ({ status, text }: Answer): boolean =>
@@ -127,7 +147,7 @@ export class Shop {
       }
       await this.#world.sleep(AGAIN_MILLIS)
     }
-    if (!this.#world.plan.clocks) throw new Error(`${request.url} got no answer`)
+    if (!this.#world.mayJump) throw new Error(`${request.url} got no answer`)
     this.unanswered++
     return undefined
   }
@@ -195,14 +215,15 @@ export class Shop {
 
   /** Pays, and does things at random with the payment. */
   async pay(): Promise<void> {
-    const { random } = this.#world
+    const { plan, random } = this.#world
     const paying = await this.#create()
     if (paying === undefined) return
     await this.#post(paying.confirm, { payment_method: this.#method() })
-    for (let step = random.integer(2, 10); step > 0; step--) await this.#step(paying, random.pick(STEPS))
+    const steps: ReadonlyArray<Step> = plan.doubts ? DOUBTFUL_STEPS : STEPS
+    for (let step = random.integer(2, 10); step > 0; step--) await this.#step(paying, random.pick(steps))
   }
 
-  async #step({ cancel, confirm, id }: Paying, step: (typeof STEPS)[number]): Promise<void> {
+  async #step({ cancel, confirm, id }: Paying, step: Step): Promise<void> {
     const { gateway, happened, plan, random, sleep } = this.#world
     const amount = 5000 + this.#requests
     switch (step) {
@@ -243,6 +264,11 @@ export class Shop {
         if (!plan.clocks) return
         happened.note("hours passed")
         return this.#world.jump(random.pick([1, 23.5, 25]) * 3_600_000)
+      case "a day":
+        this.#world.jump(25 * 3_600_000)
+        return await sleep(NOTICED_MILLIS)
+      case "person":
+        return void (await this.#till.decide(id))
     }
   }
 }
