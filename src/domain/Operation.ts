@@ -32,7 +32,9 @@ export const operationStates = stateTable<OperationStatus>()({
   /** A contradiction, or no outcome within the time of the processor. */
   doubt: { open: ["decide"], unresolved: ["decide"], waiting: ["decide"], decide: ["decide"], final: ["decide"] },
   /** The time of the next look. */
-  look: { unresolved: ["unresolved"], waiting: ["waiting"], decide: ["decide"] },
+  look: { unresolved: ["unresolved"], waiting: ["waiting"], decide: ["decide"], final: ["final"] },
+  /** The processor's word is that of the person who has decided. */
+  confirm: { final: ["final"] },
   /** Another operation on the payment has ended the challenge. */
   supersede: { waiting: ["final"] }
 })
@@ -106,15 +108,16 @@ const DAY = 24 * HOUR
 
 /** The age at which a person has to decide about an unresolved operation. */
 export const DECIDE_MILLIS = DAY
-/** How long an operation is looked at once a day, after the first day or for a person's decision. */
+/** How long an operation is looked at once a day: after the first day, and before and after a person's decision. */
 const DAILY_LOOKS_MILLIS = 30 * DAY
 
 /**
  * Returns the age of an operation at its next look, in milliseconds, given its present age; null if there is none. The
- * age of a waiting operation counts from the outcome that it waits after.
+ * age of a waiting operation counts from the outcome that it waits after, and that of a decided one from the decision.
  */
-export const nextLook = (status: "unresolved" | "waiting" | "decide", age: number): number | null => {
-  if (status === "decide" || age >= DAY) return age < DAILY_LOOKS_MILLIS ? following(0, DAY, age) : null
+export const nextLook = (status: Exclude<OperationStatus, "open">, age: number): number | null => {
+  if (status === "decide" || status === "final" || age >= DAY)
+    return age < DAILY_LOOKS_MILLIS ? following(0, DAY, age) : null
   const looks = status === "waiting" ? LOOKS_WAITING : LOOKS_UNRESOLVED
   return looks.find((look) => look > age) ?? Math.min(following(looks.at(-1)!, HOUR, age), DAY)
 }

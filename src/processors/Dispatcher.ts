@@ -276,8 +276,7 @@ const makeWork = Effect.gen(function* () {
         if (isTooLate && outcome.now === "succeeded") yield* askFirst(account, operation)
         return yield* conclude(account, id, outcome, "answer")
       }
-      const isAsked = status === "open" || (status !== "final" && operation.hidden.asks)
-      if (isAsked) yield* Effect.asVoid(look(account, id, "look"))
+      if (status === "open" || operation.hidden.asks) yield* Effect.asVoid(look(account, id, "look"))
     },
     // The timer finds the operation again, here or in the process that serves the account now.
     Effect.catchTag("Unavailable", () => Effect.void)
@@ -301,7 +300,12 @@ const ask = Effect.fnUntraced(function* (
   // While a person decides, nothing more is done, unless the restore alone has taken a day.
   const isLate = isReconciling && outcome?.kind === "unknown"
   if ((status === "decide" && !isLate) || (processor.onlyLooks && !isReconciling)) return withoutDenial(found)
-  if (status === "final" || operation.hidden.cause === "processor") return found
+  if (operation.hidden.cause === "processor") return found
+  if (status === "final") {
+    // A person has said that it did not happen, and now it never will.
+    const isLeft = found.kind === "not_executed" || found.kind === "challenge"
+    return isLeft && outcome?.kind === "not_executed" ? yield* processor.fence(request) : found
+  }
   // No payer is there to authenticate for an unresolved attempt.
   const isStuck = kind === "authorize" && status === "unresolved" && found.kind === "challenge"
   if (found.kind !== "not_executed" && !isStuck) return found

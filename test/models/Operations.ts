@@ -151,8 +151,6 @@ export class VirtualProcessor {
   readonly #known = new Map<string, Known>()
   /** Operations whose answer is an error, until the gateway is mended. */
   readonly #broken = new Set<string>()
-  /** How many requests about an operation are on their way. */
-  readonly #underWay = new Map<string, number>()
   readonly #surroundings: Surroundings
 
   constructor(surroundings: Partial<Surroundings> = {}) {
@@ -212,13 +210,6 @@ export class VirtualProcessor {
     return this.ledger.some((line) => line.id === id)
   }
 
-  /** True if nothing changes an operation's effect any more: no request about it, no payer, and no bank. */
-  isSettled(id: string, payment: string): boolean {
-    const { by, status } = this.entry(payment)
-    const isAsking = by === id && (status === "challenged" || status === "pending")
-    return !isAsking && (this.#underWay.get(id) ?? 0) === 0
-  }
-
   /** Ends the errors that are stored. */
   mend(): void {
     this.#broken.clear()
@@ -271,11 +262,7 @@ export class VirtualProcessor {
         later(isLost ? out : DEADLINE_MILLIS, () => end({ kind: "lost", why: "The connection was lost." }))
       }
       if (fault === "request lost") return
-      const id = idOf(message)
-      const count = (more: number) => this.#underWay.set(id, (this.#underWay.get(id) ?? 0) + more)
-      count(1)
       later(fault === "late" ? out + lateness() : out, () => {
-        count(-1)
         const reply = this.#arrive(request, message, fault, back > 0 && !isLost)
         if (!isLost) later(back, () => end(reply))
       })

@@ -7,6 +7,7 @@ import { Accounts } from "../../src/engine/Accounts.ts"
 import { partitionOf, Placement } from "../../src/engine/process/Placement.ts"
 import { INSTALLATION } from "../../src/payments/shared/AccountIds.ts"
 import { OperationDispatcher } from "../../src/payments/lifecycles/OperationDispatcher.ts"
+import * as OperationOutcomes from "../../src/payments/lifecycles/OperationOutcomes.ts"
 import * as PaymentIntents from "../../src/payments/lifecycles/PaymentIntents.ts"
 import { PaymentsConfig } from "../../src/payments/shared/PaymentsConfig.ts"
 import { Processors } from "../../src/payments/processing/Processor.ts"
@@ -105,6 +106,10 @@ class Service {
 
   readonly begin = (terms: object = {}): Effect.Effect<Fixtures.Made> =>
     Effect.promise(() => Fixtures.begin(this.shop, terms))
+
+  /** A person's decision; the reference says that it has happened. */
+  readonly decide = (operation: string, reference: string | null): Effect.Effect<boolean> =>
+    this.run(OperationOutcomes.decide(operation, reference))
 
   readonly operation = (id: string): Effect.Effect<Operation> => this.#read(id)
   readonly payment = (id: string): Effect.Effect<PaymentIntent> => this.#read(id)
@@ -361,6 +366,62 @@ describe("an unresolved operation", () => {
         resolved_by: "look",
         processor: PROCESSOR
       })
+    })
+  )
+
+  for (const [given, end] of [
+    [NEVER_SEEN, "final"],
+    [approved(), "decide"]
+  ] as const) {
+    it.effect(`operations.decide: what a person says has not happened is given up at once: ${given.kind}`, () =>
+      Effect.gen(function* () {
+        const made = yield* started(Placement.layerSole)
+        const { processor, service } = made
+        const { operation } = yield* afterApproval(made, { capture_method: "manual" }, capture)
+        yield* Harness.pass(60 * SECOND, SECOND)
+        yield* Harness.pass(25 * HOUR, HOUR)
+        processor.calls = []
+        processor.answers.look = (count) => (count === 1 ? UNKNOWN : NEVER_SEEN)
+        processor.answers.fence = () => given
+        yield* service.decide(operation, null)
+        yield* Harness.settled
+        assert.include(yield* service.operation(operation), { status: "final", resolved_by: "operator" })
+        // No answer at first: it is asked again after a day.
+        yield* Harness.pass(25 * HOUR, HOUR)
+        assert.strictEqual((yield* service.operation(operation)).status, end)
+        processor.answers.look = () => given
+        yield* Harness.pass(50 * HOUR, HOUR)
+        const before = ["look", "look", "fence"]
+        const isContradicted = end === "decide"
+        assert.deepStrictEqual(
+          processor.calls.map(([name]) => name),
+          isContradicted ? [...before, "look"] : before
+        )
+        // The processor's word, twice, counts.
+        assert.include(yield* service.operation(operation), {
+          status: "final",
+          resolved_by: isContradicted ? "look" : "operator"
+        })
+      })
+    )
+  }
+
+  it.effect("operations.decide: what a person says has happened is asked about, and never given up", () =>
+    Effect.gen(function* () {
+      const made = yield* started(Placement.layerSole)
+      const { processor, service } = made
+      const { operation } = yield* afterApproval(made, { capture_method: "manual" }, capture)
+      yield* Harness.pass(60 * SECOND, SECOND)
+      yield* Harness.pass(25 * HOUR, HOUR)
+      processor.calls = []
+      processor.answers.look = () => NEVER_SEEN
+      yield* service.decide(operation, "ref_1")
+      yield* Harness.settled
+      assert.deepStrictEqual(
+        processor.calls.map(([name]) => name),
+        ["look"]
+      )
+      assert.strictEqual((yield* service.operation(operation)).status, "decide")
     })
   )
 })

@@ -13,7 +13,7 @@ import { Random, Seed } from "../support/Random.ts"
 import { type Fleet, RunnerFaults, Senders, startFleet } from "./Fleet.ts"
 import { flowing, GatewayPlan, GatewayWorld, type Happened, POINTS_OF_CALLS, thirtyDays } from "./GatewayWorld.ts"
 import { FORGED } from "./Network.ts"
-import { decideWhatIsKnown } from "./Person.ts"
+import { decideAtOnce } from "./Person.ts"
 import { type Process, start } from "./Process.ts"
 import { cards, type Till } from "./Shop.ts"
 import { fakeTimers, seededIds } from "./VirtualTime.ts"
@@ -76,7 +76,7 @@ export class Runners implements Till {
   }
 
   readonly decide: Till["decide"] = (payment) =>
-    this.#inOwner(({ accounts }) => decideWhatIsKnown(accounts, this.#account, payment, this.#world))
+    this.#inOwner(({ accounts }) => decideAtOnce(accounts, this.#account, payment, this.#world))
 
   #ask(operation: string, by: "look" | "webhook"): Promise<boolean> {
     return this.#inOwner(({ look }) => look(this.#account, operation, by))

@@ -145,7 +145,9 @@ const checked = Effect.fnUntraced(function* (
     // A challenge waits for its payer, or for the operation that is to be decided.
     const { status } = gateway.entry(value.payment_intent)
     const isAsked = value.status === "waiting" && (status === "challenged" || doubtful.has(value.payment_intent))
-    const isEnded = value.status === "final" || value.status === "decide" || isAsked
+    // The processor has confirmed each decision of a person.
+    const isCertain = value.status === "final" && !hidden.asks
+    const isEnded = isCertain || value.status === "decide" || isAsked
     assert.isTrue(isEnded, JSON.stringify([value, hidden.evidence]))
   }
   for (const payment of shown.payments) if (!doubtful.has(payment.id)) agrees(gateway, payment, shown)

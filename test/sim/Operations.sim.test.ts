@@ -39,7 +39,7 @@ import {
   thirtyDays
 } from "./GatewayWorld.ts"
 import { agreesWithLedger } from "./LedgerChecks.ts"
-import { decideWhatIsKnown } from "./Person.ts"
+import { decideAtOnce } from "./Person.ts"
 import { type Process, start } from "./Process.ts"
 import { cards, Shop, type Till } from "./Shop.ts"
 import { fakeTimers, seededIds } from "./VirtualTime.ts"
@@ -107,7 +107,7 @@ class Simulation implements Till {
 
   readonly decide: Till["decide"] = async (payment) => {
     const { accounts } = await this.#process
-    await this.world.looked(decideWhatIsKnown(accounts, this.#account, payment, this.world))
+    await this.world.looked(decideAtOnce(accounts, this.#account, payment, this.world))
   }
 
   readonly stepClock = (): void => this.world.stepClock("process")

@@ -43,24 +43,22 @@ export const decide = Effect.fnUntraced(function* (
 })
 
 /**
- * Decides about a payment's operations of which the ledger has the last word: no request is on its way to the gateway,
- * and neither a payer nor a bank is asked. Returns whether there was one.
+ * Decides about a payment's operations as the ledger shows now. A request may still be on its way, and a payer or a
+ * bank may be asked, so the decision may be wrong. Returns whether there was one.
  */
-export const decideWhatIsKnown = Effect.fnUntraced(function* (
+export const decideAtOnce = Effect.fnUntraced(function* (
   accounts: AccountsShape,
   account: string,
   payment: string,
   world: GatewayWorld
 ): Effect.fn.Return<boolean, Unavailable> {
-  const { gateway, happened } = world
   const undecided = (yield* operationsOf(accounts, account)).filter(
-    ({ value: { id, payment_intent, status } }) =>
-      payment_intent === payment && status === "decide" && gateway.isSettled(id, payment)
+    ({ value: { payment_intent, status } }) => payment_intent === payment && status === "decide"
   )
   let isDecided = false
   for (const { value } of undecided) {
     if (!(yield* decide(accounts, account, value, world))) continue
-    happened.note("person decided among others")
+    world.happened.note("person decided among others")
     isDecided = true
   }
   return isDecided

@@ -23,7 +23,7 @@ export interface Till {
   readonly send: (request: Request) => Promise<Answer | undefined>
   /** Has Till ask about an operation, as the payer's return does. */
   readonly look: (operation: string) => Promise<unknown>
-  /** Has a person decide about the operations of a payment, if the ledger shows what became of them. */
+  /** Has a person decide about the operations of a payment. */
   readonly decide: (payment: string) => Promise<unknown>
   /** Sets the clock of a process. */
   readonly stepClock: () => void

@@ -63,14 +63,14 @@ export const summarizeOperation = (
 ): OperationSummary | undefined => {
   const { amount, currency, outcome, resolved_by, status } = operation
   const thing = thingOf(operation)
-  const isAnnounced = types.includes("operation.unresolved")
+  const isNews = types.includes("operation.unresolved") || types.includes("operation.resolved")
   if (status === "open") {
     return { headline: `Asked the processor for the ${thing}`, detail: amountText(amount, currency), tone: "wait" }
   }
   if (cause === "processor" && isTold) {
     return { headline: `The ${thing} was ${idAtProcessor === undefined ? "taken in from" : "made at"} the processor` }
   }
-  if (asks && !isAnnounced) return { headline: `Asked the processor about the ${thing} again` }
+  if (asks && !isNews) return { headline: `Asked the processor about the ${thing} again` }
   switch (status) {
     case "unresolved":
       return { headline: `The processor has not answered about the ${thing} yet`, tone: "wait" }
@@ -81,7 +81,9 @@ export const summarizeOperation = (
       return { headline: `The ${thing} is ${OUTCOMES[outcome!.kind][0]}`, tone: "wait" }
     case "final": {
       const [result, tone] = OUTCOMES[outcome!.kind]
-      if (resolved_by === "operator") {
+      const isDecided = resolved_by === "operator"
+      if (isDecided && !isNews) return { headline: `The processor confirms the decision about the ${thing}` }
+      if (isDecided) {
         return { headline: `Decided about the ${thing}: it ${result === "confirmed" ? "happened" : "did not happen"}` }
       }
       if (isTold) return undefined

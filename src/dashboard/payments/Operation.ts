@@ -46,7 +46,9 @@ const nextHtml = ({ hidden, value }: Operations.OperationDocument, now: number):
       return html`${outcome?.message} Look the payment up in the processor's own records, then decide here. Until then
       Till asks once a day, and the processor's word still counts.${at}`
     case "final":
-      return "Nothing. The outcome is certain."
+      return hidden.asks
+        ? html`A person has decided. Till asks the processor once a day to confirm it.${at}`
+        : "Nothing. The outcome is certain."
   }
 }
 
@@ -54,7 +56,7 @@ const BY: Readonly<Record<string, string>> = {
   answer: "answered",
   look: "when asked again",
   webhook: "by a message",
-  operator: "a person decided"
+  operator: "by a person"
 }
 
 const evidenceTable = ({ hidden: { evidence } }: Operations.OperationDocument): Child =>

@@ -16,7 +16,13 @@ import {
   PaymentIntentUnexpectedState,
   ProcessorRefused
 } from "../../domain/Errors.ts"
-import { DECIDE_MILLIS, nextLook, type OperationOutcome, type OperationResolvedBy } from "../../domain/Operation.ts"
+import {
+  DECIDE_MILLIS,
+  nextLook,
+  type Operation,
+  type OperationOutcome,
+  type OperationResolvedBy
+} from "../../domain/Operation.ts"
 import { paymentIntentStates } from "../../domain/PaymentIntentStates.ts"
 import { latestCharge } from "../../domain/PaymentIntentInvariants.ts"
 import { RELEASED } from "../../engine/log/Record.ts"
@@ -159,9 +165,8 @@ export const attend = Effect.fnUntraced(function* (id: string): Effect.fn.Return
       return look(transaction, found)
     case "waiting":
     case "decide":
-      return look(transaction, found)
     case "final":
-      return
+      return look(transaction, found)
   }
 })
 
@@ -589,14 +594,16 @@ const finish = Effect.fnUntraced(function* (
   const { keyring } = yield* PaymentsConfig
   const sealedChallenge =
     outcome.kind === "challenge" && waits ? seal(Operations.challengeSealing(keyring, id), outcome.url) : null
+  // A person may be wrong: the processor is asked to confirm the decision.
+  const asks = by === "operator"
   const changes = {
     status: waits ? ("waiting" as const) : ("final" as const),
     outcome: shownOutcome(outcome),
     resolved_by: by,
     ...("reference" in outcome && outcome.reference !== null && { reference: outcome.reference })
   }
-  Operations.move(transaction, "conclude", before, changes, { answers: null, asks: false, sealedChallenge })
-  if (!waits) Operations.lookAt(transaction, id, null)
+  Operations.move(transaction, "conclude", before, changes, { answers: null, asks, sealedChallenge })
+  if (!waits) Operations.lookAt(transaction, id, asks ? transaction.now + nextLook("final", 0)! : null)
   // The same word again does not begin the looks anew.
   else if (status !== "waiting") Operations.lookAt(transaction, id, transaction.now + nextLook("waiting", 0)!)
   const { challenged } = before.hidden
@@ -708,13 +715,14 @@ const supersede = Effect.fnUntraced(function* (id: string): Effect.fn.Return<voi
   if (found?.value.status !== "waiting") return
   const outcome: OperationOutcome = { kind: "superseded", code: null, message: null, processor_code: null }
   const changes = { status: "final", outcome } as const
-  Operations.move(transaction, "supersede", found, changes, { sealedChallenge: null })
+  Operations.move(transaction, "supersede", found, changes, { asks: false, sealedChallenge: null })
   Operations.lookAt(transaction, id, null)
 })
 
 /**
- * A word about an operation that is final. An authorization that was carried out although its payment was told
- * otherwise is given back. A person decides about any other contradiction.
+ * A word about an operation that is final: it confirms what a person has decided, or contradicts the outcome. An
+ * authorization that was carried out although its payment was told otherwise is given back. A person decides about any
+ * other contradiction.
  */
 const contradict = Effect.fnUntraced(function* (
   found: OperationDocument,
@@ -722,14 +730,17 @@ const contradict = Effect.fnUntraced(function* (
   by: OperationResolvedBy
 ): Effect.fn.Return<void, never, OutcomeServices> {
   const { hidden, value } = found
-  const before = value.outcome!.kind
   const isOperators = value.resolved_by === "operator"
-  const wasApproved = before === "approved"
-  const isApproved = outcome.kind === "approved"
-  if (isApproved === wasApproved) return
-  if (!isApproved && !(isOperators && (outcome.kind === "not_executed" || outcome.kind === "declined"))) return
-  if (by === "operator" || hidden.cause === "reverse") return
-  const operation = noted(yield* Transaction, found, outcome, by)
+  const isSame = isConfirmed(value, outcome)
+  if (by === "operator" || isSame === undefined || (isSame && !hidden.asks)) return
+  if (!isOperators && outcome.kind !== "approved") return
+  const transaction = yield* Transaction
+  const operation = noted(transaction, found, outcome, by)
+  if (isSame) {
+    Operations.move(transaction, "confirm", operation, {}, { asks: false })
+    return Operations.lookAt(transaction, value.id, null)
+  }
+  if (hidden.cause === "reverse" && !isOperators) return
   const why = "The processor contradicts the outcome."
   if (isOperators || value.kind !== "authorize" || outcome.kind !== "approved") return yield* doubt(operation, why)
   const difference = differenceOf(operation, outcome)
@@ -739,6 +750,24 @@ const contradict = Effect.fnUntraced(function* (
   if (isPaid || payment.value.pending_operation !== undefined) return yield* doubt(operation, why)
   yield* reverse(operation, payment, outcome.reference)
 })
+
+/** Returns whether a word says the same about a final operation as its outcome; undefined if it says neither. */
+const isConfirmed = ({ kind, outcome }: Operation, word: Word): boolean | undefined => {
+  const hasHappened = outcome!.kind === "approved"
+  switch (word.kind) {
+    case "approved":
+      return hasHappened
+    case "declined":
+    case "refused":
+    case "not_executed":
+      return !hasHappened
+    // It never will be carried out. Something else may have had the same effect.
+    case "too_late":
+      return !hasHappened || word.now === (kind === "void" ? "canceled" : kind === "capture" ? "succeeded" : null)
+    default:
+      return undefined
+  }
+}
 
 /** Begins to give back money that the payment does not show. */
 const reverse = Effect.fnUntraced(function* (

@@ -259,7 +259,7 @@ export const move = (
 
 /** Returns the time of an operation's next look by the account's clock, given its present time; null for none. */
 export const nextLookOf = ({ hidden, value: { status } }: OperationDocument, now: Millis): Millis | null => {
-  if (status === "final") return null
+  if (status === "final" && !hidden.asks) return null
   if (status === "open") return hidden.begunAt + ANSWER_MILLIS
   const from = status === "unresolved" ? hidden.begunAt : hidden.since
   const age = nextLook(status, now - from)

@@ -244,7 +244,7 @@ export const OperationHidden = Schema.Struct({
   begunAt: Schema.Int,
   /** The authorization whose payer the processor had asked before this one. */
   challenged: Schema.NullOr(Schema.String),
-  /** Whether the processor is to be asked since the latest record. */
+  /** Whether the processor is to be asked since the latest record; of a final one, to confirm a person's decision. */
   asks: Schema.Boolean,
   /** True from `operation.unresolved` to `operation.resolved`. */
   announced: Schema.Boolean,

@@ -73,7 +73,7 @@ describe("dashboard.operations: an operation", () => {
     assert.include(text, `contradictory answered ${WHY}`)
     await decideOn(made.operation, { outcome: "did-not-happen", reason: "Not in the gateway's records" })
     const decided = textOf(await owner.get(`${LIST}/${made.operation}`))
-    assert.include(decided, "did not happen a person decided")
+    assert.include(decided, "did not happen by a person")
     assert.include(decided, "Decided about the charge: it did not happen")
     assert.include(decided, "(owner) in the dashboard")
   })
@@ -209,6 +209,14 @@ describe("dashboard.history: the story of a payment", () => {
       "Payment of 20.00 USD succeeded",
       "Decided about the charge: it happened"
     ])
+    const shown = async () => textOf(await owner.get(`${LIST}/${made.operation}`))
+    assert.match(await shown(), /Till asks the processor once a day to confirm it\. Next at \d{4}-/)
+    await conclude(server, made, APPROVED)
+    assert.strictEqual(
+      (await storyOf(made.payment)).titles.at(-1),
+      "The processor confirms the decision about the charge"
+    )
+    assert.include(await shown(), "The outcome is certain.")
   })
 
   it("tells of a refusal, and of what was not carried out", async () => {

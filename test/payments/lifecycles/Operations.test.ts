@@ -105,8 +105,17 @@ class Shop extends MemoryAccount {
     return this.value(PAYMENT_INTENT, id)!
   }
 
+  hidden(id: string): OperationHidden {
+    return this.all(OPERATION).find(({ value }) => value.id === id)!.hidden!
+  }
+
   evidence(id: string): OperationHidden["evidence"] {
-    return this.all(OPERATION).find(({ value }) => value.id === id)!.hidden!.evidence
+    return this.hidden(id).evidence
+  }
+
+  /** The time of an operation's next look, in milliseconds. */
+  dueAt(id: string): number | undefined {
+    return this.timers.get(`operation:${id}`)?.dueAt
   }
 
   operation(id: string): Operation {
@@ -851,6 +860,61 @@ describe("a decision", () => {
       yield* shop.word(reversal.id, approved())
       assert.isUndefined(shop.payment(id).pending_operation)
       assert.strictEqual(shop.payment(id).status, "requires_payment_method")
+    })
+  )
+
+  it.effect("operations.looks: is asked about daily for 30 days, while the processor says neither", () =>
+    Effect.gen(function* () {
+      const { operation, shop } = yield* undecided
+      yield* shop.decided(operation, null)
+      assert.isTrue(shop.hidden(operation).asks)
+      const decided = shop.now
+      const looks: Array<number> = []
+      for (let due = shop.dueAt(operation); due !== undefined; due = shop.dueAt(operation)) {
+        yield* shop.advance(due - shop.now)
+        yield* shop.word(operation, PENDING, "look")
+        looks.push((due - decided) / DAY)
+      }
+      assert.deepStrictEqual(
+        looks,
+        Array.from({ length: 30 }, (_, i) => i + 1)
+      )
+      assert.include(shop.operation(operation), { status: FINAL, resolved_by: "operator" })
+    })
+  )
+
+  for (const [says, reference, word] of [
+    ["happened", "ref_1", approved()],
+    ["not happened", null, NOT_EXECUTED],
+    ["not happened", null, DECLINED],
+    ["not happened", null, tooLate("succeeded")]
+  ] as const) {
+    it.effect(`operations.decide: that it has ${says} is confirmed by the word "${word.kind}", once`, () =>
+      Effect.gen(function* () {
+        const { operation, shop } = yield* undecided
+        yield* shop.decided(operation, reference)
+        const [before, events] = [shop.operation(operation), shop.newest.length]
+        yield* shop.word(operation, word, "look")
+        assert.isFalse(shop.hidden(operation).asks)
+        assert.isUndefined(shop.dueAt(operation))
+        assert.deepStrictEqual(shop.operation(operation), before)
+        assert.strictEqual(shop.newest.length, events)
+        assert.strictEqual(shop.evidence(operation).at(-1)!.outcome, word.kind)
+        const length = shop.evidence(operation).length
+        yield* shop.word(operation, approved(), "look")
+        const isContradicted = reference === null
+        assert.strictEqual(shop.operation(operation).status, isContradicted ? "decide" : FINAL)
+        assert.strictEqual(shop.evidence(operation).length, length + (isContradicted ? 1 : 0))
+      })
+    )
+  }
+
+  it.effect("that it happened is open again if the processor says that it did not", () =>
+    Effect.gen(function* () {
+      const { operation, shop } = yield* undecided
+      yield* shop.decided(operation, "ref_1")
+      yield* shop.word(operation, NOT_EXECUTED, "look")
+      assert.strictEqual(shop.operation(operation).status, "decide")
     })
   )
 
