@@ -760,6 +760,8 @@ const isConfirmed = ({ kind, outcome }: Operation, word: Word): boolean | undefi
     case "declined":
     case "refused":
     case "not_executed":
+    // Money moves by an operation that follows.
+    case "authenticated":
       return !hasHappened
     // It never will be carried out. Something else may have had the same effect.
     case "too_late":

@@ -887,6 +887,7 @@ describe("a decision", () => {
     ["happened", "ref_1", approved()],
     ["not happened", null, NOT_EXECUTED],
     ["not happened", null, DECLINED],
+    ["not happened", null, AUTHENTICATED],
     ["not happened", null, tooLate("succeeded")]
   ] as const) {
     it.effect(`operations.decide: that it has ${says} is confirmed by the word "${word.kind}", once`, () =>
