@@ -4,7 +4,7 @@
  *
  * - A record that sets an operation's timer wakes the dispatcher. After a start, and when a partition arrives, every
  *   operation that a request may still wait for is attended to at once; it may have been sent before.
- * - When a processor that was out of order answers again, all its unresolved operations are looked at.
+ * - When a processor that was out of order answers again, all its doubtful operations are looked at.
  * - Every call of an operation has the operation's id as its key, so that two processes may call at the same time.
  * - "Not executed" is only believed of the very first call. Later it says nothing about the calls before it: the
  *   processor is asked, and the call repeated; or a fence makes sure that it never will be executed.
@@ -83,7 +83,7 @@ const attendAll = (attend: Attend) =>
     Effect.ignore
   )
 
-/** Looks at once at the unresolved operations of a processor that is back: their next looks may be an hour away. */
+/** Looks at once at the doubtful operations of a processor that is back: their next looks may be a day away. */
 const lookAgain = Effect.fnUntraced(function* (look: OperationDispatcherShape["look"]) {
   const accounts = yield* Accounts
   const { held } = yield* Placement
@@ -93,13 +93,15 @@ const lookAgain = Effect.fnUntraced(function* (look: OperationDispatcherShape["l
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const lookAtAll = Effect.fnUntraced(function* (processor: string) {
     const timers = yield* views.timersNamed(ATTEND, held(), Number.MAX_SAFE_INTEGER)
-    const lookIfUnresolved = Effect.fnUntraced(function* ({ account, id }: (typeof timers)[number]) {
+    const lookIfDoubtful = Effect.fnUntraced(function* ({ account, id }: (typeof timers)[number]) {
       const operation = yield* accounts.read(account, subjectOf(id))
       if (!isDocumentOf(operation, OPERATION)) return
       const { processor: asked, status } = operation.value
-      if (status === "unresolved" && asked === processor) yield* look(account, operation.id, "look")
+      // A final one that is looked at was decided by a person, and is to be confirmed.
+      const isDoubtful = status === "unresolved" || status === "decide" || status === "final"
+      if (isDoubtful && asked === processor) yield* look(account, operation.id, "look")
     })
-    yield* Effect.forEach(timers, (timer) => Effect.ignore(lookIfUnresolved(timer)), { concurrency: LOOKS_AT_ONCE })
+    yield* Effect.forEach(timers, (timer) => Effect.ignore(lookIfDoubtful(timer)), { concurrency: LOOKS_AT_ONCE })
   })
   onBack?.((processor) => {
     const looked = Effect.catchCause(lookAtAll(processor), (cause) =>

@@ -178,16 +178,21 @@ describe("requests that wait for a processor", () => {
 })
 
 describe("a processor that was out of order", () => {
-  it("is asked about its unresolved operations as soon as it answers again", async () => {
+  it.each([
+    ["unresolved", 21],
+    ["to be decided", 90_000]
+  ])("is asked about operations that are %s as soon as it answers again", async (_, seconds) => {
     const surroundings = { fault: () => "none" as const, delay: () => 0, lateness: () => 0, detached: () => {} }
     const { processors, remote } = new VirtualProcessor(surroundings)
     const listeners: Array<(id: string) => void> = []
     let looks = 0
+    let isBack = false
+    const silence = { kind: "unknown", why: "No answer." } as const
     const processor: RemoteProcessor = {
       ...remote,
       describe: () => Effect.succeed(CARD),
       perform: (request) => Effect.andThen(remote.perform(request), Effect.never),
-      look: (request) => Effect.suspend(() => (looks++, remote.look(request)))
+      look: (request) => Effect.suspend(() => (isBack ? (looks++, remote.look(request)) : Effect.succeed(silence)))
     }
     const byId = (id: string) => (id === PROCESSOR ? processor : null)
     const onBack = (listener: (id: string) => void) => void listeners.push(listener)
@@ -196,12 +201,13 @@ describe("a processor that was out of order", () => {
     const paying = [1, 2, 3].map((i) => post("payment_intents", payment({ payment_method_data: data, amount: i })))
     const idsOf = async (status: string) => (await till.request("GET", `/v1/operations?status=${status}`)).body.data
     while ((await idsOf("open")).length < paying.length) await new Promise((resolve) => setTimeout(resolve, 5))
-    await post("test_helpers/clock/advance", { seconds: 21 })
+    await post("test_helpers/clock/advance", { seconds })
     for (const paid of await Promise.all(paying)) assert.strictEqual(paid.body.status, "processing")
+    isBack = true
     for (const listener of listeners) listener("prc_other")
     await new Promise((resolve) => setTimeout(resolve, 50))
     assert.strictEqual(looks, 0)
-    assert.lengthOf(await idsOf("unresolved"), paying.length)
+    assert.lengthOf(await idsOf(seconds > 86_400 ? "decide" : "unresolved"), paying.length)
     for (const listener of listeners) listener(PROCESSOR)
     while ((await idsOf("final")).length < paying.length) await new Promise((resolve) => setTimeout(resolve, 5))
     assert.strictEqual(looks, paying.length)

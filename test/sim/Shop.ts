@@ -12,8 +12,8 @@ import type { CheckoutSession } from "../../src/domain/CheckoutSession.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import type { Refund } from "../../src/domain/Refund.ts"
 import { parseJson } from "../../src/json/JsonParse.ts"
-import { PAYMENT_METHOD } from "../../src/payments/shared/Documents.ts"
-import { PROCESSOR, type Token, TOKENS } from "../models/Operations.ts"
+import { type Token, TOKENS } from "../models/Operations.ts"
+import { putCard } from "../support/fixtures/Operations.ts"
 import { type GatewayWorld, NOTICED_MILLIS } from "./GatewayWorld.ts"
 import type { Answer, Request } from "./Process.ts"
 
@@ -273,36 +273,14 @@ export class Shop {
   }
 }
 
-/** The payment methods of the gateway's tokens. */
-export const cards = Effect.map(Transaction, (transaction) => {
+/** Puts a card for each of the gateway's tokens into an account. */
+export const cards = Effect.gen(function* () {
+  const transaction = yield* Transaction
   const methods = new Map<Token, string>()
   for (const token of TOKENS) {
     const id = transaction.newId("pm")
     methods.set(token, id)
-    transaction.put(
-      PAYMENT_METHOD,
-      {
-        id,
-        object: "payment_method",
-        type: "card",
-        livemode: false,
-        created: 0,
-        customer: null,
-        card: {
-          brand: "visa",
-          last4: "4242",
-          exp_month: 12,
-          exp_year: 2034,
-          funding: "credit",
-          country: "US",
-          fingerprint: "fingerprint",
-          checks: { cvc_check: null }
-        },
-        billing_details: { email: null, name: null, phone: null, address: null },
-        metadata: {}
-      },
-      { token, detached: false, processor: PROCESSOR }
-    )
+    yield* putCard(id, {}, token)
   }
   return methods
 })

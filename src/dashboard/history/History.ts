@@ -1,6 +1,7 @@
 /** The history of some objects: every record that has written one of them (semantics dashboard.history). */
 import { Effect } from "effect"
 import type { AuditEntry } from "../../domain/AuditEntry.ts"
+import { secondsOf } from "../../domain/Time.ts"
 import type { PaymentNote } from "../../domain/PaymentNote.ts"
 import type { WebhookEndpoint } from "../../domain/WebhookEndpoint.ts"
 import { Accounts, type HistoryEntry } from "../../engine/Accounts.ts"
@@ -76,14 +77,41 @@ export const historySection = Effect.fnUntraced(function* (visit: Visit, about: 
   const asked = { ...about, ...recordCursorIn(visit.query), limit: PAGE_RECORDS }
   const { entries, hasMore } = yield* Accounts.use((accounts) => accounts.history(visit.account, asked))
   const touches = yield* touchesOf(visit, entries)
-  const happenings = touches.map((touch) => happening(visit, touch, about.ids[0]))
+  const told = folded(touches.map((touch) => ({ touch, summaries: summarizeRecord(touch) })))
+  const happenings = told.map((it) => happening(visit, it, about.ids[0]))
   return section("History", [timeline(happenings), pageLinks(visit, entries, hasMore)], actions)
 })
 
 export const recordSection = Effect.fnUntraced(function* (visit: Visit, entry: HistoryEntry) {
   const touches = yield* touchesOf(visit, [entry])
-  return section("Changes", timeline(touches.map((touch) => happening(visit, touch))))
+  const told = touches.map((touch) => ({ touch, summaries: summarizeRecord(touch) }))
+  return section("Changes", timeline(told.map((it) => happening(visit, it))))
 })
+
+/** A record with its summaries. */
+interface Told {
+  readonly touch: Touch
+  readonly summaries: ReadonlyArray<RecordSummary>
+}
+
+/** Tells looks without news that follow each other together, at the time of the newest. */
+const folded = (told: ReadonlyArray<Told>): ReadonlyArray<Told> => {
+  const looks: Array<Array<Told>> = []
+  for (const one of told) {
+    const [before] = looks.at(-1) ?? []
+    const [summary] = one.summaries
+    const earlier = before?.summaries[0]
+    const isAgain = summary?.isLook === true && earlier?.isLook === true && earlier.id === summary.id
+    if (isAgain) looks.at(-1)!.push(one)
+    else looks.push([one])
+  }
+  return looks.map((same) => {
+    const { summaries, touch } = same[0]!
+    if (same.length === 1) return same[0]!
+    const since = time(secondsOf(same.at(-1)!.touch.at))
+    return { touch, summaries: [{ ...summaries[0]!, detail: html`${same.length} times since ${since}` }] }
+  })
+}
 
 interface Happening {
   readonly at: number
@@ -106,10 +134,9 @@ const timeline = (happenings: ReadonlyArray<Happening>): Html =>
   </ol>`
 
 /** Renders a record. `own` is the object that owns the page. */
-const happening = (visit: Visit, touch: Touch, own?: string): Happening => {
-  const summaries = summarizeRecord(touch)
+const happening = (visit: Visit, { summaries, touch }: Told, own?: string): Happening => {
   return {
-    at: Math.floor(touch.at / 1000),
+    at: secondsOf(touch.at),
     tone: summaries.find(({ tone }) => tone !== undefined)?.tone ?? "plain",
     title: summaries.map((it) => summaryHtml(visit, it, own)),
     by: byHtml(touch),

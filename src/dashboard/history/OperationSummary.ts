@@ -50,6 +50,8 @@ interface OperationSummary {
   readonly headline: string
   readonly detail?: string | null
   readonly tone?: Tone
+  /** The record only asks the processor again. */
+  readonly isLook?: boolean
 }
 
 /**
@@ -70,7 +72,7 @@ export const summarizeOperation = (
   if (cause === "processor" && isTold) {
     return { headline: `The ${thing} was ${idAtProcessor === undefined ? "taken in from" : "made at"} the processor` }
   }
-  if (asks && !isNews) return { headline: `Asked the processor about the ${thing} again` }
+  if (asks && !isNews) return { headline: `Asked the processor about the ${thing} again`, isLook: true }
   switch (status) {
     case "unresolved":
       return { headline: `The processor has not answered about the ${thing} yet`, tone: "wait" }

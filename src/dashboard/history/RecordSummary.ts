@@ -39,6 +39,8 @@ export interface RecordSummary {
   /** The reason, or further details. */
   readonly detail?: Child
   readonly tone?: Tone
+  /** The record only asks a processor again, and may be one of many. */
+  readonly isLook?: boolean
   /** The note that the record has written. */
   readonly note?: PaymentNote
 }
