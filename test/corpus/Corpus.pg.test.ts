@@ -5,7 +5,7 @@
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Console, Effect, Exit, Fiber, Redacted, Schema, Scope } from "effect"
+import { Effect, Redacted, Schema, type Scope } from "effect"
 import { createServer } from "node:http"
 import * as fs from "node:fs"
 import type { AddressInfo } from "node:net"
@@ -13,7 +13,6 @@ import * as Path from "node:path"
 import { buffer } from "node:stream/consumers"
 import * as Document from "../../src/api/openapi/Document.ts"
 import { reconstruction, verification } from "../../src/cli/Maintenance.ts"
-import { run } from "../../src/cli/Serve.ts"
 import { EMITTED_EVENT_TYPES } from "../../src/domain/Event.ts"
 import { INSTALLATION } from "../../src/payments/shared/AccountIds.ts"
 import { KINDS } from "../../src/payments/Formats.ts"
@@ -24,7 +23,7 @@ import { ContractFuzz, type Target } from "../support/ContractFuzz.ts"
 import { type Answer, HttpExchange, walk } from "../support/HttpExchange.ts"
 import { freshDatabase } from "../support/Postgres.ts"
 import { Random } from "../support/Random.ts"
-import { serverPort } from "../support/ServerPort.ts"
+import { serving, withVariables } from "../support/ServiceInProcess.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 import { pause, until } from "../support/TillProcess.ts"
 import { type Corpus, load, type ReceivedWebhook, restore, versions } from "./Corpus.ts"
@@ -75,36 +74,15 @@ const install = Effect.fnUntraced(function* (corpus: Corpus): Effect.fn.Return<I
 
 /** Runs an effect on the installation, by its clock. */
 const at = <A, E>({ now, variables }: Installation, effect: Effect.Effect<A, E>, more: Record<string, string> = {}) =>
-  effect.pipe(
+  withVariables(effect, { ...variables, ...more }).pipe(
     Effect.provide(clockOf(now)),
     // The database has the machine's time.
-    Effect.provideService(ClockOffMax, Infinity),
-    Effect.provideService(Console.Console, { ...console, log: () => {} }),
-    Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: { ...variables, ...more } }))
+    Effect.provideService(ClockOffMax, Infinity)
   )
 
 /** Runs the whole service while `use` sends requests. */
 const served = <A>(installation: Installation, use: (http: HttpExchange) => Promise<A>): Effect.Effect<A, unknown> =>
-  Effect.gen(function* () {
-    const port = yield* serverPort
-    const http = new HttpExchange(port, installation.corpus.keys.secretTest)
-    const service = yield* Effect.forkChild(
-      at(installation, run({ level: "None", impatience: Effect.void }), { PORT: String(port) })
-    )
-    const isReady = () =>
-      http.request("GET", "/readyz", { key: null }).then(
-        ({ status }) => status === 200,
-        () => false
-      )
-    const used = Effect.tryPromise(async () => {
-      await until("Till is ready", isReady)
-      return use(http)
-    })
-    const exit = yield* Effect.exit(Effect.raceFirst(used, Fiber.join(service)))
-    http.close()
-    yield* Fiber.interrupt(service)
-    return yield* exit as Exit.Exit<A, unknown>
-  })
+  serving((service, more) => at(installation, service, more), installation.corpus.keys.secretTest, use)
 
 interface Held {
   readonly id: string

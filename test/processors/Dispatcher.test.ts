@@ -323,6 +323,14 @@ describe("an unresolved operation", () => {
     )
   }
 
+  /** A capture about which a person has to decide. */
+  const undecided = Effect.fnUntraced(function* (made: Effect.Success<ReturnType<typeof started>>) {
+    const { operation } = yield* afterApproval(made, { capture_method: "manual" }, capture)
+    yield* Harness.pass(60 * SECOND, SECOND)
+    yield* Harness.pass(25 * HOUR, HOUR)
+    return operation
+  })
+
   it.effect("operations.states: a first call's denial does not count after another call", () =>
     Effect.gen(function* () {
       const made = yield* started(Placement.layerSole)
@@ -347,9 +355,7 @@ describe("an unresolved operation", () => {
     Effect.gen(function* () {
       const made = yield* started(Placement.layerSole)
       const { processor, service } = made
-      const { operation } = yield* afterApproval(made, { capture_method: "manual" }, capture)
-      yield* Harness.pass(60 * SECOND, SECOND)
-      yield* Harness.pass(25 * HOUR, HOUR)
+      const operation = yield* undecided(made)
       assert.strictEqual((yield* service.operation(operation)).status, "decide")
       processor.calls = []
       processor.answers.look = () => NEVER_SEEN
@@ -377,9 +383,7 @@ describe("an unresolved operation", () => {
       Effect.gen(function* () {
         const made = yield* started(Placement.layerSole)
         const { processor, service } = made
-        const { operation } = yield* afterApproval(made, { capture_method: "manual" }, capture)
-        yield* Harness.pass(60 * SECOND, SECOND)
-        yield* Harness.pass(25 * HOUR, HOUR)
+        const operation = yield* undecided(made)
         processor.calls = []
         processor.answers.look = (count) => (count === 1 ? UNKNOWN : NEVER_SEEN)
         processor.answers.fence = () => given
@@ -410,9 +414,7 @@ describe("an unresolved operation", () => {
     Effect.gen(function* () {
       const made = yield* started(Placement.layerSole)
       const { processor, service } = made
-      const { operation } = yield* afterApproval(made, { capture_method: "manual" }, capture)
-      yield* Harness.pass(60 * SECOND, SECOND)
-      yield* Harness.pass(25 * HOUR, HOUR)
+      const operation = yield* undecided(made)
       processor.calls = []
       processor.answers.look = () => NEVER_SEEN
       yield* service.decide(operation, "ref_1")

@@ -5,7 +5,7 @@
 import "effect/schema/SchemaJITCompiler/enable"
 import { assert, describe, it } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
-import { ConfigProvider, Console, Effect, Exit, Fiber, Layer, Redacted, Scope } from "effect"
+import { Effect, Exit, Layer, Redacted, type Scope } from "effect"
 import { randomUUID } from "node:crypto"
 import * as fs from "node:fs"
 import { createServer } from "node:http"
@@ -16,7 +16,6 @@ import { zstdDecompressSync } from "node:zlib"
 import * as app from "../../../src/app.ts"
 import { erase } from "../../../src/cli/Erase.ts"
 import { verification } from "../../../src/cli/Maintenance.ts"
-import { run } from "../../../src/cli/Serve.ts"
 import { Accounts } from "../../../src/engine/Accounts.ts"
 import { Transaction } from "../../../src/engine/actor/Transaction.ts"
 import * as SecretFile from "../../../src/domain/SecretFile.ts"
@@ -46,7 +45,7 @@ import { InstallationSecret } from "../../../src/postgres/InstallationSecret.ts"
 import { type Answer, HttpExchange, walk } from "../../support/HttpExchange.ts"
 import { freshDatabase } from "../../support/Postgres.ts"
 import { Random, runSeed } from "../../support/Random.ts"
-import { serverPort } from "../../support/ServerPort.ts"
+import { serving, withVariables } from "../../support/ServiceInProcess.ts"
 import { temporaryFolder } from "../../support/TemporaryFolder.ts"
 import { pause, until } from "../../support/TillProcess.ts"
 
@@ -66,33 +65,11 @@ const installed: Effect.Effect<Installation, never, Scope.Scope> = Effect.gen(fu
 })
 
 const at = <A, E>({ variables }: Installation, effect: Effect.Effect<A, E>, more: Record<string, string> = {}) =>
-  effect.pipe(
-    Effect.provideService(Console.Console, { ...console, log: () => {} }),
-    Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: { ...variables, ...more } }))
-  )
+  withVariables(effect, { ...variables, ...more })
 
 /** Runs the whole service while `use` sends requests. */
 const served = <A>(installation: Installation, use: (http: HttpExchange) => Promise<A>): Effect.Effect<A, unknown> =>
-  Effect.gen(function* () {
-    const port = yield* serverPort
-    const http = new HttpExchange(port, KEY)
-    const service = yield* Effect.forkChild(
-      at(installation, run({ level: "None", impatience: Effect.void }), { PORT: String(port) })
-    )
-    const isReady = () =>
-      http.request("GET", "/readyz", { key: null }).then(
-        ({ status }) => status === 200,
-        () => false
-      )
-    const used = Effect.tryPromise(async () => {
-      await until("Till is ready", isReady)
-      return use(http)
-    })
-    const exit = yield* Effect.exit(Effect.raceFirst(used, Fiber.join(service)))
-    http.close()
-    yield* Fiber.interrupt(service)
-    return yield* exit as Exit.Exit<A, unknown>
-  })
+  serving((service, more) => at(installation, service, more), KEY, use)
 
 type Alone = Accounts | DocumentFormats | ErasureStore | InstallationSecret | Journal | Processors
 
