@@ -22,6 +22,10 @@ const NEEDS_SERVICE = [
   "ShowOperation",
   "CheckOperation",
   "DecideOperation",
+  "AddProcessor",
+  "UpdateProcessor",
+  "CheckProcessor",
+  "ReconcileProcessor",
   "LinkToDashboard",
   "EraseCustomer",
   "ErasePerson"
