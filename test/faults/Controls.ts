@@ -135,8 +135,20 @@ export const CONTROLS: ReadonlyArray<Control> = [
   }
 ]
 
-/** Runs a control. */
+/** A fault shows a mistake by chance: a control runs so often at most. */
+const RUNS_MAX = 3
+
+/** Runs a control until it shows the mistake, each time with other choices. */
 export const runControl = async (control: Control, context: Context): Promise<ControlResult> => {
+  for (let runs = 1; ; runs++) {
+    const folder = Path.join(context.folder, `run-${runs}`)
+    const result = await runOnce(control, { ...context, folder, seed: context.seed + runs - 1 })
+    const isOver = result.seen !== undefined || result.skipped !== undefined || runs === RUNS_MAX
+    if (isOver) return { ...result, runs }
+  }
+}
+
+const runOnce = async (control: Control, context: Context): Promise<Omit<ControlResult, "runs">> => {
   const { change, fault, mutation, name, run } = control
   const checkout = mutated(context.checkout, Path.join(context.folder, "checkout"), mutation)
   const row = await run({ ...context, checkout, log: () => {} })

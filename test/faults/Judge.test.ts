@@ -7,7 +7,8 @@ import { type MemoryTill, start } from "../support/MemoryTill.ts"
 import { HttpExchange, walk } from "../support/HttpExchange.ts"
 import { runSeed } from "../support/Random.ts"
 import { mutated, open } from "./Checkout.ts"
-import { CONTROLS } from "./Controls.ts"
+import { type Control, CONTROLS, runControl } from "./Controls.ts"
+import { Findings } from "./Finding.ts"
 import type { Kind } from "./Finding.ts"
 import { linesOf } from "./History.ts"
 import { Judge } from "./Judge.ts"
@@ -132,6 +133,31 @@ describe("the controls", () => {
     for (const [number, { mutation }] of CONTROLS.entries()) {
       assert.doesNotThrow(() => mutated(checkout, Path.join(folder, String(number)), mutation))
     }
+    rmSync(folder, { recursive: true })
+  })
+
+  it.each([
+    [1, 1, true],
+    [3, 3, true],
+    [4, 3, false]
+  ])("that would show the mistake in run %i take %i, each with other choices", async (shownIn, runs, isSeen) => {
+    const folder = mkdtempSync(Path.join(os.tmpdir(), "till-faults-"))
+    const checkout = open(Path.join(import.meta.dirname, "../.."))
+    const seeds: Array<number> = []
+    const control: Control = {
+      ...CONTROLS[0]!,
+      isSeenBy: () => true,
+      run: async ({ seed }) => {
+        const findings = new Findings()
+        if (seeds.push(seed) === shownIn) findings.add("lost", "a payment", "It is lost.")
+        return { fault: "power cut", rounds: 1, acknowledged: 1, findings, recoveries: [] }
+      }
+    }
+    const time = new AbortController().signal
+    const context = { checkout, folder, seed: 7, patience: 1, times: 1, fault: undefined, time, histories: undefined }
+    const result = await runControl(control, { ...context, log: () => {} })
+    assert.deepInclude(result, { runs, seen: isSeen ? "lost: It is lost." : undefined })
+    assert.deepStrictEqual(seeds, [7, 8, 9].slice(0, runs))
     rmSync(folder, { recursive: true })
   })
 })

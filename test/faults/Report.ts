@@ -12,6 +12,8 @@ export interface ControlResult {
   readonly fault: string
   /** The finding; undefined if the mistake was not seen. */
   readonly seen: string | undefined
+  /** The number of its runs; those before the last have not shown the mistake. */
+  readonly runs: number
   /** The reason why the control could not run. */
   readonly skipped?: string
 }
@@ -54,12 +56,12 @@ export const findingLines = ({ fault, findings }: Row): ReadonlyArray<string> =>
   return more > 0 ? [...shown, `${fault}: and ${more} more`] : shown
 }
 
-export const controlLine = ({ name, seen, skipped }: ControlResult): string =>
+export const controlLine = ({ name, runs, seen, skipped }: ControlResult): string =>
   skipped !== undefined
     ? `${name}: skipped, ${skipped}`
     : seen === undefined
-      ? `${name}: NOT SEEN`
-      : `${name}: seen, ${seen}`
+      ? `${name}: NOT SEEN in ${runs} runs`
+      : `${name}: seen in run ${runs}, ${seen}`
 
 const remarks = (rows: ReadonlyArray<Row>): ReadonlyArray<string> =>
   rows.flatMap(({ fault, remark, skipped }) => {
@@ -71,11 +73,11 @@ const remarks = (rows: ReadonlyArray<Row>): ReadonlyArray<string> =>
 const code = (text: string): string => `\`${text.replaceAll(/\s+/g, " ").replaceAll("`", "'").slice(0, 300)}\``
 
 export const tables = (run: Run): string => {
-  const controls = run.controls.map(({ fault, mutation, name, seen, skipped }) => [
+  const controls = run.controls.map(({ fault, mutation, name, runs, seen, skipped }) => [
     name,
     mutation,
     fault,
-    skipped !== undefined ? `skipped: ${skipped}` : seen === undefined ? "**not seen**" : "seen"
+    skipped !== undefined ? `skipped: ${skipped}` : seen === undefined ? "**not seen**" : `seen in run ${runs}`
   ])
   const found = run.rows.flatMap((row) => findingLines(row)).map((line) => `- ${code(line)}`)
   return [
@@ -86,7 +88,7 @@ export const tables = (run: Run): string => {
       ? [
           "## Controls",
           "",
-          "Each is a copy of the sources with one line changed, under a fault that has to show it.",
+          "Each is a copy of the sources with one line changed, under a fault that has to show it, by chance in one of three runs.",
           "",
           markdown([["Mistake", "what was changed", "fault", "verdict"], ...controls]),
           "",

@@ -96,7 +96,7 @@ const runControls = async (options: Options): Promise<ReadonlyArray<ControlResul
     const result = await within(PART_MINUTES_MAX, runControl(control, context)).catch((error: unknown) => {
       const { fault, mutation, name } = control
       log(`${name} broke off: ${error instanceof Error ? error.message : String(error)}`)
-      return { name, mutation: mutation.file, fault, seen: undefined }
+      return { name, mutation: mutation.file, fault, seen: undefined, runs: 1 }
     })
     log(`control: ${Report.controlLine(result)}`)
     results.push(result)
