@@ -133,7 +133,7 @@ describe("operations.cli: the operations of an installation", () => {
         const reference = ["--reference", "gw_6735", "--credentials", file]
         const [decided] = await shown(undefined, ...happened, ...reference)
         assert.deepInclude(decided, { status: "final", reference: "gw_6735" })
-        // The gateway may have confirmed it by now.
+        // The gateway may have confirmed it already.
         assert.deepInclude(
           decided!.evidence.find(({ by }) => by === "operator"),
           { outcome: "approved" }
