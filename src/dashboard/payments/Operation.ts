@@ -53,10 +53,10 @@ const nextHtml = ({ hidden, value }: Operations.OperationDocument, now: number):
 }
 
 const BY: Readonly<Record<string, string>> = {
-  answer: "answered",
-  look: "when asked again",
-  webhook: "by a message",
-  operator: "by a person"
+  answer: "the answer",
+  look: "asked again",
+  webhook: "a message",
+  operator: "a person"
 }
 
 const evidenceTable = ({ hidden: { evidence } }: Operations.OperationDocument): Child =>

@@ -70,10 +70,10 @@ describe("dashboard.operations: an operation", () => {
     const made = await doubtful(server)
     const text = textOf(await owner.get(`${LIST}/${made.operation}`))
     assert.include(text, made.payment)
-    assert.include(text, `contradictory answered ${WHY}`)
+    assert.include(text, `contradictory the answer ${WHY}`)
     await decideOn(made.operation, { outcome: "did-not-happen", reason: "Not in the gateway's records" })
     const decided = textOf(await owner.get(`${LIST}/${made.operation}`))
-    assert.include(decided, "did not happen by a person")
+    assert.include(decided, "did not happen a person")
     assert.include(decided, "Decided about the charge: it did not happen")
     assert.include(decided, "(owner) in the dashboard")
   })
@@ -100,7 +100,7 @@ describe("dashboard.operations: an operation", () => {
     word = APPROVED
     const answered = await submit(await signedIn(server, "support"), made.operation, "/check")
     word = UNKNOWN
-    assert.include(textOf(answered), "confirmed when asked again gw_6735")
+    assert.include(textOf(answered), "confirmed asked again gw_6735")
     assert.strictEqual((await server.get(`/v1/payment_intents/${made.payment}`)).status, "succeeded")
     const { text } = await owner.get("/dashboard/test/team/audit?of=environment")
     assert.include(textOf({ text }), "had the processor asked about the operation")
