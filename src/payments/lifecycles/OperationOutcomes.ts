@@ -1,7 +1,6 @@
 /**
- * The outcomes of operations (semantics operations.states): the state table as code. A processor's word is applied to
- * the payment by the same functions that apply the simulator's, and becomes the answer to the request that began the
- * operation.
+ * The outcomes of operations (semantics operations.states): the state table as code. A processor's word has its effect on
+ * the payment (`OperationEffects.ts`), and becomes the answer to the request that began the operation.
  *
  * - Every function reads the operation first, so an outcome that comes twice, or late, has its effect once.
  * - Nothing becomes final by a clock. A word that contradicts the payment, or another amount, changes nothing: a person
@@ -9,13 +8,7 @@
  * - Money that moved although Till has said that it did not is given back, unless a person has said so.
  */
 import { Effect, Option, Result } from "effect"
-import { DECLINE_MESSAGES } from "../../domain/Cards.ts"
-import {
-  type CardDeclined,
-  type DomainError,
-  PaymentIntentUnexpectedState,
-  ProcessorRefused
-} from "../../domain/Errors.ts"
+import type { DomainError } from "../../domain/Errors.ts"
 import {
   DECIDE_MILLIS,
   nextLook,
@@ -28,40 +21,20 @@ import { latestCharge } from "../../domain/PaymentIntentInvariants.ts"
 import { RELEASED } from "../../engine/log/Record.ts"
 import { Transaction } from "../../engine/actor/Transaction.ts"
 import { AnswerWriter } from "../shared/AnswerWriter.ts"
-import * as CheckoutSessions from "./CheckoutSessions.ts"
 import { CHECKOUT_SESSION, PAYMENT_INTENT, REFUND } from "../shared/Documents.ts"
+import { effectOf, refundOf, settledAside, supersede, waitsForAnother, type Word } from "./OperationEffects.ts"
 import * as Operations from "./Operations.ts"
 import type { OperationDocument } from "./Operations.ts"
 import * as PaymentIntents from "./PaymentIntents.ts"
 import { find as findPayment, type Payment, save } from "./PaymentIntentTransitions.ts"
 import { PaymentsConfig } from "../shared/PaymentsConfig.ts"
-import { type Declined, type Processors, remoteProcessor } from "../processing/Processor.ts"
+import { type Processors, remoteProcessor } from "../processing/Processor.ts"
 import * as Refunds from "./Refunds.ts"
 import type { Outcome } from "../processing/RemoteProcessor.ts"
 import { seal } from "../shared/Sealing.ts"
-import { timer } from "../shared/TimerNames.ts"
 
 /** The services that outcomes need. */
 export type OutcomeServices = Transaction | PaymentsConfig | Processors | AnswerWriter
-
-type Word = Exclude<Outcome, { readonly kind: "unknown" | "in_progress" }>
-
-/** The effect of a word on the payment. */
-type Effected =
-  /** The operation has its outcome, with the answer to its request. */
-  | { readonly kind: "concluded"; readonly answer: Result.Result<object, DomainError>; readonly waits?: boolean }
-  /** It was not carried out, and never will be: the request's key is free. */
-  | { readonly kind: "released" }
-  /** The word contradicts the payment. */
-  | { readonly kind: "doubtful"; readonly why: string }
-  /** The word says nothing new. */
-  | { readonly kind: "nothing" }
-
-const NOTHING: Effected = { kind: "nothing" }
-const doubtful = (why: string): Effected => ({ kind: "doubtful", why })
-const concluded = (answer: Result.Result<object, DomainError>, waits: boolean = false): Effected => {
-  return { kind: "concluded", answer, waits }
-}
 
 /** Evidence that an operation keeps, at most. */
 const EVIDENCE_MAX = 20
@@ -183,24 +156,6 @@ const look = (transaction: Transaction, found: OperationDocument): void => {
 const paymentOf = (operation: OperationDocument): Effect.Effect<Payment, never, Transaction> =>
   Effect.orDie(findPayment(operation.value.payment_intent))
 
-const effectOf = (
-  operation: OperationDocument,
-  payment: Payment,
-  outcome: Word
-): Effect.Effect<Effected, never, OutcomeServices> => {
-  if (operation.hidden.cause === "reverse") return effectOfReversal(operation, payment, outcome)
-  switch (operation.value.kind) {
-    case "authorize":
-      return effectOfAuthorization(operation, payment, outcome)
-    case "capture":
-      return effectOfCapture(operation, payment, outcome)
-    case "void":
-      return effectOfVoid(operation, payment, outcome)
-    case "refund":
-      return effectOfRefund(operation, payment, outcome)
-  }
-}
-
 /** Returns how the processor's word differs from what it was asked for; undefined if it does not. */
 const differenceOf = ({ value }: OperationDocument, outcome: Outcome): string | undefined => {
   if (outcome.kind !== "approved" || value.kind === "void") return undefined
@@ -208,41 +163,6 @@ const differenceOf = ({ value }: OperationDocument, outcome: Outcome): string | 
   return amount === value.amount && currency === value.currency
     ? undefined
     : `The processor approved ${amount} ${currency} instead of ${value.amount} ${value.currency}.`
-}
-
-// The effects of each kind.
-
-const effectOfAuthorization = Effect.fnUntraced(function* (
-  operation: OperationDocument,
-  payment: Payment,
-  outcome: Word
-): Effect.fn.Return<Effected, never, OutcomeServices> {
-  const { pending_operation: pending, status } = payment.value
-  const { id } = operation.value
-  const isApproved = outcome.kind === "approved"
-  // While another operation is out, only money counts.
-  const counts = isApproved || !waitsForAnother(operation, payment)
-  const isFirst = operation.value.status === "open" && paymentIntentStates.isAllowed("confirm", status)
-  const isAsked = status === "requires_action" && payment.hidden?.remote?.waiting === id
-  if (counts && status === "processing") return yield* effectOfSettlement(operation, payment, outcome)
-  if (counts && isFirst) return yield* effectOfAttempt(operation, payment, outcome, "confirm")
-  if (counts && isAsked) return yield* effectOfAttempt(operation, payment, outcome, "authenticate")
-  const hasFailed = outcome.kind === "declined" || outcome.kind === "refused" || outcome.kind === "not_executed"
-  // The payer has failed, whatever becomes of the void. Any other failure may be the work of the operation that is out.
-  if (isAsked && outcome.kind === "declined" && pending?.kind === "void") {
-    return yield* effectOfAttempt(operation, payment, outcome, "authenticate")
-  }
-  if (hasFailed && isAsked) return NOTHING
-  // The payment has gone on without this payer, and no money has moved.
-  const isInVain = outcome.kind === "authenticated" && counts && operation.value.status === "waiting"
-  if (isInVain || hasFailed) return keepAsItWas(yield* Transaction, operation, payment, unexpected(status, "confirm"))
-  return counts ? doubtful(`The payment is \`${status}\`.`) : NOTHING
-})
-
-/** True while the payment waits for the outcome of another operation. */
-const waitsForAnother = ({ value: { id } }: OperationDocument, { hidden, value }: Payment): boolean => {
-  const processing = value.status === "processing" ? hidden?.remote?.waiting : null
-  return (value.pending_operation?.id ?? processing ?? id) !== id
 }
 
 /**
@@ -266,319 +186,7 @@ const isOutlived = (operation: OperationDocument, payment: Payment, by: Operatio
   )
 }
 
-/** The outcome of an attempt that a request waits for, or whose payer has authenticated. */
-const effectOfAttempt = Effect.fnUntraced(function* (
-  operation: OperationDocument,
-  payment: Payment,
-  outcome: Word,
-  step: "confirm" | "authenticate"
-): Effect.fn.Return<Effected, never, OutcomeServices> {
-  const transaction = yield* Transaction
-  const config = yield* PaymentsConfig
-  const { hidden, value } = operation
-  const { returnUrl } = hidden
-  const { offSession } = hidden.request
-  const attempted = (facts: Operations.Facts, futureUsage = hidden.futureUsage) => {
-    const free = withoutPending(payment, operation, { waiting: null, ...facts })
-    const made = { ...free, value: { ...free.value, setup_future_usage: futureUsage } }
-    return { transaction, config, operation: step, payment: made } as const
-  }
-  const options = { offSession, returnUrl }
-  const source = hidden.source!
-  switch (outcome.kind) {
-    case "approved": {
-      const captureBefore = outcome.captureBefore ?? Infinity
-      const approval = { kind: "approved", captureBefore: captureBefore + transaction.clockOffset } as const
-      const made = attempted({ reference: outcome.reference })
-      return answerOf(operation, yield* PaymentIntents.applyAuthorization(made, source, options, approval))
-    }
-    case "declined":
-      return answerOf(operation, yield* PaymentIntents.applyAuthorization(attempted({}), source, options, outcome))
-    case "challenge": {
-      if (step === "authenticate") return NOTHING
-      const made = attempted({ waiting: offSession ? null : value.id, ...referenceIn(outcome) })
-      const answer = yield* PaymentIntents.applyAuthorization(made, source, options, { kind: "challenge" })
-      return answerOf(operation, answer, !offSession)
-    }
-    case "pending": {
-      const made = attempted({ waiting: value.id, ...referenceIn(outcome) })
-      const pending = { kind: "pending", settlesAfterMillis: null } as const
-      return answerOf(operation, yield* PaymentIntents.applyAuthorization(made, source, options, pending), true)
-    }
-    case "authenticated": {
-      if (step === "confirm") return doubtful("The processor has authenticated a payer whom it had not asked.")
-      const { payment: made } = attempted(referenceIn(outcome))
-      return answerOf(operation, Result.succeed(PaymentIntents.passAuthentication(transaction, made)))
-    }
-    case "refused":
-      if (step === "authenticate") return yield* declinedByFault(attempted({}), source, options)
-      return keepAsItWas(transaction, operation, payment, refusal(outcome))
-    case "not_executed":
-      if (step === "authenticate") return yield* declinedByFault(attempted({}), source, options)
-      return keepAsItWas(transaction, operation, payment, null)
-    case "too_late":
-    case "mismatch":
-      return doubtful("The processor has concluded the payment.")
-  }
-})
-
-/** A challenge that the processor does not know, or refuses, is a failed attempt. */
-const declinedByFault = (
-  made: PaymentIntents.Attempt,
-  source: PaymentIntents.ChargedSource,
-  options: { readonly offSession: boolean; readonly returnUrl: string | null }
-): Effect.Effect<Effected, never, Transaction | PaymentsConfig> =>
-  Effect.map(PaymentIntents.applyAuthorization(made, source, options, FAULT), (answer) =>
-    concluded(Result.map(answer, ({ value }) => value))
-  )
-
-const FAULT: Declined = {
-  kind: "declined",
-  declineCode: "processing_error",
-  message: DECLINE_MESSAGES.processing_error
-}
-
-/** The outcome of an attempt whose payment is `processing`. */
-const effectOfSettlement = Effect.fnUntraced(function* (
-  operation: OperationDocument,
-  payment: Payment,
-  outcome: Word
-): Effect.fn.Return<Effected, never, OutcomeServices> {
-  const transaction = yield* Transaction
-  const free = (facts: Operations.Facts) => withoutPending(payment, operation, { waiting: null, ...facts })
-  switch (outcome.kind) {
-    case "approved": {
-      const captureBefore = (outcome.captureBefore ?? Infinity) + transaction.clockOffset
-      const { futureUsage } = operation.hidden
-      const paid = free({ reference: outcome.reference })
-      const made = { ...paid, value: { ...paid.value, setup_future_usage: futureUsage } }
-      return answerOf(operation, yield* PaymentIntents.applySettlement(made, { kind: "approved", captureBefore }))
-    }
-    case "declined":
-      return answerOf(operation, yield* PaymentIntents.applySettlement(free({}), outcome))
-    case "refused":
-    case "not_executed":
-      return answerOf(operation, yield* PaymentIntents.applySettlement(free({}), FAULT))
-    case "pending": {
-      const made = free({ waiting: operation.value.id, ...referenceIn(outcome) })
-      save(transaction, made.value, made.hidden)
-      return concluded(Result.succeed(made.value), true)
-    }
-    // The request was answered: no payer is there. The processor is asked to give the attempt up first.
-    case "challenge":
-      return NOTHING
-    case "authenticated":
-    case "too_late":
-    case "mismatch":
-      return doubtful("The payment is `processing`.")
-  }
-})
-
-const effectOfCapture = Effect.fnUntraced(function* (
-  operation: OperationDocument,
-  payment: Payment,
-  outcome: Word
-): Effect.fn.Return<Effected, never, OutcomeServices> {
-  const transaction = yield* Transaction
-  if (payment.value.status !== "requires_capture") return doubtful(`The payment is \`${payment.value.status}\`.`)
-  switch (outcome.kind) {
-    case "approved": {
-      const free = withoutPending(payment, operation, {})
-      return answerOf(operation, Result.succeed(PaymentIntents.applyCapture(transaction, free, operation.value.amount)))
-    }
-    case "too_late": {
-      if (outcome.now === "succeeded") return doubtful("The processor has captured the payment otherwise.")
-      const free = withoutPending(payment, operation, {})
-      const { value } = PaymentIntents.giveUp(transaction, "expire_hold", free, "automatic")
-      return concluded(Result.fail(unexpected(value.status, "capture")))
-    }
-    case "declined":
-    case "refused":
-      return keepAsItWas(transaction, operation, payment, refusal(outcome))
-    case "not_executed":
-      return keepAsItWas(transaction, operation, payment, null)
-    case "pending":
-      return NOTHING
-    case "challenge":
-    case "authenticated":
-    case "mismatch":
-      return doubtful("The processor has answered a capture like an authorization.")
-  }
-})
-
-const effectOfVoid = Effect.fnUntraced(function* (
-  operation: OperationDocument,
-  payment: Payment,
-  outcome: Word
-): Effect.fn.Return<Effected, never, OutcomeServices> {
-  const transaction = yield* Transaction
-  const { cancellationReason, cause } = operation.hidden
-  // An adopted void may be that of a session, which ends with it.
-  const isOfSession = cause === "processor" && payment.session?.value.status === "open"
-  const expires = cause === "expire_session" || isOfSession
-  const step = expires ? "expire_session" : cause === "expire_hold" ? cause : "cancel"
-  const isOpen = paymentIntentStates.isAllowed(step, payment.value.status)
-  const isReleased = outcome.kind === "approved" || (outcome.kind === "too_late" && outcome.now === "canceled")
-  if (isReleased) {
-    if (!isOpen) return doubtful(`The payment is \`${payment.value.status}\`.`)
-    const { waiting } = payment.hidden!.remote!
-    const free = withoutPending(payment, operation, { waiting: null })
-    const canceled = PaymentIntents.giveUp(transaction, step, free, cancellationReason)
-    if (waiting !== null) yield* supersede(waiting)
-    if (!expires) return answerOf(operation, Result.succeed(canceled))
-    return concluded(Result.succeed(CheckoutSessions.applyExpiry(transaction, canceled.session!)))
-  }
-  switch (outcome.kind) {
-    // The payer has authenticated in time. The authorization's own outcome changes the payment.
-    case "too_late":
-      return isOpen
-        ? doubtful("The processor has captured the payment otherwise.")
-        : keepAsItWas(transaction, operation, payment, unexpected(payment.value.status, "cancel"))
-    case "declined":
-    case "refused":
-      return keepAsItWas(transaction, operation, payment, refusal(outcome))
-    case "not_executed":
-      return keepAsItWas(transaction, operation, payment, null)
-    case "pending":
-      return NOTHING
-    default:
-      return doubtful("The processor has answered a void like an authorization.")
-  }
-})
-
-const effectOfRefund = Effect.fnUntraced(function* (
-  operation: OperationDocument,
-  payment: Payment,
-  outcome: Word
-): Effect.fn.Return<Effected, never, OutcomeServices> {
-  const transaction = yield* Transaction
-  const { hidden, value } = operation
-  const free = withoutPending(payment, operation, {})
-  const id = value.refund!
-  const existing = yield* transaction.get(REFUND, id)
-  const isNew = existing === undefined && (outcome.kind === "approved" || outcome.kind === "pending")
-  // Only a refund that was not begun here can be more than what is left.
-  if (isNew && !Refunds.isWithin(payment.value, value.amount)) {
-    return doubtful(`The processor has refunded ${value.amount} ${value.currency}, which is more than what is left.`)
-  }
-  switch (outcome.kind) {
-    case "approved":
-      return existing === undefined
-        ? concluded(Result.succeed(Refunds.applyRefund(transaction, free, refundOf(operation), "succeeded")))
-        : yield* settled(existing.value, free, { status: "succeeded" })
-    case "pending":
-      if (existing === undefined) {
-        return concluded(Result.succeed(Refunds.applyRefund(transaction, free, refundOf(operation), "pending")), true)
-      }
-      save(transaction, free.value, free.hidden)
-      return concluded(Result.succeed(existing.value), true)
-    case "declined":
-    case "refused":
-    case "too_late":
-    case "not_executed": {
-      if (existing !== undefined) {
-        return yield* settled(existing.value, free, { status: "failed", failureReason: "unknown" })
-      }
-      if (outcome.kind === "not_executed") return keepAsItWas(transaction, operation, payment, null)
-      const failure =
-        outcome.kind === "too_late"
-          ? new ProcessorRefused({ message: `The payment is ${outcome.now}.`, param: "payment_intent" })
-          : refusal(outcome)
-      return keepAsItWas(transaction, operation, payment, failure)
-    }
-    case "challenge":
-    case "authenticated":
-    case "mismatch":
-      return doubtful(`The processor has answered the refund of ${hidden.begunAt} like an authorization.`)
-  }
-})
-
-const settled = Effect.fnUntraced(function* (
-  before: Parameters<typeof Refunds.applySettlement>[0],
-  payment: Payment,
-  settlement: Parameters<typeof Refunds.applySettlement>[2]
-): Effect.fn.Return<Effected, never, Transaction> {
-  const transaction = yield* Transaction
-  save(transaction, payment.value, payment.hidden)
-  yield* Refunds.applySettlement(before, payment, settlement)
-  return concluded(Result.succeed((yield* transaction.get(REFUND, before.id))!.value))
-})
-
-const refundOf = ({ hidden: { refund }, value }: OperationDocument) => ({
-  id: value.refund!,
-  amount: value.amount,
-  ...refund!
-})
-
-/** Money that was given back changes nothing on the payment. A person has to know of any other outcome. */
-const effectOfReversal = Effect.fnUntraced(function* (
-  operation: OperationDocument,
-  payment: Payment,
-  outcome: Word
-): Effect.fn.Return<Effected, never, Transaction> {
-  const isDone = outcome.kind === "approved" || (outcome.kind === "too_late" && outcome.now === "canceled")
-  if (outcome.kind === "not_executed") return NOTHING
-  if (!isDone && outcome.kind !== "pending") return doubtful("The processor does not give the money back.")
-  settledAside(yield* Transaction, operation, payment)
-  return concluded(Result.succeed(payment.value), !isDone)
-})
-
-/** Frees the payment of an operation that changes nothing else in it. */
-const settledAside = (transaction: Transaction, operation: OperationDocument, payment: Payment): OperationDocument => {
-  const free = withoutPending(payment, operation, {})
-  save(transaction, free.value, free.hidden)
-  return operation
-}
-
-// The answers, and the states of the operation.
-
-/** Returns the answer with the object that the request shows. */
-const answerOf = (
-  { hidden: { answers } }: OperationDocument,
-  attempted: Result.Result<Payment, CardDeclined>,
-  waits: boolean = false
-): Effected => {
-  const isOfSession = answers?.object === "checkout.session"
-  return concluded(
-    Result.map(attempted, ({ session, value }) => (isOfSession ? session!.value : value)),
-    waits
-  )
-}
-
-const refusal = (outcome: Extract<Word, { readonly kind: "refused" | "declined" }>): ProcessorRefused =>
-  new ProcessorRefused({ message: outcome.message, param: outcome.kind === "refused" ? outcome.param : null })
-
-const unexpected = (status: Payment["value"]["status"], operation: "capture" | "cancel" | "confirm") =>
-  new PaymentIntentUnexpectedState({
-    status,
-    operation,
-    allowed: paymentIntentStates.statesFor(operation),
-    param: "id"
-  })
-
-/** The payment stays as it was before the operation. A timer that had begun it is set again. */
-const keepAsItWas = (
-  transaction: Transaction,
-  operation: OperationDocument,
-  payment: Payment,
-  failure: DomainError | null
-): Effected => {
-  const free = withoutPending(payment, operation, {})
-  save(transaction, free.value, free.hidden)
-  const again = transaction.now + AGAIN_MILLIS
-  const { session, value } = free
-  const isHeld = value.status === "requires_capture"
-  if (operation.hidden.cause === "expire_hold" && isHeld) {
-    transaction.setTimer(timer("payment_intent.expire_hold", value.id, again))
-  }
-  if (operation.hidden.cause === "expire_session" && session?.value.status === "open") {
-    transaction.setTimer(timer("checkout.session.expire", session.value.id, again))
-  }
-  return failure === null ? { kind: "released" } : concluded(Result.fail(failure))
-}
-
-/** The pause before Till tries again to release a payment whose time is over, in milliseconds. */
-const AGAIN_MILLIS = 60_000
+// The states of the operation.
 
 /** Writes the operation's new state, and answers its request. Without an answer the key is released. */
 const finish = Effect.fnUntraced(function* (
@@ -708,17 +316,6 @@ const namePending = Effect.fnUntraced(function* (found: OperationDocument): Effe
   save(transaction, { ...payment.value, pending_operation: { id, kind, created } }, payment.hidden)
 })
 
-/** Ends the challenge of an earlier authorization, which a later one or a void has ended at the processor. */
-const supersede = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
-  const transaction = yield* Transaction
-  const found = yield* Operations.find(id)
-  if (found?.value.status !== "waiting") return
-  const outcome: OperationOutcome = { kind: "superseded", code: null, message: null, processor_code: null }
-  const changes = { status: "final", outcome } as const
-  Operations.move(transaction, "supersede", found, changes, { asks: false, sealedChallenge: null })
-  Operations.lookAt(transaction, id, null)
-})
-
 /**
  * A word about an operation that is final: it confirms what a person has decided, or contradicts the outcome. An
  * authorization that was carried out although its payment was told otherwise is given back. A person decides about any
@@ -791,13 +388,6 @@ const reverse = Effect.fnUntraced(function* (
   const outcome: OperationOutcome = { ...operation.value.outcome!, kind: "approved", message }
   Operations.put(transaction, { ...operation, value: { ...operation.value, outcome } })
 })
-
-const withoutPending = (payment: Payment, { value: { id } }: OperationDocument, facts: Operations.Facts): Payment =>
-  payment.value.pending_operation === undefined || payment.value.pending_operation.id === id
-    ? Operations.withoutPending(payment, facts)
-    : Operations.withFacts(payment, facts)
-
-const referenceIn = ({ reference }: { readonly reference: string | null }) => (reference === null ? {} : { reference })
 
 const noted = (
   { now }: Transaction,
